@@ -434,3 +434,19 @@ fn post(client: &Client, method: &str, path: &str, body: &Value) -> Answer {
     let json = [("Content-Type", "application/json")];
     client.send(method, path, &json, body.to_string().as_bytes())
 }
+
+#[test]
+fn a_misspelled_parameter_is_a_problem_and_not_a_default() {
+    let served = Served::start(&[("a.txt", "text")]);
+    let wrong_query = served.client.send("DELETE", "/api/files/a.txt?recursiv=true", &[], b"");
+    let json = [("content-type", "application/json")];
+    let wrong_body = br#"{"old": "text", "new": "other", "every": true}"#;
+    let wrong_body = served.client.send("PATCH", "/api/files/a.txt", &json, wrong_body);
+    for (answer, status, name) in [(wrong_query, 400, "recursiv"), (wrong_body, 422, "every")] {
+        assert_eq!(answer.status, status);
+        let problem = answer.json();
+        assert!(problem["detail"].as_str().unwrap().contains(name), "{problem}");
+    }
+    assert_eq!(served.client.get("/api/files/a.txt").status, 200);
+    assert_eq!(served.server.interrupt(), Some(0));
+}

@@ -90,7 +90,7 @@ impl CommandContext {
     /// Opens the workspace in a file. Prints a remark if other users could read the file until now.
     pub(crate) fn open_at(&mut self, file: &Path, options: WorkspaceOptions) -> Result<Workspace> {
         let workspace = Workspace::open_at(file, options)?;
-        for path in workspace.store().mended() {
+        for path in workspace.store().restricted_paths() {
             self.remark(&format!(
                 "{}: other users could read the file; its permissions are now restricted",
                 path.display()

@@ -147,10 +147,10 @@ impl NativeFs {
 
     /// Makes the truncations that are held back: of one file, or of all.
     #[napi]
-    pub fn settle(&self, at: Option<String>) -> napi::Result<OwnedFuture<()>> {
+    pub fn write_truncations(&self, at: Option<String>) -> napi::Result<OwnedFuture<()>> {
         let at = at.map(|at| path(Op::Open, &at)).transpose()?;
         let session = self.session()?;
-        Ok(OwnedFuture::blocking(move || lifted(session.settle(at.as_ref()))))
+        Ok(OwnedFuture::blocking(move || lifted(session.write_truncations(at.as_ref()))))
     }
 
     /// Forgets what was read of a file, so that the next write replaces whatever it holds.

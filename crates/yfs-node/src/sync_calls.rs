@@ -75,7 +75,7 @@ impl NativeFs {
     #[napi]
     pub fn settle_sync(&self, at: Option<String>) -> napi::Result<()> {
         let at = at.map(|at| path(Op::Open, &at)).transpose()?;
-        lifted(self.session()?.settle(at.as_ref()))
+        lifted(self.session()?.write_truncations(at.as_ref()))
     }
 
     /// Makes a directory.

@@ -447,7 +447,7 @@ impl ReplicaSession {
             is_new: is_new && !update.is_whole,
         });
         let taken = self.workspace.replication().receive(&arrivals.collect::<Vec<_>>())?;
-        feed.skip(taken.logged.iter().copied());
+        feed.skip_records(taken.logged.iter().copied());
         self.progress.n_new += taken.n_new;
         if matches!(self.role, SessionRole::Hub { .. }) {
             self.workspace.replication().settle_contents(&taken)?;
@@ -458,7 +458,7 @@ impl ReplicaSession {
         for doc in &taken.unknown {
             self.send_rejection(doc, "there is no such file")?;
         }
-        self.blobs.request(self.workspace.replication().wanted_blobs(&taken)?);
+        self.blobs.request(self.workspace.replication().missing_blobs_of(&taken)?);
         Ok(())
     }
 
@@ -483,7 +483,7 @@ impl ReplicaSession {
             }
             self.send_message(&ReplicaMessage::Taken { cursor: &cursor })?;
             if let (SessionRole::Hub { .. }, Some(feed)) = (&self.role, &mut self.feed) {
-                feed.tell();
+                feed.request_cursor();
             }
         }
         Ok(())

@@ -7,7 +7,6 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    extract::Query,
     http::HeaderMap,
     response::{
         IntoResponse,
@@ -19,7 +18,9 @@ use yfs::WorkspaceFs;
 use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange, FileSystem};
 use yfs_wire::{ChangeJson, ChangeType, EventsQuery};
 
-use crate::{access::AccessGrant, caller::RequestCaller, problem::Result};
+use crate::{
+    access::AccessGrant, caller::RequestCaller, extract::QueryParameters, problem::Result,
+};
 
 /// How long one read of the log waits; a stream without a reader ends by then.
 const WAIT: Duration = Duration::from_secs(15);
@@ -39,7 +40,7 @@ struct EventStream {
 /// Answers `GET /events`.
 pub(crate) async fn events(
     caller: RequestCaller,
-    Query(asked): Query<EventsQuery>,
+    QueryParameters(asked): QueryParameters<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok().map(str::to_owned));

@@ -33,6 +33,7 @@ mod collab;
 mod connection_stream;
 mod document_access;
 mod events;
+mod extract;
 mod files;
 mod listen;
 mod metrics;

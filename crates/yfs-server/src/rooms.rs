@@ -281,7 +281,7 @@ impl SyncDocument for DocSubscription {
     }
 
     fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
-        block_in_place(|| self.port.holds(update)).map_err(fault)
+        block_in_place(|| self.port.has_update(update)).map_err(fault)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{DocName, Seq};
 #[non_exhaustive]
 pub enum StoreError {
     /// A precondition of an append failed: another handle appended to the document.
-    #[error("document {doc} has moved on to {head}")]
+    #[error("another process has written document {doc} up to position {head}")]
     HeadMoved {
         /// The document.
         doc: DocName,
@@ -41,7 +41,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The store was written by a newer version of this program.
-    #[error("{path:?} has format {found}, and this program knows {supported}")]
+    #[error("{path:?} has format {found}, but this program supports formats up to {supported}")]
     TooNew {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum StoreError {
         action: &'static str,
     },
     /// Other users can read a file of the store, and another user owns the file.
-    #[error("{path:?} can be read by others (mode {mode:03o}) and belongs to another user")]
+    #[error("{path:?} is readable by others (mode {mode:03o}), and only its owner can change that")]
     NotPrivate {
         /// The file or directory.
         path: PathBuf,
@@ -65,13 +65,13 @@ pub enum StoreError {
         mode: u32,
     },
     /// The disk, or the store's quota, is full.
-    #[error("cannot {action}: no space left")]
+    #[error("cannot {action}: no space left on the disk or in the quota")]
     Full {
         /// The action that was attempted.
         action: &'static str,
     },
     /// Another process held the store for longer than the timeout, or is stopped while it holds it.
-    #[error("cannot {action}: {} holds the store", describe_holder(holder.as_ref()))]
+    #[error("cannot {action}: the store is locked by {}", describe_holder(holder.as_ref()))]
     Locked {
         /// The action that was attempted.
         action: &'static str,
@@ -87,7 +87,7 @@ pub enum StoreError {
         detail: String,
     },
     /// The blob is not in the store.
-    #[error("no blob {hash}")]
+    #[error("blob {hash} is not in the store")]
     NoBlob {
         /// Its hash.
         hash: ContentHash,
@@ -101,13 +101,13 @@ pub enum StoreError {
         detail: String,
     },
     /// Pieces of a blob were removed while it was being put. The caller can put it again.
-    #[error("cannot put blob {hash}: pieces of it were removed meanwhile")]
+    #[error("cannot put blob {hash}: pieces of it were removed meanwhile; put it again")]
     BlobInterrupted {
         /// Its hash.
         hash: ContentHash,
     },
     /// The caller's stream failed while a blob was read from it or written to it.
-    #[error("cannot stream a blob")]
+    #[error("cannot copy a blob from or to a stream")]
     Stream {
         /// The error of the stream.
         #[source]
@@ -124,7 +124,7 @@ pub enum StoreError {
     },
     /// An earlier sync failed, so the store cannot promise durability until it is opened again.
     /// Appended records are visible to all handles.
-    #[error("the store failed to reach the disk, and must be opened again")]
+    #[error("an earlier sync to disk failed: open the store again")]
     SyncFailed,
     /// The store was closed.
     #[error("the store is closed")]
@@ -170,7 +170,7 @@ fn describe_holder(holder: Option<&LockHolder>) -> String {
     let Some(LockHolder { pid, name, is_stopped }) = holder else {
         return "another process".to_owned();
     };
-    let stopped = if *is_stopped { ", which is stopped," } else { "" };
+    let stopped = if *is_stopped { ", which is stopped: resume or end it" } else { "" };
     format!("process {pid} ({name}){stopped}")
 }
 

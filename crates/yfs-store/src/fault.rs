@@ -83,7 +83,7 @@ impl FaultStore {
         self.plan.lock().delay = delay;
     }
 
-    fn pass(&self, fault: StoreFault) -> Result<(), StoreError> {
+    fn apply_fault(&self, fault: StoreFault) -> Result<(), StoreError> {
         let mut plan = self.plan.lock();
         let delay = plan.delay;
         let due = match plan.failures.get_mut(&fault) {
@@ -109,32 +109,32 @@ impl UpdateLog for FaultStore {
     }
 
     fn append(&self, batch: AppendBatch) -> Result<AppendReceipt, StoreError> {
-        self.pass(StoreFault::Append)?;
+        self.apply_fault(StoreFault::Append)?;
         if batch.durability == crate::Durability::Synced {
-            self.pass(StoreFault::Flush)?;
+            self.apply_fault(StoreFault::Flush)?;
         }
         let appended = self.below.append(batch)?;
-        self.pass(StoreFault::AppendApplied)?;
+        self.apply_fault(StoreFault::AppendApplied)?;
         Ok(appended)
     }
 
     fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
-        self.pass(StoreFault::Load)?;
+        self.apply_fault(StoreFault::Load)?;
         self.below.load(doc)
     }
 
     fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
-        self.pass(StoreFault::Load)?;
+        self.apply_fault(StoreFault::Load)?;
         self.below.load_history(doc)
     }
 
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
-        self.pass(StoreFault::Tail)?;
-        self.below.tail(after, wanted)
+        self.apply_fault(StoreFault::Tail)?;
+        self.below.tail(after, select)
     }
 
     fn head(&self) -> Result<Seq, StoreError> {
@@ -156,7 +156,7 @@ impl UpdateLog for FaultStore {
     }
 
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError> {
-        self.pass(StoreFault::Compact)?;
+        self.apply_fault(StoreFault::Compact)?;
         self.below.compact(doc, merge)
     }
 
@@ -175,17 +175,17 @@ impl UpdateLog for FaultStore {
 
 impl BlobStore for FaultStore {
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError> {
-        self.pass(StoreFault::Blob)?;
+        self.apply_fault(StoreFault::Blob)?;
         self.below.put_blob(content, at)
     }
 
     fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-        self.pass(StoreFault::Blob)?;
+        self.apply_fault(StoreFault::Blob)?;
         self.below.read_blob(hash, range)
     }
 
     fn copy_blob(&self, hash: &ContentHash, to: &mut dyn Write) -> Result<u64, StoreError> {
-        self.pass(StoreFault::Blob)?;
+        self.apply_fault(StoreFault::Blob)?;
         self.below.copy_blob(hash, to)
     }
 
@@ -274,8 +274,8 @@ impl LocalState for FaultStore {
         self.below.set_secret(key, value)
     }
 
-    fn mended(&self) -> &[PathBuf] {
-        self.below.mended()
+    fn restricted_paths(&self) -> &[PathBuf] {
+        self.below.restricted_paths()
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
@@ -289,7 +289,7 @@ impl LocalState for FaultStore {
 
 impl Store for FaultStore {
     fn wipe(&self) -> Result<(), StoreError> {
-        self.pass(StoreFault::Compact)?;
+        self.apply_fault(StoreFault::Compact)?;
         self.below.wipe()
     }
 
@@ -298,7 +298,7 @@ impl Store for FaultStore {
     }
 
     fn flush(&self) -> Result<(), StoreError> {
-        self.pass(StoreFault::Flush)?;
+        self.apply_fault(StoreFault::Flush)?;
         self.below.flush()
     }
 

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use yfs_types::time::Millis;
-//! use yfs_store::{AppendBatch, DocName, MemoryStore, Seq, Store};
+//! use yfs_store::{AppendBatch, DocName, MemoryStore, Seq, UpdateLog};
 //!
 //! let store = MemoryStore::new();
 //! let doc = DocName::parse("4f7c2a9e1b3d5f0")?;

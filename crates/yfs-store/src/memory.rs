@@ -106,7 +106,7 @@ impl MemoryStore {
         Self::with(MemoryState::default())
     }
 
-    /// Makes an empty store that remembers what was flushed, for [`power_cut`](Self::power_cut).
+    /// Makes an empty store that remembers what was flushed, for [`cut_power`](Self::cut_power).
     /// Every flush copies the whole store, so this is for tests.
     pub fn with_power_cuts() -> Self {
         Self::with(MemoryState { durable: Some(MemoryData::default()), ..MemoryState::default() })
@@ -128,7 +128,7 @@ impl MemoryStore {
 
     /// Drops all changes that were not flushed. Does nothing unless the store was made by
     /// [`with_power_cuts`](Self::with_power_cuts).
-    pub fn power_cut(&self) {
+    pub fn cut_power(&self) {
         let mut state = self.shared.state.lock();
         if let Some(durable) = state.durable.clone() {
             state.now = durable;
@@ -173,7 +173,7 @@ impl MemoryData {
         origin: HandleOrigin,
     ) -> Result<AppendReceipt, StoreError> {
         for expect in &batch.expect {
-            if let Some(head) = self.moved(expect, origin) {
+            if let Some(head) = self.foreign_head_after(expect, origin) {
                 return Err(StoreError::HeadMoved { doc: expect.doc.clone(), head });
             }
         }
@@ -187,7 +187,8 @@ impl MemoryData {
                 blob.put = put;
             }
         }
-        let overtaken = batch.watch.iter().any(|watched| self.moved(watched, origin).is_some());
+        let overtaken =
+            batch.watch.iter().any(|watched| self.foreign_head_after(watched, origin).is_some());
         let mut facts = batch.facts;
         facts.retain(|(doc, fact)| {
             self.docs.get(doc).map_or(Seq::ZERO, |doc| doc.head.seq) <= fact.upto
@@ -213,7 +214,7 @@ impl MemoryData {
 
     /// Returns another handle's last record of the document, if it is after the position that the
     /// precondition names.
-    fn moved(&self, expect: &HeadPrecondition, origin: HandleOrigin) -> Option<Seq> {
+    fn foreign_head_after(&self, expect: &HeadPrecondition, origin: HandleOrigin) -> Option<Seq> {
         let heads = &self.docs.get(&expect.doc)?.heads;
         let others = heads.iter().filter(|(other, _)| **other != origin);
         others.map(|(_, seq)| *seq).max().filter(|head| *head > expect.seen)
@@ -240,7 +241,7 @@ impl MemoryData {
         &self,
         after: Seq,
         own: HandleOrigin,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> TailPage {
         let mut tail = TailPage { upto: self.head, head: self.head, ..TailPage::default() };
         for (name, doc) in &self.docs {
@@ -262,7 +263,7 @@ impl MemoryData {
             let (head, all_own) = touched.entry(entry.doc.clone()).or_insert((*seq, true));
             *head = *seq;
             *all_own &= entry.origin == own;
-            if wanted(&entry.doc, entry.origin) {
+            if select(&entry.doc, entry.origin) {
                 n_bytes += entry.data.len();
                 tail.records.push(self.record(*seq));
             }
@@ -284,8 +285,8 @@ impl MemoryData {
         }
     }
 
-    /// Returns the next position, for an entry that is not an update.
-    fn mark(&mut self) -> Seq {
+    /// Appends an entry that is not an update, and returns its position.
+    fn append_marker(&mut self) -> Seq {
         self.head.0 += 1;
         self.head
     }
@@ -320,9 +321,9 @@ impl UpdateLog for MemoryStore {
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
-        Ok(self.state()?.now.tail(after, self.origin, wanted))
+        Ok(self.state()?.now.tail(after, self.origin, select))
     }
 
     fn head(&self) -> Result<Seq, StoreError> {
@@ -375,20 +376,20 @@ impl UpdateLog for MemoryStore {
         let bytes_after = merged.state.len() as u64;
         doc.records.retain(|seq| !absorbed.contains(seq));
         let earlier = std::mem::take(&mut doc.past_heads);
-        doc.past_heads = past_heads::extended(earlier, &before, &merged.changes);
+        doc.past_heads = past_heads::extend_heads(earlier, &before, &merged.changes);
         doc.snapshot = Some(merged.state.into());
         doc.forgotten = false;
         let n_kept = doc.records.len() as u64;
         for seq in &absorbed {
             bytes_before += data.log.remove(seq).map_or(0, |entry| entry.data.len() as u64);
         }
-        for (place, rewritten) in merged.rewritten {
-            let seq = before.updates[place].seq;
+        for (index, rewritten) in merged.rewritten {
+            let seq = before.updates[index].seq;
             if let Some(entry) = data.log.get_mut(&seq) {
                 entry.data = rewritten.into();
             }
         }
-        let at = data.mark();
+        let at = data.append_marker();
         let doc = data.docs.entry(name.clone()).or_default();
         // The records that stay may be older than those that an earlier compaction removed.
         let reaches = last.max(before.snapshot_upto);
@@ -422,7 +423,7 @@ impl UpdateLog for MemoryStore {
         for seq in records {
             n_bytes += data.log.remove(&seq).map_or(0, |entry| entry.data.len() as u64);
         }
-        let at = data.mark();
+        let at = data.append_marker();
         let doc = data.docs.entry(name.clone()).or_default();
         doc.fact = None;
         doc.forgotten = true;

@@ -27,7 +27,7 @@ const COMPRESSION_LEVEL: i32 = 3;
 ///
 /// A record that an earlier compaction left in the log is among them already. If it changes the
 /// document only now, the earlier heads no longer identify one state, and are dropped.
-pub(crate) fn extended(
+pub(crate) fn extend_heads(
     earlier: Vec<PastHead>,
     before: &StoredDocument,
     changes: &[Vec<u8>],
@@ -127,8 +127,8 @@ mod tests {
             bytes
         };
         let changes: Vec<_> = (1..n).map(change).collect();
-        let heads = extended(Vec::new(), &records(1..n), &changes);
-        let heads = extended(heads, &records(n..n + 3), &[n, n + 1, n + 2].map(change));
+        let heads = extend_heads(Vec::new(), &records(1..n), &changes);
+        let heads = extend_heads(heads, &records(n..n + 3), &[n, n + 1, n + 2].map(change));
         assert_eq!((heads.len(), heads[0].head.seq), (MAX_HEADS, Seq(3)));
         let bytes = encode(&heads).expect("encoded");
         assert!(bytes.len() < 8 * MAX_HEADS, "{} bytes for {MAX_HEADS} heads", bytes.len());
@@ -136,16 +136,16 @@ mod tests {
         assert_eq!(decode(&bytes), Some(heads.clone()));
 
         let large = vec![vec![7; MAX_BYTES / 2]; 3];
-        let heads = extended(heads, &records(n + 3..n + 6), &large);
+        let heads = extend_heads(heads, &records(n + 3..n + 6), &large);
         assert_eq!(heads.len(), 1, "the latest that fit");
         assert_eq!(decode(&encode(&heads).expect("encoded")), Some(heads));
     }
 
     #[test]
     fn heads_without_changes_are_forgotten() {
-        let heads = extended(Vec::new(), &records(1..3), &[vec![1], vec![2]]);
+        let heads = extend_heads(Vec::new(), &records(1..3), &[vec![1], vec![2]]);
         assert_eq!(heads.len(), 2);
-        assert_eq!(extended(heads, &records(3..5), &[]), []);
+        assert_eq!(extend_heads(heads, &records(3..5), &[]), []);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct DocName(SmolStr);
 
 /// The error of a text that is not the guid of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("not a document name")]
+#[error("invalid document name")]
 pub struct DocNameError(#[from] IdError);
 
 /// A position in the log. Records are numbered from 1, in the order in which they became visible.

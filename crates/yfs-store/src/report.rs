@@ -80,5 +80,5 @@ pub struct CheckProblem {
     /// The document concerned, if the problem is in one.
     pub doc: Option<DocName>,
     /// A description of the problem, for people.
-    pub what: String,
+    pub description: String,
 }

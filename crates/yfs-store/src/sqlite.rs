@@ -57,7 +57,7 @@ use self::{
     location::StoreLocation,
     log::Queue,
     reserve::{DiskReserve, PageQuota},
-    schema::failed,
+    schema::store_error,
     sync::LogSyncer,
     transaction::SqliteTransaction,
 };
@@ -99,8 +99,8 @@ pub struct OpenOptions {
 struct SqliteInner {
     path: PathBuf,
     /// The files and directories that other users could read before this handle was opened.
-    mended: Vec<PathBuf>,
-    place: StoreLocation,
+    restricted_paths: Vec<PathBuf>,
+    location: StoreLocation,
     read_only: bool,
     /// Whether the quarantine has the current format. Opening for writing upgrades it.
     has_quarantine: bool,
@@ -181,12 +181,12 @@ impl SqliteStore {
 
     /// Opens a store with the given options.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (place, connection, format, mended) = if options.read_only {
-            let (place, connection, format) = schema::open_read_only(path)?;
-            (place, connection, format, Vec::new())
+        let (location, connection, format, restricted_paths) = if options.read_only {
+            let (location, connection, format) = schema::open_read_only(path)?;
+            (location, connection, format, Vec::new())
         } else {
-            let (connection, mended) = schema::open(path, options)?;
-            (StoreLocation::writable(path), connection, schema::FORMAT, mended)
+            let (connection, restricted_paths) = schema::open(path, options)?;
+            (StoreLocation::writable(path), connection, schema::FORMAT, restricted_paths)
         };
         let n_pages = options.max_bytes.map(|n_bytes| n_bytes / schema::PAGE_LEN);
         let n_pages = n_pages.map(|n| n.clamp(1, u64::from(u32::MAX) - 1) as u32);
@@ -204,7 +204,7 @@ impl SqliteStore {
             SqliteWriter { connection, synchronous: false, known: None, quota, n_pages: None };
         let inner = SqliteInner {
             path: path.to_owned(),
-            mended,
+            restricted_paths,
             reserve,
             read_only: options.read_only,
             has_quarantine: format > 1,
@@ -214,8 +214,8 @@ impl SqliteStore {
             queue: Queue::default(),
             readers: Mutex::default(),
             index: Mutex::default(),
-            watch: AppendWatch::new(place.clone()),
-            place,
+            watch: AppendWatch::new(location.clone()),
+            location,
             syncer: LogSyncer::new(path, options.sync_every),
             closed: AtomicBool::new(false),
         };
@@ -247,7 +247,7 @@ impl SqliteInner {
     fn reader(&self) -> Result<PooledReader<'_>, StoreError> {
         self.ensure_open()?;
         let idle = self.readers.lock().pop();
-        let connection = idle.map_or_else(|| self.place.connect(), Ok)?;
+        let connection = idle.map_or_else(|| self.location.connect(), Ok)?;
         Ok(PooledReader { inner: self, connection: Some(connection) })
     }
 
@@ -266,10 +266,10 @@ impl SqliteInner {
         let known = writer.known;
         let tx = writer.begin(false, action)?;
         let result = change(&tx)?;
-        tx.commit().map_err(failed(action))?;
+        tx.commit().map_err(store_error(action))?;
         writer.known = known;
         drop(writer);
-        self.syncer.wrote();
+        self.syncer.mark_unsynced();
         Ok(result)
     }
 }
@@ -286,15 +286,19 @@ impl SqliteWriter {
         self.known = None;
         if self.synchronous != synchronous {
             let level = if synchronous { "FULL" } else { "NORMAL" };
-            self.connection.pragma_update(None, "synchronous", level).map_err(failed(action))?;
+            self.connection
+                .pragma_update(None, "synchronous", level)
+                .map_err(store_error(action))?;
             self.synchronous = synchronous;
         }
         let n_pages = self.quota.as_ref().map(PageQuota::n_pages);
         if let Some(n) = n_pages.filter(|_| self.n_pages != n_pages) {
-            self.connection.pragma_update(None, "max_page_count", n).map_err(failed(action))?;
+            self.connection
+                .pragma_update(None, "max_page_count", n)
+                .map_err(store_error(action))?;
             self.n_pages = n_pages;
         }
-        SqliteTransaction::write(&self.connection).map_err(failed(action))
+        SqliteTransaction::write(&self.connection).map_err(store_error(action))
     }
 }
 
@@ -341,9 +345,9 @@ impl UpdateLog for SqliteStore {
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
-        self.inner.tail(after, wanted)
+        self.inner.tail(after, select)
     }
 
     fn head(&self) -> Result<Seq, StoreError> {
@@ -363,7 +367,7 @@ impl UpdateLog for SqliteStore {
     }
 
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError> {
-        self.inner.removing(|| self.inner.compact(doc, merge))
+        self.inner.run_removal(|| self.inner.compact(doc, merge))
     }
 
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
@@ -375,7 +379,7 @@ impl UpdateLog for SqliteStore {
     }
 
     fn forget(&self, doc: &DocName, head: Seq) -> Result<u64, StoreError> {
-        self.inner.removing(|| self.inner.forget(doc, head))
+        self.inner.run_removal(|| self.inner.forget(doc, head))
     }
 }
 
@@ -410,7 +414,7 @@ impl BlobStore for SqliteStore {
         older_than: Millis,
         keep: &dyn Fn(&ContentHash) -> bool,
     ) -> Result<u64, StoreError> {
-        self.inner.removing(|| self.inner.remove_blobs(mark, older_than, keep))
+        self.inner.run_removal(|| self.inner.remove_blobs(mark, older_than, keep))
     }
 }
 
@@ -434,7 +438,7 @@ impl LocalState for SqliteStore {
     }
 
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
-        self.inner.removing(|| self.inner.drop_quarantined(number))
+        self.inner.run_removal(|| self.inner.drop_quarantined(number))
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -477,8 +481,8 @@ impl LocalState for SqliteStore {
         self.inner.set_secret(key, value)
     }
 
-    fn mended(&self) -> &[PathBuf] {
-        &self.inner.mended
+    fn restricted_paths(&self) -> &[PathBuf] {
+        &self.inner.restricted_paths
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {

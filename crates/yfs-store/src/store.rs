@@ -6,8 +6,9 @@
 //!   to none before it was committed: every call that begins afterwards counts it. A reader that
 //!   continues from a [`Seq`] misses nothing: no record becomes visible before one that was visible
 //!   already.
-//! - A caller's position advances only by [`tail`](UpdateLog::tail) and [`load`](UpdateLog::load). The
-//!   position of the caller's own append does not show which records other handles wrote before it.
+//! - A caller's position advances only by [`tail`](UpdateLog::tail) and [`load`](UpdateLog::load).
+//!   The position of the caller's own append does not show which records other handles wrote before
+//!   it.
 //! - Each reading call is one consistent view of the current state, except where its doc says
 //!   otherwise.
 //!
@@ -67,12 +68,12 @@ pub trait UpdateLog: Send + Sync + Debug {
 
     /// Reads a page of the records after a position, those of this handle included.
     ///
-    /// `wanted` selects by document and origin which records to return; documents with other
+    /// `select` chooses by document and origin which records to return; documents with other
     /// records appear only in [`touched`](TailPage::touched).
     fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError>;
 
     /// Returns the position of the last record, of all handles.
@@ -157,8 +158,8 @@ pub trait BlobStore: Send + Sync + Debug {
     ) -> Result<u64, StoreError>;
 }
 
-/// What one machine knows about a log: derived facts, settings, secrets, rejected updates and client
-/// ids. It is not replicated.
+/// What one machine knows about a log: derived facts, settings, secrets, rejected updates and
+/// client ids. It is not replicated.
 pub trait LocalState: Send + Sync + Debug {
     /// Keeps a rejected update, so that a person can inspect it.
     ///
@@ -220,7 +221,7 @@ pub trait LocalState: Send + Sync + Debug {
 
     /// Returns the files and directories of the store that other users of the machine could read
     /// until this handle was opened. Opening it removed those permissions.
-    fn mended(&self) -> &[PathBuf] {
+    fn restricted_paths(&self) -> &[PathBuf] {
         &[]
     }
 

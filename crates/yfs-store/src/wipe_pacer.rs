@@ -2,7 +2,7 @@
 
 use yfs_types::time::Millis;
 
-/// A rate limit for wipes that peers request; each reads all trees of the store.
+/// A rate limit for wipes that peers request. Each wipe reads all trees of the store.
 ///
 /// A request is never lost while this value lives; it only waits until the last wipe is long enough
 /// ago.

@@ -79,7 +79,7 @@ fn what_is_not_a_store() {
         assert!(fs::read(&path).expect("read") == garbage, "it was touched");
     }
     fs::write(&path, [b'x'; 10_000]).expect("write");
-    let error = SqliteStore::open_or_create(&path).expect_err("this is something else");
+    let error = SqliteStore::open_or_create(&path).expect_err("this is no store");
     assert!(matches!(error, StoreError::NotAStore { .. }));
 }
 
@@ -237,7 +237,7 @@ fn flipped_bits_are_noticed() {
         let right = docs.iter().enumerate().all(|(number, found)| *found == Ok(whole(number)));
         let blob = store.get_blob(&hash).is_ok_and(|blob| blob == whole(7).repeat(9));
         let noticed = store.check().map_or(true, |report| !report.problems.is_empty());
-        assert!(right && blob || noticed, "bit at {at} changed something and nobody noticed");
+        assert!(right && blob || noticed, "bit at {at} changed the content unnoticed");
         if noticed { n_noticed += 1 } else { n_harmless += 1 }
     }
     println!("{n_noticed} noticed, {n_harmless} harmless");

@@ -113,17 +113,17 @@ fn a_power_cut_takes_what_was_not_flushed() {
     other.append(batch("b").synced()).expect("append");
     store.append(batch("c")).expect("append");
     let blob = store.put_bytes(b"content", Millis(1)).expect("put").hash;
-    store.power_cut();
+    store.cut_power();
     let n = |name| n_updates(&other, name);
     assert_eq!((n("a"), n("b"), n("c")), (1, 1, 0), "a sync covers what came before it");
     assert!(!store.has_blob(&blob).expect("look"));
     store.append(batch("c")).expect("append");
     store.flush().expect("flush");
-    store.power_cut();
+    store.cut_power();
     assert_eq!(n_updates(&store, "c"), 1);
     let kept = MemoryStore::new();
     kept.append(batch("a")).expect("append");
-    kept.power_cut();
+    kept.cut_power();
     assert_eq!(n_updates(&kept, "a"), 1, "it was not made for it");
 }
 

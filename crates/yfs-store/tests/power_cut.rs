@@ -51,7 +51,7 @@ enum Step {
 static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
 
 fn record(step: Step) {
-    STEPS.lock().expect("nobody panics while holding it").push(step);
+    STEPS.lock().expect("no thread panics while it has the lock").push(step);
 }
 
 // ---- the shim
@@ -66,7 +66,7 @@ fn real() -> *mut ffi::sqlite3_vfs {
 }
 
 fn look_up(file: *mut ffi::sqlite3_file) -> (*const ffi::sqlite3_io_methods, String) {
-    let files = FILES.lock().expect("nobody panics while holding it");
+    let files = FILES.lock().expect("no thread panics while it has the lock");
     let (methods, name) = files.as_ref().expect("there are files")[&(file as usize)].clone();
     (methods as *const ffi::sqlite3_io_methods, name)
 }
@@ -94,7 +94,7 @@ unsafe extern "C" fn open(
             ours.xUnfetch = None;
             ours.iVersion = ours.iVersion.min(2);
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-            let mut files = FILES.lock().expect("nobody panics while holding it");
+            let mut files = FILES.lock().expect("no thread panics while it has the lock");
             files.get_or_insert_default().insert(file as usize, (methods as usize, name));
             // Leaked: the file may outlive this test's data, and there are a handful.
             (*file).pMethods = Box::leak(ours);
@@ -291,7 +291,7 @@ fn what_was_flushed_survives() {
     install();
     let directory = tempfile::tempdir().expect("a directory");
     write_history(&directory.path().join("store.db"));
-    let steps = std::mem::take(&mut *STEPS.lock().expect("nobody panics while holding it"));
+    let steps = std::mem::take(&mut *STEPS.lock().expect("no thread panics while it has the lock"));
     let mut random = 0x1234_5678_9abc_def1_u64;
     let mut chance = || {
         random ^= random << 13;
@@ -315,7 +315,7 @@ fn what_was_flushed_survives() {
             n_safe = *n_updates;
         }
     }
-    assert!(n_safe > 500 && n_lost > 0, "{n_safe} were safe, {n_lost} cuts took something");
+    assert!(n_safe > 500 && n_lost > 0, "{n_safe} were safe, {n_lost} cuts lost updates");
     println!("{} steps, {} cuts", steps.len(), cuts.len());
 }
 

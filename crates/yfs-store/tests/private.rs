@@ -76,8 +76,8 @@ fn what_is_wider_is_mended() {
     let n_files = files_in(&own).len();
     assert!(files_in(&own).iter().all(|file| mode(file) == 0o600));
     assert_eq!(mode(&own), 0o700);
-    assert_eq!(store.mended().len(), n_files + 1, "{:?}", store.mended());
-    assert_eq!(SqliteStore::open(&path).expect("open").mended(), [] as [PathBuf; 0]);
+    assert_eq!(store.restricted_paths().len(), n_files + 1, "{:?}", store.restricted_paths());
+    assert_eq!(SqliteStore::open(&path).expect("open").restricted_paths(), [] as [PathBuf; 0]);
     assert_eq!(mode(directory.path()) & 0o700, 0o700, "others are left alone");
 }
 
@@ -108,7 +108,8 @@ fn no_copy_has_the_secrets() {
         let bytes = fs::read(file).expect("read");
         bytes.windows(SECRET.len()).any(|window| window == SECRET)
     };
-    let holders: Vec<_> = files_in(directory.path()).into_iter().filter(|it| holds(it)).collect();
+    let holders: Vec<_> =
+        files_in(directory.path()).into_iter().filter(|path| holds(path)).collect();
     assert_eq!(holders, [directory.path().join("store.db-server.key")]);
 
     // All files, as `cp -r` copies them.

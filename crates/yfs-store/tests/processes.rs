@@ -205,7 +205,7 @@ fn create_new_is_exclusive() {
     let store = SqliteStore::open(&path).expect("open");
     assert_eq!(lines_of(&store.load(&doc("names")).expect("load")).len(), N_NAMES);
     println!("moved heads: {} and {}", left.1, right.1);
-    assert!(left.1 + right.1 > 0, "nobody ever raced");
+    assert!(left.1 + right.1 > 0, "no writer ever lost a race");
 }
 
 /// One process sees what another appends. The delay is printed; `docs/performance.md` has figures.
@@ -465,7 +465,7 @@ fn echo(store: &dyn Store) {
 /// Holds the writer lock until the parent sends a line.
 fn hold(path: &Path) {
     let connection = rusqlite::Connection::open(path).expect("open");
-    connection.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
+    connection.execute_batch("BEGIN IMMEDIATE").expect("no other process writes");
     println!("> holding");
     std::io::stdin().lines().next();
     connection.execute_batch("ROLLBACK").expect("roll back");

@@ -62,8 +62,10 @@ fn the_first_format_is_read_and_upgraded() {
     for _ in 0..2 {
         let store = SqliteStore::open(&path).expect("open");
         let listed = store.quarantined().expect("list");
-        let listed: Vec<_> =
-            listed.iter().map(|it| (it.doc.as_str(), it.n_times, it.len, it.last_at.0)).collect();
+        let listed: Vec<_> = listed
+            .iter()
+            .map(|entry| (entry.doc.as_str(), entry.n_times, entry.len, entry.last_at.0))
+            .collect();
         assert_eq!(listed, [("a", 2, 3, 2), ("b", 1, 3, 1), ("a", 1, 5, 3)]);
         assert_eq!(store.check().expect("check").problems, []);
     }

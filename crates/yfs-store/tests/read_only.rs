@@ -79,7 +79,7 @@ fn look(path: &Path, expected: &str, modes: (u32, u32)) {
     let output = command.output().expect("run");
     mode(directory, 0o755);
     assert!(output.status.success(), "{modes:?}: {}", String::from_utf8_lossy(&output.stdout));
-    assert!(files_in(directory) == before, "something was touched");
+    assert!(files_in(directory) == before, "a file was changed");
 }
 
 #[test]

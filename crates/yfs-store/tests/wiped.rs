@@ -81,7 +81,7 @@ fn nothing_of_what_was_removed_stays_in_a_file() {
 }
 
 #[test]
-fn records_that_stay_say_what_they_are_told() {
+fn records_that_stay_can_be_rewritten() {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = SqliteStore::create_new(&directory.path().join("store.db")).unwrap();
     let memory = yfs_store::MemoryStore::new();

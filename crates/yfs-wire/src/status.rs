@@ -137,7 +137,7 @@ impl From<&WorkspaceStats> for WorkspaceStatsJson {
         Self {
             id: stats.id.to_string(),
             files: stats.n_files,
-            directories: stats.n_folders,
+            directories: stats.n_directories,
             trashed: stats.n_trashed,
             parked: stats.n_parked,
             open_documents: stats.n_open,

@@ -95,7 +95,7 @@ impl From<&ImportReport> for ImportReportJson {
             created: report.n_created,
             updated: report.n_updated,
             unchanged: report.n_unchanged,
-            directories: report.n_folders,
+            directories: report.n_directories,
             links: report.n_links,
             bytes: report.n_bytes,
             skipped: SkippedJson::list(&report.skipped),
@@ -119,7 +119,7 @@ impl From<&ExportReport> for ExportReportJson {
         Self {
             written: report.n_written,
             unchanged: report.n_unchanged,
-            directories: report.n_folders,
+            directories: report.n_directories,
             bytes: report.n_bytes,
             skipped: SkippedJson::list(&report.skipped),
         }

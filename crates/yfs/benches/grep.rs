@@ -1,8 +1,8 @@
-//! Searching a tree whose texts are cached, beside ripgrep on the same files in a directory that the
-//! host has cached.
+//! Searches a tree whose texts are cached, next to ripgrep on the same files in a directory that
+//! the host has cached.
 //!
-//! `YFS_BENCH_FILES=2000` says how many files of 50 KB there are. Run with
-//! `cargo bench -p yfs --bench grep`; `rg` must be in the search path.
+//! `YFS_BENCH_FILES=2000` sets the number of files of 50 KB. Run with `cargo bench -p yfs --bench
+//! grep`; `rg` must be in the search path.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
 use std::{
@@ -20,7 +20,7 @@ const FILE_LEN: usize = 50_000;
 const N_ROUNDS: usize = 9;
 
 fn main() {
-    let n_files = env::var("YFS_BENCH_FILES").map_or(2_000, |it| it.parse().expect("a number"));
+    let n_files = env::var("YFS_BENCH_FILES").map_or(2_000, |n| n.parse().expect("a number"));
     let dir = tempfile::tempdir().expect("a temporary directory");
     let tree = dir.path().join("tree");
     let options = WorkspaceOptions { text_budget: 1 << 30, ..WorkspaceOptions::default() };
@@ -61,9 +61,9 @@ fn main() {
 async fn fill(workspace: &Workspace, tree: &Path, n_files: usize) {
     let files = workspace.fs();
     for at in 0..n_files {
-        let name = format!("folder-{:03}/file-{at:05}.txt", at / 50);
+        let name = format!("directory-{:03}/file-{at:05}.txt", at / 50);
         let text = text(at);
-        fs::create_dir_all(tree.join(&name).parent().expect("a folder")).expect("made");
+        fs::create_dir_all(tree.join(&name).parent().expect("a directory")).expect("made");
         fs::write(tree.join(&name), &text).expect("written");
         let path = VPath::parse(&format!("/{name}")).expect("a path");
         files.write(&path, text.into(), &WriteOptions::default()).await.expect("written");

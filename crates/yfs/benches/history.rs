@@ -1,4 +1,5 @@
-//! What history costs: bytes of its log, and the time to list versions, read one, blame and erase.
+//! The cost of history: bytes of the log, and the time to list versions, read one, blame and
+//! redact.
 //!
 //! A text of 50 KB is edited in random places, one word at a time, by two actors in turn. Run with
 //! `cargo bench -p yfs --bench history`.
@@ -71,7 +72,8 @@ fn measure(n_edits: usize, n_runs: usize) -> Vec<(&'static str, f64)> {
     figures
 }
 
-/// Makes a document with a history; returns its updates, and what whole snapshots would have taken.
+/// Makes a document with a history. Returns it, its updates, and the size that whole snapshots
+/// would have taken.
 fn edited(n_edits: usize, n_runs: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("an id");
     let client = |n: u64| ClientId::new((1 << 51) + n).expect("a client id");
@@ -103,7 +105,7 @@ fn edited(n_edits: usize, n_runs: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
 
 fn author(nth: usize, run: usize) -> RunAuthor {
     let name = if run.is_multiple_of(2) { "ada" } else { "reviewer-3" };
-    // Within a run no time passes, between runs enough.
+    // All edits of a run have the same time; runs are far enough apart to be separate.
     let at = Millis(1_795_296_141_108 + run as i64 * MAX_RUN_MS + i64::from(nth == usize::MAX));
     RunAuthor::new(Actor::new(ActorKind::Agent, name), at)
 }

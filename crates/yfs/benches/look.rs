@@ -1,7 +1,8 @@
-//! What it costs to look at all files of rich text, by how many there are: `yfs conflicts`, and the document of each file
-//! by its path and by its id. CPU time of the calling thread, on an SQLite store.
+//! The cost of checking all rich text files, by their number: `yfs conflicts`, and the document of
+//! each file by its path and by its id. CPU time of the calling thread, on an SQLite store.
 //!
-//! `YFS_BENCH_SIZES=1000,10000` says how many files. Run with `cargo bench -p yfs --bench look`.
+//! `YFS_BENCH_SIZES=1000,10000` sets the numbers of files. Run with `cargo bench -p yfs --bench
+//! look`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 #![expect(dead_code, reason = "it needs not all of what benches share")]
 
@@ -15,7 +16,7 @@ use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, TextReplacement, WalkOptions, WriteOptions};
 
-const FILES_PER_FOLDER: usize = 100;
+const FILES_PER_DIRECTORY: usize = 100;
 
 fn main() {
     let sizes = env::var("YFS_BENCH_SIZES").unwrap_or_else(|_| "1000,10000".to_owned());
@@ -25,11 +26,11 @@ fn main() {
 }
 
 fn path_of(at: usize) -> VPath {
-    let folder = at / FILES_PER_FOLDER;
-    VPath::parse(&format!("/notes/{folder}/{at}.md")).expect("a path")
+    let directory = at / FILES_PER_DIRECTORY;
+    VPath::parse(&format!("/notes/{directory}/{at}.md")).expect("a path")
 }
 
-/// About a kilobyte.
+/// Returns about a kilobyte of text.
 fn text(at: usize) -> String {
     let section =
         "Some *words* with [a link](https://example.org/a), and more.\n\n- one\n- two\n\n";
@@ -48,7 +49,7 @@ fn measured(n_files: usize) -> Vec<Row> {
     workspace.close().expect("closed");
     let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("opened");
     let fs = workspace.fs();
-    // Files of two writers cannot be told to be settled from their updates alone.
+    // For files of two writers, the updates alone do not show that they are settled.
     for at in (0..n_files).step_by(10) {
         now(fs.edit(&path_of(at), &TextReplacement::once("# Note", "# Notes"))).expect("edited");
     }
@@ -66,10 +67,12 @@ fn measured(n_files: usize) -> Vec<Row> {
     rows.push(milliseconds("walk, ms", || drop(black_box(walk()))));
     let found = walk();
     rows.push(milliseconds("document of each by path, ms", || {
-        found.iter().for_each(|it| drop(black_box(workspace.documents().info(&it.path))));
+        found.iter().for_each(|file| drop(black_box(workspace.documents().info(&file.path))));
     }));
     rows.push(milliseconds("document of each by id, ms", || {
-        found.iter().for_each(|it| drop(black_box(workspace.documents().info_of(&it.entry.id))));
+        found
+            .iter()
+            .for_each(|file| drop(black_box(workspace.documents().info_of(&file.entry.id))));
     }));
     workspace.close().expect("closed");
     rows

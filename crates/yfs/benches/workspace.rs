@@ -1,9 +1,9 @@
-//! What a workspace costs, at several sizes, fresh and aged: CPU time of the calling thread, on an
-//! SQLite store, as a table in Markdown.
+//! The cost of a workspace at several sizes, fresh and aged: CPU time of the calling thread, on an
+//! SQLite store, as a Markdown table.
 //!
-//! `YFS_BENCH_SIZES=1000,10000,100000` says how many files; `YFS_BENCH_AGED=0` leaves out the aged
-//! workspaces, and `YFS_BENCH_COMPACT=0` compaction, which takes a millisecond a file. Run with
-//! `cargo bench -p yfs --bench workspace`.
+//! `YFS_BENCH_SIZES=1000,10000,100000` sets the numbers of files; `YFS_BENCH_AGED=0` leaves out the
+//! aged workspaces, and `YFS_BENCH_COMPACT=0` compaction, which takes a millisecond per file. Run
+//! with `cargo bench -p yfs --bench workspace`.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
 #[path = "support/measure.rs"]
@@ -14,7 +14,7 @@ mod tree;
 use std::{env, path::Path, process::Command};
 
 use measure::{Row, now, per_call};
-use tree::{FILES_PER_FOLDER, path_of};
+use tree::{FILES_PER_DIRECTORY, path_of};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_vfs::{FileSystem, MoveOptions, RemoveOptions, TextReplacement, WriteOptions};
@@ -53,7 +53,7 @@ fn measured(n_files: usize, is_aged: bool) -> Vec<Row> {
     if is_aged {
         tree::age(&workspace, &file, n_files);
     }
-    // A process that syncs has made the yrs document, which then takes part in every write.
+    // A process that syncs has built the yrs document, which then takes part in every write.
     sync_once(&workspace);
     let large = tree::text(5_000) + "a lighthouse\n" + &tree::text(5_000);
     let path = VPath::parse("/large.txt").expect("a path");
@@ -76,7 +76,7 @@ fn measured(n_files: usize, is_aged: bool) -> Vec<Row> {
     rows
 }
 
-/// Does what a first peer asks for: encodes the main document.
+/// Encodes the main document, as the first peer's request does.
 fn sync_once(workspace: &Workspace) {
     let main = workspace.documents().port(workspace.id().as_str()).expect("the main document");
     main.diff(&[0]).expect("encoded");
@@ -92,9 +92,9 @@ fn structure(fs: &yfs::WorkspaceFs, n_files: usize, rows: &mut Vec<Row>) {
     rows.push(per_call("stat of what is not there, µs", absent.len(), |at| {
         now(fs.stat(&absent[at])).expect_err("not there");
     }));
-    let folders: Vec<VPath> = there[..500].iter().filter_map(VPath::parent).collect();
-    rows.push(per_call(&format!("readdir of {FILES_PER_FOLDER} entries, µs"), 500, |at| {
-        now(fs.readdir(&folders[at])).expect("a folder");
+    let directories: Vec<VPath> = there[..500].iter().filter_map(VPath::parent).collect();
+    rows.push(per_call(&format!("readdir of {FILES_PER_DIRECTORY} entries, µs"), 500, |at| {
+        now(fs.readdir(&directories[at])).expect("a directory");
     }));
     rows.push(per_call("rename a file, µs", 500, |at| {
         let (from, to) = (spread(at), renamed(&spread(at)));
@@ -109,12 +109,12 @@ fn structure(fs: &yfs::WorkspaceFs, n_files: usize, rows: &mut Vec<Row>) {
     }));
     let (data, moved) =
         (VPath::parse("/data").expect("a path"), VPath::parse("/moved").expect("a path"));
-    rows.push(per_call("move the folder that holds everything, µs", 50, |at| {
+    rows.push(per_call("move the directory that holds everything, µs", 50, |at| {
         let (from, to) = if at % 2 == 0 { (&data, &moved) } else { (&moved, &data) };
         now(fs.mv(from, to, &MoveOptions::default())).expect("moved");
     }));
     let options = RemoveOptions { recursive: true, force: false };
-    rows.push(per_call("trash the folder that holds everything, µs", 1, |_| {
+    rows.push(per_call("trash the directory that holds everything, µs", 1, |_| {
         now(fs.rm(&data, &options)).expect("trashed");
     }));
     let trash = fs.workspace().trash().list().expect("a trash");
@@ -137,7 +137,8 @@ fn contents(workspace: &Workspace, rows: &mut Vec<Row>) {
         let text = if at % 2 == 0 { &changed } else { &old };
         now(fs.write(&large, text.clone().into(), &WriteOptions::default())).expect("written");
     }));
-    let sizes: Vec<usize> = std::iter::from_fn(|| updates.try_recv()).map(|it| it.len()).collect();
+    let sizes: Vec<usize> =
+        std::iter::from_fn(|| updates.try_recv()).map(|update| update.len()).collect();
     let later = &sizes[1..];
     rows.push(Row::new(
         "  its update, bytes",
@@ -182,5 +183,7 @@ fn open_only(file: &Path) {
 }
 
 fn renamed(path: &VPath) -> VPath {
-    path.parent().expect("a folder").join(&format!("{}.renamed", path.file_name().expect("a name")))
+    path.parent()
+        .expect("a directory")
+        .join(&format!("{}.renamed", path.file_name().expect("a name")))
 }

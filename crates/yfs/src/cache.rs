@@ -1,7 +1,7 @@
-//! The plaintext cache: what files say, by file id, bounded in bytes.
+//! The plaintext cache: the texts of files, by file id, bounded in bytes.
 //!
-//! An entry is put while the document's lock is held and dropped when any update of the document is
-//! seen, so that it never outlives the state that it was read from.
+//! An entry is stored while the document's lock is held, and dropped when an update of the document
+//! arrives, so it never outlives the state that it was read from.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use quick_cache::{Weighter, sync::Cache};
 use yfs_engine::id::FileId;
 use yfs_store::DocHead;
 
-/// What an entry costs beside its text, in bytes: key, pointers, table slot.
+/// The bytes of an entry besides its text: key, pointers, table slot.
 const OVERHEAD: u64 = 112;
 
-/// What a file says, and as of which record of its document.
+/// The text of a file, and the record of its document at which it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CachedText {
     /// The text.
     pub(crate) content: Arc<str>,
-    /// The last record that is in it.
+    /// The last record that the text includes.
     pub(crate) head: DocHead,
 }
 

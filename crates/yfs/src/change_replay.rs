@@ -1,13 +1,15 @@
-//! Changes told again from the log of the store: for whoever holds a cursor that a workspace gave before it was closed.
+//! Replay of changes from the log of the store, for callers with a cursor that a workspace gave
+//! before it was closed.
 //!
-//! The main document is built as it stood then, and what was logged since is taken in record by record, so that the
-//! changes are those that a watcher would have been told. What compaction has merged since is not to be told apart:
-//! then the cursor is lost.
+//! The main document is built as it was at the cursor, and the later records are applied one by
+//! one, so the changes are those that a watcher would have received. Compaction merges records that
+//! can no longer be separated; a cursor before such records is lost.
 //!
 //! # Cost
 //!
-//! That of loading the main document, and of reading the log since, for the first who asks; what was told is kept for
-//! the others, since all watchers of a server that was started again come at once.
+//! For the first caller, loading the main document and reading the log since the cursor. The result
+//! is kept for the other callers, because all watchers of a restarted server reconnect at the same
+//! time.
 
 use std::collections::BTreeSet;
 
@@ -21,29 +23,31 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// What was told again last.
+/// The last replay.
 #[derive(Debug)]
 pub(crate) struct ChangeReplay {
     after: Seq,
-    /// What became of rows, each with where it stands in the log.
+    /// The changes of rows, each with its position in the log.
     rows: Vec<(Seq, FileChange)>,
-    /// The contents that changed, likewise.
+    /// The changes of contents, each with its position in the log.
     contents: Vec<(Seq, FileChange)>,
-    /// What to go on with.
+    /// The cursor after the replay.
     next: ChangeCursor,
 }
 
 impl WorkspaceState {
-    /// Returns what changed since a position of the log; nothing where that cannot be told any more.
-    pub(crate) fn replayed(&self, after: Seq) -> Result<Option<ChangePage>> {
+    /// Returns the changes since a position of the log, or `None` if they can no longer be
+    /// replayed.
+    pub(crate) fn replay_changes(&self, after: Seq) -> Result<Option<ChangePage>> {
         if after > self.store.head()? {
             return Ok(None);
         }
-        // Who comes meanwhile waits for what is told to the first.
+        // Later callers wait here for the replay of the first.
         let mut kept = self.replay.lock();
-        let counts = |it: &ChangeReplay| it.after <= after && self.events.reaches(&it.next);
+        let counts = |kept: &ChangeReplay| kept.after <= after && self.events.reaches(&kept.next);
         if !kept.as_ref().is_some_and(counts) {
-            // Before the log is read, so that nothing is between it and what comes next.
+            // Taken before the log is read, so that no change is lost between the replay and the
+            // next page.
             let next = self.events.cursor(self.tailed());
             *kept = self.replay(after, next)?;
         }
@@ -66,7 +70,7 @@ impl WorkspaceState {
             }
             at = tail.upto;
             if !tail.more {
-                // Told where their files are in the end, after all that became of these.
+                // Content events name the final paths of their files, after all row changes.
                 let now = self.now();
                 let events = contents.into_iter();
                 let events = events.filter_map(|(seq, id)| {
@@ -78,7 +82,8 @@ impl WorkspaceState {
         }
     }
 
-    /// Builds the main document as it stood at a position of the log, or later where records were merged.
+    /// Builds the main document as it was at a position of the log, or later where records were
+    /// merged.
     fn main_at(&self, position: Seq) -> Result<MainDoc> {
         let random = || self.options.ids.client_id();
         let ids = WriterIds { rows: random(), cells: random(), meta: random() };
@@ -86,7 +91,7 @@ impl WorkspaceState {
         let loaded = self.store.load(&self.main_name)?;
         let records = loaded.updates.iter().filter(|record| record.seq <= position);
         for update in loaded.snapshot.iter().chain(records.map(|record| &record.data)) {
-            // What the gate refuses from the log is left out wherever it is loaded.
+            // Records that the gate rejects are left out of every load.
             main.receive(update, UpdateSource::Store).ok();
         }
         Ok(main)
@@ -113,19 +118,21 @@ impl WorkspaceState {
 }
 
 impl ChangeReplay {
-    /// Returns what came after a position. A file that is new, or that changed as a row, is not told of once more for
-    /// its content.
+    /// Returns the changes after a position. A file that is new, or whose row changed, gets no
+    /// second event for its content.
     fn since(&self, after: Seq) -> ChangePage {
         let later = |changes: &[(Seq, FileChange)]| -> Vec<FileChange> {
             let later = changes.iter().filter(|(seq, _)| *seq > after);
             later.map(|(_, change)| change.clone()).collect()
         };
         let mut events = later(&self.rows);
-        let is_told =
-            |it: &&FileChange| matches!(it.kind, ChangeKind::Created | ChangeKind::Changed);
-        let mut told: BTreeSet<FileId> =
-            events.iter().filter(is_told).map(|it| it.id.clone()).collect();
-        events.extend(later(&self.contents).into_iter().filter(|it| told.insert(it.id.clone())));
+        let reports_content =
+            |change: &&FileChange| matches!(change.kind, ChangeKind::Created | ChangeKind::Changed);
+        let mut reported: BTreeSet<FileId> =
+            events.iter().filter(reports_content).map(|change| change.id.clone()).collect();
+        events.extend(
+            later(&self.contents).into_iter().filter(|change| reported.insert(change.id.clone())),
+        );
         ChangePage { events, next: self.next.clone(), more: false }
     }
 }

@@ -1,4 +1,4 @@
-//! Where time and randomness come from: two small traits, so that tests can replay.
+//! The sources of time and randomness: two small traits, so that tests can replay.
 
 use std::{
     fmt::Debug,
@@ -11,15 +11,15 @@ use yfs_engine::{
     time::Millis,
 };
 
-/// Tells the time.
+/// A source of the current time.
 pub trait Clock: Debug + Send + Sync {
-    /// Returns the time of day.
+    /// Returns the current time.
     fn now(&self) -> Millis;
 }
 
-/// Makes ids that nobody else makes.
+/// A source of ids that are unique everywhere.
 pub trait IdSource: Debug + Send + Sync {
-    /// Makes the id of a new file, folder or workspace.
+    /// Makes the id of a new file, directory or workspace.
     fn file_id(&self) -> FileId;
 
     /// Makes a client id for a fork of a document.

@@ -1,22 +1,21 @@
 //! Transactions: the only way to change a workspace.
 //!
-//! A caller plans a [`Transaction`] from the main document as it is. [`WorkspaceState::commit`]
-//! makes its changes in memory, appends all of them to the log as one batch, and only then shows
-//! them: to the tree, to subscribers of documents, to caches, to watchers. It is the only caller of
-//! [`Store::append`](yfs_store::Store::append), the only retry loop and the only publisher of local
-//! changes.
+//! A caller plans a [`Transaction`] from the current main document. [`WorkspaceState::commit`]
+//! makes its changes in memory, appends all of them to the log as one batch, and only then
+//! publishes them: to the tree, to subscribers of documents, to caches, to watchers. It is the only
+//! caller of [`Store::append`](yfs_store::Store::append), the only retry loop and the only
+//! publisher of local changes.
 //!
-//! Rows are *conditional*: the log takes them only if no other process has written rows since the
-//! plan was made. Otherwise the plan is made again. Contents *merge*: an update is logged whatever
-//! else was logged, unless the plan was made from a content ([`ContentPrecondition`]) or from a
-//! path ([`StructureAccess::Hold`]).
+//! Rows are *conditional*: the append fails if another process has written rows since the plan was
+//! made, and the transaction is planned again. Contents *merge*: an update is logged regardless of
+//! other updates, unless the plan was made from a content ([`ContentPrecondition`]) or from a path
+//! ([`StructureAccess::Hold`]).
 //!
 //! # Invariants
 //!
-//! - The main document changes only under the structure lock, by updates that the store has taken,
-//!   or by what other processes logged.
+//! - The main document changes only under the structure lock, by updates that are in the log.
 //! - Locks are taken in this order: structure, tailing, main document, content document. A thread
-//!   that holds a document takes none of the others, except for reading the main document
+//!   that has locked a document takes none of the others, except for reading the main document
 //!   recursively.
 //! - Nothing is appended after [`WorkspaceState::close_log`] returned.
 
@@ -51,25 +50,25 @@ use crate::{
 /// How often a transaction is planned again because other processes were faster.
 const MAX_ATTEMPTS: usize = 1_000;
 
-/// What a transaction needs of the workspace's structure: its rows, and which documents are locked
-/// together.
+/// The access of a transaction to the workspace's structure: whether it writes rows, and how many
+/// documents it locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StructureAccess {
-    /// It writes rows. One such transaction runs at a time.
+    /// The transaction writes rows. Only one such transaction runs at a time.
     Change,
-    /// It changes several documents whatever their paths are. It runs alone as well.
+    /// The transaction changes several documents, whatever their paths are. It runs alone as well.
     Several,
-    /// It changes one document that was found by its path, which must stay as it is until the
-    /// change is logged, in all processes.
+    /// The transaction changes one document that was found by its path. The path must stay valid
+    /// until the change is logged, in all processes.
     Hold,
-    /// It changes one document whatever its path is.
+    /// The transaction changes one document, whatever its path is.
     Ignore,
 }
 
-/// What a transaction made.
+/// The result of a transaction.
 #[derive(Debug)]
 pub(crate) struct Committed<T> {
-    /// What the plan returned.
+    /// The value that the plan returned.
     pub(crate) value: T,
     /// Every document that the transaction was to change.
     pub(crate) documents: BTreeMap<FileId, CommittedDocument>,
@@ -81,30 +80,30 @@ pub(crate) struct Committed<T> {
     pub(crate) rows: Vec<FileId>,
 }
 
-/// What became of a document that a transaction was to change.
+/// The result for a document that a transaction was to change.
 #[derive(Debug)]
 pub(crate) struct CommittedDocument {
     /// The last record of the document.
     pub(crate) head: DocHead,
-    /// Whether there was anything to change.
+    /// Whether the document was changed.
     pub(crate) is_changed: bool,
-    /// Whether other processes had changed the document in between: then it holds more than the
-    /// transaction's author has read.
+    /// Whether other processes had changed the document in between. If so, it has content that the
+    /// transaction's author has not read.
     pub(crate) is_overtaken: bool,
     /// The text, after a local edit.
     pub(crate) text: Option<Arc<str>>,
-    /// The records that it was logged as.
+    /// The records that the change was logged as.
     pub(crate) records: Vec<Seq>,
 }
 
-/// The structure lock, held as the transaction needs it.
+/// The structure lock, held as the transaction requires.
 enum StructureGuard<'a> {
     Change { _guard: RwLockWriteGuard<'a, ()> },
     Hold { _guard: RwLockReadGuard<'a, ()> },
     Ignore,
 }
 
-/// A main document's update that waits to be logged.
+/// An update of the main document that is not logged yet.
 struct PlannedMain {
     update: Vec<u8>,
     is_peers: bool,
@@ -118,7 +117,7 @@ impl StructureAccess {
 }
 
 impl<T> Committed<T> {
-    fn nothing(value: T) -> Self {
+    fn unchanged(value: T) -> Self {
         Self {
             value,
             documents: BTreeMap::new(),
@@ -130,15 +129,15 @@ impl<T> Committed<T> {
 }
 
 impl WorkspaceState {
-    /// Commits what `plan` makes of the main document, on behalf of `by`.
+    /// Commits the changes that `plan` makes to the main document, on behalf of `by`.
     ///
-    /// `plan` runs again whenever another process was faster. Its refusal is final only if it was
-    /// made against the head of the log.
+    /// `plan` runs again whenever another process was faster. Its error is final only if it was
+    /// made from the head of the log.
     ///
     /// # Errors
     ///
-    /// As `plan` and the changes; [`WorkspaceError::Closed`]; `EBUSY` after 1,000 attempts. Nothing
-    /// has changed then.
+    /// Fails as `plan` and the changes do; with [`WorkspaceError::Closed`]; with `EBUSY` after
+    /// 1,000 attempts. A failed commit has changed nothing.
     pub(crate) fn commit<'t, T>(
         &self,
         access: StructureAccess,
@@ -148,7 +147,8 @@ impl WorkspaceState {
         self.check_writable()?;
         let _structure = StructureGuard::lock(&self.structure, access);
         for _ in 0..MAX_ATTEMPTS {
-            // Before the plan is made: what is logged from here on makes the append fail.
+            // Read before the plan is made: any record that is logged from here on makes the append
+            // fail.
             let seen = self.tailed();
             let planned = plan(&self.main.read());
             let transaction = match planned {
@@ -162,7 +162,7 @@ impl WorkspaceState {
                 }
             };
             if transaction.is_empty() {
-                return Ok(Committed::nothing(transaction.value));
+                return Ok(Committed::unchanged(transaction.value));
             }
             if let Some(committed) = self.try_commit(access, by, seen, transaction)? {
                 return Ok(committed);
@@ -172,7 +172,7 @@ impl WorkspaceState {
         Err(FsError::bare(FsCode::EBUSY, Op::Open).into())
     }
 
-    /// Commits a transaction, or returns nothing if another process was faster.
+    /// Commits a transaction, or returns `None` if another process was faster.
     fn try_commit<T>(
         &self,
         access: StructureAccess,
@@ -182,14 +182,15 @@ impl WorkspaceState {
     ) -> Result<Option<Committed<T>>> {
         let now = self.now();
         let Transaction { main, new_documents, changes, preconditions, blobs, value } = transaction;
-        // What others log on top of this transaction's rows must not be applied before these are.
+        // Records that other processes log after this transaction's rows must not be applied before
+        // those rows are.
         let _tailing = main.changes_rows().then(|| self.tailing.lock());
         let main = self.plan_main(main, now)?;
-        let (new_documents, changes) = self.split(new_documents, changes);
-        let handles = self.handles(&changes, &preconditions);
+        let (new_documents, changes) = self.split_new_documents(new_documents, changes);
+        let handles = self.document_handles(&changes, &preconditions);
         let effects = changes.iter().map(|(id, change)| (id.clone(), change.effect)).collect();
         let mut documents = LockedDocuments::lock(self, &handles, &changes)?;
-        if !documents.meet(&preconditions) {
+        if !documents.check_preconditions(&preconditions) {
             return Ok(None);
         }
         documents.change(changes)?;
@@ -197,24 +198,28 @@ impl WorkspaceState {
         let mut updates = Vec::with_capacity(1 + new_documents.len());
         updates.extend(main.iter().map(|main| (self.main_name.clone(), main.update.clone())));
         let first_new = updates.len() as u64;
-        updates.extend(new_documents.iter().map(|it| (DocName::from(&it.id), it.update.clone())));
+        updates.extend(
+            new_documents
+                .iter()
+                .map(|document| (DocName::from(&document.id), document.update.clone())),
+        );
         let mut batch = AppendBatch::new(updates, now);
         if access.is_conditional() && !main.as_ref().is_some_and(|main| main.is_peers) {
             batch = batch.expecting(self.main_name.clone(), seen);
         }
         batch.blobs = blobs;
         batch.facts = new_documents.iter().filter_map(NewDocument::fact).collect();
-        let batch = documents.add_to(batch);
+        let batch = documents.add_to_batch(batch);
         if batch.updates.is_empty() {
             let documents = documents.publish(None, now);
-            return Ok(Some(Committed { documents, ..Committed::nothing(value) }));
+            return Ok(Some(Committed { documents, ..Committed::unchanged(value) }));
         }
         let Some(appended) = self.append(batch)? else { return Ok(None) };
 
         let documents = documents.publish(Some(&appended), now);
         let numbered = new_documents.iter().zip(appended.first.0 + first_new..);
         let new_documents = numbered.map(|(new, seq)| (new.id.clone(), Seq(seq))).collect();
-        let mut committed = Committed { new_documents, documents, ..Committed::nothing(value) };
+        let mut committed = Committed { new_documents, documents, ..Committed::unchanged(value) };
         let mut events = Vec::new();
         if let Some(main) = main {
             committed.main = Some(appended.first);
@@ -225,12 +230,12 @@ impl WorkspaceState {
             event.actor = by.cloned();
         }
         self.events.push(events);
-        // Last, so that a cursor which names this position finds the events.
-        self.pass_own(&appended);
+        // Called last, so that a reader of a cursor with this position finds the events.
+        self.skip_own_records(&appended);
         Ok(Some(committed))
     }
 
-    /// Encodes what happens to the main document; nothing if that is nothing.
+    /// Encodes the update of the main document, or returns `None` if nothing changes.
     fn plan_main(&self, change: MainChange, now: Millis) -> Result<Option<PlannedMain>> {
         let (update, is_peers) = match change {
             MainChange::Rows(rows) if rows.is_empty() => return Ok(None),
@@ -259,9 +264,9 @@ impl WorkspaceState {
         Ok((changes.ids, events))
     }
 
-    /// Makes changes of those new documents that are in memory already: a file that comes back to a
-    /// workspace in which it was before.
-    fn split<'t>(
+    /// Turns new documents that are in memory already into changes: files that return to a
+    /// workspace in which they were before.
+    fn split_new_documents<'t>(
         &self,
         new_documents: Vec<NewDocument>,
         changes: Vec<DocumentChange<'t>>,
@@ -269,7 +274,7 @@ impl WorkspaceState {
         let mut changes: BTreeMap<FileId, DocumentChange<'t>> =
             changes.into_iter().map(|change| (change.id.clone(), change)).collect();
         let (known, new): (Vec<_>, Vec<_>) =
-            new_documents.into_iter().partition(|new| self.documents.holds(&new.id));
+            new_documents.into_iter().partition(|new| self.documents.has_slot(&new.id));
         for NewDocument { id, update, .. } in known {
             let change = DocumentChange::new(&id, ChangeEffect::Replica, move |doc| {
                 let received = doc.receive(&update, UpdateSource::Store)?;
@@ -280,8 +285,8 @@ impl WorkspaceState {
         (new, changes)
     }
 
-    /// Returns handles on the documents that a transaction reads or changes, in order of their ids.
-    fn handles(
+    /// Returns handles of the documents that a transaction reads or changes, in order of their ids.
+    fn document_handles(
         &self,
         changes: &BTreeMap<FileId, DocumentChange<'_>>,
         preconditions: &[ContentPrecondition],
@@ -293,9 +298,9 @@ impl WorkspaceState {
         ids.into_iter().map(|id| self.documents.acquire(id)).collect()
     }
 
-    /// Appends to the log; returns nothing if a condition of the batch does not hold.
+    /// Appends to the log, or returns `None` if a precondition of the batch does not hold.
     fn append(&self, batch: AppendBatch) -> Result<Option<AppendReceipt>> {
-        // Held until the store has answered, so that client ids are given back only after the last
+        // Locked until the store has answered, so that client ids are released only after the last
         // update that was written under them.
         let is_log_open = self.is_log_open.read();
         if !*is_log_open {
@@ -308,7 +313,7 @@ impl WorkspaceState {
         }
     }
 
-    /// Waits for appends that are under way, and refuses every later one.
+    /// Waits for appends that are under way, and makes every later one fail.
     pub(crate) fn close_log(&self) {
         *self.is_log_open.write() = false;
     }

@@ -22,11 +22,11 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// A change of a document, as updates to log; none if there is nothing to change.
+/// A change of a document, as updates to log; empty if nothing changes.
 pub(crate) type Updates = Vec<Vec<u8>>;
 
 impl WorkspaceState {
-    /// Returns what a text file says.
+    /// Returns the text of a file.
     pub(crate) fn text(&self, id: &FileId) -> Result<CachedText> {
         if let Some(text) = self.texts.get(id) {
             return Ok(text);
@@ -60,13 +60,13 @@ impl WorkspaceState {
 
     /// Edits the content of a file that was found by its path.
     ///
-    /// `check` decides from the main document whether the path still leads there; it stays so until
-    /// the edit is logged. With `expected`, the content must be what it was as of that record.
+    /// `check` reports from the main document whether the path still leads to the file; it stays so
+    /// until the edit is logged. With `expected`, the content must have that record as its last.
     ///
     /// # Errors
     ///
-    /// As `check` and `edit`; [`WorkspaceError::ContentMoved`] if the content is not the expected
-    /// one.
+    /// Fails as `check` and `edit` do; with [`WorkspaceError::ContentMoved`] if the content is not
+    /// the expected one.
     pub(crate) fn edit_found(
         &self,
         id: &FileId,
@@ -87,12 +87,12 @@ impl WorkspaceState {
         Ok(committed.documents.remove(id).expect("the transaction changes the document"))
     }
 
-    /// Returns the precondition that a content is what it was as of a record, which is checked now
-    /// and when the log takes the transaction.
+    /// Returns the precondition that a content has `expected` as its last record. It is checked now
+    /// and when the transaction is logged.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::ContentMoved`] if it is not.
+    /// Fails with [`WorkspaceError::ContentMoved`] if it has another.
     pub(crate) fn expect_content(
         &self,
         id: &FileId,
@@ -124,8 +124,8 @@ impl WorkspaceState {
         Ok(committed.documents.remove(id).expect("the transaction changes the document"))
     }
 
-    /// Changes what a document says beside its content; reports whether there was anything to
-    /// change.
+    /// Changes the annotations of a document, which are not part of its content; reports whether
+    /// anything changed.
     pub(crate) fn annotate(
         &self,
         id: &FileId,
@@ -135,12 +135,14 @@ impl WorkspaceState {
         Ok(self.change_document(id, None, ChangeEffect::Annotation, make)?.is_changed)
     }
 
-    /// Converts a content to the form that its file's name asks for, and merges what was written to
-    /// the form that it had before.
+    /// Converts a content to the form that its file's name requires, and merges later edits of the
+    /// previous form.
     ///
-    /// Only the process that keeps the log calls it: what two processes merge is in the file twice.
+    /// Only the process that keeps the log may call it: if two processes merge the same edits, the
+    /// file has them twice.
     pub(crate) fn settle_content(&self, id: &FileId) -> Result<()> {
-        let is_blob = || self.main.read().files().get(id).is_none_or(|it| it.row.blob.is_some());
+        let is_blob =
+            || self.main.read().files().get(id).is_none_or(|entry| entry.row.blob.is_some());
         if self.options.read_only || is_blob() {
             return Ok(());
         }
@@ -156,16 +158,16 @@ impl WorkspaceState {
 
     /// Returns the version of a text file whose last record was `head`.
     ///
-    /// If compaction replaced that record, the version is found from the snapshot, by the changes
-    /// of the records after it. Returns nothing if the log no longer reaches back that far, or if
-    /// `head` is a record of another log.
+    /// If compaction replaced that record, the version is computed from the snapshot and the
+    /// changes of the records after it. Returns `None` if the log no longer reaches back that far,
+    /// or if `head` is a record of another log.
     pub(crate) fn version_at(&self, id: &FileId, head: DocHead) -> Result<Option<Version>> {
         let mut doc = ContentDoc::new(id, self.options.ids.client_id(), self.options.limits);
         if head == DocHead::ZERO {
             return Ok(Some(doc.version()));
         }
         let DocHistory { loaded, past_heads } = self.store.load_history(&DocName::from(id))?;
-        // What cannot be read may have been in the version.
+        // An unreadable record may have been part of the version.
         if !loaded.damaged.is_empty() {
             return Ok(None);
         }
@@ -180,7 +182,8 @@ impl WorkspaceState {
         let upto = head.seq.max(loaded.snapshot_upto);
         let updates = loaded.updates.iter().filter(|record| record.seq <= upto);
         for update in loaded.snapshot.iter().chain(updates.map(|record| &record.data)) {
-            // What is refused was left out of what the writer read as well.
+            // Records that the gate rejects were missing from the version that the writer read as
+            // well.
             doc.receive(update, UpdateSource::Store).ok();
         }
         doc.gate().health()?;

@@ -1,4 +1,5 @@
-//! One document as a server of the Yjs sync protocol needs it: states, diffs, updates in and out.
+//! One document as a server of the Yjs sync protocol uses it: states, diffs, incoming and outgoing
+//! updates.
 
 use std::{collections::BTreeSet, iter, sync::Arc};
 
@@ -26,18 +27,19 @@ use crate::{
 pub struct DocPort {
     state: Arc<WorkspaceState>,
     target: PortTarget,
-    /// On whose behalf updates come in, where that is known.
+    /// The actor of incoming updates, where it is known.
     actor: Option<Actor>,
     listing: BlobListing,
 }
 
-/// What becomes of the blobs that a peer lists as versions of a file.
+/// The treatment of blobs that a peer lists as versions of a file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlobListing {
-    /// They stay.
+    /// The listings stay.
     #[default]
     Kept,
-    /// They are deleted again: the peer may not read every blob, and would read any by its hash.
+    /// The listings are deleted again: the peer may not read every blob, and could read any blob
+    /// whose hash it lists.
     Withdrawn,
 }
 
@@ -52,16 +54,16 @@ impl DocPort {
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::NoFile`] unless it is the main document or a file in the files table:
-    /// knowing an id gives no right to a document.
+    /// Fails with [`WorkspaceError::NoFile`] unless it is the main document or a file in the files
+    /// table: knowing an id gives no access to a document.
     pub(crate) fn open(state: &Arc<WorkspaceState>, guid: &str) -> Result<Self> {
         state.refresh()?;
         let id = FileId::parse(guid).map_err(|_| WorkspaceError::NoDocument(guid.to_owned()))?;
         let target = if id == state.id {
             PortTarget::Main
         } else if state.is_file(&id) {
-            // An editor would find nothing where the content is kept otherwise. What cannot be settled is
-            // served as it is.
+            // Without this, an editor would find no content if it is in the other root. A content
+            // that cannot be converted is served as it is.
             match state.settle_content(&id) {
                 Ok(()) | Err(WorkspaceError::Content(_) | WorkspaceError::ReadOnly) => {}
                 Err(error) => return Err(error),
@@ -73,17 +75,17 @@ impl DocPort {
         Ok(Self { state: state.clone(), target, actor: None, listing: BlobListing::Kept })
     }
 
-    /// Says on whose behalf updates come in from now on. What a client writes that does not say itself for
-    /// whom is then noted to be theirs (decision 4).
+    /// Sets the actor of incoming updates. Updates of clients that name no author themselves are
+    /// attributed to it (decision 4).
     #[must_use]
     pub fn acting_for(mut self, actor: Actor) -> Self {
         self.actor = Some(actor).filter(|actor| !actor.name.is_empty());
         self
     }
 
-    /// Deletes the blobs again that this peer lists as versions of the file. It is for peers that
-    /// may not read every blob of the workspace: a hash in the list opens the blob to all who read
-    /// the file.
+    /// Deletes the blobs again that this peer lists as versions of the file. For peers that may not
+    /// read every blob of the workspace: a hash in the list opens the blob to all readers of the
+    /// file.
     #[must_use]
     pub fn without_blobs(mut self) -> Self {
         self.listing = BlobListing::Withdrawn;
@@ -98,7 +100,8 @@ impl DocPort {
         }
     }
 
-    /// Follows the updates from now on. Subscribe before asking for a diff, and nothing is missed.
+    /// Subscribes to the updates from now on. A caller that subscribes before it requests a diff
+    /// misses nothing.
     pub fn subscribe(&self) -> Subscription {
         match &self.target {
             PortTarget::Main => self.state.main_followers.add(MAIN_BACKLOG),
@@ -125,7 +128,7 @@ impl DocPort {
     }
 
     /// Returns the updates that are in the log and refer to items that have not arrived. They are
-    /// in no [diff](Self::diff), so a peer that joins must be sent them as well.
+    /// in no [diff](Self::diff), so they must also be sent to a peer that joins.
     pub fn parked(&self) -> Result<Vec<Arc<[u8]>>> {
         let parked = |gate: &GatedDoc| -> Vec<Arc<[u8]>> {
             gate.parked().iter().map(|parked| parked.update.as_slice().into()).collect()
@@ -134,17 +137,20 @@ impl DocPort {
             PortTarget::Main => Ok(parked(self.state.main.read().doc())),
             PortTarget::Content(handle) => handle.with(|loaded| {
                 let doc = &loaded.doc;
-                parked(doc.gate()).iter().map(|it| doc.without_redacted(it)[..].into()).collect()
+                parked(doc.gate())
+                    .iter()
+                    .map(|update| doc.without_redacted(update)[..].into())
+                    .collect()
             }),
         }
     }
 
-    /// Tells whether the document has everything that an update says, changing nothing.
+    /// Reports whether the document has everything in an update, changing nothing.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::Refused`] where [`receive`](Self::receive) would refuse it.
-    pub fn holds(&self, update: &[u8]) -> Result<bool> {
+    /// Fails with [`WorkspaceError::Refused`] where [`receive`](Self::receive) would.
+    pub fn has_update(&self, update: &[u8]) -> Result<bool> {
         let is_new = match &self.target {
             PortTarget::Main => self.state.main.read().check(update, UpdateSource::Wire)?,
             PortTarget::Content(handle) => {
@@ -155,12 +161,12 @@ impl DocPort {
     }
 
     /// Accepts a peer's update: checks it, appends it to the log, and publishes it. When it
-    /// returns, the update is in the log, and every subscriber has been sent it, the sender's own
-    /// included.
+    /// returns, the update is in the log and was sent to every subscriber, including the sender's.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::Refused`] where the gate refuses; the update is put into quarantine.
+    /// Fails with [`WorkspaceError::Refused`] if the gate rejects the update, which is then put
+    /// into quarantine.
     pub fn receive(&self, update: &[u8]) -> Result<()> {
         let received = match &self.target {
             PortTarget::Main => self.state.receive_main(update, self.actor.as_ref()).map(drop),
@@ -178,8 +184,8 @@ impl DocPort {
 }
 
 impl WorkspaceState {
-    /// Accepts a peer's update of the main document. Returns where it was logged and which rows it
-    /// changed, or nothing if it was known.
+    /// Accepts a peer's update of the main document. Returns its record and the rows that it
+    /// changed, or `None` if it was known.
     pub(crate) fn receive_main(
         &self,
         update: &[u8],
@@ -216,7 +222,7 @@ impl WorkspaceState {
         Ok(committed.records)
     }
 
-    /// Applies a peer's update to a document and returns what is to be logged of it.
+    /// Applies a peer's update to a document and returns the updates to log.
     pub(crate) fn receive_into(
         &self,
         id: &FileId,
@@ -233,31 +239,32 @@ impl WorkspaceState {
         if !received.brought_new {
             return Ok(ReceivedContent::default());
         }
-        // A peer that still has what was erased meanwhile does not bring it back.
+        // A peer that still has redacted content cannot bring it back.
         let update = doc.without_redacted(update).into_owned();
         let erases = doc.n_redactions() > n_redactions;
         if erases {
             self.note_redaction()?;
         }
-        // Recorded with the update itself: the document may leave memory before it rests.
+        // Recorded with the update itself: the document may be evicted before the next upkeep.
         let aside = doc.record_aside()?;
-        let claim = by.filter(|_| received.changed).and_then(|by| self.claim(doc, &update, by));
+        let claim =
+            by.filter(|_| received.changed).and_then(|by| self.attribute_client(doc, &update, by));
         Ok(ReceivedContent {
             updates: iter::once(update).chain(aside).chain(claim).collect(),
             erases,
         })
     }
 
-    /// Notes on whose behalf the client of an update writes, unless that is known. An update of
-    /// several clients passes on the work of others, and says nothing of who they are.
-    fn claim(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
+    /// Attributes the client of an update to `by`, unless its author is known. An update of several
+    /// clients passes on the work of others, and does not identify them.
+    fn attribute_client(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
         let writers = writers(update).ok()?;
         let &[first] = writers.as_slice() else { return None };
         if doc.who(first).is_some() {
             return None;
         }
         let author = RunAuthor::new(by.clone(), self.now());
-        // A document that refuses the note has accepted the update all the same.
+        // The update was accepted even if the attribution fails.
         doc.attribute(first.client, first.clock, &author).ok()?
     }
 }
@@ -267,8 +274,8 @@ fn listed_blobs(doc: &ContentDoc) -> BTreeSet<ItemId> {
     doc.blobs().iter().map(|blob| blob.id).collect()
 }
 
-/// Deletes the items that list blobs, but for those that `kept` names. Returns the update that
-/// does, if there were others.
+/// Deletes the items that list blobs, except those in `kept`. Returns the update of this deletion,
+/// if there were others.
 fn withdraw_blobs(doc: &mut ContentDoc, kept: &BTreeSet<ItemId>) -> Result<Option<Vec<u8>>> {
     let mut deletion = UpdateBuilder::new();
     for id in listed_blobs(doc).difference(kept) {
@@ -285,7 +292,7 @@ fn withdraw_blobs(doc: &mut ContentDoc, kept: &BTreeSet<ItemId>) -> Result<Optio
 /// A peer's update as it was applied to a document.
 #[derive(Debug, Default)]
 pub(crate) struct ReceivedContent {
-    /// What is to be logged; nothing if the update was known.
+    /// The updates to log; empty if the update was known.
     pub(crate) updates: Vec<Vec<u8>>,
     /// Whether the update erases content for good.
     pub(crate) erases: bool,

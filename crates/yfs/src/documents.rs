@@ -1,7 +1,7 @@
-//! The document pool: which content documents are in memory, and for how long.
+//! The document pool: the content documents in memory, and their eviction.
 //!
-//! A document is loaded from the store when it is first locked, stays while a [`DocHandle`] is
-//! held, and after that until the pool needs its bytes (least recently used first).
+//! A document is loaded from the store when it is first locked, and stays in memory while a
+//! [`DocHandle`] exists, and after that until the pool needs its bytes (least recently used first).
 //!
 //! # Invariants
 //!
@@ -9,7 +9,7 @@
 //!   that is tailed meanwhile waits for the lock, so none is lost between load and tail.
 //! - An entry leaves the map only while it has no handles.
 //! - A document whose change could not be logged is evicted (`DocumentGuard`): the log decides.
-//! - A document holds all that the log holds of it up to its head, so that the head identifies the
+//! - A document includes all records of the log up to its head, so that the head identifies the
 //!   text that was read.
 //! - Subscribers get every record that is tailed, whether the document is in memory or not.
 
@@ -42,38 +42,39 @@ use crate::{
     subscription::{SubscriberList, Subscription},
 };
 
-/// How many updates a subscriber may fall behind before it is told that it lost some.
+/// The number of updates that a subscriber may fall behind before its subscription ends.
 const SUBSCRIBER_BACKLOG: usize = 4096;
 
-/// What a document costs beside its history, in bytes (facts measured on yrs 0.28).
+/// The bytes of a document besides its history (measured on yrs 0.28).
 const DOC_OVERHEAD: u64 = 2048;
 
-/// What a byte of history costs in memory, roughly.
+/// The bytes of memory per byte of history, roughly.
 const MEMORY_PER_BYTE: u64 = 3;
 
-/// Connects documents to something outside when they are loaded. It must not acquire documents.
+/// A connection to an external component, made for each document when it is loaded. It must not
+/// acquire documents.
 pub trait DocumentProvider: fmt::Debug + Send + Sync {
     /// Connects a document that has just been loaded.
     fn attach(&self, id: &FileId) -> Box<dyn Send>;
 }
 
-/// Makes an empty document that is edited under a client id.
+/// A function that makes an empty document that is edited under a client id.
 pub(crate) type NewDoc = dyn Fn(&FileId, ClientId) -> ContentDoc + Send + Sync;
 
-/// Returns how the content of a file is to be kept; nothing where there is no such file. It is
-/// called while a document is locked, so it must not lock any.
+/// A function that returns the root in which the content of a file is kept, or `None` if there is
+/// no such file. It is called while a document is locked, so it must not lock any.
 pub(crate) type KindOf = dyn Fn(&FileId) -> Option<ContentRoot> + Send + Sync;
 
 /// The documents in memory.
 pub(crate) struct DocumentPool {
     entries: DashMap<FileId, Arc<PooledDocument>>,
-    /// Documents without handles, by when they were last used.
+    /// Documents without handles, by their last use.
     idle: Mutex<BTreeMap<u64, FileId>>,
     ticks: AtomicU64,
     bytes: AtomicU64,
     budget: u64,
     store: Arc<dyn Store>,
-    /// Under which client id this process edits documents.
+    /// The client id under which this process edits documents.
     client: ClientId,
     /// Makes client ids for documents that must not be edited under the usual one.
     ids: Arc<dyn IdSource>,
@@ -92,23 +93,23 @@ pub struct DocHandle {
 pub(crate) struct PooledDocument {
     id: FileId,
     handles: AtomicUsize,
-    /// When the last handle was dropped; the key in `idle`.
+    /// The time at which the last handle was dropped; the key in `idle`.
     last_used: AtomicU64,
     bytes: AtomicU64,
     slot: Mutex<Option<LoadedDocument>>,
     followers: SubscriberList,
 }
 
-/// A document and how far it has read the log.
+/// A document, and its position in the log.
 pub(crate) struct LoadedDocument {
     pub(crate) doc: ContentDoc,
-    /// Everything that others logged up to here is in `doc`.
+    /// All records of other processes up to this position are in `doc`.
     pub(crate) seen: Seq,
-    /// The last update of this document that is known to be logged, ours included.
+    /// The last logged update of this document that this process knows, its own included.
     pub(crate) head: DocHead,
-    /// Whether some of its records could not be read.
+    /// Whether some of the document's records could not be read.
     pub(crate) is_damaged: bool,
-    /// Held for its drop.
+    /// Kept for its `Drop`.
     _attached: Option<Box<dyn Send>>,
 }
 
@@ -136,7 +137,7 @@ impl DocumentPool {
         })
     }
 
-    /// Returns a handle on the document, which is loaded when it is first used.
+    /// Returns a handle of the document, which is loaded when it is first used.
     pub(crate) fn acquire(self: &Arc<Self>, id: &FileId) -> DocHandle {
         let entry =
             self.entries.entry(id.clone()).or_insert_with(|| Arc::new(PooledDocument::new(id)));
@@ -151,19 +152,19 @@ impl DocumentPool {
         self.entries.contains_key(id).then(|| self.acquire(id)).filter(DocHandle::is_loaded)
     }
 
-    /// Tells whether the document has a slot; without one nothing can be stale.
-    pub(crate) fn holds(&self, id: &FileId) -> bool {
+    /// Reports whether the document has a slot. Without one, nothing can be stale.
+    pub(crate) fn has_slot(&self, id: &FileId) -> bool {
         self.entries.contains_key(id)
     }
 
-    /// Closes a document unless somebody holds it; tells whether it is closed.
+    /// Closes a document unless a handle of it exists; reports whether it is closed.
     pub(crate) fn close(&self, id: &FileId) -> bool {
         let idle =
             |_: &FileId, entry: &Arc<PooledDocument>| entry.handles.load(Ordering::Acquire) == 0;
         if let Some((_, entry)) = self.entries.remove_if(id, idle) {
             self.bytes.fetch_sub(entry.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         }
-        !self.holds(id)
+        !self.has_slot(id)
     }
 
     /// Returns the number of documents in memory and their estimated size in bytes.
@@ -176,8 +177,8 @@ impl DocumentPool {
         let new_doc = || (self.new_doc)(id, self.client);
         let (mut doc, report) = load_document::content(&*self.store, &name, new_doc)?;
         if report.is_incomplete() {
-            // Of what cannot be read, some may have been written under the usual client id. Using
-            // its clocks again would make peers keep different content under equal state vectors.
+            // Some unreadable records may have been written under the usual client id. Reusing its
+            // clocks would make peers keep different content under equal state vectors.
             let new_doc = || (self.new_doc)(id, self.ids.client_id());
             (doc, _) = load_document::content(&*self.store, &name, new_doc)?;
         }
@@ -207,7 +208,7 @@ impl DocumentPool {
         self.evict();
     }
 
-    /// Closes documents that nobody holds until the pool is within its budget.
+    /// Closes documents without handles until the pool is within its budget.
     fn evict(&self) {
         while self.bytes.load(Ordering::Relaxed) > self.budget {
             let Some((_, id)) = self.idle.lock().pop_first() else { return };
@@ -228,15 +229,16 @@ impl DocHandle {
         &self.entry.id
     }
 
-    /// Follows the updates of the document from now on, in the order in which they were logged.
+    /// Subscribes to the updates of the document from now on, in the order in which they were
+    /// logged.
     ///
-    /// Subscribe before taking a state. A subscriber that falls too far behind is told so, and must
-    /// start over from a state.
+    /// The caller must subscribe before it reads a state. A subscription that falls too far behind
+    /// ends, and the caller must start over from a state.
     pub fn subscribe(&self) -> Subscription {
         self.entry.followers.add(SUBSCRIBER_BACKLOG)
     }
 
-    /// Sends an update that was logged to the document's subscribers.
+    /// Sends a logged update to the document's subscribers.
     pub(crate) fn publish(&self, update: &[u8]) {
         self.entry.followers.publish(update);
     }
@@ -245,7 +247,7 @@ impl DocHandle {
         self.entry.slot.lock().is_some()
     }
 
-    /// Runs `f` on the document, which is loaded if need be. `f` must not change it.
+    /// Runs `f` on the document, loading it if necessary. `f` must not change it.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut LoadedDocument) -> R) -> Result<R> {
         let mut guard = self.lock()?;
         Ok(f(guard.loaded().expect("`lock` loads the document")))
@@ -256,11 +258,11 @@ impl DocHandle {
         DocumentGuard::new(self, self.entry.slot.lock())
     }
 
-    /// Locks the document and loads it if need be.
+    /// Locks the document, loading it if necessary.
     ///
     /// # Errors
     ///
-    /// If the store fails, or if what it holds of the document cannot be read.
+    /// Fails if the store fails, or if the stored document cannot be read.
     pub(crate) fn lock(&self) -> Result<DocumentGuard<'_>> {
         let mut slot = self.entry.slot.lock();
         self.load_into(&mut slot)?;
@@ -269,7 +271,8 @@ impl DocHandle {
 
     fn load_into(&self, slot: &mut Option<LoadedDocument>) -> Result<()> {
         let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
-        // A document in which the CRDT library panicked reads as empty: the log has what it held.
+        // A document in which the CRDT library panicked reads as empty; it is loaded again from the
+        // log.
         if slot.as_ref().is_some_and(|loaded| loaded.doc.gate().health().is_err()) {
             *slot = None;
         }
@@ -291,8 +294,8 @@ impl DocHandle {
         }
     }
 
-    /// Applies all that the log holds of the document. How far it was tailed stays as it is, so
-    /// that subscribers get the new records when their turn comes.
+    /// Applies all records that the log has of the document. The tailed position stays unchanged,
+    /// so that subscribers still get the new records.
     fn apply_log(&self, loaded: &mut LoadedDocument) -> Result<()> {
         let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
         let state = pool.store.load(&DocName::from(&self.entry.id))?;
@@ -312,17 +315,17 @@ impl DocHandle {
             loaded.head = loaded.head.max(record.head());
             match loaded.doc.receive(&record.data, UpdateSource::Store) {
                 Ok(_) => self.charge(&record.data),
-                // Every process refuses the same records; the next load reports which.
+                // Every process rejects the same records; the next load reports them.
                 Err(_) => *slot = None,
             }
         }
-        // Whether the document holds the record already, or is not in memory at all, says nothing
-        // about what its subscribers were sent. To send an update twice does no harm.
+        // Sent even if the document has the record already or is not in memory: its subscribers may
+        // not have received it. Sending an update twice does no harm.
         self.publish(&record.data);
     }
 
-    /// Applies and publishes what the log holds, part of which was compacted up to `upto` before it
-    /// was tailed.
+    /// Applies and publishes the logged state, after compaction removed records up to `upto` before
+    /// they were tailed.
     pub(crate) fn reload(&self, upto: Seq) -> Result<()> {
         let Some(pool) = self.pool.upgrade() else { return Ok(()) };
         let mut slot = self.entry.slot.lock();

@@ -1,5 +1,4 @@
-//! What can go wrong with a workspace as a whole. Calls on paths answer with
-//! [`FsError`] instead.
+//! The errors of calls on a workspace as a whole. Calls on paths return [`FsError`] instead.
 
 use std::path::PathBuf;
 
@@ -18,15 +17,15 @@ use crate::import::YjsImportError;
 /// The result of a call on a workspace.
 pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
 
-/// Why a call on a workspace failed.
+/// The reason why a call on a workspace failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
-    /// There is no workspace.
-    #[error("the store holds no workspace")]
+    /// The store contains no workspace.
+    #[error("the store contains no workspace")]
     NotFound,
-    /// There is a workspace already.
-    #[error("the store holds a workspace already")]
+    /// The store contains a workspace already.
+    #[error("the store already contains a workspace")]
     Exists,
     /// The workspace was closed.
     #[error("the workspace is closed")]
@@ -34,47 +33,47 @@ pub enum WorkspaceError {
     /// The workspace was opened for reading only.
     #[error("the workspace is open for reading only")]
     ReadOnly,
-    /// The text is not the guid of any document.
-    #[error("no document {0:?}")]
+    /// The text is not the guid of a document.
+    #[error("no document has the guid {0:?}")]
     NoDocument(String),
-    /// There is no file or folder with this id.
+    /// No file or directory has this id.
     #[error("no file {0}")]
     NoFile(FileId),
-    /// The content of a file is not what the caller expected; nothing changed.
-    #[error("the content of {0} has changed")]
+    /// The content of a file is not the one that the caller expected; nothing changed.
+    #[error("the content of file {0} has changed since it was read")]
     ContentMoved(FileId),
-    /// Some of a file's records cannot be read, so its content is not known as a whole.
-    #[error("part of the content of {0} cannot be read")]
+    /// Some of a file's records cannot be read, so its content is not completely known.
+    #[error("cannot read all of file {0}: some of its records are damaged")]
     Damaged(FileId),
-    /// A peer's update was refused; nothing changed.
-    #[error("update refused")]
+    /// A peer's update was rejected; nothing changed.
+    #[error("the update was rejected")]
     Refused(#[from] GateRejection),
-    /// The files table takes no such write.
-    #[error("the files table refused")]
+    /// The files table rejected the write.
+    #[error("the files table rejected the write")]
     Table(#[from] TableError),
     /// The store failed.
-    #[error("the store failed")]
+    #[error(transparent)]
     Store(#[from] StoreError),
-    /// A content takes no such edit; nothing changed.
-    #[error("the content refused")]
+    /// The content rejected the edit; nothing changed.
+    #[error(transparent)]
     Content(#[from] ContentError),
-    /// Some of a version was erased for good, so it cannot be read.
-    #[error("version {number} of {path} was redacted: some of it was erased for good")]
+    /// Some of the version was erased for good, so it cannot be read.
+    #[error("version {number} of {path} cannot be read: some of it was redacted")]
     Redacted {
-        /// Of which file.
+        /// The path of the file.
         path: String,
-        /// Which version.
+        /// The number of the version.
         number: u64,
     },
-    /// A file is no Yjs document that can be imported; nothing changed.
+    /// A file is not a Yjs document that can be imported; nothing changed.
     #[error("cannot import {path}")]
     YjsImport {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: YjsImportError,
     },
-    /// An anchor is none, or of another text.
+    /// The text is not an anchor, or the anchor is of another text.
     #[error(transparent)]
     Anchor(#[from] AnchorError),
     /// A call on a path failed.
@@ -83,11 +82,11 @@ pub enum WorkspaceError {
     /// The host's filesystem failed.
     #[error("cannot {action} {path}")]
     Host {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
-        /// On what.
+        /// The host's path.
         path: PathBuf,
-        /// Why it failed.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -102,8 +101,7 @@ impl WorkspaceError {
         }
     }
 
-    /// Reports whether the bytes of a file are known by their hash, and have not arrived in this
-    /// store.
+    /// Reports whether the file's blob has not arrived in this store yet; its hash is known.
     pub fn is_absent_blob(&self) -> bool {
         matches!(self, Self::Store(StoreError::NoBlob { .. }))
     }

@@ -1,8 +1,8 @@
-//! The log of changes that watchers read: bounded, in memory, in the order in which this process
-//! learnt of them.
+//! The log of changes for watchers: bounded, in memory, in the order in which this process applied
+//! them.
 //!
-//! A cursor is a place in this log, and beside it one in the log of the store, from which another process goes on
-//! (`replay.rs`): `EPOCH-NUMBER@LOG.SEQ`.
+//! A cursor is a position in this log, together with a position in the log of the store from which
+//! another process can continue (`change_replay.rs`): `EPOCH-NUMBER@LOG.SEQ`.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -24,18 +24,18 @@ use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, FileChange, FileKind, FsErro
 
 use crate::state::WorkspaceState;
 
-/// How many changes are kept.
+/// The number of changes that are kept.
 pub(crate) const CAPACITY: usize = 65_536;
 
-/// The last changes.
+/// The latest changes.
 #[derive(Debug)]
 pub(crate) struct EventLog {
-    /// Tells cursors of this log from those of another process, or of another time.
+    /// Distinguishes cursors of this log from those of another process or another opening.
     epoch: String,
-    /// Tells the log of this store from those of others; nothing where it has no name.
+    /// The name of the store's log; `None` if it has no name.
     store: Option<String>,
     ring: Mutex<ChangeRing>,
-    /// Wakes whoever waits for a change; whoever pushes notifies.
+    /// Notified by each push; wakes callers that wait for a change.
     arrived: Notify,
 }
 
@@ -54,7 +54,7 @@ impl EventLog {
         Self { epoch, store, ring: Mutex::default(), arrived: Notify::new() }
     }
 
-    /// Adds the changes of contents to those of rows: each file is told of once.
+    /// Adds the changes of contents to those of rows, with one event per file.
     pub(crate) fn add_contents(
         &self,
         state: &WorkspaceState,
@@ -64,8 +64,8 @@ impl EventLog {
     ) {
         let mut ids: BTreeSet<&FileId> = ids.iter().collect();
         for event in events.iter_mut() {
-            let is_told = matches!(event.kind, ChangeKind::Created | ChangeKind::Changed);
-            if is_told && ids.remove(&event.id) {
+            let is_reported = matches!(event.kind, ChangeKind::Created | ChangeKind::Changed);
+            if is_reported && ids.remove(&event.id) {
                 event.actor = by.cloned();
             }
         }
@@ -75,13 +75,14 @@ impl EventLog {
         }
     }
 
-    /// Returns the place after the last change. All that the log of the store has up to `seen` was told before.
+    /// Returns the cursor after the last change. All changes in the store's log up to `seen`
+    /// precede it.
     pub(crate) fn cursor(&self, seen: Seq) -> ChangeCursor {
         let ring = self.ring.lock();
         self.cursor_at(ring.first + ring.changes.len() as u64, Some(seen))
     }
 
-    /// Returns what came after `since`. `seen` is as for [`cursor`](Self::cursor).
+    /// Returns the changes after `since`. `seen` is as for [`cursor`](Self::cursor).
     pub(crate) fn since(
         &self,
         since: &ChangeCursor,
@@ -96,18 +97,19 @@ impl EventLog {
         let events: Vec<FileChange> =
             ring.changes.iter().skip(skipped).take(limit).cloned().collect();
         let next = at + events.len() as u64;
-        // Who has not been told everything goes on from where it was, if it goes on elsewhere.
+        // A caller that has not received all changes continues from its old position, if it
+        // continues in another process.
         let more = next < end;
         let seen = if more { self.position(since) } else { Some(seen) };
         Ok(ChangePage { events, next: self.cursor_at(next, seen), more })
     }
 
-    /// Returns what completes when a change arrives after this call.
+    /// Returns a future that completes when a change arrives after this call.
     pub(crate) fn arrival(&self) -> tokio::sync::futures::Notified<'_> {
         self.arrived.notified()
     }
 
-    /// Notes changes.
+    /// Appends changes.
     pub(crate) fn push(&self, events: Vec<FileChange>) {
         if events.is_empty() {
             return;
@@ -122,20 +124,21 @@ impl EventLog {
         self.arrived.notify_waiters();
     }
 
-    /// Tells whether a cursor is a place in this log, or once was.
+    /// Reports whether a cursor is, or once was, a position in this log.
     pub(crate) fn is_own(&self, cursor: &ChangeCursor) -> bool {
         self.parse(cursor).is_some()
     }
 
-    /// Tells whether a cursor is a place in this log, and all that came since is still there.
+    /// Reports whether a cursor is a position in this log and all later changes are still kept.
     pub(crate) fn reaches(&self, cursor: &ChangeCursor) -> bool {
         self.since(cursor, 0, Seq::ZERO).is_ok()
     }
 
-    /// Returns the place of a cursor in the log of this store, whichever process gave it.
+    /// Returns the position of a cursor in the log of this store, whichever process made the
+    /// cursor.
     pub(crate) fn position(&self, cursor: &ChangeCursor) -> Option<Seq> {
-        let (_, place) = cursor.as_str().split_once('@')?;
-        let (store, seq) = place.rsplit_once('.')?;
+        let (_, position) = cursor.as_str().split_once('@')?;
+        let (store, seq) = position.rsplit_once('.')?;
         (Some(store) == self.store.as_deref()).then_some(())?;
         seq.parse().ok().map(Seq)
     }
@@ -154,17 +157,17 @@ impl EventLog {
     }
 }
 
-/// Says what became of rows.
+/// Returns the events of row changes.
 pub(crate) fn row_events(main: &MainDoc, changes: &RowChanges, at: Millis) -> Vec<FileChange> {
     let changed = changes.ids.iter().enumerate();
-    let events = changed.filter_map(|(place, id)| {
-        let before = changes.before.get(place).and_then(Option::as_ref);
+    let events = changed.filter_map(|(index, id)| {
+        let before = changes.before.get(index).and_then(Option::as_ref);
         row_event(main, id, before, at)
     });
     events.collect()
 }
 
-/// Says that a content changed, where its file is shown.
+/// Returns the event of a content change, with the visible path of its file.
 pub(crate) fn content_event(
     main: &MainDoc,
     id: &FileId,
@@ -195,7 +198,7 @@ fn row_event(
     Some(FileChange::new(kind, path, id.clone(), file_kind, at))
 }
 
-/// Tells what sort of object a row stands for.
+/// Returns the kind of object that a row stands for.
 pub(crate) fn kind_of(row: &yfs_engine::table::FileRow) -> FileKind {
     match row.kind {
         NodeKind::Directory => FileKind::Directory,

@@ -1,8 +1,8 @@
-//! Writing a workspace's files into a directory of the host's.
+//! Export of a workspace's files into a directory of the host.
 //!
-//! Every file appears whole or not at all (a temporary file takes its name), and nothing is written
-//! outside the directory: each step on the way is opened relative to the one before, and links are
-//! not followed. Running it again does only what is missing.
+//! Every file appears whole or not at all (a temporary file is renamed), and nothing is written
+//! outside the directory: each component of a path is opened relative to its parent, and links are
+//! not followed. Running it again writes only what is missing.
 
 mod directory;
 
@@ -23,41 +23,42 @@ use crate::{
     import::{SkipReason, SkippedPath, TransferProgress},
 };
 
-/// How many files a thread takes at a time.
+/// The number of files that a thread claims at a time.
 const CHUNK: usize = 32;
 
-/// How files are written out.
+/// Options of an export.
 #[derive(Debug, Default, Clone)]
 pub struct ExportOptions {
-    /// Whether files and links that are there, and differ, are replaced.
+    /// Whether existing files and links that differ are replaced.
     pub force: bool,
-    /// Whether links that lead out of the directory are made, too.
+    /// Whether links that lead out of the directory are written, too.
     pub unsafe_links: bool,
-    /// How many threads write files; 0 for as many as there are processors.
+    /// The number of threads that write files; 0 for the number of processors.
     pub n_threads: usize,
 }
 
-/// What an export did.
+/// The result of an export.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportReport {
     /// Files and links that were written.
     pub n_written: u64,
-    /// Files and links that were there already, and equal.
+    /// Files and links that existed already and were equal.
     pub n_unchanged: u64,
-    /// Directories that were made.
-    pub n_folders: u64,
+    /// Directories that were created.
+    pub n_directories: u64,
     /// Bytes that were written.
     pub n_bytes: u64,
-    /// What was left out, and why.
+    /// Objects that were left out, and the reasons.
     pub skipped: Vec<SkippedPath>,
 }
 
 impl Workspace {
-    /// Writes a file or folder out, so that what is in `from` is in the directory `to` afterwards.
+    /// Writes a file or directory to the host, so that the content of `from` is in the directory
+    /// `to` afterwards.
     ///
-    /// What the directory has beyond that stays. `.git` and `.yfs` are never written: whoever can
-    /// write into the workspace must not thereby change what tools on this host do.
+    /// Other content of the directory stays. `.git` and `.yfs` are never written: write access to
+    /// the workspace must not give control over tools on this host.
     pub fn export(
         &self,
         from: &VPath,
@@ -85,7 +86,7 @@ impl Workspace {
 
 struct DirectoryExporter<'a> {
     fs: WorkspaceFs,
-    /// What lies directly in this is directly in the target.
+    /// The directory whose entries become the entries of the target.
     base: VPath,
     disk: ExportDirectory,
     options: &'a ExportOptions,
@@ -93,20 +94,20 @@ struct DirectoryExporter<'a> {
     at: TransferProgress,
 }
 
-/// What became of one object.
+/// The result for one object.
 struct ExportOutcome {
     path: VPath,
     n_bytes: u64,
-    what: Result<FileWriteOutcome, SkipReason>,
+    result: Result<FileWriteOutcome, SkipReason>,
 }
 
-/// Lists what is to be written, and says relative to what.
+/// Lists the entries to write, and returns the directory that their paths are relative to.
 fn entries_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Vec<WalkEntry>), FsError> {
     if from.is_root() {
         return Ok((from.clone(), fs.list_all(from)?));
     }
     let missing = || FsError::new(FsCode::ENOENT, Op::Open, from);
-    let stat = fs.look(from)?.ok_or_else(missing)?;
+    let stat = fs.stat_if_exists(from)?.ok_or_else(missing)?;
     if stat.is_directory() {
         return Ok((from.clone(), fs.list_all(from)?));
     }
@@ -119,30 +120,30 @@ fn entries_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Vec<WalkEntry>),
 
 impl DirectoryExporter<'_> {
     fn run(&mut self, entries: Vec<WalkEntry>, progress: &dyn Fn(&TransferProgress)) -> Result<()> {
-        let (mut folders, mut files) = (Vec::new(), Vec::new());
+        let (mut directories, mut files) = (Vec::new(), Vec::new());
         for item in entries {
             let reserved = |name| crate::import::RESERVED.contains(&name);
             match item.path.relative_to(&self.base) {
                 Some(relative) if relative.split('/').any(reserved) => {
                     self.skip(&item.path, SkipReason::Reserved);
                 }
-                _ if item.entry.kind == FileKind::Directory => folders.push(item),
+                _ if item.entry.kind == FileKind::Directory => directories.push(item),
                 _ => files.push(item),
             }
         }
-        for folder in &folders {
-            match self.disk.make_dir(self.relative(&folder.path)) {
-                Ok(true) => self.done(0, |report| report.n_folders += 1),
-                Ok(false) => self.done(0, |report| report.n_unchanged += 1),
-                Err(why) => self.skip(&folder.path, why),
+        for directory in &directories {
+            match self.disk.make_dir(self.relative(&directory.path)) {
+                Ok(true) => self.count_done(0, |report| report.n_directories += 1),
+                Ok(false) => self.count_done(0, |report| report.n_unchanged += 1),
+                Err(why) => self.skip(&directory.path, why),
             }
         }
         self.write_files(&files, progress)?;
-        // Now that nothing is to be put into them any more, and the innermost first.
-        for folder in folders.iter().rev() {
-            let attributes = ExportAttributes::of(&folder.entry);
-            // What could not be made was reported then.
-            self.disk.set_dir(self.relative(&folder.path), attributes).ok();
+        // Set now that all entries are written, innermost directory first.
+        for directory in directories.iter().rev() {
+            let attributes = ExportAttributes::of(&directory.entry);
+            // Directories that could not be created were reported already.
+            self.disk.set_dir(self.relative(&directory.path), attributes).ok();
         }
         self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
         progress(&self.at);
@@ -189,13 +190,13 @@ impl DirectoryExporter<'_> {
                 });
             }
             drop(sender);
-            for ExportOutcome { path, n_bytes, what } in outcomes {
-                match what {
+            for ExportOutcome { path, n_bytes, result } in outcomes {
+                match result {
                     Ok(FileWriteOutcome::Written) => {
-                        self.done(n_bytes, |report| report.n_written += 1);
+                        self.count_done(n_bytes, |report| report.n_written += 1);
                     }
                     Ok(FileWriteOutcome::Unchanged) => {
-                        self.done(0, |report| report.n_unchanged += 1);
+                        self.count_done(0, |report| report.n_unchanged += 1);
                     }
                     Err(why) => self.skip(&path, why),
                 }
@@ -213,10 +214,10 @@ impl DirectoryExporter<'_> {
 
     fn skip(&mut self, path: &VPath, why: SkipReason) {
         let path = path.to_string();
-        self.done(0, |report| report.skipped.push(SkippedPath { path, why }));
+        self.count_done(0, |report| report.skipped.push(SkippedPath { path, why }));
     }
 
-    fn done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ExportReport)) {
+    fn count_done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ExportReport)) {
         count(&mut self.report);
         self.report.n_bytes += n_bytes;
         self.at.n_done += 1;
@@ -224,7 +225,7 @@ impl DirectoryExporter<'_> {
     }
 }
 
-/// What a thread needs to write files.
+/// The context of a thread that writes files.
 struct ExportWriter {
     fs: WorkspaceFs,
     base: VPath,
@@ -237,7 +238,7 @@ impl ExportWriter {
     fn write(&self, item: &WalkEntry) -> ExportOutcome {
         let relative = item.path.relative_to(&self.base).unwrap_or_default();
         let mut n_bytes = 0;
-        let what = match item.entry.kind {
+        let result = match item.entry.kind {
             FileKind::Symlink => self.write_link(item, relative),
             _ => self
                 .fs
@@ -249,7 +250,7 @@ impl ExportWriter {
                     self.disk.write_file(relative, &data, attributes, self.force)
                 }),
         };
-        ExportOutcome { path: item.path.clone(), n_bytes, what }
+        ExportOutcome { path: item.path.clone(), n_bytes, result }
     }
 
     fn write_link(&self, item: &WalkEntry, relative: &str) -> Result<FileWriteOutcome, SkipReason> {
@@ -262,10 +263,10 @@ impl ExportWriter {
     }
 }
 
-/// Tells whether a link, by its text, may lead out of the directory that holds everything.
+/// Reports whether a link, by its text, may lead out of the directory that is exported to.
 ///
-/// Links on the way are not looked at: a path that goes up is taken to go up from where it stands, and
-/// one that goes up after it went into something is refused as well, for that may be a link.
+/// The check does not resolve links on the way. It counts `..` from the link's own directory, and
+/// rejects a `..` after any other component, because that component may be a link.
 pub fn link_escapes(relative: &str, target: &str) -> bool {
     let mut depth = relative.split('/').count() - 1;
     let mut went_down = false;

@@ -1,8 +1,8 @@
 //! A workspace as a [`FileSystem`].
 //!
-//! Look-up happens in memory; a call that writes structure is planned against the head of the log and
-//! taken by the log only there (see `state.rs`), so that `EEXIST` and its kin hold among all
-//! processes of a store.
+//! Look-ups happen in memory. A call that writes structure is planned from the head of the log, and
+//! its append fails if the head has moved (see `state.rs`), so that `EEXIST` and similar errors are
+//! exact across all processes of a store.
 
 pub(crate) mod batch;
 mod cached_read;
@@ -39,14 +39,15 @@ use yfs_vfs::{
 
 use crate::{Workspace, state::WorkspaceState};
 
-/// A workspace as a filesystem, on behalf of somebody.
+/// A workspace as a filesystem, on behalf of an actor.
 ///
-/// Clones are handles on the same workspace. The calls are synchronous at heart: they return ready.
+/// Clones are handles of the same workspace. The calls are synchronous: their futures are ready at
+/// once.
 #[derive(Debug, Clone)]
 pub struct WorkspaceFs {
     state: Arc<WorkspaceState>,
     author: ChangeAuthor,
-    /// The directory that the filesystem is confined to, if it is.
+    /// The directory that the filesystem is confined to, if any.
     scope: Option<VPath>,
 }
 
@@ -55,7 +56,7 @@ impl WorkspaceFs {
         Self { state, author, scope: None }
     }
 
-    /// Returns the same filesystem with a label on its changes: a session, a tool call.
+    /// Returns the same filesystem with a label for its changes: a session, a tool call.
     #[must_use]
     pub fn labelled(mut self, label: &str) -> Self {
         self.author.label = Some(label.into());
@@ -64,19 +65,19 @@ impl WorkspaceFs {
 
     /// Reads a file, and returns its id with the content.
     pub(crate) fn read_with_id(&self, path: &VPath) -> Result<(FileId, FileContent), FsError> {
-        let found = self.found(Op::Open, path)?;
+        let found = self.resolve_at(Op::Open, path)?;
         let content = self.read_found(path, &found)?;
         Ok((found.id, content))
     }
 
-    /// Returns where a file is, if it is visible.
+    /// Returns the path of a file, if it is visible.
     pub(crate) fn path_of(&self, id: &FileId) -> Option<VPath> {
         self.state.main.read().tree().path_of(id)
     }
 
     /// Finds the file at a path, through links, inside the scope.
-    pub(crate) fn found(&self, op: Op, path: &VPath) -> Result<ResolvedFile, FsError> {
-        self.refreshed(op)?;
+    pub(crate) fn resolve_at(&self, op: Op, path: &VPath) -> Result<ResolvedFile, FsError> {
+        self.refresh_if_unfollowed(op)?;
         self.resolve_file(&self.state.main.read(), op, path)
     }
 
@@ -86,7 +87,7 @@ impl WorkspaceFs {
 
     /// Returns the id of the file at a path, through links.
     pub(crate) fn id_at(&self, path: &VPath) -> Option<FileId> {
-        self.refreshed(Op::Stat).ok()?;
+        self.refresh_if_unfollowed(Op::Stat).ok()?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path);
         found.ok().map(|found| found.id)
     }
@@ -111,11 +112,11 @@ impl WorkspaceFs {
         self.write_now(path, data, options)
     }
 
-    /// Tells again what changed since a cursor that the workspace gave before it was opened this time.
-    fn replayed(&self, since: &ChangeCursor) -> Result<ChangePage, FsError> {
+    /// Replays the changes since a cursor that the workspace gave before it was last opened.
+    fn replay_changes(&self, since: &ChangeCursor) -> Result<ChangePage, FsError> {
         let (state, root) = (&self.state, VPath::root());
         let after = state.events.position(since).ok_or_else(FsError::cursor_lost)?;
-        let replayed = state.replayed(after);
+        let replayed = state.replay_changes(after);
         let replayed =
             replayed.map_err(|error| convert_types::fs_error(error, Op::Watch, &root))?;
         replayed.ok_or_else(FsError::cursor_lost)
@@ -129,10 +130,10 @@ impl WorkspaceFs {
         let Some(wait) = options.wait else { return Ok(()) };
         let arrival = self.state.events.arrival();
         tokio::pin!(arrival);
-        // Registered before the look, so that nothing comes between.
+        // Registered before the check, so that no change is missed in between.
         arrival.as_mut().enable();
         if self.state.events.since(since, 1, yfs_store::Seq::ZERO)?.events.is_empty() {
-            // Running out of time is an answer, too.
+            // A timeout is a valid result, too.
             timeout(wait, arrival).await.ok();
         }
         Ok(())
@@ -240,7 +241,7 @@ impl FileSystem for WorkspaceFs {
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
-        self.refreshed(Op::Watch)?;
+        self.refresh_if_unfollowed(Op::Watch)?;
         Ok(self.state.events.cursor(self.state.tailed()))
     }
 
@@ -249,17 +250,17 @@ impl FileSystem for WorkspaceFs {
         since: &ChangeCursor,
         options: &ChangesOptions,
     ) -> Result<ChangePage, FsError> {
-        self.refreshed(Op::Watch)?;
+        self.refresh_if_unfollowed(Op::Watch)?;
         let mut since = since.clone();
         if !self.state.events.is_own(&since) {
-            let replayed = self.replayed(&since)?;
+            let replayed = self.replay_changes(&since)?;
             if !replayed.events.is_empty() {
                 return Ok(replayed);
             }
             since = replayed.next;
         }
         self.wait_for_change(&since, options).await?;
-        // Looked at first: what is logged from now on may be told twice, and is not left out.
+        // Read first: changes that are logged from now on may be reported twice, but none is lost.
         let seen = self.state.tailed();
         self.state.events.since(&since, options.limit, seen)
     }

@@ -1,8 +1,8 @@
-//! Bringing a directory of the host's into a workspace.
+//! Import of a directory of the host into a workspace.
 //!
-//! Files are read by several threads, and made in transactions of at most `MAX_ROWS` rows, all
-//! under one label. Running it again does only what is missing: folder ids are derived, files that are
-//! equal are left alone, changed ones are written as the least edit.
+//! Several threads read the files, and transactions of at most `MAX_ROWS` rows create them, all
+//! under one label. Running it again imports only what is missing: directory ids are derived, equal
+//! files are left unchanged, changed ones are written as the least edit.
 
 mod files;
 mod scan;
@@ -20,72 +20,72 @@ use self::scan::{ImportEntry, ImportEntryKind};
 use crate::{
     Workspace, WorkspaceFs,
     error::Result,
-    fs::batch::{NewNode, NewWhat},
+    fs::batch::{NewNode, PreparedNode},
 };
 
 /// The greatest number of rows in one transaction.
 pub(crate) const MAX_ROWS: usize = 1_000;
 
-/// How a directory is brought in.
+/// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// Whether what `.gitignore` files name is left out.
+    /// Whether files that `.gitignore` files name are left out.
     pub gitignore: bool,
-    /// Whether names that begin with a dot are brought in. `.git` and `.yfs` never are.
+    /// Whether names that begin with a dot are imported. `.git` and `.yfs` never are.
     pub hidden: bool,
-    /// Larger files are left out and reported, in bytes.
+    /// The largest file that is imported, in bytes. Larger ones are left out and reported.
     pub max_file_len: u64,
-    /// How many threads read files; 0 for as many as there are processors.
+    /// The number of threads that read files; 0 for the number of processors.
     pub n_threads: usize,
 }
 
-/// How far an import or export is.
+/// The progress of an import or export.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct TransferProgress {
     /// Objects that are done.
     pub n_done: u64,
-    /// Objects in all, as far as they are known.
+    /// Objects in total, as far as they are known.
     pub n_total: u64,
     /// Bytes of content that are done.
     pub n_bytes: u64,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Files that were made.
+    /// Files that were created.
     pub n_created: u64,
-    /// Files that were there and got other content.
+    /// Files that existed and got new content.
     pub n_updated: u64,
-    /// Files and links that were there already, and equal. Directories are not counted.
+    /// Files and links that existed and were equal. Directories are not counted.
     pub n_unchanged: u64,
-    /// Folders that were made.
-    pub n_folders: u64,
-    /// Links that were made.
+    /// Directories that were created.
+    pub n_directories: u64,
+    /// Links that were created.
     pub n_links: u64,
     /// Bytes of files that were read.
     pub n_bytes: u64,
-    /// What was left out, and why.
+    /// Objects that were left out, and the reasons.
     pub skipped: Vec<SkippedPath>,
 }
 
-/// Something that was left out.
+/// An object that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedPath {
-    /// Where it is, as far as it can be shown.
+    /// Its path, as far as it can be displayed.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: SkipReason,
 }
 
-/// Why something was left out.
+/// The reason why an object was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkipReason {
     /// Its name is not UTF-8.
     NotUtf8,
-    /// Its name may not be used where it should go.
+    /// Its name is not allowed in the workspace or on the host.
     BadName(String),
     /// It is a fifo, a socket or a device.
     Special,
@@ -94,13 +94,13 @@ pub enum SkipReason {
         /// Its size in bytes.
         size: u64,
     },
-    /// Something of another kind is where it should go.
+    /// An object of another kind is at the destination.
     InTheWay,
-    /// Something else is where it should go, and was to be left alone.
+    /// A different object is at the destination and must not be replaced.
     Exists,
     /// It is a link that leads out of the tree.
     Escapes,
-    /// Its name belongs to tools: `.git`, `.yfs`.
+    /// Its name is reserved for tools: `.git`, `.yfs`.
     Reserved,
     /// It could not be read or written.
     Failed(String),
@@ -113,10 +113,11 @@ impl Default for ImportOptions {
 }
 
 impl Workspace {
-    /// Brings a file or directory of the host's in, so that what is in `from` is in `to` afterwards.
+    /// Imports a file or directory of the host, so that the content of `from` is in `to`
+    /// afterwards.
     ///
-    /// What the workspace has beyond that stays. What cannot be brought in is left out and reported;
-    /// an error means that the import ended early, and may be run again.
+    /// Other content of the workspace stays. Objects that cannot be imported are left out and
+    /// reported. An error means that the import ended early; it may be run again.
     pub fn import(
         &self,
         from: &Path,
@@ -152,14 +153,14 @@ impl DirectoryImporter<'_> {
         self.at.n_total = scan.found.len() as u64;
         let root = if scan.is_directory { Some(to.clone()) } else { to.parent() };
         if let Some(root) = root.filter(|root| !root.is_root()) {
-            self.fs.make_folder(&root, &MkdirOptions::recursive())?;
+            self.fs.make_directory(&root, &MkdirOptions::recursive())?;
         }
         let (files, others): (Vec<ImportEntry>, Vec<ImportEntry>) =
-            scan.found.into_iter().partition(|it| matches!(it.what, ImportEntryKind::File));
-        // Folders come before what they hold, as they were found.
-        let others = self.missing(others)?;
+            scan.found.into_iter().partition(|entry| matches!(entry.kind, ImportEntryKind::File));
+        // Directories come before their entries, in the order of the scan.
+        let others = self.filter_missing(others)?;
         for batch in others.chunks(MAX_ROWS) {
-            self.make_others(batch)?;
+            self.make_directories_and_links(batch)?;
         }
         files::import(&mut self, &files)?;
         self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
@@ -172,63 +173,65 @@ impl DirectoryImporter<'_> {
         destination_of_file(&self.fs, name.filter(|_| from.is_file()), to)
     }
 
-    /// Leaves what is there already out of folders and links; replaces links that say other things.
-    fn missing(&mut self, others: Vec<ImportEntry>) -> Result<Vec<ImportEntry>> {
+    /// Filters out directories and links that exist already; replaces links with another target.
+    fn filter_missing(&mut self, others: Vec<ImportEntry>) -> Result<Vec<ImportEntry>> {
         let mut missing = Vec::with_capacity(others.len());
         for found in others {
-            let Some(stat) = self.fs.look(&found.to)? else {
+            let Some(stat) = self.fs.stat_if_exists(&found.to)? else {
                 missing.push(found);
                 continue;
             };
-            match (&found.what, stat.kind) {
-                (ImportEntryKind::Folder, FileKind::Directory) => self.done(0, |_| ()),
+            match (&found.kind, stat.kind) {
+                (ImportEntryKind::Directory, FileKind::Directory) => self.count_done(0, |_| ()),
                 (ImportEntryKind::Link(target), FileKind::Symlink) => {
                     if self.fs.link_target(&found.to)? == **target {
-                        self.unchanged();
+                        self.count_unchanged();
                         continue;
                     }
                     self.fs.remove(&found.to, &RemoveOptions::default())?;
                     missing.push(found);
                 }
-                _ => self.skip(&found, SkipReason::InTheWay),
+                _ => self.skip_entry(&found, SkipReason::InTheWay),
             }
         }
         Ok(missing)
     }
 
-    fn make_others(&mut self, batch: &[ImportEntry]) -> Result<()> {
+    fn make_directories_and_links(&mut self, batch: &[ImportEntry]) -> Result<()> {
         let node = |found: &ImportEntry| NewNode {
             path: found.to.clone(),
             mode: found.mode,
             mtime: found.mtime,
-            what: match &found.what {
+            content: match &found.kind {
                 ImportEntryKind::Link(target) => self.fs.prepare_link(target),
-                _ => NewWhat::Folder,
+                _ => PreparedNode::Directory,
             },
         };
         let nodes: Vec<NewNode> = batch.iter().map(node).collect();
         let made = self.fs.create_many(&nodes)?;
         for (found, made) in batch.iter().zip(made) {
-            match (made, &found.what) {
-                (Err(error), _) => self.skip(found, SkipReason::of(&error)),
-                (Ok(_), ImportEntryKind::Link(_)) => self.done(0, |report| report.n_links += 1),
-                (Ok(_), _) => self.done(0, |report| report.n_folders += 1),
+            match (made, &found.kind) {
+                (Err(error), _) => self.skip_entry(found, SkipReason::of(&error)),
+                (Ok(_), ImportEntryKind::Link(_)) => {
+                    self.count_done(0, |report| report.n_links += 1);
+                }
+                (Ok(_), _) => self.count_done(0, |report| report.n_directories += 1),
             }
         }
         (self.progress)(&self.at);
         Ok(())
     }
 
-    fn unchanged(&mut self) {
-        self.done(0, |report| report.n_unchanged += 1);
+    fn count_unchanged(&mut self) {
+        self.count_done(0, |report| report.n_unchanged += 1);
     }
 
-    fn skip(&mut self, found: &ImportEntry, why: SkipReason) {
+    fn skip_entry(&mut self, found: &ImportEntry, why: SkipReason) {
         let path = found.from.display().to_string();
-        self.done(0, |report| report.skipped.push(SkippedPath { path, why }));
+        self.count_done(0, |report| report.skipped.push(SkippedPath { path, why }));
     }
 
-    fn done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ImportReport)) {
+    fn count_done(&mut self, n_bytes: u64, count: impl FnOnce(&mut ImportReport)) {
         count(&mut self.report);
         self.report.n_bytes += n_bytes;
         self.at.n_done += 1;
@@ -239,12 +242,13 @@ impl DirectoryImporter<'_> {
 /// Returns the destination of a single file: below `to` under its own name if `to` is a directory.
 fn destination_of_file(fs: &WorkspaceFs, name: Option<&str>, to: &VPath) -> Result<VPath> {
     let Some(name) = name else { return Ok(to.clone()) };
-    let is_directory = to.is_root() || fs.look(to)?.is_some_and(|stat| stat.is_directory());
+    let is_directory =
+        to.is_root() || fs.stat_if_exists(to)?.is_some_and(|stat| stat.is_directory());
     Ok(if is_directory { to.join(name) } else { to.clone() })
 }
 
 impl SkipReason {
-    /// Says why the workspace did not take something.
+    /// Converts an error of the workspace to the reason for leaving out an object.
     pub(crate) fn of(error: &FsError) -> Self {
         match error.code {
             FsCode::EEXIST | FsCode::EISDIR | FsCode::ENOTDIR => Self::InTheWay,
@@ -264,12 +268,14 @@ impl fmt::Display for SkipReason {
         match self {
             Self::NotUtf8 => f.write_str("the name is not UTF-8"),
             Self::BadName(why) => write!(f, "the name cannot be used: {why}"),
-            Self::Special => f.write_str("neither a file, a directory nor a link"),
-            Self::TooLarge { size } => write!(f, "{size} bytes are more than the limit"),
-            Self::InTheWay => f.write_str("something of another kind is in the way"),
-            Self::Exists => f.write_str("something else is there (replace it with --force)"),
+            Self::Special => f.write_str("not a file, directory or link"),
+            Self::TooLarge { size } => write!(f, "its {size} bytes exceed the limit"),
+            Self::InTheWay => f.write_str("an object of another kind is at the destination"),
+            Self::Exists => {
+                f.write_str("a different object is at the destination (replace it with --force)")
+            }
             Self::Escapes => f.write_str("the link leads out of the directory"),
-            Self::Reserved => f.write_str("the name belongs to another tool"),
+            Self::Reserved => f.write_str("the name is reserved for another tool"),
             Self::Failed(why) => f.write_str(why),
         }
     }

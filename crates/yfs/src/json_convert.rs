@@ -1,11 +1,11 @@
-//! JSON between the engine and serde.
+//! Conversion of JSON between the engine and serde.
 
 use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Map, Number, Value};
 use yfs_engine::Any;
 
-/// Says an engine's value in JSON. What JSON cannot say (bytes, infinities) becomes null.
+/// Converts a value of the engine to JSON. Values that JSON lacks (bytes, infinities) become null.
 pub(crate) fn to_json(any: &Any) -> Value {
     match any {
         Any::Null | Any::Undefined | Any::Buffer(_) => Value::Null,
@@ -25,7 +25,7 @@ pub(crate) fn to_json(any: &Any) -> Value {
     }
 }
 
-/// Says JSON as the engine's value.
+/// Converts JSON to a value of the engine.
 pub(crate) fn from_json(value: &Value) -> Any {
     match value {
         Value::Null => Any::Null,
@@ -37,20 +37,20 @@ pub(crate) fn from_json(value: &Value) -> Any {
     }
 }
 
-/// Says a JSON object as the engine's value.
+/// Converts a JSON object to a value of the engine.
 pub(crate) fn object(members: &Map<String, Value>) -> Any {
     let members = members.iter().map(|(name, value)| (name.clone(), from_json(value)));
     Any::Map(Arc::new(members.collect::<HashMap<_, _>>()))
 }
 
-/// Says a number of JavaScript's without a fraction where it has none.
+/// Converts a JavaScript number, to an integer if it has no fraction.
 fn to_number(number: f64) -> Option<Number> {
     let is_exact = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
     if is_exact { Some((number as i64).into()) } else { Number::from_f64(number) }
 }
 
-/// Returns the merge patch (RFC 7396) that makes `new` the member `name` of `old`, whatever was
-/// there.
+/// Returns the merge patch (RFC 7396) that sets the member `name` of `old` to `new`, whatever its
+/// value was.
 pub(crate) fn replace_member(old: Option<&Any>, name: &str, new: &Map<String, Value>) -> Any {
     let before = match old {
         Some(Any::Map(members)) => members.get(name).map_or(Value::Null, to_json),
@@ -60,7 +60,7 @@ pub(crate) fn replace_member(old: Option<&Any>, name: &str, new: &Map<String, Va
     object(&Map::from_iter([(name.to_owned(), difference(&before, after))]))
 }
 
-/// Returns the merge patch that makes `after` of `before`.
+/// Returns the merge patch from `before` to `after`.
 fn difference(before: &Value, after: Value) -> Value {
     let (Value::Object(before), Value::Object(mut after)) = (before, after.clone()) else {
         return after;

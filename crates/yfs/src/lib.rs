@@ -1,8 +1,8 @@
 //! The collaborative filesystem that an application embeds.
 //!
 //! A [`Workspace`] is one tree of files. Its contents are CRDTs, so that any number of processes,
-//! editors and agents may change it at once, and nobody's work is lost. [`Workspace::fs`] is the tree
-//! as a [`FileSystem`](yfs_vfs::FileSystem); [`Documents::port`] is a document as a Yjs peer sees it.
+//! editors and agents may change it at once, and no edit is lost. [`Workspace::fs`] is the tree as
+//! a [`FileSystem`](yfs_vfs::FileSystem); [`Documents::port`] is a document as a Yjs peer uses it.
 //!
 //! ```
 //! use std::sync::Arc;

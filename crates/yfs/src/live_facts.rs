@@ -1,7 +1,7 @@
-//! What is known of files' contents without opening them: sizes, and when they last changed.
+//! Sizes and times of files' contents that are known without loading them.
 //!
-//! A size here is the length of what reading returns. It is dropped when an update of the document
-//! is seen, and computed again on demand; the store keeps it between sessions.
+//! A size is the length of the content as a reader sees it. It is dropped when an update of the
+//! document arrives, and computed again on demand; the store keeps it between sessions.
 
 use dashmap::DashMap;
 use hashbrown::DefaultHashBuilder;
@@ -16,7 +16,7 @@ pub(crate) struct LiveFacts {
 #[derive(Debug, Default, Clone, Copy)]
 struct LiveFact {
     size: Option<u64>,
-    /// When an update was last seen whose author has not yet reported it in the `stat` cell.
+    /// The time of the last update whose author has not yet reported it in the `stat` cell.
     touched: Option<Millis>,
 }
 
@@ -26,7 +26,7 @@ impl LiveFacts {
         self.facts.get(id).and_then(|fact| fact.size)
     }
 
-    /// Returns size and time of the last update, as far as they are known.
+    /// Returns the size and the time of the last update, as far as they are known.
     pub(crate) fn get(&self, id: &FileId) -> (Option<u64>, Option<Millis>) {
         self.facts.get(id).map_or((None, None), |fact| (fact.size, fact.touched))
     }
@@ -35,23 +35,23 @@ impl LiveFacts {
         self.facts.entry(id.clone()).or_default().size = Some(size);
     }
 
-    /// Notes an edit of this process, whose result is known.
-    pub(crate) fn edited(&self, id: &FileId, size: u64, at: Millis) {
+    /// Records an edit of this process, whose result is known.
+    pub(crate) fn record_edit(&self, id: &FileId, size: u64, at: Millis) {
         self.facts.insert(id.clone(), LiveFact { size: Some(size), touched: Some(at) });
     }
 
-    /// Notes an update whose result is not known yet.
-    pub(crate) fn changed(&self, id: &FileId, at: Millis) {
+    /// Records an update whose result is not known yet.
+    pub(crate) fn record_change(&self, id: &FileId, at: Millis) {
         self.facts.insert(id.clone(), LiveFact { size: None, touched: Some(at) });
     }
 
-    /// Forgets what was known, where the row says or will say what is.
+    /// Forgets a file's facts, because its row has, or will have, the right ones.
     pub(crate) fn forget(&self, id: &FileId) {
         self.facts.remove(id);
     }
 
-    /// Notes that the row has been told of all changes so far.
-    pub(crate) fn reported(&self, id: &FileId) {
+    /// Records that the row includes all changes so far.
+    pub(crate) fn mark_reported(&self, id: &FileId) {
         if let Some(mut fact) = self.facts.get_mut(id) {
             fact.touched = None;
         }

@@ -1,6 +1,6 @@
-//! Building documents from the log.
+//! Loading of documents from the log.
 //!
-//! A record that the gate refuses is left out and counted: one bad record costs at most the later
+//! A record that the gate rejects is left out and counted: one bad record costs at most the later
 //! work of its author, never the document.
 
 use std::collections::BTreeSet;
@@ -14,29 +14,29 @@ use yfs_store::{DocHead, DocName, Seq, Store};
 
 use crate::error::{Result, WorkspaceError};
 
-/// How often a document is built anew without a record on which the CRDT library panicked.
+/// How often a document is rebuilt without a record on which the CRDT library panicked.
 const MAX_REBUILDS: usize = 16;
 
 /// An update and its position in the log; that of a snapshot is zero.
 type StoredUpdate = (Seq, Vec<u8>);
 
-/// What loading a document found.
+/// The result of loading a document.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadReport {
-    /// Everything that was logged up to here has been read.
+    /// All records up to this position were read.
     pub(crate) upto: Seq,
     /// The last record of the document.
     pub(crate) head: DocHead,
-    /// How many bytes of updates were read.
+    /// The bytes of updates that were read.
     pub(crate) bytes: u64,
-    /// Records that were left out, and why.
+    /// Records that were left out, and the reasons.
     pub(crate) refused: Vec<(Seq, GateRejection)>,
-    /// How many records cannot be read.
+    /// The number of records that cannot be read.
     pub(crate) n_damaged: usize,
 }
 
 impl LoadReport {
-    /// Reports whether some of what was logged is not in the document.
+    /// Reports whether some records are missing from the document.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.n_damaged > 0 || !self.refused.is_empty()
     }
@@ -46,8 +46,8 @@ impl LoadReport {
 ///
 /// # Errors
 ///
-/// If the store fails; [`WorkspaceError::Refused`] if the document cannot be built even without the
-/// records that poison it.
+/// Fails if the store does, and with [`WorkspaceError::Refused`] if the document cannot be built
+/// even without the records on which the CRDT library panics.
 pub(crate) fn content(
     store: &dyn Store,
     name: &DocName,

@@ -1,6 +1,8 @@
-//! The follower: a thread that takes in what other processes log, and reports what rests.
+//! The follower: a thread that applies records of other processes, and reports the sizes of idle
+//! files.
 //!
-//! It holds the workspace weakly, so that it ends when the last handle goes; closing wakes it.
+//! The thread has only a weak reference to the workspace, so it ends when the last handle is
+//! dropped. Closing the workspace wakes it.
 
 use std::{
     sync::{Arc, Weak},
@@ -10,17 +12,17 @@ use std::{
 
 use crate::{error::Result, state::WorkspaceState};
 
-/// How long one wait for news lasts at most, so that the end of the workspace is noticed.
+/// The longest wait for news, so that the thread notices the end of the workspace.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// How long news are collected before they are taken in.
+/// How long news are collected before they are applied.
 const BURST: Duration = Duration::from_millis(4);
 
-/// How long to rest after the store failed.
+/// The pause after an error of the store.
 const REST_AFTER_ERROR: Duration = Duration::from_millis(500);
 
 impl WorkspaceState {
-    /// Does what is due while the log rests. No part of it waits for another to succeed.
+    /// Does the upkeep that is due while the log is idle. Each part runs even if another fails.
     fn upkeep(&self) -> Result<()> {
         let reported = self.report_rested();
         self.compact_due()?;
@@ -52,14 +54,14 @@ fn follow(weak: &Weak<WorkspaceState>) {
         }
         let done = match waited {
             Ok(true) => {
-                // Our own appends wake us, too: a burst of them is one look.
+                // Appends of this process wake the thread, too: a burst of them causes one check.
                 thread::sleep(BURST);
                 state.catch_up().map(drop)
             }
             Ok(false) => state.upkeep(),
             Err(error) => Err(error.into()),
         };
-        // Nobody waits for this thread; a call that meets the same failure reports it.
+        // This thread has no caller; a call that meets the same failure reports it.
         if done.is_err() {
             thread::sleep(REST_AFTER_ERROR);
         }

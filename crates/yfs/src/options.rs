@@ -1,4 +1,4 @@
-//! How a workspace is opened.
+//! Options for opening a workspace.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,30 +13,31 @@ use crate::{
     documents::DocumentProvider,
 };
 
-/// How a workspace is opened.
+/// Options for opening a workspace.
 #[derive(Debug, Clone)]
 pub struct WorkspaceOptions {
-    /// On whose behalf changes are made that name nobody.
+    /// The actor of changes that name no other.
     pub actor: Actor,
-    /// Which schema the rich text of a workspace keeps that is made; one that is there has its own.
+    /// The schema for the rich text of a new workspace; an existing one has its own.
     pub profile: SchemaProfile,
-    /// Whether only reading is meant. A reader claims no client ids and leaves no trace.
+    /// Whether the workspace is only read. A reader claims no client ids and writes nothing.
     pub read_only: bool,
-    /// Whether a thread follows what other processes log. Without it, each call looks first.
+    /// Whether a thread follows the records of other processes. Without it, each call reads the log
+    /// first.
     pub follow: bool,
-    /// How many bytes of content documents stay in memory while nobody holds them.
+    /// The bytes of content documents without handles that stay in memory.
     pub doc_budget: u64,
-    /// How many bytes of plain text are kept for reading and searching.
+    /// The bytes of plain text that are cached for reading and searching.
     pub text_budget: u64,
-    /// What the gate lets through.
+    /// The limits of the gate.
     pub limits: GateLimits,
-    /// How long a file must rest before its size and time are written to its row.
+    /// How long a file must be idle before its size and time are written to its row.
     pub stat_idle: Duration,
     /// Called for each content document that is loaded.
     pub provider: Option<Arc<dyn DocumentProvider>>,
-    /// Tells the time.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Makes ids.
+    /// The source of ids.
     pub ids: Arc<dyn IdSource>,
 }
 
@@ -59,12 +60,12 @@ impl Default for WorkspaceOptions {
 }
 
 impl WorkspaceOptions {
-    /// For one command: nothing runs in the background.
+    /// Returns options for one command, without background threads.
     pub fn one_shot(actor: Actor) -> Self {
         Self { actor, follow: false, ..Self::default() }
     }
 
-    /// For reading only.
+    /// Returns options for reading only.
     pub fn reading() -> Self {
         Self { read_only: true, follow: false, ..Self::default() }
     }

@@ -1,10 +1,11 @@
-//! Copies of a workspace in other stores: what changed here since they last asked, and taking in what
-//! changed there ([decision 16](../../../docs/decisions/0016-replicas-exchange-their-logs.md)).
+//! Copies of a workspace in other stores: sending the changes since the last exchange, and
+//! receiving theirs ([decision 16](../../../docs/decisions/0016-replicas-exchange-their-logs.md)).
 //!
-//! A replica is another store with the same main document. It is brought up to date by the log, not by asking
-//! each document for its state: a [`ReplicaFeed`] reads what was logged since a [`LogCursor`], and
-//! [`Replication::receive`] logs it on the other side. So which of ten thousand documents changed is no question,
-//! and documents that nobody has open are not loaded, here or there.
+//! A replica is another store with the same main document. It is updated from the log, not by
+//! requesting the state of each document: a [`ReplicaFeed`] reads the records since a
+//! [`LogCursor`], and [`Replication::receive`] logs them on the other side. So it is never
+//! necessary to find out which of ten thousand documents changed, and unused documents are not
+//! loaded on either side.
 
 mod feed;
 mod log_mark;
@@ -31,11 +32,12 @@ use crate::{
 };
 
 impl Workspace {
-    /// Makes a replica of a workspace in a store that holds none. It is empty until it is fed.
+    /// Creates a replica of a workspace in a store that contains none. It is empty until it
+    /// receives updates.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::Exists`] if the store holds a workspace.
+    /// Fails with [`WorkspaceError::Exists`] if the store contains a workspace.
     pub fn create_replica(
         store: Arc<dyn Store>,
         id: &WorkspaceId,
@@ -53,7 +55,8 @@ impl Workspace {
         Self::open(store, options)
     }
 
-    /// As [`create_replica`](Self::create_replica), in an SQLite file that does not exist yet.
+    /// Creates a replica as [`create_replica`](Self::create_replica) does, in an SQLite file that
+    /// does not exist yet.
     pub fn create_replica_at(
         file: &std::path::Path,
         id: &WorkspaceId,
@@ -71,9 +74,9 @@ pub struct Replication<'w> {
 }
 
 impl Replication<'_> {
-    /// Returns when any process may have logged a record since the last call, or after `at_most`.
+    /// Waits until any process may have logged a record since the last call, at most for `at_most`.
     pub async fn wait_for_records(self, at_most: std::time::Duration) {
-        // Running out of time is an answer, too.
+        // A timeout is a valid result, too.
         tokio::time::timeout(at_most, self.state.events.arrival()).await.ok();
     }
 }

@@ -1,17 +1,17 @@
-//! A session: one opener's synchronous view of a workspace, which remembers what the opener has
+//! A session: one client's synchronous view of a workspace, which remembers what the client has
 //! read.
 //!
-//! A program that reads a file, computes, and writes the whole file back would overwrite what
-//! others wrote in between. A session knows which content its opener has read last, passes it as
-//! the base of the write, and so merges by itself. An embedding that has one opener per connection
-//! (a shell, an open file handle, an agent's tool session) makes one session for each.
+//! A program that reads a file, computes, and writes the whole file back would overwrite edits that
+//! others made in between. A session knows which content its client has read last, passes it as the
+//! base of the write, and so merges automatically. An embedding with one client per connection (a
+//! shell, an open file handle, an agent's tool session) opens one session for each.
 //!
 //! # Invariants
 //!
 //! - A write of a file that the session has read is never made without a base. Where the base can
 //!   no longer be found, the call fails with `ESTALE` and changes nothing.
-//! - What counts as read is only content that was returned to the opener or sent by it. After a
-//!   merge, the base of the next write is what the opener sent.
+//! - Only content that was returned to the client or sent by it counts as read. After a merge, the
+//!   base of the next write is the content that the client sent.
 
 mod memory;
 
@@ -37,10 +37,10 @@ use yfs_vfs::{
 use self::memory::{KnownContent, SessionMemory};
 use crate::{TextInMemory, Workspace, WorkspaceFs};
 
-/// One opener's synchronous view of a workspace.
+/// One client's synchronous view of a workspace.
 ///
 /// Every call blocks until it is done and may be made from any thread. Calls of one session on one
-/// file are meant to be made one after the other; made at once they are safe, but merge.
+/// file should be made one after the other; concurrent ones are safe, but merge.
 #[derive(Debug)]
 pub struct Session {
     fs: WorkspaceFs,
@@ -48,10 +48,10 @@ pub struct Session {
     n_operations: Arc<AtomicU64>,
 }
 
-/// Up to how many bytes the content of a file that was appended to is kept beside its version.
+/// The largest content of an appended file that is kept beside its version, in bytes.
 const MAX_APPENDED_BYTES: usize = 256 << 10;
 
-/// A text as its bytes.
+/// A text, borrowed as its bytes.
 struct TextBytes(Arc<str>);
 
 impl AsRef<[u8]> for TextBytes {
@@ -60,12 +60,12 @@ impl AsRef<[u8]> for TextBytes {
     }
 }
 
-/// What a write of a session is based on.
+/// The base of a session's write.
 #[derive(Default)]
 struct WriteBase {
-    /// What the opener has read, best first.
+    /// The contents and versions that the client has read, best first.
     candidates: Vec<VersionBase>,
-    /// Whether the opener has read the file, and what it read is kept no longer.
+    /// Whether the client has read the file, but its content and version are no longer kept.
     is_lost: bool,
 }
 
@@ -79,13 +79,13 @@ impl Session {
         self.fs.workspace()
     }
 
-    /// Returns the filesystem that the session writes through, which remembers nothing.
+    /// Returns the filesystem that the session writes through. It remembers nothing.
     pub fn fs(&self) -> &WorkspaceFs {
         &self.fs
     }
 
-    /// Returns the same session with a label on what is changed through it: a tool call, a command.
-    /// Both know what was read through either.
+    /// Returns the same session with a label for its changes: a tool call, a command. Both share
+    /// the record of what was read.
     #[must_use]
     pub fn labelled(&self, label: &str) -> Self {
         let fs = self.fs.clone().labelled(label);
@@ -97,16 +97,15 @@ impl Session {
         self.n_operations.load(Ordering::Relaxed)
     }
 
-    /// Reads a file, and remembers what was read. A file whose truncation is held back reads as
-    /// empty.
+    /// Reads a file, and remembers the content. A file with a pending truncation reads as empty.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read).
+    /// Fails as [`FileSystem::read`](yfs_vfs::FileSystem::read) does.
     pub fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         let (id, content) = self.fs.read_with_id(path)?;
         let mut memory = self.memory.lock();
-        if memory.is_truncation_held(&id) {
+        if memory.is_truncation_pending(&id) {
             return Ok(FileContent { data: Bytes::new(), ..content });
         }
         let known = KnownContent::new(Some(content.version.clone()), Some(content.data.clone()));
@@ -114,12 +113,12 @@ impl Session {
         Ok(content)
     }
 
-    /// Reads a text if it is in memory and no longer than this, and remembers what was read.
-    /// Returns nothing otherwise, and where a truncation is held back.
+    /// Reads a text if it is in memory and at most `max_len` bytes long, and remembers it. Returns
+    /// `None` otherwise, and if a truncation is pending.
     ///
     /// # Errors
     ///
-    /// As [`WorkspaceFs::text_in_memory`].
+    /// Fails as [`WorkspaceFs::text_in_memory`] does.
     pub fn text_in_memory(
         &self,
         path: &VPath,
@@ -127,7 +126,7 @@ impl Session {
     ) -> Result<Option<TextInMemory>, FsError> {
         let Some(text) = self.fs.text_in_memory(path, max_len)? else { return Ok(None) };
         let mut memory = self.memory.lock();
-        if memory.is_truncation_held(&text.id) {
+        if memory.is_truncation_pending(&text.id) {
             return Ok(None);
         }
         let content = Bytes::from_owner(TextBytes(text.content.clone()));
@@ -135,59 +134,59 @@ impl Session {
         Ok(Some(text))
     }
 
-    /// Reads part of a file. What was read that way is no base of a later write.
+    /// Reads part of a file. A partial read is no base of a later write.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::read_range`](yfs_vfs::FileSystem::read_range).
+    /// Fails as [`FileSystem::read_range`](yfs_vfs::FileSystem::read_range) does.
     pub fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         self.fs.read_range_now(path, offset, len)
     }
 
-    /// Makes `data` the content of a file, as a change of what the session has read of it. Changes
-    /// that others made since stay; [`WriteOutcome::merged`] reports whether there were any, and
-    /// [`WriteOutcome::overlaps`] where both changed the same.
+    /// Replaces the content of a file by `data`, as a change of the content that the session has
+    /// read. Later changes by others stay; [`WriteOutcome::merged`] reports whether there were any,
+    /// and [`WriteOutcome::overlaps`] where both changed the same part.
     ///
-    /// A base or an expected version in `options` takes precedence over what the session remembers.
+    /// A base or an expected version in `options` takes precedence over the remembered content.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::write`](yfs_vfs::FileSystem::write): `ESTALE` if what the session has read
-    /// can no longer be found.
+    /// Fails as [`FileSystem::write`](yfs_vfs::FileSystem::write) does; with `ESTALE` if the
+    /// remembered content can no longer be found.
     pub fn write(
         &self,
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        // A link that is not followed is replaced: what it leads to is no base.
+        // A link that is not followed is replaced: the content of its target is no base.
         let is_replaced = !options.follow && self.fs.is_link(path);
         let base = if is_replaced { WriteBase::default() } else { self.base_of(path) };
         let written = self.write_from(path, data, options, base).inspect_err(|error| {
-            // The file stays as it is, and must be read anew.
+            // The file is unchanged, and must be read again.
             if let Some(id) = self.fs.id_at(path).filter(|_| error.code == FsCode::ESTALE) {
                 self.memory.lock().drop_truncation(&id);
             }
         })?;
         let data = Bytes::copy_from_slice(data);
         let known = KnownContent::new(written.version.clone(), Some(data));
-        self.changed(&written.id, Some(known));
+        self.record_change(&written.id, Some(known));
         Ok(written)
     }
 
-    /// Adds `data` to the end of a file. If a truncation of it is held back, `data` is all that it
-    /// holds afterwards.
+    /// Adds `data` to the end of a file. If a truncation is pending, `data` becomes the whole
+    /// content.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::append`](yfs_vfs::FileSystem::append).
+    /// Fails as [`FileSystem::append`](yfs_vfs::FileSystem::append) does.
     pub fn append(
         &self,
         path: &VPath,
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        let known = self.known(path);
+        let known = self.known_content(path);
         if known.as_ref().is_some_and(|(_, known)| known.is_truncated) {
             let options = WriteOptions { mode: None, ..options.clone() };
             return self.write(path, data, &options);
@@ -212,7 +211,7 @@ impl Session {
             None => appended.created.then(|| Bytes::copy_from_slice(data)),
         };
         let known = KnownContent::new(appended.version.clone(), content);
-        self.changed(&appended.id, known.or_lost(was_read));
+        self.record_change(&appended.id, known.or_lost(was_read));
         Ok(appended)
     }
 
@@ -220,55 +219,56 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::edit`](yfs_vfs::FileSystem::edit).
+    /// Fails as [`FileSystem::edit`](yfs_vfs::FileSystem::edit) does.
     pub fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
-        self.settle(Some(path))?;
-        let before = self.known(path);
+        self.write_truncations(Some(path))?;
+        let before = self.known_content(path);
         let edited = self.fs.edit_now(path, edit)?;
         if let Some((id, known)) = before {
-            // Of what others wrote in the meantime the opener has seen nothing.
-            let text = known.content.as_ref().and_then(|it| std::str::from_utf8(it).ok());
+            // The client has not seen what others wrote meanwhile.
+            let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
             let content = text.and_then(|text| edit.apply(text).ok()).map(|(text, _)| text.into());
             let known = KnownContent::new(edited.version.clone(), content);
-            self.changed(&id, known.or_lost(true));
+            self.record_change(&id, known.or_lost(true));
         }
         Ok(edited)
     }
 
-    /// Empties a file as the first step of writing it anew. The truncation is held back: the next
+    /// Empties a file as the first step of rewriting it. The truncation is pending: the next
     /// [`write`](Self::write) or [`append`](Self::append) to the file makes one change of both, and
-    /// [`settle`](Self::settle) makes the truncation alone. Until then only this session sees the
-    /// file as empty.
+    /// [`write_truncations`](Self::write_truncations) writes it alone. Until then only this session
+    /// reads the file as empty.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read).
+    /// Fails as [`FileSystem::read`](yfs_vfs::FileSystem::read) does.
     pub fn truncate(&self, path: &VPath) -> Result<(), FsError> {
         let (id, content) = self.fs.read_with_id(path)?;
         let mut memory = self.memory.lock();
-        // Without a reading of its own, the opener replaces what the file holds now.
+        // A client that has not read the file replaces its current content.
         let now = || KnownContent::new(Some(content.version), Some(content.data));
-        memory.hold_truncation(&id, path, now);
+        memory.defer_truncation(&id, path, now);
         Ok(())
     }
 
-    /// Reports whether a truncation of the file is held back.
+    /// Reports whether a truncation of the file is pending.
     pub fn is_truncated(&self, path: &VPath) -> bool {
-        self.known(path).is_some_and(|(_, known)| known.is_truncated)
+        self.known_content(path).is_some_and(|(_, known)| known.is_truncated)
     }
 
-    /// Makes the truncations that are held back: of one file, or of all.
+    /// Writes the pending truncation of one file, or those of all.
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write). A file that was removed or replaced meanwhile is left alone.
-    pub fn settle(&self, path: Option<&VPath>) -> Result<(), FsError> {
+    /// Fails as [`write`](Self::write) does. A file that was removed or replaced meanwhile is left
+    /// unchanged.
+    pub fn write_truncations(&self, path: Option<&VPath>) -> Result<(), FsError> {
         let only = path.and_then(|path| self.fs.id_at(path));
         if path.is_some() && only.is_none() {
             return Ok(());
         }
-        let held = self.memory.lock().held_truncations(only.as_ref());
-        for (id, path) in held {
+        let pending = self.memory.lock().pending_truncations(only.as_ref());
+        for (id, path) in pending {
             if self.fs.id_at(&path).as_ref() == Some(&id) {
                 self.write(&path, b"", &WriteOptions::default())?;
             } else {
@@ -278,42 +278,43 @@ impl Session {
         Ok(())
     }
 
-    /// Forgets what was read of a file, so that the next write replaces whatever it holds.
+    /// Forgets the content that was read of a file, so that the next write replaces any content.
     pub fn forget(&self, path: &VPath) {
         if let Some(id) = self.fs.id_at(path) {
             self.memory.lock().forget(&id);
         }
     }
 
-    /// Moves or renames something.
+    /// Moves or renames a file, directory or link.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::mv`](yfs_vfs::FileSystem::mv).
+    /// Fails as [`FileSystem::mv`](yfs_vfs::FileSystem::mv) does.
     pub fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
-        self.settle(Some(from))?;
+        self.write_truncations(Some(from))?;
         let replaced = [self.fs.id_at(from), self.fs.id_at(to)];
         let is_over = replaced[1].is_some() && replaced[0] != replaced[1];
         self.fs.mv_now(from, to, options)?;
         self.n_operations.fetch_add(1, Ordering::Relaxed);
         if is_over {
-            // The destination keeps its id and holds what the source held.
+            // The destination keeps its id and has the source's content.
             let mut memory = self.memory.lock();
             replaced.iter().flatten().for_each(|id| memory.forget(id));
         }
         Ok(())
     }
 
-    /// Copies something.
+    /// Copies a file, directory or link.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::cp`](yfs_vfs::FileSystem::cp).
+    /// Fails as [`FileSystem::cp`](yfs_vfs::FileSystem::cp) does.
     pub fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
-        self.settle(Some(from))?;
+        self.write_truncations(Some(from))?;
         self.fs.cp_now(from, to, options)?;
         self.n_operations.fetch_add(1, Ordering::Relaxed);
-        // What was copied over is not what the opener read of it, however large the tree around is.
+        // The contents of overwritten files differ from those that the client read. Their number
+        // does not depend on the size of the whole tree.
         let to = self.fs.realpath_now(to).unwrap_or_else(|_| to.clone());
         let mut memory = self.memory.lock();
         for id in memory.ids() {
@@ -324,39 +325,40 @@ impl Session {
         Ok(())
     }
 
-    /// Removes something.
+    /// Removes a file, directory or link.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::rm`](yfs_vfs::FileSystem::rm).
+    /// Fails as [`FileSystem::rm`](yfs_vfs::FileSystem::rm) does.
     pub fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
         self.fs.rm_now(path, options)?;
         self.n_operations.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Describes what is at a path, through links. A file whose truncation is held back is empty.
+    /// Returns the attributes of the object at a path, through links. A file with a pending
+    /// truncation is empty.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::stat`](yfs_vfs::FileSystem::stat).
+    /// Fails as [`FileSystem::stat`](yfs_vfs::FileSystem::stat) does.
     pub fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
         let mut stat = self.fs.stat_now(path, Op::Stat)?;
-        if self.memory.lock().is_truncation_held(&stat.id) {
+        if self.memory.lock().is_truncation_pending(&stat.id) {
             stat.size = 0;
         }
         Ok(stat)
     }
 
-    /// Returns what the session has read of a file, and its id.
-    fn known(&self, path: &VPath) -> Option<(FileId, KnownContent)> {
+    /// Returns what the session knows of a file's content, and the file's id.
+    fn known_content(&self, path: &VPath) -> Option<(FileId, KnownContent)> {
         let id = self.fs.id_at(path)?;
         let known = self.memory.lock().get(&id)?;
         Some((id, known))
     }
 
     fn base_of(&self, path: &VPath) -> WriteBase {
-        let known = self.known(path).map(|(_, known)| known);
+        let known = self.known_content(path).map(|(_, known)| known);
         known.map_or_else(WriteBase::default, |known| WriteBase {
             is_lost: known.is_lost,
             candidates: known.bases(),
@@ -371,12 +373,12 @@ impl Session {
         options: &WriteOptions,
         base: WriteBase,
     ) -> Result<WriteOutcome, FsError> {
-        // A version that the session handed out may be gone from the log, and its content still be
+        // A version that the session returned may be gone from the log while its content is still
         // known.
-        let is_other = |told: &VersionBase| !base.candidates.contains(told);
-        let is_told =
+        let is_other = |given: &VersionBase| !base.candidates.contains(given);
+        let is_given =
             options.expected_version.is_some() || options.base.as_ref().is_some_and(is_other);
-        if is_told || (base.candidates.is_empty() && !base.is_lost) {
+        if is_given || (base.candidates.is_empty() && !base.is_lost) {
             return self.fs.write_now(path, data, options);
         }
         let mut refusal = None;
@@ -390,8 +392,8 @@ impl Session {
         Err(refusal.unwrap_or_else(|| FsError::new(FsCode::ESTALE, Op::Open, path)))
     }
 
-    /// Notes a change of the session, and what its opener knows of the file now.
-    fn changed(&self, id: &FileId, known: Option<KnownContent>) {
+    /// Records a change of the session, and the content that its client now knows.
+    fn record_change(&self, id: &FileId, known: Option<KnownContent>) {
         self.n_operations.fetch_add(1, Ordering::Relaxed);
         let mut memory = self.memory.lock();
         match known {
@@ -401,13 +403,13 @@ impl Session {
     }
 }
 
-/// Calls that depend on nothing that the session has read.
+/// Calls that do not depend on the session's record.
 impl Session {
-    /// Describes what is at a path, and a link as itself.
+    /// Returns the attributes of the object at a path; those of a link itself.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::lstat`](yfs_vfs::FileSystem::lstat).
+    /// Fails as [`FileSystem::lstat`](yfs_vfs::FileSystem::lstat) does.
     pub fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
         self.fs.stat_now(path, Op::Lstat)
     }
@@ -416,7 +418,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir).
+    /// Fails as [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir) does.
     pub fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
         self.fs.readdir_now(path)
     }
@@ -425,7 +427,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::mkdir`](yfs_vfs::FileSystem::mkdir).
+    /// Fails as [`FileSystem::mkdir`](yfs_vfs::FileSystem::mkdir) does.
     pub fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
         self.fs.mkdir_now(path, options)
     }
@@ -434,16 +436,16 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::symlink`](yfs_vfs::FileSystem::symlink).
+    /// Fails as [`FileSystem::symlink`](yfs_vfs::FileSystem::symlink) does.
     pub fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
         self.fs.symlink_now(target, path)
     }
 
-    /// Returns the text of a symbolic link.
+    /// Returns the target of a symbolic link.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink).
+    /// Fails as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink) does.
     pub fn readlink(&self, path: &VPath) -> Result<String, FsError> {
         self.fs.readlink_now(path)
     }
@@ -452,7 +454,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::realpath`](yfs_vfs::FileSystem::realpath).
+    /// Fails as [`FileSystem::realpath`](yfs_vfs::FileSystem::realpath) does.
     pub fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
         self.fs.realpath_now(path)
     }
@@ -461,7 +463,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::utimes`](yfs_vfs::FileSystem::utimes).
+    /// Fails as [`FileSystem::utimes`](yfs_vfs::FileSystem::utimes) does.
     pub fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
         self.fs.utimes_now(path, mtime)
     }
@@ -470,7 +472,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::chmod`](yfs_vfs::FileSystem::chmod).
+    /// Fails as [`FileSystem::chmod`](yfs_vfs::FileSystem::chmod) does.
     pub fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
         self.fs.chmod_now(path, mode)
     }
@@ -479,25 +481,25 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata).
+    /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
     pub fn set_metadata(&self, path: &VPath, metadata: &Metadata) -> Result<(), FsError> {
         self.fs.set_metadata_now(path, metadata)
     }
 
-    /// Lists what lies below a directory.
+    /// Lists all entries below a directory.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::walk`](yfs_vfs::FileSystem::walk).
+    /// Fails as [`FileSystem::walk`](yfs_vfs::FileSystem::walk) does.
     pub fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
         self.fs.walk_now(path, options)
     }
 
-    /// Adds up what lies below a directory.
+    /// Returns the sums of sizes and counts below a directory.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::totals`](yfs_vfs::FileSystem::totals).
+    /// Fails as [`FileSystem::totals`](yfs_vfs::FileSystem::totals) does.
     pub fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         self.fs.totals_now(path)
     }
@@ -506,7 +508,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::glob`](yfs_vfs::FileSystem::glob).
+    /// Fails as [`FileSystem::glob`](yfs_vfs::FileSystem::glob) does.
     pub fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         wait_for(yfs_vfs::glob::glob(&self.fs, query))
     }
@@ -515,13 +517,13 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::grep`](yfs_vfs::FileSystem::grep).
+    /// Fails as [`FileSystem::grep`](yfs_vfs::FileSystem::grep) does.
     pub fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
         wait_for(yfs_vfs::grep::grep(&self.fs, query))
     }
 }
 
-/// Wakes a thread that is parked.
+/// A waker that unparks a thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -530,8 +532,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread. The calls of a workspace's filesystem are synchronous at heart;
-/// only a search waits, for the threads that search, where there is a runtime.
+/// Runs a future on this thread. The calls of a workspace's filesystem are synchronous; only a
+/// search waits, for its worker threads, if there is a runtime.
 fn wait_for<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

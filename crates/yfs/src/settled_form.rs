@@ -1,4 +1,4 @@
-//! Which documents were found to need no settlement, as facts beside the log say it.
+//! Marks of documents that need no settlement, kept in facts beside the log.
 
 use yfs_engine::{hash::ContentHash, kind::FileCategory};
 
@@ -12,7 +12,7 @@ pub(crate) enum SettledForm {
 }
 
 impl SettledForm {
-    /// Returns the form that the name of a file asks for.
+    /// Returns the form that the name of a file requires.
     pub(crate) fn of_name(name: &str) -> Self {
         match FileCategory::of(name) {
             FileCategory::RichText => Self::RichText,
@@ -20,12 +20,12 @@ impl SettledForm {
         }
     }
 
-    /// Returns the hash by which the fact of a document says so.
+    /// Returns the hash that stands for the form in the fact of a document.
     pub(crate) fn mark(self) -> ContentHash {
-        let said: &[u8] = match self {
+        let text: &[u8] = match self {
             Self::PlainText => b"plain text that is settled",
             Self::RichText => b"rich text that is settled",
         };
-        ContentHash::of(said)
+        ContentHash::of(text)
     }
 }

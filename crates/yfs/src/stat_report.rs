@@ -1,7 +1,9 @@
-//! Reporting edits to rows: size and time of the last change go to the `stat` cell, coalesced.
+//! Reports of edits in rows: the size and time of the last change are written to the `stat` cell,
+//! coalesced.
 //!
-//! Only the process that made an edit reports it (DESIGN: rows are never written per keystroke):
-//! when the file has rested, at least once a minute while it does not, and on flush and close.
+//! Only the process that made an edit reports it, because rows must not be written per keystroke:
+//! when the file was idle for a while, at least once a minute while it is edited, and on flush and
+//! close.
 
 use std::{collections::btree_map::Entry, time::Duration};
 
@@ -19,14 +21,14 @@ use crate::{
     state::{UnreportedEdit, WorkspaceState},
 };
 
-/// How long a file that is edited all the time goes without a report.
+/// The longest time without a report for a file that is edited all the time.
 const MAX_SILENCE: Duration = Duration::from_secs(60);
 
-/// How many rows are written in one transaction.
+/// The number of rows that are written in one transaction.
 const MAX_ROWS: usize = 1_000;
 
 impl WorkspaceState {
-    /// Notes that a content changed here, and is to be reported.
+    /// Records that a content changed here and must be reported.
     pub(crate) fn touch(&self, id: &FileId, at: Millis) {
         self.written.lock().insert(DocName::from(id));
         match self.unreported.lock().entry(id.clone()) {
@@ -37,7 +39,7 @@ impl WorkspaceState {
         }
     }
 
-    /// Reports files that have rested, or were silent for too long.
+    /// Reports files that were idle long enough, or not reported for too long.
     pub(crate) fn report_rested(&self) -> Result<()> {
         if self.unreported.lock().is_empty() {
             return Ok(());
@@ -49,7 +51,7 @@ impl WorkspaceState {
         self.report(|edit| over(edit.last, self.options.stat_idle) || over(edit.first, MAX_SILENCE))
     }
 
-    /// Reports everything.
+    /// Reports all unreported files.
     pub(crate) fn report_all(&self) -> Result<()> {
         self.report(|_| true)
     }
@@ -67,8 +69,8 @@ impl WorkspaceState {
             self.report_batch(&batch)?;
             let mut unreported = self.unreported.lock();
             for (id, edit) in &batch {
-                // An edit that came meanwhile stays due.
-                if unreported.get(id).is_some_and(|it| it.last == edit.last) {
+                // A later edit stays due.
+                if unreported.get(id).is_some_and(|current| current.last == edit.last) {
                     unreported.remove(id);
                 }
             }
@@ -76,7 +78,7 @@ impl WorkspaceState {
     }
 
     /// Reports a batch of files. A file that cannot be reported is left out: its size is computed
-    /// where it is asked for.
+    /// on demand.
     fn report_batch(&self, batch: &[(FileId, UnreportedEdit)]) -> Result<()> {
         let mut measured = Vec::with_capacity(batch.len());
         for (id, edit) in batch {
@@ -91,9 +93,9 @@ impl WorkspaceState {
             Err(error) if is_of_store(&error) => return Err(error),
             Ok(()) => {}
             Err(_) => {
-                // One row that takes no report costs the others nothing.
-                for one in &measured {
-                    match self.report_measured(std::slice::from_ref(one)) {
+                // A row that rejects the report does not affect the others.
+                for measurement in &measured {
+                    match self.report_measured(std::slice::from_ref(measurement)) {
                         Err(error) if is_of_store(&error) => return Err(error),
                         _ => {}
                     }
@@ -101,7 +103,7 @@ impl WorkspaceState {
             }
         }
         for SizeMeasurement { id, .. } in measured {
-            self.live.reported(&id);
+            self.live.mark_reported(&id);
         }
         Ok(())
     }
@@ -124,7 +126,7 @@ impl WorkspaceState {
     }
 }
 
-/// What a row is to say of its file's content.
+/// The size and time to write to a row.
 struct SizeMeasurement {
     id: FileId,
     /// The size in bytes.

@@ -1,4 +1,4 @@
-//! The state that all handles on one workspace share, and how it follows the log.
+//! The state that all handles of one workspace share, and how it follows the log.
 //!
 //! [`commit`](crate::commit) changes it; [`WorkspaceState::catch_up`] applies what other processes
 //! logged.
@@ -40,13 +40,13 @@ use crate::{
     subscription::SubscriberList,
 };
 
-/// How many updates of the main document a subscriber may fall behind.
+/// The number of updates of the main document that a subscriber may fall behind.
 pub(crate) const MAIN_BACKLOG: usize = 16_384;
 
-/// How many milliseconds pass at least between two wipes that peers cause.
+/// The shortest time between two wipes that peers cause, in milliseconds.
 const WIPE_GAP_MS: i64 = 60_000;
 
-/// Everything that handles on one workspace share.
+/// The state that all handles of one workspace share.
 pub(crate) struct WorkspaceState {
     pub(crate) id: WorkspaceId,
     pub(crate) main_name: DocName,
@@ -57,31 +57,32 @@ pub(crate) struct WorkspaceState {
     pub(crate) texts: TextCache,
     pub(crate) live: LiveFacts,
     pub(crate) events: EventLog,
-    /// The changes that were replayed last. Held while they are read from the log.
+    /// The changes that were replayed last. Locked while they are read from the log.
     pub(crate) replay: Mutex<Option<ChangeReplay>>,
-    /// Files whose `stat` cell lags behind, and since when.
+    /// Files whose `stat` cell is outdated, with the time of the first unreported edit.
     pub(crate) unreported: Mutex<BTreeMap<FileId, UnreportedEdit>>,
-    /// Documents that this process wrote to since it last checked whether they are to be compacted.
+    /// Documents that this process wrote to since it last checked whether they are due for
+    /// compaction.
     pub(crate) written: Mutex<BTreeSet<DocName>>,
-    /// Documents of which peers erased content that their log may still hold.
+    /// Documents from which peers redacted content that the log may still contain.
     pub(crate) redacted: Mutex<BTreeSet<DocName>>,
-    /// Spaces out the wipes that peers cause by erasing content.
+    /// Limits the rate of the wipes that redactions by peers cause.
     pub(crate) wipe_pacer: Mutex<WipePacer>,
     pub(crate) main_followers: SubscriberList,
     pub(crate) claim: Mutex<Option<WriterClaim>>,
     /// The client id under which this process writes content.
     content_client: ClientId,
-    /// Held by transactions that depend on rows: for writing by those that change them, for reading
-    /// by those that were planned from them.
+    /// Locked by transactions that depend on rows: for writing by those that change rows, for
+    /// reading by those that were planned from them.
     pub(crate) structure: RwLock<()>,
     /// Whether updates may be appended.
     pub(crate) is_log_open: RwLock<bool>,
-    /// Held by the thread that applies what other processes logged, and by a transaction from
+    /// Locked by the thread that applies records of other processes, and by a transaction from
     /// before its rows are logged until they are applied.
     pub(crate) tailing: Mutex<()>,
-    /// Every record of other processes up to here has been applied.
+    /// Every record of other processes up to this position was applied.
     tailed: AtomicU64,
-    /// The mark in the log that was handed out last.
+    /// The last mark of the log that was given to a replica.
     pub(crate) mark: Mutex<Option<LogMark>>,
     closed: AtomicBool,
     /// Wakes the follower when the workspace closes.
@@ -147,7 +148,7 @@ impl WorkspaceState {
         doc
     }
 
-    /// Sets which schema the workspace's rich text keeps.
+    /// Sets the schema of the workspace's rich text.
     pub(crate) fn set_profile(&self, profile: SchemaProfile) -> Result<()> {
         let value = yfs_engine::Any::from(profile_name(profile));
         self.commit(StructureAccess::Change, None, |main| {
@@ -157,7 +158,7 @@ impl WorkspaceState {
         Ok(())
     }
 
-    /// Reports whether there is a file of this id, in the trash or not.
+    /// Reports whether a file has this id, in the trash or not.
     pub(crate) fn is_file(&self, id: &FileId) -> bool {
         let entry = self.main.read().files().get(id);
         entry.is_some_and(|entry| entry.row.kind == NodeKind::File)
@@ -186,15 +187,15 @@ impl WorkspaceState {
         was_open
     }
 
-    /// Applies what other processes have logged since this was last called. Returns whether there
-    /// was anything.
+    /// Applies the records that other processes have logged since the last call. Reports whether
+    /// there were any.
     pub(crate) fn catch_up(&self) -> Result<bool> {
         let _tailing = self.tailing.lock();
         let mut any = false;
         while self.store.head()? > self.tailed() {
             let own = self.store.origin();
             let tail = self.store.tail(self.tailed(), &|doc, origin| {
-                let is_known = || self.documents.holds(&FileId::from(doc));
+                let is_known = || self.documents.has_slot(&FileId::from(doc));
                 origin != own && (*doc == self.main_name || is_known())
             })?;
             let mut events = Vec::new();
@@ -209,11 +210,11 @@ impl WorkspaceState {
         Ok(any)
     }
 
-    /// Makes sure that this process has applied everything that was logged before this call.
+    /// Applies all records that other processes logged before this call.
     ///
     /// # Cost
     ///
-    /// One look at the head of the log if nothing was.
+    /// One read of the log's head if there are none.
     pub(crate) fn refresh(&self) -> Result<()> {
         self.check_open()?;
         if self.store.head()? > self.tailed() {
@@ -222,22 +223,22 @@ impl WorkspaceState {
         Ok(())
     }
 
-    /// Returns how far the log has been applied.
+    /// Returns the position up to which the log was applied.
     pub(crate) fn tailed(&self) -> Seq {
         Seq(self.tailed.load(Ordering::Acquire))
     }
 
-    /// Skips own records that directly follow what was applied: there are none of others in
-    /// between.
-    pub(crate) fn pass_own(&self, appended: &AppendReceipt) {
+    /// Skips this process's records that directly follow the applied position: no other records are
+    /// in between.
+    pub(crate) fn skip_own_records(&self, appended: &AppendReceipt) {
         let (before, last) = (appended.first.0 - 1, appended.last.0);
         // If other processes appended in between, `catch_up` reads the page instead.
         self.tailed.compare_exchange(before, last, Ordering::AcqRel, Ordering::Acquire).ok();
     }
 
-    /// Applies what other processes logged, rows and contents, and adds the events. They are
-    /// published once all of it is applied, so that a watcher of a row finds the content that came
-    /// with it.
+    /// Applies the records of other processes, rows and contents, and adds the events. They are
+    /// published once all of it is applied, so that a watcher of a row finds the content of the
+    /// same page.
     fn apply_page(&self, tail: &TailPage, events: &mut Vec<FileChange>) -> Result<bool> {
         for reload in &tail.reload {
             self.reload(reload, events)?;
@@ -255,13 +256,13 @@ impl WorkspaceState {
         let ids: Vec<FileId> = ids.collect();
         let now = self.now();
         for id in &ids {
-            self.content_changed(id, now);
+            self.forget_content(id, now);
         }
         self.events.add_contents(self, &ids, None, events);
         Ok(!docs.is_empty() || !tail.reload.is_empty())
     }
 
-    /// Applies a document part of whose log was compacted before it was tailed.
+    /// Applies a document after compaction removed some of its records before they were tailed.
     fn reload(&self, reload: &ReloadNotice, events: &mut Vec<FileChange>) -> Result<()> {
         if reload.doc == self.main_name {
             let loaded = self.store.load(&reload.doc)?;
@@ -272,16 +273,16 @@ impl WorkspaceState {
             return Ok(());
         }
         let id = FileId::from(&reload.doc);
-        if self.documents.holds(&id) {
+        if self.documents.has_slot(&id) {
             self.documents.acquire(&id).reload(reload.upto)?;
         }
-        self.content_changed(&id, self.now());
+        self.forget_content(&id, self.now());
         self.events.add_contents(self, &[id], None, events);
         Ok(())
     }
 
     fn apply_main_record(&self, update: &[u8], events: &mut Vec<FileChange>) {
-        // The gate refuses the same records in every process.
+        // The gate rejects the same records in every process.
         let received = self.main.write().receive(update, UpdateSource::Store);
         if let Ok(changes) = received {
             events.extend(row_events(&self.main.read(), &changes, self.now()));
@@ -289,10 +290,10 @@ impl WorkspaceState {
         self.main_followers.publish(update);
     }
 
-    /// Forgets what was known of a content, after others changed it.
-    fn content_changed(&self, id: &FileId, at: Millis) {
+    /// Forgets what is cached of a content, after others changed it.
+    fn forget_content(&self, id: &FileId, at: Millis) {
         self.texts.forget(id);
-        self.live.changed(id, at);
+        self.live.record_change(id, at);
     }
 }
 

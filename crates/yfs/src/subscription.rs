@@ -1,35 +1,36 @@
-//! Following a document: every update that was logged, in order, to whoever asked for them.
+//! Subscriptions to documents: every logged update, in order.
 //!
-//! Each follower has a queue of its own that takes memory only while something waits in it, since ten thousand
-//! documents may be followed at once.
+//! Each subscription has a queue that takes memory only while it is not empty, because ten thousand
+//! documents may have subscribers at once.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-/// Whoever follows one document.
+/// The subscribers of one document.
 #[derive(Debug, Default)]
 pub(crate) struct SubscriberList(Mutex<Vec<mpsc::Sender<Arc<[u8]>>>>);
 
-/// The updates of a document since somebody began to follow it.
+/// The updates of a document since the subscription began.
 #[derive(Debug)]
 pub struct Subscription(mpsc::Receiver<Arc<[u8]>>);
 
 impl SubscriberList {
-    /// Adds a follower, who may fall behind by so many updates.
+    /// Adds a subscription that may fall behind by `backlog` updates.
     pub(crate) fn add(&self, backlog: usize) -> Subscription {
         let (sender, receiver) = mpsc::channel(backlog);
         self.0.lock().push(sender);
         Subscription(receiver)
     }
 
-    /// Reports whether there are no followers.
+    /// Reports whether there are no subscribers.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.lock().is_empty()
     }
 
-    /// Passes on an update that was logged. Who has fallen too far behind gets nothing more.
+    /// Sends a logged update to all subscribers. A subscriber that has fallen too far behind is
+    /// removed.
     pub(crate) fn publish(&self, update: &[u8]) {
         let mut followers = self.0.lock();
         if followers.is_empty() {
@@ -41,8 +42,8 @@ impl SubscriberList {
 }
 
 impl Subscription {
-    /// Waits for the next update. Nothing means that the document was closed, or that this follower fell too far
-    /// behind: it must start over from a state.
+    /// Waits for the next update. `None` means that the document was closed, or that this
+    /// subscription fell too far behind: the subscriber must start over from a state.
     pub async fn recv(&mut self) -> Option<Arc<[u8]>> {
         self.0.recv().await
     }
@@ -68,7 +69,7 @@ mod tests {
             std::iter::from_fn(|| updates.try_recv()).map(|update| update[0]).collect()
         };
         assert_eq!(all(&mut fast), [0, 1, 2, 3]);
-        // What it did get has no gap, and then it is told.
+        // The received updates have no gap, and then the subscription ends.
         assert_eq!(all(&mut slow), [0, 1]);
         assert!(slow.0.is_closed() && !fast.0.is_closed());
         drop(fast);

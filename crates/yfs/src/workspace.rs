@@ -1,4 +1,4 @@
-//! A workspace: what an application opens.
+//! A workspace: the main type of this crate.
 
 use std::{path::Path, sync::Arc};
 
@@ -41,30 +41,31 @@ pub use self::{
     compact::Maintenance, document::Documents, history::History, nodes::Nodes, trash::Trash,
 };
 
-/// The key under which the store keeps the workspace's id.
+/// The store's key for the workspace's id.
 pub(crate) const ID_KEY: &str = "workspace";
 
-/// The key under which the store keeps when the workspace was made, in milliseconds as decimal digits.
+/// The store's key for the creation time of the workspace, in milliseconds as decimal digits.
 pub(crate) const CREATED_KEY: &str = "created";
 
-/// The key under which the store keeps the name of its log, which no other store has.
+/// The store's key for the name of its log, which no other store has.
 pub(crate) const LOG_KEY: &str = "log";
 
 /// A tree of files that people, agents, tools and other machines change at the same time.
 ///
-/// Clones are handles on the same workspace. [`close`](Self::close) it in the end: what was written
-/// is in the log either way, but only closing reports sizes and gives client ids back.
+/// Clones are handles of the same workspace. An application should [`close`](Self::close) it at the
+/// end: written changes are in the log either way, but only closing reports sizes and releases
+/// client ids.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     pub(crate) state: Arc<WorkspaceState>,
 }
 
 impl Workspace {
-    /// Makes an empty workspace in a store that holds none.
+    /// Creates an empty workspace in a store that contains none.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::Exists`] if the store holds a workspace.
+    /// Fails with [`WorkspaceError::Exists`] if the store contains a workspace.
     pub fn create(store: Arc<dyn Store>, options: WorkspaceOptions) -> Result<Self> {
         let id = options.ids.file_id();
         let stored = store.init_meta(ID_KEY, id.as_str().as_bytes())?;
@@ -79,34 +80,34 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Opens the workspace that the store holds.
+    /// Opens the workspace in a store.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::NotFound`] if it holds none.
+    /// Fails with [`WorkspaceError::NotFound`] if the store contains none.
     pub fn open(store: Arc<dyn Store>, options: WorkspaceOptions) -> Result<Self> {
         let id = stored_id(&*store)?.ok_or(WorkspaceError::NotFound)?;
         let claim = if options.read_only { None } else { Some(store.claim_writer()?) };
         if !options.read_only && store.get_meta(LOG_KEY)?.is_none() {
-            // Random whatever the options say: it tells stores apart, and is nothing that replicates.
+            // Random even with other options: it distinguishes stores, and is never replicated.
             store.init_meta(LOG_KEY, RandomIds.file_id().as_str().as_bytes())?;
         }
         let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
         let report = load_document::main(&*store, &DocName::from(&id), &mut main)?;
         if report.is_incomplete() {
-            // What cannot be read may have been written under these ids, whose clocks would be
+            // Unreadable records may have been written under these ids, whose clocks would be
             // reused.
             main.set_writer(writer_ids(None, &options));
         }
         let content_client =
-            claim.as_ref().map_or_else(|| options.ids.client_id(), |it| it.content);
+            claim.as_ref().map_or_else(|| options.ids.client_id(), |claim| claim.content);
         let limits = options.limits;
         let new_doc =
             move |id: &FileId, client| yfs_engine::content::ContentDoc::new(id, client, limits);
         let provider = options.provider.clone();
         let main = Arc::new(RwLock::new(main));
         let names = main.clone();
-        // Called while documents are locked, also by threads that hold `main` already.
+        // Called while documents are locked, also by threads that have locked `main` already.
         let kind_of = move |id: &FileId| names.read_recursive().content_kind(id);
         let (new_doc, kind_of) = (Box::new(new_doc), Box::new(kind_of));
         let client = (content_client, options.ids.clone());
@@ -130,12 +131,13 @@ impl Workspace {
         Ok(Self { state })
     }
 
-    /// Makes a workspace in an SQLite file that does not exist yet.
+    /// Creates a workspace in an SQLite file that does not exist yet.
     pub fn create_at(file: &Path, options: WorkspaceOptions) -> Result<Self> {
         Self::create(Arc::new(SqliteStore::create_new(file)?), options)
     }
 
-    /// Opens the workspace in an SQLite file; to read it only, also where nothing may be written.
+    /// Opens the workspace in an SQLite file; with `read_only`, also in a directory that cannot be
+    /// written.
     pub fn open_at(file: &Path, options: WorkspaceOptions) -> Result<Self> {
         let open = if options.read_only { SqliteStore::open_read_only } else { SqliteStore::open };
         Self::open(Arc::new(open(file)?), options)
@@ -150,12 +152,12 @@ impl Workspace {
         &self.state.id
     }
 
-    /// Returns which schema the workspace's rich text keeps.
+    /// Returns the schema of the workspace's rich text.
     pub fn profile(&self) -> SchemaProfile {
         self.state.main.read().profile()
     }
 
-    /// Returns the workspace as a filesystem, on behalf of whoever [`WorkspaceOptions::actor`] names.
+    /// Returns the workspace as a filesystem, on behalf of [`WorkspaceOptions::actor`].
     pub fn fs(&self) -> WorkspaceFs {
         self.fs_for(self.state.options.actor.clone())
     }
@@ -165,8 +167,8 @@ impl Workspace {
         WorkspaceFs::new(self.state.clone(), ChangeAuthor { actor, label: None })
     }
 
-    /// Opens a session on behalf of `actor`: a synchronous view that remembers what was read
-    /// through it.
+    /// Opens a session on behalf of `actor`: a synchronous view that remembers the content that was
+    /// read through it.
     pub fn session(&self, actor: Actor) -> Session {
         Session::new(self.fs_for(actor))
     }
@@ -181,7 +183,7 @@ impl Workspace {
         History { state: &self.state }
     }
 
-    /// Returns the trash: what was removed and can be restored.
+    /// Returns the trash: removed objects that can be restored.
     pub fn trash(&self) -> Trash<'_> {
         Trash { state: &self.state }
     }
@@ -191,12 +193,12 @@ impl Workspace {
         Nodes { state: &self.state }
     }
 
-    /// Returns the content documents, as editors and servers use them.
+    /// Returns the content documents, for editors and servers.
     pub fn documents(&self) -> Documents<'_> {
         Documents { state: &self.state }
     }
 
-    /// Returns the exchange of the log with other stores that hold this workspace.
+    /// Returns the exchange of the log with other stores of this workspace.
     pub fn replication(&self) -> Replication<'_> {
         Replication { state: &self.state }
     }
@@ -206,17 +208,17 @@ impl Workspace {
         Maintenance { state: &self.state }
     }
 
-    /// Takes in what other processes have logged; returns whether there was anything.
+    /// Applies the records that other processes have logged; reports whether there were any.
     pub fn catch_up(&self) -> Result<bool> {
         self.state.check_open()?;
         self.state.catch_up()
     }
 
-    /// Returns when everything written so far survives a power cut.
+    /// Syncs the store; everything written so far survives a power cut once it returns.
     pub fn flush(&self) -> Result<()> {
         self.state.check_open()?;
         if !self.state.options.read_only {
-            // Upkeep: whether sizes can be written to rows does not decide whether work is safe.
+            // Upkeep: an error here must not make the flush fail.
             self.state.report_all().ok();
         }
         Ok(self.state.store.flush()?)
@@ -230,7 +232,7 @@ impl Workspace {
 
 impl Drop for WorkspaceState {
     fn drop(&mut self) {
-        // A failure has no caller to be returned to. What was acknowledged is in the log.
+        // There is no caller to return an error to. Acknowledged changes are in the log.
         close(self).ok();
     }
 }
@@ -238,14 +240,14 @@ impl Drop for WorkspaceState {
 fn close(state: &WorkspaceState) -> Result<()> {
     let is_writer = !state.options.read_only && state.check_open().is_ok();
     if is_writer {
-        // Upkeep: what is not reported or compacted now is so by the next process.
+        // Upkeep: the next process does what fails here.
         state.report_all().ok();
         state.compact_all_due().ok();
     }
     if !state.set_closed() {
         return Ok(());
     }
-    // Client ids are given back only after the last append under them.
+    // Client ids are released only after the last append under them.
     state.close_log();
     let claim: Option<WriterClaim> = state.claim.lock().take();
     if let Some(claim) = claim {

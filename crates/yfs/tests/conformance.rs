@@ -1,4 +1,4 @@
-//! A workspace is a filesystem as every other: the public suite says so.
+//! A workspace passes the public conformance suite for filesystems.
 
 use std::sync::Arc;
 

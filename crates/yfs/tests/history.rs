@@ -1,4 +1,4 @@
-//! The history of files: timelines and names, blame, anchors, and what is erased for good.
+//! The history of files: timelines and names, blame, anchors, and redaction.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ fn write_as(workspace: &Workspace, actor: &str, path: &str, text: &str) {
     now(fs.write(&at(path), text.to_owned().into(), &WriteOptions::default())).unwrap();
 }
 
-/// The versions of a file: number, actor, label, names, and what they say.
+/// Returns the versions of a file: number, actor, label, names, and content.
 fn timeline(workspace: &Workspace, path: &str) -> String {
     let mut shown = String::new();
     for version in workspace.history().versions(&at(path)).unwrap() {
@@ -115,10 +115,15 @@ fn versions_have_names_and_are_found_by_name_and_time() {
             .map(|version| version.number)
     };
     assert_eq!(find(VersionSelector::Name("to Bob".into())), Some(1));
-    assert_eq!(find(VersionSelector::Name("to nobody".into())), None);
+    assert_eq!(find(VersionSelector::Name("to no actor".into())), None);
     assert_eq!(find(VersionSelector::Number(2)), Some(2));
-    let times: Vec<_> =
-        workspace.history().versions(&at("/a.txt")).unwrap().iter().map(|it| it.at).collect();
+    let times: Vec<_> = workspace
+        .history()
+        .versions(&at("/a.txt"))
+        .unwrap()
+        .iter()
+        .map(|version| version.at)
+        .collect();
     assert_eq!(find(VersionSelector::At(times[1])), Some(2));
     assert_eq!(find(VersionSelector::At(yfs_engine::time::Millis(times[0].0 - 1))), None);
     assert!(workspace.history().unname_version(&at("/a.txt"), "to Bob").unwrap());
@@ -127,7 +132,7 @@ fn versions_have_names_and_are_found_by_name_and_time() {
     for name in ["", " ", "a\nb"] {
         assert!(workspace.history().name_version(&at("/a.txt"), name).is_err());
     }
-    // Two names for one version that follow each other make no version between them.
+    // Two consecutive names of one version make no version between them.
     assert_eq!(timeline(&workspace, "/a.txt"), shown.replace(" [to Bob]", ""));
 }
 
@@ -264,7 +269,8 @@ fn what_is_redacted_is_gone_from_the_file() {
     let records = workspace.history().redactions(&at("/a.txt")).unwrap();
     assert_eq!((records.len(), records[0].n_units), (1, 13));
     assert_eq!(records[0].author.label.as_deref(), Some("leaked"));
-    // Another process that has the document open hears of it, and serves none of it to anybody.
+    // Another process that has the document open applies the redaction, and serves none of the
+    // content.
     assert_eq!(timeline(&second, "/a.txt"), shown);
     let state = second.documents().port(held.id().as_str()).unwrap().diff(&[0]).unwrap();
     assert!(!state.windows(6).any(|bytes| bytes == b"SECRET"));
@@ -287,7 +293,7 @@ fn who_comes_back_with_old_content_does_not_bring_it_back() {
     workspace.history().redact(&at("/a.txt"), RedactionScope::History, None).unwrap();
     port.receive(&old).unwrap();
     assert!(!is_in_files(directory.path(), "SECRET1"));
-    // Another workspace that knows the record only, and hears of the content last.
+    // Another workspace that has only the record, and receives the content last.
     let elsewhere = tempfile::tempdir().unwrap();
     let other =
         Workspace::create_at(&elsewhere.path().join("w.db"), WorkspaceOptions::default()).unwrap();
@@ -306,7 +312,7 @@ fn who_comes_back_with_old_content_does_not_bring_it_back() {
 }
 
 #[test]
-fn a_peer_that_hears_of_a_redaction_erases_its_own_log() {
+fn a_peer_that_receives_a_redaction_erases_its_own_log() {
     let directory = tempfile::tempdir().unwrap();
     let workspace = create();
     put(&workspace, "/a.txt", "key: SECRET2\n");
@@ -333,7 +339,7 @@ fn a_peer_that_hears_of_a_redaction_erases_its_own_log() {
 }
 
 #[test]
-fn versions_by_reference_are_erased_unless_something_else_names_them() {
+fn versions_by_reference_are_erased_unless_another_row_names_them() {
     let workspace = create();
     let bytes = |n: u8| vec![0xff, 0xfe, n, n];
     let write = |path: &str, n| {
@@ -364,7 +370,8 @@ fn versions_by_reference_are_erased_unless_something_else_names_them() {
 #[test]
 fn rich_text_has_the_same_history() {
     let workspace = create();
-    let first = "# Plan\n\nWe *start* here, see [the list](https://example.org/we-start).\n\n- one\n- two\n";
+    let first = "# Plan\n\nWe *start* here, see [the list](https://example.org/we-start).\n\n\
+                 - one\n- two\n";
     let second = first.replace("- two\n", "- two\n- three words more\n");
     let third = second.replace("start* here", "begin* there, SECRET3 or not");
     let fourth = third.replace(", SECRET3 or not", "");
@@ -405,7 +412,7 @@ fn rich_text_has_the_same_history() {
     assert_eq!(blame(&workspace, "/a.md"), shown);
     let readable =
         [1, 2, 3, 4].map(|n| workspace.history().version_content(&at("/a.md"), n).is_ok());
-    // What the third said and the last does not say any more, the older ones said as well.
+    // The older versions had the text as well that the third had and the last has no more.
     assert_eq!(readable, [false, false, false, true]);
     let id = now(workspace.fs().stat(&at("/a.md"))).unwrap().id;
     let state = workspace.documents().port(id.as_str()).unwrap().diff(&[0]).unwrap();
@@ -420,11 +427,13 @@ fn what_a_conversion_left_behind_is_redacted_as_well() {
             Workspace::create_at(&directory.path().join("w.db"), WorkspaceOptions::default())
                 .unwrap();
         let first = "---\npin: SECRET1\nname: x\n---\n# One\n\nSome *SECRET2* text.\n\n\
-                     [two](https://example.org/SECRET3)\n\n```SECRET4\ncode\n```\n\n- SECRET5\n- last\n";
+                     [two](https://example.org/SECRET3)\n\n```SECRET4\ncode\n```\n\n\
+                      - SECRET5\n- last\n";
         write_as(&workspace, "human:ada", from, &first.replace("last", "SECRET6 last"));
         write_as(&workspace, "human:bob", from, first);
         now(workspace.fs().mv(&at(from), &at(to), &MoveOptions::default())).unwrap();
-        let third = "---\nname: x\n---\n# One\n\nSome text.\n\n[two](https://example.org/)\n\n```\ncode\n```\n\n- last\n";
+        let third = "---\nname: x\n---\n# One\n\nSome text.\n\n[two](https://example.org/)\n\n\
+                     ```\ncode\n```\n\n- last\n";
         write_as(&workspace, "agent:bot", to, third);
         for n in 1..=6 {
             assert!(is_in_files(directory.path(), &format!("SECRET{n}")));
@@ -443,13 +452,14 @@ fn what_a_conversion_left_behind_is_redacted_as_well() {
             .versions(&at(to))
             .unwrap()
             .iter()
-            .map(|it| {
-                !it.redacted && workspace.history().version_content(&at(to), it.number).is_ok()
+            .map(|version| {
+                !version.redacted
+                    && workspace.history().version_content(&at(to), version.number).is_ok()
             })
             .collect();
         assert_eq!(readable.last(), Some(&true));
         assert!(!readable[0]);
-        // And back, where nothing of it is found.
+        // And back: none of it is found there.
         now(workspace.fs().mv(&at(to), &at(from), &MoveOptions::default())).unwrap();
         assert_eq!(cat(&workspace, from), third);
         assert!(workspace.store().check().unwrap().problems.is_empty());
@@ -479,9 +489,10 @@ five
     });
     let places = |words: [usize; 4]| {
         words.map(|n| {
-            let found =
-                anchors[n].each_ref().map(|it| workspace.history().resolve_anchor(it).unwrap());
-            found.map(|it| (it.offset, it.exact))
+            let found = anchors[n]
+                .each_ref()
+                .map(|anchor| workspace.history().resolve_anchor(anchor).unwrap());
+            found.map(|anchor| (anchor.offset, anchor.exact))
         })
     };
     put(
@@ -496,7 +507,7 @@ five
 five
 ",
     );
-    // At the beginning of what follows, or the end of what is before.
+    // At the beginning of the text after it, or the end of the text before it.
     let (one, four, five) = (5, 9, 20);
     assert_eq!(
         places([0, 1, 2, 3]),
@@ -547,11 +558,12 @@ fn what_was_a_text_before_it_was_bytes_is_a_version_and_the_reverse() {
     };
     let said = || {
         let versions = workspace.history().versions(&at("/a.txt")).unwrap();
-        let said = versions.iter().map(|it| {
-            let content = workspace.history().version_content(&at("/a.txt"), it.number).unwrap();
-            (String::from_utf8_lossy(&content).into_owned(), it.current)
+        let contents = versions.iter().map(|version| {
+            let content =
+                workspace.history().version_content(&at("/a.txt"), version.number).unwrap();
+            (String::from_utf8_lossy(&content).into_owned(), version.current)
         });
-        said.collect::<Vec<_>>()
+        contents.collect::<Vec<_>>()
     };
     write(b"a text\n");
     write(b"\xffbytes");

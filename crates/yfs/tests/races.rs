@@ -1,4 +1,5 @@
-//! Several who read a file, change it and write it back at the same time, in one process and in two.
+//! Several writers that read a file, change it and write it back at the same time, in one process
+//! and in two.
 
 #[path = "support/handles.rs"]
 mod support;
@@ -51,7 +52,7 @@ fn rich_texts_written_from_a_base_keep_what_came_between() {
     keeps_what_came_between("/a.md", "0\n\n1\n\n2\n\n3\n");
 }
 
-/// Each of four writers has a line of its own.
+/// Checks that concurrent edits are kept; each of four writers has a line of its own.
 fn keeps_what_came_between(path: &str, lines: &str) {
     let (here, there, _dir) = two_processes();
     put(&here, path, lines);

@@ -1,4 +1,4 @@
-//! Moving and copying over what is there: one transaction, whatever happens around it.
+//! Moves and copies over existing files: one transaction, whatever happens around it.
 
 #[path = "support/handles.rs"]
 mod support;
@@ -23,10 +23,10 @@ use yfs_vfs::{
     RemoveOptions, WriteOptions,
 };
 
-/// What the store of these tests fails with.
+/// The error of the faulty store of these tests.
 const FULL: StoreError = StoreError::Full { action: "append" };
 
-/// Somebody who has a file open elsewhere.
+/// An editor in another process that has a file open.
 struct Editor {
     id: FileId,
     doc: ContentDoc,
@@ -42,7 +42,7 @@ impl Editor {
         Self { id: id.clone(), doc }
     }
 
-    /// Types at the end, and returns what is to be sent.
+    /// Types at the end, and returns the update to send.
     fn type_text(&mut self, text: &str) -> Vec<u8> {
         let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
         self.doc.append(text, &author).expect("typed").update.expect("an update")
@@ -121,7 +121,7 @@ fn one_append_makes_bytes_of_a_text_and_a_text_of_bytes() {
 }
 
 #[test]
-fn one_append_copies_a_folder_over_another() {
+fn one_append_copies_a_directory_over_another() {
     let (faults, workspace) = on_faults();
     put(&workspace, "/a/one", "new 1");
     put(&workspace, "/a/two", "new 2");
@@ -165,7 +165,7 @@ fn a_failing_append_changes_nothing() {
         let changes = now(workspace.fs().changes(&cursor, &ChangesOptions::default())).unwrap();
         assert_eq!(changes.events, []);
 
-        // What comes next is what the log has, also for who reads it afresh.
+        // The next edit goes to the logged state, also for a process that loads the document again.
         append(&workspace, "/t", "more\n");
         call(&workspace, "/s", "/t").unwrap();
         append(&workspace, "/t", "end\n");
@@ -214,7 +214,7 @@ fn what_another_process_logged_in_the_source_is_in_the_target() {
         put(&here, "/t", "old\n");
         until_equal(&here, &there, &["/s", "/t"]);
         append(&there, "/s", "second\n");
-        // Whether or not the first process has heard of that.
+        // Whether or not the first process has applied that.
         mv(&here, "/s", "/t").unwrap();
         assert_eq!(cat(&here, "/t"), "first\nsecond\n", "round {round}");
     }
@@ -252,11 +252,11 @@ fn of_two_processes_that_replace_one_file_each_does_so_whole() {
 }
 
 /// Shows the changes since, in order of their paths.
-fn told(workspace: &Workspace, since: &ChangeCursor) -> String {
+fn changes_since(workspace: &Workspace, since: &ChangeCursor) -> String {
     let changes = now(workspace.fs().changes(since, &ChangesOptions::default())).expect("changes");
-    let shown = changes.events.iter().map(|it| {
-        let actor = it.actor.as_ref().map_or("nobody".into(), ToString::to_string);
-        format!("{:?} {} by {actor}", it.kind, it.path)
+    let shown = changes.events.iter().map(|event| {
+        let actor = event.actor.as_ref().map_or("no actor".into(), ToString::to_string);
+        format!("{:?} {} by {actor}", event.kind, event.path)
     });
     let mut shown: Vec<String> = shown.collect();
     shown.sort();
@@ -264,19 +264,19 @@ fn told(workspace: &Workspace, since: &ChangeCursor) -> String {
 }
 
 #[test]
-fn a_change_is_told_once_here_and_in_another_process() {
+fn a_change_is_reported_once_here_and_in_another_process() {
     for (call, expected) in [
         (
             mv as fn(&Workspace, &str, &str) -> Result<(), FsError>,
             expect![[r#"
                 here: Changed /t by system:, Removed /s by system:
-                there: Changed /t by nobody, Removed /s by nobody"#]],
+                there: Changed /t by no actor, Removed /s by no actor"#]],
         ),
         (
             cp,
             expect![[r#"
             here: Changed /t by system:
-            there: Changed /t by nobody"#]],
+            there: Changed /t by no actor"#]],
         ),
     ] {
         let Pair { a, b, .. } = &Pair::new();
@@ -285,13 +285,17 @@ fn a_change_is_told_once_here_and_in_another_process() {
         assert_eq!(cat(b, "/t"), "old\n");
         let since = [a, b].map(|workspace| now(workspace.fs().cursor()).unwrap());
         call(a, "/s", "/t").unwrap();
-        expected.assert_eq(&format!("here: {}\nthere: {}", told(a, &since[0]), told(b, &since[1])));
+        expected.assert_eq(&format!(
+            "here: {}\nthere: {}",
+            changes_since(a, &since[0]),
+            changes_since(b, &since[1])
+        ));
         assert_eq!(cat(b, "/t"), "longer than before\n");
     }
 }
 
 #[test]
-fn an_edit_that_comes_too_late_is_reported_until_somebody_looks() {
+fn an_edit_that_comes_too_late_is_reported_as_a_conflict() {
     let workspace = create();
     put(&workspace, "/s", "draft\n");
     put(&workspace, "/t", "old\n");
@@ -301,7 +305,8 @@ fn an_edit_that_comes_too_late_is_reported_until_somebody_looks() {
     let typed = ada.type_text("typed offline\n");
     workspace.documents().port(ada.id.as_str()).unwrap().receive(&typed).unwrap();
     let conflicts = workspace.conflicts().unwrap();
-    let shown = conflicts.iter().map(|it| format!("{} {}", it.kind.as_str(), it.detail));
+    let shown =
+        conflicts.iter().map(|conflict| format!("{} {}", conflict.kind.as_str(), conflict.detail));
     expect!["late changed after it was moved over /t, which lacks that"]
         .assert_eq(&shown.collect::<Vec<_>>().join(", "));
     assert_eq!(conflicts[0].id, ada.id);

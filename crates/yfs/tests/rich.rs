@@ -1,4 +1,5 @@
-//! Markdown files: rich text for editors, bytes for everybody else, and what renaming makes of both.
+//! Markdown files: rich text for editors, bytes for all other programs, and conversions by
+//! renaming.
 
 #[path = "support/handles.rs"]
 mod support;
@@ -19,7 +20,7 @@ use yfs_vfs::{CopyOptions, FileSystem, MoveOptions, TextReplacement, VersionBase
 
 const FILE: &str = "---\ntitle: 'x' # y\n---\nTitle\n=====\n\n* one\n* two\n";
 
-/// A peer that has the file open over the wire.
+/// Makes a peer that has the file open over the wire.
 fn open(port: &DocPort, client: u64, kind: ContentRoot) -> ContentDoc {
     let client = ClientId::new(client).expect("53 bits");
     let mut doc = ContentDoc::new(port.guid(), client, GateLimits::default());
@@ -164,9 +165,9 @@ fn blobs_and_rich_text_change_into_each_other() {
     assert_eq!(open(&port(&workspace, "/c.md"), 9, RICH).text(), FILE);
 }
 
-/// As files were kept before there was rich text, and as a peer leaves them that renames and does not convert.
+/// A file from before there was rich text, or after a peer renamed it without converting it.
 #[test]
-fn markdown_that_is_kept_as_text_is_read_and_converted_when_somebody_needs_it() {
+fn markdown_that_is_kept_as_text_is_read_and_converted_when_an_editor_opens_it() {
     let Pair { a, b, .. } = Pair::new();
     put(&a, "/text.txt", FILE);
     // Only the row is renamed.
@@ -176,7 +177,7 @@ fn markdown_that_is_kept_as_text_is_read_and_converted_when_somebody_needs_it() 
     assert_eq!(cat(&a, "/plain.md"), FILE);
     assert_eq!(cat(&b, "/plain.md"), FILE);
     assert_eq!(a.conflicts().expect("listed")[0].kind, ConflictKind::Unsettled);
-    // Opening it for an editor converts it, in every process to the same.
+    // Opening it for an editor converts it, with the same result in every process.
     let (here, there) = (port(&a, "/plain.md"), port(&b, "/plain.md"));
     let (here, there) = (open(&here, 9, RICH), open(&there, 10, RICH));
     assert_eq!((here.held(), here.text()), (RICH, FILE.to_owned()));
@@ -190,7 +191,7 @@ fn rename_row(workspace: &Workspace, id: &FileId, name: &str) -> Vec<u8> {
         main_doc::MainDoc,
         table::{RowChanges, RowWrite, WriterIds},
     };
-    let [rows, cells, meta] = [901, 902, 903].map(|it| ClientId::new(it).expect("53 bits"));
+    let [rows, cells, meta] = [901, 902, 903].map(|id| ClientId::new(id).expect("53 bits"));
     let mut peer =
         MainDoc::new(workspace.id(), WriterIds { rows, cells, meta }, GateLimits::default());
     let main = workspace.documents().port(workspace.id().as_str()).expect("the main document");
@@ -206,7 +207,7 @@ fn a_doubled_body_is_shown_and_repaired() {
     let workspace = create();
     put(&workspace, "/a.md", "# One\n\nTwo *three*.\n");
     put(&workspace, "/b.md", "# One\n");
-    // What was settled is looked at again where it was written since.
+    // A settled file is checked again after it was written.
     assert_eq!(workspace.conflicts().expect("listed"), []);
     let port = port(&workspace, "/a.md");
     let mut plain =
@@ -217,7 +218,8 @@ fn a_doubled_body_is_shown_and_repaired() {
     assert_eq!(cat(&workspace, "/a.md").matches("# One").count(), 2);
     for _ in 0..2 {
         let conflicts = workspace.conflicts().expect("listed");
-        let found: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+        let found: Vec<_> =
+            conflicts.iter().map(|conflict| (conflict.kind, conflict.path.as_str())).collect();
         assert_eq!(found, [(ConflictKind::Doubled, "/a.md")]);
     }
     assert!(workspace.maintenance().repair(&at("/a.md")).expect("repaired"));
@@ -226,7 +228,8 @@ fn a_doubled_body_is_shown_and_repaired() {
     assert_eq!(workspace.conflicts().expect("listed"), []);
 }
 
-/// A look is kept beside the log, for whoever looks next; files of several writers are loaded for it once.
+/// The result of a check is kept beside the log for the next check; files of several writers are
+/// loaded for it once.
 #[test]
 fn what_was_found_settled_is_kept_until_it_is_written() {
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -242,9 +245,9 @@ fn what_was_found_settled_is_kept_until_it_is_written() {
     let names = ["/one.md", "/two.md", "/three.txt"].map(|path| DocName::from(&id_of(&a, path)));
     let are_settled = || {
         let facts = store.doc_facts(&names).expect("facts");
-        facts.iter().map(|fact| fact.is_some_and(|it| it.hash.is_some())).collect::<Vec<_>>()
+        facts.iter().map(|fact| fact.is_some_and(|fact| fact.hash.is_some())).collect::<Vec<_>>()
     };
-    assert_eq!(are_settled(), [false, false, true], "a writer of plain text knows that it is");
+    assert_eq!(are_settled(), [true, false, true], "the writer of a new file knows its form");
     assert_eq!(a.conflicts().expect("listed"), []);
     assert_eq!(are_settled(), [true; 3]);
     append(&a, "/one.md", "* three\n");
@@ -253,7 +256,7 @@ fn what_was_found_settled_is_kept_until_it_is_written() {
     assert_eq!(now(b.fs().stat(&at("/two.md"))).expect("there").size, FILE.len() as u64 + 8);
 }
 
-/// An editor that was offline types on in the form that a file had before its name changed.
+/// An editor that was offline continues in the form that a file had before its name changed.
 #[test]
 fn late_work_is_listed_whatever_the_file_is_called() {
     for (before, after) in [("/a.md", "/a.txt"), ("/a.txt", "/a.md")] {
@@ -267,7 +270,8 @@ fn late_work_is_listed_whatever_the_file_is_called() {
         let typed = editor.edit("One", "One, late", false, &ada()).expect("edited").update;
         port(&workspace, after).receive(&typed.expect("an update")).expect("taken");
         let conflicts = workspace.conflicts().expect("listed");
-        let listed: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+        let listed: Vec<_> =
+            conflicts.iter().map(|conflict| (conflict.kind, conflict.path.as_str())).collect();
         assert_eq!(listed, [(ConflictKind::Unsettled, after)]);
         assert!(workspace.maintenance().repair(&at(after)).expect("repaired"));
         assert_eq!(cat(&workspace, after), "One, late.\n\nTwo.\n");
@@ -275,17 +279,19 @@ fn late_work_is_listed_whatever_the_file_is_called() {
     }
 }
 
-/// The reference implementation keeps bytes in a root that no reader of ours shows.
+/// The reference implementation keeps bytes in a root that no reader of yfs shows.
 #[test]
 fn bytes_of_the_reference_implementation_are_listed() {
     let workspace = create();
     put(&workspace, "/a.txt", "");
-    // What Yjs encodes of a `Y.Map` with the bytes ff fe under `content`, in `Y.Array("timeline")`.
+    // The update that Yjs encodes of a `Y.Map` with the bytes ff fe under `content`, in
+    // `Y.Array("timeline")`.
     let update =
         b"\x01\x02\x07\x00\x07\x01\x08timeline\x01\x23\x00\x07\x00\x07content\x02\xff\xfe\x00";
     port(&workspace, "/a.txt").receive(update).expect("taken");
     let conflicts = workspace.conflicts().expect("listed");
-    let listed: Vec<_> = conflicts.iter().map(|it| (it.kind, it.path.as_str())).collect();
+    let listed: Vec<_> =
+        conflicts.iter().map(|conflict| (conflict.kind, conflict.path.as_str())).collect();
     assert_eq!(listed, [(ConflictKind::Unsettled, "/a.txt")]);
 }
 
@@ -301,10 +307,10 @@ fn words_that_were_set_aside_outlive_the_process() {
     put(&workspace, "/a.md", "One.\n");
     let typed = editor.edit("Two", "Two typed", false, &ada()).expect("edited").update;
     port.receive(&typed.expect("an update")).expect("taken");
-    // Another process sees what the log holds, though this one never rested.
+    // Another process reads the log, though this one never ran its upkeep.
     let other = Workspace::open(store, options).expect("it opens");
     let conflicts = other.conflicts().expect("listed");
-    assert!(conflicts.iter().any(|it| it.detail.contains("typed")), "{conflicts:?}");
+    assert!(conflicts.iter().any(|conflict| conflict.detail.contains("typed")), "{conflicts:?}");
 }
 
 #[test]
@@ -318,8 +324,8 @@ fn a_document_is_found_by_its_id_as_by_its_path() {
         let by_path = workspace.documents().info(&at(path)).expect("there");
         assert_eq!(workspace.documents().info_of(&by_path.guid), Some(by_path), "{path}");
     }
-    let folder = now(workspace.fs().stat(&at("/d"))).expect("there").id;
-    assert_eq!(workspace.documents().info_of(&folder), None);
+    let directory = now(workspace.fs().stat(&at("/d"))).expect("there").id;
+    assert_eq!(workspace.documents().info_of(&directory), None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ways to lose, double or hide work that were found by acceptance, each as a story.
+//! Ways to lose, double or hide work that acceptance tests found, each as a story.
 
 #[path = "support/handles.rs"]
 mod support;
@@ -35,10 +35,10 @@ use yfs_vfs::{
     WriteOptions,
 };
 
-/// How long a test waits for what must come, before it fails. Nothing depends on its length.
+/// How long a test waits for an expected event before it fails. The results do not depend on it.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
-/// An editor that holds a document and follows it.
+/// An editor that has a document open and follows it.
 struct Follower {
     doc: ContentDoc,
     updates: yfs::subscription::Subscription,
@@ -57,7 +57,7 @@ impl Follower {
         Self { doc, updates, port }
     }
 
-    /// Returns the text after all that the subscription has delivered.
+    /// Returns the text after all updates that the subscription has delivered.
     fn text(&mut self) -> String {
         while let Some(update) = self.updates.try_recv() {
             self.doc.receive(&update, UpdateSource::Wire).expect("an update that can be read");
@@ -80,7 +80,7 @@ fn a_follower_gets_what_others_log_whatever_is_in_memory() {
     put(&here, "/f.txt", "start\n");
     until_equal(&here, &there, &["/f.txt"]);
     let mut follower = Follower::open(&here, "/f.txt");
-    // Conditional writes here, of which the log refuses those that another process was faster than.
+    // Conditional writes here; the log rejects those for which another process was faster.
     thread::scope(|scope| {
         for writer in 0..2 {
             scope.spawn(|| (0..100).for_each(|n| append(&there, "/f.txt", &format!("{n}\n"))));
@@ -137,14 +137,14 @@ fn what_was_acknowledged_while_closing_survives_the_next_writer_of_its_ids() {
         "/f.txt",
         "",
     );
-    // Three processes, each of which closes while it writes, and whose ids the others take over.
+    // Three processes close while they write, and the others reuse their ids.
     let acknowledged: Vec<String> = thread::scope(|scope| {
         let processes = [0, 1, 2].map(|process| {
             let file = &file;
             scope.spawn(move || (0..25).flat_map(|round| live(file, process, round)).collect())
         });
-        let done = processes.into_iter().map(|it| it.join().expect("no panic"));
-        done.flat_map(|it: Vec<String>| it).collect()
+        let done = processes.into_iter().map(|process| process.join().expect("no panic"));
+        done.flat_map(|lines: Vec<String>| lines).collect()
     });
     let text = cat(
         &Workspace::open_at(&file, WorkspaceOptions::default()).expect("a workspace"),
@@ -174,7 +174,7 @@ fn live(file: &Path, process: usize, round: usize) -> Vec<String> {
         });
         begun.wait();
         workspace.clone().close().expect("closed");
-        writers.into_iter().flat_map(|it| it.join().expect("no panic")).collect()
+        writers.into_iter().flat_map(|writer| writer.join().expect("no panic")).collect()
     })
 }
 
@@ -204,7 +204,7 @@ fn emptying_the_trash_removes_nothing_that_is_being_written() {
             })
         });
         let written: Vec<_> =
-            writers.into_iter().flat_map(|it| it.join().expect("no panic")).collect();
+            writers.into_iter().flat_map(|writer| writer.join().expect("no panic")).collect();
         is_over.store(true, Ordering::Release);
         expiring.join().expect("no panic");
         written
@@ -248,7 +248,7 @@ fn what_is_written_during_a_move_to_another_workspace_moves_as_well() {
     for round in 0..10 {
         let (here, there) = (create(), create());
         put(&here, "/d/a.txt", "start\n");
-        // Something large, so that the move takes a while.
+        // A large blob, so that the move takes a while.
         let large = vec![0xff; 4 << 20];
         now(here.fs().write(&at("/d/z.bin"), large.into(), &WriteOptions::default())).expect("put");
         let begun = Barrier::new(2);
@@ -282,7 +282,7 @@ fn what_is_written_during_a_move_to_another_workspace_moves_as_well() {
 fn what_moved_away_and_back_is_read_as_it_came_back() {
     let (here, there) = (create(), create());
     put(&here, "/a.txt", "one\n");
-    // It stays in memory here.
+    // The document stays in memory here.
     let mut follower = Follower::open(&here, "/a.txt");
     here.move_to(&at("/a.txt"), &there, &at("/a.txt")).expect("moved");
     append(&there, "/a.txt", "two\n");
@@ -375,7 +375,7 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     assert!(text.contains("AAAA") && text.contains("BBBB"), "{text}");
 }
 
-/// Flips a byte of the only place in a file where `what` stands.
+/// Flips a byte of the only occurrence of `what` in a file.
 fn damage(file: &Path, what: &[u8]) {
     let mut bytes = std::fs::read(file).expect("a file");
     let wal = file.with_extension("db-wal");
@@ -404,7 +404,7 @@ fn a_label_of_an_editor_is_kept_with_its_first_update() {
     let author = RunAuthor::new("human:ada".parse().expect("an actor"), Millis(1));
     let typed = editor.append("typed\n", &author).expect("typed").update.expect("an update");
     port.receive(&typed).expect("accepted");
-    assert!(port.holds(&typed).expect("checked"));
+    assert!(port.has_update(&typed).expect("checked"));
     assert_eq!(cat(&workspace, "/f.txt"), "start\ntyped\n");
 }
 
@@ -438,7 +438,7 @@ fn a_confined_filesystem_never_leaves_its_directory() {
         is_over.store(true, Ordering::Release);
         renaming.join().expect("no panic");
     });
-    // Neither may the directory itself be moved away, nor anything be reached beside it.
+    // The directory itself cannot be moved away, and nothing beside it can be reached.
     assert!(now(confined.mv(&at("/pub"), &at("/other"), &moves)).is_err());
     assert!(now(confined.rm(&at("/pub"), &RemoveOptions::default())).is_err());
     assert!(now(confined.stat(&at("/secret.txt"))).is_err());
@@ -486,7 +486,8 @@ fn a_confined_filesystem_reads_no_versions_outside() {
     assert_eq!(confined.version_content(&at("/pub/a.txt"), 1).expect("content"), "public");
 }
 
-/// Returns an update that lists a blob as a version: the element with the clock `clock` of client 9.
+/// Returns an update that lists a blob as a version: the element with the clock `clock` of client
+/// 9.
 fn listing(hash: &str, clock: u32, origin: Option<u32>) -> Vec<u8> {
     let id = |clock| ItemId::new(ClientId::new(9).expect("an id"), clock);
     let members = [("hash", Any::from(hash)), ("size", Any::from(6.0)), ("at", Any::from(1.0))];
@@ -508,7 +509,7 @@ fn a_peer_that_may_not_read_every_blob_opens_none_by_its_hash() {
     let id = id_of(&workspace, "/pub.txt");
     let port = || workspace.documents().port(id.as_str()).expect("a port");
     assert_eq!(versions(), 1);
-    // At once, and after it waited for what it refers to.
+    // At once, and after it waited for the items that it refers to.
     let confined = port().without_blobs();
     confined.receive(&listing(&hash, 1, Some(0))).expect("accepted, to wait");
     confined.receive(&listing(&hash, 0, None)).expect("accepted");
@@ -519,7 +520,7 @@ fn a_peer_that_may_not_read_every_blob_opens_none_by_its_hash() {
     assert_eq!(versions(), 2);
 }
 
-/// Writes with what was read as the base, and returns what the file says then.
+/// Writes with the content that was read as the base, and returns the new text.
 fn write_from(workspace: &Workspace, version: &VersionToken, text: &str) -> String {
     let options = WriteOptions {
         base: Some(VersionBase::Version(version.clone())),
@@ -543,7 +544,7 @@ fn version_of(workspace: &Workspace, path: &str) -> VersionToken {
 #[test]
 fn a_version_merges_after_compaction_as_before() {
     let dir = tempfile::tempdir().expect("a directory");
-    // Nothing is compacted but where the test says so.
+    // Only the test compacts.
     let options = || WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
     let open = |name: &str, n_compactions: usize| {
         let file = dir.path().join(name);
@@ -591,7 +592,7 @@ fn a_version_from_before_a_backup_was_put_back_is_refused() {
     let lost = version_of(&workspace, "/f.md");
     workspace.close().expect("closed");
 
-    // The same positions of the log go to other records.
+    // The same positions of the log are given to other records.
     let workspace = Workspace::open_at(&copy, WorkspaceOptions::default()).expect("opened");
     append(&workspace, "/f.md", "drei\n");
     append(&workspace, "/f.md", "vier\n");
@@ -653,7 +654,7 @@ fn a_record_that_waits_names_no_later_text() {
         .iter()
         .map(|text| peer.doc.write(text, None, &by).expect("typed").update.expect("an update"))
         .collect();
-    // The second waits for the first, and stays in the log when what follows is compacted.
+    // The second update waits for the first, and stays in the log when later records are compacted.
     peer.port.receive(&edits[1]).expect("logged");
     let read = version_of(&workspace, "/f.txt");
     append(&workspace, "/f.txt", "later\n");
@@ -674,7 +675,7 @@ fn what_is_kept_of_old_versions_is_bounded() {
     for _ in 0..2 {
         (0..40).for_each(|n| append(&workspace, "/f.txt", &format!("{n}\n")));
         let big = "x".repeat(100);
-        // Deletions everywhere are what takes room.
+        // Deletions everywhere take the most room.
         let text = cat(&workspace, "/f.txt").replace('\n', &format!("{big}\n"));
         put(&workspace, "/f.txt", &text);
         workspace.maintenance().compact(&mut |_, _| ()).expect("compacted");

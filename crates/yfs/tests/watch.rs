@@ -1,4 +1,4 @@
-//! Cursors: places in the log of changes that outlive the workspace that gave them.
+//! Cursors: positions in the log of changes that outlive the workspace that gave them.
 
 #[path = "support/handles.rs"]
 mod support;
@@ -42,7 +42,8 @@ fn shown(change: &FileChange) -> String {
     }
 }
 
-/// Checks what a workspace tells since a cursor, in any order, and returns the next one.
+/// Checks the changes that a workspace returns since a cursor, in any order, and returns the next
+/// one.
 fn check(workspace: &Workspace, since: &ChangeCursor, expected: Expect) -> ChangeCursor {
     let changes = now(workspace.fs().changes(since, &ChangesOptions::default()));
     let changes = changes.expect("a cursor that counts");
@@ -72,13 +73,13 @@ fn a_cursor_goes_on_in_a_workspace_that_was_opened_again() {
     check(&second, &next, expect![""]);
     put(&second, "/e", "3");
     let next = check(&second, &next, expect!["+/e"]);
-    // The first one still counts, and tells everything again.
+    // The first cursor is still valid, and everything is replayed.
     check(&second, &start, expect!["+/a +/b +/d +/e -/seen /b>/d/c"]);
-    // What was told to one is told to another, from where that one was.
+    // The replay for one caller is reused for another, from its own position.
     check(&second, &known, expect!["+/b +/d +/e -/seen /a /b>/d/c"]);
     second.close().unwrap();
     let third = open(&store);
-    // Sizes and times were put into their rows when the second one was closed.
+    // Sizes and times were written to their rows when the second handle was closed.
     check(&third, &next, expect!["/a /d/c"]);
 }
 

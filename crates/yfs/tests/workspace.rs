@@ -1,4 +1,5 @@
-//! What a workspace is beyond a filesystem: trash, versions, conflicts, moving away, several handles.
+//! Features of a workspace beyond a filesystem: trash, versions, conflicts, moves to other
+//! workspaces, several handles.
 
 #[path = "support/handles.rs"]
 mod support;
@@ -16,7 +17,7 @@ use yfs_vfs::{
 };
 
 #[test]
-fn trash_brings_back_a_folder_with_all_that_is_in_it() {
+fn trash_brings_back_a_directory_with_all_that_is_in_it() {
     let workspace = create();
     put(&workspace, "/a/b/one.txt", "1");
     put(&workspace, "/a/two.txt", "2");
@@ -63,7 +64,7 @@ fn unknown_ids_and_visible_files_are_refused_by_the_trash() {
     let id = now(workspace.fs().stat(&at("/a.txt"))).unwrap().id;
     assert!(workspace.trash().restore(&id, None).is_err());
     assert!(workspace.trash().purge(&[id]).is_err());
-    assert!(workspace.trash().restore(&FileId::parse("nobody").unwrap(), None).is_err());
+    assert!(workspace.trash().restore(&FileId::parse("unknown").unwrap(), None).is_err());
     assert_eq!(cat(&workspace, "/a.txt"), "1");
 }
 
@@ -80,10 +81,11 @@ fn every_actor_leaves_a_version_that_can_be_read_and_restored() {
     let versions = workspace.history().versions(&at("/a.txt")).unwrap();
     let shown: Vec<String> = versions
         .iter()
-        .map(|it| {
-            let content = workspace.history().version_content(&at("/a.txt"), it.number).unwrap();
-            let actor = it.actor.as_ref().map(ToString::to_string).unwrap_or_default();
-            format!("{} {actor} {:?}", it.number, String::from_utf8_lossy(&content))
+        .map(|version| {
+            let content =
+                workspace.history().version_content(&at("/a.txt"), version.number).unwrap();
+            let actor = version.actor.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("{} {actor} {:?}", version.number, String::from_utf8_lossy(&content))
         })
         .collect();
     expect![[r#"
@@ -165,7 +167,7 @@ fn saving_by_rename_keeps_the_identity_of_the_file() {
 }
 
 #[test]
-fn a_folder_moves_to_another_workspace_with_its_ids_and_history() {
+fn a_directory_moves_to_another_workspace_with_its_ids_and_history() {
     let (here, there) = (create(), create());
     put(&here, "/a/one.txt", "first\n");
     let fs = here.fs_for("agent:bot".parse().unwrap());
@@ -184,7 +186,7 @@ fn a_folder_moves_to_another_workspace_with_its_ids_and_history() {
 }
 
 #[test]
-fn moving_onto_something_in_another_workspace_changes_nothing() {
+fn moving_onto_an_object_in_another_workspace_changes_nothing() {
     let (here, there) = (create(), create());
     put(&here, "/a.txt", "a");
     put(&there, "/b.txt", "b");
@@ -254,7 +256,7 @@ fn a_store_holds_one_workspace() {
 }
 
 #[test]
-fn a_reader_writes_nothing_and_is_told_so() {
+fn a_reader_gets_an_error_when_it_writes() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("w.db");
     let writer = Workspace::create(

@@ -150,7 +150,7 @@ pub(crate) fn summary(report: &ImportReport) -> String {
             text += &format!(", {} created", counted(n, one, many));
         }
     };
-    add_created(report.n_folders, "directory", "directories");
+    add_created(report.n_directories, "directory", "directories");
     add_created(report.n_links, "link", "links");
     let skipped = report.skipped.len() as u64;
     let counts =

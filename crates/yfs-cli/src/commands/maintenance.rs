@@ -152,10 +152,10 @@ pub(crate) fn fsck(context: &mut CommandContext) -> Result {
     for problem in &report.problems {
         let doc = problem.doc.as_ref().map(ToString::to_string);
         if context.out.json {
-            context.out.json_line(&json!({ "doc": doc, "what": problem.what }))?;
+            context.out.json_line(&json!({ "doc": doc, "what": problem.description }))?;
         } else {
             let prefix = doc.map(|doc| format!("{doc}: ")).unwrap_or_default();
-            let line = context.out.safe(&format!("{prefix}{}", problem.what)).into_owned();
+            let line = context.out.safe(&format!("{prefix}{}", problem.description)).into_owned();
             context.out.line(&line)?;
         }
     }

@@ -271,7 +271,7 @@ fn changed_row(
     let RowChanges { name, parent, size, updated_at, trashed_at, mode, link, blob, meta } = changes;
     let mut row = before.clone();
     let mut set = |value: Option<FieldValue>| {
-        value.into_iter().for_each(|field_value| row.set_field(field_value))
+        value.into_iter().for_each(|field_value| row.set_field(field_value));
     };
     set(name.clone().map(FieldValue::Name));
     set(parent.clone().map(FieldValue::Parent));

@@ -168,7 +168,7 @@ impl MirrorEngine {
         };
         let hash = ContentHash::of(&data);
         let is_known = node.is_some_and(|node| node.hash == hash)
-            || self.workspace.nodes().held(id).is_ok_and(|held| held.data == data)
+            || self.workspace.nodes().read_durable(id).is_ok_and(|held| held.data == data)
             || self.workspace.nodes().find_base(id, &data).is_ok_and(|base| base.is_some());
         if is_known {
             return Ok(dir.remove_file(name));

@@ -469,7 +469,7 @@ impl MirrorEngine {
                 hash = ContentHash::of(text.as_bytes());
             }
             _ => {
-                let held = match self.workspace.nodes().held(id) {
+                let held = match self.workspace.nodes().read_durable(id) {
                     Ok(held) => held,
                     Err(error) => {
                         self.note_unread(id, &path, &error);

@@ -257,7 +257,7 @@ impl MirrorEngine {
             }
             return Ok(is_same);
         }
-        let held = match self.workspace.nodes().held(id) {
+        let held = match self.workspace.nodes().read_durable(id) {
             Ok(held) => held,
             Err(error) => {
                 self.note_unread(id, path, &error);
@@ -340,7 +340,7 @@ impl MirrorEngine {
         if kind != FileKind::File {
             return Ok((EditBase::Unknown, SmolStr::default()));
         }
-        Ok(match self.workspace.nodes().held(id) {
+        Ok(match self.workspace.nodes().read_durable(id) {
             Ok(held) if held.data == read.data => {
                 (EditBase::Version(held.base), held.version.as_str().into())
             }
@@ -575,7 +575,7 @@ impl MirrorEngine {
         self.n_done += 1;
         self.report.to_workspace.written += 1;
         self.clear_skipped(path);
-        let held = self.workspace.nodes().held(id).ok();
+        let held = self.workspace.nodes().read_durable(id).ok();
         let mut work = node.work.clone();
         work.mtime_ms = read.stamp.mtime_ms();
         if read.stamp.mode != node.stamp.mode {

@@ -245,7 +245,7 @@ impl MirrorEngine {
                     path: path_in_directory(parent.as_ref(), name),
                     mode: Some(stamp.mode).filter(|mode| *mode != DEFAULT_DIRECTORY_MODE),
                     mtime: Some(Millis(stamp.mtime_ms())),
-                    content: NewNodeContent::Folder,
+                    content: NewNodeContent::Directory,
                 })
                 .collect();
             let made = self.fs.make_many(&objects)?;

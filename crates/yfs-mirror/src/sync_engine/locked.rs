@@ -59,7 +59,7 @@ impl MirrorEngine {
                 DiskFileContent { data: data.clone().into(), hash, stamp, has_writer: false };
             self.write_contents(vec![(id.clone(), read)])?;
         }
-        if both_ways && let Ok(held) = self.workspace.nodes().held(id) {
+        if both_ways && let Ok(held) = self.workspace.nodes().read_durable(id) {
             let is_written = held.data != data && held.data.len() as u64 <= MAX_LEN;
             if is_written && let Err(error) = self.overwrite(&file, id, &data, held)? {
                 self.record_disk_failure(&path, &error);

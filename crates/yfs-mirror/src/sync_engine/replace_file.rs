@@ -93,7 +93,7 @@ impl MirrorEngine {
         node: MirrorNode,
         path: &Path,
     ) -> Result<io::Result<Option<PreparedReplacement>>> {
-        let held = match self.workspace.nodes().held(&object.id) {
+        let held = match self.workspace.nodes().read_durable(&object.id) {
             Ok(held) => held,
             Err(error) => {
                 self.note_unread(&object.id, path, &error);

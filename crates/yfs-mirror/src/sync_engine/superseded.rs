@@ -317,7 +317,8 @@ impl MirrorEngine {
             Ok(_) => {
                 crate::crash_points::point("ingested-superseded");
                 (known.hash, known.size) = (ContentHash::of(data), data.len() as u64);
-                let held = self.workspace.nodes().held(&id).ok().filter(|held| held.data == data);
+                let held =
+                    self.workspace.nodes().read_durable(&id).ok().filter(|held| held.data == data);
                 known.base = held.map_or(EditBase::Bytes(data.into()), |content| {
                     EditBase::Version(content.base)
                 });

@@ -2,7 +2,6 @@
 
 use axum::{
     Json,
-    extract::Query,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -19,6 +18,7 @@ use super::{
 };
 use crate::{
     caller::{RequestCaller, apart},
+    extract::QueryParameters,
     problem::Result,
 };
 
@@ -26,7 +26,7 @@ use crate::{
 pub(super) async fn get(
     path: Rest,
     caller: RequestCaller,
-    Query(asked): Query<ReadQuery>,
+    QueryParameters(asked): QueryParameters<ReadQuery>,
     headers: HeaderMap,
 ) -> Result {
     let path = parse_rest(path)?;

@@ -15,11 +15,12 @@ use yfs_wire::{
 use super::{Rest, parse_rest};
 use crate::{
     caller::{RequestCaller, apart, path_of},
+    extract::JsonBody,
     problem::{HttpProblem, Result},
 };
 
 /// Answers `POST /api/mkdir`.
-pub(super) async fn mkdir(caller: RequestCaller, Json(body): Json<MkdirRequest>) -> Result {
+pub(super) async fn mkdir(caller: RequestCaller, JsonBody(body): JsonBody<MkdirRequest>) -> Result {
     let path = path_of(&body.path)?;
     let options = MkdirOptions { recursive: body.recursive, mode: None };
     apart(async { caller.fs().mkdir(&path, &options).await }).await?;
@@ -27,7 +28,10 @@ pub(super) async fn mkdir(caller: RequestCaller, Json(body): Json<MkdirRequest>)
 }
 
 /// Answers `POST /api/move`.
-pub(super) async fn move_(caller: RequestCaller, Json(body): Json<TransferRequest>) -> Result {
+pub(super) async fn move_(
+    caller: RequestCaller,
+    JsonBody(body): JsonBody<TransferRequest>,
+) -> Result {
     let (from, to) = (path_of(&body.from)?, path_of(&body.to)?);
     let options = MoveOptions { replace: body.replace, parents: true };
     apart(async { caller.fs().mv(&from, &to, &options).await }).await?;
@@ -35,7 +39,10 @@ pub(super) async fn move_(caller: RequestCaller, Json(body): Json<TransferReques
 }
 
 /// Answers `POST /api/copy`.
-pub(super) async fn copy(caller: RequestCaller, Json(body): Json<TransferRequest>) -> Result {
+pub(super) async fn copy(
+    caller: RequestCaller,
+    JsonBody(body): JsonBody<TransferRequest>,
+) -> Result {
     let (from, to) = (path_of(&body.from)?, path_of(&body.to)?);
     let options = CopyOptions { recursive: body.recursive, replace: body.replace, parents: true };
     apart(async { caller.fs().cp(&from, &to, &options).await }).await?;
@@ -43,7 +50,10 @@ pub(super) async fn copy(caller: RequestCaller, Json(body): Json<TransferRequest
 }
 
 /// Answers `POST /api/symlink`.
-pub(super) async fn symlink(caller: RequestCaller, Json(body): Json<SymlinkRequest>) -> Result {
+pub(super) async fn symlink(
+    caller: RequestCaller,
+    JsonBody(body): JsonBody<SymlinkRequest>,
+) -> Result {
     let path = path_of(&body.path)?;
     apart(async { caller.fs().symlink(&body.target, &path).await }).await?;
     Ok(created())
@@ -58,7 +68,10 @@ pub(super) async fn trash(caller: RequestCaller) -> Result {
 }
 
 /// Answers `POST /api/restore`.
-pub(super) async fn restore(caller: RequestCaller, Json(body): Json<RestoreRequest>) -> Result {
+pub(super) async fn restore(
+    caller: RequestCaller,
+    JsonBody(body): JsonBody<RestoreRequest>,
+) -> Result {
     caller.needs_whole()?;
     caller.needs_write()?;
     let id =

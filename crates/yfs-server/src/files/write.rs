@@ -2,7 +2,6 @@
 
 use axum::{
     Json,
-    extract::Query,
     http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
 };
@@ -20,6 +19,7 @@ use super::{
 use crate::{
     body::FileBody,
     caller::{RequestCaller, apart},
+    extract::{JsonBody, QueryParameters},
     problem::{HttpProblem, Result},
 };
 
@@ -27,7 +27,7 @@ use crate::{
 pub(super) async fn put(
     path: Rest,
     caller: RequestCaller,
-    Query(asked): Query<WriteQuery>,
+    QueryParameters(asked): QueryParameters<WriteQuery>,
     headers: HeaderMap,
     body: FileBody,
 ) -> Result {
@@ -53,7 +53,7 @@ pub(super) async fn put(
 pub(super) async fn append(
     path: Rest,
     caller: RequestCaller,
-    Query(asked): Query<WriteQuery>,
+    QueryParameters(asked): QueryParameters<WriteQuery>,
     body: FileBody,
 ) -> Result {
     let path = parse_rest(path)?;
@@ -69,7 +69,7 @@ pub(super) async fn edit(
     path: Rest,
     caller: RequestCaller,
     headers: HeaderMap,
-    Json(body): Json<EditRequest>,
+    JsonBody(body): JsonBody<EditRequest>,
 ) -> Result {
     let (path, conditions) = (parse_rest(path)?, RequestConditions::of(&headers)?);
     apart(async {
@@ -93,7 +93,7 @@ pub(super) async fn edit(
 pub(super) async fn delete(
     path: Rest,
     caller: RequestCaller,
-    Query(asked): Query<RemoveQuery>,
+    QueryParameters(asked): QueryParameters<RemoveQuery>,
     headers: HeaderMap,
 ) -> Result {
     if headers.contains_key(header::IF_MATCH) {

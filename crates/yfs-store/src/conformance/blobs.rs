@@ -8,12 +8,12 @@ use super::{Case, Open, batch};
 use crate::{AppendBatch, Store, StoreError, StoreExt};
 
 pub(super) const CASES: &[Case] = &[
-    ("a blob comes back as it was put", put_and_get),
+    ("a blob is read as it was put", put_and_get),
     ("parts of a blob can be read", ranges),
-    ("a blob that is not there is reported", missing),
+    ("a missing blob is reported", missing),
     ("a stream that fails puts nothing", failing_stream),
-    ("old blobs that nobody wants are removed", remove),
-    ("a blob that was put again is young again", put_again),
+    ("old unused blobs are removed", remove),
+    ("putting a blob again makes it new", put_again),
     ("a blob that is put after the mark is not removed", put_after_the_mark),
     ("removing blobs disturbs none that is being put", remove_while_putting),
     ("a batch needs the blobs that it names, and keeps them", named_by_a_batch),
@@ -97,14 +97,14 @@ fn remove(open: &Open) {
     let shared = noise(5, 600_000);
     let longer = [shared.as_slice(), b"and more"].concat();
     let old = store.put_bytes(&shared, Millis(5)).expect("put").hash;
-    let wanted = store.put_bytes(b"wanted", Millis(5)).expect("put").hash;
+    let used = store.put_bytes(b"wanted", Millis(5)).expect("put").hash;
     let young = store.put_bytes(&longer, Millis(50)).expect("put").hash;
     let mark = open().blob_mark().expect("mark");
-    let n_bytes = store.remove_blobs(mark, Millis(10), &|hash| *hash == wanted).expect("remove");
+    let n_bytes = store.remove_blobs(mark, Millis(10), &|hash| *hash == used).expect("remove");
     assert_eq!(n_bytes, shared.len() as u64);
     assert!(!store.has_blob(&old).expect("has"));
     assert!(store.get_blob(&young).expect("its pieces are still there") == longer);
-    assert_eq!(store.get_blob(&wanted).expect("get"), b"wanted");
+    assert_eq!(store.get_blob(&used).expect("get"), b"wanted");
     assert_eq!(store.check().expect("check").problems, []);
 }
 
@@ -119,8 +119,8 @@ fn put_again(open: &Open) {
 fn put_after_the_mark(open: &Open) {
     let (here, there) = (open(), open());
     let content = noise(6, 300_000);
-    let [again, between, old] =
-        [&content[..], &content[..9], b"old"].map(|it| here.put_bytes(it, Millis(5)).expect("put"));
+    let [again, between, old] = [&content[..], &content[..9], b"old"]
+        .map(|bytes| here.put_bytes(bytes, Millis(5)).expect("put"));
     let mark = here.blob_mark().expect("mark");
     // By the other handle's clock, or because the upload began early, the put is old.
     there.put_bytes(&content, Millis(1)).expect("put");

@@ -8,26 +8,26 @@ use super::{Case, Open, batch, doc, join, join_unless, tail_of, text};
 use crate::{AppendBatch, CompactionOutcome, DocHead, DocHistory, Seq, Store, StoreError};
 
 pub(super) const CASES: &[Case] = &[
-    ("a store that is new is empty", new_is_empty),
-    ("what was appended is loaded and tailed by all", append_load_tail),
-    ("what one handle appended is counted by every call of another", no_handle_lags),
+    ("a new store is empty", new_is_empty),
+    ("appended records are loaded and tailed by all handles", append_load_tail),
+    ("every call counts the appends of other handles", no_handle_lags),
     ("a batch is one step in the log", batches_are_whole),
-    ("a conditional append sees what others did", conditional_append),
+    ("a conditional append sees the appends of others", conditional_append),
     ("own records are no conflict", own_records_do_not_count),
-    ("a writer that was overtaken is told so", overtaken_writers_are_told),
-    ("the tail tells of documents that are not wanted", tail_wanted),
+    ("the receipt reports that a writer was overtaken", overtaken_writers_are_reported),
+    ("the tail reports documents that were not selected", tail_wanted),
     ("a long tail comes in pages", tail_pages),
-    ("compaction keeps what it did not absorb", compact_keeps_parked),
-    ("a tailer that is behind a compaction is told to reload", compact_and_tail),
-    ("a compaction of what stayed hides no earlier one", compact_of_what_stayed),
+    ("compaction keeps records that it did not absorb", compact_keeps_parked),
+    ("a tailing handle behind a compaction must reload", compact_and_tail),
+    ("a compaction of kept records hides no earlier one", compact_of_what_stayed),
     ("a compaction moves no head", compact_moves_no_head),
     ("a compaction keeps the heads that it covers", compact_keeps_heads),
-    ("of a forgotten document no head is kept", forget_drops_heads),
+    ("no head of a forgotten document is kept", forget_drops_heads),
     ("a failed merge changes nothing", compact_failure),
-    ("of two compactions at once one wins", compact_race),
+    ("one of two concurrent compactions wins", compact_race),
     ("positions are never given twice", seqs_are_never_reused),
     ("a forgotten document is empty and can be written again", forget),
-    ("waiting ends when somebody appends", wait),
+    ("waiting ends when another handle appends", wait),
     ("statistics add up", stats),
     ("a closed store refuses", close),
 ];
@@ -109,7 +109,7 @@ fn conditional_append(open: &Open) {
     let first = there.append(batch("a", "one")).expect("append");
     let late = batch("a", "two").expecting(doc("a"), Seq::ZERO);
     let Err(StoreError::HeadMoved { doc: moved, head }) = here.append(late) else {
-        panic!("somebody else was there first");
+        panic!("another handle was faster");
     };
     assert_eq!((moved, head), (doc("a"), first.last));
     assert_eq!(text(&here.load(&doc("a")).expect("load")), "one");
@@ -118,7 +118,7 @@ fn conditional_append(open: &Open) {
     let timely = batch("a", "two").expecting(doc("a"), first.last);
     here.append(timely).expect("nothing happened to the document itself");
     let other = batch("c", "three").expecting(doc("a"), first.last);
-    assert!(there.append(other).is_err(), "the condition need not be about what is written");
+    assert!(there.append(other).is_err(), "the condition may concern another document");
     let one_of_two =
         batch("c", "three").expecting(doc("a"), first.last).expecting(doc("b"), Seq(9));
     assert!(there.append(one_of_two).is_err(), "all conditions must hold");
@@ -141,7 +141,7 @@ fn own_records_do_not_count(open: &Open) {
     assert!(matches!(there.append(late), Err(StoreError::HeadMoved { .. })));
 }
 
-fn overtaken_writers_are_told(open: &Open) {
+fn overtaken_writers_are_reported(open: &Open) {
     let (here, there) = (open(), open());
     let first = here.append(batch("a", "one").watching(doc("a"), Seq::ZERO)).expect("append");
     let own = here.append(batch("a", "two").watching(doc("a"), Seq::ZERO)).expect("append");
@@ -287,7 +287,7 @@ fn compact_keeps_heads(open: &Open) {
     there.compact(&doc("a"), &park).expect("compact");
     expected.push(known(two, "two"));
     assert_eq!(heads(&*here), (two.seq, expected));
-    // The parked record is merged now, so earlier and later heads can't be distinguished.
+    // The parked record is merged now, so earlier heads can no longer be identified.
     let three = by(&*here, "three");
     here.compact(&doc("a"), &join).expect("compact");
     for store in [&here, &there, &open()] {

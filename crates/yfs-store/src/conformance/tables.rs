@@ -8,13 +8,13 @@ use crate::{DocFact, Seq};
 pub(super) const CASES: &[Case] = &[
     ("a fact holds until its document is written", facts),
     ("a fact that comes with a batch holds as of that batch", facts_in_batches),
-    ("things are first seen once", first_seen),
+    ("the first sight of a key is recorded once", first_seen),
     ("settings are kept", meta),
     ("secrets are kept", secrets),
-    ("what was refused is kept", quarantine),
-    ("what is refused again is kept once and counted", refused_again),
+    ("rejected updates are kept", quarantine),
+    ("a repeated update is kept once and counted", refused_again),
     ("the quarantine stays within its limits", quarantine_limits),
-    ("client ids are handed out once, and again when given back", claims),
+    ("client ids are claimed once, and again after a release", claims),
 ];
 
 fn fact(upto: Seq, size: u64) -> DocFact {

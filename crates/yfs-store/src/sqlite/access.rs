@@ -18,7 +18,7 @@ const STORE_DIRECTORY: &str = ".yfs";
 /// The files that may lie beside the database.
 const SUFFIXES: [&str; 5] = ["", "-wal", "-shm", "-seal", "-reserve"];
 
-const ACTION: &str = "keep other users out of the store";
+const ACTION: &str = "restrict the permissions of the store";
 
 /// Makes an empty file that only its owner may read, unless there is a file already.
 ///
@@ -56,13 +56,13 @@ pub(super) fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
 ///
 /// Fails if they belong to another user, because only that user can change them.
 #[cfg(unix)]
-pub(super) fn mend_modes(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn restrict_modes(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let directory = directory_of(path);
     let own = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let own = own.file_name().is_some_and(|name| name == STORE_DIRECTORY);
     let files = SUFFIXES.map(|suffix| beside(path, suffix));
-    let mut mended = Vec::new();
+    let mut restricted_paths = Vec::new();
     for path in own.then(|| directory.to_owned()).into_iter().chain(files) {
         let Ok(metadata) = fs::metadata(&path) else { continue };
         let mode = metadata.mode() & 0o7777;
@@ -71,7 +71,7 @@ pub(super) fn mend_modes(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
         }
         let private = fs::Permissions::from_mode(mode & !0o077);
         match fs::set_permissions(&path, private) {
-            Ok(()) => mended.push(path),
+            Ok(()) => restricted_paths.push(path),
             // SQLite may have removed the file meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => (),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -80,10 +80,10 @@ pub(super) fn mend_modes(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
             Err(error) => return Err(StoreError::io(ACTION, error)),
         }
     }
-    Ok(mended)
+    Ok(restricted_paths)
 }
 
 #[cfg(not(unix))]
-pub(super) fn mend_modes(_: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn restrict_modes(_: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(Vec::new())
 }

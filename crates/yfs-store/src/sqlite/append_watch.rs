@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
-use super::{SqliteInner, location::StoreLocation, log, schema::failed};
+use super::{SqliteInner, location::StoreLocation, log, schema::store_error};
 use crate::{Seq, StoreError};
 
 const ACTION: &str = "wait for the log to grow";
@@ -26,7 +26,7 @@ pub(super) struct AppendWatch {
 
 #[derive(Debug)]
 struct WatchPoll {
-    place: StoreLocation,
+    location: StoreLocation,
     /// Opened by the first thread that waits: most commands never wait.
     connection: Option<Connection>,
     version: Option<i64>,
@@ -34,14 +34,14 @@ struct WatchPoll {
 }
 
 impl AppendWatch {
-    pub(super) fn new(place: StoreLocation) -> Self {
+    pub(super) fn new(location: StoreLocation) -> Self {
         let changed_at = Instant::now();
-        let poll = WatchPoll { place, connection: None, version: None, changed_at };
+        let poll = WatchPoll { location, connection: None, version: None, changed_at };
         Self { poll: Mutex::new(poll), head: Mutex::default(), grown: Condvar::new() }
     }
 
     /// Reports that the log has grown, and wakes waiting threads.
-    pub(super) fn grew(&self, head: u64) {
+    pub(super) fn record_head(&self, head: u64) {
         let mut known = self.head.lock();
         *known = head.max(*known);
         self.grown.notify_all();
@@ -61,7 +61,7 @@ impl SqliteInner {
             if *self.watch.head.lock() > after.0 {
                 return Ok(true);
             }
-            let pause = self.watch.poll.lock().look(&self.watch)?;
+            let pause = self.watch.poll.lock().check_growth(&self.watch)?;
             let mut head = self.watch.head.lock();
             if *head > after.0 {
                 return Ok(true);
@@ -77,17 +77,17 @@ impl SqliteInner {
 
 impl WatchPoll {
     /// Checks whether the log has grown, and returns the delay until the next check.
-    fn look(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
+    fn check_growth(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(self.place.connect()?),
+            none => none.insert(self.location.connect()?),
         };
-        let version = log::data_version(connection).map_err(failed(ACTION))?;
+        let version = log::data_version(connection).map_err(store_error(ACTION))?;
         if self.version != Some(version) {
-            let head = log::head(connection).map_err(failed(ACTION))?;
+            let head = log::head(connection).map_err(store_error(ACTION))?;
             self.version = Some(version);
             self.changed_at = Instant::now();
-            watch.grew(head);
+            watch.record_head(head);
         }
         let quiet = self.changed_at.elapsed();
         let pause_ms = match quiet.as_millis() {

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::{
     SqliteInner,
     access::temporary_file,
-    schema::{failed, sync_directory, use_write_ahead_log},
+    schema::{store_error, sync_directory, use_write_ahead_log},
 };
 use crate::StoreError;
 
@@ -46,7 +46,7 @@ impl SqliteInner {
         let Some(target) = partial.0.to_str() else {
             return Err(StoreError::Unsupported { action: "back up to a path that is not UTF-8" });
         };
-        self.reader()?.execute("VACUUM INTO ?1", [target]).map_err(failed(BACKUP))?;
+        self.reader()?.execute("VACUUM INTO ?1", [target]).map_err(store_error(BACKUP))?;
         finish_copy(&partial.0)?;
 
         let io = |error| StoreError::io(BACKUP, error);
@@ -70,12 +70,12 @@ impl SqliteInner {
 /// ids that the original hands out as well, and must not contain deleted content.
 fn finish_copy(copy: &Path) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(copy, flags).map_err(failed(BACKUP))?;
+    let connection = Connection::open_with_flags(copy, flags).map_err(store_error(BACKUP))?;
     use_write_ahead_log(&connection)?;
     connection
         .execute_batch(
             "DELETE FROM released; DELETE FROM upload;
              DELETE FROM meta WHERE key IN ('store:claim-seal', 'store:rewrite');",
         )
-        .map_err(failed(BACKUP))
+        .map_err(store_error(BACKUP))
 }

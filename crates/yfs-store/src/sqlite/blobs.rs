@@ -18,7 +18,7 @@ use fastcdc::v2020::{Error as CutError, StreamCDC};
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use super::{SqliteInner, schema::failed, wipe::PAUSE};
+use super::{SqliteInner, schema::store_error, wipe::PAUSE};
 use crate::{BlobInfo, BlobMark, HandleOrigin, StoreError};
 
 /// The smallest, usual and greatest length of a piece, in bytes.
@@ -86,8 +86,8 @@ impl SqliteInner {
             if n_ready >= BATCH_BYTES {
                 upload.has_pieces.set(true);
                 self.write(PUT, |tx| {
-                    let listed = put_pieces(tx, &ready, at).map_err(failed(PUT))?;
-                    upload.note(tx, &listed).map_err(failed(PUT))?;
+                    let listed = put_pieces(tx, &ready, at).map_err(store_error(PUT))?;
+                    upload.record_pieces(tx, &listed).map_err(store_error(PUT))?;
                     list.extend(listed);
                     Ok(())
                 })?;
@@ -97,12 +97,12 @@ impl SqliteInner {
         }
         let hash = ContentHash::from_bytes(*hasher.finalize().as_bytes());
         let info = self.write(PUT, |tx| {
-            if !still_there(tx, &list).map_err(failed(PUT))? {
+            if !are_stored(tx, &list).map_err(store_error(PUT))? {
                 return Err(StoreError::BlobInterrupted { hash });
             }
-            list.extend(put_pieces(tx, &ready, at).map_err(failed(PUT))?);
-            let info = put_list(tx, &hash, size, at, &list).map_err(failed(PUT))?;
-            upload.end(tx).map_err(failed(PUT))?;
+            list.extend(put_pieces(tx, &ready, at).map_err(store_error(PUT))?);
+            let info = put_list(tx, &hash, size, at, &list).map_err(store_error(PUT))?;
+            upload.end_upload(tx).map_err(store_error(PUT))?;
             Ok(info)
         })?;
         upload.has_pieces.set(false);
@@ -115,7 +115,7 @@ impl SqliteInner {
         range: Range<u64>,
     ) -> Result<Vec<u8>, StoreError> {
         let mut content = Vec::new();
-        self.each_piece(hash, range.clone(), &mut |at, piece| {
+        self.for_each_piece(hash, range.clone(), &mut |at, piece| {
             let start = range.start.saturating_sub(at).min(piece.len() as u64) as usize;
             let end = range.end.saturating_sub(at).min(piece.len() as u64) as usize;
             content.extend(&piece[start..end]);
@@ -130,19 +130,19 @@ impl SqliteInner {
         to: &mut dyn Write,
     ) -> Result<u64, StoreError> {
         let mut hasher = blake3::Hasher::new();
-        let size = self.each_piece(hash, 0..u64::MAX, &mut |_, piece| {
+        let size = self.for_each_piece(hash, 0..u64::MAX, &mut |_, piece| {
             hasher.update(piece);
             to.write_all(piece).map_err(|source| StoreError::Stream { source: Arc::new(source) })
         })?;
         if hasher.finalize().as_bytes() != hash.as_bytes() {
-            return Err(damaged(hash, "its pieces make up something else"));
+            return Err(damaged_blob(hash, "its pieces have a wrong hash together"));
         }
         Ok(size)
     }
 
     /// Reads the pieces that overlap a range and passes each to `take` with its offset. Returns the
     /// blob's size.
-    fn each_piece(
+    fn for_each_piece(
         &self,
         hash: &ContentHash,
         range: Range<u64>,
@@ -156,12 +156,12 @@ impl SqliteInner {
             .and_then(|mut find| {
                 find.query_row([hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
-            .map_err(failed(READ))?;
+            .map_err(store_error(READ))?;
         let Some((size, list)) = found else { return Err(StoreError::NoBlob { hash: *hash }) };
         let size = size.cast_unsigned();
-        let list = decode_list(&list).ok_or_else(|| damaged(hash, "its list is damaged"))?;
+        let list = decode_list(&list).ok_or_else(|| damaged_blob(hash, "its list is damaged"))?;
         if list.iter().map(|piece| u64::from(piece.len)).sum::<u64>() != size {
-            return Err(damaged(hash, "its list has another size"));
+            return Err(damaged_blob(hash, "its list has a wrong size"));
         }
         let mut at = 0;
         for listed in list {
@@ -185,8 +185,8 @@ impl SqliteInner {
         let reader = self.reader()?;
         let mut find = reader
             .prepare_cached("SELECT hash, size, at FROM blob WHERE hash = ?1")
-            .map_err(failed(READ))?;
-        find.query_row([hash.as_bytes()], read_info).optional().map_err(failed(READ))
+            .map_err(store_error(READ))?;
+        find.query_row([hash.as_bytes()], read_info).optional().map_err(store_error(READ))
     }
 
     pub(super) fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
@@ -195,14 +195,14 @@ impl SqliteInner {
             let mut statement = reader.prepare("SELECT hash, size, at FROM blob ORDER BY n")?;
             statement.query_map([], read_info)?.collect()
         };
-        read().map_err(failed(READ))
+        read().map_err(store_error(READ))
     }
 
     pub(super) fn blob_mark(&self) -> Result<BlobMark, StoreError> {
         let reader = self.reader()?;
         let find = "SELECT seq FROM sqlite_sequence WHERE name = 'blob'";
         let last: Option<i64> =
-            reader.query_row(find, [], |row| row.get(0)).optional().map_err(failed(READ))?;
+            reader.query_row(find, [], |row| row.get(0)).optional().map_err(store_error(READ))?;
         Ok(BlobMark(last.unwrap_or(0).cast_unsigned()))
     }
 
@@ -218,8 +218,9 @@ impl SqliteInner {
             let mut n_bytes = 0;
             for (n, blob) in &doomed {
                 // A blob that was put again since has another number.
-                let n_rows =
-                    tx.execute("DELETE FROM blob WHERE n = ?1", [n]).map_err(failed(REMOVE))?;
+                let n_rows = tx
+                    .execute("DELETE FROM blob WHERE n = ?1", [n])
+                    .map_err(store_error(REMOVE))?;
                 n_bytes += if n_rows > 0 { blob.size } else { 0 };
             }
             Ok(n_bytes)
@@ -242,7 +243,7 @@ impl SqliteInner {
             })?;
             rows.collect()
         };
-        read().map_err(failed(REMOVE))
+        read().map_err(store_error(REMOVE))
     }
 
     /// Removes old pieces that no blob lists.
@@ -254,7 +255,7 @@ impl SqliteInner {
                 let rows = statement.query_map([older_than.0], |row| row.get::<_, i64>(0))?;
                 rows.map(|n| n.map(i64::cast_unsigned)).collect()
             };
-            read().map_err(failed(REMOVE))?
+            read().map_err(store_error(REMOVE))?
         };
         let mut marked = ReferencedPieces::default();
         while !candidates.is_empty() {
@@ -262,9 +263,9 @@ impl SqliteInner {
             self.write(REMOVE, |tx| {
                 // Blobs may have been put since the last round.
                 marked.mark(tx)?;
-                drop_abandoned(tx).map_err(failed(REMOVE))?;
+                drop_abandoned(tx).map_err(store_error(REMOVE))?;
                 let unlisted = candidates.iter().filter(|n| !marked.pieces.contains(n));
-                delete_pieces(tx, unlisted).map_err(failed(REMOVE))
+                delete_pieces(tx, unlisted).map_err(store_error(REMOVE))
             })?;
             candidates = rest;
             thread::sleep(PAUSE);
@@ -282,7 +283,7 @@ struct BlobUpload<'a> {
 }
 
 impl BlobUpload<'_> {
-    fn note(&self, tx: &Connection, pieces: &[ListedPiece]) -> rusqlite::Result<()> {
+    fn record_pieces(&self, tx: &Connection, pieces: &[ListedPiece]) -> rusqlite::Result<()> {
         let sql = "INSERT OR IGNORE INTO upload (n, id, at) VALUES (?1, ?2, ?3)";
         let (mut insert, now) = (tx.prepare_cached(sql)?, now_ms());
         for piece in pieces {
@@ -291,7 +292,7 @@ impl BlobUpload<'_> {
         Ok(())
     }
 
-    fn end(&self, tx: &Connection) -> rusqlite::Result<()> {
+    fn end_upload(&self, tx: &Connection) -> rusqlite::Result<()> {
         if self.has_pieces.get() {
             tx.execute("DELETE FROM upload WHERE id = ?1", [self.id])?;
         }
@@ -303,7 +304,7 @@ impl Drop for BlobUpload<'_> {
     fn drop(&mut self) {
         if self.has_pieces.get() {
             // If that fails too, a sweep treats the upload as abandoned after a day.
-            let end = |tx: &Connection| self.end(tx).map_err(failed(PUT));
+            let end = |tx: &Connection| self.end_upload(tx).map_err(store_error(PUT));
             self.inner.write(PUT, end).ok();
         }
     }
@@ -342,11 +343,11 @@ impl ReferencedPieces {
     fn mark(&mut self, tx: &Connection) -> Result<(), StoreError> {
         let mut statement = tx
             .prepare_cached("SELECT n, chunks FROM blob WHERE n > ?1 ORDER BY n")
-            .map_err(failed(REMOVE))?;
-        let mut rows = statement.query([self.upto]).map_err(failed(REMOVE))?;
-        while let Some(row) = rows.next().map_err(failed(REMOVE))? {
-            self.upto = row.get(0).map_err(failed(REMOVE))?;
-            let list: Vec<u8> = row.get(1).map_err(failed(REMOVE))?;
+            .map_err(store_error(REMOVE))?;
+        let mut rows = statement.query([self.upto]).map_err(store_error(REMOVE))?;
+        while let Some(row) = rows.next().map_err(store_error(REMOVE))? {
+            self.upto = row.get(0).map_err(store_error(REMOVE))?;
+            let list: Vec<u8> = row.get(1).map_err(store_error(REMOVE))?;
             // A damaged list may name any piece, so nothing can be swept.
             let list = decode_list(&list).ok_or_else(|| StoreError::Corrupt {
                 action: REMOVE,
@@ -414,7 +415,7 @@ fn delete_pieces<'a>(
 }
 
 /// Reports whether all pieces written in earlier transactions are still stored.
-fn still_there(tx: &Connection, list: &[ListedPiece]) -> rusqlite::Result<bool> {
+fn are_stored(tx: &Connection, list: &[ListedPiece]) -> rusqlite::Result<bool> {
     let mut find = tx.prepare_cached("SELECT 1 FROM chunk WHERE n = ?1")?;
     for listed in list {
         if !find.exists([listed.n.cast_signed()])? {
@@ -459,21 +460,23 @@ fn read_piece(
     type Found = ([u8; 32], u8, Vec<u8>);
     let mut find = connection
         .prepare_cached("SELECT hash, codec, data FROM chunk WHERE n = ?1")
-        .map_err(failed(READ))?;
+        .map_err(store_error(READ))?;
     let found: Option<Found> = find
         .query_row([listed.n.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()
-        .map_err(failed(READ))?;
-    let Some((hash, codec, data)) = found else { return Err(damaged(blob, "a piece is missing")) };
+        .map_err(store_error(READ))?;
+    let Some((hash, codec, data)) = found else {
+        return Err(damaged_blob(blob, "a piece is missing"));
+    };
     let [_, _, greatest] = PIECE_LEN;
     let data = match codec {
         CODEC_RAW => data,
         CODEC_ZSTD => zstd::bulk::decompress(&data, greatest)
-            .map_err(|_| damaged(blob, "a piece cannot be decompressed"))?,
-        _ => return Err(damaged(blob, "a piece is compressed in an unknown way")),
+            .map_err(|_| damaged_blob(blob, "a piece cannot be decompressed"))?,
+        _ => return Err(damaged_blob(blob, "a piece has an unknown compression")),
     };
     if data.len() != listed.len as usize || ContentHash::of(&data).as_bytes() != &hash {
-        return Err(damaged(blob, "a piece has another hash"));
+        return Err(damaged_blob(blob, "a piece has a wrong hash"));
     }
     Ok(data)
 }
@@ -518,6 +521,6 @@ fn stream_error(error: CutError) -> StoreError {
     StoreError::Stream { source: Arc::new(source) }
 }
 
-fn damaged(hash: &ContentHash, detail: &str) -> StoreError {
+fn damaged_blob(hash: &ContentHash, detail: &str) -> StoreError {
     StoreError::CorruptBlob { hash: *hash, detail: detail.to_owned() }
 }

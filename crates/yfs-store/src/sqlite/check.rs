@@ -4,7 +4,7 @@ use std::io;
 
 use rusqlite::Connection;
 
-use super::{SqliteInner, schema::failed};
+use super::{SqliteInner, schema::store_error};
 use crate::{CheckProblem, CheckReport, DocName, StoreError};
 
 const CHECK: &str = "check the store";
@@ -28,35 +28,35 @@ impl SqliteInner {
             let mut statement = reader.prepare("PRAGMA quick_check(100)")?;
             let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
             for row in rows {
-                let what = row?;
-                if what != "ok" {
-                    report.problems.push(CheckProblem { doc: None, what });
+                let description = row?;
+                if description != "ok" {
+                    report.problems.push(CheckProblem { doc: None, description });
                 }
             }
             Ok(())
         };
-        note(check().map_err(failed(CHECK)), &mut report.problems)
+        collect_problem(check().map_err(store_error(CHECK)), &mut report.problems)
     }
 
     fn check_docs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
         let reader = self.reader()?;
         let sql = "SELECT count(*) FROM log WHERE kind NOT IN (0, 1, 2)
                    OR NOT EXISTS (SELECT 1 FROM doc WHERE n = log.doc)";
-        match reader.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(failed(CHECK)) {
+        match reader.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(store_error(CHECK)) {
             Ok(0) => (),
             Ok(n) => {
-                let what = format!("{n} records belong to no document");
-                report.problems.push(CheckProblem { doc: None, what });
+                let description = format!("{n} records belong to no document");
+                report.problems.push(CheckProblem { doc: None, description });
             }
-            Err(error) => note(Err(error), &mut report.problems)?,
+            Err(error) => collect_problem(Err(error), &mut report.problems)?,
         }
         match self.misnamed_docs(&reader) {
             Ok(problems) => report.problems.extend(problems),
-            Err(error) => note(Err(error), &mut report.problems)?,
+            Err(error) => collect_problem(Err(error), &mut report.problems)?,
         }
         let docs = match self.documents() {
             Ok(docs) => docs,
-            Err(error) => return note(Err(error), &mut report.problems),
+            Err(error) => return collect_problem(Err(error), &mut report.problems),
         };
         for doc in docs {
             match self.load(&doc.doc) {
@@ -64,16 +64,16 @@ impl SqliteInner {
                     report.n_records += loaded.updates.len() as u64;
                     report.n_snapshots += u64::from(loaded.snapshot.is_some());
                     for damage in loaded.damaged {
-                        let what = format!("record {}: {}", damage.seq, damage.reason);
-                        report.problems.push(CheckProblem { doc: Some(damage.doc), what });
+                        let description = format!("record {}: {}", damage.seq, damage.reason);
+                        report.problems.push(CheckProblem { doc: Some(damage.doc), description });
                     }
                     if doc.snapshot_bytes > 0 && loaded.snapshot.is_none() {
-                        let what = "its snapshot is missing or damaged".to_owned();
-                        report.problems.push(CheckProblem { doc: Some(doc.doc), what });
+                        let description = "its snapshot is missing or damaged".to_owned();
+                        report.problems.push(CheckProblem { doc: Some(doc.doc), description });
                     }
                 }
                 Err(StoreError::Corrupt { detail, .. }) => {
-                    report.problems.push(CheckProblem { doc: Some(doc.doc), what: detail });
+                    report.problems.push(CheckProblem { doc: Some(doc.doc), description: detail });
                 }
                 Err(error) => return Err(error),
             }
@@ -91,7 +91,7 @@ impl SqliteInner {
             })?;
             rows.collect()
         };
-        let mut docs = read().map_err(failed(CHECK))?;
+        let mut docs = read().map_err(store_error(CHECK))?;
         self.with_index(|index| {
             docs.retain(|(number, guid)| {
                 let known = DocName::parse(guid).ok().and_then(|name| index.number(&name));
@@ -99,8 +99,8 @@ impl SqliteInner {
             });
         })?;
         let problem = |(number, guid)| {
-            let what = format!("document {number} has a damaged name: {guid:?}");
-            CheckProblem { doc: None, what }
+            let description = format!("document {number} has a damaged name: {guid:?}");
+            CheckProblem { doc: None, description }
         };
         Ok(docs.into_iter().take(MAX_PROBLEMS).map(problem).collect())
     }
@@ -108,13 +108,13 @@ impl SqliteInner {
     fn check_blobs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
         let blobs = match self.blobs() {
             Ok(blobs) => blobs,
-            Err(error) => return note(Err(error), &mut report.problems),
+            Err(error) => return collect_problem(Err(error), &mut report.problems),
         };
         for blob in blobs {
             match self.copy_blob(&blob.hash, &mut io::sink()) {
                 // The blob was removed since the list was read.
                 Err(StoreError::NoBlob { .. }) => continue,
-                read => note(read.map(|_| ()), &mut report.problems)?,
+                read => collect_problem(read.map(|_| ()), &mut report.problems)?,
             }
             report.n_blobs += 1;
         }
@@ -123,17 +123,17 @@ impl SqliteInner {
 }
 
 /// Turns an error that reports damage into a problem, and passes on other errors.
-fn note(
+fn collect_problem(
     result: Result<(), StoreError>,
     problems: &mut Vec<CheckProblem>,
 ) -> Result<(), StoreError> {
     match result {
         Err(StoreError::Corrupt { detail, .. }) => {
-            problems.push(CheckProblem { doc: None, what: detail });
+            problems.push(CheckProblem { doc: None, description: detail });
             Ok(())
         }
         Err(error @ StoreError::CorruptBlob { .. }) => {
-            problems.push(CheckProblem { doc: None, what: error.to_string() });
+            problems.push(CheckProblem { doc: None, description: error.to_string() });
             Ok(())
         }
         result => result,

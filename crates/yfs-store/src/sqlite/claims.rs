@@ -21,7 +21,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::id::ClientId;
 
-use super::{SqliteInner, schema::failed};
+use super::{SqliteInner, schema::store_error};
 use crate::{StoreError, WriterClaim, record::new_ids};
 
 const CLAIM: &str = "claim client ids";
@@ -40,7 +40,7 @@ impl SqliteInner {
             .reader()?
             .query_row("SELECT 1 FROM released LIMIT 1", [], |row| row.get(0))
             .optional()
-            .map_err(failed(CLAIM))?;
+            .map_err(store_error(CLAIM))?;
         let reused = if any.is_some() { self.claim_released()? } else { None };
         let [rows, cells, meta, content] = reused.unwrap_or_else(new_ids);
         Ok(WriterClaim { rows, cells, meta, content, reused: reused.is_some() })
@@ -50,30 +50,30 @@ impl SqliteInner {
         let mut writer = self.writer(CLAIM)?;
         self.syncer.ensure_sound()?;
         let tx = writer.begin(true, CLAIM)?;
-        let sealed = read_seal(&tx).map_err(failed(CLAIM))?;
+        let sealed = read_seal(&tx).map_err(store_error(CLAIM))?;
         let sound = sealed.is_some() && self.seal().ok() == sealed;
         if !sound {
-            tx.execute("DELETE FROM released", []).map_err(failed(CLAIM))?;
+            tx.execute("DELETE FROM released", []).map_err(store_error(CLAIM))?;
         }
-        let taken = if sound { take_released(&tx).map_err(failed(CLAIM))? } else { None };
+        let released = if sound { take_released(&tx).map_err(store_error(CLAIM))? } else { None };
         // From here on, an older state of the store does not match the file beside it.
         if let Ok(seal) = self.renew_seal() {
-            write_seal(&tx, &seal).map_err(failed(CLAIM))?;
+            write_seal(&tx, &seal).map_err(store_error(CLAIM))?;
         }
-        tx.commit().map_err(failed(CLAIM))?;
-        Ok(taken)
+        tx.commit().map_err(store_error(CLAIM))?;
+        Ok(released)
     }
 
     pub(super) fn release_writer(&self, claim: WriterClaim) -> Result<(), StoreError> {
         let mut writer = self.writer(RELEASE)?;
         self.syncer.ensure_sound()?;
         let tx = writer.begin(true, RELEASE)?;
-        let sealed = read_seal(&tx).map_err(failed(RELEASE))?;
+        let sealed = read_seal(&tx).map_err(store_error(RELEASE))?;
         if sealed.is_none() || self.seal().ok() != sealed {
-            tx.execute("DELETE FROM released", []).map_err(failed(RELEASE))?;
+            tx.execute("DELETE FROM released", []).map_err(store_error(RELEASE))?;
             // Where seals are not available, no id is ever reused.
             let Ok(seal) = self.renew_seal() else { return Ok(()) };
-            write_seal(&tx, &seal).map_err(failed(RELEASE))?;
+            write_seal(&tx, &seal).map_err(store_error(RELEASE))?;
         }
         let [rows, cells, meta, content] =
             [claim.rows, claim.cells, claim.meta, claim.content].map(|id| id.get().cast_signed());
@@ -82,8 +82,8 @@ impl SqliteInner {
              SELECT ?1, ?2, ?3, ?4 WHERE (SELECT count(*) FROM released) < ?5",
             (rows, cells, meta, content, MAX_RELEASED),
         )
-        .map_err(failed(RELEASE))?;
-        tx.commit().map_err(failed(RELEASE))
+        .map_err(store_error(RELEASE))?;
+        tx.commit().map_err(store_error(RELEASE))
     }
 
     fn seal_path(&self) -> PathBuf {
@@ -157,8 +157,8 @@ fn take_released(tx: &Connection) -> rusqlite::Result<Option<[ClientId; 4]>> {
     let sql = "DELETE FROM released WHERE n = (SELECT min(n) FROM released)
                RETURNING rows, cells, meta, content";
     let mut statement = tx.prepare(sql)?;
-    let taken: Option<[i64; 4]> = statement
+    let ids: Option<[i64; 4]> = statement
         .query_row([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))
         .optional()?;
-    Ok(taken.map(|ids| ids.map(|id| ClientId::from_random(id.cast_unsigned()))))
+    Ok(ids.map(|ids| ids.map(|id| ClientId::from_random(id.cast_unsigned()))))
 }

@@ -7,7 +7,7 @@ use super::{
     SqliteInner,
     index::{IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
     log::{checksum, read_past_heads},
-    schema::{INLINE_LEN, failed},
+    schema::{INLINE_LEN, store_error},
 };
 use crate::{
     CompactionOutcome, DocHead, DocName, HandleOrigin, MergeFn, MergedSnapshot, Seq, StoreError,
@@ -84,19 +84,19 @@ impl SqliteInner {
             })
             .and_then(|marker| delete_records(&tx, number, absorbed).map(|()| marker))
             .and_then(|marker| rewrite_records(&tx, number, before, merged).map(|()| marker))
-            .map_err(failed(COMPACT))?;
-        tx.commit().map_err(failed(COMPACT))?;
+            .map_err(store_error(COMPACT))?;
+        tx.commit().map_err(store_error(COMPACT))?;
         {
             let mut index = self.index.lock();
             index.add(marker);
-            index.completed(marker.seq);
+            index.set_complete_to(marker.seq);
             let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
             index.drop_records(number, gone);
         }
         reclaim(&writer.connection);
         drop(writer);
-        self.syncer.wrote();
-        self.watch.grew(marker.seq);
+        self.syncer.mark_unsynced();
+        self.watch.record_head(marker.seq);
         let old_snapshot = before.snapshot.as_ref().map_or(0, |state| state.len() as u64);
         let old_records: u64 = absorbed.iter().map(|(_, len)| u64::from(*len)).sum();
         Ok(CompactionOutcome::Done {
@@ -130,21 +130,21 @@ impl SqliteInner {
         };
         // Clearing the freed pages would write all of them, and a full disk has no room for that.
         // `wipe` clears them on request.
-        tx.execute_batch("PRAGMA secure_delete = OFF").map_err(failed(FORGET))?;
+        tx.execute_batch("PRAGMA secure_delete = OFF").map_err(store_error(FORGET))?;
         let forgotten = forget();
-        tx.execute_batch("PRAGMA secure_delete = ON").map_err(failed(FORGET))?;
-        let marker = forgotten.map_err(failed(FORGET))?;
-        tx.commit().map_err(failed(FORGET))?;
+        tx.execute_batch("PRAGMA secure_delete = ON").map_err(store_error(FORGET))?;
+        let marker = forgotten.map_err(store_error(FORGET))?;
+        tx.commit().map_err(store_error(FORGET))?;
         {
             let mut index = self.index.lock();
             index.add(marker);
-            index.completed(marker.seq);
+            index.set_complete_to(marker.seq);
             index.drop_records(number, |seq| seq <= doc.head);
         }
         reclaim(&writer.connection);
         drop(writer);
-        self.syncer.wrote();
-        self.watch.grew(marker.seq);
+        self.syncer.mark_unsynced();
+        self.watch.record_head(marker.seq);
         Ok(doc.bytes + doc.snapshot_bytes)
     }
 }
@@ -220,7 +220,7 @@ fn write_past_heads(
     before: &StoredDocument,
     changes: &[Vec<u8>],
 ) -> rusqlite::Result<()> {
-    let heads = past_heads::extended(read_past_heads(tx, number)?, before, changes);
+    let heads = past_heads::extend_heads(read_past_heads(tx, number)?, before, changes);
     if heads.is_empty() {
         return tx.execute("DELETE FROM past_head WHERE doc = ?1", [number]).map(drop);
     }
@@ -259,8 +259,8 @@ fn rewrite_records(
     before: &StoredDocument,
     merged: &MergedSnapshot,
 ) -> rusqlite::Result<()> {
-    for (place, data) in &merged.rewritten {
-        let record = &before.updates[*place];
+    for (index, data) in &merged.rewritten {
+        let record = &before.updates[*index];
         let crc = checksum(number, KIND_UPDATE, record.origin, record.at, data);
         let is_inline = record.data.len() <= INLINE_LEN;
         let seq = record.seq.0.cast_signed();

@@ -9,22 +9,22 @@ use crate::LockHolder;
 
 thread_local! {
     /// The process for which the last transaction of this thread stopped waiting.
-    static BLAMED: Cell<Option<LockHolder>> = const { Cell::new(None) };
+    static HOLDER: Cell<Option<LockHolder>> = const { Cell::new(None) };
 }
 
-/// Records the process that makes a transaction of this thread give up waiting.
-pub(super) fn blame(holder: Option<LockHolder>) {
-    BLAMED.set(holder);
+/// Records the process that a transaction of this thread stops waiting for.
+pub(super) fn record_holder(holder: Option<LockHolder>) {
+    HOLDER.set(holder);
 }
 
-/// Returns the process that made the last transaction fail, and clears it.
-pub(super) fn take_blamed() -> Option<LockHolder> {
-    BLAMED.take()
+/// Returns the process that the last transaction stopped waiting for, and clears it.
+pub(super) fn take_holder() -> Option<LockHolder> {
+    HOLDER.take()
 }
 
 /// Finds the process that holds the writer lock, given the path of the shared memory file.
 #[cfg(target_os = "linux")]
-pub(super) fn find(shared_memory: &Path) -> Option<LockHolder> {
+pub(super) fn find_lock_holder(shared_memory: &Path) -> Option<LockHolder> {
     use std::{fs, os::unix::fs::MetadataExt};
 
     /// The byte that a writer locks: `WAL_WRITE_LOCK` of SQLite.
@@ -33,15 +33,15 @@ pub(super) fn find(shared_memory: &Path) -> Option<LockHolder> {
     let path = shared_memory.canonicalize().ok()?;
     let inode = fs::metadata(&path).ok()?.ino();
     let locks = fs::read_to_string("/proc/locks").ok()?;
-    let holds_it = |line: &&str| -> Option<u32> {
+    let locking_process = |line: &&str| -> Option<u32> {
         // 10: POSIX  ADVISORY  WRITE 22574 fe:00:10027014 120 120
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, "POSIX", _, "WRITE", pid, file, start, end] = words[..] else { return None };
         let is_same = file.rsplit(':').next()?.parse::<u64>().ok()? == inode;
         let start: u64 = start.parse().ok()?;
         let end: u64 = if end == "EOF" { u64::MAX } else { end.parse().ok()? };
-        let is_it = is_same && (start..=end).contains(&WRITE_LOCK_BYTE);
-        is_it.then(|| pid.parse().ok()).flatten()
+        let is_held = is_same && (start..=end).contains(&WRITE_LOCK_BYTE);
+        is_held.then(|| pid.parse().ok()).flatten()
     };
     // Inode numbers repeat on different filesystems, so the process must also have the file open.
     let has_open = |pid: &u32| {
@@ -52,7 +52,7 @@ pub(super) fn find(shared_memory: &Path) -> Option<LockHolder> {
             })
         })
     };
-    let pid = locks.lines().filter_map(|line| holds_it(&line)).find(has_open)?;
+    let pid = locks.lines().filter_map(|line| locking_process(&line)).find(has_open)?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name is in parentheses and may contain any character; the state follows.
@@ -62,6 +62,6 @@ pub(super) fn find(shared_memory: &Path) -> Option<LockHolder> {
 
 /// Other systems do not report it.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn find(_: &Path) -> Option<LockHolder> {
+pub(super) fn find_lock_holder(_: &Path) -> Option<LockHolder> {
     None
 }

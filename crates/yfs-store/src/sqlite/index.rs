@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use yfs_types::time::Millis;
 
-use super::{log::checksum, schema::failed};
+use super::{log::checksum, schema::store_error};
 use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
 
 /// An update.
@@ -106,11 +106,11 @@ impl LogIndex {
         connection: &Connection,
         own: HandleOrigin,
     ) -> Result<(), StoreError> {
-        let rows = read_rows(connection, self.upto, own).map_err(failed(ACTION))?;
+        let rows = read_rows(connection, self.upto, own).map_err(store_error(ACTION))?;
         // The index is empty, so nothing in it can be stale.
         let fresh = self.upto == 0;
         if rows.iter().any(|row| row.doc > self.names_read_to) {
-            self.read_names(connection).map_err(failed(ACTION))?;
+            self.read_names(connection).map_err(store_error(ACTION))?;
         }
         for row in rows {
             // A row without a document is damaged: `check` reports it.
@@ -120,7 +120,7 @@ impl LogIndex {
             }
             self.add(row);
             if row.kind != KIND_UPDATE && !fresh {
-                self.drop_stale(connection, row).map_err(failed(ACTION))?;
+                self.drop_stale(connection, row).map_err(store_error(ACTION))?;
             }
         }
         Ok(())
@@ -166,7 +166,7 @@ impl LogIndex {
     }
 
     /// Records that the caller has added all records up to `head`.
-    pub(super) fn completed(&mut self, head: u64) {
+    pub(super) fn set_complete_to(&mut self, head: u64) {
         self.complete_to = self.complete_to.max(head);
     }
 

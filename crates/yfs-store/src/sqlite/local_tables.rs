@@ -5,13 +5,13 @@ use std::fs;
 use rusqlite::OptionalExtension;
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use super::{SqliteInner, log::write_fact, schema::failed};
+use super::{SqliteInner, log::write_fact, schema::store_error};
 use crate::{DocFact, DocName, Seq, StoreError, StoreStats};
 
 const FACTS: &str = "read facts of documents";
-const SEEN: &str = "read when something was first seen";
+const SEEN: &str = "read when a key was first seen";
 const SETTING: &str = "read a setting";
-const STATS: &str = "add up the store";
+const STATS: &str = "compute the statistics of the store";
 
 impl SqliteInner {
     pub(super) fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -25,7 +25,7 @@ impl SqliteInner {
         let reader = self.reader()?;
         let mut find = reader
             .prepare_cached("SELECT upto, size, hash FROM fact WHERE doc = ?1")
-            .map_err(failed(FACTS))?;
+            .map_err(store_error(FACTS))?;
         let mut facts = Vec::with_capacity(docs.len());
         for known in known {
             let Some((number, head)) = known else {
@@ -41,7 +41,7 @@ impl SqliteInner {
                     })
                 })
                 .optional()
-                .map_err(failed(FACTS))?;
+                .map_err(store_error(FACTS))?;
             facts.push(fact.filter(|fact| fact.upto.0 >= head));
         }
         Ok(facts)
@@ -50,10 +50,10 @@ impl SqliteInner {
     pub(super) fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
         let known: Vec<Option<u32>> =
             self.with_index(|index| facts.iter().map(|(name, _)| index.number(name)).collect())?;
-        self.write("keep facts of documents", |tx| {
+        self.write("write facts of documents", |tx| {
             for ((_, fact), number) in facts.iter().zip(known) {
                 if let Some(number) = number {
-                    write_fact(tx, number, fact).map_err(failed(FACTS))?;
+                    write_fact(tx, number, fact).map_err(store_error(FACTS))?;
                 }
             }
             Ok(())
@@ -62,10 +62,10 @@ impl SqliteInner {
 
     pub(super) fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {
         const SQL: &str = "INSERT OR IGNORE INTO first_seen (key, at) VALUES (?1, ?2)";
-        self.write("note what was first seen", |tx| {
-            let mut insert = tx.prepare_cached(SQL).map_err(failed(SEEN))?;
+        self.write("record the first sight of keys", |tx| {
+            let mut insert = tx.prepare_cached(SQL).map_err(store_error(SEEN))?;
             for key in keys {
-                insert.execute((key, at.0)).map_err(failed(SEEN))?;
+                insert.execute((key, at.0)).map_err(store_error(SEEN))?;
             }
             Ok(())
         })
@@ -74,16 +74,16 @@ impl SqliteInner {
     pub(super) fn first_seen(&self, key: &str) -> Result<Option<Millis>, StoreError> {
         const SQL: &str = "SELECT at FROM first_seen WHERE key = ?1";
         let reader = self.reader()?;
-        let mut find = reader.prepare_cached(SQL).map_err(failed(SEEN))?;
-        find.query_row([key], |row| row.get(0).map(Millis)).optional().map_err(failed(SEEN))
+        let mut find = reader.prepare_cached(SQL).map_err(store_error(SEEN))?;
+        find.query_row([key], |row| row.get(0).map(Millis)).optional().map_err(store_error(SEEN))
     }
 
     pub(super) fn clear_first_seen(&self, keys: &[&str]) -> Result<(), StoreError> {
         const SQL: &str = "DELETE FROM first_seen WHERE key = ?1";
-        self.write("clear what was first seen", |tx| {
-            let mut delete = tx.prepare_cached(SQL).map_err(failed(SEEN))?;
+        self.write("clear the first sight of keys", |tx| {
+            let mut delete = tx.prepare_cached(SQL).map_err(store_error(SEEN))?;
             for key in keys {
-                delete.execute([key]).map_err(failed(SEEN))?;
+                delete.execute([key]).map_err(store_error(SEEN))?;
             }
             Ok(())
         })
@@ -92,14 +92,14 @@ impl SqliteInner {
     pub(super) fn get_meta(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         const SQL: &str = "SELECT value FROM meta WHERE key = ?1";
         let reader = self.reader()?;
-        let mut find = reader.prepare_cached(SQL).map_err(failed(SETTING))?;
-        find.query_row([key], |row| row.get(0)).optional().map_err(failed(SETTING))
+        let mut find = reader.prepare_cached(SQL).map_err(store_error(SETTING))?;
+        find.query_row([key], |row| row.get(0)).optional().map_err(store_error(SETTING))
     }
 
     pub(super) fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         const SQL: &str = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
         self.write("write a setting", |tx| {
-            tx.execute(SQL, (key, value)).map_err(failed(SETTING))?;
+            tx.execute(SQL, (key, value)).map_err(store_error(SETTING))?;
             Ok(())
         })
     }
@@ -110,9 +110,9 @@ impl SqliteInner {
         }
         self.write("write a setting", |tx| {
             tx.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?1, ?2)", (key, value))
-                .map_err(failed(SETTING))?;
+                .map_err(store_error(SETTING))?;
             let find = "SELECT value FROM meta WHERE key = ?1";
-            tx.query_row(find, [key], |row| row.get(0)).map_err(failed(SETTING))
+            tx.query_row(find, [key], |row| row.get(0)).map_err(store_error(SETTING))
         })
     }
 
@@ -131,7 +131,7 @@ impl SqliteInner {
         let sql = "SELECT count(*), coalesce(sum(size), 0) FROM blob";
         let (n_blobs, blob_bytes): (i64, i64) = reader
             .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
-            .map_err(failed(STATS))?;
+            .map_err(store_error(STATS))?;
         stats.n_blobs = n_blobs.cast_unsigned();
         stats.blob_bytes = blob_bytes.cast_unsigned();
         drop(reader);

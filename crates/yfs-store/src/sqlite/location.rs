@@ -38,21 +38,21 @@ impl StoreLocation {
 
     /// Chooses a mode in which the store can be read.
     pub(super) fn readable(path: &Path) -> Result<Self, StoreError> {
-        let place = |access| Self { path: path.to_owned(), access };
+        let location = |access| Self { path: path.to_owned(), access };
         match schema::ensure_writable(path) {
-            Ok(()) => return Ok(place(OpenMode::Write)),
+            Ok(()) => return Ok(location(OpenMode::Write)),
             Err(StoreError::ReadOnly { .. }) => (),
             Err(error) => return Err(error),
         }
         let log = fs::metadata(beside(path, "-wal")).map_or(0, |metadata| metadata.len());
         if log == 0 {
-            return Ok(place(OpenMode::Frozen));
+            return Ok(location(OpenMode::Frozen));
         }
         // SQLite needs the shared memory file to find pages in the log.
         if beside(path, "-shm").exists() {
-            return Ok(place(OpenMode::Read));
+            return Ok(location(OpenMode::Read));
         }
-        Err(StoreError::ReadOnly { action: "take in what a writer left beside the store" })
+        Err(StoreError::ReadOnly { action: "recover the log that a writer left beside the store" })
     }
 
     /// Opens another connection to the store.

@@ -11,7 +11,7 @@ use super::{
     blobs::renew_blob,
     index::{DocEntry, IndexRow, KIND_UPDATE, LogIndex},
     reserve::SMALL_BATCH_BYTES,
-    schema::{INLINE_LEN, failed},
+    schema::{INLINE_LEN, store_error},
     transaction::SqliteTransaction,
 };
 use crate::{
@@ -85,7 +85,7 @@ impl SqliteInner {
                 }
             }
         }
-        slot.lock().take().expect("whoever takes the group answers all of it")
+        slot.lock().take().expect("the thread that commits the group sets all results")
     }
 
     fn commit(
@@ -99,10 +99,10 @@ impl SqliteInner {
         }
         let known = writer.known.take();
         let tx = writer.begin(synced, APPEND)?;
-        let version = data_version(&tx).map_err(failed(APPEND))?;
+        let version = data_version(&tx).map_err(store_error(APPEND))?;
         let last = match known {
             Some(known) if known.version == version => known.head,
-            _ => head(&tx).map_err(failed(APPEND))?,
+            _ => head(&tx).map_err(store_error(APPEND))?,
         };
         let mut index = self.index.lock();
         if index.complete_to() < last {
@@ -114,20 +114,20 @@ impl SqliteInner {
             .iter()
             .map(|waiting| self.stage(&tx, &mut staged, &waiting.batch))
             .collect::<Result<Vec<_>, StoreError>>()?;
-        tx.commit().map_err(failed(APPEND))?;
+        tx.commit().map_err(store_error(APPEND))?;
 
         let mut index = self.index.lock();
         index.add_names(sorted(staged.names));
         for row in staged.rows {
             index.add(row);
         }
-        index.completed(staged.last);
+        index.set_complete_to(staged.last);
         drop(index);
         writer.known = Some(KnownHead { version, head: staged.last });
         if !synced {
-            self.syncer.wrote();
+            self.syncer.mark_unsynced();
         }
-        self.watch.grew(staged.last);
+        self.watch.record_head(staged.last);
         Ok(results)
     }
 
@@ -140,26 +140,28 @@ impl SqliteInner {
         batch: &AppendBatch,
     ) -> Result<Result<AppendReceipt, StoreError>, StoreError> {
         for expect in &batch.expect {
-            if let Some(head) = self.moved(expect) {
+            if let Some(head) = self.foreign_head_after(expect) {
                 return Ok(Err(StoreError::HeadMoved { doc: expect.doc.clone(), head }));
             }
         }
         for hash in &batch.blobs {
-            if !renew_blob(tx, hash).map_err(failed(APPEND))? {
+            if !renew_blob(tx, hash).map_err(store_error(APPEND))? {
                 return Ok(Err(StoreError::NoBlob { hash: *hash }));
             }
         }
-        let overtaken = batch.watch.iter().any(|watched| self.moved(watched).is_some());
+        let overtaken =
+            batch.watch.iter().any(|watched| self.foreign_head_after(watched).is_some());
         let current: Vec<_> = batch
             .facts
             .iter()
             .filter(|(doc, fact)| self.staged_head(staged, doc) <= fact.upto.0)
             .collect();
         let first = if batch.updates.is_empty() { staged.last } else { staged.last + 1 };
-        let mut insert = InsertUpdate::prepare(tx).map_err(failed(APPEND))?;
+        let mut insert = InsertUpdate::prepare(tx).map_err(store_error(APPEND))?;
         for (name, data) in &batch.updates {
             let number = self.number_for(tx, staged, name)?;
-            let row = insert.run(number, self.origin, batch.at, data).map_err(failed(APPEND))?;
+            let row =
+                insert.run(number, self.origin, batch.at, data).map_err(store_error(APPEND))?;
             staged.last = row.seq;
             staged.heads.insert(number, row.seq);
             staged.rows.push(row);
@@ -169,14 +171,14 @@ impl SqliteInner {
             // Documents are created by records, from which other handles learn about them.
             let Some(number) = known.or_else(|| staged.names.get(name).copied()) else { continue };
             let upto = Seq(self.staged_head(staged, name));
-            write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(failed(APPEND))?;
+            write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(store_error(APPEND))?;
         }
         Ok(Ok(AppendReceipt { first: Seq(first), last: Seq(staged.last), overtaken }))
     }
 
     /// Returns another handle's last record of the document, if it is after the position that the
     /// precondition names.
-    fn moved(&self, expect: &HeadPrecondition) -> Option<Seq> {
+    fn foreign_head_after(&self, expect: &HeadPrecondition) -> Option<Seq> {
         let index = self.index.lock();
         let head = index.doc_named(&expect.doc).map(|doc| Seq(doc.foreign_head));
         head.filter(|head| *head > expect.seen)
@@ -203,8 +205,8 @@ impl SqliteInner {
             return Ok(*number);
         }
         let mut insert =
-            tx.prepare_cached("INSERT INTO doc (guid) VALUES (?1)").map_err(failed(APPEND))?;
-        let number = insert.insert([name.as_str()]).map_err(failed(APPEND))?;
+            tx.prepare_cached("INSERT INTO doc (guid) VALUES (?1)").map_err(store_error(APPEND))?;
+        let number = insert.insert([name.as_str()]).map_err(store_error(APPEND))?;
         let number = u32::try_from(number).map_err(|_| StoreError::Full { action: APPEND })?;
         staged.names.insert(name.clone(), number);
         Ok(number)
@@ -217,8 +219,8 @@ impl SqliteInner {
     pub(super) fn head(&self) -> Result<Seq, StoreError> {
         self.ensure_open()?;
         match self.writer.try_lock() {
-            Some(mut writer) => writer.head().map(Seq).map_err(failed(TAIL)),
-            None => head(&*self.reader()?).map(Seq).map_err(failed(TAIL)),
+            Some(mut writer) => writer.head().map(Seq).map_err(store_error(TAIL)),
+            None => head(&*self.reader()?).map(Seq).map_err(store_error(TAIL)),
         }
     }
 
@@ -233,19 +235,22 @@ impl SqliteInner {
     }
 
     /// Runs a lookup in an index that has all records committed before the call.
-    pub(super) fn with_index<T>(&self, look: impl FnOnce(&LogIndex) -> T) -> Result<T, StoreError> {
+    pub(super) fn with_index<T>(
+        &self,
+        lookup: impl FnOnce(&LogIndex) -> T,
+    ) -> Result<T, StoreError> {
         let head = self.head()?;
         {
             let index = self.index.lock();
             if index.complete_to() >= head.0 {
-                return Ok(look(&index));
+                return Ok(lookup(&index));
             }
         }
         let reader = self.reader()?;
         let mut index = self.index.lock();
         index.catch_up(&reader, self.origin)?;
-        index.completed(head.0);
-        Ok(look(&index))
+        index.set_complete_to(head.0);
+        Ok(lookup(&index))
     }
 
     pub(super) fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
@@ -259,7 +264,7 @@ impl SqliteInner {
     pub(super) fn load(&self, name: &DocName) -> Result<StoredDocument, StoreError> {
         let reader = self.reader()?;
         loop {
-            let tx = SqliteTransaction::read(&reader).map_err(failed(LOAD))?;
+            let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name)? {
                 return Ok(loaded);
             }
@@ -269,11 +274,11 @@ impl SqliteInner {
     pub(super) fn load_history(&self, name: &DocName) -> Result<DocHistory, StoreError> {
         let reader = self.reader()?;
         loop {
-            let tx = SqliteTransaction::read(&reader).map_err(failed(LOAD))?;
+            let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name)? {
                 let number = self.index.lock().number(name).filter(|_| self.has_past_heads);
                 let past_heads = number.map(|number| read_past_heads(&tx, number)).transpose();
-                let past_heads = past_heads.map_err(failed(LOAD))?.unwrap_or_default();
+                let past_heads = past_heads.map_err(store_error(LOAD))?.unwrap_or_default();
                 return Ok(DocHistory { loaded, past_heads });
             }
         }
@@ -286,12 +291,12 @@ impl SqliteInner {
         tx: &Connection,
         name: &DocName,
     ) -> Result<Option<StoredDocument>, StoreError> {
-        let upto = head(tx).map_err(failed(LOAD))?;
+        let upto = head(tx).map_err(store_error(LOAD))?;
         let mut loaded = StoredDocument { upto: Seq(upto), ..StoredDocument::default() };
         let (number, seqs) = {
             let mut index = self.index.lock();
             index.catch_up(tx, self.origin)?;
-            index.completed(upto);
+            index.set_complete_to(upto);
             let Some(number) = index.number(name) else { return Ok(Some(loaded)) };
             let Some(doc) = index.doc(number) else { return Ok(Some(loaded)) };
             if doc.marker > upto {
@@ -315,7 +320,7 @@ impl SqliteInner {
             }
             Err(seq) => missing.push(seq),
         })
-        .map_err(failed(LOAD))?;
+        .map_err(store_error(LOAD))?;
         if !missing.is_empty() {
             self.index.lock().drop_records(number, |seq| missing.binary_search(&seq).is_ok());
         }
@@ -325,16 +330,16 @@ impl SqliteInner {
     pub(super) fn tail(
         &self,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
     ) -> Result<TailPage, StoreError> {
         let reader = self.reader()?;
-        let tx = SqliteTransaction::read(&reader).map_err(failed(TAIL))?;
-        let head = Seq(head(&tx).map_err(failed(TAIL))?);
+        let tx = SqliteTransaction::read(&reader).map_err(store_error(TAIL))?;
+        let head = Seq(head(&tx).map_err(store_error(TAIL))?);
         let mut tail = TailPage { upto: head.max(after), head, ..TailPage::default() };
         {
             let mut index = self.index.lock();
             index.catch_up(&tx, self.origin)?;
-            index.completed(head.0);
+            index.set_complete_to(head.0);
             for number in index.marked_after(after.0) {
                 let Some(doc) = index.doc(number).filter(|doc| doc.compacted > after.0) else {
                     continue;
@@ -344,7 +349,7 @@ impl SqliteInner {
                 tail.reload.extend(name.map(|doc| ReloadNotice { doc, upto, forgotten }));
             }
         }
-        self.read_page(&tx, after, wanted, &mut tail)?;
+        self.read_page(&tx, after, select, &mut tail)?;
         Ok(tail)
     }
 
@@ -352,7 +357,7 @@ impl SqliteInner {
         &self,
         tx: &Connection,
         after: Seq,
-        wanted: &dyn Fn(&DocName, HandleOrigin) -> bool,
+        select: &dyn Fn(&DocName, HandleOrigin) -> bool,
         tail: &mut TailPage,
     ) -> Result<(), StoreError> {
         let mut statement = tx
@@ -360,23 +365,23 @@ impl SqliteInner {
                 "SELECT seq, doc, origin, at, crc, data, kind, len FROM log
                  WHERE seq > ?1 ORDER BY seq",
             )
-            .map_err(failed(TAIL))?;
-        let mut rows = statement.query([after.0.cast_signed()]).map_err(failed(TAIL))?;
+            .map_err(store_error(TAIL))?;
+        let mut rows = statement.query([after.0.cast_signed()]).map_err(store_error(TAIL))?;
         let mut touched: HashMap<u32, TouchedDocument> = HashMap::new();
         let (mut n_bytes, mut n_rows) = (0, 0);
-        while let Some(row) = rows.next().map_err(failed(TAIL))? {
-            let seq = row.get::<_, i64>(0).map_err(failed(TAIL))?.cast_unsigned();
+        while let Some(row) = rows.next().map_err(store_error(TAIL))? {
+            let seq = row.get::<_, i64>(0).map_err(store_error(TAIL))?.cast_unsigned();
             if n_bytes > PAGE_BYTES || n_rows >= PAGE_RECORDS {
                 tail.upto = Seq(seq - 1);
                 tail.more = true;
                 break;
             }
             n_rows += 1;
-            if row.get::<_, i64>(6).map_err(failed(TAIL))? != KIND_UPDATE {
+            if row.get::<_, i64>(6).map_err(store_error(TAIL))? != KIND_UPDATE {
                 continue;
             }
-            let number: u32 = row.get(1).map_err(failed(TAIL))?;
-            let origin = origin_of(row).map_err(failed(TAIL))?;
+            let number: u32 = row.get(1).map_err(store_error(TAIL))?;
+            let origin = origin_of(row).map_err(store_error(TAIL))?;
             // A row without a document is damaged: `check` reports it, and other documents are not
             // affected.
             let Some(doc) = self.index.lock().name(number).cloned() else { continue };
@@ -384,8 +389,8 @@ impl SqliteInner {
             let entry = touched.entry(number).or_insert_with(fresh);
             entry.head = Seq(seq);
             entry.own &= origin == self.origin;
-            if wanted(&doc, origin) {
-                let raw = RawRecord::read(tx, row).map_err(failed(TAIL))?;
+            if select(&doc, origin) {
+                let raw = RawRecord::read(tx, row).map_err(store_error(TAIL))?;
                 n_bytes += raw.data.as_ref().map_or(0, Vec::len);
                 match raw.verify(&doc) {
                     Ok(record) => tail.records.push(record),
@@ -554,11 +559,11 @@ fn read_snapshot(
             "SELECT upto, hash, data FROM snapshot LEFT JOIN snapshot_body USING (doc)
              WHERE doc = ?1",
         )
-        .map_err(failed(LOAD))?;
+        .map_err(store_error(LOAD))?;
     let found: Option<Found> = statement
         .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()
-        .map_err(failed(LOAD))?;
+        .map_err(store_error(LOAD))?;
     let Some((upto, hash, data)) = found else { return Ok(()) };
     let upto = upto.cast_unsigned();
     loaded.snapshot_upto = Seq(upto);

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::time::Millis;
 
-use super::{SqliteInner, schema::failed};
+use super::{SqliteInner, schema::store_error};
 use crate::{
     DocName, QuarantinedUpdate, StoreError, StoreStats,
     quarantine::{MAX_AGE_MS, MAX_BYTES, MAX_DOC_BYTES, RefusedUpdate},
@@ -45,7 +45,7 @@ impl SqliteInner {
         at: Millis,
     ) -> Result<(), StoreError> {
         let refused = RefusedUpdate::new(doc.as_str(), update, reason, at);
-        self.write(ADD, |tx| add(tx, &refused).map_err(failed(ADD)))
+        self.write(ADD, |tx| add(tx, &refused).map_err(store_error(ADD)))
     }
 
     pub(super) fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
@@ -76,7 +76,7 @@ impl SqliteInner {
             })?;
             rows.collect()
         };
-        Ok(read().map_err(failed(READ))?.into_iter().flatten().collect())
+        Ok(read().map_err(store_error(READ))?.into_iter().flatten().collect())
     }
 
     pub(super) fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
@@ -88,7 +88,7 @@ impl SqliteInner {
         let found: Option<Option<Vec<u8>>> = reader
             .query_row(find, [number.cast_signed()], |row| row.get(0))
             .optional()
-            .map_err(failed(READ))?;
+            .map_err(store_error(READ))?;
         Ok(found.flatten())
     }
 
@@ -100,7 +100,7 @@ impl SqliteInner {
                 }
                 None => tx.execute("DELETE FROM quarantine", []),
             };
-            n_dropped.map(|n| n as u64).map_err(failed(DROP))
+            n_dropped.map(|n| n as u64).map_err(store_error(DROP))
         })
     }
 
@@ -117,7 +117,8 @@ impl SqliteInner {
                 reader.query_row(sql, [], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?;
             Ok([n, times, bytes, n_dropped(&reader)?])
         };
-        let [n, times, bytes, dropped] = count().map_err(failed(READ))?.map(i64::cast_unsigned);
+        let [n, times, bytes, dropped] =
+            count().map_err(store_error(READ))?.map(i64::cast_unsigned);
         stats.n_quarantined = n;
         stats.n_refused = times;
         stats.quarantine_bytes = bytes;

@@ -104,7 +104,7 @@ impl SqliteInner {
     }
 
     /// Runs a removal with the reserve, and fills the reserve again afterwards.
-    pub(super) fn removing<T>(
+    pub(super) fn run_removal<T>(
         &self,
         attempt: impl FnMut() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -118,7 +118,7 @@ impl SqliteInner {
     /// Moves the write-ahead log to the database, so that its space can be written again. If that
     /// is not possible, the next attempt fails as the last one did.
     fn restart_log(&self) {
-        if let Ok(connection) = self.place.connect() {
+        if let Ok(connection) = self.location.connect() {
             let sql = "PRAGMA wal_checkpoint(RESTART)";
             connection.query_row(sql, [], |row| row.get::<_, bool>(0)).ok();
         }

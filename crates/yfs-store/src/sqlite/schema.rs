@@ -84,33 +84,34 @@ pub(super) fn open(
     let n_bytes = len_of(path, options.create)?;
     ensure_writable(path)?;
     if n_bytes == 0 {
-        access::make_private_file(path).map_err(|error| StoreError::io("make the store", error))?;
+        access::make_private_file(path)
+            .map_err(|error| StoreError::io("create the store", error))?;
     }
     let mut connection = StoreLocation::writable(path).connect()?;
     // Only after the file is known to be a store, and before it is written.
     if format(&connection, path)?.is_none() && !options.create {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
-    let mended = access::mend_modes(path)?;
+    let restricted_paths = access::restrict_modes(path)?;
     let created = initialise(&mut connection, path)?;
     if created {
         sync_directory(path)?;
     } else if options.create_new {
         return Err(StoreError::Exists { path: path.to_owned() });
     }
-    Ok((connection, mended))
+    Ok((connection, restricted_paths))
 }
 
 /// Opens an existing store for reading. Returns how to open further connections, and its format,
 /// which may be an older one.
 pub(super) fn open_read_only(path: &Path) -> Result<(StoreLocation, Connection, u32), StoreError> {
     len_of(path, false)?;
-    let place = StoreLocation::readable(path)?;
-    let connection = place.connect()?;
+    let location = StoreLocation::readable(path)?;
+    let connection = location.connect()?;
     let found = format(&connection, path)?;
     let found = found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?;
     check_format(found, path)?;
-    Ok((place, connection, found))
+    Ok((location, connection, found))
 }
 
 /// Returns the length of the file, or an error if it is empty and must not be created.
@@ -160,14 +161,14 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
         prepare(&mut connection, path)?;
         Ok(connection)
     });
-    opened.map_err(|error| not_opened(error, path))
+    opened.map_err(|error| open_error(error, path))
 }
 
 fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let mut waiting_since = None;
     let shared_memory = beside(path, "-shm");
     connection.busy_handler(Some(move |n_calls: i32| {
-        wait_a_little(n_calls, &mut waiting_since, &shared_memory)
+        wait_for_holder(n_calls, &mut waiting_since, &shared_memory)
     }))?;
     connection.set_prepared_statement_cache_capacity(64);
     // Otherwise each new bound of a range prepares the statement again.
@@ -184,15 +185,19 @@ fn prepare(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
 ///
 /// SQLite's own handler soon sleeps for 100 ms at a time, which starves the longest-waiting
 /// process.
-fn wait_a_little(n_calls: i32, waiting_since: &mut Option<Instant>, shared_memory: &Path) -> bool {
+fn wait_for_holder(
+    n_calls: i32,
+    waiting_since: &mut Option<Instant>,
+    shared_memory: &Path,
+) -> bool {
     let now = Instant::now();
     let since = if n_calls == 0 { now } else { waiting_since.unwrap_or(now) };
     *waiting_since = Some(since);
     let is_over = now.duration_since(since) > BUSY_TIMEOUT;
     if is_over || n_calls % CALLS_PER_LOOK == CALLS_BEFORE_LOOK {
-        let holder = holder::find(shared_memory);
+        let holder = holder::find_lock_holder(shared_memory);
         if is_over || holder.as_ref().is_some_and(|holder| holder.is_stopped) {
-            holder::blame(holder);
+            holder::record_holder(holder);
             return false;
         }
     }
@@ -220,19 +225,19 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
     }
     use_write_ahead_log(connection)?;
     let behavior = TransactionBehavior::Immediate;
-    let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
+    let tx = connection.transaction_with_behavior(behavior).map_err(store_error(ACTION))?;
     // Another process may have been faster.
     if let Some(found) = format(&tx, path)? {
         return check_format(found, path).map(|()| false);
     }
-    tx.execute_batch(TABLES).map_err(failed(ACTION))?;
-    tx.execute_batch(quarantine::TABLE).map_err(failed(ACTION))?;
-    tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
-    tx.execute_batch(PAST_HEAD_TABLE).map_err(failed(ACTION))?;
-    tx.execute_batch(quarantine::INDEX).map_err(failed(ACTION))?;
-    tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed(ACTION))?;
-    tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
-    tx.commit().map_err(failed(ACTION))?;
+    tx.execute_batch(TABLES).map_err(store_error(ACTION))?;
+    tx.execute_batch(quarantine::TABLE).map_err(store_error(ACTION))?;
+    tx.execute_batch(UPLOAD_TABLE).map_err(store_error(ACTION))?;
+    tx.execute_batch(PAST_HEAD_TABLE).map_err(store_error(ACTION))?;
+    tx.execute_batch(quarantine::INDEX).map_err(store_error(ACTION))?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(store_error(ACTION))?;
+    tx.pragma_update(None, "user_version", FORMAT).map_err(store_error(ACTION))?;
+    tx.commit().map_err(store_error(ACTION))?;
     Ok(true)
 }
 
@@ -240,20 +245,20 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
 fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     const ACTION: &str = "upgrade the store";
     let behavior = TransactionBehavior::Immediate;
-    let tx = connection.transaction_with_behavior(behavior).map_err(failed(ACTION))?;
+    let tx = connection.transaction_with_behavior(behavior).map_err(store_error(ACTION))?;
     // Another process may have been faster.
     let found = format(&tx, path)?;
     if found == Some(1) {
-        quarantine::upgrade(&tx).map_err(failed(ACTION))?;
-        tx.execute_batch(UPLOAD_TABLE).map_err(failed(ACTION))?;
-        wipe::note_rewrite(&tx).map_err(failed(ACTION))?;
+        quarantine::upgrade(&tx).map_err(store_error(ACTION))?;
+        tx.execute_batch(UPLOAD_TABLE).map_err(store_error(ACTION))?;
+        wipe::note_rewrite(&tx).map_err(store_error(ACTION))?;
     }
     if found.is_some_and(|found| found < FORMAT) {
-        tx.execute_batch(PAST_HEAD_TABLE).map_err(failed(ACTION))?;
-        tx.execute_batch(quarantine::INDEX).map_err(failed(ACTION))?;
-        tx.pragma_update(None, "user_version", FORMAT).map_err(failed(ACTION))?;
+        tx.execute_batch(PAST_HEAD_TABLE).map_err(store_error(ACTION))?;
+        tx.execute_batch(quarantine::INDEX).map_err(store_error(ACTION))?;
+        tx.pragma_update(None, "user_version", FORMAT).map_err(store_error(ACTION))?;
     }
-    tx.commit().map_err(failed(ACTION))
+    tx.commit().map_err(store_error(ACTION))
 }
 
 /// Switches the database to a write-ahead log: without one, readers block writers, and a flush
@@ -275,10 +280,10 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreEr
                 thread::sleep(Duration::from_millis(1));
             }
             Ok(mode) if mode != "wal" => {
-                let action = "keep a write-ahead log: this filesystem has no shared memory";
+                let action = "use a write-ahead log: this filesystem has no shared memory";
                 return Err(StoreError::Unsupported { action });
             }
-            result => return result.map(drop).map_err(failed("open the store")),
+            result => return result.map(drop).map_err(store_error("open the store")),
         }
     }
 }
@@ -287,7 +292,7 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreEr
 fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreError> {
     let number = |sql: &str| {
         let found = connection.query_row(sql, [], |row| row.get::<_, i32>(0));
-        found.map_err(|error| not_opened(error, path))
+        found.map_err(|error| open_error(error, path))
     };
     match number("PRAGMA application_id")? {
         APPLICATION_ID => Ok(Some(number("PRAGMA user_version")?.cast_unsigned())),
@@ -314,10 +319,10 @@ pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     sync().map_err(|error| StoreError::io("sync the store's directory", error))
 }
 
-fn not_opened(error: rusqlite::Error, path: &Path) -> StoreError {
+fn open_error(error: rusqlite::Error, path: &Path) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path: path.to_owned() },
-        _ => failed("open the store")(error),
+        _ => store_error("open the store")(error),
     }
 }
 
@@ -327,10 +332,10 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// Returns a function that converts an SQLite error of an action to a store error.
-pub(super) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
+pub(super) fn store_error(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
     move |error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            StoreError::Locked { action, holder: holder::take_blamed() }
+            StoreError::Locked { action, holder: holder::take_holder() }
         }
         Some(ErrorCode::DiskFull) => StoreError::Full { action },
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { action },

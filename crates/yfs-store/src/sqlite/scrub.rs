@@ -15,10 +15,10 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{SqliteInner, schema::failed, transaction::SqliteTransaction};
+use super::{SqliteInner, schema::store_error, transaction::SqliteTransaction};
 use crate::StoreError;
 
-const ACTION: &str = "wipe what was removed";
+const ACTION: &str = "wipe removed content";
 
 /// The number of pages that are read in one view.
 const PAGES_PER_VIEW: u32 = 512;
@@ -72,11 +72,11 @@ impl<'a> PageScrub<'a> {
     pub(super) fn step(&mut self) -> Result<bool, StoreError> {
         self.has_written = !self.dirty.is_empty();
         if self.dirty.is_empty() {
-            return self.look();
+            return self.scan_pages();
         }
         let n_left = self.dirty.len().saturating_sub(PAGES_PER_TRANSACTION);
         let pages = self.dirty.split_off(n_left);
-        self.inner.write(ACTION, |tx| clear_pages(tx, &pages).map_err(failed(ACTION)))?;
+        self.inner.write(ACTION, |tx| clear_pages(tx, &pages).map_err(store_error(ACTION)))?;
         Ok(self.next != DONE || !self.dirty.is_empty())
     }
 
@@ -87,13 +87,13 @@ impl<'a> PageScrub<'a> {
 
     /// Reads the next pages in one view and collects those to clear. Reports whether there is more
     /// to do.
-    fn look(&mut self) -> Result<bool, StoreError> {
+    fn scan_pages(&mut self) -> Result<bool, StoreError> {
         if self.next == DONE {
             return Ok(false);
         }
         let reader = self.inner.reader()?;
         let first = self.next;
-        let mut look = || -> rusqlite::Result<u32> {
+        let mut scan = || -> rusqlite::Result<u32> {
             let tx = SqliteTransaction::read(&reader)?;
             let geometry = PageGeometry::of(&tx)?;
             let end = first.saturating_add(PAGES_PER_VIEW).min(geometry.n_pages + 1);
@@ -106,7 +106,7 @@ impl<'a> PageScrub<'a> {
             }
             Ok(if end > geometry.n_pages { DONE } else { end })
         };
-        self.next = look().map_err(failed(ACTION))?;
+        self.next = scan().map_err(store_error(ACTION))?;
         Ok(self.next != DONE || !self.dirty.is_empty())
     }
 }

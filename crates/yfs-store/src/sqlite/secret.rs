@@ -38,7 +38,7 @@ impl SqliteInner {
             let is_copy = fs::symlink_metadata(&path).is_ok();
             write(&path, value, is_copy).map_err(|error| StoreError::io(WRITE, error))?;
         }
-        Err(StoreError::io(WRITE, io::Error::other("another process replaces it all the time")))
+        Err(StoreError::io(WRITE, io::Error::other("another process keeps replacing it")))
     }
 
     pub(super) fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
@@ -51,7 +51,7 @@ impl SqliteInner {
     fn secret_path(&self, key: &str) -> Result<PathBuf, StoreError> {
         let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '.';
         if key.is_empty() || !key.chars().all(is_plain) {
-            return Err(StoreError::Unsupported { action: "keep a secret of this name" });
+            return Err(StoreError::Unsupported { action: "store a secret with this name" });
         }
         Ok(beside(&self.path, &format!("-{key}")))
     }

@@ -59,7 +59,7 @@ impl LogSyncer {
     }
 
     /// Records that there are unsynced writes.
-    pub(super) fn wrote(&self) {
+    pub(super) fn mark_unsynced(&self) {
         let mut state = self.shared.state.lock();
         if state.dirty {
             return;

@@ -7,10 +7,10 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{SqliteInner, schema::failed, scrub::PageScrub};
+use super::{SqliteInner, schema::store_error, scrub::PageScrub};
 use crate::StoreError;
 
-const ACTION: &str = "wipe what was removed";
+const ACTION: &str = "wipe removed content";
 
 /// How long the call tries to empty the write-ahead log while readers use it.
 const READERS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const REWRITE_KEY: &str = "store:rewrite";
 impl SqliteInner {
     pub(super) fn wipe(&self) -> Result<(), StoreError> {
         self.ensure_writable(ACTION)?;
-        if self.must_rewrite().map_err(failed(ACTION))? {
+        if self.must_rewrite().map_err(store_error(ACTION))? {
             self.rewrite_file()?;
         } else {
             let mut scrub = PageScrub::new(self);
@@ -40,7 +40,7 @@ impl SqliteInner {
             }
         }
         self.empty_log()?;
-        self.syncer.wrote();
+        self.syncer.mark_unsynced();
         Ok(())
     }
 
@@ -61,9 +61,9 @@ impl SqliteInner {
         writer.known = None;
         // The copy may be larger than the memory. It has no deleted content.
         let rewrite = "PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY;";
-        writer.connection.execute_batch(rewrite).map_err(failed(ACTION))?;
+        writer.connection.execute_batch(rewrite).map_err(store_error(ACTION))?;
         let forget = "DELETE FROM meta WHERE key = ?1";
-        writer.connection.execute(forget, [REWRITE_KEY]).map_err(failed(ACTION))?;
+        writer.connection.execute(forget, [REWRITE_KEY]).map_err(store_error(ACTION))?;
         Ok(())
     }
 
@@ -73,8 +73,8 @@ impl SqliteInner {
     /// moment without writers and without readers of the log; other processes wait at most as long
     /// as one try takes.
     fn empty_log(&self) -> Result<(), StoreError> {
-        let connection = self.place.connect()?;
-        connection.busy_timeout(TRY_TIMEOUT).map_err(failed(ACTION))?;
+        let connection = self.location.connect()?;
+        connection.busy_timeout(TRY_TIMEOUT).map_err(store_error(ACTION))?;
         let checkpoint = |mode: &str| -> rusqlite::Result<(bool, i64, i64)> {
             let sql = format!("PRAGMA wal_checkpoint({mode})");
             connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
@@ -82,9 +82,10 @@ impl SqliteInner {
         let until = Instant::now() + READERS_TIMEOUT;
         loop {
             self.ensure_open()?;
-            let (is_busy, n_frames, n_moved) = checkpoint("PASSIVE").map_err(failed(ACTION))?;
+            let (is_busy, n_frames, n_moved) =
+                checkpoint("PASSIVE").map_err(store_error(ACTION))?;
             if !is_busy && n_frames == n_moved {
-                let (is_busy, ..) = checkpoint("TRUNCATE").map_err(failed(ACTION))?;
+                let (is_busy, ..) = checkpoint("TRUNCATE").map_err(store_error(ACTION))?;
                 if !is_busy {
                     return Ok(());
                 }

@@ -1,4 +1,4 @@
-//! Timing in CPU time, and printing what came of it.
+//! Timing in CPU time, and printing of the results.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// One figure.
+/// One measured figure.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     name: String,
@@ -31,7 +31,7 @@ pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Calls `f` so many times, and returns the mean CPU time of this thread, in microseconds.
+/// Calls `f` `n_calls` times, and returns the mean CPU time of this thread, in microseconds.
 pub(crate) fn per_call(name: &str, n_calls: usize, mut f: impl FnMut(usize)) -> Row {
     let before = thread_cpu();
     for at in 0..n_calls {
@@ -51,7 +51,7 @@ pub(crate) fn process_cpu() -> Duration {
     clock(ClockId::ProcessCPUTime)
 }
 
-/// Returns the greatest resident size that this process has had.
+/// Returns the greatest resident size of this process so far, in MB.
 pub(crate) fn peak_memory_mb() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
@@ -59,7 +59,7 @@ pub(crate) fn peak_memory_mb() -> f64 {
     kilobytes.unwrap_or(0.0) / 1024.0
 }
 
-/// Prints columns of rows of the same names as a table in Markdown.
+/// Prints columns of rows with the same names as a Markdown table.
 pub(crate) fn print(columns: &[(String, Vec<Row>)]) {
     let titles: Vec<&str> = columns.iter().map(|(title, _)| title.as_str()).collect();
     println!("| measure | {} |", titles.join(" | "));

@@ -1,4 +1,4 @@
-//! The tree that is measured: files in folders of a hundred.
+//! The measured tree: files in directories of a hundred.
 
 use std::path::Path;
 
@@ -8,23 +8,23 @@ use yfs_vfs::{FileSystem, MoveOptions, WriteOptions};
 
 use crate::measure::now;
 
-/// How many files lie in one folder.
-pub(crate) const FILES_PER_FOLDER: usize = 100;
+/// The number of files in one directory.
+pub(crate) const FILES_PER_DIRECTORY: usize = 100;
 
 /// Returns the path of a file by its number.
 pub(crate) fn path_of(at: usize) -> VPath {
-    let folder = at / FILES_PER_FOLDER;
-    VPath::parse(&format!("/data/folder-{folder:05}/file-{at:07}.txt")).expect("a path")
+    let directory = at / FILES_PER_DIRECTORY;
+    VPath::parse(&format!("/data/directory-{directory:05}/file-{at:07}.txt")).expect("a path")
 }
 
-/// Returns so many bytes of text in lines.
+/// Returns `len` bytes of text in lines.
 pub(crate) fn text(len: usize) -> String {
     const LINE: &str = "every seventh word of a line of text is about the weather at sea\n";
     LINE.chars().cycle().take(len).collect()
 }
 
-/// Ages a workspace: every file is edited once, a tenth renamed and renamed back, by two processes'
-/// worth of writers in turn.
+/// Ages a workspace: every file is edited once, and a tenth is renamed and renamed back, by the
+/// writers of two processes in turn.
 pub(crate) fn age(workspace: &Workspace, file: &Path, n_files: usize) {
     let other = Workspace::open_at(file, WorkspaceOptions::default()).expect("a second handle");
     let writers = [workspace.fs(), other.fs()];
@@ -32,7 +32,7 @@ pub(crate) fn age(workspace: &Workspace, file: &Path, n_files: usize) {
         let fs = &writers[at % 2];
         now(fs.append(&path_of(at), "aged\n".into(), &WriteOptions::default())).expect("edited");
         if at % 10 == 0 {
-            let (from, to) = (path_of(at), path_of(at).parent().expect("a folder").join("aged"));
+            let (from, to) = (path_of(at), path_of(at).parent().expect("a directory").join("aged"));
             now(fs.mv(&from, &to, &MoveOptions::default())).expect("renamed");
             now(fs.mv(&to, &from, &MoveOptions::default())).expect("renamed back");
         }

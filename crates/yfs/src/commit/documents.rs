@@ -1,10 +1,11 @@
-//! The documents of a transaction: locked in order, changed, and shown once the log has the change.
+//! The documents of a transaction: locked in order, changed, and published once the change is in
+//! the log.
 //!
 //! # Invariants
 //!
 //! - Locks are taken in order of the file ids, and by one thread at a time if there are several
 //!   (the caller holds the structure lock for writing), so that no two transactions deadlock.
-//! - No document that was changed is unlocked before its updates are logged or it is evicted.
+//! - A changed document is unlocked only after its updates are logged or it is evicted.
 //!
 //! # Cost
 //!
@@ -37,40 +38,41 @@ struct LockedDocument<'a> {
     head: DocHead,
     /// Whether the transaction was planned from the content.
     is_expected: bool,
-    /// What has to follow the change; nothing if there is none.
+    /// The effect of the change, or `None` if the document does not change.
     effect: Option<ChangeEffect>,
-    /// What is to be logged, and from which place in the batch on.
+    /// The updates to log, and the index of the first of them in the batch.
     updates: Vec<Vec<u8>>,
-    place: u64,
+    first_index: u64,
     /// The text after a local edit.
     text: Option<Arc<str>>,
 }
 
 impl<'a> LockedDocuments<'a> {
-    /// Locks the documents behind `handles`, which are in order of their ids.
+    /// Locks the documents of `handles`, which are in order of their ids.
     pub(super) fn lock(
         state: &'a WorkspaceState,
         handles: &'a [DocHandle],
         changes: &BTreeMap<FileId, DocumentChange<'_>>,
     ) -> Result<Self> {
         let lock = |handle: &'a DocHandle| {
-            let may_skip = changes.get(handle.id()).is_some_and(|it| !it.first_updates.is_empty());
+            let may_skip =
+                changes.get(handle.id()).is_some_and(|change| !change.first_updates.is_empty());
             LockedDocument::lock(state, handle, may_skip)
         };
         let documents = handles.iter().map(lock).collect::<Result<Vec<_>>>()?;
         Ok(Self { state, documents })
     }
 
-    /// Reports whether every content is still what the transaction was planned from.
-    pub(super) fn meet(&mut self, preconditions: &[ContentPrecondition]) -> bool {
+    /// Reports whether every content is still the one that the transaction was planned from.
+    pub(super) fn check_preconditions(&mut self, preconditions: &[ContentPrecondition]) -> bool {
         preconditions.iter().all(|precondition| {
             let document = self.document(&precondition.id);
             document.is_expected = true;
-            let is_met = document.head == precondition.head;
-            if !is_met {
+            let is_same = document.head == precondition.head;
+            if !is_same {
                 self.state.texts.forget(&precondition.id);
             }
-            is_met
+            is_same
         })
     }
 
@@ -83,21 +85,22 @@ impl<'a> LockedDocuments<'a> {
         Ok(())
     }
 
-    /// Adds the updates to the batch, and the condition that no other process changes a content
+    /// Adds the updates to the batch, and the precondition that no other process changes a content
     /// that the transaction was planned from.
-    pub(super) fn add_to(&mut self, mut batch: AppendBatch) -> AppendBatch {
+    pub(super) fn add_to_batch(&mut self, mut batch: AppendBatch) -> AppendBatch {
         for document in &mut self.documents {
             let name = DocName::from(document.guard.handle().id());
             let seen = document.guard.loaded().map(|loaded| loaded.seen);
             batch = match seen {
                 Some(seen) if document.is_expected => batch.expecting(name.clone(), seen),
                 Some(seen) => batch.watching(name.clone(), seen),
-                // Logged unread: only while the log has nothing of it.
+                // Logged unread, so the log must have no record of the document.
                 None => batch.expecting(name.clone(), Seq::ZERO),
             };
-            document.place = batch.updates.len() as u64;
+            document.first_index = batch.updates.len() as u64;
             if let Some(text) = document.text.as_ref().filter(|_| !document.updates.is_empty()) {
-                let is_text = document.guard.loaded().is_some_and(|it| it.doc.is_only_text());
+                let is_text =
+                    document.guard.loaded().is_some_and(|loaded| loaded.doc.is_only_text());
                 let hash = is_text.then(|| SettledForm::PlainText.mark());
                 let fact = DocFact { upto: document.head.seq, size: text.len() as u64, hash };
                 batch.facts.push((name.clone(), fact));
@@ -108,8 +111,8 @@ impl<'a> LockedDocuments<'a> {
         batch
     }
 
-    /// Publishes what was logged and brings up to date all that depends on it. Without `appended`
-    /// there was nothing to log.
+    /// Publishes the logged updates, and updates caches and reports. Without `appended` there was
+    /// nothing to log.
     pub(super) fn publish(
         self,
         appended: Option<&AppendReceipt>,
@@ -124,7 +127,8 @@ impl<'a> LockedDocuments<'a> {
     }
 
     fn document(&mut self, id: &FileId) -> &mut LockedDocument<'a> {
-        let found = self.documents.binary_search_by(|it| it.guard.handle().id().cmp(id));
+        let found =
+            self.documents.binary_search_by(|document| document.guard.handle().id().cmp(id));
         &mut self.documents[found.expect("a transaction locks all of its documents")]
     }
 }
@@ -148,7 +152,7 @@ impl<'a> LockedDocument<'a> {
             is_expected: false,
             effect: None,
             updates: Vec::new(),
-            place: 0,
+            first_index: 0,
             text: None,
         })
     }
@@ -164,7 +168,7 @@ impl<'a> LockedDocument<'a> {
         self.updates = match (change.make)(doc) {
             Ok(updates) => updates,
             Err(error) => {
-                // A conversion that came before what was refused is not in the log.
+                // A conversion that was made before the error is not in the log.
                 let is_intact = !doc.was_converted() && doc.gate().health().is_ok();
                 if is_intact && is_refusal(&error) {
                     self.guard.keep();
@@ -173,7 +177,7 @@ impl<'a> LockedDocument<'a> {
             }
         };
         if doc.was_converted() && !was_converted {
-            // Before anything is logged: a note in vain does no harm.
+            // Recorded before anything is logged: an unnecessary note does no harm.
             state.note_converted([self.guard.handle().id()])?;
         }
         if change.effect.is_local_edit() {
@@ -204,7 +208,7 @@ impl<'a> LockedDocument<'a> {
             records: Vec::new(),
         };
         if let Some(appended) = appended.filter(|_| committed.is_changed) {
-            let first = appended.first.0 + self.place;
+            let first = appended.first.0 + self.first_index;
             committed.records = (first..first + self.updates.len() as u64).map(Seq).collect();
             let last = committed.records.last().map(|seq| state.own_head(*seq));
             committed.head = last.unwrap_or(self.head);
@@ -215,13 +219,12 @@ impl<'a> LockedDocument<'a> {
             state.written.lock().insert(DocName::from(id));
         }
         if committed.is_overtaken && effect.is_local_edit() {
-            // The text that was rendered is not what the document holds now.
+            // The text that was rendered is not the document's current one.
             committed.text = self.guard.loaded().map(|loaded| loaded.doc.text().into());
             committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
         }
-        state.follow_change(id, effect, &committed, now);
-        // Last, so that a subscriber that reads what it was told of does not meet the text from
-        // before.
+        state.update_caches(id, effect, &committed, now);
+        // Published last, so that a subscriber that reads after this update gets the new text.
         if !committed.records.is_empty() {
             self.updates.iter().for_each(|update| handle.publish(update));
         }
@@ -235,8 +238,8 @@ impl WorkspaceState {
         DocHead { seq, origin: self.store.origin() }
     }
 
-    /// Brings caches and reports up to date with a change of a document, whose lock is held.
-    fn follow_change(
+    /// Updates caches and reports after a change of a document, whose lock is held.
+    fn update_caches(
         &self,
         id: &FileId,
         effect: ChangeEffect,
@@ -258,11 +261,11 @@ impl WorkspaceState {
                     Some(size) => self.live.set_size(id, size),
                     None => self.live.forget(id),
                 }
-                self.settle_time(id);
+                self.drop_unreported_edit(id);
             }
             _ if !committed.is_changed => {}
-            (ChangeEffect::Edit, Some(size)) => self.live.edited(id, size, now),
-            (ChangeEffect::Edit | ChangeEffect::Peer, _) => self.live.changed(id, now),
+            (ChangeEffect::Edit, Some(size)) => self.live.record_edit(id, size, now),
+            (ChangeEffect::Edit | ChangeEffect::Peer, _) => self.live.record_change(id, now),
             (ChangeEffect::Replica, _) => self.live.forget(id),
             (ChangeEffect::Annotation, _) => {}
         }
@@ -279,15 +282,17 @@ impl WorkspaceState {
         by: Option<&Actor>,
         events: &mut Vec<yfs_vfs::FileChange>,
     ) {
-        let is_told = |(id, effect): &(&FileId, &ChangeEffect)| {
-            effect.is_content_change() && committed.get(*id).is_some_and(|it| it.is_changed)
+        let is_reported = |(id, effect): &(&FileId, &ChangeEffect)| {
+            effect.is_content_change()
+                && committed.get(*id).is_some_and(|document| document.is_changed)
         };
-        let ids: Vec<FileId> = changed.iter().filter(is_told).map(|(id, _)| id.clone()).collect();
+        let ids: Vec<FileId> =
+            changed.iter().filter(is_reported).map(|(id, _)| id.clone()).collect();
         self.events.add_contents(self, &ids, by, events);
     }
 }
 
-/// Reports whether an error says that a change was refused before the document was touched.
+/// Reports whether an error was returned before the document was changed.
 fn is_refusal(error: &WorkspaceError) -> bool {
     matches!(error, WorkspaceError::Refused(_) | WorkspaceError::Content(_) | WorkspaceError::Fs(_))
 }

@@ -1,4 +1,4 @@
-//! What a transaction consists of: rows, new documents, changes of documents, and preconditions.
+//! The parts of a transaction: rows, new documents, changes of documents, and preconditions.
 
 use std::{fmt, sync::Arc};
 
@@ -13,48 +13,49 @@ use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use crate::{error::Result, settled_form::SettledForm};
 
-/// A set of changes that the log takes whole or not at all.
+/// A set of changes that is logged as a whole or not at all.
 #[derive(Debug)]
 pub(crate) struct Transaction<'t, T = ()> {
-    /// What happens to the main document.
+    /// The change of the main document.
     pub(crate) main: MainChange,
-    /// Documents that begin with this transaction.
+    /// Documents that the transaction creates.
     pub(crate) new_documents: Vec<NewDocument>,
     /// Changes of documents, at most one of each.
     pub(crate) changes: Vec<DocumentChange<'t>>,
     /// Contents that the transaction was planned from, and that must still be the same.
     pub(crate) preconditions: Vec<ContentPrecondition>,
-    /// Blobs that were put for the transaction, and must still be there when it is logged.
+    /// Blobs that were put for the transaction, and must still be in the store when it is logged.
     pub(crate) blobs: Vec<ContentHash>,
-    /// What the caller wants back.
+    /// The value that the caller gets.
     pub(crate) value: T,
 }
 
-/// What a transaction does to the main document.
+/// A change of the main document.
 #[derive(Debug)]
 pub(crate) enum MainChange {
-    /// Rows to write; conditional on the head of the main document.
+    /// Rows to write, on the precondition that the main document's head is unchanged.
     Rows(Vec<RowWrite>),
-    /// An update that this process encoded from the main document's present state, as conditional.
+    /// An update that this process encoded from the current state of the main document. The same
+    /// precondition applies.
     Local(Vec<u8>),
-    /// An update that a peer made, which merges whatever the state is.
+    /// An update of a peer, which merges with any state.
     Peer(Vec<u8>),
 }
 
-/// A document that begins with the row of its file.
+/// A new document, created together with the row of its file.
 #[derive(Debug, Clone)]
 pub(crate) struct NewDocument {
     /// The file.
     pub(crate) id: FileId,
     /// The first update.
     pub(crate) update: Vec<u8>,
-    /// The length of the text in bytes; nothing if the file holds a blob.
+    /// The length of the text in bytes; `None` if the file's content is a blob.
     pub(crate) text_size: Option<u64>,
-    /// The form in which the content needs no settlement, if its maker knows that.
+    /// The form in which the content needs no settlement, if the caller knows it.
     pub(crate) settled: Option<SettledForm>,
 }
 
-/// A content that must not have changed when the log takes the transaction.
+/// A content that must be unchanged when the transaction is logged.
 #[derive(Debug)]
 pub(crate) struct ContentPrecondition {
     /// The file.
@@ -67,19 +68,19 @@ pub(crate) struct ContentPrecondition {
 pub(crate) struct DocumentChange<'t> {
     /// The file.
     pub(crate) id: FileId,
-    /// Makes the change and returns it as updates; none if there is nothing to change.
+    /// Makes the change and returns its updates; none if nothing changes.
     pub(crate) make: Box<MakeChange<'t>>,
-    /// What depends on the document's content and has to follow it.
+    /// The effect of the change on caches, reports and watchers.
     pub(crate) effect: ChangeEffect,
-    /// Updates to log as they are if the log holds nothing of the document, which then need not be
-    /// loaded. Empty where the document must be loaded.
+    /// Updates to log without loading the document, if the log has no record of it. Empty if the
+    /// document must be loaded.
     pub(crate) first_updates: Vec<Vec<u8>>,
 }
 
-/// Changes a document and returns the updates to log.
+/// A function that changes a document and returns the updates to log.
 pub(crate) type MakeChange<'t> = dyn FnOnce(&mut ContentDoc) -> Result<Vec<Vec<u8>>> + 't;
 
-/// What depends on a document's content and has to follow a change of it.
+/// The effects of a document change on caches, reports and watchers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeEffect {
     /// A local edit. Size and time are written to the row later.
@@ -88,23 +89,23 @@ pub(crate) enum ChangeEffect {
     EditWithRow,
     /// A peer's edit. Size and time are written to the row later.
     Peer,
-    /// An edit that came from another store, whose row arrives as well.
+    /// An edit from another store, whose row arrives as well.
     Replica,
-    /// A change that leaves the content as it is: a label, a redaction.
+    /// A change that leaves the content unchanged: a label, a redaction.
     Annotation,
 }
 
-/// What a file is to hold.
+/// The new content of a file.
 #[derive(Debug, Clone)]
 pub(crate) enum NewBody {
-    /// A text, as the least edit of what is there.
+    /// A text, written as the least edit of the current one.
     Text(Arc<str>),
     /// Bytes that are in the store.
     Blob(NewBlob),
 }
 
 impl<T> Transaction<'_, T> {
-    /// Makes a transaction that changes nothing.
+    /// Makes a transaction without changes that returns `value`.
     pub(crate) fn of(value: T) -> Self {
         Self::rows(Vec::new(), value)
     }
@@ -138,15 +139,14 @@ impl NewBody {
 }
 
 impl MainChange {
-    /// Reports whether there is anything to write to the main document.
+    /// Reports whether the transaction writes to the main document.
     pub(super) fn changes_rows(&self) -> bool {
         !matches!(self, Self::Rows(rows) if rows.is_empty())
     }
 }
 
 impl NewDocument {
-    /// Returns what a listing needs to know of the document, so that it need not be loaded for
-    /// that.
+    /// Returns the fact that lets a listing describe the document without loading it.
     pub(super) fn fact(&self) -> Option<(DocName, DocFact)> {
         let size = self.text_size?;
         let hash = self.settled.map(SettledForm::mark);
@@ -155,7 +155,7 @@ impl NewDocument {
 }
 
 impl<'t> DocumentChange<'t> {
-    /// Makes a change that is computed by a closure.
+    /// Makes a change that a closure computes.
     pub(crate) fn new(
         id: &FileId,
         effect: ChangeEffect,
@@ -165,7 +165,7 @@ impl<'t> DocumentChange<'t> {
         Self { id, make, effect, first_updates: Vec::new() }
     }
 
-    /// Replaces what a file holds; the transaction writes its row.
+    /// Replaces the content of a file; the transaction writes its row.
     pub(crate) fn replace(id: &FileId, body: NewBody, author: RunAuthor) -> Self {
         Self::new(id, ChangeEffect::EditWithRow, move |doc| {
             let update = match &body {

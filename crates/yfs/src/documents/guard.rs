@@ -1,8 +1,8 @@
 //! Exclusive access to one document of the pool.
 //!
-//! A change is made in memory, appended to the log, and only then shown to readers. The guard that
-//! made the change holds the document's lock in between. If the change does not reach the log, the
-//! guard evicts the document when it is dropped, so that the next reader loads what the log holds.
+//! A change is made in memory, appended to the log, and only then visible to readers. The guard
+//! that made the change keeps the document locked in between. If the change does not reach the log,
+//! the guard evicts the document on drop, so that the next reader loads the logged state.
 
 use parking_lot::MutexGuard;
 use yfs_engine::content::ContentDoc;
@@ -10,8 +10,7 @@ use yfs_store::{AppendReceipt, DocHead};
 
 use super::{DocHandle, LoadedDocument};
 
-/// Exclusive access to a document, which is evicted on drop if it holds a change that was not
-/// logged.
+/// Exclusive access to a document, which is evicted on drop if it has a change that was not logged.
 pub(crate) struct DocumentGuard<'a> {
     handle: &'a DocHandle,
     slot: MutexGuard<'a, Option<LoadedDocument>>,
@@ -38,25 +37,25 @@ impl<'a> DocumentGuard<'a> {
         self.slot.as_mut()
     }
 
-    /// Returns the document to change it. Until [`keep`](Self::keep) or
-    /// [`confirm`](Self::confirm) is called, dropping the guard evicts the document.
+    /// Returns the document to change it. Until [`keep`](Self::keep) or [`confirm`](Self::confirm)
+    /// is called, dropping the guard evicts the document.
     ///
     /// # Panics
     ///
-    /// If the document is not loaded.
+    /// Panics if the document is not loaded.
     pub(crate) fn change(&mut self) -> &mut ContentDoc {
         self.is_ahead_of_log = true;
         &mut self.slot.as_mut().expect("the caller locked a loaded document").doc
     }
 
-    /// States that the document holds nothing that is not in the log.
+    /// States that the document has no changes that are not in the log.
     pub(crate) fn keep(&mut self) {
         self.is_ahead_of_log = false;
     }
 
-    /// States that the change was logged as the record `head`. Returns whether other processes had
-    /// appended to the document in between; their records are then applied as well, so that the
-    /// document is what the log holds up to its head.
+    /// States that the change was logged as the record `head`. Reports whether other processes had
+    /// appended to the document in between. If so, their records are applied as well, so that the
+    /// document is the logged state at its head.
     pub(crate) fn confirm(&mut self, head: DocHead, appended: &AppendReceipt) -> bool {
         self.is_ahead_of_log = false;
         let Some(loaded) = self.slot.as_mut() else { return appended.overtaken };
@@ -64,7 +63,8 @@ impl<'a> DocumentGuard<'a> {
         if !appended.overtaken {
             return false;
         }
-        // The change is in the log. A document that cannot be brought up to date is loaded again.
+        // The change is in the log. If the other records cannot be applied, the document is loaded
+        // again.
         if self.handle.apply_log(loaded).is_err() {
             *self.slot = None;
         }

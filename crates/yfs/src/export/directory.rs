@@ -1,7 +1,7 @@
-//! A directory of the host's that is written into, and never out of.
+//! A directory of the host, confined: nothing is written outside of it.
 //!
-//! Every component is opened relative to the one before and must be a directory, not a link. What is
-//! checked is what is used, whatever happens to the directory meanwhile.
+//! Every component is opened relative to its parent and must be a directory, not a link. The
+//! checked object is the one that is used, even if the directory changes meanwhile.
 
 use std::{
     fs::File,
@@ -20,7 +20,7 @@ use yfs_vfs::DirEntry;
 
 use crate::import::SkipReason;
 
-/// Numbers temporary files, so that threads do not meet.
+/// The number of the next temporary file, so that threads use different names.
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
 /// An open directory.
@@ -29,30 +29,30 @@ pub(super) struct ExportDirectory {
     root: OwnedFd,
 }
 
-/// What an object has beside its content.
+/// The attributes of an object besides its content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExportAttributes {
     mode: u32,
     mtime: Millis,
 }
 
-/// What became of a file or link.
+/// The outcome of writing a file or link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileWriteOutcome {
     /// It was written.
     Written,
-    /// It was there already, and equal.
+    /// It existed already and was equal.
     Unchanged,
 }
 
 impl ExportAttributes {
-    /// Takes those of an entry.
+    /// Returns the attributes of an entry.
     pub(super) fn of(entry: &DirEntry) -> Self {
         Self { mode: entry.mode, mtime: entry.mtime }
     }
 
     fn mode(self) -> Mode {
-        // Who may write into a workspace must not be able to make set-user-id programs here.
+        // Write access to a workspace must not allow making set-user-id programs here.
         Mode::from_raw_mode(self.mode & 0o777)
     }
 
@@ -67,7 +67,7 @@ impl ExportAttributes {
 }
 
 impl ExportDirectory {
-    /// Opens a directory, which is made if it is missing.
+    /// Opens a directory, creating it if it is missing.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
         let root = fs::openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -79,16 +79,16 @@ impl ExportDirectory {
         Ok(Self { root: self.root.try_clone()? })
     }
 
-    /// Makes a directory; tells whether it was missing.
+    /// Creates a directory; reports whether it was missing.
     pub(super) fn make_dir(&self, relative: &str) -> Result<bool, SkipReason> {
-        let (dir, name) = self.above(relative)?;
+        let (dir, name) = self.open_parent(relative)?;
         match fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
             Ok(()) => Ok(true),
-            Err(Errno::EXIST) => match enter(&dir, name) {
+            Err(Errno::EXIST) => match open_directory(&dir, name) {
                 Ok(_) => Ok(false),
                 Err(_) => Err(SkipReason::InTheWay),
             },
-            Err(error) => Err(failed(error)),
+            Err(error) => Err(skip_reason(error)),
         }
     }
 
@@ -98,10 +98,10 @@ impl ExportDirectory {
         relative: &str,
         attributes: ExportAttributes,
     ) -> Result<(), SkipReason> {
-        let (dir, name) = self.above(relative)?;
-        let dir = enter(&dir, name).map_err(failed)?;
-        fs::fchmod(&dir, attributes.mode()).map_err(failed)?;
-        fs::futimens(&dir, &attributes.times()).map_err(failed)
+        let (dir, name) = self.open_parent(relative)?;
+        let dir = open_directory(&dir, name).map_err(skip_reason)?;
+        fs::fchmod(&dir, attributes.mode()).map_err(skip_reason)?;
+        fs::futimens(&dir, &attributes.times()).map_err(skip_reason)
     }
 
     /// Writes a file, which appears whole.
@@ -112,10 +112,10 @@ impl ExportDirectory {
         attributes: ExportAttributes,
         force: bool,
     ) -> Result<FileWriteOutcome, SkipReason> {
-        let (dir, name) = self.above(relative)?;
+        let (dir, name) = self.open_parent(relative)?;
         match fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile if holds(&dir, name, data, stat.st_size as u64) => {
+                FileType::RegularFile if has_content(&dir, name, data, stat.st_size as u64) => {
                     return self
                         .set_file(&dir, name, attributes)
                         .map(|()| FileWriteOutcome::Unchanged);
@@ -125,13 +125,13 @@ impl ExportDirectory {
                 _ => (),
             },
             Err(Errno::NOENT) => (),
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(skip_reason(error)),
         }
         let temporary = temporary_name();
         let written = write_temporary(&dir, &temporary, data, attributes);
-        let placed = written.and_then(|()| place(&dir, &temporary, name, force));
+        let placed = written.and_then(|()| rename_temporary(&dir, &temporary, name, force));
         if placed.is_err() {
-            // It may never have been made.
+            // The temporary file may not exist.
             fs::unlinkat(&dir, &temporary, AtFlags::empty()).ok();
         }
         placed.map(|()| FileWriteOutcome::Written)
@@ -144,17 +144,17 @@ impl ExportDirectory {
         target: &str,
         force: bool,
     ) -> Result<FileWriteOutcome, SkipReason> {
-        let (dir, name) = self.above(relative)?;
+        let (dir, name) = self.open_parent(relative)?;
         match fs::symlinkat(target, &dir, name) {
             Ok(()) => return Ok(FileWriteOutcome::Written),
             Err(Errno::EXIST) => (),
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(skip_reason(error)),
         }
-        let stat = fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        let stat = fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(skip_reason)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => {
-                let there = fs::readlinkat(&dir, name, Vec::new()).map_err(failed)?;
-                if there.to_bytes() == target.as_bytes() {
+                let existing = fs::readlinkat(&dir, name, Vec::new()).map_err(skip_reason)?;
+                if existing.to_bytes() == target.as_bytes() {
                     return Ok(FileWriteOutcome::Unchanged);
                 }
             }
@@ -165,8 +165,8 @@ impl ExportDirectory {
             return Err(SkipReason::Exists);
         }
         let temporary = temporary_name();
-        fs::symlinkat(target, &dir, &temporary).map_err(failed)?;
-        place(&dir, &temporary, name, true).map(|()| FileWriteOutcome::Written)
+        fs::symlinkat(target, &dir, &temporary).map_err(skip_reason)?;
+        rename_temporary(&dir, &temporary, name, true).map(|()| FileWriteOutcome::Written)
     }
 
     fn set_file(
@@ -176,41 +176,41 @@ impl ExportDirectory {
         attributes: ExportAttributes,
     ) -> Result<(), SkipReason> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = fs::openat(dir, name, flags, Mode::empty()).map_err(failed)?;
-        fs::fchmod(&file, attributes.mode()).map_err(failed)?;
-        fs::futimens(&file, &attributes.times()).map_err(failed)
+        let file = fs::openat(dir, name, flags, Mode::empty()).map_err(skip_reason)?;
+        fs::fchmod(&file, attributes.mode()).map_err(skip_reason)?;
+        fs::futimens(&file, &attributes.times()).map_err(skip_reason)
     }
 
-    /// Opens the directory that holds the last component of a path.
-    fn above<'p>(&self, relative: &'p str) -> Result<(OwnedFd, &'p str), SkipReason> {
+    /// Opens the parent directory of the last component of a path.
+    fn open_parent<'p>(&self, relative: &'p str) -> Result<(OwnedFd, &'p str), SkipReason> {
         let (dirs, name) = relative.rsplit_once('/').unwrap_or(("", relative));
         let mut dir =
             self.root.try_clone().map_err(|error| SkipReason::Failed(error.to_string()))?;
         for component in dirs.split('/').filter(|component| !component.is_empty()) {
-            dir = enter(&dir, component).map_err(|error| match error {
+            dir = open_directory(&dir, component).map_err(|error| match error {
                 Errno::NOTDIR | Errno::LOOP | Errno::NOENT => SkipReason::InTheWay,
-                error => failed(error),
+                error => skip_reason(error),
             })?;
         }
         Ok((dir, name))
     }
 }
 
-fn enter(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+fn open_directory(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fs::openat(dir, name, flags, Mode::empty())
 }
 
-fn holds(dir: &OwnedFd, name: &str, data: &[u8], size: u64) -> bool {
+fn has_content(dir: &OwnedFd, name: &str, data: &[u8], size: u64) -> bool {
     if size != data.len() as u64 {
         return false;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let Ok(file) = fs::openat(dir, name, flags, Mode::empty()) else { return false };
-    let mut there = Vec::with_capacity(data.len());
-    // One byte more, to notice a file that grew.
+    let mut existing = Vec::with_capacity(data.len());
+    // One byte more, to detect a file that grew.
     let limit = data.len() as u64 + 1;
-    File::from(file).take(limit).read_to_end(&mut there).is_ok() && there == data
+    File::from(file).take(limit).read_to_end(&mut existing).is_ok() && existing == data
 }
 
 fn write_temporary(
@@ -220,27 +220,33 @@ fn write_temporary(
     attributes: ExportAttributes,
 ) -> Result<(), SkipReason> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
+    let file = fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map_err(skip_reason)?;
     let mut file = File::from(file);
     file.write_all(data).map_err(|error| SkipReason::Failed(error.to_string()))?;
-    fs::fchmod(&file, attributes.mode()).map_err(failed)?;
-    fs::futimens(&file, &attributes.times()).map_err(failed)
+    fs::fchmod(&file, attributes.mode()).map_err(skip_reason)?;
+    fs::futimens(&file, &attributes.times()).map_err(skip_reason)
 }
 
-/// Gives a temporary file its name; without `force`, only if nobody else has it.
-fn place(dir: &OwnedFd, temporary: &str, name: &str, force: bool) -> Result<(), SkipReason> {
+/// Renames a temporary file; without `force`, only if the name is free.
+fn rename_temporary(
+    dir: &OwnedFd,
+    temporary: &str,
+    name: &str,
+    force: bool,
+) -> Result<(), SkipReason> {
     if force {
-        return fs::renameat(dir, temporary, dir, name).map_err(failed);
+        return fs::renameat(dir, temporary, dir, name).map_err(skip_reason);
     }
-    // A hard link refuses what exists on every system; the temporary name goes afterwards.
+    // A hard link fails on every system if the name exists; the temporary name is removed
+    // afterwards.
     match fs::linkat(dir, temporary, dir, name, AtFlags::empty()) {
-        Ok(()) => fs::unlinkat(dir, temporary, AtFlags::empty()).map_err(failed),
+        Ok(()) => fs::unlinkat(dir, temporary, AtFlags::empty()).map_err(skip_reason),
         Err(Errno::EXIST) => Err(SkipReason::Exists),
         // Some filesystems have no hard links.
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
-            fs::renameat(dir, temporary, dir, name).map_err(failed)
+            fs::renameat(dir, temporary, dir, name).map_err(skip_reason)
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(skip_reason(error)),
     }
 }
 
@@ -249,7 +255,7 @@ fn temporary_name() -> String {
     format!(".yfs-export-{}-{number}", std::process::id())
 }
 
-fn failed(error: Errno) -> SkipReason {
+fn skip_reason(error: Errno) -> SkipReason {
     match error {
         Errno::NAMETOOLONG | Errno::ILSEQ | Errno::INVAL => {
             SkipReason::BadName(io::Error::from(error).to_string())

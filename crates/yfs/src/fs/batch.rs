@@ -1,4 +1,4 @@
-//! Making many objects in one transaction: what import does.
+//! Creation of many objects in one transaction, as an import needs it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,60 +26,60 @@ use super::{
 };
 use crate::commit::{NewDocument, StructureAccess, Transaction};
 
-/// Something to be made.
+/// An object to create.
 #[derive(Debug)]
 pub(crate) struct NewNode {
-    /// Where; the folder above is there, or earlier in the same batch.
+    /// Its path; the parent directory exists, or is earlier in the same batch.
     pub(crate) path: VPath,
     /// Permission bits.
     pub(crate) mode: Option<u32>,
     /// The time of the last change.
     pub(crate) mtime: Option<Millis>,
-    /// What.
-    pub(crate) what: NewWhat,
+    /// The kind and content of the object.
+    pub(crate) content: PreparedNode,
 }
 
-/// What is to be made.
+/// The kind and content of an object to create.
 #[derive(Debug)]
-pub(crate) enum NewWhat {
-    /// A folder.
-    Folder,
+pub(crate) enum PreparedNode {
+    /// A directory.
+    Directory,
     /// A symbolic link.
     Link {
         /// Its id.
         id: FileId,
-        /// Its text.
+        /// The target of the link.
         target: SmolStr,
     },
     /// A file whose content was prepared.
     File(PreparedContent),
 }
 
-/// The content of a file that is not there yet.
+/// The content of a file to create.
 #[derive(Debug)]
 pub(crate) struct PreparedContent {
     id: FileId,
     size: u64,
     blob: Option<BlobRef>,
-    /// The first update of its document; nothing if the file is empty.
+    /// The first update of its document; `None` if the file is empty.
     update: Option<Vec<u8>>,
 }
 
-/// Where the objects of a batch go, while they are planned.
+/// The state of a batch while its objects are planned.
 struct BatchPlanner<'a> {
     main: &'a MainDoc,
     now: Millis,
-    /// Folders of this batch.
-    folders: HashMap<VPath, FileId>,
-    taken: HashSet<(Option<FileId>, SmolStr)>,
+    /// The directories of this batch.
+    directories: HashMap<VPath, FileId>,
+    used_names: HashSet<(Option<FileId>, SmolStr)>,
     writes: Vec<RowWrite>,
     contents: Vec<NewDocument>,
 }
 
 impl NewNode {
     fn blob(&self) -> Option<ContentHash> {
-        match &self.what {
-            NewWhat::File(prepared) => prepared.blob.map(|blob| blob.hash),
+        match &self.content {
+            PreparedNode::File(prepared) => prepared.blob.map(|blob| blob.hash),
             _ => None,
         }
     }
@@ -93,18 +93,18 @@ impl PreparedContent {
 }
 
 impl WorkspaceFs {
-    /// Returns the same filesystem with a label of its own for one operation of many changes.
-    pub(crate) fn for_operation(self, what: &str) -> Self {
-        let label = format!("{what} {}", self.state.options.ids.file_id());
+    /// Returns the same filesystem with a separate label for one operation of many changes.
+    pub(crate) fn for_operation(self, name: &str) -> Self {
+        let label = format!("{name} {}", self.state.options.ids.file_id());
         self.labelled(&label)
     }
 
-    /// Prepares a link that is to be made.
-    pub(crate) fn prepare_link(&self, target: &str) -> NewWhat {
-        NewWhat::Link { id: self.state.options.ids.file_id(), target: target.into() }
+    /// Prepares a link to create.
+    pub(crate) fn prepare_link(&self, target: &str) -> PreparedNode {
+        PreparedNode::Link { id: self.state.options.ids.file_id(), target: target.into() }
     }
 
-    /// Prepares the content of a file that is to be made; bytes that are no text go to the store.
+    /// Prepares the content of a file to create; bytes that are not text go to the store.
     pub(crate) fn prepare(&self, path: &VPath, data: &[u8]) -> Result<PreparedContent, FsError> {
         let id = self.state.options.ids.file_id();
         let by = self.author(None);
@@ -118,8 +118,8 @@ impl WorkspaceFs {
         })
     }
 
-    /// Makes many objects in one transaction, and returns their ids. What cannot be made is left out,
-    /// and said why.
+    /// Creates many objects in one transaction, and returns their ids. An object that cannot be
+    /// created is left out, with its error.
     pub(crate) fn create_many(
         &self,
         nodes: &[NewNode],
@@ -140,8 +140,8 @@ impl WorkspaceFs {
         Ok(made.value)
     }
 
-    /// Describes what is at a path, if anything is.
-    pub(crate) fn look(&self, path: &VPath) -> Result<Option<Stat>, FsError> {
+    /// Returns the attributes of the object at a path, or `None` if there is none.
+    pub(crate) fn stat_if_exists(&self, path: &VPath) -> Result<Option<Stat>, FsError> {
         match self.stat_now(path, Op::Lstat) {
             Ok(stat) => Ok(Some(stat)),
             Err(error) if error.code == FsCode::ENOENT => Ok(None),
@@ -149,37 +149,41 @@ impl WorkspaceFs {
         }
     }
 
-    /// Returns the text of the link at a path.
+    /// Returns the target of the link at a path.
     pub(crate) fn link_target(&self, path: &VPath) -> Result<String, FsError> {
         self.readlink_now(path)
     }
 
-    /// Makes a folder.
-    pub(crate) fn make_folder(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+    /// Creates a directory.
+    pub(crate) fn make_directory(
+        &self,
+        path: &VPath,
+        options: &MkdirOptions,
+    ) -> Result<(), FsError> {
         self.mkdir_now(path, options)
     }
 
-    /// Removes what is at a path.
+    /// Removes the object at a path.
     pub(crate) fn remove(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
         self.rm_now(path, options)
     }
 
-    /// Returns what a file holds.
+    /// Returns the content of a file.
     pub(crate) fn content(&self, path: &VPath) -> Result<Bytes, FsError> {
         Ok(self.read_now(path)?.data)
     }
 
-    /// Lists what lies below a folder.
+    /// Lists all entries below a directory.
     pub(crate) fn list_all(&self, path: &VPath) -> Result<Vec<WalkEntry>, FsError> {
         self.walk_now(path, &WalkOptions::default())
     }
 
-    /// Returns whether a file holds exactly this.
-    pub(crate) fn holds(&self, path: &VPath, data: &[u8]) -> Result<bool, FsError> {
+    /// Reports whether a file has exactly this content.
+    pub(crate) fn has_content(&self, path: &VPath, data: &[u8]) -> Result<bool, FsError> {
         Ok(self.read_now(path)?.data == data)
     }
 
-    /// Makes `data` the content of a file that is there, as the least edit.
+    /// Replaces the content of an existing file by `data`, as the least edit.
     pub(crate) fn overwrite(
         &self,
         path: &VPath,
@@ -197,8 +201,8 @@ impl<'a> BatchPlanner<'a> {
         Self {
             main,
             now,
-            folders: HashMap::new(),
-            taken: HashSet::new(),
+            directories: HashMap::new(),
+            used_names: HashSet::new(),
             writes: Vec::with_capacity(n_nodes),
             contents: Vec::with_capacity(n_nodes),
         }
@@ -211,25 +215,25 @@ impl<'a> BatchPlanner<'a> {
             return Err(fail(FsCode::EEXIST));
         };
         let name = NodeName::new(name).map_err(|error| FsError::bad_name(Op::Open, path, error))?;
-        let parent = self.folder(&above, path)?;
+        let parent = self.parent_id(&above, path)?;
         let key = (parent.clone(), name.to_smol_str());
-        if self.taken.contains(&key) {
+        if self.used_names.contains(&key) {
             return Err(fail(FsCode::EEXIST));
         }
-        if !self.folders.contains_key(&above)
-            && let Some(folder) = self.existing(&above)
-            && self.main.tree().child(folder, name.as_str()).is_some()
+        if !self.directories.contains_key(&above)
+            && let Some(directory) = self.find_existing(&above)
+            && self.main.tree().child(directory, name.as_str()).is_some()
         {
             return Err(fail(FsCode::EEXIST));
         }
         let id = self.write(node, &name, parent);
-        self.taken.insert(key);
+        self.used_names.insert(key);
         Ok(id)
     }
 
-    /// Returns the id of the folder that something goes into; none for the root.
-    fn folder(&self, above: &VPath, path: &VPath) -> Result<Option<FileId>, FsError> {
-        if let Some(id) = self.folders.get(above) {
+    /// Returns the id of the parent directory of a new object; `None` for the root.
+    fn parent_id(&self, above: &VPath, path: &VPath) -> Result<Option<FileId>, FsError> {
+        if let Some(id) = self.directories.get(above) {
             return Ok(Some(id.clone()));
         }
         let node = self.main.tree().resolve(above, FinalLink::Yes);
@@ -240,7 +244,7 @@ impl<'a> BatchPlanner<'a> {
         }
     }
 
-    fn existing(&self, above: &VPath) -> Option<NodeRef<'a>> {
+    fn find_existing(&self, above: &VPath) -> Option<NodeRef<'a>> {
         self.main.tree().resolve(above, FinalLink::Yes).ok()
     }
 
@@ -259,25 +263,25 @@ impl<'a> BatchPlanner<'a> {
             blob: None,
             meta: None,
         };
-        match &node.what {
-            NewWhat::Folder => {
-                let (id, there) =
+        match &node.content {
+            PreparedNode::Directory => {
+                let (id, existing) =
                     self.main.tree().directory_id_for_creation(row.parent.as_ref(), name);
-                self.folders.insert(node.path.clone(), id.clone());
-                if there.is_some() {
-                    // An orphan that waits for the folder above it, made just before.
+                self.directories.insert(node.path.clone(), id.clone());
+                if existing.is_some() {
+                    // An orphan that becomes visible in the directory made just before.
                     return id;
                 }
                 (row.id, row.kind) = (id.clone(), NodeKind::Directory);
                 self.writes.push(RowWrite::Create { row, derived: true });
                 return id;
             }
-            NewWhat::Link { id, target } => {
+            PreparedNode::Link { id, target } => {
                 row.id = id.clone();
                 row.size = target.len() as u64;
                 row.link = Some(target.clone());
             }
-            NewWhat::File(prepared) => {
+            PreparedNode::File(prepared) => {
                 row.id = prepared.id.clone();
                 (row.size, row.blob) = (prepared.size, prepared.blob);
                 let text_size = prepared.blob.is_none().then_some(prepared.size);

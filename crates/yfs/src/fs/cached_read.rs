@@ -1,9 +1,10 @@
-//! What can be answered from memory, without a future: for whoever may not wait, such as an event loop.
+//! Reads that are answered from memory, without a future: for callers that must not wait, such as
+//! an event loop.
 //!
 //! # Cost
 //!
-//! A look-up of the path. Only the length of a text that nobody has read or measured since the store was
-//! opened has to be asked of the store.
+//! A look-up of the path. The store is read only for the length of a text that was neither read nor
+//! measured since the store was opened.
 
 use std::sync::Arc;
 
@@ -15,24 +16,24 @@ use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
 use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, file_kind, fs_error, version_token},
-    read::listed,
+    read::node_entry,
 };
 
 impl WorkspaceFs {
-    /// Describes what is at a path as a listing would, and says when it was made: [`Op::Lstat`] does not
-    /// follow a link at its end.
+    /// Returns the entry at a path as a listing would, and its creation time. [`Op::Lstat`] does
+    /// not follow a link at the end.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::stat`](yfs_vfs::FileSystem::stat).
+    /// Fails as [`FileSystem::stat`](yfs_vfs::FileSystem::stat) does.
     pub fn entry(&self, path: &VPath, op: Op) -> Result<(DirEntry, Millis), FsError> {
-        self.refreshed(op)?;
+        self.refresh_if_unfollowed(op)?;
         let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
         let found = {
             let main = self.state.main.read();
             let node = self.resolve(&main, op, path, follow)?;
             let created = |id| main.files().attributes(id).map(|row| row.created_at);
-            listed(&main, node).zip(node.id().and_then(created))
+            node_entry(&main, node).zip(node.id().and_then(created))
         };
         let Some(((mut entry, is_text), created)) = found else {
             let stat = self.stat_now(path, op)?;
@@ -45,13 +46,13 @@ impl WorkspaceFs {
         Ok((entry, created))
     }
 
-    /// Lists the names in a directory with what they name, without measuring it.
+    /// Lists the names in a directory and the kinds of their objects, without sizes.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir).
+    /// Fails as [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir) does.
     pub fn names(&self, path: &VPath) -> Result<Vec<(FileKind, SmolStr)>, FsError> {
-        self.refreshed(Op::Scandir)?;
+        self.refresh_if_unfollowed(Op::Scandir)?;
         let main = self.state.main.read();
         let node = self.resolve(&main, Op::Scandir, path, FinalLink::Yes)?;
         if !node.is_directory() {
@@ -64,13 +65,13 @@ impl WorkspaceFs {
         Ok(children.collect())
     }
 
-    /// Lists every path of the workspace but `/`: each directory before what it holds.
+    /// Lists every path of the workspace except `/`: each directory before its entries.
     ///
     /// # Errors
     ///
-    /// Where the store fails.
+    /// Fails if the store does.
     pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
-        self.refreshed(Op::Walk)?;
+        self.refresh_if_unfollowed(Op::Walk)?;
         let main = self.state.main.read();
         let mut found = Vec::with_capacity(main.tree().n_files() + main.tree().n_directories());
         let mut pending = vec![(main.tree().root().children(), VPath::root())];
@@ -89,40 +90,41 @@ impl WorkspaceFs {
         Ok(found)
     }
 
-    /// Returns where a link points, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink) does.
+    /// Returns the target of a link, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink)
+    /// does.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// Fails as it does.
     pub fn target_of(&self, path: &VPath) -> Result<String, FsError> {
         self.readlink_now(path)
     }
 
-    /// Returns the version of a file's content, which changes with it.
+    /// Returns the version of a file's content. It changes with the content.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
+    /// Fails as [`FileSystem::read`](yfs_vfs::FileSystem::read) does.
     pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
-        self.refreshed(Op::Open)?;
+        self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.refreshed_version_of(&found, path)
     }
 
-    /// Returns the id and the text of a file, and the version of that, if it is a text that is in the cache and no
-    /// longer than this.
+    /// Returns the id, text and version of a file, if the text is in the cache and at most
+    /// `max_len` bytes long.
     ///
     /// # Errors
     ///
-    /// As [`FileSystem::read`](yfs_vfs::FileSystem::read) where the path leads to no file.
+    /// Fails as [`FileSystem::read`](yfs_vfs::FileSystem::read) does.
     pub fn text_in_memory(
         &self,
         path: &VPath,
         max_len: usize,
     ) -> Result<Option<TextInMemory>, FsError> {
-        self.refreshed(Op::Open)?;
+        self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
-        if found.holds != ContentLocation::Text {
+        if found.location != ContentLocation::Text {
             return Ok(None);
         }
         let text = self.state.texts.get(&found.id).filter(|text| text.content.len() <= max_len);
@@ -135,19 +137,19 @@ impl WorkspaceFs {
 pub struct TextInMemory {
     /// The file.
     pub id: FileId,
-    /// What it says.
+    /// The text.
     pub content: Arc<str>,
     head: DocHead,
 }
 
 impl TextInMemory {
-    /// Returns the version that the text is.
+    /// Returns the version of the text.
     pub fn version(&self) -> VersionToken {
         version_token(self.head, &ContentLocation::Text)
     }
 
-    /// Returns a number that no other file of the store has, nor this one for another text; nothing of a
-    /// text that is not in the log.
+    /// Returns a number that identifies this text of this file among all texts of the store; `None`
+    /// for a text that is not in the log.
     pub fn state(&self) -> Option<u64> {
         (self.head != DocHead::ZERO).then_some(self.head.seq.0)
     }

@@ -1,4 +1,4 @@
-//! The one place where the engine's words become those of the filesystem trait, and errors become
+//! The one place that converts the engine's types to those of the filesystem trait, and errors to
 //! codes.
 
 use bytes::Bytes;
@@ -20,20 +20,20 @@ use yfs_vfs::{
 
 use crate::error::WorkspaceError;
 
-/// Where a file's bytes are.
+/// The place where a file's bytes are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ContentLocation {
     /// In the text of its document.
     Text,
-    /// In the store.
+    /// In the store, as a blob.
     Blob(BlobRef),
 }
 
-/// A file as it was found.
+/// The result of resolving the path of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedFile {
     pub(crate) id: FileId,
-    pub(crate) holds: ContentLocation,
+    pub(crate) location: ContentLocation,
 }
 
 impl ContentLocation {
@@ -42,7 +42,7 @@ impl ContentLocation {
     }
 }
 
-/// Finds what is at a path.
+/// Resolves a path.
 pub(crate) fn resolve<'a>(
     main: &'a MainDoc,
     op: Op,
@@ -53,15 +53,15 @@ pub(crate) fn resolve<'a>(
     main.tree().resolve(path, follow).map_err(|error| lookup_error(error, op, path))
 }
 
-/// Refuses components that no name can be as long as.
+/// Rejects components that are longer than any name.
 pub(crate) fn check_lengths(op: Op, path: &VPath) -> Result<(), FsError> {
-    // Only a path that is long itself can have one.
+    // Only a long path can have one.
     let is_long = path.as_str().len() > MAX_NAME_LEN
         && path.components().any(|component| component.len() > MAX_NAME_LEN);
     if is_long { Err(FsError::new(FsCode::ENAMETOOLONG, op, path)) } else { Ok(()) }
 }
 
-/// Finds the file at a path, through links.
+/// Resolves the path of a file, through links.
 pub(crate) fn resolve_file(main: &MainDoc, op: Op, path: &VPath) -> Result<ResolvedFile, FsError> {
     let node = resolve(main, op, path, FinalLink::Yes)?;
     let file = node.id().filter(|_| !node.is_directory());
@@ -69,8 +69,8 @@ pub(crate) fn resolve_file(main: &MainDoc, op: Op, path: &VPath) -> Result<Resol
     let Some((id, row)) = row else {
         return Err(FsError::new(FsCode::EISDIR, op, path));
     };
-    let holds = row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob));
-    Ok(ResolvedFile { holds, id: id.clone() })
+    let location = row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob));
+    Ok(ResolvedFile { location, id: id.clone() })
 }
 
 pub(crate) fn lookup_error(error: LookupError, op: Op, path: &VPath) -> FsError {
@@ -83,7 +83,7 @@ pub(crate) fn lookup_error(error: LookupError, op: Op, path: &VPath) -> FsError 
     FsError::new(code, op, path)
 }
 
-/// Says an error of the workspace in the words of the trait.
+/// Converts an error of the workspace to an error of the trait.
 pub(crate) fn fs_error(error: WorkspaceError, op: Op, path: &VPath) -> FsError {
     let code = match &error {
         WorkspaceError::Fs(_) => {
@@ -110,10 +110,11 @@ fn content_code(error: &ContentError) -> FsCode {
     }
 }
 
-/// What marks a state of a file: the last record of its document, and the blob if there is one.
-pub(crate) fn version_token(head: DocHead, holds: &ContentLocation) -> VersionToken {
+/// Returns the token of a state of a file: the last record of its document, and the blob if there
+/// is one.
+pub(crate) fn version_token(head: DocHead, location: &ContentLocation) -> VersionToken {
     let DocHead { seq, origin } = head;
-    match holds {
+    match location {
         ContentLocation::Text => VersionToken::new(format_smolstr!("{seq}-{:x}", origin.0)),
         ContentLocation::Blob(blob) => {
             let hash = blob.hash.to_string();
@@ -122,12 +123,13 @@ pub(crate) fn version_token(head: DocHead, holds: &ContentLocation) -> VersionTo
     }
 }
 
-/// Tells whether a token marks a state in which the file held a blob, so that its text was not seen.
+/// Reports whether a token is of a state in which the file was a blob, so that its text was not
+/// read.
 pub(crate) fn is_of_blob(token: &VersionToken) -> bool {
     token.as_str().contains('.')
 }
 
-/// Reads the record that a token names.
+/// Parses the record that a token names.
 pub(crate) fn head_of_token(token: &VersionToken) -> Option<DocHead> {
     let (seq, origin) = token.as_str().split('.').next()?.split_once('-')?;
     let origin = u64::from_str_radix(origin, 16).ok()?;

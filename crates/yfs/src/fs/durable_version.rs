@@ -1,9 +1,9 @@
-//! Versions that a writer may keep for as long as it likes and pass as the base of a write.
+//! Versions that a writer may keep for any time and pass as the base of a write.
 //!
-//! The version that comes with a read names a record of the log, which compaction forgets. A lasting one
-//! holds what the document itself needs to find that state again: which items it had, and which of them
-//! were deleted (see [`yfs_engine::content::Version`]). It survives restarts and costs a few bytes per
-//! writer. Of content that is kept by reference it is the hash.
+//! The version that a read returns names a record of the log, which compaction may remove. A
+//! durable one has the data by which the document itself finds that state: its items, and which of
+//! them were deleted (see [`yfs_engine::content::Version`]). It survives restarts and costs a few
+//! bytes per writer. For a blob it is the hash.
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use yfs_engine::{content::Version, hash::ContentHash};
@@ -11,22 +11,22 @@ use yfs_vfs::VersionToken;
 
 use super::convert_types::ContentLocation;
 
-/// What tokens of texts begin with; those that name a record begin with a digit.
+/// The prefix of tokens of texts; tokens that name a record begin with a digit.
 const TEXT: &str = "s:";
-/// What tokens of blobs begin with.
+/// The prefix of tokens of blobs.
 const BLOB: &str = "b:";
 
 /// A state of a file that can be found again.
 #[derive(Debug, Clone)]
 pub(crate) enum DurableVersion {
-    /// Of a text: the state of its document.
+    /// The state of a text document.
     Text(Version),
-    /// Of bytes: their hash.
+    /// The hash of a blob.
     Blob(ContentHash),
 }
 
 impl DurableVersion {
-    /// Writes it as a token.
+    /// Encodes the version as a token.
     pub(crate) fn token(&self) -> VersionToken {
         match self {
             Self::Text(version) => {
@@ -36,7 +36,7 @@ impl DurableVersion {
         }
     }
 
-    /// Reads a token; nothing if it is of the other sort.
+    /// Parses a token, or returns `None` if it names a record.
     pub(crate) fn of_token(token: &VersionToken) -> Option<Self> {
         if let Some(text) = token.as_str().strip_prefix(TEXT) {
             let bytes = STANDARD_NO_PAD.decode(text).ok()?;
@@ -45,9 +45,9 @@ impl DurableVersion {
         token.as_str().strip_prefix(BLOB)?.parse().ok().map(Self::Blob)
     }
 
-    /// Tells whether it is the blob that a file holds.
-    pub(crate) fn is_blob_of(&self, holds: &ContentLocation) -> bool {
-        match (self, holds) {
+    /// Reports whether it is the blob of a file.
+    pub(crate) fn is_blob_of(&self, location: &ContentLocation) -> bool {
+        match (self, location) {
             (Self::Blob(hash), ContentLocation::Blob(blob)) => *hash == blob.hash,
             _ => false,
         }

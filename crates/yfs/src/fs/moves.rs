@@ -1,7 +1,7 @@
-//! Moving and copying, also over what is there: rows and contents in one transaction.
+//! Moves and copies, also over existing files: rows and contents in one transaction.
 //!
-//! What is replaced keeps its identity: it gets the other's content as the least edit, so that whoever
-//! has it open stays bound to it.
+//! A replaced file keeps its identity: it gets the source's content as the least edit, so that
+//! programs that have it open stay bound to it.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, fs_error, resolve},
     structure::{new_doc, op_code, replace_link},
-    write_content::listed,
+    write_content::new_blob,
 };
 use crate::{
     commit::{ContentPrecondition, DocumentChange, MainChange, NewBody, NewDocument, Transaction},
@@ -31,7 +31,7 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// A call that moves or copies, for what it has to say when it fails.
+/// The paths of a move or copy, for its error messages.
 #[derive(Debug, Clone, Copy)]
 struct TransferCall<'a> {
     op: Op,
@@ -40,12 +40,12 @@ struct TransferCall<'a> {
     now: Millis,
 }
 
-/// What makes a file hold what another does.
+/// The parts of a transaction that copies one file's content into another.
 struct OverwritePlan {
     changes: RowChanges,
     body: NewBody,
     author: content::RunAuthor,
-    /// The text that it was made from.
+    /// The precondition on the source's text.
     precondition: Option<ContentPrecondition>,
 }
 
@@ -54,7 +54,7 @@ impl TransferCall<'_> {
         FsError::new(code, self.op, self.from).to(self.to)
     }
 
-    fn lift(&self, error: OpError) -> FsError {
+    fn convert_error(&self, error: OpError) -> FsError {
         self.fail(op_code(error.code))
     }
 }
@@ -66,14 +66,14 @@ impl WorkspaceFs {
         to: &VPath,
         options: &MoveOptions,
     ) -> Result<(), FsError> {
-        self.refreshed(Op::Rename)?;
+        self.refresh_if_unfollowed(Op::Rename)?;
         let call = TransferCall { op: Op::Rename, from, to, now: self.state.now() };
         self.commit(Op::Rename, from, |main| {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
-            let wanted = ops::RenameOptions { replace: options.replace, parents: options.parents };
-            match ops::plan_move(main.tree(), from, to, call.now, wanted) {
+            let options = ops::RenameOptions { replace: options.replace, parents: options.parents };
+            match ops::plan_move(main.tree(), from, to, call.now, options) {
                 Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
                 Ok(MovePlan::Write(writes)) => {
                     let changes = conversions(main, &writes);
@@ -82,7 +82,7 @@ impl WorkspaceFs {
                 Ok(MovePlan::Replace { source, target }) => {
                     self.replace_by_move(main, call, &source, &target)
                 }
-                Err(error) => Err(call.lift(error)),
+                Err(error) => Err(call.convert_error(error)),
             }
         })?;
         Ok(())
@@ -98,13 +98,13 @@ impl WorkspaceFs {
     ) -> Result<Transaction<'static>, FsError> {
         let OverwritePlan { changes, body, author, precondition } =
             self.plan_overwrite(main, call, source, target)?;
-        let held = match &body {
+        let hash = match &body {
             NewBody::Text(text) => ContentHash::of(text.as_bytes()),
             NewBody::Blob(blob) => blob.hash,
         };
         let replaced = serde_json::json!({
             ops::REPLACED_KEY: target.as_str(),
-            ops::HELD_KEY: held.to_string(),
+            ops::HELD_KEY: hash.to_string(),
         });
         let trash = RowChanges {
             trashed_at: Some(Some(call.now)),
@@ -115,7 +115,7 @@ impl WorkspaceFs {
             RowWrite::Update { id: target.clone(), changes },
             RowWrite::Update { id: source.clone(), changes: trash },
         ];
-        // Whatever is logged in the source before it goes is to be in the target.
+        // Edits that are logged in the source before it is trashed must be in the target.
         let preconditions = precondition.into_iter().collect();
         let blobs = body.blob().into_iter().collect();
         let changes = vec![DocumentChange::replace(target, body, author)];
@@ -128,7 +128,7 @@ impl WorkspaceFs {
         to: &VPath,
         options: &CopyOptions,
     ) -> Result<(), FsError> {
-        self.refreshed(Op::Cp)?;
+        self.refresh_if_unfollowed(Op::Cp)?;
         let call = TransferCall { op: Op::Cp, from, to, now: self.state.now() };
         self.commit(Op::Cp, from, |main| {
             self.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
@@ -151,7 +151,7 @@ impl WorkspaceFs {
         let copy = ops::TreeCopyOptions { recursive: options.recursive, parents: options.parents };
         let (paths, now) = ((call.from, call.to), call.now);
         let planned = ops::plan_copy(main.tree(), main, paths, now, &mut new_id, copy);
-        let CopyPlan { writes, contents } = planned.map_err(|error| call.lift(error))?;
+        let CopyPlan { writes, contents } = planned.map_err(|error| call.convert_error(error))?;
         let mut writes = writes;
         let mut plan = Transaction::of(());
         let places = writes.iter().enumerate();
@@ -176,14 +176,15 @@ impl WorkspaceFs {
         Ok(plan)
     }
 
-    /// Plans to copy a file over a link, which is replaced itself; nothing if it is not like that.
+    /// Plans to copy a file over a link, replacing the link itself. Returns `None` if the target is
+    /// no link.
     fn copy_over_link(
         &self,
         main: &MainDoc,
         call: TransferCall<'_>,
     ) -> Result<Option<Transaction<'static>>, FsError> {
         let is_link =
-            main.tree().resolve(call.to, FinalLink::No).is_ok_and(|it| it.link().is_some());
+            main.tree().resolve(call.to, FinalLink::No).is_ok_and(|node| node.link().is_some());
         let source = resolve(main, Op::Cp, call.from, FinalLink::No);
         let source = source.map_err(|error| error.to(call.to))?;
         let old = source.id().filter(|_| is_link && !source.is_directory());
@@ -192,7 +193,7 @@ impl WorkspaceFs {
         };
         let id = self.state.options.ids.file_id();
         let planned =
-            replace_link(main, call.to, id, call.now).map_err(|error| call.lift(error))?;
+            replace_link(main, call.to, id, call.now).map_err(|error| call.convert_error(error))?;
         let (mut writes, mut new_documents) = (planned.unwrap_or_default(), Vec::new());
         if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {
             row.updated_at = old.updated_at;
@@ -205,7 +206,7 @@ impl WorkspaceFs {
         Ok(Some(Transaction { new_documents, ..Transaction::rows(writes, ()) }))
     }
 
-    /// Plans to give a file the content, the permission bits and the time of another.
+    /// Plans to give a file the content, permission bits and time of another.
     fn plan_overwrite(
         &self,
         main: &MainDoc,
@@ -233,20 +234,20 @@ impl WorkspaceFs {
             ContentLocation::Blob(blob) => {
                 let info = self.state.store.blob_info(&blob.hash);
                 let info = info.map_err(|error| fs_error(error.into(), call.op, call.from))?;
-                // What is known and not here replaces nothing.
+                // A known blob that has not arrived must not replace a content.
                 info.ok_or_else(|| call.fail(FsCode::EIO))?;
                 changes.blob = Some(Some(blob));
-                (blob.size, NewBody::Blob(listed(blob)), None)
+                (blob.size, NewBody::Blob(new_blob(blob)), None)
             }
         };
         changes.size = Some(size);
         let mut author = self.content_author(&self.author);
-        // A label of its own keeps apart what the file held before.
+        // A separate label keeps the replaced content as a version of its own.
         author.label.get_or_insert_with(|| "replaced by a file".into());
         Ok(OverwritePlan { changes, body, author, precondition })
     }
 
-    /// Prepares the document of a copy, and gives its row the size of what is copied.
+    /// Prepares the document of a copy, and sets the size in its row.
     fn copied_content(
         &self,
         main: &MainDoc,
@@ -261,7 +262,7 @@ impl WorkspaceFs {
         let author = self.content_author(&self.author);
         let failed = |error: ContentError| fs_error(error.into(), call.op, call.to);
         if let Some(blob) = old.blob {
-            let noted = doc.add_blob_version(&listed(blob), &author).map_err(failed)?;
+            let noted = doc.add_blob_version(&new_blob(blob), &author).map_err(failed)?;
             return Ok(noted.map(|update| new_doc(&row.id, &row.name, update, None)));
         }
         let text = self.state.text(source);
@@ -274,14 +275,14 @@ impl WorkspaceFs {
 }
 
 impl WorkspaceState {
-    /// Returns when a file last changed, as far as that is known here.
+    /// Returns the time of a file's last change, as far as this process knows it.
     fn time_of(&self, row: &FileRow) -> Millis {
         let (_, touched) = self.live.get(&row.id);
         touched.map_or(row.updated_at, |touched| touched.max(row.updated_at))
     }
 }
 
-/// Plans to convert the contents of files whose new names promise another kind.
+/// Plans conversions of the contents of files whose new names require another form.
 fn conversions(main: &MainDoc, writes: &[RowWrite]) -> Vec<DocumentChange<'static>> {
     let renamed = writes.iter().filter_map(|write| match write {
         RowWrite::Update { id, changes } => Some((id, changes.name.as_ref()?)),
@@ -297,7 +298,7 @@ fn conversions(main: &MainDoc, writes: &[RowWrite]) -> Vec<DocumentChange<'stati
     converted.collect()
 }
 
-/// Refuses what no copy is made of, whatever is at the destination.
+/// Rejects sources that cannot be copied, whatever is at the destination.
 fn check_copy(
     main: &MainDoc,
     call: TransferCall<'_>,
@@ -317,7 +318,7 @@ fn check_copy(
     Ok(())
 }
 
-/// Returns the file that a write makes or changes.
+/// Returns the file that a write creates or changes.
 fn written_id(write: &RowWrite) -> Option<&FileId> {
     match write {
         RowWrite::Create { row, .. } => Some(&row.id),

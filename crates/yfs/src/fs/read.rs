@@ -1,4 +1,4 @@
-//! The calls that read.
+//! The reading calls.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -27,31 +27,31 @@ use crate::{
     error::WorkspaceError, json_convert::to_json, state::WorkspaceState, workspace::CREATED_KEY,
 };
 
-/// The member of a row's `meta` that holds the media type.
+/// The member of a row's `meta` for the media type.
 pub(crate) const MIME_KEY: &str = "mime";
 
-/// The member of a row's `meta` that holds the custom metadata.
+/// The member of a row's `meta` for the custom metadata.
 pub(crate) const CUSTOM_KEY: &str = "custom";
 
 impl WorkspaceFs {
-    /// Looks at the log first where nothing follows it.
-    pub(super) fn refreshed(&self, op: Op) -> Result<(), FsError> {
+    /// Reads the log first if no thread follows it.
+    pub(super) fn refresh_if_unfollowed(&self, op: Op) -> Result<(), FsError> {
         self.state.refresh().map_err(|error| fs_error(error, op, &VPath::root()))
     }
 
     pub(crate) fn read_now(&self, path: &VPath) -> Result<FileContent, FsError> {
-        self.refreshed(Op::Open)?;
+        self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.read_found(path, &found)
     }
 
-    /// Reads a file that was found.
+    /// Reads a resolved file.
     pub(super) fn read_found(
         &self,
         path: &VPath,
         found: &ResolvedFile,
     ) -> Result<FileContent, FsError> {
-        match found.holds {
+        match found.location {
             ContentLocation::Text => {
                 let text = self.state.text(&found.id);
                 let text = text.map_err(|error| fs_error(error, Op::Read, path))?;
@@ -72,9 +72,9 @@ impl WorkspaceFs {
         offset: u64,
         len: u64,
     ) -> Result<Bytes, FsError> {
-        self.refreshed(Op::Open)?;
+        self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
-        if let ContentLocation::Blob(blob) = found.holds {
+        if let ContentLocation::Blob(blob) = found.location {
             let start = offset.min(blob.size);
             return self.read_blob(path, blob, start, start.saturating_add(len).min(blob.size));
         }
@@ -98,7 +98,7 @@ impl WorkspaceFs {
         Ok(bytes.into())
     }
 
-    /// Returns the token of a file's present state.
+    /// Returns the token of a file's current state.
     pub(super) fn version_of(
         &self,
         found: &ResolvedFile,
@@ -106,11 +106,11 @@ impl WorkspaceFs {
     ) -> Result<yfs_vfs::VersionToken, FsError> {
         let head = self.state.store.doc_head(&DocName::from(&found.id));
         let head = head.map_err(|error| fs_error(error.into(), Op::Stat, path))?;
-        Ok(version_token(head, &found.holds))
+        Ok(version_token(head, &found.location))
     }
 
-    /// Returns the token of a file's state as of the last [refresh](Self::refreshed), without
-    /// reading the log once more.
+    /// Returns the token of a file's state as of the last [refresh](Self::refresh_if_unfollowed),
+    /// without reading the log again.
     pub(super) fn refreshed_version_of(
         &self,
         found: &ResolvedFile,
@@ -118,19 +118,19 @@ impl WorkspaceFs {
     ) -> Result<yfs_vfs::VersionToken, FsError> {
         let head = self.state.store.tailed_doc_head(&DocName::from(&found.id));
         let head = head.map_err(|error| fs_error(error.into(), Op::Stat, path))?;
-        Ok(version_token(head, &found.holds))
+        Ok(version_token(head, &found.location))
     }
 
     pub(crate) fn stat_now(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
-        self.refreshed(op)?;
+        self.refresh_if_unfollowed(op)?;
         let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
         let shown = {
             let main = self.state.main.read();
             let node = self.resolve(&main, op, path, follow)?;
-            shown(&main, node)
+            node_stat(&main, node)
         };
         match shown {
-            Some((stat, holds)) => self.stat_of(stat, holds, path),
+            Some((stat, location)) => self.stat_of(stat, location, path),
             None => self.stat_of_root().map_err(|error| fs_error(error, op, path)),
         }
     }
@@ -142,16 +142,16 @@ impl WorkspaceFs {
         Ok(stat)
     }
 
-    /// Fills in what is asked of the content rather than of the row, without the main document's
-    /// lock.
+    /// Sets the attributes that come from the content rather than from the row, without the main
+    /// document's lock.
     fn stat_of(
         &self,
         mut stat: Stat,
-        holds: ContentLocation,
+        location: ContentLocation,
         path: &VPath,
     ) -> Result<Stat, FsError> {
         let mut measured = MeasuredContent {
-            is_text: stat.kind == FileKind::File && holds == ContentLocation::Text,
+            is_text: stat.kind == FileKind::File && location == ContentLocation::Text,
             size: &mut stat.size,
             mtime: &mut stat.mtime,
         };
@@ -163,14 +163,14 @@ impl WorkspaceFs {
                 .map_err(|error| fs_error(error, Op::Stat, path))?;
         }
         if stat.kind == FileKind::File {
-            let found = ResolvedFile { holds, id: stat.id.clone() };
+            let found = ResolvedFile { location, id: stat.id.clone() };
             stat.version = Some(self.refreshed_version_of(&found, path)?);
         }
         Ok(stat)
     }
 
     pub(crate) fn readdir_now(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.refreshed(Op::Scandir)?;
+        self.refresh_if_unfollowed(Op::Scandir)?;
         let mut entries = Vec::new();
         let mut texts = Vec::new();
         {
@@ -182,7 +182,7 @@ impl WorkspaceFs {
             entries.reserve_exact(node.n_children());
             texts.reserve_exact(node.n_children());
             for (_, child) in node.children() {
-                let Some((entry, is_text)) = listed(&main, child) else { continue };
+                let Some((entry, is_text)) = node_entry(&main, child) else { continue };
                 entries.push(entry);
                 texts.push(is_text);
             }
@@ -197,7 +197,7 @@ impl WorkspaceFs {
         path: &VPath,
         options: &WalkOptions,
     ) -> Result<Vec<WalkEntry>, FsError> {
-        self.refreshed(Op::Walk)?;
+        self.refresh_if_unfollowed(Op::Walk)?;
         let mut found = Vec::new();
         {
             let main = self.state.main.read();
@@ -218,7 +218,7 @@ impl WorkspaceFs {
                     return Err(FsError::new(FsCode::EFBIG, Op::Walk, path));
                 }
                 let child_path = at.join(child.name());
-                let Some((entry, is_text)) = listed(&main, child) else { continue };
+                let Some((entry, is_text)) = node_entry(&main, child) else { continue };
                 found.push((WalkEntry::new(child_path.clone(), entry), is_text));
                 if child.is_directory() && pending.len() < options.max_depth {
                     pending.push((child.children(), child_path));
@@ -253,7 +253,7 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn readlink_now(&self, path: &VPath) -> Result<String, FsError> {
-        self.refreshed(Op::Readlink)?;
+        self.refresh_if_unfollowed(Op::Readlink)?;
         let main = self.state.main.read();
         let node = self.resolve(&main, Op::Readlink, path, FinalLink::No)?;
         let target = node.link().map(str::to_owned);
@@ -261,15 +261,15 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn realpath_now(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.refreshed(Op::Realpath)?;
+        self.refresh_if_unfollowed(Op::Realpath)?;
         let main = self.state.main.read();
         Ok(self.resolve(&main, Op::Realpath, path, FinalLink::Yes)?.path())
     }
 }
 
 impl WorkspaceState {
-    /// Puts in what is known of a content. Tells whether that is all: else the length of a text has
-    /// to be looked up.
+    /// Sets the known attributes of a content. Reports whether they are complete; if not, the
+    /// length of the text must be read.
     fn measure(&self, id: &FileId, measured: &mut MeasuredContent<'_>) -> bool {
         let (size, touched) = self.live.get(id);
         if let Some(touched) = touched {
@@ -285,7 +285,7 @@ impl WorkspaceState {
         }
     }
 
-    /// Measures a listing; what is not known is looked up at once.
+    /// Measures a listing; unknown lengths are read in one call.
     pub(super) fn measure_all<'a>(
         &self,
         entries: impl Iterator<Item = (&'a mut DirEntry, &'a bool)>,
@@ -314,8 +314,8 @@ impl WorkspaceState {
         Ok(())
     }
 
-    /// Returns when the workspace was made, and when something was last put into its root, renamed
-    /// in it or taken out of it.
+    /// Returns the creation time of the workspace, and the time of the last change of its root
+    /// directory.
     fn times_of_root(&self) -> Result<(Millis, Millis), WorkspaceError> {
         let created = self.store.get_meta(CREATED_KEY)?;
         let created = created.and_then(|bytes| String::from_utf8(bytes).ok()?.parse().ok());
@@ -331,28 +331,29 @@ impl WorkspaceState {
         Ok((if created == Millis(0) { changed } else { created }, changed))
     }
 
-    /// Returns the length of a text that may not have arrived: then what its author reported.
+    /// Returns the length of a text; if the text has not arrived, the length that its author
+    /// reported.
     fn text_size_or(&self, id: &FileId, reported: u64) -> Result<u64, WorkspaceError> {
         let is_here = self.store.tailed_doc_head(&DocName::from(id))? != DocHead::ZERO;
         if is_here { self.text_size(id) } else { Ok(reported) }
     }
 
-    /// Finds the file at a path, through links.
+    /// Resolves the path of a file, through links.
     pub(crate) fn resolve_file(&self, path: &VPath) -> Result<FileId, FsError> {
         Ok(resolve_file(&self.main.read(), Op::Open, path)?.id)
     }
 }
 
-/// What a row reports of a content, to be put right by what is known of the content itself.
+/// The content attributes from a row, to be corrected by the content itself.
 struct MeasuredContent<'a> {
-    /// Whether the content is a text, whose length the row may tell wrongly.
+    /// Whether the content is a text, for which the row may have an outdated length.
     is_text: bool,
     size: &'a mut u64,
     mtime: &'a mut Millis,
 }
 
-/// Describes a node as its row does; nothing for the root.
-fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
+/// Returns the attributes of a node from its row; `None` for the root.
+fn node_stat(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
     let id = node.id()?;
     let row = main.files().attributes(id)?;
     let kind = file_kind(&row);
@@ -373,8 +374,8 @@ fn shown(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation)> {
     Some((stat, row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob))))
 }
 
-/// Describes an entry of a listing as its row does, and tells whether it holds a text.
-pub(super) fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
+/// Returns the entry of a listing from its row, and whether its content is a text.
+pub(super) fn node_entry(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
     let id = child.id()?;
     let row = main.files().attributes(id)?;
     let mut entry = DirEntry::new(child.name(), id.clone(), file_kind(&row));
@@ -384,7 +385,7 @@ pub(super) fn listed(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bo
     Some((entry, is_text))
 }
 
-/// Returns the length of what reading the file returns, as its row tells.
+/// Returns the length that the file's row reports.
 fn reported_size(row: &RowAttributes<'_>) -> u64 {
     match (file_kind(row), row.blob) {
         (FileKind::Directory, _) => 0,

@@ -1,9 +1,9 @@
 //! A filesystem that is confined to one directory.
 //!
-//! What a path leads to is decided and used under one lock: a reader holds the main document while
-//! it resolves, and a writer's rows are checked against the main document that its plan was made
-//! from, which the log takes only if it is still the present one. So no rename or link between
-//! check and use widens what can be reached.
+//! A path is resolved and used under one lock: a reader locks the main document while it resolves,
+//! and a writer's rows are checked against the main document that its plan was made from, which
+//! must still be current when the plan is logged. So no rename or link between check and use
+//! extends the reachable part.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ impl WorkspaceFs {
         self
     }
 
-    /// Finds what is at a path, inside the scope.
+    /// Resolves a path inside the scope.
     pub(super) fn resolve<'a>(
         &self,
         main: &'a MainDoc,
@@ -45,7 +45,7 @@ impl WorkspaceFs {
         Ok(node)
     }
 
-    /// Finds the file at a path, through links, inside the scope.
+    /// Resolves the path of a file, through links, inside the scope.
     pub(super) fn resolve_file(
         &self,
         main: &MainDoc,
@@ -56,7 +56,7 @@ impl WorkspaceFs {
         convert_types::resolve_file(main, op, path)
     }
 
-    /// Checks that a file that was found is inside the scope.
+    /// Checks that a resolved file is inside the scope.
     pub(super) fn check_found(
         &self,
         main: &MainDoc,
@@ -75,8 +75,8 @@ impl WorkspaceFs {
         if is_inside { Ok(()) } else { Err(FsError::new(FsCode::EACCES, op, path)) }
     }
 
-    /// Checks that a plan writes no row outside the scope, neither where a row is nor where it
-    /// goes.
+    /// Checks that a plan writes no row outside the scope, neither at its old place nor at its new
+    /// one.
     pub(super) fn check_rows(
         &self,
         main: &MainDoc,
@@ -91,7 +91,7 @@ impl WorkspaceFs {
             RowWrite::Create { row, .. } => {
                 let path = places.path_in(row.parent.as_ref(), &row.name);
                 places.created.insert(row.id.clone(), path.clone());
-                // The directories that lead to the scope's own may be made, and nothing else.
+                // Only the directories that lead to the scope's own may be created outside of it.
                 let leads_there = row.kind == NodeKind::Directory && scope.starts_with(&path);
                 leads_there || path.starts_with(scope)
             }
@@ -114,7 +114,7 @@ impl WorkspaceFs {
     }
 }
 
-/// Where rows are, including those that a plan creates.
+/// The paths of rows, including those that a plan creates.
 struct ConfinedPaths<'a> {
     main: &'a MainDoc,
     created: HashMap<FileId, VPath>,

@@ -1,4 +1,4 @@
-//! The calls that change the tree. The engine plans them; here the plans meet contents and options.
+//! The calls that change the tree. The engine plans rows; this module adds contents and options.
 
 use yfs_engine::{
     id::FileId,
@@ -28,7 +28,7 @@ use crate::{
 };
 
 impl WorkspaceFs {
-    /// Creates a file. Answers nothing where somebody else was faster, and that is no error.
+    /// Creates a file. Returns `None` if it exists by now and the options allow that.
     pub(super) fn create(
         &self,
         op: Op,
@@ -45,7 +45,7 @@ impl WorkspaceFs {
         };
         let plan =
             |main: &MainDoc| plan_create(main, path, id.clone(), now, create, options.create);
-        // Asked before any byte is stored, so that a refused call leaves none behind.
+        // Checked before any byte is stored, so that a rejected call leaves none behind.
         plan(&self.state.main.read()).map_err(|error| op_error(error, op, path))?;
         let by = self.author(options.author.as_ref());
         let content = self.new_content(op, path, &id, data, &by)?;
@@ -76,14 +76,14 @@ impl WorkspaceFs {
         if blob.is_none() {
             self.state.live.set_size(&id, size);
         }
-        let holds = blob.map_or(ContentLocation::Text, ContentLocation::Blob);
+        let location = blob.map_or(ContentLocation::Text, ContentLocation::Blob);
         let head = created.new_documents.get(&id).map(|seq| self.state.own_head(*seq));
         let head = head.unwrap_or_default();
-        Ok(Some(WriteOutcome::new(id, version_token(head, &holds), size, true)))
+        Ok(Some(WriteOutcome::new(id, version_token(head, &location), size, true)))
     }
 
     pub(crate) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
-        self.refreshed(Op::Mkdir)?;
+        self.refresh_if_unfollowed(Op::Mkdir)?;
         let now = self.state.now();
         let mkdir = ops::DirectoryPlanOptions {
             recursive: options.recursive,
@@ -98,7 +98,7 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn rm_now(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
-        self.refreshed(Op::Rm)?;
+        self.refresh_if_unfollowed(Op::Rm)?;
         let now = self.state.now();
         let removed = self.commit(Op::Rm, path, |main| {
             if path.is_root() {
@@ -114,7 +114,7 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn symlink_now(&self, target: &str, path: &VPath) -> Result<(), FsError> {
-        self.refreshed(Op::Symlink)?;
+        self.refresh_if_unfollowed(Op::Symlink)?;
         let (id, now) = (self.state.options.ids.file_id(), self.state.now());
         self.commit(Op::Symlink, path, |main| {
             check_target(target, path)?;
@@ -132,17 +132,18 @@ impl WorkspaceFs {
     }
 
     pub(crate) fn utimes_now(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.refreshed(Op::Utimes)?;
+        self.refresh_if_unfollowed(Op::Utimes)?;
         let id = self.attribute(Op::Utimes, path, |main| {
             ops::plan_touch(main.tree(), main, path, mtime, FinalLink::Yes)
         })?;
-        // Also where the row says this time already: content that it has not been told of may be younger.
-        self.state.settle_time(&id);
+        // Also if the row has this time already: a content change that is not in the row yet may be
+        // newer.
+        self.state.drop_unreported_edit(&id);
         Ok(())
     }
 
     pub(crate) fn chmod_now(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.refreshed(Op::Chmod)?;
+        self.refresh_if_unfollowed(Op::Chmod)?;
         self.attribute(Op::Chmod, path, |main| ops::plan_chmod(main.tree(), main, path, mode))?;
         Ok(())
     }
@@ -152,7 +153,7 @@ impl WorkspaceFs {
         path: &VPath,
         metadata: &Metadata,
     ) -> Result<(), FsError> {
-        self.refreshed(Op::SetMetadata)?;
+        self.refresh_if_unfollowed(Op::SetMetadata)?;
         self.attribute(Op::SetMetadata, path, |main| {
             let node = main.tree().resolve(path, FinalLink::Yes)?;
             let old =
@@ -163,7 +164,7 @@ impl WorkspaceFs {
         Ok(())
     }
 
-    /// Changes attributes of what is at a path, and returns its id.
+    /// Changes attributes of the object at a path, and returns its id.
     fn attribute(
         &self,
         op: Op,
@@ -198,14 +199,14 @@ impl WorkspaceFs {
 }
 
 impl WorkspaceState {
-    /// Forgets that a file was touched: its time was set by hand.
-    pub(crate) fn settle_time(&self, id: &FileId) {
-        self.live.reported(id);
+    /// Drops the unreported edit of a file, because its time was set explicitly.
+    pub(crate) fn drop_unreported_edit(&self, id: &FileId) {
+        self.live.mark_reported(id);
         self.unreported.lock().remove(id);
     }
 }
 
-/// Plans a file, or answers nothing where there is one and that is no error.
+/// Plans a file, or returns `None` if it exists and the options allow that.
 fn plan_create(
     main: &MainDoc,
     path: &VPath,
@@ -224,7 +225,7 @@ fn plan_create(
     }
 }
 
-/// Plans a file in the place of a link, which goes to the trash; nothing where there is no link.
+/// Plans a file in place of a link, which goes to the trash; returns `None` if there is no link.
 pub(super) fn replace_link(
     main: &MainDoc,
     path: &VPath,
@@ -243,7 +244,7 @@ pub(super) fn replace_link(
     ]))
 }
 
-/// Checks what a symbolic link is to say.
+/// Checks the target of a new symbolic link.
 fn check_target(target: &str, path: &VPath) -> Result<(), FsError> {
     let fail = |code| Err(FsError::new(code, Op::Symlink, path));
     match target.len() {
@@ -254,7 +255,7 @@ fn check_target(target: &str, path: &VPath) -> Result<(), FsError> {
     }
 }
 
-/// Returns the document of a new file, whose content was written in the form that `name` asks for.
+/// Returns the document of a new file, with its content in the form that `name` requires.
 pub(super) fn new_doc(
     id: &FileId,
     name: &str,

@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{content::Updates, error::WorkspaceError};
 
-/// How often a call starts over because a file came or went meanwhile.
+/// How often a call starts over because a file was created or removed meanwhile.
 pub(super) const MAX_ATTEMPTS: usize = 64;
 
-/// What a write does to the content.
+/// The change that a write makes to the content.
 #[derive(Debug, Clone, Copy)]
 enum ContentChange<'a> {
     Replace(&'a [u8]),
@@ -36,7 +36,7 @@ impl WorkspaceFs {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.change(Op::Open, path, ContentChange::Replace(data), options)
+        self.change_content(Op::Open, path, ContentChange::Replace(data), options)
     }
 
     pub(crate) fn append_now(
@@ -46,32 +46,32 @@ impl WorkspaceFs {
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
         let options = WriteOptions { base: None, follow: true, ..options.clone() };
-        self.change(Op::Append, path, ContentChange::Append(data), &options)
+        self.change_content(Op::Append, path, ContentChange::Append(data), &options)
     }
 
-    /// Writes to what is at the path, or creates it; starts over where somebody was faster.
-    fn change(
+    /// Writes to the file at the path, or creates it; starts over if another process was faster.
+    fn change_content(
         &self,
         op: Op,
         path: &VPath,
         change: ContentChange<'_>,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.refreshed(op)?;
+        self.refresh_if_unfollowed(op)?;
         self.state.check_writable().map_err(|error| fs_error(error, op, path))?;
         for _ in 0..MAX_ATTEMPTS {
             let found = find_target(&self.state.main.read(), op, path, options)?;
             let written = match found {
                 Some(found) => self.change_file(op, path, &found, change, options).map(Some),
                 None => match self.create_with(op, path, change, options) {
-                    // A blob that was put was removed before the file named it.
+                    // The blob of this call was removed before the file named it.
                     Err(error) if is_blob_gone(&error) => continue,
                     created => created,
                 },
             };
             match written {
                 Ok(Some(written)) => return Ok(written),
-                // Without a condition only a file that is gone is stale.
+                // Without a precondition, `ESTALE` only means that the file is gone.
                 Err(error) if error.code != FsCode::ESTALE || is_conditional(options) => {
                     return Err(error);
                 }
@@ -102,18 +102,20 @@ impl WorkspaceFs {
     ) -> Result<WriteOutcome, FsError> {
         let expected = self.expected_head(op, path, found, options)?;
         let by = self.author(options.author.as_ref());
-        let it = WriteTarget { fs: self, op, path, found, target: options, expected, by: &by };
-        let written = match (&found.holds, change) {
+        let target = WriteTarget { fs: self, op, path, found, options, expected, by: &by };
+        let written = match (&found.location, change) {
             (ContentLocation::Text, ContentChange::Append(data)) => match std::str::from_utf8(data)
             {
-                Ok(text) => self.append_text(it, text)?,
-                Err(_) => self.append_bytes(it, data)?,
+                Ok(text) => self.append_text(target, text)?,
+                Err(_) => self.append_bytes(target, data)?,
             }
             .appended(options),
             (ContentLocation::Blob(_), ContentChange::Append(data)) => {
-                self.append_bytes(it, data)?.appended(options)
+                self.append_bytes(target, data)?.appended(options)
             }
-            (_, ContentChange::Replace(data)) => self.replace(it, data, options.base.as_ref())?,
+            (_, ContentChange::Replace(data)) => {
+                self.replace(target, data, options.base.as_ref())?
+            }
         };
         let mode = options.mode.filter(|_| matches!(change, ContentChange::Replace(_)));
         let options = WriteOptions { mode, ..options.clone() };
@@ -121,24 +123,24 @@ impl WorkspaceFs {
         Ok(written)
     }
 
-    fn append_text(&self, it: WriteTarget<'_>, text: &str) -> Result<WriteOutcome, FsError> {
-        let author = self.content_author(it.by);
+    fn append_text(&self, target: WriteTarget<'_>, text: &str) -> Result<WriteOutcome, FsError> {
+        let author = self.content_author(target.by);
         let append =
             |doc: &mut ContentDoc| Ok(doc.append(text, &author)?.update.into_iter().collect());
-        Ok(self.edited(it, append)?.0)
+        Ok(self.edit_text(target, append)?.0)
     }
 
-    /// Edits a text, and returns what was made and the text afterwards.
-    pub(super) fn edited(
+    /// Edits a text, and returns the outcome and the new text.
+    pub(super) fn edit_text(
         &self,
-        it: WriteTarget<'_>,
+        target: WriteTarget<'_>,
         edit: impl FnMut(&mut ContentDoc) -> Result<Updates, WorkspaceError>,
     ) -> Result<(WriteOutcome, Arc<str>), FsError> {
-        let id = &it.found.id;
-        let check = |main: &MainDoc| it.check(main);
-        let edited = self.state.edit_found(id, &it.by.actor, it.expected, check, edit);
-        let edited = edited.map_err(|error| it.lift(error))?;
-        let text = edited.text.ok_or_else(|| it.fail(FsCode::EIO))?;
+        let id = &target.found.id;
+        let check = |main: &MainDoc| target.check(main);
+        let edited = self.state.edit_found(id, &target.by.actor, target.expected, check, edit);
+        let edited = edited.map_err(|error| target.convert_error(error))?;
+        let text = edited.text.ok_or_else(|| target.fail(FsCode::EIO))?;
         let version = version_token(edited.head, &ContentLocation::Text);
         let written = WriteOutcome::new(id.clone(), version, text.len() as u64, false);
         Ok((written, text))
@@ -149,7 +151,7 @@ fn is_conditional(options: &WriteOptions) -> bool {
     options.expected_version.is_some() || options.base.is_some()
 }
 
-/// Finds the file to write to, or nothing where one is to be created.
+/// Resolves the file to write to, or returns `None` if it is to be created.
 pub(super) fn find_target(
     main: &MainDoc,
     op: Op,
@@ -165,9 +167,9 @@ pub(super) fn find_target(
     };
     let node = match main.tree().place(path, follow) {
         Ok(PathTarget::Taken(node)) => node,
-        Ok(PathTarget::Free { .. }) => return absent(op, path, options),
+        Ok(PathTarget::Free { .. }) => return check_absent(op, path, options),
         Err(LookupError::NotFound { .. }) if options.parents => {
-            return absent(op, path, options);
+            return check_absent(op, path, options);
         }
         Err(error) => return Err(lookup_error(error, op, path)),
     };
@@ -179,14 +181,18 @@ pub(super) fn find_target(
     }
     let entry = node.id().and_then(|id| main.files().get(id));
     let row = entry.expect("what the tree shows is in the table").row;
-    // A link that is not followed gives way to a file.
+    // A link that is not followed is replaced by a file.
     if row.link.is_some() {
         return Ok(None);
     }
-    Ok(Some(ResolvedFile { holds: ContentLocation::of(&row), id: row.id }))
+    Ok(Some(ResolvedFile { location: ContentLocation::of(&row), id: row.id }))
 }
 
-fn absent(op: Op, path: &VPath, options: &WriteOptions) -> Result<Option<ResolvedFile>, FsError> {
+fn check_absent(
+    op: Op,
+    path: &VPath,
+    options: &WriteOptions,
+) -> Result<Option<ResolvedFile>, FsError> {
     if options.create == CreateMode::Never {
         return Err(FsError::new(FsCode::ENOENT, op, path));
     }

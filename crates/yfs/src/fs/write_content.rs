@@ -1,5 +1,5 @@
-//! Replacing what a file holds: text by text as the least edit, and the changes between texts and
-//! blobs.
+//! Replacing the content of a file: text by text as the least edit, and the changes between text
+//! and blob.
 
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ use crate::{
     json_convert,
 };
 
-/// What a new file is to hold.
+/// The content of a new file.
 #[derive(Debug)]
 pub(crate) enum NewFileContent {
     /// Text, as the first update of its document.
     Text {
-        /// Nothing if the text is empty.
+        /// `None` if the text is empty.
         update: Option<Vec<u8>>,
         size: u64,
     },
@@ -44,16 +44,16 @@ pub(crate) enum NewFileContent {
     Blob { blob: BlobRef, update: Option<Vec<u8>> },
 }
 
-/// A file that is to be written to: by whom, and on what condition.
+/// A file to write to, with the writer and the preconditions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteTarget<'a> {
     pub(super) fs: &'a WorkspaceFs,
     pub(super) op: Op,
     pub(super) path: &'a VPath,
     pub(super) found: &'a ResolvedFile,
-    /// How the path leads to the file.
-    pub(super) target: &'a WriteOptions,
-    /// The last record that its document may have.
+    /// The options by which the path was resolved.
+    pub(super) options: &'a WriteOptions,
+    /// The record that the document must have as its last.
     pub(super) expected: Option<DocHead>,
     pub(super) by: &'a ChangeAuthor,
 }
@@ -63,15 +63,17 @@ impl WriteTarget<'_> {
         FsError::new(code, self.op, self.path)
     }
 
-    /// Checks that the path still leads to the file, which still holds what it held.
+    /// Checks that the path still leads to the file, which is still a text or has the same blob.
     ///
     /// # Errors
     ///
-    /// `ESTALE` if not.
+    /// Fails with `ESTALE` if not.
     pub(super) fn check(&self, main: &MainDoc) -> Result<(), WorkspaceError> {
-        let found = find_target(main, self.op, self.path, self.target);
+        let found = find_target(main, self.op, self.path, self.options);
         let is_same = found.is_ok_and(|found| {
-            found.is_some_and(|it| it.id == self.found.id && it.holds == self.found.holds)
+            found.is_some_and(|file| {
+                file.id == self.found.id && file.location == self.found.location
+            })
         });
         if !is_same {
             return Err(self.fail(FsCode::ESTALE).into());
@@ -79,7 +81,7 @@ impl WriteTarget<'_> {
         Ok(self.fs.check_found(main, self.op, self.path, &self.found.id)?)
     }
 
-    pub(super) fn lift(&self, error: WorkspaceError) -> FsError {
+    pub(super) fn convert_error(&self, error: WorkspaceError) -> FsError {
         fs_error(error, self.op, self.path)
     }
 }
@@ -112,26 +114,26 @@ impl WorkspaceFs {
         Ok(head_of_token(token))
     }
 
-    /// Makes `data` what a file holds: of a text and a text as the least edit of what its writer had
-    /// read, else as a whole.
+    /// Replaces the content of a file by `data`. If both are text, the change is the least edit of
+    /// the text that the writer had read.
     pub(super) fn replace(
         &self,
-        it: WriteTarget<'_>,
+        target: WriteTarget<'_>,
         data: &[u8],
         base: Option<&VersionBase>,
     ) -> Result<WriteOutcome, FsError> {
-        let kind = self.state.main.read_recursive().content_kind(&it.found.id);
+        let kind = self.state.main.read_recursive().content_kind(&target.found.id);
         let form = content::classify_as(data, kind.unwrap_or(ContentRoot::Text));
-        match (&it.found.holds, form) {
+        match (&target.found.location, form) {
             (ContentLocation::Text, ByteClassification::Text(text)) => {
-                self.replace_text(it, text, base)
+                self.replace_text(target, text, base)
             }
             (_, form) => {
-                let expected = it.expected.or(self.check_unmerged_base(it, base)?);
-                let it = WriteTarget { expected, ..it };
+                let expected = target.expected.or(self.check_unmerged_base(target, base)?);
+                let target = WriteTarget { expected, ..target };
                 match form {
-                    ByteClassification::Blob => self.put_bytes(it, data),
-                    ByteClassification::Text(text) => self.become_text(it, text),
+                    ByteClassification::Blob => self.put_bytes(target, data),
+                    ByteClassification::Text(text) => self.replace_blob_by_text(target, text),
                 }
             }
         }
@@ -139,34 +141,34 @@ impl WorkspaceFs {
 
     fn replace_text(
         &self,
-        it: WriteTarget<'_>,
+        target: WriteTarget<'_>,
         text: &str,
         base: Option<&VersionBase>,
     ) -> Result<WriteOutcome, FsError> {
         for _ in 0..MAX_ATTEMPTS {
-            let base = self.content_base(it, base)?;
+            let base = self.content_base(target, base)?;
             let Some(OwnedBase::Current(head)) = base else {
-                return self.replace_from(it, text, base.as_ref());
+                return self.replace_from(target, text, base.as_ref());
             };
-            // What is the base now must still be what the file holds when the edit is logged.
-            let expected = it.expected.or(Some(head));
-            match self.replace_from(WriteTarget { expected, ..it }, text, None) {
-                Err(error) if error.code == FsCode::ESTALE && it.expected.is_none() => (),
+            // The base must still be the current content when the edit is logged.
+            let expected = target.expected.or(Some(head));
+            match self.replace_from(WriteTarget { expected, ..target }, text, None) {
+                Err(error) if error.code == FsCode::ESTALE && target.expected.is_none() => (),
                 written => return written,
             }
         }
-        Err(it.fail(FsCode::EBUSY))
+        Err(target.fail(FsCode::EBUSY))
     }
 
     fn replace_from(
         &self,
-        it: WriteTarget<'_>,
+        target: WriteTarget<'_>,
         text: &str,
         base: Option<&OwnedBase>,
     ) -> Result<WriteOutcome, FsError> {
-        let author = self.content_author(it.by);
+        let author = self.content_author(target.by);
         let mut overlaps = Vec::new();
-        let (mut written, stored) = self.edited(it, |doc| {
+        let (mut written, stored) = self.edit_text(target, |doc| {
             let written = doc.write(text, base.and_then(OwnedBase::as_base), &author)?;
             let met = written.overlaps.into_iter().map(|overlap| EditOverlap {
                 offset: overlap.at as u64,
@@ -182,13 +184,13 @@ impl WorkspaceFs {
         Ok(written)
     }
 
-    /// Finds what the writer had read.
+    /// Resolves the base that the writer had read.
     fn content_base(
         &self,
-        it: WriteTarget<'_>,
+        target: WriteTarget<'_>,
         base: Option<&VersionBase>,
     ) -> Result<Option<OwnedBase>, FsError> {
-        let stale = || it.fail(FsCode::ESTALE);
+        let stale = || target.fail(FsCode::ESTALE);
         match base {
             None => Ok(None),
             Some(VersionBase::Content(bytes)) => match std::str::from_utf8(bytes) {
@@ -206,105 +208,111 @@ impl WorkspaceFs {
                     return Err(stale());
                 }
                 let head = head_of_token(token).ok_or_else(stale)?;
-                if self.version_of(it.found, it.path)? == *token {
+                if self.version_of(target.found, target.path)? == *token {
                     return Ok(Some(OwnedBase::Current(head)));
                 }
-                let version = self.state.version_at(&it.found.id, head);
-                let version = version.map_err(|error| it.lift(error))?.ok_or_else(stale)?;
+                let version = self.state.version_at(&target.found.id, head);
+                let version =
+                    version.map_err(|error| target.convert_error(error))?.ok_or_else(stale)?;
                 Ok(Some(OwnedBase::Version(version)))
             }
         }
     }
 
-    /// Refuses a base that cannot be merged with, unless it is what the file holds. It must still be
-    /// that when the write is logged: what is returned is the head to expect then.
+    /// Rejects a base that cannot be merged with, unless it is the current content. It must still
+    /// be current when the write is logged, so the head to expect is returned.
     fn check_unmerged_base(
         &self,
-        it: WriteTarget<'_>,
+        target: WriteTarget<'_>,
         base: Option<&VersionBase>,
     ) -> Result<Option<DocHead>, FsError> {
         let Some(base) = base else { return Ok(None) };
-        let version = self.version_of(it.found, it.path)?;
+        let version = self.version_of(target.found, target.path)?;
         let is_current = match base {
             VersionBase::Version(token) => match DurableVersion::of_token(token) {
-                Some(lasting) => lasting.is_blob_of(&it.found.holds),
+                Some(lasting) => lasting.is_blob_of(&target.found.location),
                 None => version == *token,
             },
-            VersionBase::Content(bytes) => self.read_now(it.path)?.data == *bytes,
+            VersionBase::Content(bytes) => self.read_now(target.path)?.data == *bytes,
         };
-        if is_current { Ok(head_of_token(&version)) } else { Err(it.fail(FsCode::ESTALE)) }
+        if is_current { Ok(head_of_token(&version)) } else { Err(target.fail(FsCode::ESTALE)) }
     }
 
     pub(super) fn append_bytes(
         &self,
-        it: WriteTarget<'_>,
+        target: WriteTarget<'_>,
         data: &[u8],
     ) -> Result<WriteOutcome, FsError> {
         for _ in 0..MAX_ATTEMPTS {
-            let found = self.resolve_file(&self.state.main.read(), it.op, it.path)?;
-            let before = self.read_found(it.path, &found)?;
+            let found = self.resolve_file(&self.state.main.read(), target.op, target.path)?;
+            let before = self.read_found(target.path, &found)?;
             let whole = [&before.data[..], data].concat();
-            // Nothing may come between, or it would be overwritten.
-            let expected = it.expected.or_else(|| head_of_token(&before.version));
-            match self.put_bytes(WriteTarget { expected, found: &found, ..it }, &whole) {
-                Err(error) if error.code == FsCode::ESTALE && it.expected.is_none() => (),
+            // A change in between would be overwritten.
+            let expected = target.expected.or_else(|| head_of_token(&before.version));
+            match self.put_bytes(WriteTarget { expected, found: &found, ..target }, &whole) {
+                Err(error) if error.code == FsCode::ESTALE && target.expected.is_none() => (),
                 written => return written,
             }
         }
-        Err(it.fail(FsCode::EBUSY))
+        Err(target.fail(FsCode::EBUSY))
     }
 
-    /// Makes bytes the content of a file: the blob is kept, its version noted in the document, and
-    /// the row points to it.
-    fn put_bytes(&self, it: WriteTarget<'_>, data: &[u8]) -> Result<WriteOutcome, FsError> {
+    /// Replaces the content of a file by bytes: stores the blob, records the version in the
+    /// document, and names the blob in the row.
+    fn put_bytes(&self, target: WriteTarget<'_>, data: &[u8]) -> Result<WriteOutcome, FsError> {
         for _ in 0..MAX_ATTEMPTS {
-            let blob = self.put_blob(it.op, it.path, data)?;
+            let blob = self.put_blob(target.op, target.path, data)?;
             match self.change_form(
-                it,
+                target,
                 ContentLocation::Blob(blob),
                 blob.size,
-                NewBody::Blob(listed(blob)),
+                NewBody::Blob(new_blob(blob)),
             ) {
-                // An equal blob had been there, and was removed meanwhile.
+                // An equal blob existed, and was removed meanwhile.
                 Err(error) if is_blob_gone(&error) => {}
                 written => return written,
             }
         }
-        Err(it.fail(FsCode::EBUSY))
+        Err(target.fail(FsCode::EBUSY))
     }
 
-    /// Makes a text the content of a file that holds a blob.
-    fn become_text(&self, it: WriteTarget<'_>, text: &str) -> Result<WriteOutcome, FsError> {
+    /// Replaces a blob by a text.
+    fn replace_blob_by_text(
+        &self,
+        target: WriteTarget<'_>,
+        text: &str,
+    ) -> Result<WriteOutcome, FsError> {
         let text: Arc<str> = text.into();
-        self.change_form(it, ContentLocation::Text, text.len() as u64, NewBody::Text(text))
+        self.change_form(target, ContentLocation::Text, text.len() as u64, NewBody::Text(text))
     }
 
     /// Changes document and row of a file in one transaction.
     fn change_form(
         &self,
-        it: WriteTarget<'_>,
-        holds: ContentLocation,
+        target: WriteTarget<'_>,
+        location: ContentLocation,
         size: u64,
         body: NewBody,
     ) -> Result<WriteOutcome, FsError> {
-        let id = &it.found.id;
-        let author = self.content_author(it.by);
+        let id = &target.found.id;
+        let author = self.content_author(target.by);
         let changes = RowChanges {
-            blob: Some(if let ContentLocation::Blob(blob) = holds { Some(blob) } else { None }),
+            blob: Some(if let ContentLocation::Blob(blob) = location { Some(blob) } else { None }),
             size: Some(size),
             updated_at: Some(author.at),
             ..RowChanges::default()
         };
         let by = Some(&author.actor);
         let committed = self.state.commit(StructureAccess::Change, by, |main| {
-            it.check(main)?;
+            target.check(main)?;
             let entry = main.files().get(id).filter(|entry| entry.row.trashed_at.is_none());
-            // It was removed since it was found.
-            let entry = entry.ok_or_else(|| it.fail(FsCode::ESTALE))?;
-            let preconditions = self.state.expect_content(id, it.expected)?;
-            // The row may have been behind its document when the version was told.
-            if it.expected.is_some() && ContentLocation::of(&entry.row) != it.found.holds {
-                return Err(it.fail(FsCode::ESTALE).into());
+            // The file was removed since it was resolved.
+            let entry = entry.ok_or_else(|| target.fail(FsCode::ESTALE))?;
+            let preconditions = self.state.expect_content(id, target.expected)?;
+            // The row may have been behind its document when the version was read.
+            if target.expected.is_some() && ContentLocation::of(&entry.row) != target.found.location
+            {
+                return Err(target.fail(FsCode::ESTALE).into());
             }
             let write = RowWrite::Update { id: id.clone(), changes: changes.clone() };
             let changes = vec![DocumentChange::replace(id, body.clone(), author.clone())];
@@ -312,9 +320,9 @@ impl WorkspaceFs {
             let rows = Transaction::rows(vec![write], ());
             Ok(Transaction { changes, preconditions, blobs, ..rows })
         });
-        let committed = committed.map_err(|error| it.lift(error))?;
+        let committed = committed.map_err(|error| target.convert_error(error))?;
         let document = committed.documents.get(id).filter(|document| !document.is_overtaken);
-        let version = document.map(|document| version_token(document.head, &holds));
+        let version = document.map(|document| version_token(document.head, &location));
         let mut written = WriteOutcome::new(id.clone(), version, size, false);
         written.merged = written.version.is_none();
         Ok(written)
@@ -327,7 +335,7 @@ impl WorkspaceFs {
         Ok(BlobRef { hash: info.hash, size: info.size })
     }
 
-    /// Writes what a write says besides content: mode, media type, metadata, time.
+    /// Writes the row options of a write: mode, media type, metadata, time.
     pub(super) fn write_row_options(
         &self,
         op: Op,
@@ -345,7 +353,7 @@ impl WorkspaceFs {
             return Ok(());
         }
         if options.mtime.is_some() {
-            self.state.settle_time(id);
+            self.state.drop_unreported_edit(id);
         }
         self.commit(op, path, |_| {
             let write = RowWrite::Update { id: id.clone(), changes: changes.clone() };
@@ -376,7 +384,7 @@ impl WorkspaceFs {
             }
             ByteClassification::Blob => {
                 let blob = self.put_blob(op, path, data)?;
-                let update = doc.add_blob_version(&listed(blob), &author).map_err(failed)?;
+                let update = doc.add_blob_version(&new_blob(blob), &author).map_err(failed)?;
                 Ok(NewFileContent::Blob { blob, update })
             }
         }
@@ -387,10 +395,10 @@ impl WorkspaceFs {
         path: &VPath,
         edit: &TextReplacement,
     ) -> Result<EditOutcome, FsError> {
-        self.refreshed(Op::Edit)?;
+        self.refresh_if_unfollowed(Op::Edit)?;
         for _ in 0..MAX_ATTEMPTS {
             match self.edit_found(path, edit) {
-                // Without a condition only a file that is gone is stale.
+                // Without a precondition, `ESTALE` only means that the file is gone.
                 Err(error) if error.code == FsCode::ESTALE && edit.expected_version.is_none() => (),
                 edited => return edited,
             }
@@ -400,7 +408,7 @@ impl WorkspaceFs {
 
     fn edit_found(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
         let found = self.resolve_file(&self.state.main.read(), Op::Edit, path)?;
-        if found.holds != ContentLocation::Text {
+        if found.location != ContentLocation::Text {
             return Err(FsError::edit_refused(path, EditRefusal::NotText));
         }
         let options = WriteOptions {
@@ -411,10 +419,10 @@ impl WorkspaceFs {
         let by = self.author(edit.author.as_ref());
         let author = self.content_author(&by);
         let mut n_replaced = 0;
-        let target = &options;
-        let it =
-            WriteTarget { fs: self, op: Op::Edit, path, found: &found, target, expected, by: &by };
-        let (written, _) = self.edited(it, |doc| {
+        let options = &options;
+        let target =
+            WriteTarget { fs: self, op: Op::Edit, path, found: &found, options, expected, by: &by };
+        let (written, _) = self.edit_text(target, |doc| {
             n_replaced =
                 edit.count(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
             let edited = doc.edit(&edit.old, &edit.new, edit.all, &author)?;
@@ -425,9 +433,9 @@ impl WorkspaceFs {
     }
 }
 
-/// What a writer had read, kept while the document is looked for.
+/// The base of a write, kept while the document is resolved.
 enum OwnedBase {
-    /// What the file holds up to this record, which was the last when one looked.
+    /// The current content, up to the record that was the last when it was read.
     Current(DocHead),
     Version(content::Version),
     Text(String),
@@ -443,17 +451,17 @@ impl OwnedBase {
     }
 }
 
-pub(super) fn listed(blob: BlobRef) -> NewBlob {
+pub(super) fn new_blob(blob: BlobRef) -> NewBlob {
     NewBlob { hash: blob.hash, size: blob.size, mime: None }
 }
 
-/// Reports whether a call failed because a blob that it had put was removed before it was named.
+/// Reports whether a call failed because its blob was removed before the row named it.
 pub(super) fn is_blob_gone(error: &FsError) -> bool {
     let source = error.source.as_ref().and_then(|source| source.downcast_ref());
     matches!(source, Some(WorkspaceError::Store(StoreError::NoBlob { .. })))
 }
 
-/// Returns the merge patch of a row's `meta` that a write asks for.
+/// Returns the merge patch of a row's `meta` for the options of a write.
 pub(super) fn meta_patch(options: &WriteOptions) -> Option<yfs_engine::Any> {
     let mut patch = serde_json::Map::new();
     if let Some(mime) = &options.mime {

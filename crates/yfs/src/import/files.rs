@@ -1,4 +1,4 @@
-//! Reading files with several threads, and making them in batches.
+//! Reads files with several threads, and creates them in batches.
 
 use std::{
     fs, io,
@@ -15,20 +15,20 @@ use super::{DirectoryImporter, MAX_ROWS, SkipReason, scan::ImportEntry};
 use crate::{
     WorkspaceFs,
     error::Result,
-    fs::batch::{NewNode, NewWhat},
+    fs::batch::{NewNode, PreparedNode},
 };
 
-/// How many files a thread takes at a time.
+/// The number of files that a thread claims at a time.
 const CHUNK: usize = 64;
 
-/// How many bytes of new content wait for one transaction at most.
+/// The most bytes of new content in one transaction.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a thread found out about a file.
+/// The result of a thread for one file.
 struct ImportOutcome<'a> {
     found: &'a ImportEntry,
     n_bytes: u64,
-    what: ImportVerdict,
+    verdict: ImportVerdict,
 }
 
 enum ImportVerdict {
@@ -40,7 +40,7 @@ enum ImportVerdict {
     Failed(FsError),
 }
 
-/// Imports files, whose folders are there.
+/// Imports files whose directories exist.
 pub(super) fn import(importer: &mut DirectoryImporter<'_>, files: &[ImportEntry]) -> Result<()> {
     let n_threads = match importer.options.n_threads {
         0 => thread::available_parallelism().map_or(2, usize::from),
@@ -53,20 +53,21 @@ pub(super) fn import(importer: &mut DirectoryImporter<'_>, files: &[ImportEntry]
         let (sender, outcomes) = sync_channel(n_threads * CHUNK);
         for _ in 0..n_threads.min(files.len().div_ceil(CHUNK)) {
             let (sender, fs, next, stop) = (sender.clone(), &fs, &next, &stop);
-            scope.spawn(move || work(fs, files, (next, stop), max_len, &sender));
+            scope.spawn(move || compare_files(fs, files, (next, stop), max_len, &sender));
         }
         drop(sender);
         let mut batch = ImportBatch::default();
         let done = (|| {
             for outcome in &outcomes {
-                importer.take(outcome, &mut batch)?;
+                importer.add_outcome(outcome, &mut batch)?;
                 if batch.nodes.len() >= MAX_ROWS || batch.n_bytes >= MAX_BYTES {
                     importer.commit(&mut batch)?;
                 }
             }
             importer.commit(&mut batch)
         })();
-        // Threads that still work must not wait for a reader that has gone: the channel closes here.
+        // Threads that still work must not wait for a receiver that is gone: the channel closes
+        // here.
         stop.store(true, Ordering::Relaxed);
         drop(outcomes);
         done
@@ -80,7 +81,7 @@ struct ImportBatch<'a> {
     n_bytes: usize,
 }
 
-fn work<'a>(
+fn compare_files<'a>(
     fs: &WorkspaceFs,
     files: &'a [ImportEntry],
     (next, stop): (&AtomicUsize, &AtomicBool),
@@ -93,16 +94,16 @@ fn work<'a>(
             return;
         }
         for found in &files[start..files.len().min(start + CHUNK)] {
-            if outcomes.send(look_at(fs, found, max_len)).is_err() {
+            if outcomes.send(compare_file(fs, found, max_len)).is_err() {
                 return;
             }
         }
     }
 }
 
-fn look_at<'a>(fs: &WorkspaceFs, found: &'a ImportEntry, max_len: u64) -> ImportOutcome<'a> {
+fn compare_file<'a>(fs: &WorkspaceFs, found: &'a ImportEntry, max_len: u64) -> ImportOutcome<'a> {
     let mut n_bytes = 0;
-    let what = match read(found, max_len) {
+    let verdict = match read(found, max_len) {
         Ok(data) => {
             n_bytes = data.len() as u64;
             compare(fs, found, &data).unwrap_or_else(|error| match error.code {
@@ -112,32 +113,32 @@ fn look_at<'a>(fs: &WorkspaceFs, found: &'a ImportEntry, max_len: u64) -> Import
         }
         Err(why) => ImportVerdict::Skipped(why),
     };
-    ImportOutcome { found, n_bytes, what }
+    ImportOutcome { found, n_bytes, verdict }
 }
 
 fn read(found: &ImportEntry, max_len: u64) -> Result<Vec<u8>, SkipReason> {
     let failed = |error: io::Error| SkipReason::Failed(error.to_string());
     let data = fs::read(&found.from).map_err(failed)?;
     let size = data.len() as u64;
-    // It may have grown since it was found.
+    // The file may have grown since the scan.
     if size > max_len { Err(SkipReason::TooLarge { size }) } else { Ok(data) }
 }
 
-/// Compares a file with what is where it goes, and writes it there if that is a file.
+/// Compares a file with the object at its destination, and writes it there if that is a file.
 fn compare(fs: &WorkspaceFs, found: &ImportEntry, data: &[u8]) -> Result<ImportVerdict, FsError> {
-    let Some(stat) = fs.look(&found.to)? else {
+    let Some(stat) = fs.stat_if_exists(&found.to)? else {
         let prepared = fs.prepare(&found.to, data)?;
         return Ok(ImportVerdict::New(Box::new(NewNode {
             path: found.to.clone(),
             mode: found.mode,
             mtime: found.mtime,
-            what: NewWhat::File(prepared),
+            content: PreparedNode::File(prepared),
         })));
     };
     if stat.kind != FileKind::File {
         return Ok(ImportVerdict::Skipped(SkipReason::InTheWay));
     }
-    if stat.size == data.len() as u64 && fs.holds(&found.to, data)? {
+    if stat.size == data.len() as u64 && fs.has_content(&found.to, data)? {
         return Ok(ImportVerdict::Unchanged);
     }
     fs.overwrite(&found.to, data, found.mode, found.mtime)?;
@@ -145,19 +146,23 @@ fn compare(fs: &WorkspaceFs, found: &ImportEntry, data: &[u8]) -> Result<ImportV
 }
 
 impl DirectoryImporter<'_> {
-    fn take<'f>(&mut self, outcome: ImportOutcome<'f>, batch: &mut ImportBatch<'f>) -> Result<()> {
-        let ImportOutcome { found, n_bytes, what } = outcome;
-        match what {
+    fn add_outcome<'f>(
+        &mut self,
+        outcome: ImportOutcome<'f>,
+        batch: &mut ImportBatch<'f>,
+    ) -> Result<()> {
+        let ImportOutcome { found, n_bytes, verdict } = outcome;
+        match verdict {
             ImportVerdict::New(node) => {
-                if let NewWhat::File(prepared) = &node.what {
+                if let PreparedNode::File(prepared) = &node.content {
                     batch.n_bytes += prepared.weight();
                 }
                 batch.nodes.push(*node);
                 batch.found.push((found, n_bytes));
             }
-            ImportVerdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
-            ImportVerdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),
-            ImportVerdict::Skipped(why) => self.skip(found, why),
+            ImportVerdict::Updated => self.count_done(n_bytes, |report| report.n_updated += 1),
+            ImportVerdict::Unchanged => self.count_done(n_bytes, |report| report.n_unchanged += 1),
+            ImportVerdict::Skipped(why) => self.skip_entry(found, why),
             ImportVerdict::Failed(error) => return Err(error.into()),
         }
         if self.at.n_done.is_multiple_of(256) {
@@ -173,13 +178,13 @@ impl DirectoryImporter<'_> {
         let made = self.fs.create_many(&batch.nodes)?;
         for ((found, n_bytes), made) in batch.found.iter().zip(made) {
             match made {
-                Ok(_) => self.done(*n_bytes, |report| report.n_created += 1),
-                // Somebody made it meanwhile: then it is compared after all.
+                Ok(_) => self.count_done(*n_bytes, |report| report.n_created += 1),
+                // Another writer created it meanwhile, so it is compared now.
                 Err(error) if error.code == FsCode::EEXIST => {
-                    let again = look_at(&self.fs, found, self.options.max_file_len);
-                    self.settle(found, again.n_bytes, again.what)?;
+                    let again = compare_file(&self.fs, found, self.options.max_file_len);
+                    self.count_verdict(found, again.n_bytes, again.verdict)?;
                 }
-                Err(error) => self.skip(found, SkipReason::of(&error)),
+                Err(error) => self.skip_entry(found, SkipReason::of(&error)),
             }
         }
         *batch = ImportBatch::default();
@@ -187,13 +192,18 @@ impl DirectoryImporter<'_> {
         Ok(())
     }
 
-    fn settle(&mut self, found: &ImportEntry, n_bytes: u64, what: ImportVerdict) -> Result<()> {
-        match what {
-            // It came and went; the next run will bring it in.
-            ImportVerdict::New(_) => self.skip(found, SkipReason::InTheWay),
-            ImportVerdict::Updated => self.done(n_bytes, |report| report.n_updated += 1),
-            ImportVerdict::Unchanged => self.done(n_bytes, |report| report.n_unchanged += 1),
-            ImportVerdict::Skipped(why) => self.skip(found, why),
+    fn count_verdict(
+        &mut self,
+        found: &ImportEntry,
+        n_bytes: u64,
+        verdict: ImportVerdict,
+    ) -> Result<()> {
+        match verdict {
+            // It was created and removed again; the next run imports it.
+            ImportVerdict::New(_) => self.skip_entry(found, SkipReason::InTheWay),
+            ImportVerdict::Updated => self.count_done(n_bytes, |report| report.n_updated += 1),
+            ImportVerdict::Unchanged => self.count_done(n_bytes, |report| report.n_unchanged += 1),
+            ImportVerdict::Skipped(why) => self.skip_entry(found, why),
             ImportVerdict::Failed(error) => return Err(error.into()),
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Finding what there is to import.
+//! The scan that finds the objects to import.
 
 use std::{
     fs::Metadata,
@@ -19,37 +19,37 @@ use crate::error::{Result, WorkspaceError};
 /// Directories and files that belong to tools, at any depth.
 pub(crate) const RESERVED: [&str; 2] = [".git", ".yfs"];
 
-/// Something to import.
+/// An object to import.
 #[derive(Debug)]
 pub(crate) struct ImportEntry {
-    /// Where it is on the host.
+    /// Its path on the host.
     pub(crate) from: PathBuf,
-    /// Where it goes.
+    /// Its path in the workspace.
     pub(crate) to: VPath,
-    pub(crate) what: ImportEntryKind,
-    /// Permission bits, unless they are what a new object gets anyway.
+    pub(crate) kind: ImportEntryKind,
+    /// Permission bits, if they differ from the default of a new object.
     pub(crate) mode: Option<u32>,
     pub(crate) mtime: Option<Millis>,
 }
 
-/// What it is.
+/// The kind of an object to import.
 #[derive(Debug)]
 pub(crate) enum ImportEntryKind {
-    Folder,
+    Directory,
     Link(SmolStr),
     File,
 }
 
-/// Everything that was found, each folder before what it holds.
+/// The result of a scan, each directory before its entries.
 #[derive(Debug)]
 pub(crate) struct ImportScan {
     pub(crate) found: Vec<ImportEntry>,
     pub(crate) skipped: Vec<SkippedPath>,
-    /// Whether a directory was given, and not one file.
+    /// Whether a directory was given, rather than one file.
     pub(crate) is_directory: bool,
 }
 
-/// Lists what is in `from`.
+/// Lists the objects in `from`.
 pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<ImportScan> {
     let host = |source| WorkspaceError::Host { action: "read", path: from.to_owned(), source };
     // The directory itself may be named by a link; links in it are not followed.
@@ -58,7 +58,7 @@ pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<I
     let mut scan =
         ImportScan { found: Vec::new(), skipped: Vec::new(), is_directory: meta.is_dir() };
     if !meta.is_dir() {
-        scan.take(&root, to.clone(), &meta, options);
+        scan.add_entry(&root, to.clone(), &meta, options);
         return Ok(scan);
     }
     std::fs::read_dir(&root).map_err(host)?;
@@ -66,7 +66,7 @@ pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<I
     for entry in walker(&root, options, refused.clone()) {
         match entry {
             Ok(entry) if entry.depth() == 0 => (),
-            Ok(entry) => scan.take_entry(&root, to, &entry, options),
+            Ok(entry) => scan.add_dir_entry(&root, to, &entry, options),
             Err(error) => {
                 let path = failed_path(&error).unwrap_or(&root).display().to_string();
                 let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
@@ -114,7 +114,13 @@ fn walker(
 }
 
 impl ImportScan {
-    fn take_entry(&mut self, root: &Path, to: &VPath, entry: &DirEntry, options: &ImportOptions) {
+    fn add_dir_entry(
+        &mut self,
+        root: &Path,
+        to: &VPath,
+        entry: &DirEntry,
+        options: &ImportOptions,
+    ) {
         let path = entry.path();
         let skip = |why| SkippedPath { path: path.display().to_string(), why };
         let relative = path.strip_prefix(root).ok().and_then(Path::to_str);
@@ -130,17 +136,17 @@ impl ImportScan {
             }
         };
         match path.symlink_metadata() {
-            Ok(meta) => self.take(path, to, &meta, options),
+            Ok(meta) => self.add_entry(path, to, &meta, options),
             Err(error) => self.skipped.push(skip(SkipReason::Failed(error.to_string()))),
         }
     }
 
-    fn take(&mut self, from: &Path, to: VPath, meta: &Metadata, options: &ImportOptions) {
+    fn add_entry(&mut self, from: &Path, to: VPath, meta: &Metadata, options: &ImportOptions) {
         let skip = |why| SkippedPath { path: from.display().to_string(), why };
-        let kind = meta.file_type();
-        let (what, default_mode) = if kind.is_dir() {
-            (ImportEntryKind::Folder, DEFAULT_DIRECTORY_MODE)
-        } else if kind.is_symlink() {
+        let file_type = meta.file_type();
+        let (kind, default_mode) = if file_type.is_dir() {
+            (ImportEntryKind::Directory, DEFAULT_DIRECTORY_MODE)
+        } else if file_type.is_symlink() {
             match from.read_link().map(|target| target.to_str().map(SmolStr::new)) {
                 Ok(Some(target)) => (ImportEntryKind::Link(target), 0o777),
                 Ok(None) => return self.skipped.push(skip(SkipReason::NotUtf8)),
@@ -148,7 +154,7 @@ impl ImportScan {
                     return self.skipped.push(skip(SkipReason::Failed(error.to_string())));
                 }
             }
-        } else if !kind.is_file() {
+        } else if !file_type.is_file() {
             return self.skipped.push(skip(SkipReason::Special));
         } else if meta.len() > options.max_file_len {
             return self.skipped.push(skip(SkipReason::TooLarge { size: meta.len() }));
@@ -156,8 +162,8 @@ impl ImportScan {
             (ImportEntryKind::File, DEFAULT_FILE_MODE)
         };
         let mode = meta.permissions().mode() & 0o7777;
-        let mode = Some(mode).filter(|mode| *mode != default_mode && !kind.is_symlink());
-        self.found.push(ImportEntry { from: from.to_owned(), to, what, mode, mtime: mtime(meta) });
+        let mode = Some(mode).filter(|mode| *mode != default_mode && !file_type.is_symlink());
+        self.found.push(ImportEntry { from: from.to_owned(), to, kind, mode, mtime: mtime(meta) });
     }
 }
 

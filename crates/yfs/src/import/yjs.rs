@@ -1,12 +1,13 @@
 //! Imports of existing Yjs documents: those of a workspace, or one document as a file.
 //!
-//! The documents of a workspace are merged as they are, under the ids that they have, so history
-//! stays and clients may continue with their copies. A second import merges what is new. A single
+//! The documents of a workspace are merged under the ids that they have, so their history stays and
+//! clients may continue with their copies. A second import merges only new changes. A single
 //! document becomes the content of a file, without its history.
 //!
 //! # Invariants
 //!
-//! - All documents are read and checked before the first is merged: a refused one changes nothing.
+//! - All documents are read and checked before the first is merged: one rejected document means
+//!   that nothing changes.
 
 mod files;
 
@@ -35,41 +36,41 @@ use crate::{
     replica::{ReceivedUpdates, ReplicaUpdate},
 };
 
-/// What an import of Yjs documents did.
+/// The result of an import of Yjs documents.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct YjsImportReport {
     /// Documents that brought new items or deletions.
     pub n_changed: u64,
-    /// Documents that the workspace held already.
+    /// Documents that the workspace had already.
     pub n_unchanged: u64,
     /// Bytes of files that were read.
     pub n_bytes: u64,
-    /// What was left out, and why.
+    /// Objects that were left out, and the reasons.
     pub skipped: Vec<SkippedPath>,
 }
 
-/// Why a file is not imported as a Yjs document. Nothing was changed.
+/// The reason why a file is not imported as a Yjs document. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum YjsImportError {
-    /// The bytes are no update, or one that would harm readers.
+    /// The bytes are not an update, or the gate rejects it as harmful to readers.
     #[error(transparent)]
     Refused(#[from] GateRejection),
-    /// It refers to items that are in none of its structs.
-    #[error("the update is a part of a document: what it refers to is missing")]
+    /// The update refers to items that it does not contain.
+    #[error("the update is only a part of a document: it refers to missing items")]
     Incomplete,
-    /// A main document holds no files.
+    /// The main document has no files.
     #[error("the document has no rows in \"table:files\"")]
     NoFiles,
-    /// A directory holds no main document.
-    #[error("there is no main.bin")]
+    /// The directory contains no main document.
+    #[error("the directory contains no main.bin")]
     NoMain,
     /// Two files of a directory are the same document.
-    #[error("another file holds the same document")]
+    #[error("another file contains the same document")]
     Twice,
-    /// None of the roots that hold a file's content holds anything.
-    #[error("none of the roots for content holds anything; its roots are: {}", roots.join(", "))]
+    /// All roots for a file's content are empty.
+    #[error("the roots for a file's content are empty; the document has: {}", roots.join(", "))]
     NoContent {
         /// The roots that the document has.
         roots: Vec<String>,
@@ -82,7 +83,8 @@ impl YjsImportError {
     }
 }
 
-/// Content documents that were checked, and what older roots of each held before the import.
+/// Content documents that were checked, with the content that older roots of each had before the
+/// import.
 type Contents = BTreeMap<FileId, ContentUpdate>;
 
 struct ContentUpdate {
@@ -91,45 +93,45 @@ struct ContentUpdate {
 }
 
 impl Documents<'_> {
-    /// Merges the documents of a workspace that are in a directory: the main document in `main.bin`,
-    /// contents in files that are named by their guid, `<guid>.bin`, all as update v1 or v2. A
-    /// guid `{workspace}.files.{id}.content` names the file `id`.
+    /// Merges the documents of a workspace that are in a directory: the main document in
+    /// `main.bin`, contents in files that are named by their guid, `<guid>.bin`, all as update v1
+    /// or v2. A guid `{workspace}.files.{id}.content` names the file `id`.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::YjsImport`] if a file is refused, and [`WorkspaceError::Host`] if one cannot
-    /// be read; then nothing has changed.
+    /// Fails with [`WorkspaceError::YjsImport`] if a file is rejected, and with
+    /// [`WorkspaceError::Host`] if one cannot be read. Then nothing has changed.
     pub fn import_directory(&self, from: &Path) -> Result<YjsImportReport> {
         self.state.check_writable()?;
         let mut report = YjsImportReport::default();
         let found = files::read_directory(from, &self.state.options.limits)?;
         report.n_bytes = found.iter().map(|(_, found)| found.n_bytes).sum();
-        let (main, contents) = divide(found, from)?;
+        let (main, contents) = split_documents(found, from)?;
         let files = self.check_main(&main)?;
         let contents = self.check_contents(contents, &files, &mut report)?;
-        let taken = self.merge(&main, &contents)?;
-        self.show(&contents)?;
-        let is_changed = |id: &FileId| taken.changed.contains(id);
+        let received = self.merge(&main, &contents)?;
+        self.move_to_current_roots(&contents)?;
+        let is_changed = |id: &FileId| received.changed.contains(id);
         let n_contents = contents.keys().filter(|id| is_changed(id)).count();
-        let n_changed = n_contents as u64 + u64::from(!taken.rows.is_empty());
+        let n_changed = n_contents as u64 + u64::from(!received.rows.is_empty());
         report.n_changed = n_changed;
         report.n_unchanged = 1 + contents.len() as u64 - n_changed;
-        report.skipped.extend(taken.refused.iter().map(|(id, refusal)| SkippedPath {
+        report.skipped.extend(received.refused.iter().map(|(id, refusal)| SkippedPath {
             path: id.to_string(),
             why: SkipReason::Failed(refusal.to_string()),
         }));
         Ok(report)
     }
 
-    /// Makes the content of one document, in a file as update v1 or v2, the content of the file at
-    /// `to`, or of the file in the directory `to` that has its name without `.bin`. The
-    /// content is read from `root`, a text or an editor's tree, or from the roots where files of a
-    /// workspace keep theirs.
+    /// Imports the content of one document, in a file as update v1 or v2. The content is written to
+    /// the file at `to`, or, if `to` is a directory, to the file in it that has the source's name
+    /// without `.bin`. The content is read from `root`, a text or an editor's tree, or from the
+    /// roots that files of a workspace use.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::YjsImport`] if the file is refused or holds no content, else as a write;
-    /// then nothing has changed.
+    /// Fails with [`WorkspaceError::YjsImport`] if the file is rejected or has no content, and
+    /// otherwise as a write does. Then nothing has changed.
     pub fn import_file(
         &self,
         from: &Path,
@@ -146,7 +148,7 @@ impl Documents<'_> {
             FileCategory::of(to.file_name().unwrap_or_default()),
             self.workspace().profile(),
         );
-        let doc = self.scratch(&self.state.options.ids.file_id(), kind, &found)?;
+        let doc = self.load_scratch(&self.state.options.ids.file_id(), kind, &found)?;
         let content = match root {
             Some(root) => doc.named_content(root).map(String::into_bytes),
             None => content_of(&doc),
@@ -157,7 +159,7 @@ impl Documents<'_> {
         };
         let content = content.ok_or_else(no_content)?;
         let mut report = YjsImportReport { n_bytes: found.n_bytes, ..YjsImportReport::default() };
-        if fs.look(to)?.is_some() && fs.holds(to, &content)? {
+        if fs.stat_if_exists(to)?.is_some() && fs.has_content(to, &content)? {
             report.n_unchanged = 1;
         } else {
             fs.write_sync(to, &content, &WriteOptions::default())?;
@@ -166,8 +168,8 @@ impl Documents<'_> {
         Ok(report)
     }
 
-    /// Checks the main document against the present one. Returns the ids of the files that there
-    /// will be.
+    /// Checks the main document against the current one. Returns the ids of all files after the
+    /// import.
     fn check_main(&self, main: &UpdateFile) -> Result<BTreeSet<FileId>> {
         self.state.refresh()?;
         let limits = self.state.options.limits;
@@ -191,7 +193,7 @@ impl Documents<'_> {
         Ok(rows.filter(|row| row.kind == NodeKind::File).map(|row| row.id).collect())
     }
 
-    /// Checks all content documents; those of no file are left out.
+    /// Checks all content documents; those without a file are left out.
     fn check_contents(
         &self,
         found: Vec<(FileId, UpdateFile)>,
@@ -200,7 +202,7 @@ impl Documents<'_> {
     ) -> Result<Contents> {
         let mut contents = Contents::new();
         for (id, found) in found {
-            self.scratch(&id, ContentRoot::Text, &found)?;
+            self.load_scratch(&id, ContentRoot::Text, &found)?;
             if !files.contains(&id) {
                 let path = found.path.display().to_string();
                 let why = SkipReason::Failed(format!("the main document has no file {id}"));
@@ -219,14 +221,20 @@ impl Documents<'_> {
         Ok(contents)
     }
 
-    /// Reads a document into memory, apart from the workspace.
-    fn scratch(&self, id: &FileId, kind: ContentRoot, found: &UpdateFile) -> Result<ContentDoc> {
+    /// Reads a document into memory, separate from the workspace.
+    fn load_scratch(
+        &self,
+        id: &FileId,
+        kind: ContentRoot,
+        found: &UpdateFile,
+    ) -> Result<ContentDoc> {
         let in_file = |error: YjsImportError| error.in_file(&found.path);
         let client = self.state.options.ids.client_id();
         let mut doc = ContentDoc::new(id, client, self.state.options.limits);
         doc.set_kind(kind);
-        let received =
-            doc.receive(&found.update, UpdateSource::Wire).map_err(|it| in_file(it.into()))?;
+        let received = doc
+            .receive(&found.update, UpdateSource::Wire)
+            .map_err(|rejection| in_file(rejection.into()))?;
         doc.gate().health().map_err(|refusal| in_file(refusal.into()))?;
         if received.parked {
             return Err(in_file(YjsImportError::Incomplete));
@@ -242,18 +250,18 @@ impl Documents<'_> {
         };
         let mut arrivals = vec![arrival(&self.state.id, &main.update)];
         arrivals.extend(contents.iter().map(|(id, content)| arrival(id, &content.update)));
-        let taken = self.workspace().replication().receive(&arrivals)?;
-        self.workspace().replication().settle_contents(&taken)?;
-        Ok(taken)
+        let received = self.workspace().replication().receive(&arrivals)?;
+        self.workspace().replication().settle_contents(&received)?;
+        Ok(received)
     }
 
     fn later_reference(&self, id: &FileId) -> Result<Option<ReferenceContent>> {
         self.state.documents.acquire(id).with(|loaded| loaded.doc.later_reference_content())
     }
 
-    /// Puts content that is in the roots of later versions where readers and editors look: all of
-    /// it, or where it came before, what has changed in it since.
-    fn show(&self, contents: &Contents) -> Result<()> {
+    /// Moves content that is in the roots of later versions to the root that readers and editors
+    /// use: all of it, or, if the file had content there before, only its later changes.
+    fn move_to_current_roots(&self, contents: &Contents) -> Result<()> {
         for (id, content) in contents {
             let Some(now) = self.later_reference(id)? else { continue };
             let is_new = self
@@ -276,7 +284,7 @@ impl Documents<'_> {
     }
 
     fn rewrite(&self, id: &FileId, data: Vec<u8>, base: Option<Vec<u8>>) -> Result<()> {
-        // What is in the trash stays as it is.
+        // Files in the trash stay unchanged.
         let Some(path) = self.workspace().nodes().path_of(id)? else { return Ok(()) };
         let base = base.map(|base| VersionBase::Content(base.into()));
         let options = WriteOptions { base, ..WriteOptions::default() };
@@ -285,8 +293,8 @@ impl Documents<'_> {
     }
 }
 
-/// Separates the main document from contents.
-fn divide(
+/// Separates the main document from the contents.
+fn split_documents(
     found: Vec<(DocumentRole, UpdateFile)>,
     from: &Path,
 ) -> Result<(UpdateFile, Vec<(FileId, UpdateFile)>)> {
@@ -304,7 +312,7 @@ fn divide(
     Ok((main, contents))
 }
 
-/// Returns the content of a document where files of a workspace keep theirs.
+/// Returns the content of a document from the roots that files of a workspace use.
 fn content_of(doc: &ContentDoc) -> Option<Vec<u8>> {
     match doc.reference_content() {
         Some(content) => Some(bytes_of(content)),

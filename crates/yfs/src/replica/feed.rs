@@ -1,4 +1,4 @@
-//! What was logged here since somebody last asked.
+//! The records that were logged here since the last exchange with a replica.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -11,19 +11,20 @@ use yfs_store::{DocName, LogRecord, Seq, TailPage};
 use super::log_mark::LogCursor;
 use crate::{Replication, error::Result, state::WorkspaceState};
 
-/// Reads the log for one replica, piece by piece. What it holds in memory is a page of the log at most.
+/// A reader of the log for one replica, piece by piece. It keeps at most one page of the log in
+/// memory.
 #[derive(Debug)]
 pub struct ReplicaFeed {
     state: Arc<WorkspaceState>,
-    /// Everything up to here has been read.
+    /// Everything up to this position was read.
     after: Seq,
     work: VecDeque<FeedWork>,
-    /// Documents that were read whole, and up to where.
+    /// Documents that were read whole, and up to which position.
     whole: BTreeMap<DocName, Seq>,
     /// Records that came from the replica itself.
     skip: BTreeSet<Seq>,
-    /// Whether the replica must be told of a place, even if there is nothing new.
-    must_tell: bool,
+    /// Whether the replica must get a cursor even if there are no new records.
+    must_return_cursor: bool,
 }
 
 #[derive(Debug)]
@@ -34,21 +35,22 @@ enum FeedWork {
     Reached(Seq),
 }
 
-/// A piece of what was logged.
+/// A piece of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeedPiece {
-    /// An update of a document. Those of the main document come before those that need them.
+    /// An update of a document. Updates of the main document come before the updates that need
+    /// them.
     Update {
-        /// Which document.
+        /// The document.
         doc: FileId,
         /// The update.
         update: Vec<u8>,
-        /// Whether it is of a document that is sent whole, so that some of it may be known.
+        /// Whether the document is sent whole, so that the replica may know parts of it.
         is_whole: bool,
     },
-    /// Everything up to here was read.
+    /// Everything up to the cursor was read.
     Reached {
-        /// Where to go on another time.
+        /// The position to continue from.
         cursor: LogCursor,
         /// Whether this is the end of the log.
         is_end: bool,
@@ -56,10 +58,10 @@ pub enum FeedPiece {
 }
 
 impl Replication<'_> {
-    /// Begins to read the log behind a place, or from its beginning.
+    /// Begins to read the log after a cursor, or from its beginning.
     ///
-    /// Answers nothing if the place is not one of this log's: it was restored from an older copy, or is
-    /// another. Then what it says must be read from the beginning.
+    /// Returns `None` if this log does not have the cursor: the store was restored from an older
+    /// copy, or is another. Then the replica must be read from the beginning.
     pub fn feed(&self, since: Option<&LogCursor>) -> Result<Option<ReplicaFeed>> {
         self.state.check_open()?;
         let after = match since {
@@ -75,50 +77,54 @@ impl Replication<'_> {
             work: VecDeque::new(),
             whole: BTreeMap::new(),
             skip: BTreeSet::new(),
-            must_tell: true,
+            must_return_cursor: true,
         }))
     }
 }
 
 impl ReplicaFeed {
-    /// Passes over records that came from the replica itself ([`Taken::logged`](super::ReceivedUpdates)).
-    pub fn skip(&mut self, records: impl IntoIterator<Item = Seq>) {
+    /// Skips records that came from the replica itself
+    /// ([`ReceivedUpdates::logged`](super::ReceivedUpdates)).
+    pub fn skip_records(&mut self, records: impl IntoIterator<Item = Seq>) {
         let unread = records.into_iter().filter(|seq| *seq > self.after);
         self.skip.extend(unread);
     }
 
-    /// Tells of a place soon, even if there is nothing new: one that a copy of this log which was made
-    /// before does not know.
-    pub fn tell(&mut self) {
-        self.must_tell = true;
+    /// Makes the feed return a cursor soon, even without new records: one that an earlier copy of
+    /// this log does not have.
+    pub fn request_cursor(&mut self) {
+        self.must_return_cursor = true;
     }
 
-    /// Marks the log where it was read up to.
+    /// Marks the position in the log up to which the feed has read.
     pub fn mark(&self) -> Result<LogCursor> {
         self.state.mark(self.after, true)
     }
 
-    /// Tells whether there is something to read.
+    /// Reports whether there are unread records.
     pub fn has_news(&self) -> Result<bool> {
         Ok(!self.work.is_empty() || self.state.store.head()? > self.after)
     }
 
-    /// Returns the next piece, or nothing at the end of the log. After the end it may go on.
+    /// Returns the next piece, or `None` at the end of the log. Calls after the end return later
+    /// records.
     pub fn next_piece(&mut self) -> Result<Option<Vec<FeedPiece>>> {
         if self.work.is_empty() {
             if self.state.store.head()? > self.after {
                 self.read_page()?;
-            } else if self.must_tell {
+            } else if self.must_return_cursor {
                 self.work.push_back(FeedWork::Reached(self.after));
             }
         }
         match self.work.pop_front() {
             None => Ok(None),
-            Some(FeedWork::Load(doc, upto)) => self.load(&doc, upto).map(Some),
-            Some(FeedWork::Record(record)) => Ok(Some(self.record(record).into_iter().collect())),
+            Some(FeedWork::Load(doc, upto)) => self.load_document(&doc, upto).map(Some),
+            Some(FeedWork::Record(record)) => {
+                Ok(Some(self.read_record(record).into_iter().collect()))
+            }
             Some(FeedWork::Reached(seq)) => {
-                let cursor = self.state.mark(seq, self.must_tell)?;
-                self.must_tell = false;
+                let cursor = self.state.mark(seq, self.must_return_cursor)?;
+                self.must_return_cursor = false;
                 let is_end = self.state.store.head()? <= seq;
                 Ok(Some(vec![FeedPiece::Reached { cursor, is_end }]))
             }
@@ -129,14 +135,17 @@ impl ReplicaFeed {
         let TailPage { reload, records, upto, .. } =
             self.state.store.tail(self.after, &|_, _| true)?;
         let is_main = |doc: &DocName| *doc == self.state.main_name;
-        let loads = reload.into_iter().filter(|it| !it.forgotten);
-        let mut loads: Vec<FeedWork> = loads.map(|it| FeedWork::Load(it.doc, it.upto)).collect();
+        let loads = reload.into_iter().filter(|notice| !notice.forgotten);
+        let mut loads: Vec<FeedWork> =
+            loads.map(|notice| FeedWork::Load(notice.doc, notice.upto)).collect();
         let mut records: Vec<FeedWork> = records.into_iter().map(FeedWork::Record).collect();
-        // Files come before what they hold.
+        // Files come before their contents.
         loads.sort_by_key(|work| !matches!(work, FeedWork::Load(doc, _) if is_main(doc)));
-        records.sort_by_key(|work| !matches!(work, FeedWork::Record(it) if is_main(&it.doc)));
-        let n_main =
-            records.iter().take_while(|it| matches!(it, FeedWork::Record(it) if is_main(&it.doc)));
+        records
+            .sort_by_key(|work| !matches!(work, FeedWork::Record(record) if is_main(&record.doc)));
+        let n_main = records
+            .iter()
+            .take_while(|work| matches!(work, FeedWork::Record(record) if is_main(&record.doc)));
         let contents = records.split_off(n_main.count());
         let n_main =
             usize::from(matches!(loads.first(), Some(FeedWork::Load(doc, _)) if is_main(doc)));
@@ -147,7 +156,7 @@ impl ReplicaFeed {
         Ok(())
     }
 
-    fn load(&mut self, doc: &DocName, upto: Seq) -> Result<Vec<FeedPiece>> {
+    fn load_document(&mut self, doc: &DocName, upto: Seq) -> Result<Vec<FeedPiece>> {
         if self.whole.get(doc).is_some_and(|whole| *whole >= upto) {
             return Ok(Vec::new());
         }
@@ -161,7 +170,7 @@ impl ReplicaFeed {
             .collect())
     }
 
-    fn record(&mut self, record: LogRecord) -> Option<FeedPiece> {
+    fn read_record(&mut self, record: LogRecord) -> Option<FeedPiece> {
         let is_known = self.whole.get(&record.doc).is_some_and(|whole| *whole >= record.seq);
         if self.skip.remove(&record.seq) || is_known {
             return None;

@@ -1,9 +1,9 @@
-//! Places in a log, as another store remembers them.
+//! Cursors: positions in a log that another store keeps.
 //!
-//! A store that is restored from an older copy goes back in time and then counts on, so that a position which
-//! somebody remembers would come to stand for something else. So positions are not handed out: the log is
-//! marked, under a name that nobody can guess, and the name is handed out. A copy made before has no such
-//! mark, and whoever remembers it begins anew.
+//! A store that is restored from an older copy goes back in time and then continues counting, so a
+//! position that another store keeps would come to mean another record. So stores do not exchange
+//! positions: the log is marked under a random name, and the name is the cursor. An earlier copy
+//! does not have that mark, and a replica with the cursor starts over.
 
 use std::{
     fmt,
@@ -18,16 +18,17 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// The beginning of the settings that are marks.
+/// The prefix of the settings that store marks.
 const MARK_SETTING: &str = "replica.mark.";
 
-/// How many marks are kept; the oldest goes first.
+/// The number of marks that are kept; the oldest is dropped first.
 const N_MARKS: u32 = 1 << 16;
 
-/// How many records may follow a mark before there is another.
+/// The number of records after which a new mark is made.
 const MAX_RECORDS: u64 = 256;
 
-/// How long a mark serves while there are fewer. What came since is sent again, and known.
+/// How long a mark is used if there are fewer records. Later records are sent again, and
+/// recognized.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// The name of a mark in the log of one store.
@@ -46,7 +47,7 @@ pub(crate) struct LogMark {
 }
 
 impl WorkspaceState {
-    /// Marks the log at a position, or a little before it unless it must be `exact`.
+    /// Marks the log at a position, or a little before it unless the mark must be `exact`.
     pub(super) fn mark(&self, seq: Seq, exact: bool) -> Result<LogCursor> {
         let mut last = self.mark.lock();
         if let Some(last) = &*last
@@ -58,7 +59,7 @@ impl WorkspaceState {
         }
         let slot = match &*last {
             Some(last) => (last.cursor.slot + 1) % N_MARKS,
-            // Each process begins elsewhere, so that they do not go after each other's.
+            // Each process begins at a random slot, so that they do not replace each other's marks.
             None => (random() % u64::from(N_MARKS)) as u32,
         };
         let cursor = LogCursor { slot, name: random() };
@@ -68,7 +69,7 @@ impl WorkspaceState {
         Ok(cursor)
     }
 
-    /// Returns where a mark is, if this log has it.
+    /// Returns the position of a mark, if this log has it.
     pub(super) fn find_mark(&self, cursor: &LogCursor) -> Result<Option<Seq>> {
         let Some(value) = self.store.get_meta(&setting(cursor.slot))? else { return Ok(None) };
         let read = || {

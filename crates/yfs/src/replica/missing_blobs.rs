@@ -1,4 +1,4 @@
-//! Which blobs a replica lacks.
+//! The blobs that a replica lacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use yfs_store::StoreExt;
 use super::receive::ReceivedUpdates;
 use crate::{Replication, error::Result};
 
-/// The setting of the store that says that blobs may be missing: rows were taken in, and what they name was
-/// not there yet when that was last looked at.
+/// The setting of the store that reports that blobs may be missing: rows were received, and at the
+/// last check their blobs were not in the store.
 const UNSETTLED_SETTING: &str = "replica.unsettled";
 
 impl Replication<'_> {
-    /// Notes that rows are about to be taken in whose blobs have not arrived, or that all have. It is kept, so
-    /// that a line that is cut in between, or a crash, leaves no file without its bytes.
+    /// Records that rows are about to be received whose blobs have not arrived, or that all have.
+    /// The note is stored, so that a lost connection or a crash leaves no file without its bytes.
     pub fn set_unsettled(&self, is_unsettled: bool) -> Result<()> {
         let value: &[u8] = if is_unsettled { b"1" } else { b"" };
         Ok(self.state.store.set_meta(UNSETTLED_SETTING, value)?)
     }
 
-    /// Returns which blobs are missing, of all files, with the sizes that rows and versions name,
-    /// if that was [noted](Self::set_unsettled).
+    /// Returns the missing blobs of all files, with the sizes that rows and versions name, if blobs
+    /// may be missing ([noted](Self::set_unsettled)).
     pub fn unsettled_blobs(&self) -> Result<BTreeMap<ContentHash, u64>> {
         let noted = self.state.store.get_meta(UNSETTLED_SETTING)?;
         if noted.is_none_or(|noted| noted.is_empty()) {
@@ -35,10 +35,13 @@ impl Replication<'_> {
         self.missing_blobs(ids.iter())
     }
 
-    /// Returns the blobs that files need which [`receive`](Self::receive) changed, of all their versions, and that
-    /// are not here, with the sizes that rows and versions name.
-    pub fn wanted_blobs(&self, taken: &ReceivedUpdates) -> Result<BTreeMap<ContentHash, u64>> {
-        let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
+    /// Returns the blobs that are not here, of all versions of the files that
+    /// [`receive`](Self::receive) changed, with the sizes that rows and versions name.
+    pub fn missing_blobs_of(
+        &self,
+        received: &ReceivedUpdates,
+    ) -> Result<BTreeMap<ContentHash, u64>> {
+        let ids: BTreeSet<&FileId> = received.rows.iter().chain(&received.changed).collect();
         self.missing_blobs(ids.into_iter())
     }
 
@@ -46,25 +49,25 @@ impl Replication<'_> {
         &self,
         ids: impl Iterator<Item = &'a FileId>,
     ) -> Result<BTreeMap<ContentHash, u64>> {
-        let mut wanted = BTreeMap::new();
-        let mut want = |hash, size: u64| {
-            let known = wanted.entry(hash).or_insert(size);
+        let mut needed = BTreeMap::new();
+        let mut add = |hash, size: u64| {
+            let known = needed.entry(hash).or_insert(size);
             *known = size.max(*known);
         };
         for id in ids {
             let entry = self.state.main.read().files().get(id);
             let Some(blob) = entry.and_then(|entry| entry.row.blob) else { continue };
-            // What was erased for good is not fetched again.
+            // Redacted blobs are not fetched again.
             let versions = self.state.documents.acquire(id).with(|loaded| {
                 let mut versions = loaded.doc.blobs();
                 versions.retain(|version| !loaded.doc.is_blob_redacted(version.id));
                 versions
             })?;
-            versions.into_iter().for_each(|version| want(version.hash, version.size));
-            want(blob.hash, blob.size);
+            versions.into_iter().for_each(|version| add(version.hash, version.size));
+            add(blob.hash, blob.size);
         }
         let mut missing = BTreeMap::new();
-        for (hash, size) in wanted {
+        for (hash, size) in needed {
             if !self.state.store.has_blob(&hash)? {
                 missing.insert(hash, size);
             }

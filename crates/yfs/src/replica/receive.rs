@@ -1,8 +1,8 @@
-//! Logging what was logged in another store.
+//! Logs updates that were logged in another store.
 //!
-//! An update may arrive several times, by several ways: it is logged once. What a document holds
-//! already is found by applying the update to it. Only a document of which this log has nothing yet
-//! is not loaded for that.
+//! An update may arrive several times, by several ways: it is logged once. Whether it is known is
+//! found by applying it to the document. If this log has no record of a document, the document is
+//! not loaded for that.
 
 use std::{
     cell::RefCell,
@@ -23,83 +23,86 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// The setting of the store that says that something was erased for good somewhere in it.
+/// The setting of the store that reports that content of some document was redacted.
 const REDACTIONS_SETTING: &str = "redactions";
 
-/// How many documents are changed in one transaction, and so may be in memory at once.
+/// The number of documents that are changed in one transaction, and so may be in memory at once.
 const MAX_DOCUMENTS: usize = 128;
 
-/// What became of updates that arrived from another store.
+/// The result of receiving updates from another store.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ReceivedUpdates {
-    /// The records that it made, so that a [`Feed`](super::ReplicaFeed) need not send them back.
+    /// The records that were logged, so that a [`ReplicaFeed`](super::ReplicaFeed) need not send
+    /// them back.
     pub logged: Vec<Seq>,
-    /// How many updates brought something new.
+    /// The number of updates with new changes.
     pub n_new: u64,
-    /// Which documents changed, the main document not among them.
+    /// The documents that changed, without the main document.
     pub changed: BTreeSet<FileId>,
-    /// Which rows changed.
+    /// The rows that changed.
     pub rows: BTreeSet<FileId>,
-    /// What was refused, and why; it is in quarantine.
+    /// Rejected updates, and the reasons; they are in quarantine.
     pub refused: Vec<(FileId, GateRejection)>,
-    /// Documents of which there is no file. What was sent for them was not logged.
+    /// Documents without a file. Their updates were not logged.
     pub unknown: BTreeSet<FileId>,
 }
 
 /// An update that was logged in another store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaUpdate {
-    /// Which document it is of.
+    /// Its document.
     pub doc: FileId,
     /// The update.
     pub update: Vec<u8>,
-    /// Whether the sender has not sent it before, as far as it remembers. A hint; nothing depends
-    /// on it.
+    /// Whether the sender has not sent it before, as far as it knows. A hint; correctness does not
+    /// depend on it.
     pub is_new: bool,
 }
 
 impl Replication<'_> {
-    /// Logs updates that were logged in another store of this workspace. When it returns they are
+    /// Logs updates that were logged in another store of this workspace. When it returns, they are
     /// in this log.
     ///
     /// # Errors
     ///
-    /// If the log takes nothing; then what was logged before may be passed again.
+    /// Fails if the log cannot be written; updates that were logged before may be passed again.
     pub fn receive(&self, updates: &[ReplicaUpdate]) -> Result<ReceivedUpdates> {
         self.state.check_writable()?;
-        let mut taken = ReceivedUpdates::default();
+        let mut received = ReceivedUpdates::default();
         let (mains, contents): (Vec<&ReplicaUpdate>, Vec<&ReplicaUpdate>) =
             updates.iter().partition(|arrival| arrival.doc == self.state.id);
         for arrival in mains {
-            self.take_main(&arrival.update, &mut taken)?;
+            self.receive_main_update(&arrival.update, &mut received)?;
         }
         let mut of_documents: BTreeMap<&FileId, Vec<&[u8]>> = BTreeMap::new();
         for ReplicaUpdate { doc, update, .. } in contents {
             if self.state.is_file(doc) {
                 of_documents.entry(doc).or_default().push(update);
             } else {
-                taken.unknown.insert(doc.clone());
+                received.unknown.insert(doc.clone());
             }
         }
         let documents: Vec<(&FileId, Vec<&[u8]>)> = of_documents.into_iter().collect();
         for documents in documents.chunks(MAX_DOCUMENTS) {
-            self.take_contents(documents, &mut taken)?;
+            self.receive_content_updates(documents, &mut received)?;
         }
-        Ok(taken)
+        Ok(received)
     }
 
-    /// Puts contents where their files' names say, of those that [`receive`](Self::receive) changed and that were
-    /// kept in another way before: what somebody wrote meanwhile where the content was.
+    /// Converts the contents that [`receive`](Self::receive) changed to the form that their files'
+    /// names require, if they had another form before: merges edits that another writer made in the
+    /// previous form.
     ///
-    /// It is for whoever others meet at. What several merge by themselves may be there twice
-    /// (decision 23).
-    pub fn settle_contents(&self, taken: &ReceivedUpdates) -> Result<()> {
-        let ids: BTreeSet<&FileId> = taken.rows.iter().chain(&taken.changed).collect();
+    /// Only the replica that the others sync with may call it. If several replicas merge the same
+    /// edits by themselves, the file may have them twice (decision 23).
+    pub fn settle_contents(&self, received: &ReceivedUpdates) -> Result<()> {
+        let ids: BTreeSet<&FileId> = received.rows.iter().chain(&received.changed).collect();
         for id in ids {
             if self.state.is_file(id) && self.state.is_converted(id)? {
                 match self.state.settle_content(id) {
-                    // What cannot be settled stays as it is, and is listed among the conflicts.
+                    // A content that cannot be converted stays unchanged, and is listed among the
+                    // conflicts.
                     Ok(()) | Err(WorkspaceError::Content(_)) => {}
                     Err(error) => return Err(error),
                 }
@@ -108,73 +111,73 @@ impl Replication<'_> {
         Ok(())
     }
 
-    fn take_main(&self, update: &[u8], taken: &mut ReceivedUpdates) -> Result<()> {
+    fn receive_main_update(&self, update: &[u8], received: &mut ReceivedUpdates) -> Result<()> {
         match self.state.receive_main(update, None) {
             Ok(Some((seq, rows))) => {
-                taken.logged.push(seq);
-                taken.rows.extend(rows);
-                taken.n_new += 1;
+                received.logged.push(seq);
+                received.rows.extend(rows);
+                received.n_new += 1;
                 Ok(())
             }
             Ok(None) => Ok(()),
             Err(WorkspaceError::Refused(refusal)) => {
                 let id = self.state.id.clone();
-                self.refuse(&id, update, refusal, taken)
+                self.quarantine_update(&id, update, refusal, received)
             }
             Err(error) => Err(error),
         }
     }
 
     /// Logs updates of several documents in one transaction.
-    fn take_contents(
+    fn receive_content_updates(
         &self,
         documents: &[(&FileId, Vec<&[u8]>)],
-        taken: &mut ReceivedUpdates,
+        received: &mut ReceivedUpdates,
     ) -> Result<()> {
-        // Where something was ever erased for good, no update is logged unread.
+        // After a redaction, no update is logged unread.
         let is_clean = self.state.store.get_meta(REDACTIONS_SETTING)?.is_none();
         let mut arrivals = Vec::with_capacity(documents.len());
         for (id, updates) in documents {
-            arrivals.extend(self.inspect(id, updates, is_clean, taken)?);
+            arrivals.extend(self.check_updates(id, updates, is_clean, received)?);
         }
         let outcome = RefCell::new(Outcome::default());
         let (state, arrivals, seen) = (&self.state, &arrivals, &outcome);
         let committed = state.commit(StructureAccess::Several, None, |_| {
             *seen.borrow_mut() = Outcome::default();
-            let changes = arrivals.iter().map(|arrival| arrival.change(state, seen));
+            let changes = arrivals.iter().map(|arrival| arrival.plan_change(state, seen));
             Ok(Transaction { changes: changes.collect(), ..Transaction::of(()) })
         })?;
         for (id, document) in committed.documents {
             if document.is_changed {
-                taken.n_new += document.records.len() as u64;
-                taken.logged.extend(document.records);
-                taken.changed.insert(id.clone());
+                received.n_new += document.records.len() as u64;
+                received.logged.extend(document.records);
+                received.changed.insert(id.clone());
             }
-            // What was made to lock a document that nothing else uses is of no more use.
+            // The slot was only made for the lock, and nothing else uses the document.
             if self.state.documents.peek(&id).is_none() {
                 self.state.documents.close(&id);
             }
         }
         let Outcome { refused, erased } = outcome.into_inner();
         self.state.redacted.lock().extend(erased);
-        refused
-            .into_iter()
-            .try_for_each(|(id, update, refusal)| self.refuse(&id, &update, refusal, taken))
+        refused.into_iter().try_for_each(|(id, update, refusal)| {
+            self.quarantine_update(&id, &update, refusal, received)
+        })
     }
 
     /// Checks the updates of a document without loading it.
-    fn inspect<'a>(
+    fn check_updates<'a>(
         &self,
         id: &'a FileId,
         updates: &[&'a [u8]],
         is_clean: bool,
-        taken: &mut ReceivedUpdates,
+        received: &mut ReceivedUpdates,
     ) -> Result<Option<ContentArrival<'a>>> {
         let mut may_be_first = is_clean && !self.state.is_converted(id)?;
         let mut accepted = Vec::with_capacity(updates.len());
         for update in updates {
             match inspect(update, &self.state.options.limits) {
-                Err(refusal) => self.refuse(id, update, refusal, taken)?,
+                Err(refusal) => self.quarantine_update(id, update, refusal, received)?,
                 Ok(inspected) => {
                     if inspected.has_conversions {
                         self.state.note_converted([id])?;
@@ -188,29 +191,29 @@ impl Replication<'_> {
         Ok((!arrival.updates.is_empty()).then_some(arrival))
     }
 
-    fn refuse(
+    fn quarantine_update(
         &self,
         doc: &FileId,
         update: &[u8],
         refusal: GateRejection,
-        taken: &mut ReceivedUpdates,
+        received: &mut ReceivedUpdates,
     ) -> Result<()> {
         let (name, now) = (DocName::from(doc), self.state.now());
         self.state.store.quarantine(&name, update, &refusal.to_string(), now)?;
-        taken.refused.push((doc.clone(), refusal));
+        received.refused.push((doc.clone(), refusal));
         Ok(())
     }
 }
 
-/// The updates of one document that arrived.
+/// The updates that arrived for one document.
 struct ContentArrival<'a> {
     id: &'a FileId,
     updates: Vec<&'a [u8]>,
-    /// Whether they may be logged unread if the log has nothing of the document.
+    /// Whether they may be logged unread if the log has no record of the document.
     may_be_first: bool,
 }
 
-/// What applying updates that arrived brought to light.
+/// The result of applying the updates that arrived.
 #[derive(Default)]
 struct Outcome {
     refused: Vec<(FileId, Vec<u8>, GateRejection)>,
@@ -218,7 +221,7 @@ struct Outcome {
 }
 
 impl ContentArrival<'_> {
-    fn change<'t>(
+    fn plan_change<'t>(
         &'t self,
         state: &'t WorkspaceState,
         outcome: &'t RefCell<Outcome>,
@@ -227,9 +230,9 @@ impl ContentArrival<'_> {
             let mut logged = Vec::new();
             for update in &self.updates {
                 match state.receive_into(self.id, doc, update, None) {
-                    Ok(received) => {
-                        logged.extend(received.updates);
-                        if received.erases {
+                    Ok(applied) => {
+                        logged.extend(applied.updates);
+                        if applied.erases {
                             outcome.borrow_mut().erased.insert(DocName::from(self.id));
                         }
                     }
@@ -251,7 +254,7 @@ impl ContentArrival<'_> {
 }
 
 impl WorkspaceState {
-    /// Notes that files are kept in another way from now on than they were.
+    /// Records that files change their form.
     pub(crate) fn note_converted<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a FileId>,
@@ -264,12 +267,12 @@ impl WorkspaceState {
         Ok(self.store.note_first_seen(&keys, self.now())?)
     }
 
-    /// Tells whether a file was ever kept in another way, as far as this store saw it.
+    /// Reports whether a file ever changed its form, as far as this store knows.
     fn is_converted(&self, id: &FileId) -> Result<bool> {
         Ok(self.store.first_seen(&converted_key(id))?.is_some())
     }
 
-    /// Notes that something was erased for good: from now on, no update is logged unread.
+    /// Records that content was redacted: from now on, no update is logged unread.
     pub(crate) fn note_redaction(&self) -> Result<()> {
         Ok(self.store.set_meta(REDACTIONS_SETTING, b"1")?)
     }

@@ -1,13 +1,12 @@
-//! What a session's opener has read of each file.
+//! The record of what a session's client has read of each file.
 //!
 //! # Cost
 //!
-//! Bounded: a version is some 20 bytes, and contents are dropped, longest unused first, beyond
-//! [`MAX_BYTES`]. A file of which only the version is left is still never overwritten: if its
-//! version can no longer be found, the write is refused.
+//! The record is bounded: a version is some 20 bytes, and contents beyond [`MAX_BYTES`] are
+//! dropped, longest unused first. A file with only a version left is still never overwritten: if
+//! its version can no longer be found, the write fails.
 //!
-//! Beyond [`MAX_FILES`] the file that was used longest ago is forgotten, as if it had not been
-//! read.
+//! Beyond [`MAX_FILES`], the longest unused file is forgotten, as if it had not been read.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,30 +14,30 @@ use bytes::Bytes;
 use yfs_engine::{id::FileId, path::VPath};
 use yfs_vfs::{VersionBase, VersionToken};
 
-/// How many bytes of contents a session keeps.
+/// The bytes of contents that a session keeps.
 const MAX_BYTES: usize = 32 << 20;
 
-/// Of how many files a session keeps the version.
+/// The number of files for which a session keeps the version.
 const MAX_FILES: usize = 65_536;
 
-/// What an opener knows of the content of a file.
+/// What a client knows of the content of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KnownContent {
-    /// The version of the content, if it was ever stored as the opener knows it.
+    /// The version of the content, if the content was ever stored in this form.
     pub(super) version: Option<VersionToken>,
     /// The content, if it is kept.
     pub(super) content: Option<Bytes>,
-    /// Whether the opener has emptied the file and the truncation is held back.
+    /// Whether the client has emptied the file and the truncation is pending.
     pub(super) is_truncated: bool,
-    /// Whether the content was read and is kept no longer, so that a write has no base.
+    /// Whether the content was read and is no longer kept, so that a write has no base.
     pub(super) is_lost: bool,
 }
 
-/// What a session's opener has read.
+/// The record of what a session's client has read.
 #[derive(Debug, Default)]
 pub(super) struct SessionMemory {
     files: HashMap<FileId, RememberedFile>,
-    /// Files by when they were last used.
+    /// Files by their last use.
     by_use: BTreeMap<u64, FileId>,
     /// Those of them whose content is kept.
     with_content: BTreeMap<u64, FileId>,
@@ -50,7 +49,7 @@ pub(super) struct SessionMemory {
 struct RememberedFile {
     known: KnownContent,
     last_use: u64,
-    /// Where the opener truncated the file.
+    /// The path at which the client truncated the file.
     truncated_at: Option<VPath>,
 }
 
@@ -64,14 +63,14 @@ impl KnownContent {
         self.version.is_some() || self.content.is_some()
     }
 
-    /// Returns what is to be remembered: nothing if there is nothing, and a file that was read
-    /// whose content is known no longer is remembered as that.
+    /// Returns the entry to remember: itself if a write can be based on it, a lost entry if the
+    /// file was read, else `None`.
     pub(super) fn or_lost(self, was_read: bool) -> Option<Self> {
         let is_lost = !self.is_useful() && was_read;
         (is_lost || self.is_useful()).then_some(Self { is_lost, ..self })
     }
 
-    /// Returns what a write can be based on, best first.
+    /// Returns the bases for a write, best first.
     pub(super) fn bases(self) -> Vec<VersionBase> {
         let version = self.version.map(VersionBase::Version);
         version.into_iter().chain(self.content.map(VersionBase::Content)).collect()
@@ -83,17 +82,17 @@ impl KnownContent {
 }
 
 impl SessionMemory {
-    /// Returns the files of which anything is known.
+    /// Returns the files with an entry.
     pub(super) fn ids(&self) -> Vec<FileId> {
         self.files.keys().cloned().collect()
     }
 
-    /// Returns what is known of a file.
+    /// Returns the entry of a file.
     pub(super) fn get(&self, id: &FileId) -> Option<KnownContent> {
         self.files.get(id).map(|entry| entry.known.clone())
     }
 
-    /// Notes what is known of a file; a truncation that was held back is no longer.
+    /// Sets the entry of a file; a pending truncation is dropped.
     pub(super) fn remember(&mut self, id: &FileId, known: KnownContent) {
         self.put(id, known, None);
     }
@@ -107,14 +106,14 @@ impl SessionMemory {
         }
     }
 
-    /// Reports whether a truncation of the file is held back.
-    pub(super) fn is_truncation_held(&self, id: &FileId) -> bool {
+    /// Reports whether a truncation of the file is pending.
+    pub(super) fn is_truncation_pending(&self, id: &FileId) -> bool {
         self.files.get(id).is_some_and(|entry| entry.known.is_truncated)
     }
 
-    /// Holds a truncation back. What is known of the file stays the base of what follows; if
-    /// nothing is, `now` returns what it holds.
-    pub(super) fn hold_truncation(
+    /// Makes a truncation pending. The entry of the file stays the base of later writes; without an
+    /// entry, `now` returns the current content.
+    pub(super) fn defer_truncation(
         &mut self,
         id: &FileId,
         path: &VPath,
@@ -124,7 +123,7 @@ impl SessionMemory {
         self.put(id, KnownContent { is_truncated: true, ..known }, Some(path.clone()));
     }
 
-    /// Drops a truncation that is held back. What is known of the file stays.
+    /// Drops a pending truncation. The entry of the file stays.
     pub(super) fn drop_truncation(&mut self, id: &FileId) {
         if let Some(entry) = self.files.get_mut(id) {
             entry.known.is_truncated = false;
@@ -132,10 +131,10 @@ impl SessionMemory {
         }
     }
 
-    /// Returns the truncations that are held back: of one file, or of all.
-    pub(super) fn held_truncations(&self, only: Option<&FileId>) -> Vec<(FileId, VPath)> {
-        let held = self.files.iter().filter(|(id, _)| only.is_none_or(|only| only == *id));
-        held.filter_map(|(id, entry)| Some((id.clone(), entry.truncated_at.clone()?))).collect()
+    /// Returns the pending truncations: of one file, or of all.
+    pub(super) fn pending_truncations(&self, only: Option<&FileId>) -> Vec<(FileId, VPath)> {
+        let pending = self.files.iter().filter(|(id, _)| only.is_none_or(|only| only == *id));
+        pending.filter_map(|(id, entry)| Some((id.clone(), entry.truncated_at.clone()?))).collect()
     }
 
     fn put(&mut self, id: &FileId, known: KnownContent, truncated_at: Option<VPath>) {
@@ -162,7 +161,7 @@ impl SessionMemory {
         let Some(entry) = self.files.get_mut(&id) else { return };
         self.n_bytes -= entry.known.n_bytes();
         entry.known.content = None;
-        // Without a version there is nothing left to base a write on, and it must be refused.
+        // Without a version a write has no base, and must fail.
         entry.known.is_lost = entry.known.version.is_none();
     }
 }

@@ -11,7 +11,7 @@ use yfs_vfs::{FsCode, GrepQuery, TextReplacement, VersionBase, WriteOptions};
 
 use crate::{Session, Workspace, WorkspaceOptions};
 
-/// A workspace with a file, a person, and a session that may have read it.
+/// A workspace with a file, a person, and a session that may have read the file.
 struct Scene {
     workspace: Workspace,
     person: Session,
@@ -67,7 +67,7 @@ fn saving_again_after_a_merge_deletes_nothing() {
     scene.person_edits("one\n", "one\nAna: important\n");
     let mine = read.replace("two", "TWO");
     scene.agent_writes(&mine);
-    // The agent has not read what was merged in.
+    // The agent has not read the merged edits.
     scene.agent_writes(&mine.replace("TWO", "THREE"));
     assert_eq!(scene.text(), "one\nAna: important\nTHREE\n");
 }
@@ -115,9 +115,9 @@ fn a_truncation_that_nothing_follows_deletes_only_what_was_read() {
     scene.agent_reads();
     scene.agent.truncate(&path()).expect("held back");
     scene.person_edits("old\n", "old\nHUMAN\n");
-    scene.agent.settle(None).expect("settled");
+    scene.agent.write_truncations(None).expect("settled");
     assert_eq!(scene.text(), "HUMAN\n");
-    // The session has not read the word: what it writes next keeps it.
+    // The session has not read the word: its next write keeps it.
     scene.agent_writes("new\n");
     assert!(scene.text().contains("HUMAN") && scene.text().contains("new"), "{}", scene.text());
 }

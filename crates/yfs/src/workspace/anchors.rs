@@ -1,8 +1,8 @@
-//! Anchors: places in a file that stay where they are while others write.
+//! Anchors: positions in a file that stay at their text while others write.
 //!
-//! An anchor is bytes that editors know as a relative position (`Y.encodeRelativePosition`), with the id
-//! of its file. It holds across renames, moves, restarts and compaction, for as long as the file keeps
-//! its id.
+//! An anchor is the bytes of a relative position of Yjs (`Y.encodeRelativePosition`), with the id
+//! of its file. It stays valid across renames, moves, restarts and compaction, for as long as the
+//! file keeps its id.
 
 use std::{fmt, str::FromStr};
 
@@ -16,10 +16,10 @@ use yfs_vfs::{FsCode, FsError, Op};
 
 use crate::{History, error::Result, fs::ContentLocation};
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnchorTarget {
-    /// So many bytes from the beginning.
+    /// A number of bytes from the beginning.
     Offset(usize),
     /// The beginning of a line, counted from 1.
     Line(usize),
@@ -32,39 +32,41 @@ pub enum AnchorTarget {
 pub struct FileAnchor {
     /// The file.
     pub file: FileId,
-    /// The place in it.
+    /// The position in it.
     pub anchor: Anchor,
 }
 
-/// Where an anchor is now.
+/// The current position of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResolvedFileAnchor {
-    /// Where the file is.
+    /// The path of the file.
     pub path: VPath,
-    /// Where in its text, in bytes.
+    /// The offset in its text, in bytes.
     pub offset: usize,
     /// The line, counted from 1.
     pub line: usize,
-    /// Whether the character that it stands beside is still there. If not, this is where it was.
+    /// Whether the character beside the anchor still exists. If not, this is its former position.
     pub exact: bool,
 }
 
 impl History<'_> {
-    /// Anchors a place in a file. It stays with the character behind it, or with the one before it.
+    /// Returns an anchor at a position in a file. It stays with the character after it, or with the
+    /// one before it.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there is no such place, or it is inside of a character; `EPERM` if the file holds
-    /// no text.
+    /// Fails with `EINVAL` if there is no such position, or if it is inside a character; with
+    /// `EPERM` if the file is not a text.
     pub fn anchor(
         &self,
         path: &VPath,
         spot: AnchorTarget,
         stick: AnchorSide,
     ) -> Result<FileAnchor> {
-        let (found, bad) = (self.found(path)?, || FsError::new(FsCode::EINVAL, Op::Read, path));
-        if found.holds != ContentLocation::Text {
+        let (found, bad) =
+            (self.resolve_target(path)?, || FsError::new(FsCode::EINVAL, Op::Read, path));
+        if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let anchor = self.state.documents.acquire(&found.id).with(|loaded| {
@@ -77,19 +79,20 @@ impl History<'_> {
         Ok(FileAnchor { file: found.id, anchor })
     }
 
-    /// Finds where an anchor is now; if what it stood beside is gone, where that was.
+    /// Returns the current position of an anchor; if its character was deleted, the position that
+    /// it had.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if the file is gone; [`WorkspaceError::Anchor`](crate::WorkspaceError::Anchor) if the
-    /// anchor is of another text.
+    /// Fails with `ENOENT` if the file is gone; with
+    /// [`WorkspaceError::Anchor`](crate::WorkspaceError::Anchor) if the anchor is of another text.
     pub fn resolve_anchor(&self, anchor: &FileAnchor) -> Result<ResolvedFileAnchor> {
         self.state.refresh()?;
         let gone = || FsError::new(FsCode::ENOENT, Op::Read, format!("/.id/{}", anchor.file));
         let shown = self.state.main.read().tree().path_of(&anchor.file);
         let path = shown.ok_or_else(gone)?;
-        let found = self.found(&path)?;
-        if found.holds != ContentLocation::Text {
+        let found = self.resolve_target(&path)?;
+        if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, &path).into());
         }
         let handle = self.state.documents.acquire(&found.id);
@@ -110,7 +113,7 @@ impl FromStr for FileAnchor {
 
     fn from_str(text: &str) -> std::result::Result<Self, AnchorError> {
         let malformed = |at| AnchorError::Malformed { at };
-        // An id may hold a colon; base64 holds none.
+        // An id may contain a colon; base64 does not.
         let (file, anchor) = text.rsplit_once(':').ok_or_else(|| malformed(0))?;
         let bytes = URL_SAFE_NO_PAD.decode(anchor).map_err(|_| malformed(file.len() + 1))?;
         let file = FileId::parse(file).map_err(|_| malformed(0))?;
@@ -118,7 +121,8 @@ impl FromStr for FileAnchor {
     }
 }
 
-/// Returns where a line begins. Behind the last end of a line is one more, which may be empty.
+/// Returns the offset of a line. After the last line end there is one more line, which may be
+/// empty.
 fn start_of(text: &str, line: usize) -> Option<usize> {
     let ends = text.match_indices('\n').map(|(at, _)| at + 1);
     std::iter::once(0).chain(ends).nth(line.checked_sub(1)?)

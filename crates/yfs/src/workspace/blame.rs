@@ -1,7 +1,7 @@
-//! Blame: who wrote each line that is there now.
+//! Blame: the author of each current line.
 //!
-//! A line is told as the work of whoever wrote most of its characters, its end included; among
-//! equals, of whoever wrote last. The shares of all are told as well.
+//! The main author of a line is the one who wrote most of its characters, its end included; of
+//! equal ones, the latest. The shares of all authors are returned as well.
 
 use std::collections::BTreeMap;
 
@@ -19,49 +19,49 @@ use yfs_vfs::{FsCode, FsError, Op};
 use super::versions::n_before;
 use crate::{History, error::Result, fs::ContentLocation};
 
-/// One line of a file and who wrote it.
+/// One line of a file and its authors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlameLine {
-    /// Its number: 1 is the first.
+    /// Its number, counted from 1.
     pub number: usize,
-    /// What it says, without its end.
+    /// Its text, without its end.
     pub text: String,
-    /// Who wrote most of it; nobody if that was not recorded.
+    /// The main author; `None` if that was not recorded.
     pub actor: Option<Actor>,
-    /// When their latest run in it began.
+    /// When the main author's latest run in the line began.
     pub at: Option<Millis>,
     /// The version that this run made.
     pub version: Option<u64>,
-    /// All who wrote in it, by run, in order of their first character.
+    /// The shares of all runs, in order of their first character.
     pub shares: Vec<BlameShare>,
 }
 
-/// What one run of edits wrote of a line.
+/// The share of one run of edits in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlameShare {
-    /// On whose behalf.
+    /// The author.
     pub actor: Option<Actor>,
     /// When the run began.
     pub at: Option<Millis>,
-    /// What for.
+    /// The label of the run.
     pub label: Option<SmolStr>,
     /// The version that the run made.
     pub version: Option<u64>,
-    /// How many characters of the line it wrote, the end of the line included.
+    /// The number of characters of the line from this run, the end of the line included.
     pub n_chars: usize,
 }
 
 impl History<'_> {
-    /// Tells who wrote each line of a file.
+    /// Returns the authors of each line of a file.
     ///
     /// # Errors
     ///
-    /// `EPERM` if the file holds no text.
+    /// Fails with `EPERM` if the file is not a text.
     pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
-        let found = self.found(path)?;
-        if found.holds != ContentLocation::Text {
+        let found = self.resolve_target(path)?;
+        if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let handle = self.state.documents.acquire(&found.id);
@@ -73,12 +73,16 @@ impl History<'_> {
         for (number, past) in (n_before as u64 + 1..).zip(&timeline) {
             versions.extend(past.runs.iter().map(|run| (*run, number)));
         }
-        Ok(lines(&text, &pieces, &versions))
+        Ok(divide_pieces(&text, &pieces, &versions))
     }
 }
 
 /// Divides pieces among lines.
-fn lines(text: &str, pieces: &[BlamePiece], versions: &HashMap<ItemId, u64>) -> Vec<BlameLine> {
+fn divide_pieces(
+    text: &str,
+    pieces: &[BlamePiece],
+    versions: &HashMap<ItemId, u64>,
+) -> Vec<BlameLine> {
     let mut lines = Vec::new();
     let (mut start, mut first) = (0, 0);
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -92,7 +96,7 @@ fn lines(text: &str, pieces: &[BlamePiece], versions: &HashMap<ItemId, u64>) -> 
             let n_chars = text[part].chars().count();
             match shares.iter_mut().find(|(run, _)| *run == piece.run) {
                 Some((_, share)) => share.n_chars += n_chars,
-                None => shares.push((piece.run, share(piece, n_chars, versions))),
+                None => shares.push((piece.run, make_share(piece, n_chars, versions))),
             }
         }
         let shares: Vec<BlameShare> = shares.into_iter().map(|(_, share)| share).collect();
@@ -110,7 +114,7 @@ fn lines(text: &str, pieces: &[BlamePiece], versions: &HashMap<ItemId, u64>) -> 
     lines
 }
 
-fn share(piece: &BlamePiece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> BlameShare {
+fn make_share(piece: &BlamePiece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> BlameShare {
     let author: Option<&RunAuthor> = piece.author.as_ref();
     BlameShare {
         actor: author.map(|author| author.actor.clone()),
@@ -121,7 +125,8 @@ fn share(piece: &BlamePiece, n_chars: usize, versions: &HashMap<ItemId, u64>) ->
     }
 }
 
-/// Returns the latest share of whoever wrote most; among equals, of whoever wrote last.
+/// Returns the latest share of the main author: the author of the most characters; of equal ones,
+/// the latest.
 fn main_share(shares: &[BlameShare]) -> Option<&BlameShare> {
     let mut by_actor: BTreeMap<Option<String>, (usize, &BlameShare)> = BTreeMap::new();
     for share in shares {

@@ -1,4 +1,4 @@
-//! Compaction: replacing what was logged by what it came to.
+//! Compaction: replaces the log with snapshots.
 
 use std::{cell::Cell, sync::Arc};
 
@@ -13,26 +13,27 @@ use crate::{error::Result, state::WorkspaceState};
 /// A document is due when it has more records than this…
 const MANY_RECORDS: u64 = 64;
 
-/// …and they are larger than its snapshot, so that a large document is not rewritten for little…
+/// …and they are larger than this share of its snapshot, so that a large document is not rewritten
+/// for a small change…
 const MIN_SHARE: u64 = 1;
 
 /// …or when it has more records than this: each of them is applied when the document is loaded.
 const TOO_MANY_RECORDS: u64 = 8192;
 
-/// What compaction came to.
+/// The result of a compaction.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct CompactReport {
-    /// How many documents were looked at.
+    /// The number of documents that were checked.
     pub n_documents: u64,
-    /// How many were compacted.
+    /// The number of documents that were compacted.
     pub n_compacted: u64,
-    /// How many records stayed, because they wait for something that has not arrived.
+    /// The number of records that stay, because they wait for items that have not arrived.
     pub n_kept: u64,
-    /// How many have records of what was erased for good.
+    /// The number of documents with records of redacted content.
     pub n_erased: u64,
-    /// The size before of what was compacted, in bytes.
+    /// The size of the compacted documents before, in bytes.
     pub bytes_before: u64,
-    /// The size after, in bytes.
+    /// Their size after, in bytes.
     pub bytes_after: u64,
 }
 
@@ -44,9 +45,9 @@ pub struct Maintenance<'w> {
 }
 
 impl Maintenance<'_> {
-    /// Compacts every document that has records beside its snapshot, while others go on.
+    /// Compacts every document that has records beside its snapshot, while other processes write.
     ///
-    /// `progress` is told how many documents are done, and of how many.
+    /// `progress` gets the number of documents that are done, and their total.
     pub fn compact(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CompactReport> {
         self.state.check_writable()?;
         let documents = self.state.store.documents()?;
@@ -80,12 +81,12 @@ impl CompactReport {
 }
 
 impl WorkspaceState {
-    /// Compacts one document; it does no harm that others write to it meanwhile.
+    /// Compacts one document; other processes may write to it meanwhile.
     pub(crate) fn compact_doc(&self, doc: &DocName) -> Result<CompactionOutcome> {
         Ok(self.compact_and_erase(doc)?.0)
     }
 
-    /// Compacts one document, and tells whether it has records of what was erased for good.
+    /// Compacts one document, and reports whether it has records of redacted content.
     fn compact_and_erase(&self, doc: &DocName) -> Result<(CompactionOutcome, bool)> {
         let role = if *doc == self.main_name { DocRole::Main } else { DocRole::Content };
         let erases = Cell::new(false);
@@ -97,8 +98,8 @@ impl WorkspaceState {
         Ok((compacted, erases.get()))
     }
 
-    /// Compacts what this process has written to, where that has grown enough, and at once what peers
-    /// erased something of.
+    /// Compacts the documents that this process has written to and that have grown enough, and at
+    /// once those from which peers redacted content.
     pub(crate) fn compact_due(&self) -> Result<()> {
         self.compact_redacted()?;
         let is_due_to_wipe = self.wipe_pacer.lock().take_due(self.now());
@@ -115,7 +116,7 @@ impl WorkspaceState {
         Ok(())
     }
 
-    /// Compacts everything that is due, and wipes at once what peers erased.
+    /// Compacts all documents that are due, and wipes content that peers redacted at once.
     pub(crate) fn compact_all_due(&self) -> Result<()> {
         self.compact_redacted()?;
         if self.wipe_pacer.lock().is_requested() {
@@ -124,7 +125,7 @@ impl WorkspaceState {
         self.compact_due()
     }
 
-    /// Compacts the documents of which peers erased something. One that fails stays due.
+    /// Compacts the documents from which peers redacted content. One that fails stays due.
     fn compact_redacted(&self) -> Result<()> {
         loop {
             let Some(doc) = self.redacted.lock().pop_first() else { return Ok(()) };
@@ -142,7 +143,7 @@ fn is_due(stats: &DocStats) -> bool {
     stats.n_records > MANY_RECORDS && (is_worth_it || stats.n_records > TOO_MANY_RECORDS)
 }
 
-/// Merges records, and tells whether the document has records of what was erased for good.
+/// Merges records, and reports whether the document has records of redacted content.
 fn merge_records(
     role: DocRole,
     snapshot: Option<&[u8]>,

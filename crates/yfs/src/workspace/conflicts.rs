@@ -1,4 +1,4 @@
-//! What people did to each other, for people to look at: how each was settled, and where it is.
+//! Conflicts, reported for people: how each was resolved, and where the file is.
 
 use smol_str::SmolStr;
 use yfs_engine::{
@@ -16,46 +16,47 @@ use yfs_store::{DocFact, DocHead, DocName, Seq};
 use super::{Workspace, move_between::MOVED_KEY};
 use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
 
-/// One thing that rules settled, or that looks wrong.
+/// A conflict that was resolved by rule, or a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConflictReport {
-    /// What sort of thing.
+    /// Its kind.
     pub kind: ConflictKind,
-    /// The file or folder that it is about.
+    /// The file or directory concerned.
     pub id: FileId,
-    /// Where that is shown.
+    /// The path at which it is visible.
     pub path: String,
-    /// What happened, for a person to read.
+    /// A description of what happened, for people.
     pub detail: String,
 }
 
-/// What sort of conflict it is.
+/// The kinds of conflicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ConflictKind {
-    /// Several files of one name in one folder: all but one are shown with a number.
+    /// Several files in one directory have the same name: all but one are shown with a number.
     Name,
-    /// Folders were moved into each other: one is shown where it was.
+    /// Directories were moved into each other: one is shown at its earlier place.
     Cycle,
-    /// The folder that holds it is missing: it is shown at the root.
+    /// Its parent directory is missing: it is shown at the root.
     Orphan,
-    /// It changed inside a folder that somebody else put into the trash.
+    /// It changed inside a directory that another writer put into the trash.
     Stranded,
     /// Its stored name cannot be shown as it is.
     InvalidName,
-    /// It was written by a clock that is more than a day ahead.
+    /// It was written with a clock that is more than a day ahead.
     FutureTimestamp,
-    /// It was replaced by several people at once; the other contents are among its versions.
+    /// Several writers replaced it at the same time; the other contents are among its versions.
     Blob,
-    /// It holds everything twice, since peers that keep no rules converted it at once:
-    /// [`Maintenance::repair`](crate::Maintenance::repair) keeps one half.
+    /// It has its whole content twice, because peers that do not follow the conversion rules
+    /// converted it at the same time: [`Maintenance::repair`](crate::Maintenance::repair) keeps one
+    /// half.
     Doubled,
-    /// It was written to where its content no longer is, or its content is not where its name says:
-    /// [`Maintenance::repair`](crate::Maintenance::repair) merges it.
+    /// It was edited in a root that is no longer its current one, or its content is not in the root
+    /// that its name requires: [`Maintenance::repair`](crate::Maintenance::repair) merges it.
     Unsettled,
-    /// It was moved over another file, is in the trash, and was edited by somebody who did not know:
-    /// the other file lacks that.
+    /// It was moved over another file, is in the trash, and was edited by a writer that did not
+    /// know of the move: the other file lacks that edit.
     Late,
 }
 
@@ -63,11 +64,11 @@ pub enum ConflictKind {
 struct ReplacedFile {
     row: FileRow,
     by: FileId,
-    /// The hash of what was taken over.
-    held: String,
+    /// The hash of the content that was taken over.
+    taken_hash: String,
 }
 
-/// Something in the trash that was moved to another workspace.
+/// An object in the trash that was moved to another workspace.
 struct MovedAway {
     id: FileId,
     /// The other workspace.
@@ -77,7 +78,7 @@ struct MovedAway {
 }
 
 impl ConflictKind {
-    /// Returns the word that stands for the kind.
+    /// Returns the name of the kind.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -95,9 +96,8 @@ impl ConflictKind {
 }
 
 impl Workspace {
-    /// Lists what rules settled, and what looks wrong. Costs a walk of all rows, a check of each text
-    /// that peers wrote since it was last checked, and reads what was moved over other files and is
-    /// still in the trash.
+    /// Lists resolved conflicts and problems. Walks all rows, checks each text that peers wrote
+    /// since its last check, and reads the files in the trash that were moved over other files.
     pub fn conflicts(&self) -> Result<Vec<ConflictReport>> {
         let state = &self.state;
         state.refresh()?;
@@ -119,7 +119,7 @@ impl Workspace {
         }
         conflicts.extend(state.unsettled_among(&texts)?);
         for file in replaced {
-            if state.holds_more(&file)? {
+            if state.has_more_content(&file)? {
                 let main = state.main.read();
                 let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
                 let detail = format!("changed after it was moved over {over}, which lacks that");
@@ -140,9 +140,9 @@ impl Workspace {
 }
 
 impl WorkspaceState {
-    /// Returns the files that were written to after they were moved to another workspace.
+    /// Returns the files that were edited after they were moved to another workspace.
     fn written_after_move(&self, moved: &MovedAway) -> Result<Vec<ConflictReport>> {
-        let Some(upto) = self.moved_up_to(&moved.id)? else { return Ok(Vec::new()) };
+        let Some(upto) = self.find_move_position(&moved.id)? else { return Ok(Vec::new()) };
         let mut conflicts = Vec::new();
         for id in &moved.files {
             if self.store.doc_head(&DocName::from(id))?.seq > upto {
@@ -161,8 +161,8 @@ impl WorkspaceState {
         Ok(conflicts)
     }
 
-    /// Returns the texts that hold work outside their current root, or hold it twice. Remembers of
-    /// the others that they are settled, until their next update.
+    /// Returns the texts that have content outside their current root, or have it twice. Records
+    /// that the others are settled, until their next update.
     fn unsettled_among(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<ConflictReport>> {
         let names: Vec<DocName> = texts.iter().map(|(id, _)| DocName::from(id)).collect();
         let facts = self.store.doc_facts(&names)?;
@@ -185,13 +185,13 @@ impl WorkspaceState {
             found.push((name, DocFact { hash: Some(mark), ..measured }));
         }
         if !found.is_empty() && !self.options.read_only {
-            // Only the next call would be the faster for it.
+            // Without these facts the next call is slower, but still right.
             self.store.set_doc_facts(&found).ok();
         }
         Ok(conflicts)
     }
 
-    /// Reports whether a document is, up to its head, plain text that was never anything else, or
+    /// Reports whether a document is, up to its head, plain text that never had another form, or
     /// rich text of one writer.
     fn is_of_one_form(&self, name: &DocName, form: SettledForm, head: Seq) -> Result<bool> {
         let stored = self.store.load(name)?;
@@ -205,8 +205,8 @@ impl WorkspaceState {
         Ok(stored.head.seq == head && is_settled)
     }
 
-    /// Says what is wrong with how a content is kept; where nothing is, up to which head that is
-    /// so, and how long the text is.
+    /// Returns the problem of how a content is kept; if there is none, the head up to which that is
+    /// so and the length of the text.
     fn unsettled(&self, id: &FileId) -> Result<std::result::Result<DocFact, ConflictReport>> {
         let (described, measured) = self.documents.acquire(id).with(|loaded| {
             let described = describe_unsettled(&loaded.doc);
@@ -222,24 +222,24 @@ impl WorkspaceState {
         })
     }
 
-    /// Tells whether a file in the trash holds anything else than what was taken over from it.
-    fn holds_more(&self, file: &ReplacedFile) -> Result<bool> {
+    /// Reports whether a file in the trash has other content than the one that was taken over.
+    fn has_more_content(&self, file: &ReplacedFile) -> Result<bool> {
         if let Some(blob) = file.row.blob {
-            return Ok(blob.hash.to_string() != file.held);
+            return Ok(blob.hash.to_string() != file.taken_hash);
         }
-        // What has not arrived says nothing.
+        // A content that has not arrived shows nothing.
         if self.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
             return Ok(false);
         }
         let text = self.text(&file.row.id)?;
-        Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.held)
+        Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.taken_hash)
     }
 }
 
-/// Says what is wrong with how a document keeps its content; nothing where all is well.
+/// Returns the problem of how a document keeps its content, or `None`.
 fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
     if doc.is_doubled() {
-        return Some((ConflictKind::Doubled, "holds everything twice".to_owned()));
+        return Some((ConflictKind::Doubled, "has its whole content twice".to_owned()));
     }
     let aside = doc.set_aside();
     if !aside.is_empty() {
@@ -249,11 +249,15 @@ fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
     }
     if let Some(ReferenceContent::Bytes(bytes)) = doc.reference_content() {
         let n_bytes = bytes.len();
-        let detail = format!("{n_bytes} bytes are in the root `timeline`, which no reader shows");
+        let detail = format!("{n_bytes} bytes are in the root `timeline`, which yfs does not read");
         return Some((ConflictKind::Unsettled, detail));
     }
-    (doc.needs_conversion() || doc.needs_repair())
-        .then(|| (ConflictKind::Unsettled, "was written to where its content is not".to_owned()))
+    (doc.needs_conversion() || doc.needs_repair()).then(|| {
+        (
+            ConflictKind::Unsettled,
+            "was edited in a root that is no longer its current one".to_owned(),
+        )
+    })
 }
 
 fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
@@ -273,19 +277,19 @@ fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
             .collect(),
         TreeConflict::Cycle { breaker, members, .. } => {
             let names: Vec<String> = members.iter().map(|id| path_of(main, id)).collect();
-            let detail = format!("was moved into what is in it: {}", names.join(", "));
+            let detail = format!("directories were moved into each other: {}", names.join(", "));
             vec![make(ConflictKind::Cycle, breaker, detail)]
         }
         TreeConflict::Orphan { id, parent, reason } => {
             let detail = match reason {
-                OrphanReason::Missing => format!("the folder {parent} is not here"),
-                OrphanReason::NotADirectory => format!("{parent} is not a folder"),
+                OrphanReason::Missing => format!("its parent directory {parent} is missing"),
+                OrphanReason::NotADirectory => format!("its parent {parent} is not a directory"),
             };
             vec![make(ConflictKind::Orphan, id, detail)]
         }
         TreeConflict::Stranded { trashed, ids } => {
-            let folder = path_of(main, trashed);
-            let detail = format!("changed after {folder} was put into the trash");
+            let directory = path_of(main, trashed);
+            let detail = format!("changed after {directory} was put into the trash");
             ids.iter().map(|id| make(ConflictKind::Stranded, id, detail.clone())).collect()
         }
         TreeConflict::InvalidName { id, stored } => {
@@ -293,7 +297,7 @@ fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
             vec![make(ConflictKind::InvalidName, id, detail)]
         }
         TreeConflict::Future { id, timestamp } => {
-            let detail = format!("was written at {timestamp} ms, which has not come yet");
+            let detail = format!("was written at {timestamp} ms, which is in the future");
             vec![make(ConflictKind::FutureTimestamp, id, detail)]
         }
         _ => Vec::new(),
@@ -340,8 +344,8 @@ fn replaced_files(main: &MainDoc) -> Vec<ReplacedFile> {
             _ => None,
         };
         let by = FileId::parse(text(ops::REPLACED_KEY)?).ok()?;
-        let held = text(ops::HELD_KEY)?.to_owned();
-        Some(ReplacedFile { by, held, row })
+        let taken_hash = text(ops::HELD_KEY)?.to_owned();
+        Some(ReplacedFile { by, taken_hash, row })
     });
     replaced.collect()
 }

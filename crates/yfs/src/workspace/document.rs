@@ -1,4 +1,4 @@
-//! What an editor must know of a file to open it, and the upkeep of how contents are kept.
+//! The properties of a file that an editor needs to open it, and repairs of contents.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What an editor must know of a file to open it.
+/// The properties of a file that an editor needs to open it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DocumentInfo {
     /// The guid of its document, which is the file's id.
     pub guid: FileId,
-    /// What its name promises.
+    /// The category of its name.
     pub category: FileCategory,
-    /// How its content is kept; nothing if that is not in the document but a blob.
+    /// The root in which its content is kept; `None` if the content is a blob.
     pub kind: Option<ContentRoot>,
 }
 
@@ -51,27 +51,27 @@ impl DocumentInfo {
     }
 }
 
-/// What converting a workspace to another profile came to.
+/// The result of converting a workspace to another profile.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProfileReport {
-    /// How many files of rich text there are.
+    /// The number of rich text files.
     pub n_files: u64,
-    /// How many of them were converted.
+    /// The number of files that were converted.
     pub n_converted: u64,
 }
 
 impl WorkspaceFs {
-    /// Returns what an editor must know of a file, as [`Documents::info`] does.
+    /// Returns the properties of a file as [`Documents::info`] does.
     ///
     /// # Errors
     ///
-    /// As reading the file: `EACCES` if it is outside the scope.
+    /// Fails as reading the file does; with `EACCES` if it is outside the scope.
     pub fn document(&self, path: &VPath) -> Result<DocumentInfo> {
-        let found = self.found(Op::Open, path)?;
+        let found = self.resolve_at(Op::Open, path)?;
         let main = self.state().main.read();
         let kind = main.content_kind(&found.id).unwrap_or(ContentRoot::Text);
-        Ok(DocumentInfo::new(found.id, kind, found.holds == ContentLocation::Text))
+        Ok(DocumentInfo::new(found.id, kind, found.location == ContentLocation::Text))
     }
 }
 
@@ -98,7 +98,8 @@ impl Documents<'_> {
     ///
     /// # Errors
     ///
-    /// As looking up a path; [`NoFile`](crate::WorkspaceError::NoFile) for what has no document.
+    /// Fails as looking up a path does; with [`NoFile`](crate::WorkspaceError::NoFile) for an
+    /// object without a document.
     pub fn acquire(&self, path: &VPath) -> Result<DocHandle> {
         let id = self.file_id(path)?;
         Ok(self.state.documents.acquire(&id))
@@ -110,8 +111,8 @@ impl Documents<'_> {
         Ok(self.state.documents.peek(&id))
     }
 
-    /// Reads a file's text into the cache and returns it; the document does not stay (seed 001,
-    /// `loadAndCache`).
+    /// Reads a file's text into the cache and returns it; the document does not stay in memory
+    /// (seed 001, `loadAndCache`).
     pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
         let id = self.file_id(path)?;
         Ok(self.state.text(&id)?.content)
@@ -126,13 +127,15 @@ impl Documents<'_> {
         Ok(self.state.resolve_file(path)?)
     }
 
-    /// Tells what an editor must know of a file. When a file is renamed its guid stays; ask again after each
-    /// [`Moved`](yfs_vfs::ChangeKind::Moved), since the root to bind to may be another.
+    /// Returns the properties that an editor needs to open a file. The guid stays when a file is
+    /// renamed; call this again after each [`Moved`](yfs_vfs::ChangeKind::Moved), because the root
+    /// to bind may change.
     pub fn info(&self, path: &VPath) -> Result<DocumentInfo> {
         self.workspace().fs().document(path)
     }
 
-    /// Tells the same of a file by its id, which costs no look-up of a path. Answers nothing of what is no file.
+    /// Returns the same for a file by its id, without looking up a path; `None` if the id is not a
+    /// file's.
     pub fn info_of(&self, id: &FileId) -> Option<DocumentInfo> {
         let main = self.state.main.read();
         let attributes = main.files().attributes(id)?;
@@ -142,16 +145,16 @@ impl Documents<'_> {
 }
 
 impl Maintenance<'_> {
-    /// Puts a content where its file's name says, once: merges what was written where it no longer is, and keeps one
-    /// half of a body that is there twice. Answers whether there was anything to do.
+    /// Repairs a content once: merges edits that were made in a previous root, and keeps one half
+    /// of a body that is there twice. Reports whether anything changed.
     ///
     /// # Errors
     ///
-    /// As looking up a path, or as a write.
+    /// Fails as looking up a path or writing does.
     pub fn repair(&self, path: &VPath) -> Result<bool> {
         self.state.refresh()?;
         let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
-        if found.holds != ContentLocation::Text {
+        if found.location != ContentLocation::Text {
             return Ok(false);
         }
         let author =
@@ -173,10 +176,11 @@ impl Maintenance<'_> {
         Ok(is_changed)
     }
 
-    /// Makes the rich text of the workspace keep another schema. Nobody must have any of it open in an
-    /// editor meanwhile: editors delete what they cannot build. It may be run again where it was stopped.
+    /// Converts the rich text of the workspace to another schema. No editor may have any of it open
+    /// meanwhile: editors delete elements that their schema lacks. If it is interrupted, it may be
+    /// run again.
     ///
-    /// `progress` is told how many files are done, and of how many.
+    /// `progress` gets the number of files that are done, and their total.
     pub fn convert_profile(
         &self,
         profile: SchemaProfile,

@@ -1,4 +1,4 @@
-//! What the calls on a file's history share.
+//! The view for calls on a file's history.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ pub struct History<'w> {
 }
 
 impl History<'_> {
-    /// Returns of changes that are made now on behalf of [`Options::actor`](crate::WorkspaceOptions::actor).
+    /// Returns the author of changes that are made now on behalf of
+    /// [`WorkspaceOptions::actor`](crate::WorkspaceOptions::actor).
     pub(super) fn author(&self) -> RunAuthor {
         RunAuthor::new(self.state.options.actor.clone(), self.state.now())
     }

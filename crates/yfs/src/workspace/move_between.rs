@@ -1,4 +1,4 @@
-//! Moving a file or folder to another workspace, with its ids and its history.
+//! Moves a file or directory to another workspace, with its ids and its history.
 
 use std::{collections::HashMap, io};
 
@@ -24,22 +24,22 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// The member of a trashed row's `meta` that names the workspace that it was moved to.
+/// The member of a trashed row's `meta` with the workspace that it was moved to.
 pub const MOVED_KEY: &str = "moved";
 
-/// A subtree on its way.
+/// A packed subtree.
 struct SubtreeTransfer {
-    /// The rows, each folder before what it holds; the first is what was moved.
+    /// The rows, each directory before its entries; the first is the moved object.
     rows: Vec<FileRow>,
     /// Each content document as one update, with its history.
     contents: Vec<NewDocument>,
-    /// Each file as it was packed.
+    /// The files, as they were when they were packed.
     packed: Vec<PackedFile>,
-    /// The blobs that it needs.
+    /// The blobs that the files need.
     blobs: Vec<ContentHash>,
 }
 
-/// A file as it was packed.
+/// The state of a file when it was packed.
 struct PackedFile {
     id: FileId,
     /// The last record of its document.
@@ -47,59 +47,62 @@ struct PackedFile {
 }
 
 impl Workspace {
-    /// Moves what is at `path` to `to` in another workspace. Files keep their ids, and so their content
-    /// documents and all of their history; here they go to the trash.
+    /// Moves the object at `path` to `to` in another workspace. Files keep their ids, and so their
+    /// content documents and all of their history; in this workspace they go to the trash.
     ///
-    /// The copy is durable over there before anything changes here: whatever fails on the way, nothing
-    /// is lost, and the call may be made again.
+    /// The copy is durable in the other workspace before anything changes here: if a step fails,
+    /// nothing is lost, and the call may be repeated.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if something is at `to`, or if the other workspace shows one of the files already;
-    /// `ENOENT` if the folder of `to` is missing; `EBUSY` for the root.
+    /// Fails with `EEXIST` if `to` exists, or if the other workspace shows one of the files
+    /// already; with `ENOENT` if the parent directory of `to` is missing; with `EBUSY` for the
+    /// root.
     pub fn move_to(&self, path: &VPath, other: &Self, to: &VPath) -> Result<()> {
         self.state.check_writable()?;
         other.state.check_writable()?;
         self.state.refresh()?;
         let by = Some(&self.state.options.actor);
-        let mut parcel = self.state.pack(path)?;
-        self.send(other, &parcel)?;
-        other.state.commit(StructureAccess::Change, by, |main| unpack(main, &parcel, to))?;
+        let mut parcel = self.state.pack_subtree(path)?;
+        self.send_subtree(other, &parcel)?;
+        other
+            .state
+            .commit(StructureAccess::Change, by, |main| plan_unpacking(main, &parcel, to))?;
         loop {
             other.flush()?;
             match self.state.trash_moved(path, &parcel, &other.state.id) {
                 Err(WorkspaceError::ContentMoved(_)) => {
-                    // It was written to meanwhile: what is new is sent after the rest.
-                    parcel = self.state.pack(path)?;
-                    self.send(other, &parcel)?;
-                    other
-                        .state
-                        .commit(StructureAccess::Change, by, |main| complete(main, &parcel))?;
+                    // A file was edited meanwhile: the new edits are sent after the rest.
+                    parcel = self.state.pack_subtree(path)?;
+                    self.send_subtree(other, &parcel)?;
+                    other.state.commit(StructureAccess::Change, by, |main| {
+                        plan_later_edits(main, &parcel)
+                    })?;
                 }
                 trashed => return trashed,
             }
         }
     }
 
-    fn send(&self, other: &Self, parcel: &SubtreeTransfer) -> Result<()> {
+    fn send_subtree(&self, other: &Self, parcel: &SubtreeTransfer) -> Result<()> {
         parcel.blobs.iter().try_for_each(|hash| copy_blob(&self.state, &other.state, hash))
     }
 }
 
 impl WorkspaceState {
-    /// Returns up to which position of the log the contents below something were moved to another
+    /// Returns the position of the log up to which the contents of an object were moved to another
     /// workspace, if they were moved from this store.
-    pub(super) fn moved_up_to(&self, id: &FileId) -> Result<Option<Seq>> {
+    pub(super) fn find_move_position(&self, id: &FileId) -> Result<Option<Seq>> {
         let noted = self.store.get_meta(&moved_key(id))?;
         let position = noted.and_then(|noted| String::from_utf8(noted).ok()?.parse().ok());
         Ok(position.map(Seq))
     }
 
-    /// Trashes what was sent to another workspace.
+    /// Trashes the objects that were sent to another workspace.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::ContentMoved`] if something of it was written to after it was packed.
+    /// Fails with [`WorkspaceError::ContentMoved`] if a file was edited after it was packed.
     fn trash_moved(
         &self,
         path: &VPath,
@@ -107,8 +110,8 @@ impl WorkspaceState {
         home: &WorkspaceId,
     ) -> Result<()> {
         let now = self.now();
-        // What is logged in the contents from here on is not in the other workspace, unless the
-        // transaction fails: then the note says nothing.
+        // Records that are logged in the contents from here on are not in the other workspace,
+        // unless the transaction fails: then the note has no effect.
         if let Some(top) = parcel.rows.first() {
             let position = self.store.head()?.0.to_string();
             self.store.set_meta(&moved_key(&top.id), position.as_bytes())?;
@@ -139,8 +142,8 @@ impl WorkspaceState {
         Ok(())
     }
 
-    /// Takes a copy of a subtree.
-    fn pack(&self, path: &VPath) -> Result<SubtreeTransfer> {
+    /// Copies a subtree into memory.
+    fn pack_subtree(&self, path: &VPath) -> Result<SubtreeTransfer> {
         let rows: Vec<FileRow> = {
             let main = self.main.read();
             let top = resolve(&main, Op::Rename, path, FinalLink::No)?;
@@ -163,7 +166,7 @@ impl WorkspaceState {
                 })?;
             parcel.packed.push(PackedFile { id: row.id.clone(), head });
             parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));
-            // An empty document is two zeros.
+            // An empty document is two zero bytes.
             if update.len() > 2 {
                 let text_size = row.blob.is_none().then_some(text.len() as u64);
                 let id = row.id.clone();
@@ -176,9 +179,9 @@ impl WorkspaceState {
     }
 }
 
-/// Plans what was written in the origin after a parcel was sent: contents, and the rows of what was
-/// made since.
-fn complete(main: &MainDoc, parcel: &SubtreeTransfer) -> Result<Transaction<'static>> {
+/// Plans the edits that were made in the origin after a transfer was sent: contents, and the rows
+/// of new objects.
+fn plan_later_edits(main: &MainDoc, parcel: &SubtreeTransfer) -> Result<Transaction<'static>> {
     let mut writes = Vec::new();
     for row in &parcel.rows {
         let row = FileRow { trashed_at: None, ..row.clone() };
@@ -199,12 +202,16 @@ fn complete(main: &MainDoc, parcel: &SubtreeTransfer) -> Result<Transaction<'sta
     Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, ()) })
 }
 
-/// Plans the rows of a parcel at `to`.
-fn unpack(main: &MainDoc, parcel: &SubtreeTransfer, to: &VPath) -> Result<Transaction<'static>> {
+/// Plans the rows of a transfer at `to`.
+fn plan_unpacking(
+    main: &MainDoc,
+    parcel: &SubtreeTransfer,
+    to: &VPath,
+) -> Result<Transaction<'static>> {
     let fail = |code| WorkspaceError::Fs(FsError::new(code, Op::Rename, to));
-    let place = main.tree().place(to, FinalLink::No);
-    let place = place.map_err(|error| lookup_error(error, Op::Rename, to))?;
-    let PathTarget::Free { parent, name } = place else { return Err(fail(FsCode::EEXIST)) };
+    let target = main.tree().place(to, FinalLink::No);
+    let target = target.map_err(|error| lookup_error(error, Op::Rename, to))?;
+    let PathTarget::Free { parent, name } = target else { return Err(fail(FsCode::EEXIST)) };
     let name = ops::check_name(&name, to).map_err(|error| op_error(error, Op::Rename, to))?;
     let mut writes = Vec::with_capacity(parcel.rows.len());
     for (at, row) in parcel.rows.iter().enumerate() {
@@ -218,26 +225,27 @@ fn unpack(main: &MainDoc, parcel: &SubtreeTransfer, to: &VPath) -> Result<Transa
         writes.push(match known {
             None => RowWrite::Create { row, derived: false },
             Some(node) if node.is_visible() => return Err(fail(FsCode::EEXIST)),
-            // It was here before, and comes back.
-            Some(_) => RowWrite::Update { id: row.id.clone(), changes: whole(row) },
+            // The file was in this workspace before, and returns.
+            Some(_) => RowWrite::Update { id: row.id.clone(), changes: full_changes(row) },
         });
     }
     let (new_documents, blobs) = (parcel.contents.clone(), parcel.blobs.clone());
     Ok(Transaction { new_documents, blobs, ..Transaction::rows(writes, ()) })
 }
 
-/// Returns the setting of the store that says when something was moved to another workspace.
+/// Returns the setting of the store with the position at which an object was moved to another
+/// workspace.
 fn moved_key(id: &FileId) -> String {
     format!("moved:{id}")
 }
 
-/// Reports whether a file holds the blob that it held when it was packed.
+/// Reports whether a file still has the blob that it had when it was packed.
 fn is_same(main: &MainDoc, packed: &FileRow) -> bool {
     main.files().get(&packed.id).is_some_and(|entry| entry.row.blob == packed.blob)
 }
 
-/// Returns the changes that make a row what this one is.
-fn whole(row: FileRow) -> RowChanges {
+/// Returns the changes that turn a row into this one.
+fn full_changes(row: FileRow) -> RowChanges {
     let came_back = serde_json::json!({ MOVED_KEY: null });
     RowChanges {
         name: Some(row.name),
@@ -252,7 +260,7 @@ fn whole(row: FileRow) -> RowChanges {
     }
 }
 
-/// Copies a blob through a pipe, so that it never is in memory as a whole.
+/// Copies a blob through a pipe, so that it is never in memory as a whole.
 fn copy_blob(from: &WorkspaceState, to: &WorkspaceState, hash: &ContentHash) -> Result<()> {
     if to.store.blob_info(hash)?.is_some() {
         return Ok(());
@@ -266,7 +274,7 @@ fn copy_blob(from: &WorkspaceState, to: &WorkspaceState, hash: &ContentHash) -> 
     std::thread::scope(|scope| {
         let sender = scope.spawn(move || from.store.copy_blob(hash, &mut writer));
         let put = to.store.put_blob(&mut reader, to.now());
-        // A sender that nobody reads from any more gets an error instead of waiting for ever.
+        // A sender without a reader gets an error instead of waiting forever.
         drop(reader);
         let sent = sender.join().expect("copying does not panic");
         put?;

@@ -1,6 +1,8 @@
-//! What is in the workspace by id: for whoever keeps a copy of the tree in step, such as a mirror.
+//! The objects of the workspace by id: for programs that keep a copy of the tree in sync, such as a
+//! mirror.
 //!
-//! Paths change under whoever holds one; an id does not. Calls on files take the path `/.id/{id}`.
+//! Paths change while a program keeps them; an id does not. Calls on files accept the path
+//! `/.id/{id}`.
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use crate::{
     error::{Result, WorkspaceError},
     fs::{
         ContentLocation,
-        batch::{NewNode, NewWhat},
+        batch::{NewNode, PreparedNode},
         bytes_of,
         durable_version::DurableVersion,
         file_kind, mode_of, version_token,
@@ -25,64 +27,64 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// How many versions of a file are compared at most to find one of certain bytes.
+/// The number of versions of a file that are compared at most to find one with certain bytes.
 const MAX_COMPARED: usize = 64;
 
-/// Something visible in the tree.
+/// A visible object of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TreeNode {
-    /// What it is for ever.
+    /// Its id, which never changes.
     pub id: FileId,
-    /// The folder that it is shown in; none for the root.
+    /// The directory in which it is visible; `None` for the root.
     pub parent: Option<FileId>,
-    /// The name that it is shown under.
+    /// Its visible name.
     pub name: SmolStr,
-    /// What sort of object it is.
+    /// The kind of object.
     pub kind: FileKind,
     /// Permission bits.
     pub mode: u32,
     /// When its content last changed.
     pub mtime: Millis,
-    /// The text of a link.
+    /// The target of a link.
     pub link: Option<SmolStr>,
-    /// Of a file, what changes whenever its content does.
+    /// For a file, a version that changes with its content.
     pub version: Option<VersionToken>,
 }
 
-/// The content of a file, and a version of it that may be kept.
+/// The content of a file, with a version that may be kept.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DurableContent {
     /// The bytes.
     pub data: Bytes,
-    /// As in [`TreeNode::version`].
+    /// The version as in [`TreeNode::version`].
     pub version: VersionToken,
-    /// What to pass as the base of a write, however long afterwards.
+    /// The base to pass to a later write, however much later.
     pub base: VersionToken,
 }
 
-/// Something to be made.
+/// An object to create.
 #[derive(Debug, Clone)]
 pub struct NewObject {
-    /// Where; the folder above is there, or earlier in the same batch.
+    /// Its path; the parent directory exists, or is earlier in the same batch.
     pub path: VPath,
-    /// Permission bits, if others than usual.
+    /// Permission bits, if they differ from the default.
     pub mode: Option<u32>,
-    /// The time of its last change, if not now.
+    /// The time of its last change, if it is not the current time.
     pub mtime: Option<Millis>,
-    /// What.
+    /// Its kind and content.
     pub content: NewNodeContent,
 }
 
-/// What is to be made.
+/// The kind and content of an object to create.
 #[derive(Debug, Clone)]
 pub enum NewNodeContent {
-    /// A folder.
-    Folder,
-    /// A symbolic link with this text.
+    /// A directory.
+    Directory,
+    /// A symbolic link with this target.
     Link(SmolStr),
-    /// A file of these bytes.
+    /// A file with these bytes.
     File(Bytes),
 }
 
@@ -94,13 +96,13 @@ pub struct Nodes<'w> {
 }
 
 impl Nodes<'_> {
-    /// Returns the path of a node; none if it is in the trash or unknown.
+    /// Returns the path of a node; `None` if it is in the trash or unknown.
     pub fn path_of(&self, id: &FileId) -> Result<Option<VPath>> {
         self.state.refresh()?;
         Ok(self.state.main.read().tree().path_of(id))
     }
 
-    /// Describes what an id names, if it is visible.
+    /// Returns the object with an id, if it is visible.
     pub fn get(&self, id: &FileId) -> Result<Option<TreeNode>> {
         self.state.refresh()?;
         let found = {
@@ -108,30 +110,30 @@ impl Nodes<'_> {
             let node = main.tree().node(id).filter(NodeRef::is_visible);
             node.and_then(|node| describe(&main, node))
         };
-        let Some((mut object, holds)) = found else { return Ok(None) };
-        self.complete(&mut object, holds)?;
+        let Some((mut object, location)) = found else { return Ok(None) };
+        self.add_content_attributes(&mut object, location)?;
         Ok(Some(object))
     }
 
-    /// Describes what a folder, or the root, shows under exactly this name.
+    /// Returns the object that a directory, or the root, shows under exactly this name.
     pub fn child(&self, parent: Option<&FileId>, name: &str) -> Result<Option<TreeNode>> {
         self.state.refresh()?;
         let found = {
             let main = self.state.main.read();
-            let folder = match parent {
+            let directory = match parent {
                 None => Some(main.tree().root()),
                 Some(id) => main.tree().node(id).filter(NodeRef::is_visible),
             };
-            let child = folder.and_then(|folder| main.tree().child(folder, name));
-            // Not what has another name and answers to this one, too.
+            let child = directory.and_then(|directory| main.tree().child(directory, name));
+            // A node with another visible name may be found by this one, too; it does not count.
             child.filter(|child| child.name() == name).and_then(|child| describe(&main, child))
         };
-        let Some((mut object, holds)) = found else { return Ok(None) };
-        self.complete(&mut object, holds)?;
+        let Some((mut object, location)) = found else { return Ok(None) };
+        self.add_content_attributes(&mut object, location)?;
         Ok(Some(object))
     }
 
-    /// Lists what lies below a folder, or below the root: each folder before what it holds.
+    /// Lists all objects below a directory, or below the root: each directory before its entries.
     pub fn objects(&self, below: Option<&FileId>) -> Result<Vec<TreeNode>> {
         self.state.refresh()?;
         let found: Vec<_> = {
@@ -144,23 +146,23 @@ impl Nodes<'_> {
             below.filter_map(|node| describe(&main, node)).collect()
         };
         let mut objects = Vec::with_capacity(found.len());
-        for (mut object, holds) in found {
-            self.complete(&mut object, holds)?;
+        for (mut object, location) in found {
+            self.add_content_attributes(&mut object, location)?;
             objects.push(object);
         }
         Ok(objects)
     }
 
-    /// Returns what a file holds.
+    /// Returns the content of a file, with a base for later writes.
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::NoFile`] if it is none, or in the trash; [`WorkspaceError::Damaged`] if
-    /// what can be read is not all of it.
-    pub fn held(&self, id: &FileId) -> Result<DurableContent> {
+    /// Fails with [`WorkspaceError::NoFile`] if it is not a file, or in the trash; with
+    /// [`WorkspaceError::Damaged`] if some of its records cannot be read.
+    pub fn read_durable(&self, id: &FileId) -> Result<DurableContent> {
         self.state.refresh()?;
-        let holds = self.holds_visible(id)?;
-        match holds {
+        let location = self.visible_location(id)?;
+        match location {
             ContentLocation::Text => self.state.documents.acquire(id).with(|loaded| {
                 let data = bytes_of(loaded.doc.text().into());
                 if loaded.is_damaged {
@@ -168,7 +170,7 @@ impl Nodes<'_> {
                 }
                 // A document in which the CRDT library panicked reads as empty.
                 loaded.doc.gate().health()?;
-                let version = version_token(loaded.head, &holds);
+                let version = version_token(loaded.head, &location);
                 Ok(DurableContent {
                     data,
                     version,
@@ -179,17 +181,21 @@ impl Nodes<'_> {
                 let head = self.state.store.doc_head(&DocName::from(id))?;
                 let data = self.state.store.read_blob(&blob.hash, 0..blob.size)?;
                 let base = DurableVersion::Blob(blob.hash).token();
-                Ok(DurableContent { data: data.into(), version: version_token(head, &holds), base })
+                Ok(DurableContent {
+                    data: data.into(),
+                    version: version_token(head, &location),
+                    base,
+                })
             }
         }
     }
 
-    /// Finds a version of a file that was exactly this, to be passed as the base of a write: the last
-    /// such one, among the latest. Nothing if there is none.
+    /// Finds a version of a file with exactly this content, to be passed as the base of a write:
+    /// the last such one among the latest versions. Returns `None` if there is none.
     pub fn find_base(&self, id: &FileId, data: &[u8]) -> Result<Option<VersionToken>> {
-        let holds = self.holds_visible(id)?;
+        let location = self.visible_location(id)?;
         let text = std::str::from_utf8(data).ok();
-        self.state.documents.acquire(id).with(|loaded| match (&holds, text) {
+        self.state.documents.acquire(id).with(|loaded| match (&location, text) {
             (ContentLocation::Text, Some(text)) => {
                 let n_versions = loaded.doc.timeline().len();
                 let latest = (n_versions.saturating_sub(MAX_COMPARED)..n_versions).rev();
@@ -207,8 +213,8 @@ impl Nodes<'_> {
         })
     }
 
-    /// Returns how much of a text was written on behalf of an actor, ever: it grows with each insertion.
-    /// Whoever was interrupted learns from it whether what they were writing is there.
+    /// Returns the length of all text ever inserted into a file on behalf of an actor: it grows
+    /// with each insertion. An interrupted writer learns from it whether its text was written.
     pub fn n_written_by(&self, id: &FileId, actor: &Actor) -> Result<u64> {
         self.state.refresh()?;
         self.state.documents.acquire(id).with(|loaded| {
@@ -221,7 +227,7 @@ impl Nodes<'_> {
         })
     }
 
-    fn holds_visible(&self, id: &FileId) -> Result<ContentLocation> {
+    fn visible_location(&self, id: &FileId) -> Result<ContentLocation> {
         let main = self.state.main.read();
         let is_visible = main.tree().node(id).is_some_and(|node| node.is_visible());
         let row = main.files().attributes(id).filter(|_| is_visible);
@@ -234,39 +240,43 @@ impl Nodes<'_> {
         }
     }
 
-    /// Fills in what is asked of the content rather than of the row.
-    fn complete(&self, object: &mut TreeNode, holds: ContentLocation) -> Result<()> {
+    /// Sets the attributes that come from the content rather than from the row.
+    fn add_content_attributes(
+        &self,
+        object: &mut TreeNode,
+        location: ContentLocation,
+    ) -> Result<()> {
         if let (_, Some(touched)) = self.state.live.get(&object.id) {
             object.mtime = touched.max(object.mtime);
         }
         if object.kind == FileKind::File {
             let head = self.state.store.doc_head(&DocName::from(&object.id))?;
-            object.version = Some(version_token(head, &holds));
+            object.version = Some(version_token(head, &location));
         }
         Ok(())
     }
 }
 
 impl WorkspaceFs {
-    /// Makes many objects in one transaction, and returns the id of each. What cannot be made is left
-    /// out, and said why: `EEXIST` where something is.
+    /// Creates many objects in one transaction, and returns the id of each. An object that cannot
+    /// be created is left out, with its error: `EEXIST` if the path exists.
     ///
     /// # Errors
     ///
-    /// Where the store fails; then nothing was made.
+    /// Fails if the store does; then nothing was created.
     pub fn make_many(
         &self,
         objects: &[NewObject],
     ) -> Result<Vec<Result<FileId, FsError>>, FsError> {
         let mut nodes = Vec::with_capacity(objects.len());
         for object in objects {
-            let what = match &object.content {
-                NewNodeContent::Folder => NewWhat::Folder,
+            let content = match &object.content {
+                NewNodeContent::Directory => PreparedNode::Directory,
                 NewNodeContent::Link(target) => self.prepare_link(target),
-                NewNodeContent::File(data) => NewWhat::File(self.prepare(&object.path, data)?),
+                NewNodeContent::File(data) => PreparedNode::File(self.prepare(&object.path, data)?),
             };
             let NewObject { path, mode, mtime, .. } = object.clone();
-            nodes.push(NewNode { path, mode, mtime, what });
+            nodes.push(NewNode { path, mode, mtime, content });
         }
         self.create_many(&nodes)
     }

@@ -1,10 +1,11 @@
-//! Redaction: erasing for good what a file held and holds no more.
+//! Redaction: erases content for good that a file had and no longer has.
 //!
-//! The document gets a record of who erased what, which replicates; every peer that has it erases by
-//! itself (`yfs_engine::content`). Here the log is compacted at once, so that neither snapshot nor
-//! records hold the content, blobs that nothing else names are removed, and the store is wiped.
+//! The document gets a record of the erased content and its author. The record replicates; every
+//! peer that has it erases the content by itself (`yfs_engine::content`). Here the log is compacted
+//! at once, so that neither snapshot nor records contain the content, blobs that nothing else names
+//! are removed, and the store is wiped.
 //!
-//! Backups, exports and what others copied are out of reach.
+//! Backups, exports and copies that others made are out of reach.
 
 use std::collections::BTreeSet;
 
@@ -25,60 +26,60 @@ use crate::{
     fs::{ContentLocation, ResolvedFile},
 };
 
-/// How often compaction is tried while others compact the same document.
+/// How often compaction is retried while other processes compact the same document.
 const MAX_ATTEMPTS: usize = 16;
 
-/// What is to be erased.
+/// The content to erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedactionScope {
-    /// All that the file ever held and does not hold now.
+    /// All earlier content of the file that it does not have now.
     History,
-    /// What one version held and the file does not hold now.
+    /// The content of one version that the file does not have now.
     Version(u64),
 }
 
-/// What a redaction erases.
+/// The content that a redaction erases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedactionReport {
     /// The pieces of text, each as it was typed.
     pub pieces: Vec<String>,
-    /// How many characters these have, as Yjs counts.
+    /// The number of their characters, in UTF-16 units as in Yjs.
     pub n_units: u64,
-    /// The contents that were kept by reference.
+    /// The blobs.
     pub blobs: Vec<ContentHash>,
-    /// Of these, what stays because something else names it.
+    /// Those of the blobs that stay because a row or version elsewhere names them.
     pub kept: Vec<ContentHash>,
-    /// The versions that stay readable and hold some of what was asked for, which therefore stays: values of front matter
-    /// and remembered source of markdown, which versions share.
+    /// The versions that stay readable and have some of the requested content, which therefore
+    /// stays: values of front matter and remembered source of markdown, which versions share.
     pub held_by: Vec<u64>,
 }
 
-/// One record of what was erased.
+/// The record of one redaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedactionInfo {
-    /// Who erased it, when and why.
+    /// Its author, time and reason.
     pub author: RunAuthor,
-    /// How many characters, as Yjs counts.
+    /// The number of erased characters, in UTF-16 units as in Yjs.
     pub n_units: u64,
-    /// How many contents that were kept by reference.
+    /// The number of erased blobs.
     pub n_blobs: usize,
 }
 
 impl History<'_> {
-    /// Returns what a redaction would erase; changes nothing.
+    /// Returns the content that a redaction would erase; changes nothing.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there is no such version; `EPERM` if it is what the file holds now.
-    pub fn redactable(&self, path: &VPath, what: RedactionScope) -> Result<RedactionReport> {
-        let found = self.found(path)?;
+    /// Fails with `EINVAL` if there is no such version; with `EPERM` if it is the current content.
+    pub fn redactable(&self, path: &VPath, scope: RedactionScope) -> Result<RedactionReport> {
+        let found = self.resolve_target(path)?;
         let handle = self.state.documents.acquire(&found.id);
         let (erasable, hashes) = handle.with(|loaded| -> Result<_> {
             let mut repaired = loaded.doc.repaired()?;
             let doc = repaired.as_mut().unwrap_or(&mut loaded.doc);
-            let erasable = self.erasable(doc, &found, path, what)?;
+            let erasable = self.erasable(doc, &found, path, scope)?;
             let hashes = hashes(doc, &erasable);
             Ok((erasable, hashes))
         })??;
@@ -87,39 +88,40 @@ impl History<'_> {
 
     /// Erases content for good: from the document, from the log, and from the store's files.
     ///
-    /// The text is as before, and so is every version that held none of it. Other versions cannot be
-    /// read any more.
+    /// The text stays the same, and so does every version without any of the content. Other
+    /// versions can no longer be read.
     ///
     /// # Errors
     ///
-    /// As [`redactable`](Self::redactable). If the store could not be wiped since somebody reads it,
-    /// [`yfs_store::StoreError::Locked`]: the content is erased then, but its bytes may still be in a
-    /// file; [`compact`](crate::Maintenance::compact) wipes as well.
+    /// Fails as [`redactable`](Self::redactable) does. If readers prevent wiping the store, it
+    /// fails with [`yfs_store::StoreError::Locked`]: the content is erased then, but its bytes may
+    /// still be in a file; [`compact`](crate::Maintenance::compact) wipes as well.
     pub fn redact(
         &self,
         path: &VPath,
-        what: RedactionScope,
+        scope: RedactionScope,
         reason: Option<&str>,
     ) -> Result<RedactionReport> {
         self.state.check_writable()?;
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         let mut author = self.author();
         if let Some(reason) = reason {
             author = author.with_label(reason);
         }
-        if matches!(found.holds, ContentLocation::Blob(_)) && self.is_of_text(&found, what)? {
-            // Text from before the file became a blob is shown to nobody and counts as deleted.
+        if matches!(found.location, ContentLocation::Blob(_)) && self.is_of_text(&found, scope)? {
+            // Text from before the file became a blob is not visible to readers and counts as
+            // deleted.
             let emptied = |doc: &mut ContentDoc| Ok(doc.write("", None, &author)?.update);
             self.state.annotate(&found.id, emptied)?;
         }
-        // What is still to be merged could not be told from what is to be erased.
-        if found.holds == ContentLocation::Text {
+        // Edits that are still to be merged cannot be distinguished from content to erase.
+        if found.location == ContentLocation::Text {
             self.state.annotate(&found.id, |doc| Ok(doc.repair()?))?;
         }
         self.state.note_redaction()?;
         let mut redacted = None;
         self.state.annotate(&found.id, |doc| {
-            let erasable = self.erasable(doc, &found, path, what)?;
+            let erasable = self.erasable(doc, &found, path, scope)?;
             let hashes = hashes(doc, &erasable);
             let update = doc.redact(&erasable, &author)?;
             redacted = Some((erasable, hashes));
@@ -143,9 +145,9 @@ impl History<'_> {
         Ok(redacted)
     }
 
-    /// Returns the records of what was erased from a file.
+    /// Returns the records of redactions of a file.
     pub fn redactions(&self, path: &VPath) -> Result<Vec<RedactionInfo>> {
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         let redactions =
             self.state.documents.acquire(&found.id).with(|loaded| loaded.doc.redactions())?;
         let info = redactions.into_iter().map(|redaction| RedactionInfo {
@@ -156,30 +158,30 @@ impl History<'_> {
         Ok(info.collect())
     }
 
-    /// Tells whether a redaction is about what a file said as a text.
-    fn is_of_text(&self, found: &ResolvedFile, what: RedactionScope) -> Result<bool> {
-        let RedactionScope::Version(number) = what else { return Ok(true) };
+    /// Reports whether a redaction concerns the file's text rather than its blobs.
+    fn is_of_text(&self, found: &ResolvedFile, scope: RedactionScope) -> Result<bool> {
+        let RedactionScope::Version(number) = scope else { return Ok(true) };
         let listed =
             self.state.documents.acquire(&found.id).with(|loaded| list(&loaded.doc, found))?;
-        let wanted = listed.into_iter().find(|(info, _)| info.number == number);
-        Ok(wanted.is_some_and(|(_, stored)| matches!(stored, StoredVersion::Past(_))))
+        let selected = listed.into_iter().find(|(info, _)| info.number == number);
+        Ok(selected.is_some_and(|(_, stored)| matches!(stored, StoredVersion::Past(_))))
     }
 
-    /// Finds what a redaction erases of a document.
+    /// Finds the content that a redaction erases from a document.
     fn erasable(
         &self,
         doc: &mut ContentDoc,
         found: &ResolvedFile,
         path: &VPath,
-        what: RedactionScope,
+        scope: RedactionScope,
     ) -> Result<ErasableContent> {
         let fail = |code| WorkspaceError::from(FsError::new(code, Op::Read, path));
-        let shown = match &found.holds {
+        let shown = match &found.location {
             ContentLocation::Blob(blob) => Some(blob.hash),
             ContentLocation::Text => None,
         };
         let mut blobs = doc.blobs();
-        let number = match what {
+        let number = match scope {
             RedactionScope::Version(number) => number,
             RedactionScope::History => {
                 blobs.retain(|blob| Some(blob.hash) != shown && !doc.is_blob_redacted(blob.id));
@@ -188,8 +190,8 @@ impl History<'_> {
                 return Ok(erasable);
             }
         };
-        let wanted = list(doc, found).into_iter().find(|(info, _)| info.number == number);
-        let (info, stored) = wanted.ok_or_else(|| fail(FsCode::EINVAL))?;
+        let selected = list(doc, found).into_iter().find(|(info, _)| info.number == number);
+        let (info, stored) = selected.ok_or_else(|| fail(FsCode::EINVAL))?;
         match stored {
             StoredVersion::Blob(blob) if Some(blob.hash) == shown => Err(fail(FsCode::EPERM)),
             StoredVersion::Blob(blob) => {
@@ -219,12 +221,13 @@ impl History<'_> {
             Vec::new()
         } else {
             let named = self.state.blobs_named_beside(&found.id, &erasable.blobs)?;
-            // What waits for others may name any.
-            let is_kept = |hash: &&ContentHash| named.as_ref().is_none_or(|it| it.contains(*hash));
+            // Updates that wait for others may name any blob.
+            let is_kept =
+                |hash: &&ContentHash| named.as_ref().is_none_or(|named| named.contains(*hash));
             blobs.iter().filter(is_kept).copied().collect()
         };
         Ok(RedactionReport {
-            pieces: joined(&erasable.pieces, text),
+            pieces: join_pieces(&erasable.pieces, text),
             n_units: erasable.n_units(),
             blobs,
             kept,
@@ -234,7 +237,7 @@ impl History<'_> {
 }
 
 impl crate::state::WorkspaceState {
-    /// Compacts a document until nobody else does at the same time.
+    /// Compacts a document, and retries until no other process does so at the same time.
     fn compact_fully(&self, doc: &DocName) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {
             if self.compact_doc(doc)? != CompactionOutcome::Raced {
@@ -245,8 +248,8 @@ impl crate::state::WorkspaceState {
     }
 }
 
-/// Joins pieces that follow each other.
-fn joined(pieces: &[ErasableItems], text: impl Fn(&ErasableItems) -> String) -> Vec<String> {
+/// Joins consecutive pieces.
+fn join_pieces(pieces: &[ErasableItems], text: impl Fn(&ErasableItems) -> String) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     let mut last: Option<&ErasableItems> = None;
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! What a workspace holds, in numbers.
+//! The statistics of a workspace.
 
 use crate::Maintenance;
 use yfs_engine::id::WorkspaceId;
@@ -6,19 +6,19 @@ use yfs_store::{QuarantinedUpdate, StoreStats};
 
 use crate::error::Result;
 
-/// What a workspace holds, in numbers. Sizes are in bytes.
+/// The statistics of a workspace. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkspaceStats {
-    /// Which workspace.
+    /// The id of the workspace.
     pub id: WorkspaceId,
-    /// Files and links, those in the trash among them.
+    /// Files and links, including those in the trash.
     pub n_files: u64,
-    /// Folders, those in the trash among them.
-    pub n_folders: u64,
-    /// What was trashed, not counting what that hides.
+    /// Directories, including those in the trash.
+    pub n_directories: u64,
+    /// Trashed objects, without the ones that they hide.
     pub n_trashed: u64,
-    /// Updates that wait for something that has not arrived.
+    /// Updates that wait for items that have not arrived.
     pub n_parked: u64,
     /// Content documents in memory.
     pub n_open: u64,
@@ -30,12 +30,12 @@ pub struct WorkspaceStats {
     pub cached_bytes: u64,
     /// The size of the main document as one update.
     pub main_bytes: u64,
-    /// What the store holds.
+    /// The statistics of the store.
     pub store: StoreStats,
 }
 
 impl Maintenance<'_> {
-    /// Counts what there is.
+    /// Returns the statistics of the workspace.
     pub fn stats(&self) -> Result<WorkspaceStats> {
         let state = &self.state;
         state.refresh()?;
@@ -46,7 +46,7 @@ impl Maintenance<'_> {
         Ok(WorkspaceStats {
             id: state.id.clone(),
             n_files: main.tree().n_files() as u64,
-            n_folders: main.tree().n_directories() as u64,
+            n_directories: main.tree().n_directories() as u64,
             n_trashed: main.tree().n_trashed() as u64,
             n_parked: main.doc().parked().len() as u64,
             n_open: n_open as u64,
@@ -58,7 +58,7 @@ impl Maintenance<'_> {
         })
     }
 
-    /// Lists the updates of peers that the gate refused, in the order of their first refusal.
+    /// Lists the updates of peers that the gate rejected, in the order of their first rejection.
     pub fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>> {
         Ok(self.state.store.quarantined()?)
     }

@@ -1,8 +1,8 @@
-//! The trash: what is in it, how it comes back, and how it goes for good.
+//! The trash: listing, restoring, and deleting for good.
 //!
-//! Deleting for good has two phases (DESIGN, "Permanent delete"). [`Trash::purge`] marks what goes;
-//! a restore still reverses it. [`Trash::expire`] deletes what was marked long enough ago, counted
-//! from when this store first saw the mark, never from a peer's clock.
+//! Deleting for good has two phases. [`Trash::purge`] marks objects; a restore still reverses it.
+//! [`Trash::expire`] deletes objects that were marked long enough ago, counted from when this store
+//! first saw the mark, never by a peer's clock.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -26,46 +26,46 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// How long what was purged is kept, unless the caller says otherwise.
+/// How long purged objects are kept, unless the caller passes another retention.
 pub const DEFAULT_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How many rows are written in one transaction.
+/// The number of rows that are written in one transaction.
 const MAX_ROWS: usize = 1_000;
 
-/// Something in the trash.
+/// An object in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TrashEntry {
-    /// What was trashed.
+    /// Its id.
     pub id: FileId,
     /// Its stored name.
     pub name: String,
-    /// What sort of object it is.
+    /// The kind of object.
     pub kind: FileKind,
-    /// When it was trashed, by the clock of whoever did it.
+    /// When it was trashed, by the clock of the writer that trashed it.
     pub trashed_at: Millis,
-    /// Where it was.
+    /// The path that it had.
     pub original: String,
-    /// How many objects are hidden with it.
+    /// The number of objects that are hidden with it.
     pub n_hidden: u64,
-    /// Where, below it, somebody changed something after it was trashed.
+    /// The paths below it at which other writers changed an object after it was trashed.
     pub stranded: Vec<String>,
-    /// Whether it was purged, and only waits for its time.
+    /// Whether it was purged, and its retention is running.
     pub purging: bool,
 }
 
-/// What was deleted for good.
+/// The result of an expiry: what was deleted for good.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct ExpireReport {
     /// Rows of the files table.
     pub n_rows: u64,
     /// Content documents.
     pub n_documents: u64,
-    /// How many bytes of content documents and blobs.
+    /// The bytes of content documents and blobs.
     pub n_bytes: u64,
 }
 
-/// The trash of a workspace: what was removed and can be restored
+/// The trash of a workspace: removed objects that can be restored
 /// ([`Workspace::trash`](crate::Workspace::trash)).
 #[derive(Debug, Clone, Copy)]
 pub struct Trash<'w> {
@@ -73,34 +73,34 @@ pub struct Trash<'w> {
 }
 
 impl Trash<'_> {
-    /// Lists the trash: first what holds work that somebody did meanwhile, then the latest.
+    /// Lists the trash: first the objects with changes after they were trashed, then the latest.
     pub fn list(&self) -> Result<Vec<TrashEntry>> {
         self.state.refresh()?;
         let main = self.state.main.read();
         Ok(main.tree().trash().iter().map(|item| describe(&main, item)).collect())
     }
 
-    /// Brings something back from the trash, and returns where it is now.
+    /// Restores an object from the trash, and returns its new path.
     ///
-    /// Without `to` it returns to where it was or, if that is gone, to the nearest folder above that
-    /// is there. A purge is reversed.
+    /// Without `to` it returns to its earlier path or, if that is gone, to the nearest directory
+    /// above it that exists. A purge is reversed.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if there is no such id, `EINVAL` if it is not in the trash, `EEXIST` if something is at
-    /// `to`.
+    /// Fails with `ENOENT` if the id is unknown, with `EINVAL` if it is not in the trash, with
+    /// `EEXIST` if `to` exists.
     pub fn restore(&self, id: &FileId, to: Option<&VPath>) -> Result<VPath> {
         let by = Some(&self.state.options.actor);
         self.state.commit(StructureAccess::Change, by, |main| {
             let writes = ops::plan_restore(main.tree(), main, id, to);
-            Ok(Transaction::rows(writes.map_err(|error| refused(error, id))?, ()))
+            Ok(Transaction::rows(writes.map_err(|error| to_fs_error(error, id))?, ()))
         })?;
         let path = self.state.main.read().tree().path_of(id);
         path.ok_or_else(|| WorkspaceError::NoFile(id.clone()))
     }
 
-    /// Marks things in the trash, and all that is in them, to be deleted for good after their
-    /// retention; returns how many rows were marked.
+    /// Marks objects in the trash, with everything below them, for deletion after their retention;
+    /// returns how many rows were marked.
     pub fn purge(&self, ids: &[FileId]) -> Result<u64> {
         let purge_id = self.state.options.ids.file_id();
         let mut n_marked = 0;
@@ -108,7 +108,7 @@ impl Trash<'_> {
             let by = Some(&self.state.options.actor);
             let purged = self.state.commit(StructureAccess::Change, by, |main| {
                 let writes = ops::plan_purge(main.tree(), id, purge_id.as_str());
-                let writes = writes.map_err(|error| refused(error, id))?;
+                let writes = writes.map_err(|error| to_fs_error(error, id))?;
                 let n_writes = writes.len() as u64;
                 Ok(Transaction::rows(writes, n_writes))
             })?;
@@ -118,8 +118,8 @@ impl Trash<'_> {
         Ok(n_marked)
     }
 
-    /// Deletes what was purged at least `retention` ago: rows first; contents and blobs that no row
-    /// names after as long again.
+    /// Deletes objects that were purged at least `retention` ago: rows first; contents and blobs
+    /// that no row names after the same time again.
     pub fn expire(&self, retention: Duration) -> Result<ExpireReport> {
         self.state.check_writable()?;
         self.state.refresh()?;
@@ -133,7 +133,7 @@ impl Trash<'_> {
 }
 
 impl WorkspaceState {
-    /// Notes which purges this store sees for the first time.
+    /// Records the purges that this store sees for the first time.
     fn note_purged(&self) -> Result<()> {
         let keys: Vec<String> = {
             let main = self.main.read();
@@ -162,7 +162,7 @@ impl WorkspaceState {
                 due.push(id);
             }
         }
-        // What the plan leaves for later keeps its time.
+        // Rows that the plan leaves for later keep their time.
         let mut due = due.into_iter().peekable();
         let mut n_rows = 0;
         while due.peek().is_some() {
@@ -185,8 +185,8 @@ impl WorkspaceState {
 
     /// Removes contents whose rows have been gone for the retention.
     fn expire_documents(&self, retention: Duration) -> Result<(u64, u64)> {
-        // The rows of a content are logged with it or before it. So the rows of all documents that
-        // are listed are known once the log has been read after that.
+        // The row of a content is logged with it or before it. So the rows of all listed documents
+        // are known once the log has been read after listing.
         let documents = self.store.documents()?;
         self.refresh()?;
         let mut removed = (0, 0);
@@ -212,8 +212,8 @@ impl WorkspaceState {
 
     /// Removes blobs that nothing names and that were last put before the retention began.
     fn expire_blobs(&self, retention: Duration) -> Result<u64> {
-        // Before anything is read: a blob that is put from now on may be named by what is logged
-        // while the documents are read, and is not removed.
+        // Taken before anything is read: a blob that is put from now on may be named by records
+        // that are logged while the documents are read, and is not removed.
         let mark = self.store.blob_mark()?;
         self.refresh()?;
         if self.store.blobs()?.is_empty() || !self.main.read().doc().parked().is_empty() {
@@ -225,8 +225,8 @@ impl WorkspaceState {
         Ok(self.store.remove_blobs(mark, older_than, &|hash| named.contains(hash))?)
     }
 
-    /// Returns every blob that a row or a version of a file names, these versions of this file left
-    /// out, or nothing if an update that waits for others may name more.
+    /// Returns every blob that a row or a version of a file names, except these versions of this
+    /// file. Returns `None` if an update that waits for others may name more.
     pub(super) fn blobs_named_beside(
         &self,
         id: &FileId,
@@ -251,8 +251,9 @@ impl WorkspaceState {
                 continue;
             }
             let handle = self.documents.acquire(&FileId::from(&stats.doc));
-            let (versions, is_complete) = handle
-                .with(|loaded| (unredacted(&loaded.doc), loaded.doc.gate().parked().is_empty()))?;
+            let (versions, is_complete) = handle.with(|loaded| {
+                (list_unredacted(&loaded.doc), loaded.doc.gate().parked().is_empty())
+            })?;
             if !is_complete {
                 return Ok(None);
             }
@@ -267,8 +268,8 @@ impl WorkspaceState {
     }
 }
 
-/// Returns the versions by reference that nobody erased.
-fn unredacted(doc: &ContentDoc) -> Vec<BlobVersion> {
+/// Returns the blob versions that were not redacted.
+fn list_unredacted(doc: &ContentDoc) -> Vec<BlobVersion> {
     let mut versions = doc.blobs();
     versions.retain(|version| !doc.is_blob_redacted(version.id));
     versions
@@ -278,7 +279,7 @@ fn purge_key(id: &FileId) -> String {
     format!("purged:{id}")
 }
 
-fn refused(error: ops::OpError, id: &FileId) -> WorkspaceError {
+fn to_fs_error(error: ops::OpError, id: &FileId) -> WorkspaceError {
     if error.code == ops::OpCode::NotFound && error.path.as_str().ends_with(id.as_str()) {
         return WorkspaceError::NoFile(id.clone());
     }

@@ -1,7 +1,8 @@
-//! The versions of a file: what it said when somebody's run of edits ended, or when somebody named it.
+//! The versions of a file: its content at the end of each run of edits, and where a version was
+//! named.
 //!
-//! How they are found is the engine's: see `yfs_engine::content::PastVersion`. A file that is kept by
-//! reference has the versions that its document lists.
+//! The engine finds them: see `yfs_engine::content::PastVersion`. A file that is a blob has the
+//! versions that its document lists.
 
 use bytes::Bytes;
 use smol_str::SmolStr;
@@ -24,46 +25,46 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VersionInfo {
-    /// Its number: 1 is the first. Numbers may change when work of others arrives late.
+    /// Its number, counted from 1. Numbers may change when work of others arrives late.
     pub number: u64,
     /// When the run of edits began that made it.
     pub at: Millis,
-    /// Who made it.
+    /// Its author.
     pub actor: Option<Actor>,
-    /// What for.
+    /// The label of the run.
     pub label: Option<SmolStr>,
-    /// What people call it.
+    /// The names that people gave it.
     pub names: Vec<SmolStr>,
     /// Whether some of it was erased for good, so that it cannot be read.
     pub redacted: bool,
-    /// Whether it is what the file holds now.
+    /// Whether it is the current content.
     pub current: bool,
 }
 
-/// Which version is meant.
+/// A selector of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VersionSelector {
-    /// The one of this number.
+    /// The version with this number.
     Number(u64),
-    /// The latest that somebody gave this name.
+    /// The latest version with this name.
     Name(SmolStr),
-    /// The last one that was begun at or before this time.
+    /// The last version whose run began at or before this time.
     At(Millis),
 }
 
-/// Where the content of a version is.
+/// The place of a version's content.
 pub(super) enum StoredVersion {
     Past(usize),
     Blob(BlobVersion),
 }
 
 impl History<'_> {
-    /// Lists the versions of a file, oldest first; the last is what it holds now.
+    /// Lists the versions of a file, oldest first; the last is the current content.
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
         Workspace::of(self.state.clone()).fs().versions(path)
     }
 
-    /// Finds a version of a file, or nothing if there is no such one.
+    /// Finds a version of a file, or returns `None`.
     pub fn find_version(
         &self,
         path: &VPath,
@@ -77,17 +78,17 @@ impl History<'_> {
         })
     }
 
-    /// Returns what a file said at a version.
+    /// Returns the content of a version.
     ///
     /// # Errors
     ///
-    /// As [`WorkspaceFs::version_content`].
+    /// Fails as [`WorkspaceFs::version_content`] does.
     pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
         Workspace::of(self.state.clone()).fs().version_content(path, number)
     }
 
-    /// Makes a version the content of its file again, as the least edit of what is there; nothing is
-    /// taken back, and what others write meanwhile is kept.
+    /// Makes a version the current content of its file again, as the least edit; no history is
+    /// removed, and concurrent edits are kept.
     pub fn restore_version(&self, path: &VPath, number: u64) -> Result<WriteOutcome> {
         let data = self.version_content(path, number)?;
         let fs =
@@ -95,16 +96,17 @@ impl History<'_> {
         Ok(fs.write_sync(path, &data, &WriteOptions::default())?)
     }
 
-    /// Names what a file holds now, on behalf of whoever the workspace was opened for.
+    /// Names the current content of a file, on behalf of
+    /// [`WorkspaceOptions::actor`](crate::WorkspaceOptions::actor).
     ///
     /// # Errors
     ///
-    /// [`ContentError::BadLabel`] if the name is empty, too long or several lines.
+    /// Fails with [`ContentError::BadLabel`] if the name is empty, too long or has several lines.
     pub fn name_version(&self, path: &VPath, name: &str) -> Result<()> {
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         let author = self.author();
         self.state.annotate(&found.id, |doc| {
-            let blob = match &found.holds {
+            let blob = match &found.location {
                 ContentLocation::Text => None,
                 ContentLocation::Blob(shown) => {
                     let mut blobs = doc.blobs().into_iter();
@@ -116,39 +118,39 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Takes a name away from the versions of a file that have it; tells whether any had.
+    /// Removes a name from the versions of a file that have it; reports whether any had.
     pub fn unname_version(&self, path: &VPath, name: &str) -> Result<bool> {
-        let found = self.found(path)?;
+        let found = self.resolve_target(path)?;
         self.state.annotate(&found.id, |doc| Ok(doc.remove_label(name)?))
     }
 
-    pub(super) fn found(&self, path: &VPath) -> Result<ResolvedFile> {
+    pub(super) fn resolve_target(&self, path: &VPath) -> Result<ResolvedFile> {
         self.state.refresh()?;
         Ok(resolve_file(&self.state.main.read(), Op::Open, path)?)
     }
 }
 
 impl WorkspaceFs {
-    /// Lists the versions of a file, oldest first; the last is what it holds now.
+    /// Lists the versions of a file, oldest first; the last is the current content.
     ///
     /// # Errors
     ///
-    /// As reading the file: `EACCES` if it is outside the scope.
+    /// Fails as reading the file does; with `EACCES` if it is outside the scope.
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
-        let found = self.found(Op::Open, path)?;
+        let found = self.resolve_at(Op::Open, path)?;
         let handle = self.state().documents.acquire(&found.id);
         let listed = handle.with(|loaded| list(&loaded.doc, &found))?;
         Ok(listed.into_iter().map(|(info, _)| info).collect())
     }
 
-    /// Returns what a file said at a version.
+    /// Returns the content of a version.
     ///
     /// # Errors
     ///
-    /// As reading the file; `EINVAL` if there is no version of that number; [`WorkspaceError::Redacted`] if some of it was
-    /// erased for good.
+    /// Fails as reading the file does; with `EINVAL` if there is no version with that number; with
+    /// [`WorkspaceError::Redacted`] if some of it was erased for good.
     pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
-        let found = self.found(Op::Open, path)?;
+        let found = self.resolve_at(Op::Open, path)?;
         let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
         let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
         let read = self.state().documents.acquire(&found.id).with(|loaded| {
@@ -178,10 +180,10 @@ impl WorkspaceFs {
     }
 }
 
-/// Lists the versions of a document: first those of the kind that it holds no more, text or bytes, then those of
-/// the kind that it holds.
+/// Lists the versions of a document: first those of the form that it no longer has, text or blob,
+/// then those of its current form.
 pub(super) fn list(doc: &ContentDoc, found: &ResolvedFile) -> Vec<(VersionInfo, StoredVersion)> {
-    let (mut listed, now) = match &found.holds {
+    let (mut listed, now) = match &found.location {
         ContentLocation::Text => (blobs(doc), texts(doc)),
         ContentLocation::Blob(_) => (texts(doc), blobs(doc)),
     };
@@ -195,9 +197,9 @@ pub(super) fn list(doc: &ContentDoc, found: &ResolvedFile) -> Vec<(VersionInfo, 
     listed
 }
 
-/// Returns how many versions are listed before those of the kind that a document holds.
+/// Returns how many versions are listed before those of a document's current form.
 pub(super) fn n_before(doc: &ContentDoc, found: &ResolvedFile) -> usize {
-    match &found.holds {
+    match &found.location {
         ContentLocation::Text => doc.blobs().len(),
         ContentLocation::Blob(_) => texts(doc).len(),
     }

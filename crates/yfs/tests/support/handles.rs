@@ -1,4 +1,4 @@
-//! What tests of workspaces share.
+//! Helpers for tests of workspaces.
 #![allow(dead_code, clippy::allow_attributes, reason = "not every test needs all of it")]
 
 use std::{
@@ -14,7 +14,7 @@ use yfs_engine::path::VPath;
 use yfs_store::{MemoryStore, SqliteStore};
 use yfs_vfs::{FileSystem, WalkOptions, WriteOptions};
 
-/// Two handles on one SQLite file, as two processes have them.
+/// Two handles of one SQLite file, as two processes have them.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) a: Workspace,
@@ -71,11 +71,11 @@ pub(crate) fn cat(workspace: &Workspace, path: &str) -> String {
 /// Returns all paths, in order.
 pub(crate) fn ls(workspace: &Workspace) -> String {
     let found = now(workspace.fs().walk(&VPath::root(), &WalkOptions::default())).expect("walked");
-    let paths: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
+    let paths: Vec<String> = found.iter().map(|entry| entry.path.to_string()).collect();
     paths.join(" ")
 }
 
-/// Two handles on one SQLite file, which follow each other in the background.
+/// Opens two handles of one SQLite file, which follow each other in the background.
 pub(crate) fn two_processes() -> (Workspace, Workspace, tempfile::TempDir) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = dir.path().join("workspace.db");

@@ -1,4 +1,4 @@
-//! Reading files that hold updates.
+//! Reads files that contain updates.
 
 use std::{
     fs,
@@ -13,10 +13,10 @@ use yfs_engine::{
 use super::YjsImportError;
 use crate::error::{Result, WorkspaceError};
 
-/// The name of the main document's file, without what its name ends in.
+/// The name of the main document's file, without its extension.
 const MAIN: &str = "main";
 
-/// A file that holds an update.
+/// A file that contains an update.
 pub(super) struct UpdateFile {
     pub(super) path: PathBuf,
     pub(super) n_bytes: u64,
@@ -24,14 +24,14 @@ pub(super) struct UpdateFile {
     pub(super) update: Vec<u8>,
 }
 
-/// The document that a file holds.
+/// The role of the document in a file.
 pub(super) enum DocumentRole {
     Main,
     Content(FileId),
 }
 
-/// Reads the files of a directory that are named as documents are: `main.bin`, `<guid>.bin`. A
-/// `.v1` or `.v2` before the extension is ignored.
+/// Reads the files of a directory with the names of documents: `main.bin`, `<guid>.bin`. A `.v1` or
+/// `.v2` before the extension is ignored.
 pub(super) fn read_directory(
     from: &Path,
     limits: &GateLimits,
