@@ -279,6 +279,28 @@ fn late_work_is_listed_whatever_the_file_is_called() {
     }
 }
 
+/// A tool saves a file, with the file's time, beside an editor that types on in the form from before
+/// the rename. The process that received the typing merges it when the file rests.
+#[test]
+fn late_work_is_merged_although_a_save_set_the_time_of_the_file() {
+    for (before, after) in [("/a.md", "/a.txt"), ("/a.txt", "/a.md")] {
+        let workspace = create();
+        put(&workspace, before, "One.\n\nTwo.\n");
+        let old_kind = kind(&workspace, before).expect("a text");
+        let mut editor = open(&port(&workspace, before), 9, old_kind);
+        mv(&workspace, before, after);
+        let typed = editor.edit("One", "One, late", false, &ada()).expect("edited").update;
+        port(&workspace, after).receive(&typed.expect("an update")).expect("taken");
+        let base = Some(VersionBase::Content("One.\n\nTwo.\n".into()));
+        let saved = WriteOptions { base, mtime: Some(Millis(1)), ..WriteOptions::default() };
+        now(workspace.fs().write(&at(after), "One.\n\nTwo, saved.\n".into(), &saved))
+            .expect("written");
+        workspace.flush().expect("flushed");
+        assert_eq!(cat(&workspace, after), "One, late.\n\nTwo, saved.\n");
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+    }
+}
+
 /// The reference implementation keeps bytes in a root that no reader of yfs shows.
 #[test]
 fn bytes_of_the_reference_implementation_are_listed() {
