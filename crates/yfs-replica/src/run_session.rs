@@ -61,8 +61,8 @@ pub async fn carry<E: Into<ReplicaError>>(
         }
         sink.close().await
     });
-    let (mut heard, mut sent) = (Instant::now(), Instant::now());
-    let mut answered = heard;
+    let (mut last_received, mut sent) = (Instant::now(), Instant::now());
+    let mut answered = last_received;
     let mut is_idle = false;
     while !stop(session)? {
         let patience = session.patience();
@@ -76,11 +76,11 @@ pub async fn carry<E: Into<ReplicaError>>(
             frame = stream.next() => {
                 let gone = || ReplicaError::gone("it has gone");
                 let frame = frame.ok_or_else(gone)?.map_err(Into::into)?;
-                heard = Instant::now();
+                last_received = Instant::now();
                 if frame[..] != PING {
                     apart(|| session.receive(&frame))?;
                     // The peer was not silent while this side worked.
-                    (heard, answered) = (Instant::now(), Instant::now());
+                    (last_received, answered) = (Instant::now(), Instant::now());
                     is_idle = false;
                 }
             }
@@ -108,7 +108,7 @@ pub async fn carry<E: Into<ReplicaError>>(
                 let within = patience.unwrap_or_default();
                 return Err(ReplicaError::Silent { peer: "the other side".to_owned(), within });
             }
-            () = sleep_until(heard + GONE_AFTER) => {
+            () = sleep_until(last_received + GONE_AFTER) => {
                 return Err(ReplicaError::gone("it was silent for too long"));
             }
         }
