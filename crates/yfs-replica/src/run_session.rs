@@ -40,9 +40,9 @@ pub(crate) const WELCOME_WITHIN: Duration = Duration::from_secs(20);
 /// # Errors
 ///
 /// If the session must end, the transport fails or is closed, or the peer is silent:
-/// [`ReplicaError::Silent`] if it does not answer the first message of a guest within 20 s, or sends
-/// nothing but pings for 70 s while the session waits for an answer. A peer that does not even ping
-/// for 70 s counts as gone.
+/// [`ReplicaError::Silent`] if it does not answer the first message of a guest within 20 s, or
+/// sends nothing but pings for 70 s while the session waits for an answer. A peer that does not
+/// even ping for 70 s counts as gone.
 pub async fn carry<E: Into<ReplicaError>>(
     session: &mut ReplicaSession,
     sink: impl Sink<Bytes, Error = E>,
@@ -61,8 +61,8 @@ pub async fn carry<E: Into<ReplicaError>>(
         }
         sink.close().await
     });
-    let (mut heard, mut sent) = (Instant::now(), Instant::now());
-    let mut answered = heard;
+    let (mut last_received, mut sent) = (Instant::now(), Instant::now());
+    let mut answered = last_received;
     let mut is_idle = false;
     while !stop(session)? {
         let patience = session.patience();
@@ -76,11 +76,11 @@ pub async fn carry<E: Into<ReplicaError>>(
             frame = stream.next() => {
                 let gone = || ReplicaError::gone("it has gone");
                 let frame = frame.ok_or_else(gone)?.map_err(Into::into)?;
-                heard = Instant::now();
+                last_received = Instant::now();
                 if frame[..] != PING {
                     apart(|| session.receive(&frame))?;
                     // The peer was not silent while this side worked.
-                    (heard, answered) = (Instant::now(), Instant::now());
+                    (last_received, answered) = (Instant::now(), Instant::now());
                     is_idle = false;
                 }
             }
@@ -108,7 +108,7 @@ pub async fn carry<E: Into<ReplicaError>>(
                 let within = patience.unwrap_or_default();
                 return Err(ReplicaError::Silent { peer: "the other side".to_owned(), within });
             }
-            () = sleep_until(heard + GONE_AFTER) => {
+            () = sleep_until(last_received + GONE_AFTER) => {
                 return Err(ReplicaError::gone("it was silent for too long"));
             }
         }

@@ -279,8 +279,8 @@ fn late_work_is_listed_whatever_the_file_is_called() {
     }
 }
 
-/// A tool saves a file, with the file's time, beside an editor that types on in the form from before
-/// the rename. The process that received the typing merges it when the file rests.
+/// A tool saves a file, with the file's time, beside an editor that types on in the form from
+/// before the rename. The process that received the typing merges it when the file rests.
 #[test]
 fn late_work_is_merged_although_a_save_set_the_time_of_the_file() {
     for (before, after) in [("/a.md", "/a.txt"), ("/a.txt", "/a.md")] {
