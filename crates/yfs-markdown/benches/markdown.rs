@@ -60,13 +60,13 @@ fn benches(criterion: &mut Criterion) {
             group.sample_size(10).measurement_time(Duration::from_secs(2));
             let (document, map) = remember(text, profile);
             group.bench_function("parse", |bencher| {
-                bencher.iter(|| parse(black_box(text), profile))
+                bencher.iter(|| parse(black_box(text), profile));
             });
             group.bench_function("write", |bencher| {
-                bencher.iter(|| write(black_box(&document), profile))
+                bencher.iter(|| write(black_box(&document), profile));
             });
             group.bench_function("remember", |bencher| {
-                bencher.iter(|| remember(black_box(text), profile))
+                bencher.iter(|| remember(black_box(text), profile));
             });
             group.bench_function("render", |bencher| {
                 bencher.iter(|| render(black_box(&document), &map, profile));

@@ -54,25 +54,7 @@ impl MirrorEngine {
         let mut wanted = Vec::new();
         let mut standing = Vec::new();
         let new: HashSet<FileId> = dirty.keys().cloned().collect();
-        let mut objects: Vec<(usize, FileId, TreeNode)> = Vec::new();
-        for (id, object) in dirty {
-            if self.missing.contains_key(&id) || self.moved.contains(&id) {
-                // The change on disk is imported first.
-                self.dirty_work.insert(id);
-                continue;
-            }
-            match object {
-                None => wanted.extend(self.removal_target(&id)),
-                Some(object) => {
-                    let path = self.workspace.nodes().path_of(&id)?;
-                    let depth = path.as_ref().map_or(0, |path| path.components().count());
-                    objects.push((depth, id, object));
-                }
-            }
-        }
-        // From the top, so that a directory is known to be left alone before its content is
-        // considered.
-        objects.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        let objects = self.divide_dirty_objects(dirty, &mut wanted)?;
         let mut placed: HashSet<FileId> = HashSet::new();
         let mut given: HashMap<(Option<FileId>, Vec<u8>), FileId> = HashMap::new();
         for (depth, id, object) in &objects {
@@ -123,6 +105,35 @@ impl MirrorEngine {
             standing.iter().filter_map(|id| objects.get(id).cloned()).collect();
         self.apply_contents(&standing)?;
         self.apply_attributes(&standing)
+    }
+
+    /// Returns the objects to apply, each directory before its content, and adds the removals to
+    /// `wanted`. Objects that changed on disk are left for the import.
+    fn divide_dirty_objects(
+        &mut self,
+        dirty: HashMap<FileId, Option<TreeNode>>,
+        wanted: &mut Vec<TargetLocation>,
+    ) -> Result<Vec<(usize, FileId, TreeNode)>> {
+        let mut objects = Vec::new();
+        for (id, object) in dirty {
+            if self.missing.contains_key(&id) || self.moved.contains(&id) {
+                // The change on disk is imported first.
+                self.dirty_work.insert(id);
+                continue;
+            }
+            match object {
+                None => wanted.extend(self.removal_target(&id)),
+                Some(object) => {
+                    let path = self.workspace.nodes().path_of(&id)?;
+                    let depth = path.as_ref().map_or(0, |path| path.components().count());
+                    objects.push((depth, id, object));
+                }
+            }
+        }
+        // From the top, so that a directory is known to be left alone before its content is
+        // considered.
+        objects.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        Ok(objects)
     }
 
     /// Returns the objects of the workspace to compare with the state, none for those that are

@@ -353,7 +353,8 @@ impl MirrorEngine {
                 // It lost its name after the state was last written.
                 Some(node) => self.state.put_superseded(name, SupersededFile::of(&node)),
                 None => {
-                    self.rename_to_recovered(&dir, OsStr::new(name), Path::new("")).map_err(host)?
+                    self.rename_to_recovered(&dir, OsStr::new(name), Path::new(""))
+                        .map_err(host)?;
                 }
             }
         }
