@@ -40,7 +40,7 @@ pub struct FaultStore {
 pub enum StoreFault {
     /// [`UpdateLog::append`].
     Append,
-    /// [`UpdateLog::append`], after the store below applied it: the answer is lost, as on a network.
+    /// [`UpdateLog::append`], applied below: its answer is lost, as on a network.
     AppendApplied,
     /// [`UpdateLog::load`].
     Load,
