@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{
     actor::{Actor, ActorKind},
+    id::FileId,
     path::VPath,
 };
 use yfs_tests::{
@@ -63,6 +64,9 @@ struct Served {
     person: Editor,
     /// The documents that the person has open, by guid.
     open: BTreeSet<String>,
+    /// The document that each word was typed into, by guid, and what is typed there at the end.
+    typed: Vec<(String, String)>,
+    shown: BTreeMap<String, Value>,
 }
 
 struct World {
@@ -121,7 +125,8 @@ impl World {
         if is_served {
             let server = Server::start(&world.folder, 0);
             let (port, person) = (server.port(), Editor::connect(server.port(), "typist"));
-            world.served = Some(Served { port, person, open: BTreeSet::new() });
+            let (open, typed, shown) = Default::default();
+            world.served = Some(Served { port, person, open, typed, shown });
             world.keeper = Some(Keeper::Server(server));
         } else {
             world.start();
@@ -463,6 +468,7 @@ impl World {
         }
         let text = format!("{word}\n");
         served.person.call(&json!({ "do": "insert", "as": guid, "at": 0, "text": text }));
+        served.typed.push((word.to_owned(), guid));
         Some(true)
     }
 
@@ -474,7 +480,8 @@ impl World {
         let Some(served) = &mut self.served else { return };
         for guid in &served.open {
             let wait = json!({ "do": "wait", "as": guid, "for": "saved", "within_ms": 60_000 });
-            served.person.call(&wait);
+            let state = served.person.call(&wait);
+            served.shown.insert(guid.clone(), state["documents"][guid].clone());
         }
     }
 
@@ -522,11 +529,12 @@ impl World {
         let fates: Vec<String> = fates.collect();
         assert!(
             lost.is_empty() && doubled.is_empty(),
-            "seed {seed}: lost {:?}, doubled {:?} of {:?}\n{}",
+            "seed {seed}: lost {:?}, doubled {:?} of {:?}\n{}\n\n{}",
             by_kind(&lost),
             by_kind(&doubled),
             by_kind(&self.words.iter().collect::<Vec<_>>()),
-            fates.join("\n\n")
+            fates.join("\n\n"),
+            self.evidence(&lost)
         );
         let strays: Vec<&String> =
             shown.0.keys().filter(|path| path.contains(".yfs-tmp-")).collect();
@@ -541,6 +549,38 @@ impl World {
         let is_about = |line: &&String| line.contains(&path) || !line.contains('w');
         let lines = self.log[from.saturating_sub(5)..].iter().filter(is_about).take(40);
         lines.cloned().collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns what explains a loss: all steps; for each document that a lost word was typed into,
+    /// what the editor and the workspace hold; the conflicts; and the quarantine.
+    fn evidence(&self, lost: &[&Word]) -> String {
+        let mut lines = vec![format!("all steps:\n{}", self.log.join("\n"))];
+        // Before a port is opened, which merges what is late.
+        lines.push(format!("conflicts {:#?}", self.workspace.conflicts()));
+        let typed = self.served.iter().flat_map(|served| &served.typed);
+        let is_lost = |word: &str| lost.iter().any(|lost| lost.text == word);
+        let guids = typed.filter(|(word, _)| is_lost(word)).map(|(_, guid)| guid);
+        for guid in guids.collect::<BTreeSet<_>>() {
+            let editor = self.served.as_ref().and_then(|served| served.shown.get(guid));
+            let id = FileId::parse(guid).expect("a guid of a file");
+            let node = self.workspace.nodes().get(&id).ok().flatten();
+            let path = self.workspace.nodes().path_of(&id).ok().flatten();
+            let text = path.as_ref().map(|path| now(self.workspace.fs().read(path)));
+            let port = self.workspace.documents().port(guid);
+            let updates = port.and_then(|port| Ok((port.diff(&[0])?, port.parked()?)));
+            let updates = updates.map(|(logged, parked)| {
+                let logged = String::from_utf8_lossy(&logged).into_owned();
+                let has = |word: &&Word| logged.contains(&word.text);
+                let logged: Vec<&String> =
+                    lost.iter().copied().filter(has).map(|it| &it.text).collect();
+                format!("words in its log {logged:?}, {} updates parked", parked.len())
+            });
+            lines.push(format!(
+                "document {guid}:\nthe editor {editor:?}\nthe node {node:?}\nat {path:?}: {text:?}\n{updates:?}"
+            ));
+        }
+        lines.push(format!("quarantine {:#?}", self.workspace.maintenance().quarantined()));
+        lines.join("\n\n")
     }
 
     /// Returns every text of every version of every file, in the trash or not.

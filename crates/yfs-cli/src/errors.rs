@@ -9,6 +9,7 @@ use std::{
 
 use serde_json::json;
 use yfs::WorkspaceError;
+use yfs_replica::ReplicaError;
 use yfs_vfs::{FsCode, FsError};
 
 use crate::{args::CliArgs, format_text::EscapedText};
@@ -26,6 +27,10 @@ pub(crate) const EXIT_USAGE: u8 = 2;
 /// process that SIGPIPE ended.
 pub(crate) const EXIT_CLOSED: u8 = 141;
 
+/// What to check if a server does not answer.
+const UNANSWERED_HINT: &str =
+    "check that the URL is the one that `yfs serve` prints, and that proxies pass WebSockets";
+
 /// The reason why a command, or a part of one, failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {
@@ -39,6 +44,8 @@ pub(crate) enum CommandError {
     Workspace(WorkspaceError),
     /// A call on the workspace as a whole failed, with a hint for the caller.
     Hinted(WorkspaceError, &'static str),
+    /// A server accepted the connection and did not answer.
+    Unanswered(ReplicaError),
     /// A failure that is specific to one command.
     Other(anyhow::Error),
 }
@@ -174,6 +181,11 @@ impl CommandError {
                 let message = format!("{}; {hint}", chain(error));
                 ErrorParts { code: "EWORKSPACE", message, ..ErrorParts::default() }
             }
+            Self::Unanswered(error) => ErrorParts {
+                code: "ETIMEDOUT",
+                message: format!("{error} ({UNANSWERED_HINT})"),
+                ..ErrorParts::default()
+            },
             Self::Other(error) => ErrorParts {
                 code: "EOTHER",
                 message: chain(error.as_ref()),
@@ -213,6 +225,15 @@ impl From<io::Error> for CommandError {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
             _ => Self::other(host_message(&error)),
+        }
+    }
+}
+
+impl From<ReplicaError> for CommandError {
+    fn from(error: ReplicaError) -> Self {
+        match error {
+            ReplicaError::Silent { .. } => Self::Unanswered(error),
+            error => Self::Other(error.into()),
         }
     }
 }

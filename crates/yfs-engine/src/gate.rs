@@ -38,6 +38,7 @@ mod refusal;
 mod resolve;
 mod rewrite;
 mod role;
+mod sibling_order;
 mod update;
 mod update_scan;
 mod version2;

@@ -91,3 +91,16 @@ test('a command of a running script may lend the workspace anew', async (t) => {
   const { stdout, stderr } = await bash.exec('inner; cat /from-shell /from-node')
   assert.deepEqual({ stdout, stderr }, { stdout: 'made\nagain\nnode again\n', stderr: '' })
 })
+
+test('each call that comes too late says that the workspace is closed', async (t) => {
+  const ws = await Workspace.open(temporary(t, 'w.db'))
+  // Large markdown takes a while, and one writer waits for the other.
+  await ws.files.writeFile('/a.md', '- some words\n'.repeat(10_000))
+  const waiting = Array.from({ length: 20 }, (_, n) => ws.files.appendFile('/a.md', `- ${n}\n`))
+  const closed = ws.close()
+  const late = Array.from({ length: 3 }, () => ws.files.appendFile('/a.md', '- late\n'))
+  const ended = await Promise.allSettled([...waiting, ...late])
+  const codes = ended.flatMap(({ reason }) => reason?.code ?? [])
+  assert.deepEqual([...new Set(codes)], ['ERR_YFS_CLOSED'])
+  await closed
+})

@@ -21,11 +21,11 @@ use yfs_sync::replica::ReplicaMessage;
 
 use crate::{
     replica_session::{ExchangeProgress, HubMarks, ReplicaError, ReplicaSession},
-    run_session::{apart, carry},
+    run_session::{WELCOME_WITHIN, apart, carry},
 };
 
-/// The timeout for connecting.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout for connecting, and for the first answer.
+const PATIENCE: Duration = WELCOME_WITHIN;
 
 /// The greatest size of a message, in bytes. The server has the same limit.
 const MAX_MESSAGE_LEN: usize = 64 << 20;
@@ -121,8 +121,8 @@ impl RemoteServer {
                 }
             }
         };
-        let id = timeout(PATIENCE, asked).await.map_err(|_| self.failed("it does not answer"))?;
-        socket.close(None).await.ok();
+        let id = timeout(PATIENCE, asked).await.map_err(|_| self.silent(PATIENCE))?;
+        timeout(PATIENCE, socket.close(None)).await.ok();
         id
     }
 
@@ -215,7 +215,11 @@ impl RemoteServer {
             save(session)?;
             Ok(is_over(session))
         })
-        .await?;
+        .await
+        .map_err(|error| match error {
+            ReplicaError::Silent { within, .. } => self.silent(within),
+            error => error,
+        })?;
         session.remember_all()?;
         Ok(save(&session)?)
     }
@@ -248,13 +252,17 @@ impl RemoteServer {
             }
             Ok(Err(WireError::Url(error))) => Err(self.final_error(error.to_string())),
             Ok(Err(error)) => Err(self.failed(error.to_string())),
-            Err(_) => Err(self.failed("it does not answer")),
+            Err(_) => Err(self.silent(PATIENCE)),
         }
     }
 
     fn setting(&self) -> String {
         let hash = ContentHash::of(self.url.as_bytes()).to_string();
         format!("{REMEMBERED_SETTING}{}", &hash[..16])
+    }
+
+    fn silent(&self, within: Duration) -> ReplicaError {
+        ReplicaError::Silent { peer: format!("the server at {}", self.url), within }
     }
 
     fn failed(&self, reason: impl Into<String>) -> ReplicaError {

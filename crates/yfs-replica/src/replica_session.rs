@@ -1,6 +1,6 @@
 //! One side of an exchange of logs between two stores. It does no I/O except the store's.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -18,7 +18,10 @@ use yfs_sync::{
     replica::{DocumentUpdate, ReplicaMessage},
 };
 
-use crate::blob_exchange::BlobExchange;
+use crate::{
+    blob_exchange::BlobExchange,
+    run_session::{GONE_AFTER, WELCOME_WITHIN},
+};
 
 /// The size of updates at which a message is full, in bytes; a single update may be larger.
 const FRAME_LEN: usize = 256 << 10;
@@ -115,6 +118,14 @@ pub enum ReplicaError {
         reason: String,
         /// Whether a retry cannot succeed.
         is_final: bool,
+    },
+    /// The peer accepted the connection and did not answer in time.
+    #[error("{peer} did not answer within {} s", .within.as_secs())]
+    Silent {
+        /// The peer, without secrets.
+        peer: String,
+        /// The time that it had.
+        within: Duration,
     },
     /// Another process continuously syncs the store with that server.
     #[error("another process synchronizes this workspace with {0}")]
@@ -231,6 +242,16 @@ impl ReplicaSession {
     /// Reports whether both sides have everything, as far as this side knows.
     pub fn is_done(&self) -> bool {
         self.has_pulled && self.blobs.has_sent_all() && self.has_given()
+    }
+
+    /// Returns how long the peer may take for its next answer; `None` while no answer is due. A hub
+    /// waits for its guests.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        match self.role {
+            SessionRole::Hub { .. } => None,
+            SessionRole::Guest { .. } if self.feed.is_none() => Some(WELCOME_WITHIN),
+            SessionRole::Guest { .. } => (!self.is_done()).then_some(GONE_AFTER),
+        }
     }
 
     /// Reports whether the peer has confirmed everything in this log.

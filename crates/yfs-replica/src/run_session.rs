@@ -1,7 +1,11 @@
 //! The transport of frames. Both directions run concurrently, so that two sides that send much
 //! never block each other.
 
-use std::{pin::pin, time::Duration};
+use std::{
+    pin::pin,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::{Sink, SinkExt, Stream, StreamExt};
@@ -9,7 +13,7 @@ use tokio::{
     runtime::{Handle, RuntimeFlavor},
     sync::mpsc,
     task::block_in_place,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout},
 };
 use yfs_sync::replica::PING;
 
@@ -24,14 +28,21 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The idle time after which this side sends a ping.
 const PING_AFTER: Duration = Duration::from_secs(20);
 
-/// The silence of the peer after which the connection counts as dead.
-const GONE_AFTER: Duration = Duration::from_secs(70);
+/// The silence of the peer after which the connection counts as dead. Pings do not count as an
+/// answer to a side that waits for one.
+pub(crate) const GONE_AFTER: Duration = Duration::from_secs(70);
+
+/// The time in which a hub must answer the first message.
+pub(crate) const WELCOME_WITHIN: Duration = Duration::from_secs(20);
 
 /// Carries the frames of a session until `stop` returns true after a step, or the transport ends.
 ///
 /// # Errors
 ///
-/// If the session must end, the peer is silent too long, or the transport fails or is closed.
+/// If the session must end, the transport fails or is closed, or the peer is silent:
+/// [`ReplicaError::Silent`] if it does not answer the first message of a guest within 20 s, or
+/// sends nothing but pings for 70 s while the session waits for an answer. A peer that does not
+/// even ping for 70 s counts as gone.
 pub async fn carry<E: Into<ReplicaError>>(
     session: &mut ReplicaSession,
     sink: impl Sink<Bytes, Error = E>,
@@ -40,23 +51,36 @@ pub async fn carry<E: Into<ReplicaError>>(
 ) -> Result<(), ReplicaError> {
     let (outgoing, mut waiting) = mpsc::channel::<Bytes>(WAITING);
     let (mut sink, mut stream) = (pin!(sink), pin!(stream));
+    // The number of frames that are not sent yet, without pings.
+    let n_unsent = &AtomicUsize::new(0);
     let mut writer = pin!(async move {
         while let Some(frame) = waiting.recv().await {
+            let is_ping = frame[..] == PING;
             sink.send(frame).await?;
+            n_unsent.fetch_sub(usize::from(!is_ping), Ordering::Relaxed);
         }
         sink.close().await
     });
-    let (mut heard, mut sent) = (Instant::now(), Instant::now());
+    let (mut last_received, mut sent) = (Instant::now(), Instant::now());
+    let mut answered = last_received;
     let mut is_idle = false;
     while !stop(session)? {
+        let patience = session.patience();
+        // The peer cannot answer frames that a slow network has not taken yet.
+        if patience.is_none() || n_unsent.load(Ordering::Relaxed) > 0 {
+            answered = Instant::now();
+        }
+        let answer_by = answered + patience.unwrap_or_default();
         tokio::select! {
             done = &mut writer => return done.map_err(Into::into),
             frame = stream.next() => {
                 let gone = || ReplicaError::gone("it has gone");
                 let frame = frame.ok_or_else(gone)?.map_err(Into::into)?;
-                heard = Instant::now();
+                last_received = Instant::now();
                 if frame[..] != PING {
                     apart(|| session.receive(&frame))?;
+                    // The peer was not silent while this side worked.
+                    (last_received, answered) = (Instant::now(), Instant::now());
                     is_idle = false;
                 }
             }
@@ -66,6 +90,7 @@ pub async fn carry<E: Into<ReplicaError>>(
                 match apart(|| session.next_frame())? {
                     Some(frame) => {
                         sent = Instant::now();
+                        n_unsent.fetch_add(1, Ordering::Relaxed);
                         permit.send(frame.into());
                     }
                     None => is_idle = true,
@@ -79,13 +104,18 @@ pub async fn carry<E: Into<ReplicaError>>(
                 // If the queue is full, its frames show the peer that this side is alive.
                 outgoing.try_send(Bytes::from_static(&PING)).ok();
             }
-            () = sleep_until(heard + GONE_AFTER) => {
+            () = sleep_until(answer_by), if patience.is_some() => {
+                let within = patience.unwrap_or_default();
+                return Err(ReplicaError::Silent { peer: "the other side".to_owned(), within });
+            }
+            () = sleep_until(last_received + GONE_AFTER) => {
                 return Err(ReplicaError::gone("it was silent for too long"));
             }
         }
     }
     drop(outgoing);
-    writer.await.map_err(Into::into)
+    let gone = |_| ReplicaError::gone("it does not read");
+    timeout(GONE_AFTER, writer).await.map_err(gone)?.map_err(Into::into)
 }
 
 /// Runs a blocking call without blocking other tasks of the runtime, where the runtime allows it.

@@ -57,6 +57,10 @@ impl IntoResponse for HttpProblem {
 
 impl From<FsError> for HttpProblem {
     fn from(error: FsError) -> Self {
+        // A request that was still waiting when the server stopped may be sent again.
+        if matches!(WorkspaceError::cause_of(&error), Some(WorkspaceError::Closed)) {
+            return WorkspaceError::Closed.into();
+        }
         let path = error.path.as_deref().map(str::to_owned);
         let code = Some(error.code.as_str());
         let detail = match &error.source {
@@ -115,5 +119,20 @@ fn status_of(code: FsCode) -> StatusCode {
         FsCode::EIO | FsCode::ECANCELED => StatusCode::INTERNAL_SERVER_ERROR,
         // EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, ELOOP, EBUSY, EXDEV: what is there stands against it.
         _ => StatusCode::CONFLICT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use yfs_vfs::Op;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_waited_while_the_workspace_closed_is_answered_as_one_after_it() {
+        let waited = FsError::new(FsCode::EIO, Op::Append, "/a").caused_by(WorkspaceError::Closed);
+        for error in [WorkspaceError::Closed, waited.into()] {
+            assert_eq!(HttpProblem::from(error).status, StatusCode::SERVICE_UNAVAILABLE);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     process::{Command, Stdio},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -159,18 +159,27 @@ fn positions_never_repeat() {
     }
 }
 
+/// One test at a time has a disk. A process that another test starts has this test's files open
+/// until it runs its program, and a deleted file takes up space until then: a disk that was full
+/// would have room again.
+static DISK_TURN: Mutex<()> = Mutex::new(());
+
 /// A small filesystem, unmounted on drop.
-struct SmallDisk(tempfile::TempDir);
+struct SmallDisk(
+    tempfile::TempDir,
+    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>,
+);
 
 impl SmallDisk {
     /// Mounts it, or returns `None` if this process may not mount.
     fn mount(n_megabytes: u32) -> Option<Self> {
+        let turn = DISK_TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::tempdir().expect("a directory");
         let mut mount = Command::new("mount");
         let size = format!("size={n_megabytes}m");
         mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(directory.path());
         let mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
-        mounted.then_some(Self(directory))
+        mounted.then_some(Self(directory, turn))
     }
 }
 

@@ -39,13 +39,13 @@ pub enum SyncMessage<'a> {
 #[non_exhaustive]
 pub enum ProtocolError {
     /// The frame ends too early, or a number in it is too large.
-    #[error("the peer sent a malformed message")]
+    #[error("malformed message")]
     Malformed(#[from] Lib0Error),
     /// The message type is unknown.
-    #[error("the peer sent a message of unknown type {0}")]
+    #[error("unknown message type {0}")]
     UnknownType(u64),
     /// The protocol version is not supported.
-    #[error("the peer uses the unknown protocol version {0}")]
+    #[error("unknown protocol version {0}")]
     UnknownVersion(u64),
 }
 

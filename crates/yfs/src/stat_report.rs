@@ -32,9 +32,12 @@ impl WorkspaceState {
     pub(crate) fn touch(&self, id: &FileId, at: Millis) {
         self.written.lock().insert(DocName::from(id));
         match self.unreported.lock().entry(id.clone()) {
-            Entry::Occupied(mut known) => known.get_mut().last = at,
+            Entry::Occupied(mut known) => {
+                let edit = known.get_mut();
+                (edit.last, edit.is_time_set) = (at, false);
+            }
             Entry::Vacant(slot) => {
-                slot.insert(UnreportedEdit { first: at, last: at });
+                slot.insert(UnreportedEdit { first: at, last: at, is_time_set: false });
             }
         }
     }
@@ -70,7 +73,7 @@ impl WorkspaceState {
             let mut unreported = self.unreported.lock();
             for (id, edit) in &batch {
                 // A later edit stays due.
-                if unreported.get(id).is_some_and(|current| current.last == edit.last) {
+                if unreported.get(id) == Some(edit) {
                     unreported.remove(id);
                 }
             }
@@ -83,6 +86,7 @@ impl WorkspaceState {
         let mut measured = Vec::with_capacity(batch.len());
         for (id, edit) in batch {
             match self.settle_content(id).and_then(|()| self.text_size(id)) {
+                Ok(_) if edit.is_time_set => {}
                 Ok(size) => measured.push(SizeMeasurement { id: id.clone(), size, at: edit.last }),
                 Err(error) if is_of_store(&error) => return Err(error),
                 // A content that cannot be converted or read is listed among the conflicts.

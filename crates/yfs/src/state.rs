@@ -90,10 +90,12 @@ pub(crate) struct WorkspaceState {
 }
 
 /// An edit that its author has not yet written to the row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnreportedEdit {
     pub(crate) first: Millis,
     pub(crate) last: Millis,
+    /// Whether the row's time was set since. The content is then settled, and the row is kept.
+    pub(crate) is_time_set: bool,
 }
 
 /// Returns the name of a store's log; a store that was never written to has none.

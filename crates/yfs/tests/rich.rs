@@ -279,6 +279,28 @@ fn late_work_is_listed_whatever_the_file_is_called() {
     }
 }
 
+/// A tool saves a file, with the file's time, beside an editor that types on in the form from
+/// before the rename. The process that received the typing merges it when the file rests.
+#[test]
+fn late_work_is_merged_although_a_save_set_the_time_of_the_file() {
+    for (before, after) in [("/a.md", "/a.txt"), ("/a.txt", "/a.md")] {
+        let workspace = create();
+        put(&workspace, before, "One.\n\nTwo.\n");
+        let old_kind = kind(&workspace, before).expect("a text");
+        let mut editor = open(&port(&workspace, before), 9, old_kind);
+        mv(&workspace, before, after);
+        let typed = editor.edit("One", "One, late", false, &ada()).expect("edited").update;
+        port(&workspace, after).receive(&typed.expect("an update")).expect("taken");
+        let base = Some(VersionBase::Content("One.\n\nTwo.\n".into()));
+        let saved = WriteOptions { base, mtime: Some(Millis(1)), ..WriteOptions::default() };
+        now(workspace.fs().write(&at(after), "One.\n\nTwo, saved.\n".into(), &saved))
+            .expect("written");
+        workspace.flush().expect("flushed");
+        assert_eq!(cat(&workspace, after), "One, late.\n\nTwo, saved.\n");
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+    }
+}
+
 /// The reference implementation keeps bytes in a root that no reader of yfs shows.
 #[test]
 fn bytes_of_the_reference_implementation_are_listed() {
@@ -357,4 +379,29 @@ fn the_profile_is_chosen_kept_and_changed() {
         .convert_profile(SchemaProfile::Gfm, &mut |_, _| ())
         .expect("converted");
     assert_eq!(again.n_converted, 0);
+}
+
+/// A rename and a copy decide as a write does.
+#[test]
+fn text_that_is_too_heavy_for_rich_text_is_kept_by_reference_under_a_markdown_name() {
+    let Pair { a, b, .. } = Pair::new();
+    let heavy = "x\n".repeat(150_000);
+    put(&a, "/list.txt", &heavy);
+    put(&a, "/old.md", "# Old\n");
+    assert_eq!(kind(&a, "/list.txt"), Some(ContentRoot::Text));
+    let cp = CopyOptions { replace: true, ..CopyOptions::default() };
+    for path in ["/copy.md", "/old.md"] {
+        now(a.fs().cp(&at("/list.txt"), &at(path), &cp)).expect("copied");
+    }
+    mv(&a, "/list.txt", "/list.md");
+    for path in ["/copy.md", "/old.md", "/list.md"] {
+        assert_eq!(kind(&a, path), None, "{path}");
+        assert!(cat(&b, path) == heavy, "{path}");
+    }
+    put(&a, "/list.md", "# Short\n");
+    assert_eq!(kind(&b, "/list.md"), Some(RICH));
+    mv(&a, "/copy.md", "/copy.txt");
+    assert!(cat(&b, "/copy.txt") == heavy);
+    mv(&a, "/copy.txt", "/list.md");
+    assert_eq!((kind(&a, "/list.md"), cat(&b, "/list.md") == heavy), (None, true));
 }

@@ -65,7 +65,7 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     let remote =
         RemoteServer::parse(&args.url, args.token.as_deref()).map_err(anyhow::Error::from)?;
     // The server is asked first, so that nothing is created if it does not respond.
-    let id = remote.workspace_id().await.map_err(anyhow::Error::from)?;
+    let id = remote.workspace_id().await?;
     let workspace = create_replica(&file, &id, context)?;
     remote.keep(&workspace).map_err(anyhow::Error::from)?;
     let fetched = fetch(&args, &remote, &workspace, context).await;

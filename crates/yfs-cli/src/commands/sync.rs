@@ -149,7 +149,7 @@ pub(crate) async fn exchange(
     };
     let exchanged = remote.sync(workspace, on_step).await;
     drop(bar);
-    let progress = exchanged.map_err(anyhow::Error::from)?;
+    let progress = exchanged?;
     remote.keep(workspace).map_err(anyhow::Error::from)?;
     for refused in &progress.refused {
         context.fail(&CommandError::other(format!("rejected: {refused}")));
@@ -203,7 +203,7 @@ async fn follow(
     };
     let Err(error) = remote.follow(workspace, on_event).await;
     remembered?;
-    Err(anyhow::Error::from(error).into())
+    Err(error.into())
 }
 
 /// Prints the result of an exchange as JSON, if JSON is requested.

@@ -110,6 +110,8 @@ pub(crate) struct ItemLists {
     pub(crate) roots: HashMap<Box<str>, u32>,
     /// The place of each type.
     pub(crate) types: HashMap<ItemId, u32>,
+    /// How many structs were integrated.
+    pub(crate) n_structs: u64,
 }
 
 impl Default for ItemLists {
@@ -119,6 +121,7 @@ impl Default for ItemLists {
             table: vec![ItemList::of_type(0, false, 0)],
             roots: HashMap::new(),
             types: HashMap::new(),
+            n_structs: 0,
         }
     }
 }

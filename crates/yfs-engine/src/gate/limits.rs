@@ -34,6 +34,9 @@ pub struct GateLimits {
     /// The greatest number of steps that yrs may need to order items of an update that all claim to
     /// be the first of their list or key.
     pub conflict_steps: u64,
+    /// The greatest number of steps that yrs may need to order the items of a message among others
+    /// with the same origin, those of the document included.
+    pub ordering_steps: u64,
     /// The memory for parked structs, in bytes. When live peers exceed it, the oldest are dropped.
     pub parked_bytes: usize,
 }
@@ -54,6 +57,7 @@ impl Default for GateLimits {
             message_clients: 1 << 17,
             clock_jump: 1 << 28,
             conflict_steps: 1 << 24,
+            ordering_steps: 1 << 22,
             parked_bytes: 4 << 20,
         }
     }

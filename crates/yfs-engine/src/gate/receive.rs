@@ -8,12 +8,15 @@
 use super::{
     GateRejection,
     doc::{GatedDoc, ReceiveOutcome},
+    item_lists::{ItemLists, ListTag},
     lazy,
+    limits::GateLimits,
     parked::{CHUNK_STRUCTS, HeldDeletes, ParkedChunk, ParkedSet, encode},
     parse::{ParsedUpdate, StructKind, parse},
     resolve::{ResolveRequest, RunCut, UpdateOverlay, UpdateResolution, WaitingStructs, resolve},
     rewrite::{must_rewrite, rewrite, write_struct},
     role::{DocRole, UpdateSource},
+    sibling_order::SiblingOrder,
     update_scan::{IdRange, UpdateScan},
 };
 use crate::id::{ClientId, ItemId};
@@ -137,8 +140,48 @@ impl GatedDoc {
                 }
             }
         }
+        if is_message {
+            self.check_ordering(parsed, &resolved.overlay)?;
+        }
         let for_yrs = self.for_yrs(parsed, &resolved, source)?;
         Ok(PreparedUpdate { resolved, for_yrs, queues, held: None })
+    }
+
+    /// Refuses a message whose items yrs could order only in too many steps.
+    fn check_ordering(
+        &self,
+        parsed: &ParsedUpdate<'_>,
+        overlay: &UpdateOverlay<'_>,
+    ) -> Result<(), GateRejection> {
+        let limit = self.limits.ordering_steps;
+        let (n_new, n_known) = (overlay.n_structs() as u64, self.places.n_structs);
+        if n_new.saturating_mul(n_new / 2 + n_known) <= limit {
+            return Ok(());
+        }
+        let tag_of_new = |run, id: ItemId| overlay.tag_of_new(run, id.clock);
+        let mut items = SiblingOrder::default();
+        items.add(parsed, &overlay.order, tag_of_new);
+        let mut cost = items.cost(limit);
+        if cost.n_steps <= limit && cost.n_outside.saturating_mul(n_known) > limit {
+            // Which siblings the document holds is found out only where they may be too many.
+            let state = self.encode_state();
+            let known = parse(&state, &GateLimits::default(), false)?;
+            let places = ItemLists::default();
+            let (role, limits) = (self.role, &self.limits);
+            let question =
+                ResolveRequest { places: &places, role, limits, ours: None, is_message: false };
+            let order = resolve(&question, &known)?.overlay.order;
+            let mut items = SiblingOrder::default();
+            items.add(&known, &order, |_, id| self.places.tag(id).unwrap_or(ListTag::GONE));
+            items.mark_known();
+            items.add(parsed, &overlay.order, tag_of_new);
+            cost = items.cost(limit);
+        }
+        if cost.n_steps <= limit {
+            return Ok(());
+        }
+        let what = "the work of ordering items";
+        Err(GateRejection::TooLarge { what, is: cost.n_steps, limit })
     }
 
     fn for_yrs(
@@ -274,7 +317,7 @@ impl GatedDoc {
         let elements = std::mem::take(&mut overlay.elements);
         let values = std::mem::take(&mut overlay.values);
         self.newest.extend(elements.iter().map(|element| (element.root, element.id.client)));
-        let n_structs = overlay.order.iter().map(|segment| segment.end - segment.first).sum();
+        let n_structs = overlay.n_structs();
         let grown = overlay.clients.iter().filter(|new| new.end > new.known);
         let grown = grown.map(|new| IdRange {
             client: new.client,

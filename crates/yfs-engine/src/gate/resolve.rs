@@ -153,6 +153,18 @@ impl UpdateResolution<'_> {
     }
 }
 
+impl UpdateOverlay<'_> {
+    /// Returns how many structs are to be integrated.
+    pub(crate) fn n_structs(&self) -> usize {
+        self.order.iter().map(|segment| segment.end - segment.first).sum()
+    }
+
+    /// Returns in which list an item is that a run adds.
+    pub(crate) fn tag_of_new(&self, run: usize, clock: u32) -> ListTag {
+        item_lists::find(&self.clients[run].spans, clock).unwrap_or(ListTag::GONE)
+    }
+}
+
 struct UpdateResolver<'q, 'p, 'a> {
     question: &'q ResolveRequest<'q>,
     parsed: &'p ParsedUpdate<'a>,
@@ -287,7 +299,11 @@ impl<'q, 'p, 'a> UpdateResolver<'q, 'p, 'a> {
     fn visit_all(&mut self) -> Result<(), GateRejection> {
         // The clients whose structs wait for one another, and the clock that the one below needs.
         let mut stack: Vec<(usize, u32)> = Vec::new();
-        for at in 0..self.overlay.clients.len() {
+        // The greatest client first, as yrs does: of items of different clients at one place each
+        // stands in front of those before it, which takes yrs one step.
+        let mut runs: Vec<usize> = (0..self.overlay.clients.len()).collect();
+        runs.sort_unstable_by_key(|at| std::cmp::Reverse(self.overlay.clients[*at].client));
+        for at in runs {
             stack.push((at, u32::MAX));
             self.overlay.clients[at].open = true;
             while let Some((at, need)) = stack.last().copied() {
@@ -636,6 +652,7 @@ impl<'q, 'p, 'a> UpdateResolver<'q, 'p, 'a> {
 impl ItemLists {
     /// Adds what an update added, after yrs applied it.
     pub(crate) fn commit(&mut self, overlay: UpdateOverlay<'_>) {
+        self.n_structs += overlay.n_structs() as u64;
         self.table.extend(overlay.places);
         match self.types.is_empty() {
             true => self.types = overlay.types,

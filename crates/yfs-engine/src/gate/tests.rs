@@ -2,6 +2,7 @@
 
 #[path = "../../tests/hostile/corpus.rs"]
 mod corpus;
+mod ordering;
 
 use yrs::{
     Any, ClientID, GetString, ID, IdSet, ReadTxn, Text, Update, WriteTxn, updates::decoder::Decode,

@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 
 use yfs_engine::{
-    content::{self, ContentError},
+    content::{self, ByteClassification, ContentError},
     hash::ContentHash,
     id::FileId,
     kind::{ContentRoot, FileCategory},
     main_doc::MainDoc,
     ops::{self, CopyPlan, MovePlan, OpError},
     path::VPath,
-    table::{FileRow, NodeKind, RowChanges, RowWrite},
+    table::{BlobRef, FileRow, NodeKind, RowChanges, RowWrite},
     time::Millis,
     tree::FinalLink,
 };
@@ -75,10 +75,7 @@ impl WorkspaceFs {
             let options = ops::RenameOptions { replace: options.replace, parents: options.parents };
             match ops::plan_move(main.tree(), from, to, call.now, options) {
                 Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
-                Ok(MovePlan::Write(writes)) => {
-                    let changes = conversions(main, &writes);
-                    Ok(Transaction { changes, ..Transaction::rows(writes, ()) })
-                }
+                Ok(MovePlan::Write(writes)) => self.plan_conversions(main, call, writes),
                 Ok(MovePlan::Replace { source, target }) => {
                     self.replace_by_move(main, call, &source, &target)
                 }
@@ -86,6 +83,61 @@ impl WorkspaceFs {
             }
         })?;
         Ok(())
+    }
+
+    /// Plans to rename files, and to convert the contents of those whose new names promise another
+    /// kind. Text that is too heavy for that kind is kept by reference, as if it were written.
+    fn plan_conversions(
+        &self,
+        main: &MainDoc,
+        call: TransferCall<'_>,
+        mut writes: Vec<RowWrite>,
+    ) -> Result<Transaction<'static>, FsError> {
+        let (mut plan, author) = (Transaction::of(()), self.content_author(&self.author));
+        for write in &mut writes {
+            let RowWrite::Update { id, changes } = write else { continue };
+            let Some(name) = &changes.name else { continue };
+            let Some(row) = main.files().get(id).map(|entry| entry.row) else { continue };
+            let is_text = row.kind == NodeKind::File && row.blob.is_none() && row.link.is_none();
+            if !is_text || FileCategory::of(&row.name) == FileCategory::of(name) {
+                continue;
+            }
+            let kind = ContentRoot::of(FileCategory::of(name), main.profile());
+            if kind == ContentRoot::Text {
+                plan.changes.push(DocumentChange::convert(id, kind));
+                continue;
+            }
+            let text = self.state.text(id).map_err(|error| fs_error(error, call.op, call.from))?;
+            match self.too_heavy_as(call, &text.content, kind)? {
+                None => plan.changes.push(DocumentChange::convert(id, kind)),
+                Some(blob) => {
+                    (changes.blob, changes.size) = (Some(Some(blob)), Some(blob.size));
+                    let body = NewBody::Blob(new_blob(blob));
+                    plan.blobs.extend(body.blob());
+                    plan.changes.push(DocumentChange::replace(id, body, author.clone()));
+                    let head = text.head;
+                    plan.preconditions.push(ContentPrecondition { id: id.clone(), head });
+                }
+            }
+        }
+        plan.main = MainChange::Rows(writes);
+        Ok(plan)
+    }
+
+    /// Puts a text into the store that is too heavy to be kept as text of a kind; nothing if it is
+    /// not.
+    fn too_heavy_as(
+        &self,
+        call: TransferCall<'_>,
+        text: &str,
+        kind: ContentRoot,
+    ) -> Result<Option<BlobRef>, FsError> {
+        match content::classify_as(text.as_bytes(), kind) {
+            ByteClassification::Text(_) => Ok(None),
+            ByteClassification::Blob => {
+                self.put_blob(call.op, call.from, text.as_bytes()).map(Some)
+            }
+        }
     }
 
     /// Plans to write the source's content into the target and to trash the source.
@@ -167,7 +219,8 @@ impl WorkspaceFs {
                     plan.changes.push(DocumentChange::replace(&target, over.body, over.author));
                 }
                 Some(RowWrite::Create { row, .. }) => {
-                    plan.new_documents.extend(self.copied_content(main, call, &source, row)?);
+                    let copied = self.copied_content(main, call, &source, row, &mut plan.blobs)?;
+                    plan.new_documents.extend(copied);
                 }
                 _ => (),
             }
@@ -194,16 +247,19 @@ impl WorkspaceFs {
         let id = self.state.options.ids.file_id();
         let planned =
             replace_link(main, call.to, id, call.now).map_err(|error| call.convert_error(error))?;
-        let (mut writes, mut new_documents) = (planned.unwrap_or_default(), Vec::new());
+        let mut plan = Transaction::of(());
+        let mut writes = planned.unwrap_or_default();
         if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {
             row.updated_at = old.updated_at;
             (row.mode, row.link, row.blob) = (old.mode, old.link.clone(), old.blob);
             row.size = old.size;
             if old.link.is_none() {
-                new_documents.extend(self.copied_content(main, call, &old.id, row)?);
+                let copied = self.copied_content(main, call, &old.id, row, &mut plan.blobs)?;
+                plan.new_documents.extend(copied);
             }
         }
-        Ok(Some(Transaction { new_documents, ..Transaction::rows(writes, ()) }))
+        plan.main = MainChange::Rows(writes);
+        Ok(Some(plan))
     }
 
     /// Plans to give a file the content, permission bits and time of another.
@@ -227,9 +283,15 @@ impl WorkspaceFs {
             ContentLocation::Text => {
                 let text = self.state.text(source);
                 let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
-                changes.blob = old.blob.is_some().then_some(None);
                 let seen = ContentPrecondition { id: source.clone(), head: text.head };
-                (text.content.len() as u64, NewBody::Text(text.content), Some(seen))
+                let kind = ContentRoot::of(FileCategory::of(&old.name), main.profile());
+                let heavy = self.too_heavy_as(call, &text.content, kind)?;
+                let body = match heavy {
+                    Some(blob) => NewBody::Blob(new_blob(blob)),
+                    None => NewBody::Text(text.content.clone()),
+                };
+                changes.blob = (old.blob.is_some() || heavy.is_some()).then_some(heavy);
+                (text.content.len() as u64, body, Some(seen))
             }
             ContentLocation::Blob(blob) => {
                 let info = self.state.store.blob_info(&blob.hash);
@@ -247,13 +309,15 @@ impl WorkspaceFs {
         Ok(OverwritePlan { changes, body, author, precondition })
     }
 
-    /// Prepares the document of a copy, and sets the size in its row.
+    /// Prepares the document of a copy, and sets the size in its row. Adds a blob that it stores to
+    /// `blobs`.
     fn copied_content(
         &self,
         main: &MainDoc,
         call: TransferCall<'_>,
         source: &FileId,
         row: &mut FileRow,
+        blobs: &mut Vec<ContentHash>,
     ) -> Result<Option<NewDocument>, FsError> {
         let Some(old) = main.files().get(source).map(|entry| entry.row) else { return Ok(None) };
         row.updated_at = self.state.time_of(&old);
@@ -269,6 +333,12 @@ impl WorkspaceFs {
         let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
         row.size = text.content.len() as u64;
         row.meta = old.meta.filter(|_| old.trashed_at.is_none());
+        if let Some(blob) = self.too_heavy_as(call, &text.content, kind)? {
+            row.blob = Some(blob);
+            blobs.push(blob.hash);
+            let noted = doc.add_blob_version(&new_blob(blob), &author).map_err(failed)?;
+            return Ok(noted.map(|update| new_doc(&row.id, &row.name, update, None)));
+        }
         let written = doc.write(&text.content, None, &author).map_err(failed)?;
         Ok(written.update.map(|update| new_doc(&row.id, &row.name, update, Some(row.size))))
     }
@@ -280,22 +350,6 @@ impl WorkspaceState {
         let (_, touched) = self.live.get(&row.id);
         touched.map_or(row.updated_at, |touched| touched.max(row.updated_at))
     }
-}
-
-/// Plans conversions of the contents of files whose new names require another form.
-fn conversions(main: &MainDoc, writes: &[RowWrite]) -> Vec<DocumentChange<'static>> {
-    let renamed = writes.iter().filter_map(|write| match write {
-        RowWrite::Update { id, changes } => Some((id, changes.name.as_ref()?)),
-        _ => None,
-    });
-    let converted = renamed.filter_map(|(id, name)| {
-        let row = main.files().get(id)?.row;
-        let kind = ContentRoot::of(FileCategory::of(name), main.profile());
-        let is_text = row.kind == NodeKind::File && row.blob.is_none() && row.link.is_none();
-        let changes = FileCategory::of(&row.name) != FileCategory::of(name);
-        (is_text && changes).then(|| DocumentChange::convert(id, kind))
-    });
-    converted.collect()
 }
 
 /// Rejects sources that cannot be copied, whatever is at the destination.

@@ -199,10 +199,13 @@ impl WorkspaceFs {
 }
 
 impl WorkspaceState {
-    /// Drops the unreported edit of a file, because its time was set explicitly.
+    /// Keeps the time of a file that was set explicitly: earlier edits are not reported any more.
+    /// Their content is still settled, because they may be in a root that is not current.
     pub(crate) fn drop_unreported_edit(&self, id: &FileId) {
         self.live.mark_reported(id);
-        self.unreported.lock().remove(id);
+        if let Some(edit) = self.unreported.lock().get_mut(id) {
+            edit.is_time_set = true;
+        }
     }
 }
 

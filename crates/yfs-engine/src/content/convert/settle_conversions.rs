@@ -1,7 +1,8 @@
 //! Settlements: merges the changes of both roots, and writes the result to both.
 
 use yrs::{
-    GetString as _, IdSet, Map as _, ReadTxn, Update, WriteTxn as _, updates::decoder::Decode as _,
+    GetString as _, IdSet, Map as _, ReadTxn, Snapshot, Update, WriteTxn as _,
+    updates::decoder::Decode as _,
 };
 
 use super::{
@@ -216,24 +217,65 @@ impl ContentDoc {
             deleted.diff_with(&rival.gone);
         }
         deleted.merge_with(after.snapshot().delete_set.clone());
-        deleted.diff_with(&self.lost_to(rivals, after, &deleted));
-        for rival in rivals {
-            let client = yrs::ClientID::new(rival.client.get());
-            deleted.range_mut(client).insert(0..self.gate.clock_of(rival.client));
+        let known = up_to(&deleted.diff(&after.snapshot().delete_set), after);
+        deleted.diff_with(&self.lost_to(rivals, &known));
+        self.hide_items_of(rivals, &mut deleted);
+        with_deleted(&now, deleted)
+    }
+
+    /// Deletes all items that some settlements made.
+    fn hide_items_of(&self, settlements: &[ConversionSettlement], deleted: &mut IdSet) {
+        for settlement in settlements {
+            let client = yrs::ClientID::new(settlement.client.get());
+            deleted.range_mut(client).insert(0..self.gate.clock_of(settlement.client));
         }
+    }
+
+    /// Returns each state from which the next settlement may have to begin: the work of people on
+    /// top of one settlement and those that it knew of, or of none. A peer that has not sent its
+    /// settlement yet may have built on any of them.
+    pub(in crate::content) fn states_to_settle_from(&self) -> Vec<Version> {
+        let settlements: Vec<&ConversionSettlement> =
+            self.settlements().iter().filter(|it| !it.is_note).collect();
+        let none = Version::noted(Snapshot::default());
+        let mut states = vec![self.with_work_of_people(&none, |_| false)];
+        for settlement in &settlements {
+            let is_known = |other: &ConversionSettlement| {
+                other.client == settlement.client || other.is_known_to(&settlement.from)
+            };
+            states.push(self.with_work_of_people(&self.after(settlement), is_known));
+        }
+        states
+    }
+
+    /// Returns what the document would be without the settlements that a version does not know of,
+    /// work in blocks that only these deleted included.
+    fn with_work_of_people(
+        &self,
+        after: &Version,
+        is_known: impl Fn(&ConversionSettlement) -> bool,
+    ) -> Version {
+        let others = self.settlements().iter().filter(|it| !it.is_note && !is_known(it));
+        let others: Vec<ConversionSettlement> = others.cloned().collect();
+        let now = self.version();
+        let mut deleted = now.snapshot().delete_set.clone();
+        others.iter().for_each(|it| deleted.diff_with(&it.gone));
+        deleted.merge_with(after.snapshot().delete_set.clone());
+        let new = deleted.diff(&after.snapshot().delete_set);
+        deleted.diff_with(&self.lost_to(&others, &new));
+        self.hide_items_of(&others, &mut deleted);
         with_deleted(&now, deleted)
     }
 }
 
 impl ContentDoc {
-    /// Returns the content of a version that Yjs deleted because rivals deleted its parent without
-    /// knowing it.
-    fn lost_to(&self, rivals: &[ConversionSettlement], after: &Version, deleted: &IdSet) -> IdSet {
-        let lost = up_to(&deleted.diff(&after.snapshot().delete_set), after);
+    /// Returns the deleted items that Yjs deleted because rivals deleted their parent without
+    /// knowing them.
+    fn lost_to(&self, rivals: &[ConversionSettlement], lost: &IdSet) -> IdSet {
         if rivals.is_empty() || lost.is_empty() {
             return IdSet::new();
         }
-        let mut parts = self.gate.parts_in(&to_ranges(&lost), &[ROOT]);
+        let mut parts = self.gate.parts_in(&to_ranges(lost), &[ROOT]);
         self.gate.read(|txn| {
             parts.retain(|part| {
                 let around = ancestors(txn, ItemId::new(part.client, part.start));

@@ -95,6 +95,13 @@ impl ContentDoc {
             let Ok(mut fork) = self.fork_of(&self.masked(&from)) else { continue };
             restated.merge_with(needed.of(&mut fork, is_rich)?);
         }
+        // What a settlement copied is copied again from the same items if a rival of it stands.
+        for state in self.states_to_settle_from() {
+            let Ok(mut fork) = self.fork_of(&self.masked(&state)) else { continue };
+            for is_rich in [true, false] {
+                restated.merge_with(needed.of(&mut fork, is_rich)?);
+            }
+        }
         Ok(restated)
     }
 

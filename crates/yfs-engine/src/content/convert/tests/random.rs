@@ -290,6 +290,28 @@ fn content_is_there_once_where_two_settle_apart() {
     }
 }
 
+/// One redacts between conversions that others make of other states.
+#[test]
+fn a_letter_is_there_once_where_one_redacts_between_conversions() {
+    let steps = [
+        Convert(1),
+        Type(1),
+        Type(0),
+        Convert(3),
+        Hear(1, 0),
+        Convert(2),
+        Hear(3, 4),
+        Type(2),
+        Hear(3, 2),
+        Type(3),
+        Redact(0),
+        Type(1),
+    ];
+    for to in [RICH, ContentRoot::Text] {
+        run(3, to, &steps).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 proptest! {
     #[test]
     fn content_is_there_once_whoever_converts(
