@@ -38,17 +38,17 @@ pub struct FaultStore {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreFault {
-    /// [`Store::append`].
+    /// [`UpdateLog::append`].
     Append,
-    /// [`Store::append`], after the store below applied it: the answer is lost, as on a network.
+    /// [`UpdateLog::append`], applied below: its answer is lost, as on a network.
     AppendApplied,
-    /// [`Store::load`].
+    /// [`UpdateLog::load`].
     Load,
-    /// [`Store::tail`].
+    /// [`UpdateLog::tail`].
     Tail,
     /// [`Store::flush`], and appends that are synced.
     Flush,
-    /// [`Store::compact`] and [`Store::wipe`].
+    /// [`UpdateLog::compact`] and [`Store::wipe`].
     Compact,
     /// All calls that read or write blobs.
     Blob,
@@ -72,8 +72,8 @@ impl FaultStore {
         self.plan.lock().failures.insert(fault, (n_good, error));
     }
 
-    /// Returns how many calls have read the head of the log: [`Store::head`] and
-    /// [`Store::doc_head`].
+    /// Returns how many calls have read the head of the log: [`UpdateLog::head`] and
+    /// [`UpdateLog::doc_head`].
     pub fn n_head_reads(&self) -> u64 {
         self.n_head_reads.load(Ordering::Relaxed)
     }

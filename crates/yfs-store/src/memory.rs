@@ -43,7 +43,7 @@ pub struct MemoryStore {
 #[derive(Debug)]
 struct MemoryShared {
     state: Mutex<MemoryState>,
-    /// Notified by each append; callers of [`wait`](Store::wait) wait on it.
+    /// Notified by each append; callers of [`wait`](UpdateLog::wait) wait on it.
     grown: Condvar,
 }
 

@@ -185,7 +185,7 @@ pub struct ReloadNotice {
     pub doc: DocName,
     /// The position up to which it must be loaded; a caller that has loaded it so far need not.
     pub upto: Seq,
-    /// Whether [`forget`](crate::Store::forget) removed the content, rather than compaction.
+    /// Whether [`forget`](crate::UpdateLog::forget) removed the content, rather than compaction.
     pub forgotten: bool,
 }
 

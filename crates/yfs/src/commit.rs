@@ -3,7 +3,7 @@
 //! A caller plans a [`Transaction`] from the current main document. [`WorkspaceState::commit`]
 //! makes its changes in memory, appends all of them to the log as one batch, and only then
 //! publishes them: to the tree, to subscribers of documents, to caches, to watchers. It is the only
-//! caller of [`Store::append`](yfs_store::Store::append), the only retry loop and the only
+//! caller of [`UpdateLog::append`](yfs_store::UpdateLog::append), the only retry loop and the only
 //! publisher of local changes.
 //!
 //! Rows are *conditional*: the append fails if another process has written rows since the plan was
