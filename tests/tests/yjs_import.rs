@@ -56,7 +56,7 @@ impl Applications {
 fn the_documents_of_a_workspace_are_imported(version: &'static str) {
     let applications = Applications::new(version);
     let report = applications.import();
-    assert_eq!((&report["n_changed"], &report["skipped"]), (&json!(6), &json!([])), "{report}");
+    assert_eq!((&report["changed"], &report["skipped"]), (&json!(6), &json!([])), "{report}");
     assert_eq!(applications.cat(PLAIN), "one 😀\ntwo\n");
     assert_eq!(applications.cat(RICH), "---\ntitle: Tides\n---\nHigh water.\n");
     assert_eq!(applications.cat(LATER), "# One\n\ntwo\n");
@@ -69,7 +69,7 @@ fn the_documents_of_a_workspace_are_imported(version: &'static str) {
     assert_eq!(stat["id"], "plain0000000001");
 
     let again = applications.import();
-    assert_eq!((&again["n_changed"], &again["n_unchanged"]), (&json!(0), &json!(6)), "{again}");
+    assert_eq!((&again["changed"], &again["unchanged"]), (&json!(0), &json!(6)), "{again}");
 
     // Work on both sides is merged when the documents are imported another day.
     for (path, old, new) in [
