@@ -147,7 +147,7 @@ impl NativeFs {
 
     /// Makes the truncations that are held back: of one file, or of all.
     #[napi]
-    pub fn write_truncations(&self, at: Option<String>) -> napi::Result<OwnedFuture<()>> {
+    pub fn settle(&self, at: Option<String>) -> napi::Result<OwnedFuture<()>> {
         let at = at.map(|at| path(Op::Open, &at)).transpose()?;
         let session = self.session()?;
         Ok(OwnedFuture::blocking(move || lifted(session.write_truncations(at.as_ref()))))
