@@ -178,6 +178,6 @@ test('an edit that is refused says why', async (t) => {
     reason,
   })
   await assert.rejects(files.edit('/a.txt', 'one', '1'), {
-    message: /found multiple times \(2\), in lines 1, 3$/,
+    message: /occurs 2 times, in lines 1, 3; it must occur once, unless all occurrences are replaced$/,
   })
 })
