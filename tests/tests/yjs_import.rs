@@ -142,7 +142,7 @@ fn one_document_becomes_one_file() {
     assert_eq!(applications.cat("/body.md"), "High water.\n");
     let again =
         ok(dir, &["import", "--yjs", "saved/rich00000000001.bin", "/notes/tides.md", "--json"]);
-    assert!(again.contains("\"n_unchanged\":1"), "{again}");
+    assert!(again.contains("\"unchanged\":1"), "{again}");
     let nothing = go(&["saved/main.bin", "/main.txt"]);
     assert_eq!(nothing.code, Some(1));
     assert!(nothing.stderr.contains("its roots are: table:files"), "{}", nothing.stderr);

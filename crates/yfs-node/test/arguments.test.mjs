@@ -178,6 +178,7 @@ test('an edit that is refused says why', async (t) => {
     reason,
   })
   await assert.rejects(files.edit('/a.txt', 'one', '1'), {
-    message: /occurs 2 times, in lines 1, 3; it must occur once, unless all occurrences are replaced$/,
+    message:
+      /occurs 2 times, in lines 1, 3; it must occur once, unless all occurrences are replaced$/,
   })
 })

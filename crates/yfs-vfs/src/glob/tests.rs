@@ -98,7 +98,7 @@ fn classes_and_escapes() {
 fn bad_patterns_are_named() {
     check("/", "", "the pattern is empty");
     check("/", "///", "the pattern is empty");
-    check("/", "../x", "the pattern goes up with '..'");
+    check("/", "../x", "the pattern contains the component '..'");
     check("/", "{a,b", "the braces of the pattern do not match");
     check("/", "a}", "the braces of the pattern do not match");
     check("/", &"{a,b}".repeat(11), "the braces of the pattern make too many alternatives");
