@@ -40,9 +40,9 @@ pub(crate) const WELCOME_WITHIN: Duration = Duration::from_secs(20);
 /// # Errors
 ///
 /// If the session must end, the transport fails or is closed, or the peer is silent:
-/// [`ReplicaError::Silent`] if it does not answer the first message of a guest within 20 s, or sends
-/// nothing but pings for 70 s while the session waits for an answer. A peer that does not even ping
-/// for 70 s counts as gone.
+/// [`ReplicaError::Silent`] if it does not answer the first message of a guest within 20 s, or
+/// sends nothing but pings for 70 s while the session waits for an answer. A peer that does not
+/// even ping for 70 s counts as gone.
 pub async fn carry<E: Into<ReplicaError>>(
     session: &mut ReplicaSession,
     sink: impl Sink<Bytes, Error = E>,

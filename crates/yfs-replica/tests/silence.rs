@@ -1,4 +1,4 @@
-//! Peers that accept a connection and then say nothing: the session ends with an error that says so.
+//! Peers that accept a connection and then send nothing: the session ends with an error.
 //! Time is tokio's paused clock, so 70 s pass at once.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
