@@ -6,6 +6,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+#[cfg(target_os = "linux")]
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use yfs_engine::time::Millis;
 use yfs_mirror::TrustPolicy;
 use yfs_vfs::FileSystem;
@@ -286,9 +288,61 @@ fn renames_on_disk_leave_no_conflict() {
         }
         fs::rename(pair.at("aside.txt"), pair.at("f19.txt")).unwrap();
         fs::rename(pair.at("aside"), pair.at("d19")).unwrap();
+        for (one, other) in [("f3.txt", "f4.txt"), ("d3", "d4"), ("d5/in.txt", "d6/in.txt")] {
+            swap_on_disk(&pair, one, other);
+        }
+        for (name, upper) in [("f7.txt", "F7.TXT"), ("d7", "D7")] {
+            fs::rename(pair.at(name), pair.at(upper)).unwrap();
+            if round % 3 == 1 {
+                pair.settle();
+            }
+            fs::rename(pair.at(upper), pair.at(name)).unwrap();
+        }
         if round % 3 == 0 {
             pair.start();
         }
         no_conflict(&pair);
     }
+}
+
+fn swap_on_disk(pair: &Pair, one: &str, other: &str) {
+    fs::rename(pair.at(one), pair.at("swapped")).unwrap();
+    fs::rename(pair.at(other), pair.at(one)).unwrap();
+    fs::rename(pair.at("swapped"), pair.at(other)).unwrap();
+}
+
+/// Names that change on disk while a program renames the same files in the workspace: each file
+/// keeps its content under one name, and no conflict is left.
+#[cfg(target_os = "linux")]
+#[test]
+fn renames_on_disk_beside_renames_in_the_workspace_leave_no_conflict() {
+    let pair = Pair::new();
+    for number in 0..10 {
+        pair.put(&format!("f{number}.txt"), format!("file {number}\n"));
+    }
+    pair.check();
+    let workspace_fs = pair.workspace.fs();
+    let path = |number: usize| v(&format!("/f{number}.txt"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..300 {
+                let (from, to) = (path(round % 13), path(round * 5 % 17));
+                // The target is taken, or the source is gone: then the call changes nothing.
+                let options = yfs_vfs::MoveOptions { replace: false, parents: false };
+                pair.run(workspace_fs.mv(&from, &to, &options)).ok();
+            }
+        });
+        for round in 0..300 {
+            let (from, to) = (round * 7 % 13, round * 3 % 17);
+            let (from, to) = (pair.at(&format!("f{from}.txt")), pair.at(&format!("f{to}.txt")));
+            // As above.
+            renameat_with(CWD, &from, CWD, &to, RenameFlags::NOREPLACE).ok();
+        }
+    });
+    pair.check();
+    assert_eq!(pair.workspace.conflicts().unwrap(), []);
+    let mut contents: Vec<String> = pair.tree().into_values().collect();
+    contents.sort();
+    let whole = (0..10).map(|number| format!("file 644 \"file {number}\\n\""));
+    assert_eq!(contents, whole.collect::<Vec<_>>());
 }
