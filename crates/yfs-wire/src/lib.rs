@@ -3,7 +3,7 @@
 //! The CLI (`--json`), the HTTP interface, `/events` and the Node package serialize the same types,
 //! so a fact has one name everywhere. With the feature `schema` the types also describe themselves:
 //! the components of the server's OpenAPI document and the Node package's `wire.ts` are generated
-//! from them ([`schema`]).
+//! from them (module `schema`).
 //!
 //! # Rules
 //!
