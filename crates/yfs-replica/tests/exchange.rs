@@ -328,6 +328,35 @@ fn a_hub_that_was_restored_from_a_copy_gets_back_what_it_lost() {
     assert_eq!(tree(&guest.workspace()), tree(&hub));
 }
 
+/// The state of a file that was replaced often is larger than a message may be.
+#[test]
+fn a_state_that_is_larger_than_a_message_is_sent_in_parts() {
+    let mut peers = peers();
+    let hub = peers[0].workspace();
+    let fs = hub.fs();
+    for letter in b'a'..=b'i' {
+        let text = vec![letter; 8 << 20];
+        block_on(fs.write(&path(0), text.into(), &WriteOptions::default())).unwrap();
+    }
+    hub.maintenance().compact(&mut |_, _| {}).unwrap();
+    let mut server = ReplicaSession::hub(hub.clone(), true);
+    let mut client = ReplicaSession::guest(peers[1].workspace(), &peers[1].remembered);
+    server.receive(&client.next_frame().unwrap().unwrap()).unwrap();
+    let mut sizes = Vec::new();
+    while let Some(frame) = server.next_frame().unwrap() {
+        sizes.push(frame.len());
+        client.receive(&frame).unwrap();
+    }
+    assert!(sizes.iter().sum::<usize>() > 64 << 20, "{sizes:?}");
+    assert!(sizes.iter().all(|size| *size < 20 << 20), "{sizes:?}");
+    assert!(client.progress().refused.is_empty(), "{:?}", client.progress());
+    assert_eq!(tree(&peers[1].workspace()), tree(&hub));
+    let versions = |workspace: &Workspace| workspace.fs().versions(&path(0)).unwrap();
+    assert_eq!(versions(&peers[1].workspace()), versions(&hub));
+    peers[1].reopen();
+    assert_eq!(tree(&peers[1].workspace()), tree(&hub));
+}
+
 #[test]
 fn another_workspace_is_refused_and_a_reader_writes_nothing() {
     let hub = peers()[0].workspace();

@@ -3,6 +3,7 @@
 #[path = "../../tests/hostile/corpus.rs"]
 mod corpus;
 mod ordering;
+mod split;
 
 use yrs::{
     Any, ClientID, GetString, ID, IdSet, ReadTxn, Text, Update, WriteTxn, updates::decoder::Decode,
@@ -30,6 +31,10 @@ fn doc(role: DocRole, number: u64) -> GatedDoc {
 fn fixture(name: &str) -> Vec<u8> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/");
     std::fs::read(format!("{root}{name}")).unwrap()
+}
+
+fn decode(update: &[u8]) -> Update {
+    Update::decode_v1(update).expect("an update")
 }
 
 /// Writes rows one after another, each behind the one before.

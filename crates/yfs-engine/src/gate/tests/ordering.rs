@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use yrs::{Doc, GetString as _, OffsetKind, Options, ReadTxn as _, Text as _, Transact as _};
 
-use super::{doc, id};
+use super::{decode, doc, id};
 use crate::{
     gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateBuilder, UpdateSource},
     id::{FileId, ItemId},
@@ -169,9 +169,4 @@ proptest! {
         };
         prop_assert_eq!(text(&whole), text(&one_by_one));
     }
-}
-
-fn decode(update: &[u8]) -> yrs::Update {
-    use yrs::updates::decoder::Decode as _;
-    yrs::Update::decode_v1(update).expect("an update")
 }
