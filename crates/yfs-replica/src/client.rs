@@ -48,6 +48,16 @@ pub struct RemoteServer {
     token: Option<String>,
 }
 
+/// The marks that this store keeps of a server.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredMarks {
+    #[serde(flatten)]
+    marks: HubMarks,
+    /// The epoch of this store in which they were made.
+    #[serde(default)]
+    epoch: u64,
+}
+
 /// An event of a permanent connection.
 #[derive(Debug)]
 pub enum ConnectionEvent<'a> {
@@ -194,9 +204,12 @@ impl RemoteServer {
         mut is_over: impl FnMut(&ReplicaSession) -> bool,
     ) -> Result<(), ReplicaError> {
         let key = self.setting();
+        let epoch = workspace.replication().epoch()?;
         let stored = workspace.store().get_meta(&key)?;
-        let mut saved: HubMarks =
-            stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default();
+        let stored: Option<StoredMarks> =
+            stored.and_then(|stored| serde_json::from_slice(&stored).ok());
+        let valid = stored.filter(|stored| stored.epoch == epoch);
+        let mut saved = valid.map(|stored| stored.marks).unwrap_or_default();
         let socket = self.connect().await?;
         let mut session = ReplicaSession::guest(workspace.clone(), &saved);
         let (sink, stream) = socket.split();
@@ -207,8 +220,9 @@ impl RemoteServer {
             let Some(now) = session.remembered().filter(|now| **now != saved) else {
                 return Ok(());
             };
-            let text = serde_json::to_vec(now).expect("strings are JSON");
             saved = now.clone();
+            let stored = StoredMarks { marks: now.clone(), epoch };
+            let text = serde_json::to_vec(&stored).expect("strings and numbers are JSON");
             apart(|| workspace.store().set_meta(&key, &text))
         };
         carry(&mut session, sink, stream, |session| {

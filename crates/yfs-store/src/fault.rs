@@ -160,6 +160,10 @@ impl UpdateLog for FaultStore {
         self.below.compact(doc, merge)
     }
 
+    fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError> {
+        self.below.set_aside_damaged(doc, at)
+    }
+
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
         self.below.documents()
     }

@@ -31,6 +31,7 @@ mod reserve;
 mod schema;
 mod scrub;
 mod secret;
+mod set_aside;
 mod sync;
 mod transaction;
 mod wipe;
@@ -340,6 +341,10 @@ impl UpdateLog for SqliteStore {
 
     fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
         self.inner.load_history(doc)
+    }
+
+    fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError> {
+        self.inner.set_aside_damaged(doc, at)
     }
 
     fn tail(

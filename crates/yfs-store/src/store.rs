@@ -107,6 +107,13 @@ pub trait UpdateLog: Send + Sync + Debug {
     /// document was faster.
     fn compact(&self, doc: &DocName, merge: &MergeFn<'_>) -> Result<CompactionOutcome, StoreError>;
 
+    /// Moves the records of a document that cannot be read, and its snapshot if that is damaged, to
+    /// the quarantine, and returns how many there were. After that the document loads without
+    /// damage, and without what they contained.
+    ///
+    /// Client ids that were released are not used again: the clocks of what was lost are unknown.
+    fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError>;
+
     /// Returns the size of each document that was ever written, in no particular order.
     fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
 

@@ -27,6 +27,11 @@ pub(crate) type Updates = Vec<Vec<u8>>;
 
 impl WorkspaceState {
     /// Returns the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`WorkspaceError::Damaged`] if some of its records cannot be read: what is left
+    /// must not be taken for the file.
     pub(crate) fn text(&self, id: &FileId) -> Result<CachedText> {
         if let Some(text) = self.texts.get(id) {
             return Ok(text);
@@ -50,6 +55,7 @@ impl WorkspaceState {
 
     /// Reads the text of a document into the cache. The document's lock is held.
     fn cache_text(&self, id: &FileId, loaded: &mut LoadedDocument) -> Result<CachedText> {
+        loaded.check_whole(id)?;
         let text = CachedText { content: loaded.doc.text().into(), head: loaded.head };
         // A document in which the CRDT library panicked reads as empty.
         loaded.doc.gate().health()?;

@@ -40,6 +40,7 @@ use crate::{
     error::{Result, WorkspaceError},
     load_document,
     subscription::{SubscriberList, Subscription},
+    workspace::damage::was_set_aside,
 };
 
 /// The number of updates that a subscriber may fall behind before its subscription ends.
@@ -113,6 +114,13 @@ pub(crate) struct LoadedDocument {
     _attached: Option<Box<dyn Send>>,
 }
 
+impl LoadedDocument {
+    /// Fails with [`WorkspaceError::Damaged`] if some of the document's records could not be read.
+    pub(crate) fn check_whole(&self, id: &FileId) -> Result<()> {
+        if self.is_damaged { Err(WorkspaceError::Damaged(id.clone())) } else { Ok(()) }
+    }
+}
+
 impl DocumentPool {
     pub(crate) fn new(
         store: Arc<dyn Store>,
@@ -176,7 +184,7 @@ impl DocumentPool {
         let (name, id) = (DocName::from(&entry.id), &entry.id);
         let new_doc = || (self.new_doc)(id, self.client);
         let (mut doc, report) = load_document::content(&*self.store, &name, new_doc)?;
-        if report.is_incomplete() {
+        if report.is_incomplete() || was_set_aside(&*self.store, id)? {
             // Some unreadable records may have been written under the usual client id. Reusing its
             // clocks would make peers keep different content under equal state vectors.
             let new_doc = || (self.new_doc)(id, self.ids.client_id());

@@ -27,7 +27,9 @@ use crate::{
 pub mod anchors;
 pub mod blame;
 pub mod compact;
+
 pub mod conflicts;
+pub mod damage;
 pub mod document;
 mod history;
 pub mod move_between;
@@ -94,7 +96,7 @@ impl Workspace {
         }
         let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
         let report = load_document::main(&*store, &DocName::from(&id), &mut main)?;
-        if report.is_incomplete() {
+        if report.is_incomplete() || damage::was_set_aside(&*store, &id)? {
             // Unreadable records may have been written under these ids, whose clocks would be
             // reused.
             main.set_writer(writer_ids(None, &options));

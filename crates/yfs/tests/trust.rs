@@ -1,10 +1,11 @@
 //! Ways to lose, double or hide work that acceptance tests found, each as a story.
 
+#[path = "support/damage.rs"]
+mod damage_file;
 #[path = "support/handles.rs"]
 mod support;
 
 use std::{
-    io::{self, Write},
     path::Path,
     sync::{
         Arc, Barrier,
@@ -14,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use damage_file::damage;
 use support::{append, at, cat, create, now, put, two_processes, until_equal};
 use yfs::{
     Workspace, WorkspaceError, WorkspaceOptions, replica::ReplicaUpdate,
@@ -363,6 +365,7 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     workspace.close().expect("closed");
     damage(&file, b"AAAA");
     let workspace = Workspace::open_at(&file, options).expect("a workspace");
+    workspace.maintenance().set_damage_aside().expect("set aside");
     assert_eq!(cat(&workspace, "/f.txt"), "base/");
     append(&workspace, "/f.txt", "BBBB");
     let port = workspace.documents().port(id.as_str()).expect("a port");
@@ -373,20 +376,6 @@ fn a_file_whose_log_is_damaged_is_edited_under_a_fresh_client_id() {
     let text = cat(&workspace, "/f.txt");
     assert_eq!(text, peer.text());
     assert!(text.contains("AAAA") && text.contains("BBBB"), "{text}");
-}
-
-/// Flips a byte of the only occurrence of `what` in a file.
-fn damage(file: &Path, what: &[u8]) {
-    let mut bytes = std::fs::read(file).expect("a file");
-    let wal = file.with_extension("db-wal");
-    let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(what)).collect();
-    assert!(!places.is_empty() && !wal.exists(), "closing left everything in one file");
-    for place in places {
-        bytes[place] ^= 1;
-    }
-    let mut file = io::BufWriter::new(std::fs::File::create(file).expect("a file"));
-    file.write_all(&bytes).expect("written");
-    file.flush().expect("written");
 }
 
 #[test]

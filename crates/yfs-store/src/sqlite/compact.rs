@@ -238,7 +238,11 @@ fn delete_old_marker(tx: &Connection, number: u32, marker: u64) -> rusqlite::Res
 }
 
 /// Deletes records of one document, given by position and size.
-fn delete_records(tx: &Connection, number: u32, doomed: &[(u64, u32)]) -> rusqlite::Result<()> {
+pub(super) fn delete_records(
+    tx: &Connection,
+    number: u32,
+    doomed: &[(u64, u32)],
+) -> rusqlite::Result<()> {
     let mut delete =
         tx.prepare_cached("DELETE FROM log WHERE seq = ?1 AND doc = ?2 AND kind = 0")?;
     let mut delete_body = tx.prepare_cached("DELETE FROM body WHERE seq = ?1")?;

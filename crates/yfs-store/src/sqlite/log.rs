@@ -575,6 +575,42 @@ fn read_snapshot(
     Ok(())
 }
 
+/// Returns the bytes that are left of a record of a document, if there is such a record.
+pub(super) fn read_record_bytes(
+    tx: &Connection,
+    number: u32,
+    seq: Seq,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    let seq = seq.0.cast_signed();
+    let find = "SELECT data FROM log WHERE seq = ?1 AND doc = ?2 AND kind = 0";
+    let found: Option<Option<Vec<u8>>> =
+        tx.prepare_cached(find)?.query_row((seq, number), |row| row.get(0)).optional()?;
+    let Some(data) = found else { return Ok(None) };
+    if data.is_some() {
+        return Ok(data);
+    }
+    let mut body = tx.prepare_cached("SELECT data FROM body WHERE seq = ?1")?;
+    let body = body.query_row([seq], |row| row.get(0)).optional()?;
+    Ok(Some(body.unwrap_or_default()))
+}
+
+/// Returns the bytes that are left of the snapshot of a document, if it is damaged.
+pub(super) fn read_snapshot_if_damaged(
+    tx: &Connection,
+    number: u32,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    let mut statement = tx.prepare_cached(
+        "SELECT hash, data FROM snapshot LEFT JOIN snapshot_body USING (doc) WHERE doc = ?1",
+    )?;
+    let read = |row: &SqlRow<'_>| Ok((row.get(0)?, row.get(1)?));
+    let found: Option<(Vec<u8>, Option<Vec<u8>>)> =
+        statement.query_row([number], read).optional()?;
+    Ok(found.and_then(|(hash, data)| {
+        let data = data.unwrap_or_default();
+        (hash != ContentHash::of(&data).as_bytes()).then_some(data)
+    }))
+}
+
 /// Reads the heads that the snapshot of a document covers. Unreadable ones are dropped: they only
 /// help a writer that returns after a compaction.
 pub(super) fn read_past_heads(tx: &Connection, number: u32) -> rusqlite::Result<Vec<PastHead>> {

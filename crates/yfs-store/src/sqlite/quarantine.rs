@@ -129,7 +129,7 @@ impl SqliteInner {
 
 /// Adds a rejected update, or counts it once more, and drops entries that are too old or over a
 /// limit.
-fn add(tx: &Connection, refused: &RefusedUpdate<'_>) -> rusqlite::Result<()> {
+pub(super) fn add(tx: &Connection, refused: &RefusedUpdate<'_>) -> rusqlite::Result<()> {
     let RefusedUpdate { key, doc, update, reason, at } = refused;
     let again = "UPDATE quarantine SET times = times + 1, last_at = max(last_at, ?2)
                  WHERE hash = ?1";

@@ -163,6 +163,9 @@ impl<'a> LockedDocument<'a> {
             self.updates = change.first_updates;
             return Ok(());
         }
+        if change.effect.is_local_edit() {
+            self.check_whole()?;
+        }
         let doc = self.guard.change();
         let was_converted = doc.was_converted();
         self.updates = match (change.make)(doc) {
@@ -190,6 +193,17 @@ impl<'a> LockedDocument<'a> {
             self.guard.keep();
         }
         Ok(())
+    }
+
+    /// Fails if some of the document's records cannot be read: an edit of what is left would make
+    /// the loss true. A peer's update may bring back what is missing, so it is accepted.
+    fn check_whole(&mut self) -> Result<()> {
+        let id = self.guard.handle().id();
+        let checked = self.guard.loaded().map_or(Ok(()), |loaded| loaded.check_whole(id));
+        if checked.is_err() {
+            self.guard.keep();
+        }
+        checked
     }
 
     fn publish(

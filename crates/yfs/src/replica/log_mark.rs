@@ -14,12 +14,16 @@ use std::{
 use yfs_store::Seq;
 
 use crate::{
+    Replication,
     error::{Result, WorkspaceError},
     state::WorkspaceState,
 };
 
 /// The prefix of the settings that store marks.
 const MARK_SETTING: &str = "replica.mark.";
+
+/// The setting with the position up to which marks are unknown.
+const FORGOTTEN_SETTING: &str = "replica.forgotten";
 
 /// The number of marks that are kept; the oldest is dropped first.
 const N_MARKS: u32 = 1 << 16;
@@ -46,6 +50,14 @@ pub(crate) struct LogMark {
     made: Instant,
 }
 
+impl Replication<'_> {
+    /// Returns a number that changes when this store lost records: marks of other logs that were
+    /// stored before are not valid any more.
+    pub fn epoch(&self) -> Result<u64> {
+        Ok(self.state.forgotten_upto()?.0)
+    }
+}
+
 impl WorkspaceState {
     /// Marks the log at a position, or a little before it unless the mark must be `exact`.
     pub(super) fn mark(&self, seq: Seq, exact: bool) -> Result<LogCursor> {
@@ -69,6 +81,21 @@ impl WorkspaceState {
         Ok(cursor)
     }
 
+    /// Makes all marks unknown, so that every replica exchanges everything with this store again.
+    pub(crate) fn forget_replicas(&self) -> Result<()> {
+        let head = self.store.head()?.0.to_string();
+        self.store.set_meta(FORGOTTEN_SETTING, head.as_bytes())?;
+        *self.mark.lock() = None;
+        Ok(())
+    }
+
+    /// Returns the position up to which marks are unknown.
+    fn forgotten_upto(&self) -> Result<Seq> {
+        let stored = self.store.get_meta(FORGOTTEN_SETTING)?;
+        let text = stored.and_then(|stored| String::from_utf8(stored).ok());
+        Ok(text.and_then(|text| text.parse().ok()).map_or(Seq::ZERO, Seq))
+    }
+
     /// Returns the position of a mark, if this log has it.
     pub(super) fn find_mark(&self, cursor: &LogCursor) -> Result<Option<Seq>> {
         let Some(value) = self.store.get_meta(&setting(cursor.slot))? else { return Ok(None) };
@@ -77,7 +104,8 @@ impl WorkspaceState {
             let is_it = u64::from_str_radix(name, 16).ok()? == cursor.name;
             seq.parse().ok().filter(|_| is_it).map(Seq)
         };
-        Ok(read())
+        let forgotten = self.forgotten_upto()?;
+        Ok(read().filter(|seq| *seq > forgotten))
     }
 }
 

@@ -17,7 +17,11 @@ use yfs_engine::{
 use yfs_vfs::{FsCode, FsError, Op};
 
 use super::versions::n_before;
-use crate::{History, error::Result, fs::ContentLocation};
+use crate::{
+    History,
+    error::{Result, WorkspaceError},
+    fs::ContentLocation,
+};
 
 /// One line of a file and its authors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +70,11 @@ impl History<'_> {
         }
         let handle = self.state.documents.acquire(&found.id);
         let (text, pieces, timeline, n_before) = handle.with(|loaded| {
+            loaded.check_whole(&found.id)?;
             let (text, pieces) = loaded.doc.blame();
-            (text, pieces, loaded.doc.timeline(), n_before(&loaded.doc, &found))
-        })?;
+            let n_before = n_before(&loaded.doc, &found);
+            Ok::<_, WorkspaceError>((text, pieces, loaded.doc.timeline(), n_before))
+        })??;
         let mut versions: HashMap<ItemId, u64> = HashMap::new();
         for (number, past) in (n_before as u64 + 1..).zip(&timeline) {
             versions.extend(past.runs.iter().map(|run| (*run, number)));

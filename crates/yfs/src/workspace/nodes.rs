@@ -164,10 +164,8 @@ impl Nodes<'_> {
         let location = self.visible_location(id)?;
         match location {
             ContentLocation::Text => self.state.documents.acquire(id).with(|loaded| {
+                loaded.check_whole(id)?;
                 let data = bytes_of(loaded.doc.text().into());
-                if loaded.is_damaged {
-                    return Err(WorkspaceError::Damaged(id.clone()));
-                }
                 // A document in which the CRDT library panicked reads as empty.
                 loaded.doc.gate().health()?;
                 let version = version_token(loaded.head, &location);

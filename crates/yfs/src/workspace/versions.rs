@@ -154,6 +154,7 @@ impl WorkspaceFs {
         let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
         let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
         let read = self.state().documents.acquire(&found.id).with(|loaded| {
+            loaded.check_whole(&found.id)?;
             let mut listed = list(&loaded.doc, &found).into_iter();
             let (info, stored) =
                 listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;

@@ -1,0 +1,108 @@
+//! Damaged records: which files they concern, and setting them aside.
+//!
+//! A file with a damaged record is not read, because what is left of it must not be taken for the
+//! file. Once the damaged records are set aside, it can be used again, and peers send what they
+//! have of it as if they had never sent anything.
+
+use yfs_engine::id::FileId;
+use yfs_store::DocName;
+
+use crate::{
+    Maintenance,
+    commit::ChangeEffect,
+    error::{Result, WorkspaceError},
+    state::WorkspaceState,
+};
+
+/// A document with damaged records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DamagedDocument {
+    /// The id of the file, or of the workspace.
+    pub id: FileId,
+    /// The path of the file; `None` if the damaged records are of the files table.
+    pub path: Option<String>,
+    /// The number of damaged records; a damaged snapshot is one.
+    pub n_records: u64,
+}
+
+impl Maintenance<'_> {
+    /// Finds the documents with damaged records. Reads the whole log.
+    pub fn damaged_documents(&self) -> Result<Vec<DamagedDocument>> {
+        let state = self.state;
+        state.refresh()?;
+        let mut found = Vec::new();
+        for stats in state.store.documents()? {
+            let n_records = state.store.load(&stats.doc)?.damaged.len() as u64;
+            if n_records > 0 {
+                let id = FileId::from(&stats.doc);
+                let path = (id != state.id).then(|| state.path_or_id(&id));
+                found.push(DamagedDocument { id, path, n_records });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Moves all damaged records to the quarantine, so that their files can be used again, without
+    /// what the records contained. Returns the documents concerned.
+    ///
+    /// Replicas then exchange everything with this store again, and so bring back what they have.
+    /// Client ids of this store are not used again, because the clocks of what was lost are
+    /// unknown.
+    pub fn set_damage_aside(&self) -> Result<Vec<DamagedDocument>> {
+        let state = self.state;
+        state.check_writable()?;
+        let damaged = self.damaged_documents()?;
+        if damaged.is_empty() {
+            return Ok(damaged);
+        }
+        state.claim.lock().take();
+        let keys: Vec<String> = damaged.iter().map(|document| aside_key(&document.id)).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        // Recorded before anything is changed: an unnecessary note does no harm.
+        state.store.note_first_seen(&keys, state.now())?;
+        for DamagedDocument { id, .. } in &damaged {
+            state.store.set_aside_damaged(&DocName::from(id), state.now())?;
+            if *id != state.id {
+                state.load_again(id)?;
+            }
+        }
+        state.forget_replicas()?;
+        Ok(damaged)
+    }
+}
+
+impl WorkspaceState {
+    /// Returns the path of a file, or a path that names its id if it has none.
+    fn path_or_id(&self, id: &FileId) -> String {
+        let main = self.main.read();
+        main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
+    }
+
+    /// Evicts a document, and logs an update without content, so that its head is a new one and
+    /// every process notices the change.
+    fn load_again(&self, id: &FileId) -> Result<()> {
+        let handle = self.documents.acquire(id);
+        let mut guard = handle.lock_slot();
+        if guard.is_loaded() {
+            // The guard evicts what it may have changed.
+            guard.change();
+        }
+        drop(guard);
+        self.texts.forget(id);
+        self.live.forget(id);
+        let nothing = yfs_engine::gate::UpdateBuilder::new().finish();
+        self.change_document(id, None, ChangeEffect::Replica, |_| Ok(vec![nothing.clone()]))?;
+        Ok(())
+    }
+}
+
+/// Reports whether records of a document were ever set aside. Their clocks are unknown, so the
+/// document is written under new client ids.
+pub(crate) fn was_set_aside(store: &dyn yfs_store::Store, id: &FileId) -> Result<bool> {
+    Ok(store.first_seen(&aside_key(id)).map_err(WorkspaceError::from)?.is_some())
+}
+
+fn aside_key(id: &FileId) -> String {
+    format!("set-aside:{id}")
+}

@@ -1,0 +1,110 @@
+//! Files with damaged records: they are not read and not edited, until a person sets what is
+//! damaged aside.
+
+#[path = "support/damage.rs"]
+mod damage_file;
+#[path = "support/handles.rs"]
+mod support;
+
+use std::path::Path;
+
+use damage_file::damage;
+use support::{at, cat, now, put};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
+use yfs_vfs::{
+    CopyOptions, FileSystem, FsCode, FsError, MoveOptions, RemoveOptions, WalkOptions, WriteOptions,
+};
+
+fn options() -> WorkspaceOptions {
+    WorkspaceOptions { follow: false, ..WorkspaceOptions::default() }
+}
+
+/// Creates a workspace with two files, of which the last record of `/f.txt` is damaged.
+fn damaged(file: &Path) -> Workspace {
+    let workspace = Workspace::create_at(file, options()).expect("a workspace");
+    put(&workspace, "/whole.txt", "whole\n");
+    put(&workspace, "/f.txt", "base\n");
+    let more = now(workspace.fs().append(&at("/f.txt"), "DAMAGED\n".into(), &Default::default()));
+    more.expect("appended");
+    workspace.close().expect("closed");
+    damage(file, b"DAMAGED");
+    Workspace::open_at(file, options()).expect("a workspace")
+}
+
+#[track_caller]
+fn assert_damaged<T: std::fmt::Debug>(result: Result<T, FsError>) {
+    let error = result.expect_err("the file is damaged");
+    assert_eq!(error.code, FsCode::EIO, "{error}");
+    let cause = WorkspaceError::cause_of(&error);
+    assert!(matches!(cause, Some(WorkspaceError::Damaged(_))), "{error:?}");
+}
+
+#[test]
+fn a_damaged_text_is_neither_read_nor_edited() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let workspace = damaged(&dir.path().join("workspace.db"));
+    let (fs, path) = (workspace.fs(), at("/f.txt"));
+    let head = workspace.store().head().expect("a head");
+    let write = WriteOptions::default;
+    for _ in 0..2 {
+        assert_damaged(now(fs.read(&path)));
+        assert_damaged(now(fs.read_range(&path, 0, 3)));
+        assert_damaged(now(fs.append(&path, "more".into(), &write())));
+        assert_damaged(now(fs.write(&path, "new".into(), &write())));
+        assert_damaged(now(fs.cp(&path, &at("/copy.txt"), &CopyOptions::default())));
+        let onto = MoveOptions { replace: true, ..MoveOptions::default() };
+        assert_damaged(now(fs.mv(&path, &at("/whole.txt"), &onto)));
+    }
+    assert!(workspace.history().version_content(&path, 1).is_err());
+    assert!(workspace.history().blame(&path).is_err());
+    assert_eq!(workspace.store().head().expect("a head"), head, "nothing was logged");
+    assert_eq!(cat(&workspace, "/whole.txt"), "whole\n");
+    let found = workspace.maintenance().damaged_documents().expect("searched");
+    let found: Vec<_> =
+        found.iter().map(|found| (found.path.as_deref(), found.n_records)).collect();
+    assert_eq!(found, [(Some("/f.txt"), 1)]);
+    // Its name is not damaged.
+    now(fs.mv(&path, &at("/g.txt"), &MoveOptions::default())).expect("renamed");
+    now(fs.rm(&at("/g.txt"), &RemoveOptions::default())).expect("removed");
+    let listed = now(fs.walk(&at("/"), &WalkOptions::default())).expect("listed");
+    assert_eq!(listed.len(), 1, "{listed:?}");
+}
+
+#[test]
+fn what_is_damaged_is_set_aside_and_the_rest_can_be_used() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("workspace.db");
+    let workspace = damaged(&file);
+    assert_damaged(now(workspace.fs().read(&at("/f.txt"))));
+    let aside = workspace.maintenance().set_damage_aside().expect("set aside");
+    assert_eq!(aside.iter().map(|found| found.n_records).collect::<Vec<_>>(), [1]);
+    assert_eq!(cat(&workspace, "/f.txt"), "base\n");
+    put(&workspace, "/f.txt", "base\nnew\n");
+    let kept = workspace.store().quarantined().expect("listed");
+    assert_eq!(kept.len(), 1);
+    assert!(kept[0].reason.contains("checksum"), "{}", kept[0].reason);
+    assert!(workspace.store().check().expect("checked").problems.is_empty());
+    workspace.maintenance().compact(&mut |_, _| {}).expect("compacted");
+    workspace.close().expect("closed");
+    let workspace = Workspace::open_at(&file, options()).expect("a workspace");
+    assert_eq!(cat(&workspace, "/f.txt"), "base\nnew\n");
+    assert!(workspace.maintenance().set_damage_aside().expect("searched").is_empty());
+}
+
+#[test]
+fn a_damaged_snapshot_is_set_aside_too() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("workspace.db");
+    let workspace = Workspace::create_at(&file, options()).expect("a workspace");
+    put(&workspace, "/f.txt", &"DAMAGED ".repeat(200));
+    workspace.maintenance().compact(&mut |_, _| {}).expect("compacted");
+    workspace.close().expect("closed");
+    damage(&file, &"DAMAGED ".repeat(20).into_bytes());
+    let workspace = Workspace::open_at(&file, options()).expect("a workspace");
+    assert_damaged(now(workspace.fs().read(&at("/f.txt"))));
+    let aside = workspace.maintenance().set_damage_aside().expect("set aside");
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    assert_eq!(cat(&workspace, "/f.txt"), "");
+    put(&workspace, "/f.txt", "new\n");
+    assert_eq!(cat(&workspace, "/f.txt"), "new\n");
+}
