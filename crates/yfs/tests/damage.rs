@@ -58,6 +58,14 @@ fn a_damaged_text_is_neither_read_nor_edited() {
     assert!(workspace.history().version_content(&path, 1).is_err());
     assert!(workspace.history().blame(&path).is_err());
     assert_eq!(workspace.store().head().expect("a head"), head, "nothing was logged");
+    let listed = now(fs.walk(&at("/"), &WalkOptions::default())).expect("listed");
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    now(fs.stat(&path)).expect("its attributes are not damaged");
+    let exported = tempfile::tempdir().expect("a directory");
+    let report = workspace.export(&at("/"), exported.path(), &Default::default(), &|_| ());
+    let report = report.expect("exported");
+    let skipped: Vec<&str> = report.skipped.iter().map(|skipped| &*skipped.path).collect();
+    assert_eq!((report.n_written, skipped), (1, vec!["/f.txt"]));
     assert_eq!(cat(&workspace, "/whole.txt"), "whole\n");
     let found = workspace.maintenance().damaged_documents().expect("searched");
     let found: Vec<_> =

@@ -331,11 +331,16 @@ impl WorkspaceState {
         Ok((if created == Millis(0) { changed } else { created }, changed))
     }
 
-    /// Returns the length of a text; if the text has not arrived, the length that its author
-    /// reported.
+    /// Returns the length of a text; if the text has not arrived or is damaged, the length that its
+    /// author reported.
     fn text_size_or(&self, id: &FileId, reported: u64) -> Result<u64, WorkspaceError> {
-        let is_here = self.store.tailed_doc_head(&DocName::from(id))? != DocHead::ZERO;
-        if is_here { self.text_size(id) } else { Ok(reported) }
+        if self.store.tailed_doc_head(&DocName::from(id))? == DocHead::ZERO {
+            return Ok(reported);
+        }
+        match self.text_size(id) {
+            Err(WorkspaceError::Damaged(_)) => Ok(reported),
+            size => size,
+        }
     }
 
     /// Resolves the path of a file, through links.
