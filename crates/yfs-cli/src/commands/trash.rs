@@ -19,7 +19,7 @@ ITEM is the id that `yfs trash ls` prints, or the former path. If several remove
 path, it means the one removed last.
 
 Examples:
-  yfs trash ls
+  yfs trash ls --all
   yfs trash restore /notes/old.md
   yfs trash restore k2f9… --to /elsewhere.md
   yfs trash purge /secret.txt
@@ -42,7 +42,11 @@ pub(crate) struct TrashArgs {
 #[derive(Debug, Subcommand)]
 enum TrashCommand {
     /// List removed files: first those changed since their removal, then the latest
-    Ls,
+    Ls {
+        /// Also list items that are marked for deletion; they can still be restored
+        #[arg(long)]
+        all: bool,
+    },
     /// Restore items to their former paths
     Restore {
         /// The items
@@ -73,15 +77,16 @@ enum TrashCommand {
 /// Runs `yfs trash`.
 pub(crate) fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
     match args.command {
-        TrashCommand::Ls => list(context),
+        TrashCommand::Ls { all } => list(context, all),
         TrashCommand::Restore { items, to } => restore(context, &items, to.as_deref()),
         TrashCommand::Purge { items } => purge(context, &items),
         TrashCommand::Empty { older_than, keep } => empty(context, older_than, keep),
     }
 }
 
-fn list(context: &mut CommandContext) -> Result {
-    let trash = context.readable()?.trash().list()?;
+fn list(context: &mut CommandContext, all: bool) -> Result {
+    let workspace = context.readable()?;
+    let trash = if all { workspace.trash().list_all()? } else { workspace.trash().list()? };
     for item in &trash {
         if context.out.json {
             context.out.json_line(&describe(item))?;
@@ -162,14 +167,15 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
 
 /// Finds an item of the trash, by its id or by its former path.
 fn find_item(workspace: &Workspace, item: &str) -> Result<FileId> {
-    let trash = workspace.trash().list()?;
+    let trash = workspace.trash().list_all()?;
     let by_id = trash.iter().find(|entry| entry.id.as_str() == item);
     let path = if item.starts_with('/') { item.to_owned() } else { format!("/{item}") };
     let at_path = trash.iter().filter(|entry| entry.original == path);
     let found = by_id.or_else(|| at_path.max_by_key(|entry| entry.trashed_at));
     let found = found.map(|entry| entry.id.clone());
     found.ok_or_else(|| {
-        CommandError::other(format!("{item}: not in the trash; `yfs trash ls` lists its items"))
+        let hint = "`yfs trash ls --all` lists its items";
+        CommandError::other(format!("{item}: not in the trash; {hint}"))
     })
 }
 

@@ -33,7 +33,7 @@ pub struct TrashItem {
     pub original: VPath,
     /// The trashed directory that it is in, if there is one.
     pub inside: Option<FileId>,
-    /// Whether it was purged, and is only listed for stranded work in it.
+    /// Whether it was purged.
     pub purged: bool,
     /// Nodes in it that changed place or name after it was trashed and are not themselves trashed
     /// or purged, by id.
@@ -46,10 +46,17 @@ impl TreeIndex {
     /// Purged nodes are left out, unless work is stranded in them. Costs a walk of the hidden
     /// nodes.
     pub fn trash(&self) -> Vec<TrashItem> {
+        let mut items = self.trash_and_purged();
+        items.retain(|item| !item.purged || !item.stranded.is_empty());
+        items
+    }
+
+    /// Lists the trash as [`trash`](Self::trash) does, with the purged nodes that are not deleted
+    /// yet.
+    pub fn trash_and_purged(&self) -> Vec<TrashItem> {
         let mut hiders = Hiders::new(self);
         let items = self.trashed.iter().map(|slot| self.trash_item(*slot, &mut hiders));
-        let mut items: Vec<TrashItem> =
-            items.filter(|item| !item.purged || !item.stranded.is_empty()).collect();
+        let mut items: Vec<TrashItem> = items.collect();
         items.sort_by(|a, b| {
             let order = a.stranded.is_empty().cmp(&b.stranded.is_empty());
             order.then(b.trashed_at.cmp(&a.trashed_at)).then_with(|| a.id.cmp(&b.id))

@@ -80,6 +80,13 @@ impl Trash<'_> {
         Ok(main.tree().trash().iter().map(|item| describe(&main, item)).collect())
     }
 
+    /// Lists the trash with the purged objects that are not deleted yet: they can be restored.
+    pub fn list_all(&self) -> Result<Vec<TrashEntry>> {
+        self.state.refresh()?;
+        let main = self.state.main.read();
+        Ok(main.tree().trash_and_purged().iter().map(|item| describe(&main, item)).collect())
+    }
+
     /// Restores an object from the trash, and returns its new path.
     ///
     /// Without `to` it returns to its earlier path or, if that is gone, to the nearest directory
