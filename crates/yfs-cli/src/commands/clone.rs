@@ -33,7 +33,7 @@ Examples:
 
 JSON: {workspace, dir, received, bytes_received, blobs}.";
 
-/// The arguments of `yfs clone`.
+/// Copy a workspace from a server
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CloneArgs {

@@ -49,7 +49,7 @@ const DIR: &str = ".yfs";
 /// The name of the mirror's database, beside the workspace.
 const STATE_FILE: &str = "mirror.db";
 
-/// The arguments of `yfs mirror`.
+/// Synchronize a directory of this machine with a workspace, in both directions
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MirrorArgs {

@@ -57,7 +57,7 @@ Examples:
 
 JSON: one object as soon as the server listens: {url, sync, collab, workspace, token}.";
 
-/// The arguments of `yfs serve`.
+/// Serve a directory to Yjs clients
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ServeArgs {

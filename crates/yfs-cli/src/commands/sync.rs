@@ -39,7 +39,7 @@ Exit status: 1 if the server is not reachable or rejects the connection.
 JSON: {sent, received, new, bytes_sent, bytes_received, blobs, refused};
 with --watch one such object each time both sides are synchronized.";
 
-/// The arguments of `yfs sync`.
+/// Exchange changes with a server
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct SyncArgs {

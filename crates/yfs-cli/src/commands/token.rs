@@ -29,7 +29,7 @@ JSON: new, owner and show: {id, token, rights, path, actor, expires}; revoke: {r
 /// The length of an id in characters: 60 bits distinguish all grants. Ids are not secret.
 const ID_LEN: usize = 10;
 
-/// The arguments of `yfs token`.
+/// Create, show and revoke access tokens of the server
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TokenArgs {
@@ -79,7 +79,7 @@ struct NewArgs {
 }
 
 /// Runs `yfs token`.
-pub(crate) fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let keys = TokenKeys::of(workspace.store().clone());
     match args.action {
