@@ -89,13 +89,13 @@ pub(crate) async fn run(args: TokenArgs, context: &mut CommandContext) -> Result
         }
         TokenAction::Owner => issue_and_print(&keys, &AccessGrant::owner(context.actor()), context),
         TokenAction::Show { token } => {
-            let grant = keys.check(&token).map_err(anyhow::Error::from)?;
+            let grant = keys.check(&token)?;
             print_grant(&grant, None, context)
         }
         TokenAction::Revoke { id, all: _ } => {
             match &id {
-                Some(id) => keys.revoke(id).map_err(anyhow::Error::from)?,
-                None => keys.revoke_all().map_err(anyhow::Error::from)?,
+                Some(id) => keys.revoke(id)?,
+                None => keys.revoke_all()?,
             }
             if context.out.json {
                 context.out.json_line(&json!({ "revoked": id.as_deref().unwrap_or("all") }))?;
@@ -118,7 +118,7 @@ fn new_grant(args: &NewArgs, context: &CommandContext) -> Result<AccessGrant> {
 
 /// Issues a token, and prints it.
 fn issue_and_print(keys: &TokenKeys, grant: &AccessGrant, context: &mut CommandContext) -> Result {
-    let token = keys.issue(grant).map_err(anyhow::Error::from)?;
+    let token = keys.issue(grant)?;
     if context.out.json {
         return print_grant(grant, Some(&token), context);
     }
