@@ -15,6 +15,7 @@ test *args:
 # Lints alone.
 lint:
     cargo fmt --all -- --check
+    rustfmt --check crates/yfs-cli/src/commands/*.rs
     cargo clippy --workspace --all-targets --locked -- -D warnings
     npm --prefix crates/yfs-node run --silent format:check
     npm --prefix crates/yfs-node run --silent lint
@@ -22,6 +23,7 @@ lint:
 # Format all Rust, TypeScript and JavaScript.
 format:
     cargo fmt --all
+    rustfmt crates/yfs-cli/src/commands/*.rs
     npm --prefix crates/yfs-node run --silent format
 
 # Benchmarks; the figures belong in docs/performance.md.

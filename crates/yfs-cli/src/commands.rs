@@ -1,111 +1,127 @@
-//! The implementations of the commands, one file each.
+//! The list of commands. Each command is one file, with its arguments, its help and `run`.
 
+use clap::Subcommand;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{args::CliCommand, context::CommandContext, errors::Result};
+use crate::{context::CommandContext, errors::Result};
 
-pub(crate) mod anchor;
-pub(crate) mod append;
-pub(crate) mod blame;
-pub(crate) mod cat;
-pub(crate) mod chmod;
-pub(crate) mod clone;
-pub(crate) mod completions;
-pub(crate) mod cp;
-pub(crate) mod du;
-pub(crate) mod edit;
-pub(crate) mod export;
-pub(crate) mod find;
-pub(crate) mod glob;
-pub(crate) mod grep;
-pub(crate) mod head;
-pub(crate) mod import;
-pub(crate) mod init;
-pub(crate) mod input_content;
-pub(crate) mod label;
-pub(crate) mod ln;
-pub(crate) mod ls;
-pub(crate) mod maintenance;
-#[cfg(target_os = "linux")]
-pub(crate) mod mirror;
-pub(crate) mod mkdir;
-pub(crate) mod mv;
-pub(crate) mod profile;
-pub(crate) mod quarantine;
-pub(crate) mod readlink;
-pub(crate) mod redact;
-pub(crate) mod rm;
-pub(crate) mod serve;
-pub(crate) mod stat;
-pub(crate) mod sync;
-pub(crate) mod tail;
-pub(crate) mod token;
-pub(crate) mod touch;
-pub(crate) mod transfer_operands;
-pub(crate) mod trash;
-pub(crate) mod tree;
-pub(crate) mod versions;
-pub(crate) mod write;
+mod input_content;
+mod transfer_operands;
 
-/// Creates the async runtime that a command needs.
-pub(crate) fn runtime(command: &CliCommand) -> std::io::Result<Runtime> {
-    match command {
-        CliCommand::Serve(_) | CliCommand::Clone(_) | CliCommand::Sync(_) => {
-            Builder::new_multi_thread().enable_all().build()
+/// Declares the commands, in the order of `yfs --help`.
+///
+/// A line `wc::WcArgs,` declares the file `commands/wc.rs` and the command `yfs wc`. The file has
+/// the arguments, `WcArgs`, and `async fn run(args: WcArgs, context: &mut CommandContext)`. The doc
+/// comment of the arguments is the description of the command in `yfs --help` and `yfs help wc`.
+///
+/// A line `wc::WcArgs => RUNTIME,` names the function below that creates the runtime of the
+/// command. Without it, the runtime has one thread.
+macro_rules! declare_commands {
+    ($($(#[$cfg:meta])? $module:ident :: $args:ident $(=> $runtime:ident)?),* $(,)?) => {
+        $($(#[$cfg])? mod $module;)*
+
+        /// A command and its arguments.
+        #[derive(Debug, Subcommand)]
+        #[expect(clippy::enum_variant_names, reason = "a variant has the name of its arguments")]
+        pub(crate) enum CliCommand {
+            $($(#[$cfg])? #[command(name = stringify!($module))] $args($module::$args),)*
         }
-        #[cfg(target_os = "linux")]
-        CliCommand::Mirror(_) => Builder::new_multi_thread().worker_threads(1).enable_all().build(),
-        _ => Builder::new_current_thread().enable_all().build(),
-    }
+
+        impl CliCommand {
+            /// Returns the name of the command, as messages show it.
+            pub(crate) fn name(&self) -> &'static str {
+                match self {
+                    $($(#[$cfg])? Self::$args(_) => stringify!($module),)*
+                }
+            }
+
+            /// Creates the async runtime that the command needs.
+            pub(crate) fn create_runtime(&self) -> std::io::Result<Runtime> {
+                match self {
+                    $($(#[$cfg])? Self::$args(_) => select_runtime!($($runtime)?)(),)*
+                }
+            }
+
+            /// Runs the command.
+            pub(crate) async fn run(self, context: &mut CommandContext) -> Result {
+                match self {
+                    $($(#[$cfg])? Self::$args(args) => $module::run(args, context).await,)*
+                }
+            }
+        }
+    };
 }
 
-/// Runs a command.
-pub(crate) async fn run(command: CliCommand, context: &mut CommandContext) -> Result {
-    match command {
-        CliCommand::Init(args) => init::run(args, context),
-        CliCommand::Import(args) => import::run(args, context),
-        CliCommand::Export(args) => export::run(args, context),
-        CliCommand::Ls(args) => ls::run(args, context).await,
-        CliCommand::Tree(args) => tree::run(args, context).await,
-        CliCommand::Cat(args) => cat::run(args, context).await,
-        CliCommand::Head(args) => head::run(args, context).await,
-        CliCommand::Tail(args) => tail::run(args, context).await,
-        CliCommand::Write(args) => write::run(args, context).await,
-        CliCommand::Append(args) => append::run(args, context).await,
-        CliCommand::Edit(args) => edit::run(args, context).await,
-        CliCommand::Mkdir(args) => mkdir::run(args, context).await,
-        CliCommand::Mv(args) => mv::run(args, context).await,
-        CliCommand::Cp(args) => cp::run(args, context).await,
-        CliCommand::Rm(args) => rm::run(args, context).await,
-        CliCommand::Ln(args) => ln::run(args, context).await,
-        CliCommand::Readlink(args) => readlink::run(args, context).await,
-        CliCommand::Stat(args) => stat::run(args, context).await,
-        CliCommand::Touch(args) => touch::run(args, context).await,
-        CliCommand::Chmod(args) => chmod::run(args, context).await,
-        CliCommand::Find(args) => find::run(args, context).await,
-        CliCommand::Glob(args) => glob::run(args, context).await,
-        CliCommand::Grep(args) => grep::run(args, context).await,
-        CliCommand::Du(args) => du::run(args, context).await,
-        CliCommand::Trash(args) => trash::run(args, context),
-        CliCommand::Versions(args) => versions::run(args, context).await,
-        CliCommand::Label(args) => label::run(&args, context),
-        CliCommand::Blame(args) => blame::run(&args, context),
-        CliCommand::Anchor(args) => anchor::run(&args, context),
-        CliCommand::Redact(args) => redact::run(&args, context),
-        CliCommand::Conflicts(_) => maintenance::conflicts(context),
-        CliCommand::Quarantine(args) => quarantine::run(args, context),
-        CliCommand::Info(_) => maintenance::info(context).await,
-        CliCommand::Compact(_) => maintenance::compact(context),
-        CliCommand::Fsck(_) => maintenance::fsck(context),
-        CliCommand::Backup(args) => maintenance::backup(args, context),
-        CliCommand::Profile(args) => profile::run(args, context),
-        CliCommand::Repair(args) => profile::repair(args, context),
-        CliCommand::Serve(args) => serve::run(args, context).await,
-        CliCommand::Clone(args) => clone::run(args, context).await,
-        CliCommand::Sync(args) => sync::run(args, context).await,
-        CliCommand::Token(args) => token::run(args, context),
-        #[cfg(target_os = "linux")]
-        CliCommand::Mirror(args) => mirror::run(args, context).await,
-        CliCommand::Completions(args) => completions::run(args, context),
-    }
+/// Selects the function that creates a runtime: the one given, or the default.
+macro_rules! select_runtime {
+    () => {
+        one_thread
+    };
+    ($runtime:ident) => {
+        $runtime
+    };
+}
+
+declare_commands! {
+    init::InitArgs,
+    import::ImportArgs,
+    export::ExportArgs,
+    ls::LsArgs,
+    tree::TreeArgs,
+    cat::CatArgs,
+    head::HeadArgs,
+    tail::TailArgs,
+    write::WriteArgs,
+    append::AppendArgs,
+    edit::EditArgs,
+    mkdir::MkdirArgs,
+    mv::MvArgs,
+    cp::CpArgs,
+    rm::RmArgs,
+    ln::LnArgs,
+    readlink::ReadlinkArgs,
+    stat::StatArgs,
+    touch::TouchArgs,
+    chmod::ChmodArgs,
+    find::FindArgs,
+    glob::GlobArgs,
+    grep::GrepArgs,
+    du::DuArgs,
+    trash::TrashArgs,
+    versions::VersionsArgs,
+    label::LabelArgs,
+    blame::BlameArgs,
+    anchor::AnchorArgs,
+    redact::RedactArgs,
+    conflicts::ConflictsArgs,
+    quarantine::QuarantineArgs,
+    info::InfoArgs,
+    compact::CompactArgs,
+    fsck::FsckArgs,
+    backup::BackupArgs,
+    profile::ProfileArgs,
+    repair::RepairArgs,
+    serve::ServeArgs => multi_threaded,
+    clone::CloneArgs => multi_threaded,
+    sync::SyncArgs => multi_threaded,
+    token::TokenArgs,
+    #[cfg(target_os = "linux")]
+    mirror::MirrorArgs => one_worker,
+    completions::CompletionsArgs,
+}
+
+/// Creates the runtime of a command that opens a workspace and ends.
+fn one_thread() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// Creates the runtime of a command that serves connections, with a thread per core.
+fn multi_threaded() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().enable_all().build()
+}
+
+/// Creates the runtime of a command that waits on the main thread and on one other thread.
+#[cfg(target_os = "linux")]
+fn one_worker() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }

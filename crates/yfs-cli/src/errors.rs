@@ -9,7 +9,9 @@ use std::{
 
 use serde_json::json;
 use yfs::WorkspaceError;
+use yfs_mirror::MirrorError;
 use yfs_replica::ReplicaError;
+use yfs_server::{ServeError, access::TokenError};
 use yfs_vfs::{FsCode, FsError};
 
 use crate::{args::CliArgs, format_text::EscapedText};
@@ -47,7 +49,7 @@ pub(crate) enum CommandError {
     /// A server accepted the connection and did not answer.
     Unanswered(ReplicaError),
     /// A failure that is specific to one command.
-    Other(anyhow::Error),
+    Other(Box<dyn Error + Send + Sync>),
 }
 
 /// The parts of an error message.
@@ -132,7 +134,7 @@ pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
 impl CommandError {
     /// Creates a failure with a complete message.
     pub(crate) fn other(message: impl Into<String>) -> Self {
-        Self::Other(anyhow::Error::msg(message.into()))
+        Self::Other(message.into().into())
     }
 
     /// Creates a failure of wrong usage.
@@ -186,11 +188,9 @@ impl CommandError {
                 message: format!("{error} ({UNANSWERED_HINT})"),
                 ..ErrorParts::default()
             },
-            Self::Other(error) => ErrorParts {
-                code: "EOTHER",
-                message: chain(error.as_ref()),
-                ..ErrorParts::default()
-            },
+            Self::Other(error) => {
+                ErrorParts { code: "EOTHER", message: chain(&**error), ..ErrorParts::default() }
+            }
         }
     }
 }
@@ -238,9 +238,21 @@ impl From<ReplicaError> for CommandError {
     }
 }
 
-impl From<anyhow::Error> for CommandError {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Other(error)
+impl From<MirrorError> for CommandError {
+    fn from(error: MirrorError) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<ServeError> for CommandError {
+    fn from(error: ServeError) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<TokenError> for CommandError {
+    fn from(error: TokenError) -> Self {
+        Self::Other(error.into())
     }
 }
 

@@ -31,11 +31,11 @@ fn main() -> ExitCode {
         Err(error) => return errors::wrong_usage(&error),
     };
     let mut context = CommandContext::new(&cli);
-    let runtime = match commands::runtime(&cli.command) {
+    let runtime = match cli.command.create_runtime() {
         Ok(runtime) => runtime,
         Err(error) => return ErrorReporter::of(&cli).fatal(&error.into()),
     };
-    let result = runtime.block_on(commands::run(cli.command, &mut context));
+    let result = runtime.block_on(cli.command.run(&mut context));
     // The process does not wait for background work whose result is no longer needed.
     runtime.shutdown_background();
     context.finish(result)

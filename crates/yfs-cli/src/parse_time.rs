@@ -2,11 +2,14 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jiff::{Timestamp, Zoned, civil, tz::TimeZone};
+use jiff::{SpanRelativeTo, Timestamp, Zoned, civil, fmt::friendly::SpanParser, tz::TimeZone};
 use yfs_engine::time::Millis;
 
 /// The age up to which `ls` considers a time recent: half a year, in milliseconds.
 const RECENT_MS: i64 = 31_556_952_000 / 2;
+
+/// Parses durations such as `1 week 2 days`.
+static SPAN_PARSER: SpanParser = SpanParser::new();
 
 /// Returns the current time.
 pub(crate) fn now() -> Millis {
@@ -80,18 +83,13 @@ pub(crate) fn parse_stamp(text: &str, now: Millis) -> Result<Millis, String> {
     if !all_digits(digits) || !all_digits(seconds) || seconds.len() != 2 {
         return Err(bad());
     }
-    let (year, rest) = match digits.len() {
-        8 => (local(now).ok_or_else(bad)?.year(), digits),
-        10 => {
-            let two: i16 = digits[..2].parse().map_err(|_| bad())?;
-            (if two < 69 { 2000 + two } else { 1900 + two }, &digits[2..])
-        }
-        12 => (digits[..4].parse().map_err(|_| bad())?, &digits[4..]),
+    let (format, year) = match digits.len() {
+        8 => ("%Y%m%d%H%M.%S", format!("{:04}", local(now).ok_or_else(bad)?.year())),
+        10 => ("%y%m%d%H%M.%S", String::new()),
+        12 => ("%Y%m%d%H%M.%S", String::new()),
         _ => return Err(bad()),
     };
-    let field = |at: usize| rest[at..at + 2].parse::<i8>().map_err(|_| bad());
-    let second: i8 = seconds.parse().map_err(|_| bad())?;
-    let time = civil::DateTime::new(year, field(0)?, field(2)?, field(4)?, field(6)?, second, 0);
+    let time = civil::DateTime::strptime(format, format!("{year}{digits}.{seconds}"));
     time.ok().and_then(of_local).ok_or_else(bad)
 }
 
@@ -99,7 +97,8 @@ fn of_local(time: civil::DateTime) -> Option<Millis> {
     Some(Millis(time.to_zoned(TimeZone::system()).ok()?.timestamp().as_millisecond()))
 }
 
-/// Parses a duration: `30d`, `12h`, `90 minutes`, `2 weeks`, `10s`.
+/// Parses a duration: `30d`, `12h`, `90 minutes`, `1 week 2 days`, `10s`. A number without a unit
+/// is a number of seconds. A day has 24 hours; months and years have no fixed length.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let bad = || {
@@ -107,18 +106,12 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
             "invalid duration '{text}' (expected a number and a unit, such as 30d, 12h, 15m, 10s)"
         )
     };
-    let digits = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit.trim() {
-        "" | "s" | "sec" | "second" | "seconds" => 1,
-        "m" | "min" | "minute" | "minutes" => 60,
-        "h" | "hour" | "hours" => 3_600,
-        "d" | "day" | "days" => 86_400,
-        "w" | "week" | "weeks" => 7 * 86_400,
-        _ => return Err(bad()),
-    };
-    let number: u64 = number.parse().map_err(|_| bad())?;
-    number.checked_mul(unit).map(Duration::from_secs).ok_or_else(bad)
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().map(Duration::from_secs).map_err(|_| bad());
+    }
+    let span = SPAN_PARSER.parse_span(text).map_err(|_| bad())?;
+    let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| bad())?;
+    Duration::try_from(duration).map_err(|_| bad())
 }
 
 /// Returns the time `age` before `now`.
@@ -170,9 +163,27 @@ mod tests {
 
     #[test]
     fn durations_have_units() {
-        assert_eq!(parse_duration("30d"), Ok(Duration::from_secs(30 * 86_400)));
-        assert_eq!(parse_duration("90 minutes"), Ok(Duration::from_secs(5_400)));
-        assert!(parse_duration("soon").is_err());
-        assert!(parse_duration("-1d").is_err());
+        let units = [
+            (1, "|s|sec|second|seconds"),
+            (60, "m|min|minute|minutes"),
+            (3_600, "h|hour|hours"),
+            (86_400, "d|day|days"),
+            (604_800, "w|week|weeks"),
+        ];
+        for (seconds, names) in units {
+            for name in names.split('|') {
+                for text in [format!("3{name}"), format!(" 03 {name} ")] {
+                    let expected = Duration::from_secs(3 * seconds);
+                    assert_eq!(parse_duration(&text), Ok(expected), "{text:?}");
+                }
+            }
+        }
+        assert_eq!(parse_duration("1 week 2 days"), Ok(Duration::from_secs(9 * 86_400)));
+        assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5_400)));
+        assert_eq!(parse_duration(&u64::MAX.to_string()), Ok(Duration::from_secs(u64::MAX)));
+        for bad in ["", "soon", "-1d", "-1", "d", "1 month", "1y", "3 days ago", "1x", "99999999w"]
+        {
+            assert!(parse_duration(bad).is_err(), "{bad:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use yfs_types::path::VPath;
 
 use self::pattern::States;
@@ -15,7 +16,6 @@ use crate::{
     error::{FsError, Op},
     file_system::FileSystem,
     stat::{DirEntry, FileKind, WalkEntry},
-    stream::CancelToken,
     walk::vanished,
 };
 
@@ -46,7 +46,7 @@ pub struct GlobQuery {
     /// The greatest number of paths to return.
     pub limit: usize,
     /// Stops the search; the call returns what it has found until then.
-    pub cancel: CancelToken,
+    pub cancel: CancellationToken,
 }
 
 /// The result of a [`GlobQuery`].
@@ -83,7 +83,7 @@ impl GlobQuery {
             ignore_case: false,
             directories: false,
             limit: usize::MAX,
-            cancel: CancelToken::new(),
+            cancel: CancellationToken::new(),
         }
     }
 }

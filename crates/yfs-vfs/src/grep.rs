@@ -13,6 +13,7 @@ use std::{
 
 use futures::{StreamExt, stream};
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use yfs_types::{id::FileId, path::VPath};
 
 pub use self::searcher::{GrepSearcher, SearchOutcome};
@@ -21,7 +22,6 @@ use crate::{
     file_system::FileSystem,
     glob::SearchLimit,
     stat::{DirEntry, FileKind, WalkEntry},
-    stream::CancelToken,
     walk::vanished,
 };
 
@@ -69,7 +69,7 @@ pub struct GrepQuery {
     /// Stops the search after this time; the call returns what it has found until then.
     pub timeout: Option<Duration>,
     /// Stops the search; the call returns what it has found until then.
-    pub cancel: CancelToken,
+    pub cancel: CancellationToken,
 }
 
 /// The result of a [`GrepQuery`].
@@ -146,7 +146,7 @@ impl GrepQuery {
             max_line_len: usize::MAX,
             max_file_len: u64::MAX,
             timeout: None,
-            cancel: CancelToken::new(),
+            cancel: CancellationToken::new(),
         }
     }
 
@@ -166,7 +166,8 @@ pub async fn grep<F: FileSystem + ?Sized>(
 ) -> Result<GrepResult, FsError> {
     let searcher = Arc::new(GrepSearcher::new(query)?);
     let deadline = query.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let stop = SearchStop { deadline, cancel: query.cancel.clone(), done: CancelToken::new() };
+    let stop =
+        SearchStop { deadline, cancel: query.cancel.clone(), done: CancellationToken::new() };
     let (files, n_unreadable) = list(fs, query, &searcher, &stop).await?;
     let mut result = GrepResult { n_unreadable, cut: stop.why(), ..GrepResult::default() };
     let mut batches = stream::iter(batches(files, &mut result, query))
@@ -186,9 +187,9 @@ pub async fn grep<F: FileSystem + ?Sized>(
 #[derive(Debug, Clone)]
 struct SearchStop {
     deadline: Option<Instant>,
-    cancel: CancelToken,
+    cancel: CancellationToken,
     /// Cancelled by the search itself when it has enough matches.
-    done: CancelToken,
+    done: CancellationToken,
 }
 
 /// Files that are read and searched together.

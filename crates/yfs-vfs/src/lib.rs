@@ -60,6 +60,8 @@ pub mod stat;
 pub mod stream;
 pub mod walk;
 
+pub use tokio_util::sync::CancellationToken;
+
 #[cfg(target_os = "linux")]
 pub use crate::host::HostFs;
 pub use crate::{
@@ -79,5 +81,5 @@ pub use crate::{
     },
     read_only::ReadOnlyFs,
     stat::{DirEntry, FileKind, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
-    stream::{CancelToken, ChunkStream, FileChunk},
+    stream::{ChunkStream, FileChunk},
 };

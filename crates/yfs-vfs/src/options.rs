@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smol_str::SmolStr;
+use tokio_util::sync::CancellationToken;
 use yfs_types::{actor::Actor, time::Millis};
 
 use crate::{
     stat::{Metadata, VersionToken},
-    stream::{CancelToken, DEFAULT_CHUNK_LEN},
+    stream::DEFAULT_CHUNK_LEN,
 };
 
 /// Options of a write.
@@ -110,7 +111,7 @@ pub struct StreamOptions {
     /// The length of all chunks but the last, in bytes; at least 1.
     pub chunk_len: usize,
     /// Ends the stream with `ECANCELED` when triggered.
-    pub cancel: CancelToken,
+    pub cancel: CancellationToken,
 }
 
 /// Options of listing a tree.
@@ -164,7 +165,7 @@ impl Default for MoveOptions {
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self { chunk_len: DEFAULT_CHUNK_LEN, cancel: CancelToken::new() }
+        Self { chunk_len: DEFAULT_CHUNK_LEN, cancel: CancellationToken::new() }
     }
 }
 

@@ -1,17 +1,9 @@
-//! Content in chunks, and the cancellation of reading it.
+//! Content in chunks.
 
-use std::{
-    fmt,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::pin::Pin;
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use tokio::sync::Notify;
 use yfs_types::path::VPath;
 
 use crate::{
@@ -37,53 +29,6 @@ pub struct FileChunk {
 
 /// The chunks of one version of a file, in order. Dropping the stream ends the reading.
 pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<FileChunk, FsError>> + Send>>;
-
-/// A flag that cancels work in progress. Clones share the flag.
-#[derive(Clone, Default)]
-pub struct CancelToken(Arc<CancelState>);
-
-#[derive(Default)]
-struct CancelState {
-    cancelled: AtomicBool,
-    /// Wakes all tasks that wait in [`CancelToken::cancelled`]. [`CancelToken::cancel`] notifies
-    /// after it has set `cancelled`.
-    waiters: Notify,
-}
-
-impl CancelToken {
-    /// Makes a token that is not cancelled.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Cancels the token permanently.
-    pub fn cancel(&self) {
-        self.0.cancelled.store(true, Ordering::SeqCst);
-        self.0.waiters.notify_waiters();
-    }
-
-    /// Reports whether the token is cancelled.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.cancelled.load(Ordering::SeqCst)
-    }
-
-    /// Waits until the token is cancelled.
-    pub async fn cancelled(&self) {
-        loop {
-            let notified = self.0.waiters.notified();
-            if self.is_cancelled() {
-                return;
-            }
-            notified.await;
-        }
-    }
-}
-
-impl fmt::Debug for CancelToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CancelToken({})", if self.is_cancelled() { "cancelled" } else { "live" })
-    }
-}
 
 /// Returns the number of chunks of a file of `size` bytes: at least one.
 pub fn n_chunks(size: u64, chunk_len: usize) -> u64 {

@@ -13,7 +13,6 @@ mod read;
 mod scope;
 mod structure;
 mod write;
-mod write_content;
 
 pub use self::cached_read::TextInMemory;
 pub(crate) use self::{

@@ -26,7 +26,7 @@ Examples:
 JSON: {path, line, anchor}, or with --offset {path, offset, anchor};
 with --resolve {path, line, offset, exact}.";
 
-/// The arguments of `yfs anchor`.
+/// Create an anchor that keeps its position while the file is edited, or resolve one
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct AnchorArgs {
@@ -45,7 +45,7 @@ pub(crate) struct AnchorArgs {
 }
 
 /// Runs `yfs anchor`.
-pub(crate) fn run(args: &AnchorArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: AnchorArgs, context: &mut CommandContext) -> Result {
     if args.resolve {
         return resolve(&args.place, context);
     }

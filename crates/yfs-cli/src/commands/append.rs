@@ -18,7 +18,7 @@ Examples:
 
 JSON: {path, id, version, size, created, merged, overlaps}.";
 
-/// The arguments of `yfs append`.
+/// Append standard input or a text to a file
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct AppendArgs {

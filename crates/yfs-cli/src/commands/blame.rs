@@ -24,7 +24,7 @@ Examples:
 JSON: one object per line: {line, text, actor, at, version,
 shares: [{actor, at, label, version, chars}]}.";
 
-/// The arguments of `yfs blame`.
+/// Print the author of each line of a file
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct BlameArgs {
@@ -55,7 +55,7 @@ impl FromStr for LineSelection {
 }
 
 /// Runs `yfs blame`.
-pub(crate) fn run(args: &BlameArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: BlameArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let mut lines = context.readable()?.history().blame(&path.path)?;
     if let Some(LineSelection(range)) = &args.lines {

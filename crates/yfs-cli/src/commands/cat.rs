@@ -20,7 +20,7 @@ Examples:
 JSON: one object per line: {path, size, version, content}; base64 instead of content if the file is
 not UTF-8.";
 
-/// The arguments of `yfs cat`.
+/// Concatenate files and print them
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CatArgs {

@@ -23,7 +23,7 @@ Examples:
 
 JSON: one object per line: {path, mode}.";
 
-/// The arguments of `yfs chmod`.
+/// Set permission bits
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ChmodArgs {

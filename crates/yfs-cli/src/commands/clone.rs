@@ -33,7 +33,7 @@ Examples:
 
 JSON: {workspace, dir, received, bytes_received, blobs}.";
 
-/// The arguments of `yfs clone`.
+/// Copy a workspace from a server
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CloneArgs {
@@ -62,12 +62,11 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
         );
         return Err(CommandError::other(message));
     }
-    let remote =
-        RemoteServer::parse(&args.url, args.token.as_deref()).map_err(anyhow::Error::from)?;
+    let remote = RemoteServer::parse(&args.url, args.token.as_deref())?;
     // The server is asked first, so that nothing is created if it does not respond.
     let id = remote.workspace_id().await?;
     let workspace = create_replica(&file, &id, context)?;
-    remote.keep(&workspace).map_err(anyhow::Error::from)?;
+    remote.keep(&workspace)?;
     let fetched = fetch(&args, &remote, &workspace, context).await;
     let flushed = workspace.flush();
     workspace.close()?;

@@ -11,7 +11,7 @@ Examples:
   yfs completions zsh > ~/.zfunc/_yfs
   yfs completions fish > ~/.config/fish/completions/yfs.fish";
 
-/// The arguments of `yfs completions`.
+/// Print a shell completion script
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CompletionsArgs {
@@ -21,7 +21,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Prints the script.
-pub(crate) fn run(args: CompletionsArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: CompletionsArgs, context: &mut CommandContext) -> Result {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut CliArgs::command(), "yfs", &mut script);
     context.out.raw(&script)

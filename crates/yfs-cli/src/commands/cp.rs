@@ -21,7 +21,7 @@ Examples:
 
 JSON: one object per line: {from, to}.";
 
-/// The arguments of `yfs cp`.
+/// Copy files and directories
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CpArgs {

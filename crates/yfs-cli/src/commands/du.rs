@@ -22,7 +22,7 @@ Examples:
 
 JSON: one object per line: {path, kind, bytes, files, directories}.";
 
-/// The arguments of `yfs du`.
+/// Print the total size of files and directories
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct DuArgs {

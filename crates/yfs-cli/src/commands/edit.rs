@@ -25,7 +25,7 @@ Examples:
 
 JSON: {path, replaced, merged, version}.";
 
-/// The arguments of `yfs edit`.
+/// Replace text in a file
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct EditArgs {

@@ -26,7 +26,7 @@ Examples:
 
 JSON: {written, unchanged, directories, bytes, skipped: [{path, why}]}.";
 
-/// The arguments of `yfs export`.
+/// Copy files of the workspace to a directory of this machine
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ExportArgs {
@@ -45,7 +45,7 @@ pub(crate) struct ExportArgs {
 }
 
 /// Exports the files.
-pub(crate) fn run(args: ExportArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: ExportArgs, context: &mut CommandContext) -> Result {
     let from = context.path(&args.from)?;
     let options = ExportOptions {
         force: args.force,

@@ -29,7 +29,7 @@ Examples:
 
 JSON: one object per line: {path, name, id, kind, size, mode, mtime}.";
 
-/// The arguments of `yfs find`.
+/// Find files by name, type, size or time
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct FindArgs {

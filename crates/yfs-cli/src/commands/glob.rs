@@ -17,7 +17,7 @@ Examples:
 
 JSON: one object per line: {path, name, id, kind, size, mode, mtime}.";
 
-/// The arguments of `yfs glob`.
+/// Find paths that match a pattern
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct GlobArgs {

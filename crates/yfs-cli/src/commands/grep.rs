@@ -29,7 +29,7 @@ Examples:
 JSON: one object for each line: {path, line, text, matches: [[start, end]], is_match[, cut]};
 with -l {path}; with -c {path, count}.";
 
-/// The arguments of `yfs grep`.
+/// Print lines that match a pattern
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct GrepArgs {

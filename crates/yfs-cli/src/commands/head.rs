@@ -19,7 +19,7 @@ Examples:
 
 JSON: one object per line: {path, size, content}; base64 instead of content if it is not UTF-8.";
 
-/// The arguments of `yfs head`.
+/// Print the first lines of files
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct HeadArgs {

@@ -37,7 +37,7 @@ is imported.
 JSON: {created, updated, unchanged, directories, links, bytes, skipped: [{path, why}]};
 with --yjs {changed, unchanged, bytes, skipped: [{path, why}]}.";
 
-/// The arguments of `yfs import`.
+/// Copy a directory of this machine into the workspace
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ImportArgs {
@@ -65,7 +65,7 @@ pub(crate) struct ImportArgs {
 }
 
 /// Imports the files.
-pub(crate) fn run(args: ImportArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: ImportArgs, context: &mut CommandContext) -> Result {
     let to = context.path(&args.to)?;
     if args.yjs {
         return import_yjs(&args, &to.path, context);

@@ -25,7 +25,7 @@ Examples:
 
 JSON: {id, file}.";
 
-/// The arguments of `yfs init`.
+/// Create an empty workspace
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct InitArgs {
@@ -38,7 +38,7 @@ pub(crate) struct InitArgs {
 }
 
 /// Creates the workspace.
-pub(crate) fn run(args: InitArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: InitArgs, context: &mut CommandContext) -> Result {
     let named = context.globals.workspace.clone();
     let file = match (args.dir, named) {
         (Some(dir), _) => discover::file_below(&dir),

@@ -19,7 +19,7 @@ Examples:
 
 JSON: {path, name, removed}.";
 
-/// The arguments of `yfs label`.
+/// Name the current version of a file
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct LabelArgs {
@@ -33,7 +33,7 @@ pub(crate) struct LabelArgs {
 }
 
 /// Runs `yfs label`.
-pub(crate) fn run(args: &LabelArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: LabelArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let workspace = context.writable()?;
     if !args.remove {

@@ -19,7 +19,7 @@ Examples:
 
 JSON: {path, target}.";
 
-/// The arguments of `yfs ln`.
+/// Create symbolic links
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct LnArgs {

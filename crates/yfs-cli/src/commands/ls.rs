@@ -24,7 +24,7 @@ Examples:
 
 JSON: one object per line: {path, name, id, kind, size, mode, mtime[, target]}.";
 
-/// The arguments of `yfs ls`.
+/// List directory contents
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct LsArgs {

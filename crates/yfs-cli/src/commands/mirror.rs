@@ -49,7 +49,7 @@ const DIR: &str = ".yfs";
 /// The name of the mirror's database, beside the workspace.
 const STATE_FILE: &str = "mirror.db";
 
-/// The arguments of `yfs mirror`.
+/// Synchronize a directory of this machine with a workspace, in both directions
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MirrorArgs {
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
     let options = options(args.trust);
     let workspace = open(&args.dir, args.once, context)?;
     let report = if args.once {
-        Mirror::once(&workspace, &args.dir, options).map_err(anyhow::Error::from)?
+        Mirror::once(&workspace, &args.dir, options)?
     } else {
         run_mirror(&workspace, &args.dir, options, context).await?
     };
@@ -99,7 +99,7 @@ pub(crate) fn synchronize_once(
 ) -> Result<bool> {
     let report = match Mirror::once(workspace, directory, options(trust)) {
         Err(MirrorError::Busy(_)) => return Ok(false),
-        report => report.map_err(anyhow::Error::from)?,
+        report => report?,
     };
     let notices = report.notices.iter().map(|notice| (&notice.path, &notice.why));
     for (path, why) in notices.chain(&report.skipped) {
@@ -130,7 +130,7 @@ async fn run_mirror(
     context: &mut CommandContext,
 ) -> Result<MirrorReport> {
     let mirror = Mirror::start(workspace, dir, options, &Handle::current());
-    let mirror = mirror.map_err(anyhow::Error::from)?;
+    let mirror = mirror?;
     let mut notices = mirror.notices();
     context.remark(&format!("mirroring {}", dir.display()));
     let mut stopped = std::pin::pin!(wait_for_signal());
@@ -146,7 +146,7 @@ async fn run_mirror(
             },
         }
     }
-    Ok(mirror.stop().map_err(anyhow::Error::from)?)
+    Ok(mirror.stop()?)
 }
 
 /// Prints a notice about a path of the directory.

@@ -19,7 +19,7 @@ Examples:
 
 JSON: one object per line: {path, id}.";
 
-/// The arguments of `yfs mkdir`.
+/// Create directories
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MkdirArgs {

@@ -21,7 +21,7 @@ Examples:
 
 JSON: one object per line: {from, to}.";
 
-/// The arguments of `yfs mv`.
+/// Move or rename files
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct MvArgs {

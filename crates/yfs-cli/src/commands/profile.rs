@@ -1,15 +1,10 @@
-//! `yfs profile`: prints or converts the schema of rich text. `yfs repair`: repairs files whose
-//! content is duplicated or has the wrong form.
+//! `yfs profile`: prints or converts the schema of rich text.
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use yfs_engine::kind::{SchemaProfile, profile_name};
 
-use crate::{
-    context::CommandContext,
-    errors::{CommandError, Result},
-    progress::CommandProgress,
-};
+use crate::{context::CommandContext, errors::Result, progress::CommandProgress};
 
 const HELP: &str = "\
 Editors delete nodes that their schema does not contain. Therefore all markdown files of a workspace
@@ -23,7 +18,7 @@ Examples:
 
 JSON: {profile}; of convert: {profile, files, converted}.";
 
-/// The arguments of `yfs profile`.
+/// Print or convert the schema of rich text
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ProfileArgs {
@@ -61,7 +56,7 @@ impl From<ProfileName> for SchemaProfile {
 }
 
 /// Prints or changes the profile.
-pub(crate) fn run(args: ProfileArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: ProfileArgs, context: &mut CommandContext) -> Result {
     let Some(ProfileCommand::Convert { profile }) = args.command else {
         let name = profile_name(context.readable()?.profile());
         return match context.out.json {
@@ -86,56 +81,4 @@ pub(crate) fn run(args: ProfileArgs, context: &mut CommandContext) -> Result {
     let (n_converted, n_files) = (report.n_converted, report.n_files);
     context.remark(&format!("{n_converted} of {n_files} documents converted to {name}"));
     Ok(())
-}
-
-const REPAIR_HELP: &str = "\
-Repairs the files that `yfs conflicts` lists as `doubled` or `unsettled`: files whose content is
-there twice because peers converted it concurrently without following the rules, and files with
-edits in the form that they had before a rename.
-
-Examples:
-  yfs repair plan.md
-  yfs repair --all
-
-JSON: one object for each file that changed: {path}.";
-
-/// The arguments of `yfs repair`.
-#[derive(Debug, Args)]
-#[command(after_help = REPAIR_HELP)]
-pub(crate) struct RepairArgs {
-    /// The files to repair
-    #[arg(value_name = "PATH", required_unless_present = "all")]
-    paths: Vec<String>,
-    /// Repair all files that `yfs conflicts` lists
-    #[arg(long, conflicts_with = "paths")]
-    all: bool,
-}
-
-/// Repairs the contents of files.
-pub(crate) fn repair(args: RepairArgs, context: &mut CommandContext) -> Result {
-    let workspace = context.writable()?;
-    let typed = if args.all { paths_to_repair(&workspace)? } else { args.paths };
-    for path in context.paths(&typed) {
-        match workspace.maintenance().repair(&path.path) {
-            Ok(false) => {}
-            Ok(true) if context.out.json => {
-                context.out.json_line(&json!({ "path": path.path.as_str() }))?;
-            }
-            Ok(true) => {
-                let name = context.out.safe(&path.typed).into_owned();
-                context.out.line(&name)?;
-            }
-            Err(error) => context.fail(&CommandError::from(error)),
-        }
-    }
-    Ok(workspace.close()?)
-}
-
-fn paths_to_repair(workspace: &yfs::Workspace) -> Result<Vec<String>> {
-    use yfs::workspace::conflicts::ConflictKind;
-    let conflicts = workspace.conflicts()?.into_iter();
-    let broken = conflicts.filter(|conflict| {
-        matches!(conflict.kind, ConflictKind::Doubled | ConflictKind::Unsettled)
-    });
-    Ok(broken.map(|conflict| conflict.path).collect())
 }

@@ -31,7 +31,7 @@ Examples:
 JSON of ls: one object per line: {number, doc, path, first_at, last_at, times, bytes, kept, reason}.
 JSON of show: the same, with base64; of drop: {dropped}.";
 
-/// The arguments of `yfs quarantine`.
+/// List, show and drop rejected updates of peers
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct QuarantineArgs {
@@ -66,7 +66,7 @@ enum QuarantineCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: QuarantineArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: QuarantineArgs, context: &mut CommandContext) -> Result {
     match args.command {
         QuarantineCommand::Ls => list(context),
         QuarantineCommand::Show { number, raw } => show(context, number, raw),

@@ -17,7 +17,7 @@ Examples:
 
 JSON: one object per line: {path, target}.";
 
-/// The arguments of `yfs readlink`.
+/// Print the target of a symbolic link
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ReadlinkArgs {

@@ -38,7 +38,7 @@ with --list one object per line: {at, actor, reason, chars, blobs}.";
 const NOT_INTERACTIVE: &str = "the command asks for confirmation, and standard input is not a \
                                terminal; pass --yes or --dry-run";
 
-/// The arguments of `yfs redact`.
+/// Permanently erase deleted content from the history of a file
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RedactArgs {
@@ -62,7 +62,7 @@ pub(crate) struct RedactArgs {
 }
 
 /// Runs `yfs redact`.
-pub(crate) fn run(args: &RedactArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: RedactArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     if args.list {
         return list(context, &path);

@@ -20,7 +20,7 @@ Examples:
 
 JSON: one object per line: {path, removed}.";
 
-/// The arguments of `yfs rm`.
+/// Move files to the trash
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RmArgs {

@@ -57,7 +57,7 @@ Examples:
 
 JSON: one object as soon as the server listens: {url, sync, collab, workspace, token}.";
 
-/// The arguments of `yfs serve`.
+/// Serve a directory to Yjs clients
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ServeArgs {
@@ -97,14 +97,16 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
         origins: args.origins.clone(),
         max_connections: args.max_connections,
     };
-    let server = Server::bind(&options).await.map_err(anyhow::Error::from)?;
+    let server = Server::bind(&options).await?;
     raise_file_limit();
     let workspace = open(&args, context)?;
     let mirror = match directory_to_mirror(&args, context)? {
-        Some(directory) => Some(
-            Mirror::start(&workspace, &directory, mirror::options(args.trust), &Handle::current())
-                .map_err(anyhow::Error::from)?,
-        ),
+        Some(directory) => Some(Mirror::start(
+            &workspace,
+            &directory,
+            mirror::options(args.trust),
+            &Handle::current(),
+        )?),
         None => None,
     };
     announce(&args, &workspace, server.address(), context)?;
@@ -112,7 +114,7 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     if let Some(mirror) = mirror {
         // Pending changes reach the disk; the next mirror applies the rest.
         tokio::time::timeout(MIRROR_STOP_TIMEOUT, mirror.settled()).await.ok();
-        mirror.stop().map_err(anyhow::Error::from)?;
+        mirror.stop()?;
     }
     served?;
     workspace.flush()?;
@@ -130,13 +132,13 @@ async fn serve(
 ) -> Result {
     let mut serving = pin!(server.run(workspace.clone(), wait_for_signal()));
     let Some(mirror) = mirror else {
-        return Ok(serving.await.map_err(anyhow::Error::from)?);
+        return Ok(serving.await?);
     };
     let mut notices = mirror.notices();
     let mut checks = tokio::time::interval(MIRROR_CHECK_INTERVAL);
     loop {
         tokio::select! {
-            served = &mut serving => return Ok(served.map_err(anyhow::Error::from)?),
+            served = &mut serving => return Ok(served?),
             Ok(notice) = notices.recv() => mirror::print_notice(&notice, context)?,
             // `Mirror::stop` then returns the reason.
             _ = checks.tick() => if mirror.has_ended() { return Ok(()) },
@@ -168,9 +170,7 @@ fn announce(
     let keys = TokenKeys::of(workspace.store().clone());
     let token = match args.open {
         true => None,
-        false => {
-            Some(keys.issue(&AccessGrant::owner(context.actor())).map_err(anyhow::Error::from)?)
-        }
+        false => Some(keys.issue(&AccessGrant::owner(context.actor()))?),
     };
     if context.out.json {
         let value = json!({

@@ -23,7 +23,7 @@ Examples:
 JSON: one object per line:
 {path, id, kind, size, mode, mtime, created, mime, version, metadata[, target]}.";
 
-/// The arguments of `yfs stat`.
+/// Print the metadata of files
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct StatArgs {

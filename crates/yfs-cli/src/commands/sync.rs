@@ -39,7 +39,7 @@ Exit status: 1 if the server is not reachable or rejects the connection.
 JSON: {sent, received, new, bytes_sent, bytes_received, blobs, refused};
 with --watch one such object each time both sides are synchronized.";
 
-/// The arguments of `yfs sync`.
+/// Exchange changes with a server
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct SyncArgs {
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result 
     let directory = mirror::mirrored_directory(&file);
     let result = if args.watch {
         let dir = file.parent().expect("a file is in a directory");
-        let _lock = FollowLock::acquire(dir, &remote).map_err(anyhow::Error::from)?;
+        let _lock = FollowLock::acquire(dir, &remote)?;
         sync_continuously(&args, &remote, &workspace, directory, context).await
     } else {
         sync_once(&args, &remote, &workspace, directory, context).await
@@ -83,10 +83,8 @@ pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result 
 /// Returns the named server, or the one that the workspace remembers.
 fn find_remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
     let remote = match &args.url {
-        Some(url) => {
-            Some(RemoteServer::parse(url, args.token.as_deref()).map_err(anyhow::Error::from)?)
-        }
-        None => RemoteServer::of(workspace).map_err(anyhow::Error::from)?,
+        Some(url) => Some(RemoteServer::parse(url, args.token.as_deref())?),
+        None => RemoteServer::of(workspace)?,
     };
     remote.ok_or_else(|| {
         CommandError::usage("the workspace has no server yet; pass its URL: yfs sync URL")
@@ -124,14 +122,14 @@ async fn sync_continuously(
     let start = |directory| Mirror::start(workspace, directory, options, &Handle::current());
     let mirror = match directory.map(start) {
         Some(Err(MirrorError::Busy(_))) | None => None,
-        Some(started) => Some(started.map_err(anyhow::Error::from)?),
+        Some(started) => Some(started?),
     };
     let result = tokio::select! {
         failure = follow(remote, workspace, context) => failure,
         () = wait_for_signal() => Ok(()),
     };
     if let Some(mirror) = mirror {
-        mirror.stop().map_err(anyhow::Error::from)?;
+        mirror.stop()?;
     }
     result
 }
@@ -150,7 +148,7 @@ pub(crate) async fn exchange(
     let exchanged = remote.sync(workspace, on_step).await;
     drop(bar);
     let progress = exchanged?;
-    remote.keep(workspace).map_err(anyhow::Error::from)?;
+    remote.keep(workspace)?;
     for refused in &progress.refused {
         context.fail(&CommandError::other(format!("rejected: {refused}")));
     }
@@ -184,8 +182,7 @@ async fn follow(
         ConnectionEvent::InStep(progress) => {
             if !std::mem::replace(&mut is_remembered, true) {
                 context.remark(&format!("synchronized with {}", remote.url()));
-                remembered =
-                    remote.keep(workspace).map_err(|error| anyhow::Error::from(error).into());
+                remembered = remote.keep(workspace).map_err(CommandError::from);
             }
             // If the reader of the output is gone, the end of the command reports it.
             if context.out.json {

@@ -17,7 +17,7 @@ Examples:
 
 JSON: one object per line: {path, size, content}; base64 instead of content if it is not UTF-8.";
 
-/// The arguments of `yfs tail`.
+/// Print the last lines of files
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TailArgs {

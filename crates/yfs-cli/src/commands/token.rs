@@ -29,7 +29,7 @@ JSON: new, owner and show: {id, token, rights, path, actor, expires}; revoke: {r
 /// The length of an id in characters: 60 bits distinguish all grants. Ids are not secret.
 const ID_LEN: usize = 10;
 
-/// The arguments of `yfs token`.
+/// Create, show and revoke access tokens of the server
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TokenArgs {
@@ -79,7 +79,7 @@ struct NewArgs {
 }
 
 /// Runs `yfs token`.
-pub(crate) fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
     let workspace = context.writable()?;
     let keys = TokenKeys::of(workspace.store().clone());
     match args.action {
@@ -89,13 +89,13 @@ pub(crate) fn run(args: TokenArgs, context: &mut CommandContext) -> Result {
         }
         TokenAction::Owner => issue_and_print(&keys, &AccessGrant::owner(context.actor()), context),
         TokenAction::Show { token } => {
-            let grant = keys.check(&token).map_err(anyhow::Error::from)?;
+            let grant = keys.check(&token)?;
             print_grant(&grant, None, context)
         }
         TokenAction::Revoke { id, all: _ } => {
             match &id {
-                Some(id) => keys.revoke(id).map_err(anyhow::Error::from)?,
-                None => keys.revoke_all().map_err(anyhow::Error::from)?,
+                Some(id) => keys.revoke(id)?,
+                None => keys.revoke_all()?,
             }
             if context.out.json {
                 context.out.json_line(&json!({ "revoked": id.as_deref().unwrap_or("all") }))?;
@@ -118,7 +118,7 @@ fn new_grant(args: &NewArgs, context: &CommandContext) -> Result<AccessGrant> {
 
 /// Issues a token, and prints it.
 fn issue_and_print(keys: &TokenKeys, grant: &AccessGrant, context: &mut CommandContext) -> Result {
-    let token = keys.issue(grant).map_err(anyhow::Error::from)?;
+    let token = keys.issue(grant)?;
     if context.out.json {
         return print_grant(grant, Some(&token), context);
     }

@@ -21,7 +21,7 @@ Examples:
 
 JSON: one object per line, as of `yfs stat`.";
 
-/// The arguments of `yfs touch`.
+/// Set modification times, and create missing files
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TouchArgs {

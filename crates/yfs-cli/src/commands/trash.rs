@@ -29,7 +29,7 @@ JSON of ls: one object per line:
 {id, name, kind, original, trashed_at, hidden, stranded, purging}.
 JSON of restore: {id, path}; of purge: {marked}; of empty: {marked, rows, documents, bytes}.";
 
-/// The arguments of `yfs trash`.
+/// List, restore and purge removed files
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TrashArgs {
@@ -75,7 +75,7 @@ enum TrashCommand {
 }
 
 /// Runs `yfs trash`.
-pub(crate) fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
+pub(crate) async fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
     match args.command {
         TrashCommand::Ls { all } => list(context, all),
         TrashCommand::Restore { items, to } => restore(context, &items, to.as_deref()),

@@ -20,7 +20,7 @@ Examples:
 
 JSON: one nested object: {path, name, id, kind, size, mode, mtime[, children]}.";
 
-/// The arguments of `yfs tree`.
+/// Show a directory as a tree
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TreeArgs {

@@ -38,7 +38,7 @@ JSON of ls: one object per line: {number, at, actor, label, names, redacted, cur
 {path, number, size, content} or base64; of diff: {path, from, to, diff}; of restore: as `yfs
 write`.";
 
-/// The arguments of `yfs versions`.
+/// List, print, compare and restore earlier versions of a file
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct VersionsArgs {

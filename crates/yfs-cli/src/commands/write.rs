@@ -30,7 +30,7 @@ Examples:
 
 JSON: {path, id, version, size, created, merged, overlaps: [{offset, length, actor}]}.";
 
-/// The arguments of `yfs write`.
+/// Replace the content of a file with standard input or a text
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct WriteArgs {

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
+use tokio_util::sync::CancellationToken;
 use yfs_types::path::VPath;
 
 use super::{
@@ -20,7 +21,6 @@ use crate::{
     grep::GrepQuery,
     options::{ChangesOptions, CopyOptions, MoveOptions, StreamOptions, WriteOptions},
     stat::mime_of,
-    stream::CancelToken,
 };
 
 type Fs = Arc<dyn FileSystem>;
@@ -168,7 +168,7 @@ async fn refused_edits(fs: Fs) -> Outcome {
 
 async fn cancelled_stream(fs: Fs) -> Outcome {
     put(&fs, "/a", "0123456789").await?;
-    let cancel = CancelToken::new();
+    let cancel = CancellationToken::new();
     let options = StreamOptions { chunk_len: 3, cancel: cancel.clone() };
     let mut stream = fs.read_stream(&path("/a")?, &options).await?;
     let first = stream.next().await.ok_or_else(|| CaseFailure("no chunk".to_owned()))??;

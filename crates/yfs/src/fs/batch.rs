@@ -22,7 +22,7 @@ use super::{
     WorkspaceFs,
     convert_types::{fs_error, lookup_error},
     structure::new_doc,
-    write_content::NewFileContent,
+    write::NewFileContent,
 };
 use crate::commit::{NewDocument, StructureAccess, Transaction};
 

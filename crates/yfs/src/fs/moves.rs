@@ -23,7 +23,7 @@ use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, fs_error, resolve},
     structure::{new_doc, op_code, replace_link},
-    write_content::new_blob,
+    write::new_blob,
 };
 use crate::{
     commit::{ContentPrecondition, DocumentChange, MainChange, NewBody, NewDocument, Transaction},

@@ -17,7 +17,7 @@ use yfs_vfs::{
 use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, fs_error, version_token},
-    write_content::{NewFileContent, meta_patch},
+    write::{NewFileContent, meta_patch},
 };
 use crate::{
     commit::{Committed, NewDocument, StructureAccess, Transaction},

@@ -1,26 +1,31 @@
 //! The calls that write contents.
 
-use std::sync::Arc;
+mod append;
+mod author;
+mod blob;
+mod change_form;
+mod edit;
+mod new_content;
+mod replace;
+mod row_options;
+mod write_base;
+mod write_target;
 
-use yfs_engine::{
-    content::ContentDoc,
-    main_doc::MainDoc,
-    path::VPath,
-    tree::{FinalLink, LookupError, PathTarget},
+use yfs_engine::path::VPath;
+use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
+
+use self::{
+    blob::is_blob_gone,
+    write_target::{WriteTarget, find_target},
 };
-use yfs_vfs::{CreateMode, FsCode, FsError, Op, VersionBase, WriteOptions, WriteOutcome};
-
+pub(super) use self::{blob::new_blob, new_content::NewFileContent, row_options::meta_patch};
 use super::{
     WorkspaceFs,
-    convert_types::{
-        ContentLocation, ResolvedFile, check_lengths, fs_error, lookup_error, version_token,
-    },
-    write_content::{WriteTarget, is_blob_gone},
+    convert_types::{ContentLocation, ResolvedFile, fs_error},
 };
-use crate::{content::Updates, error::WorkspaceError};
 
 /// How often a call starts over because a file was created or removed meanwhile.
-pub(super) const MAX_ATTEMPTS: usize = 64;
+const MAX_ATTEMPTS: usize = 64;
 
 /// The change that a write makes to the content.
 #[derive(Debug, Clone, Copy)]
@@ -122,83 +127,8 @@ impl WorkspaceFs {
         self.write_row_options(op, path, &found.id, &options)?;
         Ok(written)
     }
-
-    fn append_text(&self, target: WriteTarget<'_>, text: &str) -> Result<WriteOutcome, FsError> {
-        let author = self.content_author(target.by);
-        let append =
-            |doc: &mut ContentDoc| Ok(doc.append(text, &author)?.update.into_iter().collect());
-        Ok(self.edit_text(target, append)?.0)
-    }
-
-    /// Edits a text, and returns the outcome and the new text.
-    pub(super) fn edit_text(
-        &self,
-        target: WriteTarget<'_>,
-        edit: impl FnMut(&mut ContentDoc) -> Result<Updates, WorkspaceError>,
-    ) -> Result<(WriteOutcome, Arc<str>), FsError> {
-        let id = &target.found.id;
-        let check = |main: &MainDoc| target.check(main);
-        let edited = self.state.edit_found(id, &target.by.actor, target.expected, check, edit);
-        let edited = edited.map_err(|error| target.convert_error(error))?;
-        let text = edited.text.ok_or_else(|| target.fail(FsCode::EIO))?;
-        let version = version_token(edited.head, &ContentLocation::Text);
-        let written = WriteOutcome::new(id.clone(), version, text.len() as u64, false);
-        Ok((written, text))
-    }
 }
 
 fn is_conditional(options: &WriteOptions) -> bool {
     options.expected_version.is_some() || options.base.is_some()
-}
-
-/// Resolves the file to write to, or returns `None` if it is to be created.
-pub(super) fn find_target(
-    main: &MainDoc,
-    op: Op,
-    path: &VPath,
-    options: &WriteOptions,
-) -> Result<Option<ResolvedFile>, FsError> {
-    let fail = |code| Err(FsError::new(code, op, path));
-    check_lengths(op, path)?;
-    let follow = if options.follow && options.create != CreateMode::New {
-        FinalLink::Yes
-    } else {
-        FinalLink::No
-    };
-    let node = match main.tree().place(path, follow) {
-        Ok(PathTarget::Taken(node)) => node,
-        Ok(PathTarget::Free { .. }) => return check_absent(op, path, options),
-        Err(LookupError::NotFound { .. }) if options.parents => {
-            return check_absent(op, path, options);
-        }
-        Err(error) => return Err(lookup_error(error, op, path)),
-    };
-    if options.create == CreateMode::New {
-        return fail(FsCode::EEXIST);
-    }
-    if node.is_directory() {
-        return fail(FsCode::EISDIR);
-    }
-    let entry = node.id().and_then(|id| main.files().get(id));
-    let row = entry.expect("what the tree shows is in the table").row;
-    // A link that is not followed is replaced by a file.
-    if row.link.is_some() {
-        return Ok(None);
-    }
-    Ok(Some(ResolvedFile { location: ContentLocation::of(&row), id: row.id }))
-}
-
-fn check_absent(
-    op: Op,
-    path: &VPath,
-    options: &WriteOptions,
-) -> Result<Option<ResolvedFile>, FsError> {
-    if options.create == CreateMode::Never {
-        return Err(FsError::new(FsCode::ENOENT, op, path));
-    }
-    let has_read = matches!(options.base, Some(VersionBase::Version(_)));
-    if options.expected_version.is_some() || has_read {
-        return Err(FsError::new(FsCode::ESTALE, op, path));
-    }
-    Ok(None)
 }

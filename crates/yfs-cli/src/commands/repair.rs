@@ -1,0 +1,61 @@
+//! `yfs repair`: repairs files whose content is duplicated or has the wrong form.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::{
+    context::CommandContext,
+    errors::{CommandError, Result},
+};
+
+const HELP: &str = "\
+Repairs the files that `yfs conflicts` lists as `doubled` or `unsettled`: files whose content is
+there twice because peers converted it concurrently without following the rules, and files with
+edits in the form that they had before a rename.
+
+Examples:
+  yfs repair plan.md
+  yfs repair --all
+
+JSON: one object for each file that changed: {path}.";
+
+/// Repair files whose content is duplicated or has the wrong form
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct RepairArgs {
+    /// The files to repair
+    #[arg(value_name = "PATH", required_unless_present = "all")]
+    paths: Vec<String>,
+    /// Repair all files that `yfs conflicts` lists
+    #[arg(long, conflicts_with = "paths")]
+    all: bool,
+}
+
+/// Repairs the contents of files.
+pub(crate) async fn run(args: RepairArgs, context: &mut CommandContext) -> Result {
+    let workspace = context.writable()?;
+    let typed = if args.all { paths_to_repair(&workspace)? } else { args.paths };
+    for path in context.paths(&typed) {
+        match workspace.maintenance().repair(&path.path) {
+            Ok(false) => {}
+            Ok(true) if context.out.json => {
+                context.out.json_line(&json!({ "path": path.path.as_str() }))?;
+            }
+            Ok(true) => {
+                let name = context.out.safe(&path.typed).into_owned();
+                context.out.line(&name)?;
+            }
+            Err(error) => context.fail(&CommandError::from(error)),
+        }
+    }
+    Ok(workspace.close()?)
+}
+
+fn paths_to_repair(workspace: &yfs::Workspace) -> Result<Vec<String>> {
+    use yfs::workspace::conflicts::ConflictKind;
+    let conflicts = workspace.conflicts()?.into_iter();
+    let broken = conflicts.filter(|conflict| {
+        matches!(conflict.kind, ConflictKind::Doubled | ConflictKind::Unsettled)
+    });
+    Ok(broken.map(|conflict| conflict.path).collect())
+}

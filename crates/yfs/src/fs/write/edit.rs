@@ -1,0 +1,79 @@
+//! Edits of a text: the replacement of a passage, and the step that all changes of a text share.
+
+use std::sync::Arc;
+
+use yfs_engine::{content::ContentDoc, main_doc::MainDoc, path::VPath};
+use yfs_vfs::{
+    EditOutcome, EditRefusal, FsCode, FsError, Op, TextReplacement, WriteOptions, WriteOutcome,
+};
+
+use super::{MAX_ATTEMPTS, write_target::WriteTarget};
+use crate::{
+    content::Updates,
+    error::WorkspaceError,
+    fs::{
+        WorkspaceFs,
+        convert_types::{ContentLocation, version_token},
+    },
+};
+
+impl WorkspaceFs {
+    /// Replaces a passage; starts over if another process replaced the file meanwhile.
+    pub(crate) fn edit_now(
+        &self,
+        path: &VPath,
+        edit: &TextReplacement,
+    ) -> Result<EditOutcome, FsError> {
+        self.refresh_if_unfollowed(Op::Edit)?;
+        for _ in 0..MAX_ATTEMPTS {
+            match self.edit_found(path, edit) {
+                // Without a precondition, `ESTALE` only means that the file is gone.
+                Err(error) if error.code == FsCode::ESTALE && edit.expected_version.is_none() => (),
+                edited => return edited,
+            }
+        }
+        Err(FsError::new(FsCode::EBUSY, Op::Edit, path))
+    }
+
+    fn edit_found(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
+        let found = self.resolve_file(&self.state.main.read(), Op::Edit, path)?;
+        if found.location != ContentLocation::Text {
+            return Err(FsError::edit_refused(path, EditRefusal::NotText));
+        }
+        let options = WriteOptions {
+            expected_version: edit.expected_version.clone(),
+            ..WriteOptions::default()
+        };
+        let expected = self.expected_head(Op::Edit, path, &found, &options)?;
+        let by = self.author(edit.author.as_ref());
+        let author = self.content_author(&by);
+        let mut n_replaced = 0;
+        let options = &options;
+        let target =
+            WriteTarget { fs: self, op: Op::Edit, path, found: &found, options, expected, by: &by };
+        let (written, _) = self.edit_text(target, |doc| {
+            n_replaced =
+                edit.count(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
+            let edited = doc.edit(&edit.old, &edit.new, edit.all, &author)?;
+            Ok(edited.update.into_iter().collect())
+        })?;
+        let version = written.version.filter(|_| edit.expected_version.is_some());
+        Ok(EditOutcome { n_replaced, version })
+    }
+
+    /// Edits a text, and returns the outcome and the new text.
+    pub(super) fn edit_text(
+        &self,
+        target: WriteTarget<'_>,
+        edit: impl FnMut(&mut ContentDoc) -> Result<Updates, WorkspaceError>,
+    ) -> Result<(WriteOutcome, Arc<str>), FsError> {
+        let id = &target.found.id;
+        let check = |main: &MainDoc| target.check(main);
+        let edited = self.state.edit_found(id, &target.by.actor, target.expected, check, edit);
+        let edited = edited.map_err(|error| target.convert_error(error))?;
+        let text = edited.text.ok_or_else(|| target.fail(FsCode::EIO))?;
+        let version = version_token(edited.head, &ContentLocation::Text);
+        let written = WriteOutcome::new(id.clone(), version, text.len() as u64, false);
+        Ok((written, text))
+    }
+}

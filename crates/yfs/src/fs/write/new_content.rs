@@ -1,0 +1,56 @@
+//! The content of a new file.
+
+use yfs_engine::{
+    content::{ByteClassification, ContentError, classify_as},
+    id::FileId,
+    kind::{ContentRoot, FileCategory},
+    path::VPath,
+    table::BlobRef,
+};
+use yfs_vfs::{ChangeAuthor, FsError, Op};
+
+use super::blob::new_blob;
+use crate::fs::{WorkspaceFs, convert_types::fs_error};
+
+/// The content of a new file.
+#[derive(Debug)]
+pub(crate) enum NewFileContent {
+    /// Text, as the first update of its document.
+    Text {
+        /// `None` if the text is empty.
+        update: Option<Vec<u8>>,
+        size: u64,
+    },
+    /// Bytes that are in the store already.
+    Blob { blob: BlobRef, update: Option<Vec<u8>> },
+}
+
+impl WorkspaceFs {
+    /// Prepares the content of a new file.
+    pub(in crate::fs) fn new_content(
+        &self,
+        op: Op,
+        path: &VPath,
+        id: &FileId,
+        data: &[u8],
+        by: &ChangeAuthor,
+    ) -> Result<NewFileContent, FsError> {
+        let author = self.content_author(by);
+        let name = path.components().next_back().unwrap_or_default();
+        let profile = self.state.main.read_recursive().profile();
+        let kind = ContentRoot::of(FileCategory::of(name), profile);
+        let mut doc = self.state.new_doc(id, kind);
+        let failed = |error: ContentError| fs_error(error.into(), op, path);
+        match classify_as(data, kind) {
+            ByteClassification::Text(text) => {
+                let update = doc.write(text, None, &author).map_err(failed)?.update;
+                Ok(NewFileContent::Text { update, size: text.len() as u64 })
+            }
+            ByteClassification::Blob => {
+                let blob = self.put_blob(op, path, data)?;
+                let update = doc.add_blob_version(&new_blob(blob), &author).map_err(failed)?;
+                Ok(NewFileContent::Blob { blob, update })
+            }
+        }
+    }
+}
