@@ -52,6 +52,10 @@ pub(crate) enum CommandError {
     Other(Box<dyn Error + Send + Sync>),
 }
 
+/// The reason and the remedy for a file that cannot be read.
+const DAMAGED_HINT: &str =
+    "some of its records are damaged; `yfs fsck` lists them, `yfs fsck --repair` sets them aside";
+
 /// The parts of an error message.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct ErrorParts {
@@ -259,6 +263,9 @@ impl From<TokenError> for CommandError {
 /// Returns the message of `strerror`, as tools print it, and the cause if there is one.
 fn fs_message(error: &FsError) -> String {
     let reason = capitalized(error.code.message());
+    if matches!(WorkspaceError::cause_of(error), Some(WorkspaceError::Damaged(_))) {
+        return format!("{reason} ({DAMAGED_HINT})");
+    }
     match &error.source {
         // EINVAL says nothing about the argument; the cause does.
         Some(source) if error.code == FsCode::EINVAL => without_drawing(&chain(&**source)),

@@ -17,8 +17,8 @@ mod write;
 pub use self::cached_read::TextInMemory;
 pub(crate) use self::{
     convert_types::{
-        ContentLocation, ResolvedFile, bytes_of, file_kind, lookup_error, mode_of, resolve,
-        resolve_file, version_token,
+        ContentLocation, ResolvedFile, bytes_of, file_kind, fs_error, lookup_error, mode_of,
+        resolve, resolve_file, version_token,
     },
     structure::op_error,
 };
@@ -116,8 +116,7 @@ impl WorkspaceFs {
         let (state, root) = (&self.state, VPath::root());
         let after = state.events.position(since).ok_or_else(FsError::cursor_lost)?;
         let replayed = state.replay_changes(after);
-        let replayed =
-            replayed.map_err(|error| convert_types::fs_error(error, Op::Watch, &root))?;
+        let replayed = replayed.map_err(|error| fs_error(error, Op::Watch, &root))?;
         replayed.ok_or_else(FsError::cursor_lost)
     }
 

@@ -1,50 +1,122 @@
-//! `yfs fsck`: checks the integrity of the workspace.
+//! `yfs fsck`: checks the integrity of the workspace, and sets damage aside.
 
 use clap::Args;
 use serde_json::json;
+use yfs::{Workspace, WorkspaceError};
+use yfs_engine::id::FileId;
+use yfs_store::CheckReport;
 
 use crate::{
     context::CommandContext,
     errors::{EXIT_FAILED, Result},
+    format_text::counted,
 };
 
+const HELP: &str = "\
+Reads every record, snapshot and blob and verifies it, and checks that the content of every file is
+here. A file with a damaged record is not read or edited, because what is left of it must not be
+taken for the file.
+
+--repair moves damaged records to the quarantine, so that their files can be used again, without
+what the records contained. Then `yfs sync` and `yfs mirror` bring back what other machines and the
+directory still have. Copy the workspace first.
+
+Exit status: 1 if there is damage, also if it was repaired.
+
+Examples:
+  yfs fsck
+  yfs fsck --repair
+
+JSON: one object for each problem: {doc, path, what}; then {records, snapshots, blobs, problems,
+repaired}.";
+
 /// Check the integrity of the workspace
-///
-/// Reads every record, snapshot and blob and verifies it. Exit status: 1 if there is damage.
-///
-/// JSON: one object for each problem: {doc, what}; then {records, snapshots, blobs, problems}.
 #[derive(Debug, Args)]
-pub(crate) struct FsckArgs {}
+#[command(after_help = HELP)]
+pub(crate) struct FsckArgs {
+    /// Move damaged records to the quarantine
+    #[arg(long)]
+    repair: bool,
+}
 
 /// Verifies everything that the workspace stores, and reports damage.
-pub(crate) async fn run(_: FsckArgs, context: &mut CommandContext) -> Result {
-    let workspace = context.readable()?;
-    let report = workspace.store().check().map_err(yfs::WorkspaceError::from)?;
-    let n_problems = report.problems.len();
+pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result {
+    let workspace = if args.repair { context.writable()? } else { context.readable()? };
+    let report = workspace.store().check().map_err(WorkspaceError::from)?;
+    let mut n_problems = report.problems.len();
     for problem in &report.problems {
-        let doc = problem.doc.as_ref().map(ToString::to_string);
-        if context.out.json {
-            context.out.json_line(&json!({ "doc": doc, "what": problem.description }))?;
-        } else {
-            let prefix = doc.map(|doc| format!("{doc}: ")).unwrap_or_default();
-            let line = context.out.safe(&format!("{prefix}{}", problem.description)).into_owned();
-            context.out.line(&line)?;
-        }
+        let id = problem.doc.as_ref().map(FileId::from);
+        let path = id.as_ref().and_then(|id| path_of(&workspace, id));
+        show_problem(context, id.as_ref(), path.as_deref(), &problem.description)?;
     }
-    let (n_records, n_snapshots, n_blobs) = (report.n_records, report.n_snapshots, report.n_blobs);
+    for missing in workspace.maintenance().missing_contents()? {
+        n_problems += 1;
+        let what = format!("its content ({} bytes) is not here", missing.size);
+        show_problem(context, Some(&missing.id), Some(&missing.path), &what)?;
+    }
+    let n_repaired = if args.repair { repair(&workspace, context)? } else { 0 };
+    show_summary(context, &report, n_problems, n_repaired)?;
+    if n_problems > 0 {
+        context.exit_with(EXIT_FAILED);
+    }
+    Ok(())
+}
+
+fn path_of(workspace: &Workspace, id: &FileId) -> Option<String> {
+    if id == workspace.id() {
+        return Some("the table of files".to_owned());
+    }
+    Some(workspace.nodes().path_of(id).ok()??.to_string())
+}
+
+fn show_problem(
+    context: &mut CommandContext,
+    id: Option<&FileId>,
+    path: Option<&str>,
+    what: &str,
+) -> Result {
     if context.out.json {
-        context.out.json_line(&json!({
+        let doc = id.map(FileId::as_str);
+        return context.out.json_line(&json!({ "doc": doc, "path": path, "what": what }));
+    }
+    let subject = path.or(id.map(FileId::as_str));
+    let prefix = subject.map(|subject| format!("{subject}: ")).unwrap_or_default();
+    let line = context.out.safe(&format!("{prefix}{what}")).into_owned();
+    context.out.line(&line)
+}
+
+/// Sets damaged records aside, and returns of how many documents.
+fn repair(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> {
+    let repaired = workspace.maintenance().set_damage_aside()?;
+    for document in &repaired {
+        let path = document.path.as_deref().unwrap_or("the table of files");
+        let path = context.out.safe(path).into_owned();
+        let records = counted(document.n_records, "record", "records");
+        context.remark(&format!("{path}: {records} moved to the quarantine"));
+    }
+    Ok(repaired.len())
+}
+
+fn show_summary(
+    context: &mut CommandContext,
+    report: &CheckReport,
+    n_problems: usize,
+    n_repaired: usize,
+) -> Result {
+    let CheckReport { n_records, n_snapshots, n_blobs, .. } = report;
+    if context.out.json {
+        return context.out.json_line(&json!({
             "records": n_records,
             "snapshots": n_snapshots,
             "blobs": n_blobs,
             "problems": n_problems,
-        }))?;
-    } else {
-        let read = format!("{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs");
-        context.remark(&format!("{read} checked, {n_problems} problems"));
+            "repaired": n_repaired,
+        }));
     }
-    if n_problems > 0 {
-        context.exit_with(EXIT_FAILED);
+    let read = format!("{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs");
+    context.remark(&format!("{read} checked, {n_problems} problems"));
+    if n_repaired > 0 {
+        context.remark("`yfs sync` and `yfs mirror` bring back what others still have");
     }
     Ok(())
 }

@@ -19,8 +19,8 @@ use yfs_vfs::{FsCode, FsError, Op};
 use super::versions::n_before;
 use crate::{
     History,
-    error::{Result, WorkspaceError},
-    fs::ContentLocation,
+    error::Result,
+    fs::{ContentLocation, fs_error},
 };
 
 /// One line of a file and its authors.
@@ -70,10 +70,10 @@ impl History<'_> {
         }
         let handle = self.state.documents.acquire(&found.id);
         let (text, pieces, timeline, n_before) = handle.with(|loaded| {
-            loaded.check_whole(&found.id)?;
+            loaded.check_whole(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
             let (text, pieces) = loaded.doc.blame();
             let n_before = n_before(&loaded.doc, &found);
-            Ok::<_, WorkspaceError>((text, pieces, loaded.doc.timeline(), n_before))
+            Ok::<_, FsError>((text, pieces, loaded.doc.timeline(), n_before))
         })??;
         let mut versions: HashMap<ItemId, u64> = HashMap::new();
         for (number, past) in (n_before as u64 + 1..).zip(&timeline) {

@@ -4,8 +4,11 @@
 //! file. Once the damaged records are set aside, it can be used again, and peers send what they
 //! have of it as if they had never sent anything.
 
-use yfs_engine::id::FileId;
-use yfs_store::DocName;
+use yfs_engine::{
+    id::FileId,
+    table::{FileRow, NodeKind},
+};
+use yfs_store::{DocHead, DocName};
 
 use crate::{
     Maintenance,
@@ -26,6 +29,18 @@ pub struct DamagedDocument {
     pub n_records: u64,
 }
 
+/// A file whose content is not in this store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingContent {
+    /// The id of the file.
+    pub id: FileId,
+    /// Its path.
+    pub path: String,
+    /// Its size, as the last writer reported it, in bytes.
+    pub size: u64,
+}
+
 impl Maintenance<'_> {
     /// Finds the documents with damaged records. Reads the whole log.
     pub fn damaged_documents(&self) -> Result<Vec<DamagedDocument>> {
@@ -41,6 +56,34 @@ impl Maintenance<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Finds the files whose content is not in this store, those in the trash included. On a replica
+    /// it may still arrive.
+    pub fn missing_contents(&self) -> Result<Vec<MissingContent>> {
+        let state = self.state;
+        state.refresh()?;
+        let rows: Vec<FileRow> = {
+            let main = state.main.read();
+            let files = main.files().iter().map(|entry| entry.row);
+            files.filter(|row| row.kind == NodeKind::File && row.link.is_none()).collect()
+        };
+        let mut missing = Vec::new();
+        for row in rows {
+            let is_here = match &row.blob {
+                Some(blob) => state.store.blob_info(&blob.hash)?.is_some(),
+                // An empty text may have no document.
+                None => {
+                    row.size == 0
+                        || state.store.tailed_doc_head(&DocName::from(&row.id))? != DocHead::ZERO
+                }
+            };
+            if !is_here {
+                let path = state.path_or_id(&row.id);
+                missing.push(MissingContent { id: row.id, path, size: row.size });
+            }
+        }
+        Ok(missing)
     }
 
     /// Moves all damaged records to the quarantine, so that their files can be used again, without

@@ -18,7 +18,7 @@ use super::Workspace;
 use crate::{
     History,
     error::{Result, WorkspaceError},
-    fs::{ContentLocation, ResolvedFile, WorkspaceFs, resolve_file},
+    fs::{ContentLocation, ResolvedFile, WorkspaceFs, fs_error, resolve_file},
 };
 
 /// One version of a file.
@@ -153,8 +153,9 @@ impl WorkspaceFs {
         let found = self.resolve_at(Op::Open, path)?;
         let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
         let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
+        let damaged = |error| fs_error(error, Op::Read, path);
         let read = self.state().documents.acquire(&found.id).with(|loaded| {
-            loaded.check_whole(&found.id)?;
+            loaded.check_whole(&found.id).map_err(damaged)?;
             let mut listed = list(&loaded.doc, &found).into_iter();
             let (info, stored) =
                 listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
