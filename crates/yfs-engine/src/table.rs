@@ -50,6 +50,7 @@ use self::{
     elements::{LiveElements, NONE, rank},
     format::{
         ElementView, RowField, StoredCell, StoredRow, read_cell, read_row, write_cell, write_row,
+        write_superseded,
     },
     timestamp::ElementTimestamp,
     value_slab::ValueSlab,
@@ -275,6 +276,8 @@ impl FilesTable {
             rank(&mut self.cells, doc, RootIx::Cells.name(), &cells, read, |_, slot, out| {
                 if let Some(cell) = &slot.cell {
                     write_cell(out, cell);
+                    // Two cells of one value may differ in these, and so have another effect.
+                    write_superseded(out, cell);
                 }
             });
         }

@@ -377,10 +377,15 @@ pub(super) fn write_cell_element(out: &mut Vec<u8>, id: &FileId, cell: &StoredCe
     write_number(out, ts);
     if !cell.superseded.is_empty() {
         write_string(out, "o");
-        write_array(out, cell.superseded.len());
-        for value in &cell.superseded {
-            value.write(out);
-        }
+        write_superseded(out, cell);
+    }
+}
+
+/// Writes the values that a cell superseded.
+pub(super) fn write_superseded(out: &mut Vec<u8>, cell: &StoredCell) {
+    write_array(out, cell.superseded.len());
+    for value in &cell.superseded {
+        value.write(out);
     }
 }
 

@@ -7,3 +7,4 @@ mod peers;
 mod residue;
 mod rows;
 mod scripts;
+mod ties;
