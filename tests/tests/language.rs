@@ -114,6 +114,21 @@ fn documents_name_who_acts() {
 }
 
 #[test]
+fn scripts_are_plain_and_fit_the_width() {
+    let banned = Regex::new(BANNED).unwrap();
+    let scripts = scripts();
+    assert!(scripts.len() > 60, "the scripts are found: {}", scripts.len());
+    for path in scripts {
+        for (number, line) in read(&path).lines().enumerate() {
+            let word = banned.find(line).map(|found| found.as_str());
+            assert_eq!(word, None, "{}:{}: {line}", path.display(), number + 1);
+            let is_wide = line.chars().count() > MAX_WIDTH;
+            assert!(!is_wide, "{}:{} is too wide: {line}", path.display(), number + 1);
+        }
+    }
+}
+
+#[test]
 fn plain_areas_have_no_banned_words() {
     let banned = Regex::new(BANNED).unwrap();
     for (path, source) in plain_sources() {
@@ -159,6 +174,17 @@ fn plain_sources() -> impl Iterator<Item = (PathBuf, String)> {
         let source = read(&path);
         (path, source)
     })
+}
+
+/// Returns the TypeScript and JavaScript files of the Node package and of the tests.
+fn scripts() -> Vec<PathBuf> {
+    let node =
+        ["bench", "examples", "test", "ts", "types"].map(|dir| format!("crates/yfs-node/{dir}"));
+    let directories = node.into_iter().chain(["tests".to_owned()]).map(|dir| root().join(dir));
+    directories
+        .flat_map(|dir| ["ts", "mjs"].map(|extension| files_below(&dir, extension)))
+        .flatten()
+        .collect()
 }
 
 /// Removes comments and literals from a source, but keeps line ends.
