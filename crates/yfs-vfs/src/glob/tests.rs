@@ -99,9 +99,9 @@ fn bad_patterns_are_named() {
     check("/", "", "the pattern is empty");
     check("/", "///", "the pattern is empty");
     check("/", "../x", "the pattern contains the component '..'");
-    check("/", "{a,b", "the braces of the pattern do not match");
-    check("/", "a}", "the braces of the pattern do not match");
-    check("/", &"{a,b}".repeat(11), "the braces of the pattern make too many alternatives");
+    check("/", "{a,b", "the pattern has an unbalanced brace");
+    check("/", "a}", "the pattern has an unbalanced brace");
+    check("/", &"{a,b}".repeat(11), "the braces of the pattern expand to more than 1,000 patterns");
     assert!(find("/", "[a", false).starts_with("malformed pattern"));
 }
 
