@@ -479,7 +479,7 @@ impl World {
         }
         let Some(served) = &mut self.served else { return };
         for guid in &served.open {
-            let wait = json!({ "do": "wait", "as": guid, "for": "saved", "within_ms": 60_000 });
+            let wait = json!({ "do": "wait", "as": guid, "for": "saved" });
             let state = served.person.call(&wait);
             served.shown.insert(guid.clone(), state["documents"][guid].clone());
         }
