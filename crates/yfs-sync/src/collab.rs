@@ -205,8 +205,8 @@ impl<S: CollabDocument> CollabSession<S> {
                 return Ok(vec![denied(key, &reason).into()]);
             }
         };
-        // A provider with a new token does not sync again. The old document is dropped only after the
-        // new one is open, so that no update is lost between the two.
+        // A provider with a new token does not sync again. The old document is dropped only after
+        // the new one is open, so that no update is lost between the two.
         if let Some((_, previous)) = self.open.get(key) {
             document.take_over_presence(previous);
         }
