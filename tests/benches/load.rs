@@ -1,9 +1,10 @@
 //! Our server under load, beside `y-websocket-server` and Hocuspocus under the same.
 //!
-//! One program of cheap clients drives each server in turn over the loopback interface. What counts is the CPU time
-//! and the memory of the server's process; latencies are those that the clients see, who compete for the same cores.
-//! `YFS_BENCH_LOAD=observers,joiners` chooses scenarios, `YFS_BENCH_SERVERS=yfs` servers by a part of their names,
-//! `YFS_BENCH_SCALE=10` takes a tenth of the clients. Linux only; the peers need Node.js with npm.
+//! One program of cheap clients drives each server in turn over the loopback interface. The CPU
+//! time and the memory of the server's process are measured; latencies are those of the clients,
+//! which compete for the same cores. `YFS_BENCH_LOAD=observers,joiners` chooses scenarios,
+//! `YFS_BENCH_SERVERS=yfs` chooses servers by a part of their names, and `YFS_BENCH_SCALE=10`
+//! starts a tenth of the clients. Linux only; the peers need Node.js with npm.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 
@@ -94,10 +95,11 @@ fn main() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("the system has room for threads");
     println!(
-        "| scenario | server | done | p50, ms | p99, ms | CPU, s | of it kernel | CPU a unit, µs | memory a unit, KB | peak, MB |"
+        "| scenario | server | done | p50, ms | p99, ms | CPU, s | of it kernel | CPU a unit, µs \
+         | memory a unit, KB | peak, MB |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
-    for scenario in SCENARIOS.iter().filter(|it| is_chosen(&scenarios, it.name)) {
+    for scenario in SCENARIOS.iter().filter(|scenario| is_chosen(&scenarios, scenario.name)) {
         for kind in Kind::ALL.into_iter().filter(|kind| is_chosen(&servers, kind.name())) {
             let outcome = runtime.block_on((scenario.run)(kind, scale));
             println!("{}", row(scenario, kind, outcome));
@@ -113,10 +115,10 @@ fn row(scenario: &Scenario, kind: Kind, outcome: Outcome) -> String {
     let percentile = |share: usize| {
         let at = (latencies.len() * share / 100).min(latencies.len().saturating_sub(1));
         let latency = latencies.get(at);
-        latency.map_or("none".to_owned(), |it| format!("{:.1}", it.as_secs_f64() * 1e3))
+        latency.map_or("none".to_owned(), |latency| format!("{:.1}", latency.as_secs_f64() * 1e3))
     };
     let cpu = after.cpu_since(&before);
-    // Where nothing was timed, or nobody was done in time, what it costs is shared among all.
+    // If the scenario timed nothing, or no client finished in time, all clients share the cost.
     let n_done = if latencies.is_empty() { expected } else { latencies.len() };
     let done = format!("{} of {expected}", latencies.len());
     let kernel = 100.0 * (after.system - before.system) / cpu.max(0.01);

@@ -1,11 +1,13 @@
-//! Markdown to Yjs and back, beside the editors' own pipelines on the same texts, in MB of text a second of CPU.
+//! Markdown to Yjs and back, beside the editors' own pipelines on the same texts, in MB of text per
+//! second of CPU.
 //!
-//! *Write* makes an update of a text, *read* the text of a document that is loaded, *load* a document of an update. Ours
-//! remember how the text was written, read back what they serve, and load through the gate; the others do nothing of it.
+//! *Write* makes an update of a text, *read* the text of a document that is loaded, *load* a
+//! document of an update. Our pipeline also stores the notation of the text, verifies what it
+//! writes, and loads through the gate; the others do none of this.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 
-use std::{hint::black_box, time::Duration};
+use std::{hint::black_box, path::Path, time::Duration};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -32,10 +34,12 @@ struct Times {
     load: f64,
 }
 
-/// What people wrote, one file after the other: handbook, documents of this repository, Node packages.
+/// Returns markdown that people wrote, one file after the other: the handbook, the documents of
+/// this repository, Node packages.
 fn corpus() -> String {
     let mut files = markdown::of_repository();
-    files.sort_by_key(|file| !file.path.components().any(|it| it.as_os_str() == "handbook"));
+    let is_handbook = |path: &Path| path.components().any(|part| part.as_os_str() == "handbook");
+    files.sort_by_key(|file| !is_handbook(&file.path));
     files.extend(markdown::of_node_packages());
     let bodies = files.iter().map(|file| format!("{}\n\n", split(&file.text).body.trim_end()));
     bodies.collect()
@@ -114,7 +118,8 @@ fn main() {
     let corpus = corpus();
     let texts = SIZES.map(|size| beginning(&corpus, size));
     println!(
-        "| pipeline | text, bytes | write, MB/s | yfs | ratio | read | yfs | ratio | load | yfs | ratio |"
+        "| pipeline | text, bytes | write, MB/s | yfs | ratio | read | yfs | ratio | load | yfs \
+         | ratio |"
     );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (name, profile) in

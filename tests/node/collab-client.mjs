@@ -1,16 +1,18 @@
-// A stock Hocuspocus provider, as an editor embeds it, driven by a test over a pipe: several documents
-// over one socket.
+// A stock Hocuspocus provider, as an editor embeds it, driven by a test over a pipe: several
+// documents over one socket.
 //
 //   node collab-client.mjs ws://127.0.0.1:PORT/collab [NAME]
 //
 // Reads one JSON command a line from stdin and answers each with one JSON line on stdout:
 //
-//   {"do":"open","as":"a","room":GUID,"shared":true,"token":"x"}   opens a document under the handle `a`; `shared`
-//                                           lets one socket hold the same document more than once
+//   {"do":"open","as":"a","room":GUID,"shared":true,"token":"x"}
+//                                           opens a document under the handle `a`; `shared` lets
+//                                           one socket hold the same document more than once
 //   {"do":"insert","as":"a","at":3,"text":"x"}         a negative `at` counts from the end
 //   {"do":"garble","as":"a"}                sends what is not an update
-//   {"do":"wait","as":"a","for":"saved"}    until the server has confirmed every change; also "synced",
-//                                           "denied", "closed", {"peers":2}, {"text":["x"]}
+//   {"do":"wait","as":"a","for":"saved"}    until the server has confirmed every change; also
+//                                           "synced", "denied", "closed", {"peers":2},
+//                                           {"text":["x"]}
 //   {"do":"detach","as":"a"}
 //   {"do":"disconnect"} {"do":"connect"}    the socket, with all its documents
 //   {"do":"state"}                          what all documents hold

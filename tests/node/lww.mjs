@@ -26,7 +26,7 @@ export function winners(elements) {
 
 /** One table, attached to a root array of a document. */
 export class LwwTable {
-  /** Opens the table; deletes losers at once, and again whenever somebody else's change makes some. */
+  /** Opens the table; deletes losers at once, and again after each change of another peer. */
   constructor(doc, name) {
     this.doc = doc
     this.array = doc.getArray(name)

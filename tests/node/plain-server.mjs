@@ -1,5 +1,5 @@
-// A plain y-websocket server, in memory: what the clients of these tests are tried against before they
-// judge ours. Prints its port. Any command on stdin drops all sockets; the end of stdin ends it.
+// A plain y-websocket server, in memory: the clients of these tests run against it before they test
+// ours. Prints its port. Any command on stdin drops all sockets; the end of stdin ends it.
 
 import { createInterface } from 'node:readline'
 import * as decoding from 'lib0/decoding'

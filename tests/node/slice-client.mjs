@@ -8,8 +8,8 @@
 //   {"do":"insert","at":3,"text":"x"}       one edit; a negative `at` counts from the end
 //   {"do":"delete","at":3,"len":1}
 //   {"do":"type","text":"...","every_ms":20,"at":0}   types a character at a time from `at` on, and
-//                                           keeps its place like a caret while others edit; answers at
-//                                           once, `state.typing` tells when it is done
+//                                           keeps its place like a caret while others edit; answers
+//                                           at once, `state.typing` ends when it is done
 //   {"do":"wait","for":"synced","within_ms":5000}     also "disconnected", "typed", "closed", or
 //   {"do":"wait","text":["a","b"],"within_ms":5000}   until the text holds all of these
 //   {"do":"disconnect"} {"do":"connect"}
@@ -65,7 +65,7 @@ function state() {
 
 const clamp = (at) => Math.max(0, Math.min(text.length, at < 0 ? text.length + 1 + at : at))
 
-/** Types a character at a time, at a relative position: the way in which an editor keeps a caret. */
+/** Types a character at a time, at a relative position, as an editor keeps a caret. */
 function type({ text: typed, every_ms: everyMs, at = -1 }) {
   if (typing !== null) throw new Error('is typing already')
   const characters = [...typed]

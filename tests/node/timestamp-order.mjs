@@ -118,5 +118,6 @@ for (let n = 0; n < 600; n++) {
 const orders = VALUES.map((left) => VALUES.map((right) => sign(left, right)).join(''))
 const lines = (values) => values.map((value) => JSON.stringify(value)).join(',\n')
 console.log(
-  `{"values": [\n${lines(VALUES.map(hex))}\n],\n"orders": [\n${lines(orders)}\n],\n"groups": [\n${lines(groups)}\n]}`,
+  `{"values": [\n${lines(VALUES.map(hex))}\n],\n"orders": [\n${lines(orders)}\n],\n` +
+    `"groups": [\n${lines(groups)}\n]}`,
 )

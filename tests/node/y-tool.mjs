@@ -2,7 +2,7 @@
 //
 // Reads one JSON request a line from stdin and writes one JSON reply a line to stdout. A request
 // names an operation (`op`), mostly a document (`doc`, a name that the caller picks) and the
-// operation's own fields. Bytes travel as hexadecimal. A reply is `{"ok": value}` or `{"error": text}`.
+// operation's own fields. Bytes are hexadecimal. A reply is `{"ok": value}` or `{"error": text}`.
 // Every operation that changes a document returns the updates that it emitted.
 
 import { createInterface } from 'node:readline'
@@ -235,7 +235,8 @@ const operations = {
     Y.equalSnapshots(Y.decodeSnapshot(fromHex(a)), Y.decodeSnapshot(fromHex(b))),
 }
 
-// JSON has no bytes, and a BigInt would break the reference's clock: the one is spelt out, the other fails.
+// JSON has no bytes, so they are spelt out. A BigInt would break the reference's clock, so it
+// fails.
 function spell(key, value) {
   if (typeof value === 'bigint')
     throw new Error(`a BigInt is on the wire, under ${JSON.stringify(key)}: ${value}`)

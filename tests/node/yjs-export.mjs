@@ -1,4 +1,5 @@
-// Saves documents as applications of the three formats of the specification do, for `yfs import --yjs`.
+// Saves documents as applications of the three formats of the specification do, for
+// `yfs import --yjs`.
 //
 // node yjs-export.mjs DIR VERSION: VERSION is the one of updates, 1 or 2. Run again in the same
 // directory, it changes every document as another day's work does, and saves them again.

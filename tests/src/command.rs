@@ -26,8 +26,8 @@ pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let mut cargo = Command::new(env!("CARGO"));
-        // The whole workspace and a test, so that features are those that the tests were built with,
-        // and what is built is used again.
+        // The whole workspace and a test, so that cargo resolves the features of the tests and
+        // reuses what it has built.
         cargo.args(["build", "--offline", "--workspace", "--bin", "yfs", "--test", "tidy"]);
         cargo.arg("--message-format=json-render-diagnostics");
         if !cfg!(debug_assertions) {
@@ -37,7 +37,7 @@ pub fn program() -> &'static Path {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "yfs does not build: {errors}");
         let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
-        let mut messages = messages.lines().filter_map(|it| serde_json::from_str(it).ok());
+        let mut messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
         let program = |message: Value| {
             let is_program = message["target"]["kind"][0] == "bin";
             message["executable"].as_str().filter(|_| is_program).map(PathBuf::from)
@@ -96,7 +96,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves a directory on `port`, or on one that the system chooses if that is 0; nobody needs a token.
+    /// Serves a directory without tokens on `port`, or on a free port if that is 0.
     ///
     /// # Panics
     ///
@@ -105,7 +105,7 @@ impl Server {
         Self::launch(dir, port, &["--open"])
     }
 
-    /// As [`start`](Self::start); everybody needs a token.
+    /// As [`start`](Self::start), but each client needs a token.
     ///
     /// # Panics
     ///
@@ -180,11 +180,11 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// Panics if it has to be told again.
+    /// Panics if the signal cannot be sent.
     pub fn interrupt(mut self) -> Option<i32> {
         let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-INT", &id]).status();
-        assert!(told.is_ok_and(|status| status.success()), "the server runs");
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "the server runs");
         self.child.wait().expect("a child can be waited for").code()
     }
 
@@ -213,5 +213,5 @@ impl Drop for Server {
 /// Finds the port of an address of this machine.
 fn port_in(line: &str) -> Option<u16> {
     let (_, rest) = line.split_once("http://127.0.0.1:")?;
-    rest.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
+    rest.split(|char: char| !char.is_ascii_digit()).next()?.parse().ok()
 }

@@ -33,7 +33,7 @@ pub enum DiskSaveKind {
     Late,
 }
 
-/// A save of which the second part is still to come.
+/// A save whose second part has not been written yet.
 #[derive(Debug)]
 pub struct HalfSave {
     file: File,

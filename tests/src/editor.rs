@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::node;
 
-/// A running `slice-client.mjs` or `collab-client.mjs`. Its methods panic when the client cannot do what it was told,
-/// which fails the test. Ends when dropped.
+/// A running `slice-client.mjs` or `collab-client.mjs`. Its methods panic when the client cannot
+/// run a command, which fails the test. Ends when dropped.
 #[derive(Debug)]
 pub struct Editor {
     child: Child,
@@ -54,7 +54,8 @@ impl Editor {
         Self::start("collab-client.mjs", &[&url, name], name)
     }
 
-    /// Starts somebody with live editors (`editors/live.mjs`), who opens documents by [`Editor::call`].
+    /// Starts a client with live editors (`editors/live.mjs`), which opens documents by
+    /// [`Editor::call`].
     pub fn live(port: u16, name: &str, token: &str) -> Self {
         node::ensure_installed(node::EDITORS);
         Self::start("editors/live.mjs", &[&format!("ws://127.0.0.1:{port}"), token], name)
@@ -95,7 +96,7 @@ impl Editor {
         self.call(&json!({ "do": "type", "at": at, "text": text, "every_ms": every_ms }));
     }
 
-    /// Waits until the client is `synced`, `disconnected` or has `typed` all that it was told to.
+    /// Waits until the client is `synced`, `disconnected` or has `typed` the whole text.
     pub fn wait_for(&mut self, what: &str) {
         self.call(&json!({ "do": "wait", "for": what }));
     }

@@ -42,7 +42,7 @@ impl Client {
         let mut reader = BufReader::new(self.start(method, path, headers, body));
         let (status, headers) = head(&mut reader);
         let mut body = Vec::new();
-        if headers.get("transfer-encoding").is_some_and(|it| it == "chunked") {
+        if headers.get("transfer-encoding").is_some_and(|encoding| encoding == "chunked") {
             while let Some(chunk) = chunk(&mut reader) {
                 body.extend(chunk);
             }

@@ -1,5 +1,6 @@
-//! What the tests share: the way to the fixtures, to markdown, to the command, to real Yjs and to editors on
-//! the wire; scripts that workspaces play, worlds of replicas, and children that may be killed.
+//! What the tests share: access to the fixtures, to markdown, to the command, to real Yjs and to
+//! editors on the wire; scripts that workspaces run, simulations of replicas, and child processes
+//! that may be killed.
 
 pub mod command;
 pub mod disk_save;
@@ -32,7 +33,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_owned()
 }
 
-/// Returns the path of something under `fixtures/`.
+/// Returns the path of a file or directory under `fixtures/`.
 pub fn fixture(name: &str) -> PathBuf {
     root().join("fixtures").join(name)
 }
@@ -51,7 +52,7 @@ pub fn read_fixture(name: &str) -> Vec<u8> {
 ///
 /// # Panics
 ///
-/// Panics if something cannot be read or written.
+/// Panics if a file cannot be read or written.
 pub fn copy_tree(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("a folder that can be read") {
         let entry = entry.expect("a folder that can be read");

@@ -1,5 +1,5 @@
-//! Markdown that people wrote: in this repository, and in the packages of others that building and testing it
-//! brings here.
+//! Markdown that people wrote: in this repository, and in the packages that building and testing
+//! downloads.
 
 use std::{
     env, fs,
@@ -50,10 +50,11 @@ fn below(root: &Path, skipped: &[&str]) -> Vec<File> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name());
-            let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
-            if is_folder && !skipped.iter().any(|it| name == *it) {
+            let is_folder = entry.file_type().is_ok_and(|file_type| file_type.is_dir());
+            if is_folder && !skipped.iter().any(|skipped| name == *skipped) {
                 folders.push(path);
-            } else if path.extension().is_some_and(|it| it.eq_ignore_ascii_case("md")) {
+            } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+            {
                 let bytes = fs::read(&path).expect("a file that was just listed");
                 files.push(File { path, text: String::from_utf8_lossy(&bytes).into_owned() });
             }

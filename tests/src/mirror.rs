@@ -45,8 +45,8 @@ impl MirrorProcess {
     /// Panics if it failed.
     pub fn interrupt(mut self) {
         let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-INT", &id]).status();
-        assert!(told.is_ok_and(|status| status.success()), "the mirror runs");
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "the mirror runs");
         let ended = self.child.wait().expect("a child can be waited for");
         assert!(ended.success(), "the mirror ends well: {ended}");
     }
@@ -63,8 +63,8 @@ impl Drop for MirrorProcess {
     }
 }
 
-/// Brings both sides together once; with a fault, the mirror dies there if it comes there. Tells whether it
-/// ended well.
+/// Runs `yfs mirror --once`; with a fault, the mirror dies when it reaches that step. Reports
+/// whether it exited with success.
 ///
 /// # Panics
 ///
@@ -127,7 +127,7 @@ pub fn shown_in_workspace(fs: &dyn FileSystem) -> Shown {
         let what = match item.entry.kind {
             FileKind::Directory => format!("dir {mode:o}"),
             FileKind::Symlink => now(fs.readlink(&item.path))
-                .map_or_else(|error| error.to_string(), |it| format!("link {it}")),
+                .map_or_else(|error| error.to_string(), |target| format!("link {target}")),
             _ => match now(fs.read(&item.path)) {
                 Ok(content) => {
                     format!("file {mode:o} {:?}", String::from_utf8_lossy(&content.data))

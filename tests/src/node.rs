@@ -1,8 +1,9 @@
-//! Real Yjs and live editors, for Rust tests: installs the packages that `tests/node` locks, and talks to its scripts.
+//! Real Yjs and live editors, for Rust tests: installs the packages that `tests/node` locks, and
+//! exchanges lines with its scripts.
 //!
-//! Tests need Node.js and npm, and say so when they are missing; they do not skip, because a
-//! compatibility that nobody checked does not exist. Everything here panics on failure: it runs in
-//! tests only.
+//! Tests need Node.js and npm, and fail with a message when they are missing; they do not skip,
+//! because compatibility that no test checks does not exist. Every function here panics on failure:
+//! only tests call them.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +17,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// The Node package with live editors, under [`dir`]. It is large, so only who needs it installs it.
+/// The Node package with live editors, under [`dir`]. It is large, so only the tests that need it
+/// install it.
 pub const EDITORS: &str = "editors";
 
 /// Returns the folder of the Node package.
@@ -174,7 +176,8 @@ impl Yjs {
         self.call("text", json!({ "doc": doc })).as_str().expect("text is a string").to_owned()
     }
 
-    /// Returns the winning element of each key of a table, `{key, val, ts}`, as a plain peer sees it.
+    /// Returns the winning element of each key of a table, `{key, val, ts}`, as a plain peer reads
+    /// it.
     pub fn rows(&mut self, doc: &str, table: &str) -> Value {
         self.call("rows", json!({ "doc": doc, "table": table }))
     }
@@ -212,7 +215,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
 pub fn from_hex(text: &str) -> Vec<u8> {
     let pairs = text.as_bytes().chunks(2);
     let pair = |pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16);
-    pairs.map(|it| pair(it).expect("y-tool spells bytes in hexadecimal")).collect()
+    pairs.map(|digits| pair(digits).expect("y-tool spells bytes in hexadecimal")).collect()
 }
 
 fn bytes(value: &Value) -> Vec<u8> {

@@ -1,4 +1,5 @@
-//! Two replicas that do not know of each other's work, and then meet: the cases of the table of pairs.
+//! Two replicas that work without a connection and then exchange their updates: the cases of the
+//! table of pairs.
 
 use std::sync::{
     Arc,
@@ -68,8 +69,9 @@ impl Pair {
         pair.seen()
     }
 
-    /// Plays lines; each takes a second. `clock N` sets the player's clock N seconds ahead, `type PATH
-    /// = text` types with a stock editor, `stop` makes the next line happen in the same millisecond.
+    /// Runs the lines of a script; each takes a second. `clock N` sets the player's clock N seconds
+    /// ahead, `type PATH = text` types with a stock editor, and `stop` runs the next line in the
+    /// same millisecond.
     ///
     /// # Panics
     ///
@@ -166,9 +168,9 @@ impl Pair {
         let workspace = &self.players[who].workspace;
         let main = workspace.documents().port(self.id.as_str()).expect("a main document");
         let docs = workspace.store().documents().expect("documents list").into_iter();
-        let docs = docs.filter(|it| it.doc.as_str() != self.id.as_str());
-        // Of files that are gone for good, nobody asks.
-        let docs = docs.filter_map(|it| workspace.documents().port(it.doc.as_str()).ok());
+        let docs = docs.filter(|entry| entry.doc.as_str() != self.id.as_str());
+        // Documents of purged files have no port.
+        let docs = docs.filter_map(|entry| workspace.documents().port(entry.doc.as_str()).ok());
         std::iter::once(main).chain(docs).collect()
     }
 

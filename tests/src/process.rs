@@ -1,4 +1,5 @@
-//! Children of a test: its own binary, run again in a role, which speaks to its parent in lines.
+//! Child processes of a test: its own binary, run again in a role, which exchanges lines with its
+//! parent.
 //!
 //! The binary holds a test named `child`, which calls [`role`] and does nothing without one.
 
@@ -24,43 +25,43 @@ pub struct Process {
     lines: Receiver<String>,
 }
 
-/// What a child is told at its birth.
+/// The role that a parent gives to a child when it spawns it.
 #[derive(Debug, Clone)]
 pub struct Role {
-    /// What it is to do.
+    /// The task of the child.
     pub what: String,
-    /// Where.
+    /// The file or directory that it works in.
     pub place: PathBuf,
-    /// Who it is.
+    /// Its name, unique among the children.
     pub name: String,
 }
 
-/// Returns the role that this process is to play, if it is a child.
+/// Returns the role of this process, if it is a child.
 pub fn role() -> Option<Role> {
     let what = env::var(ROLE).ok()?;
-    let place = env::var(PLACE).expect("a parent says where").into();
-    Some(Role { what, place, name: env::var(NAME).expect("a parent says who") })
+    let place = env::var(PLACE).expect("the parent sets the place").into();
+    Some(Role { what, place, name: env::var(NAME).expect("the parent sets the name") })
 }
 
-/// Says a line to the parent; it is out when this returns.
+/// Writes a line to the parent and flushes it.
 ///
 /// # Panics
 ///
 /// Panics if the parent is gone.
-pub fn say(line: &str) {
+pub fn write_line(line: &str) {
     let mut stdout = std::io::stdout().lock();
     // The test harness prints lines of its own, one of them without an end.
-    writeln!(stdout, "\n> {line}").and_then(|()| stdout.flush()).expect("the parent listens");
+    writeln!(stdout, "\n> {line}").and_then(|()| stdout.flush()).expect("the parent reads");
 }
 
-/// Waits for a line of the parent's.
+/// Reads a line from the parent.
 ///
 /// # Panics
 ///
-/// Panics if there is none.
-pub fn hear() -> String {
+/// Panics if the parent has ended.
+pub fn read_line() -> String {
     let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).expect("the parent speaks");
+    std::io::stdin().lock().read_line(&mut line).expect("stdin can be read");
     assert!(!line.is_empty(), "the parent is gone");
     line.trim_end().to_owned()
 }
@@ -84,7 +85,7 @@ impl Process {
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("stdout was piped"));
         let (sender, lines) = channel();
-        // Ends with the child's output; what nobody waits for any more is dropped.
+        // Ends with the child's output; lines without a receiver are dropped.
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 if let Some(line) = line.strip_prefix("> ") {
@@ -95,26 +96,26 @@ impl Process {
         Self { child, stdin, lines }
     }
 
-    /// Says a line to the child.
+    /// Writes a line to the child.
     ///
     /// # Panics
     ///
     /// Panics if the child is gone.
-    pub fn say(&mut self, line: &str) {
+    pub fn write_line(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().expect("taken at the end only");
-        writeln!(stdin, "{line}").expect("the child listens");
+        writeln!(stdin, "{line}").expect("the child reads");
     }
 
-    /// Waits for a line of the child's.
+    /// Reads a line from the child.
     ///
     /// # Panics
     ///
-    /// Panics if the child is silent for ten minutes.
-    pub fn hear(&self) -> String {
-        self.lines.recv_timeout(Duration::from_secs(600)).expect("the child speaks")
+    /// Panics if the child writes no line for ten minutes.
+    pub fn read_line(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(600)).expect("the child writes a line")
     }
 
-    /// Kills the child as `kill -9` does, and returns what it still said.
+    /// Kills the child as `kill -9` does, and returns the lines that were not read yet.
     ///
     /// # Panics
     ///
@@ -125,7 +126,7 @@ impl Process {
         self.lines.iter().collect()
     }
 
-    /// Waits for the child's end, and returns what it said.
+    /// Waits for the child's end, and returns the lines that were not read yet.
     ///
     /// # Panics
     ///

@@ -2,7 +2,7 @@
 //! late, whose clocks are wrong, and which are closed and opened in between.
 //!
 //! A [`World`] plays random histories from a seed. What must hold after every step is in
-//! [`view`], what must have become of everybody's work in [`ledger`].
+//! [`view`]; [`ledger`] checks that no writer's work was lost.
 
 pub mod ledger;
 pub mod moves;

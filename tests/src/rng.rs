@@ -27,7 +27,7 @@ impl Rng {
         (self.draw() % limit as u64) as usize
     }
 
-    /// Tells whether something happens that happens so often in a hundred times.
+    /// Returns true in `often` of a hundred cases.
     pub fn percent(&mut self, often: usize) -> bool {
         self.below(100) < often
     }

@@ -1,8 +1,8 @@
 //! Scripts that a workspace plays, one call a line: `write /a/b.txt = one|two|`.
 //!
-//! In texts, `|` stands for a newline. `read` remembers what a file said; `write-base` writes as who
-//! has read that, by its version, and `write-seen` by its text. `restore` and `purge` name what they
-//! take out of the trash by its stored name.
+//! In texts, `|` stands for a newline. `read` remembers the content of a file; `write-base` writes
+//! over it by its version, and `write-seen` by its text. `restore` and `purge` name an entry of the
+//! trash by its stored name.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use yfs_vfs::{
     MoveOptions, Op, RemoveOptions, TextReplacement, VersionBase, WalkOptions, WriteOptions,
 };
 
-/// Somebody who works in a workspace.
+/// A user of a workspace that runs the lines of a script.
 #[derive(Debug)]
 pub struct Player {
     /// Where.
@@ -27,7 +27,7 @@ pub struct Player {
 ///
 /// # Panics
 ///
-/// Panics if something waits after all.
+/// Panics if the call is not ready at once.
 pub fn now<T>(call: impl Future<Output = T>) -> T {
     call.now_or_never().expect("the calls of a workspace return ready")
 }
@@ -153,7 +153,7 @@ pub fn play_on(fs: &dyn FileSystem, words: &[&str], text: String) -> Result<(), 
 ///
 /// # Panics
 ///
-/// Panics if something cannot be read.
+/// Panics if an entry cannot be read.
 pub fn show(fs: &WorkspaceFs) -> String {
     let mut lines = Vec::new();
     let found = now(fs.walk(&VPath::root(), &WalkOptions::default())).expect("a tree walks");

@@ -1,4 +1,4 @@
-//! A WebSocket as an attacker holds it: frames are written byte by byte, and nothing is answered unasked.
+//! The WebSocket of an attacker: it writes frames byte by byte, and answers nothing by itself.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -45,7 +45,8 @@ impl Socket {
         let mut writer = connect(port);
         let more: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
         let head = format!(
-            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\
+             Connection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{more}\r\n"
         );
         writer.write_all(head.as_bytes()).expect("the server listens");
@@ -75,12 +76,13 @@ impl Socket {
         self.protocol.as_deref()
     }
 
-    /// Sends a message. A server that has closed the connection shows when something is received.
+    /// Sends a message. If the server has closed the connection, the next receive reports it.
     pub fn send(&mut self, message: &[u8]) {
         self.frame(0x80 | BINARY, message.len() as u64, message).ok();
     }
 
-    /// Sends a frame: its first byte, the length that it claims to have, and as much of it as there is.
+    /// Sends a frame: its first byte, the length that it claims to have, and the payload, which may
+    /// be shorter.
     ///
     /// # Errors
     ///
@@ -166,7 +168,7 @@ impl Socket {
 ///
 /// # Panics
 ///
-/// Panics if nobody listens.
+/// Panics if no server listens on the port.
 pub fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
     stream.set_read_timeout(Some(LIMIT)).expect("a socket has options");

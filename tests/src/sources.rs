@@ -66,8 +66,8 @@ impl IdSource for CountedIds {
     }
 }
 
-/// Opens a workspace of a known id, which is made if the store holds none, under client ids that the
-/// letter decides.
+/// Opens a workspace of a known id, which is made if the store holds none, under client ids that
+/// the letter decides.
 ///
 /// # Errors
 ///

@@ -1,6 +1,7 @@
-//! A server among enemies: whatever one of them sends, or does not, everybody else goes on as before.
+//! A server among attackers: whatever one of them sends, or does not, all other clients work as
+//! before.
 //!
-//! The processes and sockets are real, and no time is counted but the limits that the server itself keeps.
+//! The processes and sockets are real. No test measures time; only the server's own limits do.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -57,7 +58,7 @@ impl Served {
         let tree = Client { port: server.port(), token: None }.get("/api/tree").json();
         let guid = |path: &str| {
             let mut entries = tree["entries"].as_array().unwrap().iter();
-            let entry = entries.find(|it| it["path"] == path).unwrap();
+            let entry = entries.find(|entry| entry["path"] == path).unwrap();
             entry["guid"].as_str().unwrap().to_owned()
         };
         let main = tree["workspace"].as_str().unwrap().to_owned();
@@ -174,7 +175,7 @@ fn hostile_updates_are_refused_and_disturb_nobody() {
         pair.go_on();
     }
     assert!(n_refused > hostile.len() * 4, "{n_refused}");
-    // What was refused is kept for whoever wants to know.
+    // The quarantine keeps what was refused.
     let info: Value = serde_json::from_str(&ok(served.dir.path(), &["info", "--json"])).unwrap();
     assert_eq!(info["refused"], n_refused);
     served.assert_unharmed(pair);
@@ -247,7 +248,7 @@ fn names_that_are_no_documents_open_nothing() {
         stream.read_exact(&mut answer).unwrap();
         String::from_utf8_lossy(&answer).into_owned()
     };
-    // A request that asks for no WebSocket is told so, and one from elsewhere is refused.
+    // A request without an upgrade gets a 426, and one from another origin is refused.
     let host = "Host: 127.0.0.1\r\n";
     assert_eq!(raw(&format!("GET /collab HTTP/1.1\r\n{host}\r\n")), "HTTP/1.1 426");
     assert_eq!(raw("GET /collab HTTP/1.1\r\nHost: evil.example\r\n\r\n"), "HTTP/1.1 403");
@@ -311,17 +312,18 @@ fn who_reads_nothing_is_dropped_and_the_others_go_on() {
         };
         let frame = SyncMessage::Update(&update).encode();
         writer.send(&frame);
-        // The echo says that everybody is sent it.
+        // The echo shows that the server has sent the update to all clients.
         writer.wait_for(|message| message == frame);
     }
     read.join().unwrap();
-    // It is told to come back when it reads at last, if that is before its network was given up.
+    // When it reads at last, it gets the code "try again later", unless its socket was closed
+    // before.
     assert!([Some(1013), None].contains(&slow.end()));
     served.assert_unharmed(pair);
 }
 
-/// How many are told of how often is measured where the clock is an argument
-/// (`rooms/gathering.rs`).
+/// How often the server sends presence is tested where the clock is an argument
+/// (`rooms/awareness_batcher.rs`).
 #[test]
 fn presence_is_never_told_for_others() {
     let served = Served::start();
@@ -332,9 +334,11 @@ fn presence_is_never_told_for_others() {
     };
     let states = |message: &[u8]| -> Vec<(u64, String)> {
         match SyncMessage::decode(message) {
-            Ok(SyncMessage::Awareness(update)) => {
-                decode(update).unwrap().iter().map(|it| (it.id, it.state.to_owned())).collect()
-            }
+            Ok(SyncMessage::Awareness(update)) => decode(update)
+                .unwrap()
+                .iter()
+                .map(|entry| (entry.id, entry.state.to_owned()))
+                .collect(),
             _ => Vec::new(),
         }
     };
@@ -354,15 +358,15 @@ fn presence_is_never_told_for_others() {
     // What was said before is known when this is answered.
     enemy.send(&SyncMessage::Step1(&[0]).encode());
     enemy.wait_for(|message| message.starts_with(&[0, 1]));
-    // A slow reader is not told of all that is said, and is answered when it asks.
+    // A slow reader does not get every state, but gets an answer to its query.
     let is_there = |watcher: &mut Socket, id: u64, is: &str| {
         watcher.send(&SyncMessage::QueryAwareness.encode());
-        let told = watcher.wait_for(|message| {
-            let told = states(message);
-            assert!(told.iter().all(|(id, is)| *id != 1 || is == ana_is), "{told:?}");
-            told.iter().any(|(id, _)| *id == 1)
+        let answer = watcher.wait_for(|message| {
+            let states = states(message);
+            assert!(states.iter().all(|(id, is)| *id != 1 || is == ana_is), "{states:?}");
+            states.iter().any(|(id, _)| *id == 1)
         });
-        states(&told).contains(&(id, is.to_owned()))
+        states(&answer).contains(&(id, is.to_owned()))
     };
     while !is_there(&mut watcher, 2, "\"done\"") {}
     // Ana, whom the enemy claimed to be, is asked whether she is there, and answers.
@@ -408,7 +412,8 @@ fn sockets_that_say_nothing_are_in_nobodys_way() {
         "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
         "GET /collab HTTP/1.1\r\nHost: 127.0.0.1\r\n",
         "PUT /api/files/new.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\nbegun",
-        "POST /api/blobs HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n",
+        "POST /api/blobs HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n\
+         5\r\nbegun\r\n",
         "",
     ]
     .into_iter()
@@ -434,7 +439,10 @@ fn row_of_blob(hash: ContentHash, size: f64) -> Vec<u8> {
     let blob = [("hash", text(&hash.to_string())), ("size", Any::from(size))];
     let map = |entries: Vec<(&str, Any)>| {
         Any::from(
-            entries.into_iter().map(|(key, it)| (key.to_owned(), it)).collect::<HashMap<_, _>>(),
+            entries
+                .into_iter()
+                .map(|(key, entry)| (key.to_owned(), entry))
+                .collect::<HashMap<_, _>>(),
         )
     };
     let value = map(vec![
@@ -475,7 +483,7 @@ fn a_hostile_replica_that_says_too_much_is_let_go() {
         ("a long confirmation", vec![ReplicaMessage::Taken { cursor: &long }.encode()]),
         ("a second hello", vec![ReplicaMessage::Hello { since: "" }.encode()]),
         (
-            "a blob that nobody wants",
+            "a blob that was not requested",
             vec![ReplicaMessage::Blob { hash: hash(0), is_last: false, data: &[0; 1000] }.encode()],
         ),
         ("many wants", vec![wants(0), wants(65_000)]),
@@ -539,7 +547,7 @@ fn a_replica_that_sends_and_never_reads_is_in_nobodys_way() {
     use replica::ReplicaMessage;
     let served = Served::start();
     let pair = served.pair();
-    // Documents that no row knows: each is told of.
+    // Documents that no row names: the hello lists each of them.
     let docs: Vec<FileId> =
         (0..60_000).map(|number| FileId::parse(&format!("unknown{number}")).unwrap()).collect();
     let updates = docs.iter().map(|doc| replica::DocumentUpdate {

@@ -183,7 +183,7 @@ impl World {
     /// Syncs all clones until nothing is new, and compares.
     fn assert_equal(&mut self) {
         for round in 0.. {
-            assert!(round < MAX_ROUNDS, "seed {}: something is always new", self.seed);
+            assert!(round < MAX_ROUNDS, "seed {}: each round has a new update", self.seed);
             let mut is_new = false;
             for clone in &self.clones {
                 let synced: Value = serde_json::from_str(&ok(clone, &["sync", "--json"])).unwrap();

@@ -1,5 +1,5 @@
-//! Stock Hocuspocus clients at `/collab`: many documents over one socket, beside y-websocket clients
-//! of the same documents.
+//! Stock Hocuspocus clients at `/collab`: many documents over one socket, beside y-websocket
+//! clients of the same documents.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -121,7 +121,7 @@ fn a_client_that_joins_while_an_update_is_parked_receives_it_too() {
         for (joiner, doc) in &mut joiners {
             read_until(joiner, &guid, doc, |message| *message == SyncMessage::Update(&updates[3]));
             let txn = doc.transact();
-            assert!(!txn.has_missing_updates(), "something is missing for ever");
+            assert!(!txn.has_missing_updates(), "updates are missing for ever");
             let text = txn.get_text("text").unwrap().get_string(&txn);
             assert_eq!(text, format!("{}second third fourth ", "x".repeat(len)));
         }
@@ -169,6 +169,7 @@ fn guid_of(server: &Server, path: &str) -> String {
     let (status, body) = server.get("/api/tree");
     assert_eq!(status, 200, "{body}");
     let tree: Value = serde_json::from_str(&body).unwrap();
-    let entry = tree["entries"].as_array().unwrap().iter().find(|it| it["path"] == path).unwrap();
+    let entry =
+        tree["entries"].as_array().unwrap().iter().find(|entry| entry["path"] == path).unwrap();
     entry["guid"].as_str().unwrap().to_owned()
 }

@@ -2,21 +2,22 @@
 //! acknowledged must have happened, the one that it was in the middle of whole or not at all.
 //!
 //! The child plays a script that its name decides, each in a folder of its own, and says a line
-//! after every call. The parent plays the same script on a filesystem in memory, as far as it heard,
-//! and compares. `YFS_KILLS` says how often to kill, `YFS_SEED` gives other scripts and other moments.
+//! after every call. The parent runs the same calls, up to the last one that the child reported, on
+//! a filesystem in memory, and compares. `YFS_KILLS` is the number of kills; `YFS_SEED` gives other
+//! scripts and other moments.
 
 use std::{collections::BTreeMap, env, path::Path, thread, time::Duration};
 
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_tests::{
-    process::{Process, role, say},
+    process::{Process, role, write_line},
     rng::Rng,
     script::{Player, now, path, play_on},
 };
 use yfs_vfs::{FileKind, FileSystem, MemoryFs, WalkOptions};
 
-/// How many calls a script has; nobody lives to make them all.
+/// How many calls a script has; a child is killed before it has made them all.
 const N_CALLS: usize = 100_000;
 
 /// What a folder holds: what is at each path below it.
@@ -40,7 +41,7 @@ fn what_was_acknowledged_survives_kill_9() {
         let children: Vec<(String, Process)> =
             names.map(|name| (name.clone(), Process::spawn("worker", &name, &file))).collect();
         for (_, child) in &children {
-            assert_eq!(child.hear(), "ready");
+            assert_eq!(child.read_line(), "ready");
         }
         for (name, child) in children {
             thread::sleep(Duration::from_micros(rng.draw() % 60_000));
@@ -76,7 +77,7 @@ fn check_all(file: &Path, known: &BTreeMap<String, Tree>) {
     let listed = now(workspace.fs().walk(&VPath::root(), &WalkOptions::default())).expect("a tree");
     let below: usize = known.values().map(BTreeMap::len).sum();
     let n_folders = listed.iter().filter(|item| item.path.components().count() == 1).count();
-    assert_eq!(listed.len(), below + n_folders, "what is there is in somebody's folder");
+    assert_eq!(listed.len(), below + n_folders, "each entry is in the directory of a child");
 }
 
 /// Plays a role, if this process is a child.
@@ -85,11 +86,11 @@ fn child() {
     let Some(role) = role() else { return };
     let workspace = Workspace::open_at(&role.place, WorkspaceOptions::default()).expect("it opens");
     let mut player = Player::new(workspace);
-    say("ready");
+    write_line("ready");
     for line in script(&role.name).take(N_CALLS) {
         match player.play(&line) {
-            Ok(()) => say("ok"),
-            Err(error) => say(&format!("refused {error}")),
+            Ok(()) => write_line("ok"),
+            Err(error) => write_line(&format!("refused {error}")),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Live editors open what we write, and write nothing.
 //!
-//! An editor deletes from the shared document what its schema cannot build, and fills in what it thinks is missing; either
-//! way everybody gets it. So each document that we write is opened in a live editor: y-prosemirror with the
-//! schema of prosemirror-markdown, and Milkdown with its plugin for Yjs, each on two versions of prosemirror-model (1.25.12
-//! began to check the types of attributes). They run under jsdom: no real browser.
+//! An editor deletes from the shared document what its schema cannot build, and adds what the
+//! schema requires; all peers receive both. So each document that we write is opened in a live
+//! editor: y-prosemirror with the schema of prosemirror-markdown, and Milkdown with its plugin for
+//! Yjs, each on two versions of prosemirror-model (1.25.12 began to check the types of
+//! attributes). They run under jsdom, not in a real browser.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "tests say what they ran on")]
@@ -144,7 +145,7 @@ fn check(profile: SchemaProfile, model: &str) {
 
 /// Where what an editor wrote begins to differ, and a little of both.
 fn difference(wrote: &Value) -> String {
-    let [before, after] = ["before", "after"].map(|it| wrote[it].as_str().unwrap());
+    let [before, after] = ["before", "after"].map(|key| wrote[key].as_str().unwrap());
     let n_same = before.chars().zip(after.chars()).take_while(|(before, after)| before == after);
     let n_skipped = n_same.count().saturating_sub(40);
     let part = |text: &str| text.chars().skip(n_skipped).take(160).collect::<String>();
@@ -209,8 +210,8 @@ fn what_editors_delete_is_noticed() {
             profile,
             model,
         );
-        let deleted = opened.iter().filter(|it| !it.on_opening.is_null());
-        let deleted: Vec<&str> = deleted.map(|it| it.id.as_str()).collect();
+        let deleted = opened.iter().filter(|document| !document.on_opening.is_null());
+        let deleted: Vec<&str> = deleted.map(|document| document.id.as_str()).collect();
         assert_eq!(deleted, ["unknown", "mark", "type"][..n_deleted]);
     }
 }

@@ -1,4 +1,4 @@
-//! The files of a served workspace over HTTP: as any HTTP client uses them, with and without rights.
+//! The files of a served workspace over HTTP, for clients with and without rights.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -60,7 +60,8 @@ fn files_are_resources_with_versions() {
     let head = client.send("HEAD", "/api/files/a.txt", &[], b"");
     assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, "14", 0));
 
-    // Somebody else changes another line. Who does not know is refused, or merged if they like.
+    // Another client changes another line. A write with the old tag is refused, or merged on
+    // request.
     ok(served.dir(), &["edit", "/a.txt", "--old", "one", "--new", "ONE"]);
     let known = [("If-Match", tag.as_str())];
     let mine = b"one\ntwo\nTHREE\n";
@@ -180,7 +181,7 @@ fn files_are_made_moved_copied_and_removed() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["path"].as_str().unwrap())
+        .map(|entry| entry["path"].as_str().unwrap())
         .collect();
     assert_eq!(
         paths,
@@ -217,16 +218,16 @@ fn files_are_made_moved_copied_and_removed() {
 #[test]
 fn a_token_opens_what_it_is_for_and_nothing_else() {
     let served = Served::start(&[("docs/in.txt", "in"), ("out.txt", "out")]);
-    let nobody = Client { token: None, ..served.client.clone() };
+    let anonymous = Client { token: None, ..served.client.clone() };
     for path in ["/api/files/out.txt", "/api/tree", "/events", "/metrics", "/api/trash"] {
-        let answer = nobody.get(path);
+        let answer = anonymous.get(path);
         assert_eq!((answer.status, answer.header("www-authenticate")), (401, "Bearer"), "{path}");
     }
-    assert_eq!(nobody.get("/healthz").text(), "ok");
-    let stranger = Client { token: Some("yfs_e30.AAAA".to_owned()), ..nobody.clone() };
+    assert_eq!(anonymous.get("/healthz").text(), "ok");
+    let stranger = Client { token: Some("yfs_e30.AAAA".to_owned()), ..anonymous.clone() };
     assert_eq!(stranger.get("/api/files/out.txt").status, 401);
     let in_query = format!("/api/files/out.txt?token={}", served.client.token.as_deref().unwrap());
-    assert_eq!(nobody.get(&in_query).text(), "out");
+    assert_eq!(anonymous.get(&in_query).text(), "out");
 
     let reader = served.with_token(&["--read"]);
     assert_eq!(reader.get("/api/files/out.txt").text(), "out");
@@ -256,7 +257,7 @@ fn a_token_opens_what_it_is_for_and_nothing_else() {
         assert_eq!(docs.get(path).status, 403, "{path}");
     }
     let tree = docs.get("/api/tree").json();
-    let paths = tree["entries"].as_array().unwrap().iter().map(|it| it["path"].clone());
+    let paths = tree["entries"].as_array().unwrap().iter().map(|entry| entry["path"].clone());
     assert_eq!(paths.collect::<Vec<Value>>(), ["/docs/in.txt", "/docs/new.txt"]);
     let escape = json!({ "from": "/docs/in.txt", "to": "/stolen.txt" });
     for path in ["/api/move", "/api/copy"] {
@@ -284,17 +285,17 @@ fn changes_are_told_as_they_happen() {
     let mut all = events(&served.client, &[]);
     let mut below = events(&docs, &[]);
     assert_eq!(agent.send("PUT", "/api/files/a.txt", &[], b"changed").status, 200);
-    let told = all.next().unwrap();
+    let event = all.next().unwrap();
     let expected = ("changed", "/a.txt", Some("agent:scribe"));
-    let words = |told: &Value| {
-        let word = |key: &str| told[key].as_str().map(str::to_owned);
+    let words = |data: &Value| {
+        let word = |key: &str| data[key].as_str().map(str::to_owned);
         (word("type").unwrap(), word("path").unwrap(), word("actor"))
     };
-    let (kind, path, actor) = words(&told.data);
+    let (kind, path, actor) = words(&event.data);
     assert_eq!((kind.as_str(), path.as_str(), actor.as_deref()), expected);
-    // Another process of the same workspace is heard of as well; what is elsewhere is not.
+    // A change by another process arrives as well; a change outside the directory does not.
     ok(served.dir(), &["mv", "/a.txt", "/docs/c.txt"]);
-    let moved = all.find(|it| it.data["type"] == "moved").unwrap();
+    let moved = all.find(|event| event.data["type"] == "moved").unwrap();
     assert_eq!(
         (&moved.data["path"], &moved.data["from"]),
         (&json!("/docs/c.txt"), &json!("/a.txt"))
@@ -308,7 +309,7 @@ fn changes_are_told_as_they_happen() {
     let id = moved.id.unwrap();
     agent.send("PUT", "/api/files/docs/new.txt", &[], b"new");
     let mut again = events(&served.client, &[("Last-Event-ID", &id)]);
-    assert!(again.any(|it| it.data["path"] == "/docs/new.txt"));
+    assert!(again.any(|event| event.data["path"] == "/docs/new.txt"));
     let mut lost = events(&served.client, &[("Last-Event-ID", "0-17")]);
     assert_eq!(lost.next().unwrap().name, "reset");
 }
@@ -355,7 +356,7 @@ fn every_route_that_is_served_is_described() {
 #[test]
 fn every_route_answers_pages_of_allowed_origins() {
     let served = Served::start(&[("a.txt", "text")]);
-    let nobody = Client { token: None, ..served.client.clone() };
+    let anonymous = Client { token: None, ..served.client.clone() };
     let origin = ("Origin", "http://localhost:5173");
     let allowed = |answer: &Answer| answer.header("access-control-allow-origin") == origin.1;
     for route in routes().iter().map(String::as_str).chain(["/api", "/nothing"]) {
@@ -368,18 +369,18 @@ fn every_route_answers_pages_of_allowed_origins() {
                 ("Access-Control-Request-Headers", "authorization,last-event-id,x-request-id"),
                 ("Access-Control-Request-Private-Network", "true"),
             ];
-            let answer = nobody.send("OPTIONS", &path, &asked, b"");
+            let answer = anonymous.send("OPTIONS", &path, &asked, b"");
             assert!(answer.status < 300 && allowed(&answer), "{method} {route}: {answer:?}");
             assert_eq!(answer.header("access-control-allow-methods"), method, "{route}");
             let headers = answer.header("access-control-allow-headers");
             assert!(headers.contains("last-event-id") && headers.contains("x-request-id"));
             assert_eq!(answer.header("access-control-allow-private-network"), "true", "{route}");
             // What is refused is shown to the page as well.
-            let answer = nobody.send(method, &path, &[origin], b"{}");
+            let answer = anonymous.send(method, &path, &[origin], b"{}");
             assert!(allowed(&answer), "{method} {route}: {answer:?}");
         }
         let elsewhere = [("Origin", "https://evil.example")];
-        assert_eq!(nobody.send("OPTIONS", &path, &elsewhere, b"").status, 403, "{route}");
+        assert_eq!(anonymous.send("OPTIONS", &path, &elsewhere, b"").status, 403, "{route}");
     }
 }
 
@@ -398,8 +399,8 @@ fn everything_that_is_described_is_served() {
             // Whatever is described is there: it knows the method, whatever else it says.
             let asked =
                 path.replace("{path}", "a.txt").replace("{hash}", "x").replace("{guid}", "x");
-            let nobody = Client { token: None, ..served.client.clone() };
-            let status = nobody.send(&method.to_uppercase(), &asked, &[], b"").status;
+            let anonymous = Client { token: None, ..served.client.clone() };
+            let status = anonymous.send(&method.to_uppercase(), &asked, &[], b"").status;
             assert!(![404, 405].contains(&status), "{method} {path}: {status}");
         }
     }

@@ -1,5 +1,5 @@
-//! People in live editors, a shell on the disk and the command, all at the same files of a served folder: all see all,
-//! nothing is there twice, nothing is lost, and carets stay.
+//! People in live editors, a shell on the disk and the command change the same files of a served
+//! directory: all of them see all changes, no change is doubled or lost, and carets stay.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,7 +22,7 @@ use yfs_tests::{
 /// A text, as markdown and as plain text.
 const PAGES: [&str; 2] = ["/runbooks/on-call.md", "/CODEOWNERS"];
 
-/// How long everybody may take to see everything.
+/// How long the clients may take to see all changes.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
@@ -36,7 +36,8 @@ fn all_see_all_over_both_protocols() {
     for (person, protocol) in [(&mut ana, "websocket"), (&mut ben, "hocuspocus")] {
         for (page, editor) in PAGES.iter().zip(["milkdown", "codemirror"]) {
             let open = json!({
-                "do": "open", "as": page, "guid": guid_of(dir.path(), page), "editor": editor, "protocol": protocol,
+                "do": "open", "as": page, "guid": guid_of(dir.path(), page),
+                "editor": editor, "protocol": protocol,
             });
             person.call(&open);
         }
@@ -46,7 +47,8 @@ fn all_see_all_over_both_protocols() {
     for (n, (person, name)) in [(&mut ana, "Ana"), (&mut ben, "Ben")].into_iter().enumerate() {
         for (page, path) in PAGES.iter().enumerate() {
             person.call(&json!({
-                "do": "type", "as": path, "behind": places[page][n], "text": typed(name, page), "every_ms": 30,
+                "do": "type", "as": path, "behind": places[page][n],
+                "text": typed(name, page), "every_ms": 30,
             }));
         }
     }
@@ -88,7 +90,7 @@ fn all_see_all_over_both_protocols() {
         }
     }
     save_on_disk(dir.path(), [&mut ana, &mut ben]);
-    // Whoever typed is where they typed last.
+    // Each caret is behind the last character that its editor typed.
     for (person, name) in [(&mut ana, "Ana"), (&mut ben, "Ben")] {
         let state = person.call(&json!({ "do": "state" }));
         for (page, path) in PAGES.iter().enumerate() {

@@ -1,5 +1,5 @@
 //! Several processes in one workspace at once, which is one SQLite file: creating is exclusive,
-//! edits and appends all land, and everybody soon sees what others wrote.
+//! edits and appends all land, and each process soon sees what the others wrote.
 //!
 //! `YFS_RACES` says how often two processes race to create a file.
 
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::actor::{Actor, ActorKind};
 use yfs_tests::{
-    process::{Process, hear, role, say},
+    process::{Process, read_line, role, write_line},
     script::{Player, now, path, show},
 };
 use yfs_vfs::FileSystemExt;
@@ -44,10 +44,10 @@ fn start(role: &str, n_children: usize, file: &Path) -> Vec<Process> {
     let spawn = |number: usize| Process::spawn(role, &number.to_string(), file);
     let mut children: Vec<Process> = (0..n_children).map(spawn).collect();
     for child in &children {
-        assert_eq!(child.hear(), "ready");
+        assert_eq!(child.read_line(), "ready");
     }
     for child in &mut children {
-        child.say("go");
+        child.write_line("go");
     }
     children
 }
@@ -68,13 +68,13 @@ fn of_two_who_create_a_file_one_does() {
     let mut n_won = [0; 2];
     for race in 0..n_races {
         for racer in &mut racers {
-            racer.say(&race.to_string());
+            racer.write_line(&race.to_string());
         }
-        let won = [0, 1].map(|ix| racers[ix].hear() == "won");
+        let won = [0, 1].map(|ix| racers[ix].read_line() == "won");
         assert_eq!(won.iter().filter(|won| **won).count(), 1, "race {race}: {won:?}");
         n_won = [0, 1].map(|ix| n_won[ix] + usize::from(won[ix]));
     }
-    racers.iter_mut().for_each(|racer| racer.say("stop"));
+    racers.iter_mut().for_each(|racer| racer.write_line("stop"));
     for racer in racers {
         racer.finish();
     }
@@ -106,7 +106,7 @@ fn appends_of_four_processes_all_land_in_one_piece_while_another_reads() {
     for appender in start("appender", 4, &file) {
         appender.finish();
     }
-    reader.say("stop");
+    reader.write_line("stop");
     println!("{}", reader.finish().join(", "));
     let text = read(&file, "/log.txt");
     let lines: BTreeSet<&str> = text.lines().collect();
@@ -126,10 +126,10 @@ fn others_see_what_is_written() {
         let begun = Instant::now();
         let text = number.to_string();
         now(workspace.fs().write_text(&path("/ping"), &text)).expect("it writes");
-        assert_eq!(watcher.hear(), text);
+        assert_eq!(watcher.read_line(), text);
         times.push(begun.elapsed());
     }
-    watcher.say("stop");
+    watcher.write_line("stop");
     watcher.finish();
     times.sort();
     let (median, late) = (times[N_PINGS / 2], times[N_PINGS - 1]);
@@ -148,8 +148,8 @@ fn child() {
     };
     let workspace = Workspace::open_at(&role.place, options).expect("it opens");
     let mut player = Player::new(workspace);
-    say("ready");
-    assert_eq!(hear(), "go");
+    write_line("ready");
+    assert_eq!(read_line(), "go");
     match role.what.as_str() {
         "racer" => race(&mut player),
         "agent" => {
@@ -171,37 +171,37 @@ fn child() {
 
 fn race(player: &mut Player) {
     loop {
-        let race = hear();
+        let race = read_line();
         if race == "stop" {
             return;
         }
         match player.play(&format!("create /races/{race} = mine")) {
-            Ok(()) => say("won"),
-            Err(error) if error.to_string().starts_with("EEXIST") => say("lost"),
-            Err(error) => say(&error.to_string()),
+            Ok(()) => write_line("won"),
+            Err(error) if error.to_string().starts_with("EEXIST") => write_line("lost"),
+            Err(error) => write_line(&error.to_string()),
         }
     }
 }
 
 /// Reads the log as it grows: it only ever grows, and by whole lines.
 fn read_on(player: &Player) {
-    let stop = thread::spawn(hear);
+    let stop = thread::spawn(read_line);
     let (mut known, mut n_reads) = (String::new(), 0);
     while !stop.is_finished() {
         let read = now(player.workspace.fs().read_if_exists(&path("/log.txt"))).expect("it reads");
         let text = String::from_utf8(read.unwrap_or_default().to_vec()).expect("text");
         assert!(text.is_empty() || text.ends_with('\n'), "{text:?}");
         let lines: BTreeSet<&str> = text.lines().collect();
-        assert!(known.lines().all(|line| lines.contains(line)), "something went away");
+        assert!(known.lines().all(|line| lines.contains(line)), "a line went away");
         n_reads += usize::from(text != known);
         known = text;
     }
-    say(&format!("{n_reads} states were read"));
+    write_line(&format!("{n_reads} states were read"));
 }
 
 /// Says what the pinged file holds whenever that has changed.
 fn watch(player: &Player) {
-    let stop = thread::spawn(hear);
+    let stop = thread::spawn(read_line);
     let mut known = String::new();
     while !stop.is_finished() {
         let read = now(player.workspace.fs().read_if_exists(&path("/ping"))).expect("it reads");
@@ -209,7 +209,7 @@ fn watch(player: &Player) {
         if text == known {
             thread::yield_now();
         } else {
-            say(&text);
+            write_line(&text);
             known = text;
         }
     }

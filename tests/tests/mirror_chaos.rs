@@ -78,7 +78,7 @@ struct World {
     served: Option<Served>,
     /// Each word that was written, and how. None is written twice.
     words: Vec<Word>,
-    /// Saves on disk of which the second part is to come.
+    /// Saves on disk whose second part has not been written yet.
     halves: Vec<HalfSave>,
     log: Vec<String>,
 }
@@ -250,11 +250,11 @@ impl World {
         self.rename(side, path, &other)
     }
 
-    /// Returns a path: often of something that is there, else of few that there may be.
+    /// Returns a path: often of an existing entry, else one of a few fixed paths.
     fn path(&mut self, side: Side) -> String {
         if self.rng.percent(60) {
             let there: Vec<String> = match side {
-                // What the mirror is about to put in place is nobody's to write to.
+                // No writer opens the files that the mirror is about to put in place.
                 Side::Disk => {
                     let shown = shown_on_disk(&self.folder).into_keys();
                     shown.filter(|path| !path.contains(".yfs-tmp-")).collect()
@@ -292,7 +292,7 @@ impl World {
             Side::Disk => {
                 let at = self.on_disk(path);
                 fs::create_dir_all(at.parent()?).ok()?;
-                // Never over something: that would take words of others away, and rightly so.
+                // Never over an existing file: that would rightly delete the words of others.
                 let mut file = fs::File::options().write(true).create_new(true).open(at).ok()?;
                 std::io::Write::write_all(&mut file, text.as_bytes()).ok()?;
             }
@@ -389,8 +389,8 @@ impl World {
         }
     }
 
-    /// Forgets words that are about to be deleted on disk before anybody else has seen them: they are
-    /// their writer's to delete.
+    /// Removes words that their writer is about to delete on disk before any other process has seen
+    /// them.
     fn excuse(&mut self, path: &str) {
         let is_within = |other: &str| other == path || other.starts_with(&format!("{path}/"));
         let all = shown_on_disk(&self.folder);
@@ -422,7 +422,7 @@ impl World {
     }
 
     fn write_bytes(&mut self, side: Side, path: &str, word: &str) -> Option<()> {
-        // Under names that no text ever has: bytes over a text take away what nobody has seen yet.
+        // Under names that no text ever has: bytes over a text delete words that were not read yet.
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         let path = format!("{above}/raw{}.bin", self.rng.below(3));
         let path = path.trim_start_matches('/').to_owned();
@@ -479,7 +479,7 @@ impl World {
         }
         let Some(served) = &mut self.served else { return };
         for guid in &served.open {
-            let wait = json!({ "do": "wait", "as": guid, "for": "saved", "within_ms": 60_000 });
+            let wait = json!({ "do": "wait", "as": guid, "for": "saved" });
             let state = served.person.call(&wait);
             served.shown.insert(guid.clone(), state["documents"][guid].clone());
         }
@@ -520,9 +520,9 @@ impl World {
         let doubled: Vec<&Word> =
             self.words.iter().filter(|word| is_doubled(&shown.1, &word.text)).collect();
         let found = self.all_texts();
-        // Two who begin a line at once share what is equal in theirs, the dot and the end of the line; so the
-        // numbers are compared.
-        let found: BTreeSet<&str> = found.split(|it: char| !it.is_ascii_digit()).collect();
+        // Two writers that begin a line at once share the equal parts, the dot and the end of the
+        // line; so the numbers are compared.
+        let found: BTreeSet<&str> = found.split(|char: char| !char.is_ascii_digit()).collect();
         let is_lost = |word: &&Word| !found.contains(number_of(&word.text));
         let lost: Vec<&Word> = self.words.iter().filter(is_lost).collect();
         let fates = lost.iter().chain(&doubled).map(|word| self.story_of(&word.text));
@@ -572,11 +572,12 @@ impl World {
                 let logged = String::from_utf8_lossy(&logged).into_owned();
                 let has = |word: &&Word| logged.contains(&word.text);
                 let logged: Vec<&String> =
-                    lost.iter().copied().filter(has).map(|it| &it.text).collect();
+                    lost.iter().copied().filter(has).map(|word| &word.text).collect();
                 format!("words in its log {logged:?}, {} updates parked", parked.len())
             });
             lines.push(format!(
-                "document {guid}:\nthe editor {editor:?}\nthe node {node:?}\nat {path:?}: {text:?}\n{updates:?}"
+                "document {guid}:\nthe editor {editor:?}\nthe node {node:?}\n\
+                 at {path:?}: {text:?}\n{updates:?}"
             ));
         }
         lines.push(format!("quarantine {:#?}", self.workspace.maintenance().quarantined()));
@@ -632,7 +633,8 @@ fn number_of(word: &str) -> &str {
 /// Reports whether a word stands in a content more than once.
 fn is_doubled(shown: &Shown, word: &str) -> bool {
     let is_it = |part: &&str| *part == number_of(word);
-    let n_times = |text: &String| text.split(|it: char| !it.is_ascii_digit()).filter(is_it).count();
+    let n_times =
+        |text: &String| text.split(|char: char| !char.is_ascii_digit()).filter(is_it).count();
     shown.values().any(|text| n_times(text) > 1)
 }
 

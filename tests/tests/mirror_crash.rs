@@ -1,4 +1,5 @@
-//! A mirror that dies at any step: the next one finishes the work, and nothing is lost or done twice.
+//! A mirror that dies at any step: the next one finishes the work, and no step is lost or done
+//! twice.
 
 #![cfg(target_os = "linux")]
 
@@ -109,7 +110,7 @@ impl Scene {
         done
     }
 
-    /// Lets a mirror finish, and checks that everything came out as if nobody had died.
+    /// Lets a mirror finish, and checks that the result is that of a run without a crash.
     fn check(&self, what: &str) {
         assert!(mirror_once(&self.folder, &self.file, None), "{what}");
         let disk = shown_on_disk(&self.folder);
@@ -216,7 +217,7 @@ fn play(kind: SceneKind, fault: &str) -> bool {
     }
 }
 
-/// Holds a lock on a file most of the time while something is done.
+/// Holds a lock on a file most of the time while `act` runs.
 fn while_locking<T>(file: &fs::File, act: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

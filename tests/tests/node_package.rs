@@ -1,4 +1,5 @@
-//! The npm package `yfs`: builds the addon and the TypeScript, and runs the package's own tests in Node.
+//! The npm package `yfs`: builds the addon and the TypeScript, and runs the package's own tests in
+//! Node.
 
 use std::{
     path::{Path, PathBuf},
@@ -54,25 +55,26 @@ fn build() -> (PathBuf, PathBuf) {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the addon does not build: {errors}");
     let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
-    let messages = messages.lines().filter_map(|it| serde_json::from_str(it).ok());
+    let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
     let messages: Vec<Value> = messages.collect();
     let made = |target: &str, place: fn(&Value) -> &Value| {
-        let of_target = messages.iter().filter(|it| it["target"]["name"] == target);
-        let mut paths = of_target.filter_map(|it| place(it).as_str());
+        let of_target = messages.iter().filter(|message| message["target"]["name"] == target);
+        let mut paths = of_target.filter_map(|message| place(message).as_str());
         paths.next().map(PathBuf::from).unwrap_or_else(|| panic!("cargo did not make {target}"))
     };
-    let library = made("yfs_node", |it| &it["filenames"][0]);
+    let library = made("yfs_node", |message| &message["filenames"][0]);
     // Node tells an addon by its name.
     let addon = library.with_file_name("yfs.node");
     std::fs::copy(&library, &addon).expect("the folder of the addon can be written");
     let size = addon.metadata().expect("the addon was copied").len();
     assert!(size < MAX_ADDON_SIZE, "the addon has {size} bytes: is it not stripped?");
-    (addon, made("yfs", |it| &it["executable"]))
+    (addon, made("yfs", |message| &message["executable"]))
 }
 
 fn run(command: &mut Command, package: &Path) {
     let output = command.current_dir(package).output();
     let output = output.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-    let told = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-    assert!(output.status.success(), "{command:?} failed:\n{}{}", told[0], told[1]);
+    let [stdout, stderr] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "{command:?} failed:\n{stdout}{stderr}");
 }

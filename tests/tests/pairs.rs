@@ -1,5 +1,6 @@
-//! Every pair of concurrent operations that is known to be delicate, as two workspaces live it: what
-//! both see when they meet. The numbers are those of the table of pairs in `docs/tree.md`.
+//! Every pair of concurrent operations that is known to be delicate, between two workspaces: what
+//! both show after they have exchanged their updates. The numbers are those of the table of pairs
+//! in `docs/tree.md`.
 
 use expect_test::{Expect, expect};
 use yfs_tests::pair::Pair;
@@ -347,7 +348,8 @@ fn pair_31_names_that_differ_in_normal_form() {
 
 #[test]
 fn pair_32_a_clock_is_years_ahead() {
-    // Only the rows that it wrote are late for others, and both names of another file obey the right clocks.
+    // Only the rows that it wrote are late for others; renames of other files obey the right
+    // clocks.
     check(
         &["write /f = one|", "write /g = two|"],
         &["clock 300000000", "mv /f /far"],

@@ -1,6 +1,6 @@
-//! Random histories of at least five replicas: operations over the whole API, updates that are lost,
-//! doubled and late, clocks an hour apart, restarts and compactions in between, and a peer that
-//! follows only the seed's plain rules.
+//! Random histories of at least five replicas: operations over the whole API, updates that are
+//! lost, doubled and late, clocks an hour apart, restarts and compactions in between, and a peer
+//! that follows only the seed's plain rules.
 //!
 //! `YFS_STEPS` says how many steps are taken altogether, `YFS_SEED` begins with another seed (and
 //! plays only that one if `YFS_STEPS` is not given).

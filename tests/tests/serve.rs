@@ -45,15 +45,16 @@ fn a_folder_is_imported_once_and_edited() {
     assert_eq!(server.interrupt(), Some(0));
     let expected = format!("{with_ana}Appended.\n");
     assert_eq!(ok(dir.path(), &["cat", PAGE]), expected);
-    // The disk has it, too; and what is written there meanwhile is in the workspace when it is served again.
+    // The disk has it, too. A change there while no server runs is in the workspace after a
+    // restart.
     let file = dir.path().join(&PAGE[1..]);
     assert_eq!(fs::read_to_string(&file).unwrap(), expected);
-    let expected = format!("{expected}Written while nobody served.\n");
+    let expected = format!("{expected}Written while no server ran.\n");
     fs::write(&file, &expected).unwrap();
     let server = Server::start(dir.path(), 0);
     assert_eq!(guid_of(&server, PAGE), Some(guid.clone()));
     let mut late = Editor::open(server.port(), &guid, "late");
-    late.wait_for_text(&["Written while nobody served."]);
+    late.wait_for_text(&["Written while no server ran."]);
     assert_eq!(late.text(), expected);
     // Without the mirror, the disk stays as it is.
     assert_eq!(server.interrupt(), Some(0));
@@ -73,6 +74,6 @@ fn guid_of(server: &Server, path: &str) -> Option<String> {
     let (status, body) = server.get("/api/tree");
     assert_eq!(status, 200, "{body}");
     let tree: Value = serde_json::from_str(&body).unwrap();
-    let entry = tree["entries"].as_array().unwrap().iter().find(|it| it["path"] == path)?;
+    let entry = tree["entries"].as_array().unwrap().iter().find(|entry| entry["path"] == path)?;
     Some(entry["guid"].as_str().unwrap().to_owned())
 }

@@ -1,5 +1,5 @@
-//! The client of the vertical slice, tried against a plain server: when it later fails against ours,
-//! the fault is ours.
+//! The client of the vertical slice, run against a plain server: if it passes here and fails
+//! against our server, the fault is ours.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -1,4 +1,4 @@
-//! Workspaces on several machines, as their owners use them: clone, work offline, sync, stay in step.
+//! Workspaces on several machines: clone, work offline, sync, follow.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -41,7 +41,7 @@ impl Watch {
         while !run(dir, &["cat", path], b"")
             .stdout
             .windows(text.len())
-            .any(|it| it == text.as_bytes())
+            .any(|bytes| bytes == text.as_bytes())
         {
             self.in_step();
         }
@@ -68,7 +68,7 @@ fn a_clone_works_offline_and_merges() {
     let dir = away.path().join("copy");
     let dir_name = dir.to_str().unwrap();
 
-    // Nothing is made where nobody answers, or the token is for less than all.
+    // No clone is created if no server answers, or if the token does not cover the whole workspace.
     let part = ok(home.path(), &["--quiet", "token", "new", "--path", "/docs"]);
     for (url, token) in
         [("http://127.0.0.1:1", token.as_str()), (&url, "yfs_x.y"), (&url, part.trim())]
@@ -148,7 +148,7 @@ fn two_clones_and_an_editor_stay_in_step_through_a_restart() {
     two.wait_for(&dirs[1], "/a.txt", "from one\n");
     ana.wait_for_text(&["from one\n"]);
 
-    // The hub ends without a word. Everybody goes on, and all of it is there when it comes back.
+    // The hub is killed. All clients go on, and their work is on the hub after it has restarted.
     server.kill();
     ok(&dirs[0], &["append", "/a.txt", "--content", "offline one\n"]);
     ok(&dirs[1], &["append", "/a.txt", "--content", "offline two\n"]);

@@ -1,7 +1,7 @@
 //! Checks the repository itself: its layers, what the engine may touch, its headers, its documents.
 //!
-//! Cargo is asked wherever it knows better than a text search: for the arrows between our crates and
-//! for what the engine would pull into a browser.
+//! `cargo tree` is used where a text search is not exact: for the dependencies between our crates
+//! and for what the engine would bring into a browser.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,8 +14,8 @@ use expect_test::{Expect, expect};
 use serde_json::Value;
 use yfs_tests::root;
 
-/// What each crate may depend on among our own, lowest layer first; `docs/ARCHITECTURE.md` says why.
-/// Adding an arrow is a design change. Dev-dependencies are free: they reach nobody else.
+/// The crates of ours that each crate may depend on, lowest layer first; `docs/ARCHITECTURE.md` has
+/// the reasons. Adding one is a design change. Dev-dependencies are free: no other crate gets them.
 const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-types", &[]),
     ("yfs-markdown", &[]),
@@ -50,7 +50,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// A file that outgrows this holds two ideas.
 const MAX_LINES: usize = 800;
 
-/// The crates that shall run beside an editor in a browser, with what their trees must show when found.
+/// The crates that must also run in a browser, with a dependency that their tree must contain,
+/// which shows that the tree was read.
 const PURE: &[(&str, &str)] = &[
     ("yfs-engine", "yrs"),
     ("yfs-markdown", "pulldown-cmark"),
@@ -144,9 +145,9 @@ fn every_crate_keeps_the_lints_and_the_versions_of_the_workspace() {
                     .iter()
                     .any(|key| line.starts_with(key))
         };
-        let dependencies = manifest
-            .split("\n[")
-            .filter(|it| it.split(']').next().is_some_and(|head| head.ends_with("dependencies")));
+        let dependencies = manifest.split("\n[").filter(|table| {
+            table.split(']').next().is_some_and(|head| head.ends_with("dependencies"))
+        });
         for section in dependencies {
             let line = section.lines().skip(1).find(own_version);
             assert_eq!(line, None, "{}: versions live in the root manifest", package["name"]);
@@ -196,7 +197,7 @@ fn every_library_begins_with_an_example_that_runs() {
 #[test]
 fn pure_crates_touch_no_file_thread_socket_or_clock() {
     let pure: Vec<_> = PURE.iter().map(|(name, _)| root().join("crates").join(name)).collect();
-    let is_pure = |path: &Path| pure.iter().any(|it| path.starts_with(it.join("src")));
+    let is_pure = |path: &Path| pure.iter().any(|dir| path.starts_with(dir.join("src")));
     let is_test = |path: &Path| {
         path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
     };
@@ -207,8 +208,10 @@ fn pure_crates_touch_no_file_thread_socket_or_clock() {
     for path in sources {
         n_sources += 1;
         for named in named_in_std(&read(&path)) {
-            let forbidden = NOT_IN_PURE.iter().find(|it| {
-                named.strip_prefix(*it).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+            let forbidden = NOT_IN_PURE.iter().find(|prefix| {
+                named
+                    .strip_prefix(*prefix)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
             });
             assert_eq!(forbidden, None, "{} names {named}", path.display());
             assert_ne!(named, "std::time::*", "{} may not take all of it", path.display());
@@ -293,7 +296,8 @@ fn no_file_names_a_place_outside_the_repository() {
         };
         for place in places {
             let after_word = |at: usize| {
-                source[..at].ends_with(|it: char| it.is_alphanumeric() || "./_-}".contains(it))
+                source[..at]
+                    .ends_with(|char: char| char.is_alphanumeric() || "./_-}".contains(char))
             };
             let found = source.match_indices(place).find(|(at, _)| !after_word(*at));
             assert_eq!(found, None, "{} names a place outside", path.display());
@@ -383,7 +387,7 @@ fn named_in_std(source: &str) -> BTreeSet<String> {
     }
     let mut found = BTreeSet::new();
     for (at, name) in code.match_indices("std::") {
-        let is_whole = !code[..at].ends_with(|it: char| it.is_alphanumeric() || it == '_');
+        let is_whole = !code[..at].ends_with(|char: char| char.is_alphanumeric() || char == '_');
         if is_whole {
             flatten("std", &code[at + name.len()..], &mut found);
         }
@@ -409,7 +413,8 @@ fn flatten<'a>(prefix: &str, tree: &'a str, found: &mut BTreeSet<String>) -> &'a
             }
         }
     }
-    let end = tree.find(|it: char| !(it.is_alphanumeric() || it == '_')).unwrap_or(tree.len());
+    let end =
+        tree.find(|char: char| !(char.is_alphanumeric() || char == '_')).unwrap_or(tree.len());
     let end = if tree.starts_with('*') { 1 } else { end };
     let (name, rest) = tree.split_at(end);
     let path = format!("{prefix}::{name}");
@@ -455,7 +460,7 @@ fn anchors(source: &str) -> BTreeSet<String> {
     let headings = source.lines().filter(|line| line.starts_with('#'));
     let spell = |heading: &str| {
         let kept = heading.trim_start_matches('#').trim().to_lowercase();
-        let kept = kept.chars().filter(|it| it.is_alphanumeric() || " -_".contains(*it));
+        let kept = kept.chars().filter(|char| char.is_alphanumeric() || " -_".contains(*char));
         kept.collect::<String>().replace(' ', "-")
     };
     headings.map(spell).collect()
@@ -484,7 +489,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 fn has_extension(path: &Path, extensions: &[&str]) -> bool {
-    path.extension().is_some_and(|it| extensions.iter().any(|extension| it == *extension))
+    path.extension().is_some_and(|own| extensions.iter().any(|extension| own == *extension))
 }
 
 fn read(path: &Path) -> String {

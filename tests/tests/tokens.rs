@@ -1,4 +1,5 @@
-//! Tokens as stock editors show them: in the query or a sub-protocol of y-websocket, in a message of Hocuspocus.
+//! Tokens as stock editors send them: in the query or a sub-protocol of y-websocket, in a message
+//! of Hocuspocus.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +16,7 @@ use yfs_tests::{
 };
 use yrs::{Any, Array, Doc, Transact};
 
-/// A served folder, for which everybody needs a token.
+/// A served directory; each client needs a token.
 struct Served {
     dir: tempfile::TempDir,
     server: Server,
@@ -40,7 +41,7 @@ impl Served {
         let tree = owner.get("/api/tree").json();
         let guid = |path: &str| {
             let mut entries = tree["entries"].as_array().unwrap().iter();
-            let entry = entries.find(|it| it["path"] == path).unwrap();
+            let entry = entries.find(|entry| entry["path"] == path).unwrap();
             entry["guid"].as_str().unwrap().to_owned()
         };
         let main = tree["workspace"].as_str().unwrap().to_owned();
@@ -102,15 +103,15 @@ fn editors_are_let_in_by_a_token_and_are_who_it_says() {
 
     assert_eq!(served.cat("/out.txt"), "out\nfrom ana\nfrom ben\nfrom eve\n");
     let actors = ["human:ana", "human:ben", "human:eve"];
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     for change in &mut changes {
-        told.extend(actors.into_iter().filter(|actor| change.contains(&format!("\"{actor}\""))));
-        told.dedup();
-        if told.last() == actors.last() {
+        seen.extend(actors.into_iter().filter(|actor| change.contains(&format!("\"{actor}\""))));
+        seen.dedup();
+        if seen.last() == actors.last() {
             break;
         }
     }
-    assert_eq!(told, actors);
+    assert_eq!(seen, actors);
     let blame = ok(served.dir.path(), &["blame", "--json", "/out.txt"]);
     let lines = blame.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let written: Vec<Value> = lines.map(|line| line["actor"].clone()).collect();
@@ -132,7 +133,7 @@ fn who_has_no_right_is_told_so_and_writes_nothing() {
         (&served.outside, &revoked, 4401, "the token was revoked"),
         (&served.outside, &docs, 4403, "the token does not reach this document"),
         (&served.main, &docs, 4403, "the token does not reach this document"),
-        // Whether there is such a file is nobody's business who may not see all.
+        // A caller without access to the whole workspace cannot learn whether the file exists.
         ("no-such-file", &docs, 4403, "the token does not reach this document"),
     ];
     let mut collab = Editor::connect(served.server.port(), "collab");
@@ -160,7 +161,7 @@ fn who_has_no_right_is_told_so_and_writes_nothing() {
         (served.cat("/out.txt"), served.cat("/docs/in.txt")),
         ("out\n".into(), "in\n".into())
     );
-    // The sub-protocol that carries the token is the one that the answer names, as browsers want it.
+    // The answer names the sub-protocol that carries the token, as browsers require.
     let owner = format!(
         "Sec-WebSocket-Protocol: other, yfs-token.{}",
         served.owner.token.as_deref().unwrap()

@@ -1,8 +1,9 @@
 //! People type in live editors while agents write whole files that they read before.
 //!
-//! The editors run in Node: y-prosemirror with the schema of prosemirror-markdown, and Milkdown. What they send reaches
-//! the document, then an agent writes a file that it had read before anybody typed. Everything that was typed must be there
-//! afterwards, in the file and in the editor, and the caret behind what was typed last.
+//! The editors run in Node: y-prosemirror with the schema of prosemirror-markdown, and Milkdown.
+//! The document receives their updates, then an agent writes a file that it had read before the
+//! typing began. All typed text must be there afterwards, in the file and in the editor, with the
+//! caret behind the last typed character.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "tests say what they ran on")]
@@ -157,26 +158,28 @@ fn run(profile: SchemaProfile, seeds: std::ops::Range<usize>) {
     for (scenario, typed) in scenarios.iter_mut().zip(&typed) {
         scenario.write(&typed["updates"]);
     }
-    let heard = ask(&scenarios);
+    let answers = ask(&scenarios);
     let (mut n_bytes, mut n_carets) = (0, 0);
-    for ((scenario, heard), seed) in scenarios.iter_mut().zip(&heard).zip(seeds) {
+    for ((scenario, answer), seed) in scenarios.iter_mut().zip(&answers).zip(seeds) {
         let tree = scenario.doc.gate().read(|txn| rich::read(txn, profile));
         check(&tree, profile).unwrap_or_else(|error| panic!("seed {seed}: {error} in {tree}"));
-        let (said, shown) = (tree.plain_text(), heard["shown"].as_str().unwrap());
+        let (said, shown) = (tree.plain_text(), answer["shown"].as_str().unwrap());
         assert_eq!(shown, said, "seed {seed}");
         for (_, letter) in &scenario.typing {
             assert!(said.contains(letter), "seed {seed}: {letter} is not in {said:?}");
         }
         let (_, last) = scenario.typing.last().unwrap();
-        // A caret is before a character; if the agent deleted that, it is in the middle of what went.
+        // A caret is bound to the character after it; if the agent deleted that one, the caret is
+        // inside the deleted range.
         let stays = next_of(&scenario.typed, last) == next_of(&said, last);
         n_carets += usize::from(stays);
-        let before = heard["beforeCaret"].as_str().unwrap();
+        let before = answer["beforeCaret"].as_str().unwrap();
         let is_there = !stays || before.ends_with(last);
         assert!(is_there, "seed {seed}: the caret is behind {before:?}");
         n_bytes += scenario.then.as_ref().map_or(0, Vec::len);
-        // Yjs tidies formats of which nothing is left, and Milkdown derives ids. Neither changes what is said.
-        scenario.receive(&heard["afterwards"]);
+        // Yjs removes formats that cover no text, and Milkdown derives ids. Neither changes the
+        // text.
+        scenario.receive(&answer["afterwards"]);
         let tidied = scenario.doc.gate().read(|txn| rich::read(txn, profile));
         assert!(same(&tidied, &tree), "seed {seed}: the editor made {tidied} of {tree}");
     }

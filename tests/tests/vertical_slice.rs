@@ -19,11 +19,11 @@ use yfs_tests::{
 /// How often each process does its work.
 const N_TIMES: usize = 20;
 
-/// The two names of the file, one of which it has at any time.
+/// The two names of the file; it has one of them at any time.
 const NAMES: [&str; 2] = ["/notes/plan.txt", "/notes/plan 📌.txt"];
 
 const START: &str = "A plan 😀\nana: []\nben: []\ncounter=0;\n";
-const ANA: &str = "Ana types, naïvely and all the while, what nobody else may lose 🌊";
+const ANA: &str = "Ana types, naïvely and all the while, what no other writer may lose 🌊";
 const BEN: &str = "Ben does too, a little slower: 東京, e\u{301}, “quotes” and more";
 
 #[test]
@@ -48,12 +48,12 @@ fn everybody_sees_everything_and_nothing_is_lost_or_doubled() {
             scope.spawn(move || work(dir, &progress));
         }
         drop(progress);
-        // Half of the work is done: whoever is on the wire now is cut off without a word.
-        done.iter().nth(N_TIMES * works.len() / 2).expect("nobody failed yet");
+        // Half of the work is done: the server is killed with all connections open.
+        done.iter().nth(N_TIMES * works.len() / 2).expect("no command failed yet");
         server.kill();
         done.iter().nth(works.len()).expect("the command works without a server");
         let server = Server::start(dir.path(), port);
-        assert!(done.iter().count() > 0, "something was left to be done beside the new server");
+        assert!(done.iter().count() > 0, "some work is left for the new server");
         server
     });
 
@@ -105,7 +105,7 @@ fn appends(dir: &Path, progress: &Sender<()>) {
     }
 }
 
-/// Renames to and fro; nobody else does, so each must succeed at once.
+/// Renames to and fro. No other process renames, so each call must succeed at once.
 fn renames(dir: &Path, progress: &Sender<()>) {
     for n in 0..N_TIMES {
         ok(dir, &["mv", NAMES[n % 2], NAMES[1 - n % 2]]);
@@ -140,6 +140,6 @@ fn guid_of(server: &Server, path: &str) -> Option<String> {
     let (status, body) = server.get("/api/tree");
     assert_eq!(status, 200, "{body}");
     let tree: Value = serde_json::from_str(&body).unwrap();
-    let entry = tree["entries"].as_array().unwrap().iter().find(|it| it["path"] == path)?;
+    let entry = tree["entries"].as_array().unwrap().iter().find(|entry| entry["path"] == path)?;
     Some(entry["guid"].as_str().unwrap().to_owned())
 }

@@ -158,9 +158,9 @@ fn a_document_that_is_refused_changes_nothing() {
     let log = || ok(dir, &["info", "--json"]);
     let before = log();
     let hostile = yfs_tests::root().join("fixtures/hostile-updates");
-    let hostile = fs::read_dir(hostile).unwrap().map(|it| it.unwrap().path());
+    let hostile = fs::read_dir(hostile).unwrap().map(|entry| entry.unwrap().path());
     let mut bad: Vec<Vec<u8>> = hostile
-        .filter(|path| path.extension().is_some_and(|it| it == "bin"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "bin"))
         .map(|path| fs::read(path).unwrap())
         .collect();
     assert!(!bad.is_empty());

@@ -1,5 +1,6 @@
-// What a shell pays over a workspace beside just-bash's own filesystem in memory, which has no history, no disk and no
-// other writers: CPU time of the whole process, both in one run, each measure taken several times and the least kept.
+// What a shell pays over a workspace beside just-bash's own filesystem in memory, which has no
+// history, no disk and no other writers: CPU time of the whole process, both in one run, each
+// measure taken several times and the least kept.
 //
 // YFS_NODE_ADDON=target/release/yfs.node node crates/yfs-node/bench/shell.mjs [files...]
 

@@ -1,8 +1,10 @@
-// How long each call holds the event loop up, on a workspace of 100,000 files: `node bench/stall.mjs [FILES]`.
+// How long each call blocks the event loop, on a workspace of 100,000 files:
+// `node bench/stall.mjs [FILES]`.
 //
-// A timer of a millisecond runs beside each call. What matters is the longest gap between two of its turns: in the time of the
-// clock, in which other programs on the machine have their part as well, and in the time that this thread computed (Linux only). The
-// same without any call is printed first: that much is the machine's.
+// A timer of a millisecond runs beside each call. What matters is the longest gap between two of
+// its turns: in the time of the clock, in which other programs on the machine have their part as
+// well, and in the time that this thread computed (Linux only). The same without any call is
+// printed first: that much is the machine's.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +22,9 @@ function computed() {
   )
 }
 
-/** Returns the longest gaps between turns of the event loop while something is done: by the clock, and computed. */
+/**
+ * Returns the longest gaps between turns of the event loop during a call: elapsed, and CPU time.
+ */
 async function longestGaps(work) {
   let last = [0, 0]
   let longest = [0, 0]
@@ -65,7 +69,8 @@ await ws.files.writeFile('/large.bin', new Uint8Array(8_000_000).fill(255))
 await ws.close()
 
 console.log(
-  `${N_FILES} files; longest hold of the event loop in ms: by the clock, median and worst of ${TIMES}; computed, the same`,
+  `${N_FILES} files; longest hold of the event loop in ms: ` +
+    `by the clock, median and worst of ${TIMES}; computed, the same`,
 )
 await measure('nothing, for 50 ms', () => new Promise((resolve) => setTimeout(resolve, 50)))
 let other

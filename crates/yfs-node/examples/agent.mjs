@@ -1,14 +1,15 @@
 // An agent whose only tool is a shell over a workspace: `node examples/agent.mjs notes.db`.
 //
-// `runAgent` is the loop that every agent has: ask the model, run what it asks for, tell it what came of that. The model here is a
-// script, so that this runs without a network; put a call of yours in its place. What people type in their editors
-// meanwhile stays, and `yfs blame` tells whose each line is.
+// `runAgent` is the loop that every agent has: ask the model, run its tool calls, and return the
+// results to it. The model here is a script, so that this runs without a network; put a call of
+// yours in its place. What people type in their editors meanwhile stays, and `yfs blame` tells
+// whose each line is.
 
 import { fileURLToPath } from 'node:url'
 import { Bash } from 'just-bash'
 import { Workspace } from 'yfs'
 
-/** The one tool, as models are told of it. */
+/** The one tool, as models get its description. */
 export const TOOL = {
   name: 'bash',
   description:
@@ -39,7 +40,7 @@ export async function runAgent(workspace, model, task) {
   }
 }
 
-/** A model that says these things one after the other; a function is given what the last command printed. */
+/** A model that answers from a list; a function in it gets the output of the last command. */
 export function scripted(steps) {
   let n = 0
   return async ({ messages }) => {
@@ -52,7 +53,9 @@ export const SCRIPT = [
   { command: 'ls -R / | head; cat /notes/*.md' },
   { command: `grep -rn 'TODO' /notes | tee /tmp/found | wc -l` },
   {
-    command: `sed -i 's/TODO: /- [ ] /' /notes/*.md && cat /tmp/found | cut -d: -f1 | sort -u > /notes/open.txt`,
+    command:
+      `sed -i 's/TODO: /- [ ] /' /notes/*.md && ` +
+      `cat /tmp/found | cut -d: -f1 | sort -u > /notes/open.txt`,
   },
   { command: 'cat /notes/open.txt; grep -c "\\[ \\]" /notes/plan.md' },
   (seen) => ({ text: `Made a list of what is open:\n${seen}` }),

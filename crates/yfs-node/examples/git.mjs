@@ -1,13 +1,16 @@
-// Commits what is in a workspace to a git repository in the same workspace: `node examples/git.mjs notes.db "A message"`.
+// Commits what is in a workspace to a git repository in the same workspace: `node examples/git.mjs
+// notes.db "A message"`.
 //
-// The repository lies in `/.git`, where isomorphic-git keeps it through `asNodeFs`. Nobody has to stop typing for that: a commit is what
-// the files held when each was read.
+// The repository lies in `/.git`, where isomorphic-git keeps it through `asNodeFs`. Users can type
+// meanwhile: a commit is what the files held when each was read.
 
 import { fileURLToPath } from 'node:url'
 import git from 'isomorphic-git'
 import { Workspace } from 'yfs'
 
-/** Commits all files of a workspace; resolves to the commit, or to nothing if nothing had changed. */
+/**
+ * Commits all files of a workspace; resolves to the commit, or to nothing if nothing had changed.
+ */
 export async function commitAll(workspace, message, author) {
   const fs = workspace.asNodeFs({ actor: 'system:git' })
   const repository = { fs, dir: '/', cache: {} }

@@ -1,11 +1,13 @@
-// A y-websocket server that serves a workspace: `node examples/y-websocket-server.mjs notes.db 4681`.
+// A y-websocket server that serves a workspace: `node examples/y-websocket-server.mjs notes.db
+// 4681`.
 //
-// The room of a file is the guid of its document: `GET /document?path=/notes.txt` tells that, and which root to bind to. Then
-// any editor connects as to every other y-websocket server:
+// The room of a file is the guid of its document: `GET /document?path=/notes.txt` tells that, and
+// which root to bind to. Then any editor connects as to every other y-websocket server:
 //
 //     new WebsocketProvider('ws://127.0.0.1:4681', guid, doc)
 //
-// It is a hundred lines, for programs that have a server already. `yfs serve` has tokens, limits, presence that expires, and Hocuspocus.
+// It is a hundred lines, for programs that have a server already. `yfs serve` has tokens, limits,
+// presence that expires, and Hocuspocus.
 
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -83,7 +85,7 @@ async function receive(port, socket, others, data) {
   const step = decoding.readVarUint(decoder)
   const payload = decoding.readVarUint8Array(decoder)
   if (step === STEP_1) send(socket, SYNC, STEP_2, await port.diff(payload))
-  // It is in the log when this has resolved; everybody else is told by their own port.
+  // It is in the log when this has resolved; each other client gets it from its own port.
   else await port.applyUpdate(payload)
 }
 

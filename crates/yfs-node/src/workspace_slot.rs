@@ -69,7 +69,8 @@ impl WorkspaceSlot {
     /// Lets go of a session.
     pub(crate) fn release_session(&self, session: &Weak<Session>) {
         let released = self.lock().as_mut().and_then(|opened| {
-            let found = opened.sessions.iter().position(|it| Arc::as_ptr(it) == session.as_ptr());
+            let is_released = |kept: &Arc<Session>| Arc::as_ptr(kept) == session.as_ptr();
+            let found = opened.sessions.iter().position(is_released);
             found.map(|index| opened.sessions.swap_remove(index))
         });
         // Outside of the lock: it may be the last that holds the workspace.

@@ -42,7 +42,7 @@ test('the example commands of the design', async (t) => {
       assert.deepEqual({ stdout, stderr, exitCode }, { stdout: expected, stderr: '', exitCode: 0 })
     }
   }
-  // What the shell has of its own is nobody's file.
+  // The shell's own files are not in the workspace.
   assert.deepEqual(
     ws.files.readdirSync('/').map(({ name }) => name),
     ['CHANGELOG.md', 'docs', 'src'],

@@ -1,5 +1,5 @@
-// Whoever reads, thinks and writes back keeps what others wrote meanwhile: each face of a workspace
-// remembers what was read through it.
+// A client that reads a file and writes it back later keeps what others wrote meanwhile: each API
+// of a workspace remembers what was read through it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -110,7 +110,8 @@ for (const [name, face] of Object.entries(FACES)) {
     await other.close()
     await ws.catchUp()
     await write('/f.txt', text.replace('title', 'TITLE'))
-    const expected = `TITLE\nbody\n${Array.from({ length: N_WRITES }, (_, n) => `ana ${n}\n`).join('')}`
+    const appended = Array.from({ length: N_WRITES }, (_, n) => `ana ${n}\n`).join('')
+    const expected = `TITLE\nbody\n${appended}`
     assert.equal(await ws.filesFor().readText('/f.txt'), expected)
     await ws.close()
   })
@@ -198,7 +199,7 @@ test('two files objects do not know what the other has read', async (t) => {
   assert.equal(await ws.files.readText('/f.txt'), 'ONE\nTWO\n')
 })
 
-test('a version is told only of what the writer knows', async (t) => {
+test('a write returns a version only of content that the writer knows', async (t) => {
   const { files } = await inMemory(t)
   const made = await files.writeFile('/f.txt', 'one\n')
   assert.equal(made.merged, false)
@@ -235,7 +236,7 @@ test('a label on what a shell does does not make it forget', async (t) => {
   assert.equal(await human.readText('/f.txt'), 'ONE\nTWO\n')
 })
 
-test('a truncation that nothing follows deletes only what was there, and what is written next keeps the rest', async (t) => {
+test('a lone truncation deletes only the known text, the next write keeps the rest', async (t) => {
   const ws = await inMemory(t)
   const human = ws.filesFor('human:ana')
   await human.writeFile('/f.txt', 'old\n')

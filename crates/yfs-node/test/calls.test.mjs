@@ -1,5 +1,6 @@
-// Random scripts of calls, call by call beside just-bash's own filesystem in memory: results, messages, codes, trees. Every
-// method of an `IFileSystem` is among them, those that are optional, synchronous or not declared as well.
+// Random scripts of calls, compared call by call with just-bash's own filesystem in memory:
+// results, messages, codes, trees. They call every method of an `IFileSystem`, also those that are
+// optional, synchronous or not declared.
 //
 // What differs by decision (docs/decisions/0019-calls-of-shells.md) is left out.
 
@@ -55,7 +56,7 @@ const ENCODINGS = [
 ]
 const METAS = [undefined, { mode: 0o755 }, { mtime: new Date(1_500_000_000_000) }]
 
-/** Paths of which some are the system's. */
+/** Paths, including some of the system's. */
 const SYSTEM_PATHS = [
   '/a',
   '/d',
@@ -108,7 +109,9 @@ function later(content) {
   return Object.assign(async () => content, { toJSON: () => `() => ${JSON.stringify(content)}` })
 }
 
-/** Of which arguments the objects are made, replaced, moved or changed: their ways must be directories. */
+/**
+ * The indexes of the arguments that name the changed objects: their parents must be directories.
+ */
 const CHANGES = {
   writeFile: [0],
   appendFile: [0],
@@ -217,7 +220,7 @@ async function wayIsOfDirectories(fs, path, mayBeLinks = false) {
   return true
 }
 
-/** Leaves out what cannot be equal: identities, and times that nobody set. */
+/** Leaves out what cannot be equal: identities, and times that no call set. */
 function plain(result) {
   const value = result.value
   // In the order in which they were made, or by name.

@@ -1,4 +1,5 @@
-// What a shell may rely on beyond what a filesystem in memory does: least edits, identities, what stays beside the workspace.
+// What a shell may rely on beyond the calls of a filesystem in memory: least edits, identities, and
+// files beside the workspace.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -73,7 +74,7 @@ test('a file in the place of a link has the mode and time that it is given', asy
   assert.deepEqual({ isFile, mode, now }, { isFile: true, mode: 0o755, now: mtime })
 })
 
-test('what could not be written is told when the workspace is closed, and closed it is', async (t) => {
+test('closing reports writes that failed, and closes the workspace even so', async (t) => {
   const ws = await inMemory(t)
   const [first, second] = [ws.asIFileSystem(), ws.asIFileSystem()]
   first.writeFileSync('/no\\name', 'text')

@@ -11,7 +11,7 @@ import { inMemory, temporary } from './support.mjs'
 
 const program = (name) => fileURLToPath(new URL(`../examples/${name}.mjs`, import.meta.url))
 
-test('an agent works in its shell while somebody types', async (t) => {
+test('an agent works in its shell while a user types', async (t) => {
   const ws = await inMemory(t, { actor: 'human:ada' })
   await ws.files.writeFile('/notes/plan.md', '# Plan\n\nTODO: listen\n\nTODO: answer\n')
   const typing = [...SCRIPT]
@@ -59,8 +59,8 @@ test('the examples run as programs', async (t) => {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => server.kill())
-  const [told] = await once(server.stdout, 'data')
-  const address = /http:\/\/[^/]+/.exec(told)[0]
+  const [output] = await once(server.stdout, 'data')
+  const address = /http:\/\/[^/]+/.exec(output)[0]
   const document = await fetch(`${address}/document?path=/notes/plan.md`).then((response) =>
     response.json(),
   )

@@ -1,4 +1,4 @@
-// isomorphic-git keeps a repository of 1,000 files in a workspace; the system's git takes it for one of its own.
+// isomorphic-git keeps a repository of 1,000 files in a workspace; the system's git accepts it.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'

@@ -7,7 +7,7 @@ import { Bash, defineCommand } from 'just-bash'
 import { Workspace } from '../dist/index.js'
 import { inMemory, temporary } from './support.mjs'
 
-/** Returns the files below a path that this process has open; nothing where the system does not say. */
+/** Returns the files below a path that this process has open; none on systems without `/proc`. */
 function openBelow(path) {
   if (!existsSync('/proc/self/fd')) return []
   const links = readdirSync('/proc/self/fd').map((fd) => {

@@ -1,4 +1,5 @@
-// `asNodeFs()` where random scripts do not reach: handles, streams, directories, `cp`, watching, several writers.
+// The parts of `asNodeFs()` that random scripts do not reach: handles, streams, directories, `cp`,
+// watching, several writers.
 
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
@@ -25,7 +26,7 @@ const failureOf = (call) =>
     ({ code, message, syscall, name }) => ({ code, message, syscall, name }),
   )
 
-onBoth('handles read and write where they are and where they are told', async (fs, at) => {
+onBoth('handles read and write at their own and at given positions', async (fs, at) => {
   const seen = []
   const handle = await fs.promises.open(at('/a.txt'), 'w+')
   seen.push(await handle.write('hello world'))
@@ -293,7 +294,7 @@ test('what was held back is done by sync, and before what moves or copies the fi
   }
 })
 
-test('what is written while something waits for a truncation stays', async (t) => {
+test('a write during a pending truncation stays', async (t) => {
   const ws = await inMemory(t)
   const { promises } = ws.asNodeFs()
   await promises.writeFile('/a', 'text')
@@ -320,13 +321,13 @@ test('what was held back is done when the workspace is closed', async (t) => {
   assert.equal(await again.files.readText('/a'), '')
 })
 
-test('changes are watched, whoever makes them', async (t) => {
+test('a watcher reports the changes of all actors', async (t) => {
   const ws = await inMemory(t)
   const fs = ws.asNodeFs()
   fs.mkdirSync('/d/e', { recursive: true })
   const watcher = fs.watch('/d', { recursive: true })
   const seen = []
-  const told = new Promise((resolve) => {
+  const sawLast = new Promise((resolve) => {
     watcher.on('change', (type, name) => {
       seen.push(`${type} ${name}`)
       if (name === 'last') resolve()
@@ -336,7 +337,7 @@ test('changes are watched, whoever makes them', async (t) => {
   await ws.files.writeFile('/elsewhere', 'x')
   await ws.files.mv('/d/e/a', '/d/b')
   await ws.files.writeFile('/d/last', 'x')
-  await told
+  await sawLast
   watcher.close()
   await once(watcher, 'close')
   assert.ok(seen.includes('rename e/a') || seen.includes('rename b'), seen.join())

@@ -1,6 +1,8 @@
-// Random scripts of calls, one by one over `asNodeFs()` and over `node:fs` in a temporary directory: results, codes, messages.
+// Random scripts of calls, one by one over `asNodeFs()` and over `node:fs` in a temporary
+// directory: results, codes, messages.
 //
-// What is left out differs by decision (docs/decisions/0018-a-workspace-as-node-fs.md). `YFS_NODEFS_SEEDS=1000-2000` runs others.
+// What is left out differs by decision (docs/decisions/0018-a-workspace-as-node-fs.md).
+// `YFS_NODEFS_SEEDS=1000-2000` runs other seeds.
 
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
@@ -43,7 +45,10 @@ const MODES = [0o755, 0o644, 0o600, 0o700, 0o4755]
 const some = (r, ...values) => r.pick([undefined, ...values])
 const path = (r) => (r.below(6) === 0 ? r.pick(ODD) : r.pick(NAMES))
 
-/** What may be called, how often, and with what. `fd` stands for an open file, `root:` for what begins at the root. */
+/**
+ * The calls, their frequency, and their arguments. `fd` stands for an open file, `root:` for a path
+ * that begins at the root.
+ */
 const CALLS = {
   writeFile: [
     6,
@@ -176,25 +181,25 @@ async function outcome(call) {
   }
 }
 
-/** Leaves out what cannot be equal: roots, times that nobody set, numbers of a device. */
+/** Leaves out what cannot be equal: roots, times that no call set, numbers of a device. */
 function plain(answer, root, args, name) {
   const strip = (text) => (root === '' ? text : text === root ? '/' : text.replaceAll(root, ''))
-  const told = (value) => {
+  const normalized = (value) => {
     if (typeof value === 'string') return strip(value)
     if (typeof value === 'bigint') return `${value}n`
     if (Buffer.isBuffer(value))
       return `buffer ${name === 'readlink' ? strip(value.toString()) : value.toString('hex')}`
     if (Array.isArray(value))
-      return value.map(told).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+      return value.map(normalized).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
     if (typeof value?.isDirectory === 'function')
-      return value.name === undefined ? statOf(value) : direntOf(value, told)
+      return value.name === undefined ? statOf(value) : direntOf(value, normalized)
     if (value?.bytesRead !== undefined) return value.bytesRead
     if (value?.bytesWritten !== undefined) return value.bytesWritten
     return value
   }
   const shown = {}
   for (const [key, value] of Object.entries(answer))
-    if (value !== undefined) shown[key] = told(value)
+    if (value !== undefined) shown[key] = normalized(value)
   // Its message has the path that was resolved so far.
   if (name === 'mkdir' && shown.value)
     return { value: posix.join(shown.value, '.').replace(/\/$/, '') }
@@ -217,11 +222,11 @@ function statOf(stat) {
   return stat.isFile() ? { ...shown, size: `${size}`, nlink: `${nlink}` } : shown
 }
 
-function direntOf(entry, told) {
+function direntOf(entry, normalized) {
   return {
-    name: told(entry.name),
+    name: normalized(entry.name),
     is: ['isFile', 'isDirectory', 'isSymbolicLink'].filter((name) => entry[name]()),
-    parent: told(entry.parentPath),
+    parent: normalized(entry.parentPath),
   }
 }
 
@@ -239,7 +244,7 @@ function differsByDecision(side, name, args) {
   const stat = (index) => known(() => fs.statSync(at(index)))
   const isRoot = (index) => known(() => fs.realpathSync(at(index))) === side.root
   switch (name) {
-    // A hard link is a copy: then names have to be told apart.
+    // A hard link is a copy of its own.
     case 'link':
       return lstat(0) !== undefined
     // What is copied onto is emptied by the host before it refuses a directory.
@@ -300,7 +305,8 @@ test('random scripts end as over node:fs', async (t) => {
       const fdIndex = random.below(Math.max(1, pair.sides[1].fds.length))
       if (differsByDecision(pair.sides[1], name, args, fdIndex)) continue
       script.push(
-        `${way} ${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})${args[0] === 'fd' ? ` fd ${fdIndex}` : ''}`,
+        `${way} ${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})` +
+          (args[0] === 'fd' ? ` fd ${fdIndex}` : ''),
       )
       const [got, expected] = await pair.call(name, args, way, fdIndex)
       assert.deepEqual(got, expected, `seed ${seed}:\n${script.join('\n')}`)

@@ -1,4 +1,5 @@
-// One workspace folder, opened at once by two processes of Node, by the `yfs` command, and by `yfs serve` with editors.
+// One workspace directory, opened at once by two processes of Node, by the `yfs` command, and by
+// `yfs serve` with editors.
 //
 // `YFS_COMMAND` says where the command is; `tests/tests/node_package.rs` builds it.
 
@@ -57,7 +58,7 @@ test('two processes of Node, the command, a server and an editor share a workspa
   })
   if (!provider.synced) await once(provider, 'sync')
 
-  const heard = (async () => {
+  const watched = (async () => {
     for await (const { type, path } of ws.watch({ cursor: await ws.cursor() }))
       if (path === '/other.txt') return type
   })()
@@ -71,7 +72,7 @@ test('two processes of Node, the command, a server and an editor share a workspa
       await yfs('edit', '/log.txt', '--old', 'begun\n', '--new', `begun\ncommand ${n}\n`)
   }
   await other
-  assert.equal(await heard, 'created')
+  assert.equal(await watched, 'created')
   const names = ['here', 'other', 'typed']
   const expected = [
     ...names.flatMap((name) => Array.from({ length: N_LINES }, (_, n) => `${name} ${n}`)),
@@ -83,7 +84,7 @@ test('two processes of Node, the command, a server and an editor share a workspa
   ].sort()
   const linesOf = (content) => content.trim().split('\n').sort()
 
-  // The editor is the last to hear; then everybody has the same.
+  // The editor is the last to receive the changes; then all of them have the same text.
   await new Promise((resolve) => {
     const look = () => {
       if (linesOf(text.toString()).length < expected.length) return

@@ -32,8 +32,8 @@ async function served(t, ws) {
 const isSynced = (provider) =>
   provider.synced ? undefined : new Promise((resolve) => provider.once('sync', resolve))
 
-/** Resolves once a text says something. */
-function says(text, expected) {
+/** Resolves when a text has the expected content. */
+function waitForText(text, expected) {
   if (text.toString() === expected) return undefined
   return new Promise((resolve) => {
     const look = () => {
@@ -53,13 +53,13 @@ test('editors, agents and another workspace meet over y-websocket', async (t) =>
   const [one, other] = [new Y.Doc(), new Y.Doc()]
   const providers = [connect(guid, one), connect(guid, other)]
   await Promise.all(providers.map(isSynced))
-  await Promise.all([one, other].map((doc) => says(doc.getText('text'), 'hello')))
+  await Promise.all([one, other].map((doc) => waitForText(doc.getText('text'), 'hello')))
 
   one.getText('text').insert(5, ' world')
-  await says(other.getText('text'), 'hello world')
+  await waitForText(other.getText('text'), 'hello world')
   assert.equal(await ws.files.readText('/a.txt'), 'hello world')
   await ws.filesFor('agent:bot').edit('/a.txt', 'hello', 'Hello')
-  await Promise.all([one, other].map((doc) => says(doc.getText('text'), 'Hello world')))
+  await Promise.all([one, other].map((doc) => waitForText(doc.getText('text'), 'Hello world')))
 
   const present = new Promise((resolve) => providers[1].awareness.once('change', resolve))
   providers[0].awareness.setLocalStateField('user', { name: 'Ada' })
@@ -74,12 +74,12 @@ test('editors, agents and another workspace meet over y-websocket', async (t) =>
   const bridge = new Y.Doc()
   const binding = await bind(elsewhere, (await elsewhere.document('/copy.txt')).guid, bridge)
   await isSynced(connect(guid, bridge))
-  await says(bridge.getText('text'), 'Hello world')
+  await waitForText(bridge.getText('text'), 'Hello world')
   await binding.settled()
   assert.equal(await elsewhere.files.readText('/copy.txt'), 'Hello world')
-  const told = says(one.getText('text'), 'Hello world!')
+  const received = waitForText(one.getText('text'), 'Hello world!')
   await elsewhere.files.appendFile('/copy.txt', '!')
-  await told
+  await received
   assert.equal(await ws.files.readText('/a.txt'), 'Hello world!')
   await binding.close()
 })
@@ -93,11 +93,11 @@ test('the main document is bound like any other', async (t) => {
   const rows = doc.getArray('table:files')
   const names = () => rows.toArray().map(({ val }) => val?.name)
   assert.ok(names().includes('plan.md'), JSON.stringify(rows.toArray()))
-  const told = new Promise((resolve) =>
+  const received = new Promise((resolve) =>
     rows.observe(() => names().includes('new.txt') && resolve()),
   )
   await ws.files.writeFile('/docs/new.txt', 'x')
-  await told
+  await received
 })
 
 test('a document that is not there is not served', async (t) => {

@@ -1,5 +1,5 @@
-// A redirection is two writes of the shell, an empty one and what follows, and one edit of the file: for whoever types in it, reads it,
-// or finds it after a crash.
+// A redirection is two writes of the shell, an empty one and the content, and one edit of the file
+// for all who type in it, read it, or open it after a crash.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -29,7 +29,7 @@ async function follow(ws, guid, look) {
   return { states, until }
 }
 
-/** Opens a workspace with a file of three lines, its shell, and what its text is after each update. */
+/** Opens a workspace with a file of three lines, a shell, and a record of the text per update. */
 async function open(t, options) {
   const ws = await inMemory(t)
   await ws.files.writeFile('/a.txt', 'one\ntwo\nthree\n')
@@ -83,7 +83,7 @@ test('what is typed between the two writes stays where it was typed', async (t) 
   assert.equal((await ws.resolveAnchor(anchor)).line, 3)
 })
 
-test('until something follows, the shell sees the file empty, and nobody else does', async (t) => {
+test('until the content follows, the file is empty for the shell alone', async (t) => {
   const { ws, fs } = await open(t)
   const other = ws.asIFileSystem()
   await fs.writeFile('/a.txt', '', 'binary')
@@ -148,7 +148,8 @@ test('agents in several shells lose nothing', async (t) => {
       const mine = [
         `echo "${name} says ${n}" >> board.txt`,
         `sed -i 's/^${name}: .*/${name}: ${n}/' board.txt`,
-        `awk '{ sub(/^${name}: .*/, "${name}: ${n}"); print }' board.txt > ${name}.txt; cat ${name}.txt > board.txt`,
+        `awk '{ sub(/^${name}: .*/, "${name}: ${n}"); print }' board.txt > ${name}.txt; ` +
+          `cat ${name}.txt > board.txt`,
       ]
       for (const script of mine) assert.equal((await bash.exec(script)).stderr, '')
     }
@@ -221,7 +222,7 @@ test('what an exec does has its actor and its label', async (t) => {
   assert.equal((await ws.versions('/b.txt')).at(-1).label, 'turn 2')
 })
 
-test('what a script read of a file before it replaced it is no base of what it writes after', async (t) => {
+test('a text read before the file was replaced is no base of later writes', async (t) => {
   for (const change of [
     'cp b.txt a.txt',
     'mv b.txt a.txt',
@@ -233,20 +234,23 @@ test('what a script read of a file before it replaced it is no base of what it w
   ]) {
     const { bash, fs } = await open(t)
     await bash.exec(
-      "printf 'quite another\\n' > b.txt; mkdir e; cp b.txt e/b.txt; mkdir d; cp a.txt d/b.txt; cat d/b.txt",
+      "printf 'quite another\\n' > b.txt; mkdir e; cp b.txt e/b.txt; " +
+        'mkdir d; cp a.txt d/b.txt; cat d/b.txt',
     )
     const { stdout } = await bash.exec(
-      `cat a.txt > /dev/null; ${change} > /dev/null; printf 'one\\n2\\nthree\\n' > a.txt; cat a.txt`,
+      `cat a.txt > /dev/null; ${change} > /dev/null; ` +
+        "printf 'one\\n2\\nthree\\n' > a.txt; cat a.txt",
     )
     await fs.flush()
     assert.equal(stdout, 'one\n2\nthree\n', change)
   }
 })
 
-test('what a script read below a directory before it copied over that is no base either', async (t) => {
+test('a text read below a directory before a copy over it is no base either', async (t) => {
   const { bash } = await open(t)
   await bash.exec(
-    "mkdir -p d e; cp a.txt d/a.txt; printf 'quite another\\n' > e/a.txt; cat d/a.txt > /dev/null; cp -r e/. d",
+    "mkdir -p d e; cp a.txt d/a.txt; printf 'quite another\\n' > e/a.txt; " +
+      'cat d/a.txt > /dev/null; cp -r e/. d',
   )
   const { stdout } = await bash.exec("printf 'one\\n2\\nthree\\n' > d/a.txt; cat d/a.txt")
   assert.equal(stdout, 'one\n2\nthree\n')

@@ -1,5 +1,5 @@
-// Shell scripts (`scripts.sh`) end over a workspace as over just-bash's own filesystem in memory: what they print, how
-// they end, what they leave; and another process finds the same.
+// Shell scripts (`scripts.sh`) give the same results over a workspace as over just-bash's own
+// filesystem in memory: output, exit code and files; another process reads the same files.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -54,7 +54,8 @@ const REOPEN = `
   const ws = await Workspace.open(file, { readOnly: true })
   const fs = ws.asIFileSystem({ policy })
   const trees = []
-  for (let index = 0; await fs.exists('/' + index); index += 1) trees.push(await treeOf(fs, ['/' + index]))
+  for (let index = 0; await fs.exists('/' + index); index += 1)
+    trees.push(await treeOf(fs, ['/' + index]))
   await ws.close()
   process.stdout.write(JSON.stringify(trees))`
 

@@ -1,4 +1,5 @@
-// What the tests share: workspaces that are closed in the end, chance that can be repeated, trees as text.
+// What the tests share: workspaces that are closed at the end, random numbers from a seed, trees as
+// text.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +13,7 @@ export async function inMemory(t, options = {}) {
   return ws
 }
 
-/** Returns the path of a file in a folder that goes with the process, when all that was opened of it is closed. */
+/** Returns the path of a file in a directory that is removed at the end of the process. */
 export function temporary(_t, name) {
   const folder = mkdtempSync(join(tmpdir(), 'yfs-node-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -35,8 +36,10 @@ export function chance(seed) {
 /** What is older was not made by the test, but set. */
 const STARTED = Date.UTC(2025, 0, 1)
 
-/** Writes the tree of an `IFileSystem` down, below these directories: kinds, modes, contents, targets, times of
- * files that were set. */
+/**
+ * Returns the tree of an `IFileSystem` below these directories as text: kinds, modes, contents,
+ * targets, and the times of files that were set.
+ */
 export async function treeOf(fs, roots) {
   const lines = []
   const visit = async (path) => {
@@ -49,7 +52,8 @@ export async function treeOf(fs, roots) {
         await visit(path === '/' ? `/${name}` : `${path}/${name}`)
     } else
       lines.push(
-        `${path} ${mode}${timeOf(stat)} ${stat.size} ${JSON.stringify(await fs.readFile(path, 'binary'))}`,
+        `${path} ${mode}${timeOf(stat)} ${stat.size} ` +
+          JSON.stringify(await fs.readFile(path, 'binary')),
       )
   }
   for (const root of roots) if (await fs.exists(root)) await visit(root)

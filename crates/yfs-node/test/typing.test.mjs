@@ -1,4 +1,5 @@
-// A person types into a live CodeMirror while scripts append to, edit and redirect into the same file.
+// A person types into a live CodeMirror while scripts append to, edit and redirect into the same
+// file.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -44,7 +45,7 @@ test('every key survives, and the caret stays behind the last', async (t) => {
   })
   view.dispatch({ selection: { anchor: 'Typed: '.length } })
 
-  // A key between any two steps of a script, wherever they are: each turn of the event loop may have one.
+  // A key may come between any two steps of a script: in each turn of the event loop.
   let typed = ''
   const type = () => {
     const key = String.fromCharCode(97 + (typed.length % 26))
@@ -63,8 +64,8 @@ test('every key survives, and the caret stays behind the last', async (t) => {
   }
   clearInterval(timer)
   await binding.settled()
-  const told = await ws.files.readText('/notes.txt')
-  assert.ok(told.includes(`Typed: ${typed}`), told.slice(0, 400))
+  const notes = await ws.files.readText('/notes.txt')
+  assert.ok(notes.includes(`Typed: ${typed}`), notes.slice(0, 400))
   assert.equal(view.state.doc.toString(), text.toString())
   assert.equal(view.state.sliceDoc(0, view.state.selection.main.head), `Typed: ${typed}`)
   await binding.close()

@@ -1,4 +1,5 @@
-// The rest of a workspace in JavaScript: cursors that outlive it, import and export, erasing, moving, memory.
+// The rest of a workspace in JavaScript: cursors that outlive it, import and export, erasing,
+// moving, memory.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -75,7 +76,7 @@ test('errors say what was attempted on what', async (t) => {
     Workspace.open(temporary(t, 'none.db'), { create: false }),
     (error) => typeof error.code === 'string',
   )
-  await assert.rejects(Workspace.open(':memory:', { actor: 'nobody in particular' }), {
+  await assert.rejects(Workspace.open(':memory:', { actor: 'no actor at all' }), {
     code: 'ERR_INVALID_ARG_VALUE',
   })
 })
@@ -171,7 +172,7 @@ test('rich text keeps another schema, and what is doubled is repaired', async (t
   assert.equal(await ws.files.readText('/a.md'), '# Title\n\n~~old~~ text\n')
 })
 
-test('refused updates are kept for a person to look at', async (t) => {
+test('refused updates are kept for inspection', async (t) => {
   const ws = await inMemory(t)
   await ws.files.writeFile('/a.txt', 'kept')
   const port = await ws.openPort((await ws.document('/a.txt')).guid)
@@ -179,7 +180,7 @@ test('refused updates are kept for a person to look at', async (t) => {
   assert.equal((await ws.quarantined())[0].bytes, 3)
 })
 
-test('an editor is told of each change of category, wherever its file goes', async (t) => {
+test('an editor gets an event for each change of category, wherever its file moves', async (t) => {
   const ws = await inMemory(t)
   await ws.files.writeFile('/a.md', '# Title\n')
   const opened = await ws.openDocument('/a.md', { actor: 'human:ada' })
@@ -200,7 +201,10 @@ test('an editor is told of each change of category, wherever its file goes', asy
   opened.close()
 })
 
-/** Opens workspaces one after the other in a process of its own; prints what is resident, in MiB, early and in the end. */
+/**
+ * Opens workspaces one after the other in a process of its own; prints the resident memory in MiB,
+ * early and at the end.
+ */
 const MANY = `
 const { Workspace } = await import(process.argv[1])
 const isClosed = process.argv[2] === 'closed'

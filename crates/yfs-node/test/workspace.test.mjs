@@ -126,20 +126,20 @@ test('a Y.Doc is bound to a file', async (t) => {
   doc.getText('text').insert(5, ' world')
   await binding.settled()
   assert.equal(await ws.files.readText('/a.txt'), 'hello world')
-  const told = new Promise((resolve) => doc.once('update', resolve))
+  const updated = new Promise((resolve) => doc.once('update', resolve))
   await ws.files.appendFile('/a.txt', '!')
-  await told
+  await updated
   assert.equal(doc.getText('text').toString(), 'hello world!')
   await binding.close()
 })
 
-test('an editor is told when the category of its file changes', async (t) => {
+test('an editor gets an event when the category of its file changes', async (t) => {
   const ws = await inMemory(t)
   await ws.files.writeFile('/a.txt', '# Title\n')
   const document = await ws.openDocument('/a.txt')
-  const told = new Promise((resolve) => document.on('change', resolve))
+  const changed = new Promise((resolve) => document.on('change', resolve))
   await ws.files.mv('/a.txt', '/a.md')
-  const info = await told
+  const info = await changed
   assert.deepEqual([info.category, info.root, info.profile], ['rich-text', 'richtext', 'gfm'])
   document.close()
 })

@@ -30,7 +30,9 @@ export class Port {
     return asking(() => this.#native.stateVector())
   }
 
-  /** Returns what a peer with this state vector lacks, as an update; without a vector everything. */
+  /**
+   * Returns the update that a peer with this state vector lacks; without a vector, the whole state.
+   */
   async diff(stateVector: Uint8Array = new Uint8Array([0])): Promise<Uint8Array> {
     const bytes = bytesOf(stateVector, 'stateVector')
     return asking(() => this.#native.diff(bytes))

@@ -17,7 +17,9 @@ export function encodingOf(option: EncodingOption): Encoding | undefined {
   return option?.encoding ?? undefined
 }
 
-/** Returns the bytes of content, which may be the caller's own. What is neither text nor bytes is refused. */
+/**
+ * Returns the bytes of content, possibly the caller's own. Throws if it is neither text nor bytes.
+ */
 export function encode(content: string | Uint8Array, encoding: Encoding | undefined): Uint8Array {
   if (typeof content !== 'string') return bytesOf(content, 'content')
   switch (encoding) {

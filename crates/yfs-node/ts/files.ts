@@ -73,11 +73,11 @@ interface WalkOptions {
 const KINDS: Record<string, Kind> = { f: 'file', d: 'directory', l: 'symlink' }
 
 /**
- * The files of a workspace, on behalf of an actor. Calls that only read memory also have a synchronous
- * form.
+ * The files of a workspace, on behalf of an actor. Calls that only read memory also have a
+ * synchronous form.
  *
- * The object is a session: what was read through it as a whole is the base of what is written through it, so that changes
- * that others made since stay. A file that was never read through it is replaced.
+ * The object is a session: the content that it last read as a whole is the base of its next write,
+ * so that changes which others made since then stay. A file that it never read is replaced.
  */
 export class Files {
   /** Output of a native call: kind, size, mtime, mode, birthtime. */
@@ -238,8 +238,9 @@ export class Files {
   }
 
   /**
-   * Writes `data` as a change of `base`, `baseVersion`, or else of the content that the session read last. Rejects with
-   * `ESTALE` if that cannot be found any more, or cannot be merged.
+   * Writes `data` as a change of `base`, `baseVersion`, or else of the content that the session
+   * read last. Rejects with `ESTALE` if that content is not available any more, or cannot be
+   * merged.
    */
   async writeFile(
     path: string,

@@ -3,7 +3,10 @@
 
 import { outOfRange, wrongType, wrongValue } from './invalid.js'
 
-/** What a member of options may be: a type, or one of some words. `mode` is permission bits, `count` no less than 0. */
+/**
+ * The values that a member of options may have: a type, or one of some words. `mode` is permission
+ * bits, `count` is at least 0.
+ */
 export type MemberType =
   | 'string'
   | 'string[]'

@@ -1,4 +1,5 @@
-// The package: a filesystem that people in editors, agents in shells and tools change at the same time.
+// The package: a filesystem that people in editors, agents in shells and tools change at the same
+// time.
 
 export { Port, type UpdateListener } from './document.js'
 export { YfsError } from './errors.js'

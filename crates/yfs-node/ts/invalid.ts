@@ -4,17 +4,15 @@ import { inspect } from 'node:util'
 
 /** Makes the error of an argument of the wrong type. */
 export function wrongType(name: string, expected: string, value: unknown): TypeError {
-  const error = new TypeError(
-    `The "${name}" ${name.includes('.') ? 'property' : 'argument'} must be ${expected}.${received(value)}`,
-  )
+  const kind = name.includes('.') ? 'property' : 'argument'
+  const error = new TypeError(`The "${name}" ${kind} must be ${expected}.${received(value)}`)
   return Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' })
 }
 
 /** Makes the error of an argument that is of the right type and still makes no sense. */
 export function wrongValue(name: string, reason: string, value: unknown): TypeError {
-  const error = new TypeError(
-    `The ${name.includes('.') ? 'property' : 'argument'} '${name}' ${reason}. Received ${inspect(value)}`,
-  )
+  const kind = name.includes('.') ? 'property' : 'argument'
+  const error = new TypeError(`The ${kind} '${name}' ${reason}. Received ${inspect(value)}`)
   return Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' })
 }
 

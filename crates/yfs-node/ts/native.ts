@@ -171,15 +171,16 @@ function load(): Native {
   const file = places.find((place) => existsSync(place))
   if (file === undefined) {
     throw new Error(
-      `the native half of yfs is not at ${places.join(', ')}: build it with cargo build -p yfs-node --release, and copy it there`,
+      `the native half of yfs is not at ${places.join(', ')}: ` +
+        'build it with cargo build -p yfs-node --release, and copy it there',
     )
   }
   return createRequire(file)(file) as Native
 }
 
 /**
- * Yields where the addon may be. A bundler moves this module into another file and keeps the addon out of it: then it is beside the
- * bundle, or still in the package that is installed above it.
+ * Yields the paths where the addon may be. A bundler moves this module into another file, without
+ * the addon: then the addon is beside the bundle, or in the package that is installed above it.
  */
 function* addonPlaces(): Generator<string, void, void> {
   for (const module of moduleFiles()) {
@@ -195,7 +196,9 @@ function* addonPlaces(): Generator<string, void, void> {
   }
 }
 
-/** Yields the files that this module may be in, as far as a bundler leaves them known, and the program's. */
+/**
+ * Yields the files that may contain this module, as far as a bundler keeps them, and the program.
+ */
 function* moduleFiles(): Generator<string, void, void> {
   // Of CommonJS, bundlers leave the one undefined; of modules, the other is.
   const { url } = import.meta as { url?: string }

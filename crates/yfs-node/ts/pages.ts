@@ -18,7 +18,7 @@ export class Pacer {
   }
 }
 
-/** Yields the items of a long answer, none of which need be kept. */
+/** Yields the items of a long answer, page by page, and keeps no page. */
 export async function* each<T>(call: () => Promise<NativePages>): AsyncGenerator<T, void, void> {
   const pages = await asking(call)
   const pacer = new Pacer()

@@ -1,15 +1,15 @@
 // A workspace as the filesystem of a just-bash shell: the `IFileSystem` of just-bash 3.4, whole.
 //
-// Three things stand between a shell and the CRDT. System directories live beside the workspace (`side.ts`). The
-// empty write that a shell makes before every redirection is held back and becomes one with what
-// follows, so that a redirection is one least edit (`shell/writes.ts`). And what is written is based on what the shell had
-// read, so that whoever types meanwhile loses nothing.
+// Three rules stand between a shell and the CRDT. System directories are not in the workspace, but
+// beside it (`side.ts`). The empty write that a shell makes before every redirection is held back
+// and merged with the next one, so that a redirection is one least edit (`shell/writes.ts`). A
+// write is based on the content that the shell had read, so that concurrent typing is not lost.
 
 import { decode, encode, encodingOf, type EncodingOption } from './encoding.js'
 import type { Files } from './files.js'
 import { wrongType } from './invalid.js'
 import { isWithin, join, normalize, parentOf, resolve } from './paths.js'
-import { Begun } from './shell/begun.js'
+import { PendingWork } from './shell/pending_work.js'
 import { bytesOf, Contents, type Text } from './shell/contents.js'
 import { codeOf, fail, missing, noFile, plain, translated } from './shell/errors.js'
 import type { ByteString, Meta, ShellEntry, ShellOptions, ShellStat } from './shell/types.js'
@@ -21,7 +21,7 @@ export type { ShellEntry, ShellOptions, ShellStat } from './shell/types.js'
 
 const FILE_MODE = 0o644
 
-/** How many shells have been made; each has identities of its own for what lies beside the workspace. */
+/** Counts the shells; each has its own identities for the files beside the workspace. */
 let nShells = 0
 
 /** A workspace as the filesystem of a shell. */
@@ -37,7 +37,7 @@ export class ShellFs {
   /** What was set of the root, which is no row: it goes with the shell. */
   readonly #root: Meta = {}
   readonly #contents = new Contents()
-  readonly #begun = new Begun()
+  readonly #pending = new PendingWork()
   readonly #writes: Writes
 
   /** @internal */
@@ -46,16 +46,16 @@ export class ShellFs {
     this.#workspaceId = workspaceId
     this.#cwd = normalize(options.cwd ?? '/')
     this.#isPosix = options.policy !== 'collab'
-    this.#writes = new Writes(files, this.#isPosix, (work) => this.#begun.begin(work))
+    this.#writes = new Writes(files, this.#isPosix, (work) => this.#pending.begin(work))
   }
 
   /** Does what was held back. Call it before looking at the workspace in other ways. */
   async flush(): Promise<void> {
-    await this.#begun.settled()
+    await this.#pending.settled()
     await this.#writes.flush()
   }
 
-  /** Puts another label on what the shell does from now on: that of a turn of an agent, of one `exec`. */
+  /** Labels the next changes of the shell, for example with the turn of an agent or one `exec`. */
   async relabel(label: string): Promise<void> {
     await this.flush()
     this.#files = this.#files.labelled(label)
@@ -80,9 +80,9 @@ export class ShellFs {
 
   async readFileBuffer(path: string): Promise<Uint8Array> {
     const text = this.#text(path)
-    // Whoever gets it may change it.
+    // A copy, because the caller may change the bytes.
     if (text) return new Uint8Array(bytesOf(text))
-    await this.#begun.settled()
+    await this.#pending.settled()
     return this.#read(this.#check(path, 'open'), path)
   }
 
@@ -92,7 +92,7 @@ export class ShellFs {
     options?: EncodingOption,
   ): Promise<void> {
     const bytes = encode(content, encodingOf(options))
-    await this.#begun.settled()
+    await this.#pending.settled()
     const at = this.#check(path, 'write')
     if (this.#isBeside(at)) {
       const there = this.#side.get(at)
@@ -112,7 +112,7 @@ export class ShellFs {
     options?: EncodingOption,
   ): Promise<void> {
     const bytes = encode(content, encodingOf(options))
-    await this.#begun.settled()
+    await this.#pending.settled()
     const at = this.#check(path, 'append')
     const side = await this.#sideOf(at, false)
     if (side?.content === null) throw noFile('write', path)
@@ -136,7 +136,7 @@ export class ShellFs {
 
   async exists(path: string): Promise<boolean> {
     if (path.includes('\0')) return false
-    if (this.#begun.isBusy) await this.#begun.settled()
+    if (this.#pending.isBusy) await this.#pending.settled()
     const at = resolve(this.#cwd, path)
     if (this.#side.has(at)) return true
     await this.#bringIn()
@@ -145,7 +145,7 @@ export class ShellFs {
   }
 
   async stat(path: string): Promise<ShellStat> {
-    if (this.#begun.isBusy) await this.#begun.settled()
+    if (this.#pending.isBusy) await this.#pending.settled()
     const at = this.#check(path, 'stat')
     const side = this.#isPlain(at) ? undefined : await this.#sideOf(at, true)
     if (side) return this.#sideStat(side)
@@ -162,7 +162,7 @@ export class ShellFs {
   }
 
   async lstat(path: string): Promise<ShellStat> {
-    if (this.#begun.isBusy) await this.#begun.settled()
+    if (this.#pending.isBusy) await this.#pending.settled()
     const at = this.#check(path, 'lstat')
     const side = this.#isPlain(at) ? undefined : await this.#sideOf(at, true)
     if (side) return this.#sideStat(side)
@@ -175,7 +175,7 @@ export class ShellFs {
   }
 
   async mkdir(path: string, options?: { recursive?: boolean }): Promise<void> {
-    await this.#begun.settled()
+    await this.#pending.settled()
     await this.#bringIn()
     await this.#mkdir(path, options?.recursive ?? false)
   }
@@ -185,13 +185,13 @@ export class ShellFs {
   }
 
   async readdirWithFileTypes(path: string): Promise<ShellEntry[]> {
-    if (this.#begun.isBusy) await this.#begun.settled()
+    if (this.#pending.isBusy) await this.#pending.settled()
     if (this.#hasLazy) await this.#bringIn()
     return this.#list(this.#check(path, 'scandir'), path)
   }
 
   async rm(path: string, options?: { recursive?: boolean; force?: boolean }): Promise<void> {
-    await this.#begun.settled()
+    await this.#pending.settled()
     const at = this.#check(path, 'rm')
     const side = this.#side.get(at)
     const found = this.#lstat(at)
@@ -257,7 +257,7 @@ export class ShellFs {
   getAllPaths(): string[] {
     const paths = new Set(['/', ...this.#side.paths()])
     for (const { name } of this.#files.allPathsSync()) paths.add(name)
-    for (const path of this.#begun.paths()) paths.add(path)
+    for (const path of this.#pending.paths()) paths.add(path)
     return [...paths]
   }
 
@@ -277,7 +277,7 @@ export class ShellFs {
   }
 
   async symlink(target: string, path: string): Promise<void> {
-    await this.#begun.settled()
+    await this.#pending.settled()
     const at = this.#check(path, 'symlink')
     await this.#bringIn()
     if (this.#side.has(at) || this.#lstat(at))
@@ -303,7 +303,7 @@ export class ShellFs {
   }
 
   async readlink(path: string): Promise<string> {
-    await this.#begun.settled()
+    await this.#pending.settled()
     const at = this.#check(path, 'readlink')
     await this.#bringIn()
     if (this.#side.has(at)) throw fail('EINVAL', 'invalid argument', 'readlink', path)
@@ -315,7 +315,7 @@ export class ShellFs {
   }
 
   async realpath(path: string): Promise<string> {
-    await this.#begun.settled()
+    await this.#pending.settled()
     const at = this.#check(path, 'realpath')
     await this.#bringIn()
     if (this.#side.has(at)) return at
@@ -329,7 +329,7 @@ export class ShellFs {
   }
 
   async utimes(path: string, _atime: Date | number, mtime: Date | number): Promise<void> {
-    await this.#begun.settled()
+    await this.#pending.settled()
     const at = this.#check(path, 'utimes')
     await this.#bringIn()
     const side = await this.#sideOf(at, true)
@@ -342,19 +342,25 @@ export class ShellFs {
     else await this.#done('utimes', path, () => this.#files.utimes(at, mtime))
   }
 
-  /** Makes a directory. What is not the system's is made in the workspace, before the next call of another kind. */
+  /**
+   * Creates a directory. One that is not the system's is created in the workspace, before the next
+   * call of another kind.
+   */
   mkdirSync(path: string, options?: { recursive?: boolean }): void {
     const at = this.#check(path, 'mkdir')
     const recursive = options?.recursive ?? false
     if (this.#hasDirectory(at, path, recursive)) return
     if (this.#isBeside(at)) return this.#side.mkdir(at)
     this.#promise(at, 'directory')
-    this.#begun.begin(() =>
+    this.#pending.begin(() =>
       this.#done('mkdir', path, () => this.#files.mkdir(at, { recursive: true })),
     )
   }
 
-  /** Writes a file. What is not the system's is written to the workspace, before the next call of another kind. */
+  /**
+   * Writes a file. One that is not the system's is written to the workspace, before the next call
+   * of another kind.
+   */
   writeFileSync(
     path: string,
     content: string | Uint8Array,
@@ -364,16 +370,18 @@ export class ShellFs {
     const at = this.#check(path, 'write')
     const bytes = encode(content, encodingOf(options)).slice()
     if (systemOf(at)) return this.#side.write(at, bytes, meta)
-    const there = this.#lstat(at)?.kind ?? this.#begun.promised(at)
+    const there = this.#lstat(at)?.kind ?? this.#pending.promised(at)
     if (there === 'directory') throw noFile('open', path)
     this.#side.remove(at)
     this.#promise(at, 'file')
-    this.#begun.begin(() =>
+    this.#pending.begin(() =>
       this.#writes.writeWith(at, bytes, { mode: FILE_MODE, mtime: new Date(), ...meta }),
     )
   }
 
-  /** Makes a file whose content is asked for when it is first needed; only then it is in the workspace. */
+  /**
+   * Creates a file whose content is loaded, and written to the workspace, when it is first needed.
+   */
   writeFileLazy(path: string, provider: Provider, meta: Meta = {}): void {
     if (typeof provider !== 'function') throw wrongType('provider', 'of type function', provider)
     const at = this.#check(path, 'write')
@@ -399,7 +407,10 @@ export class ShellFs {
     return !this.#hasLazy && !this.#side.has(at)
   }
 
-  /** Returns what is beside the workspace at a path; a lazy file of the workspace's moves into it first. */
+  /**
+   * Returns the entry beside the workspace at a path. A lazy file that belongs into the workspace
+   * is moved there first.
+   */
   async #sideOf(at: string, isRead: boolean): Promise<SideEntry | undefined> {
     const entry = this.#side.get(at)
     if (!entry) {
@@ -420,7 +431,7 @@ export class ShellFs {
     return undefined
   }
 
-  /** Moves all lazy files that are not the system's into the workspace, which knows nothing of them. */
+  /** Moves all lazy files that are not the system's into the workspace. */
   async #bringIn(): Promise<void> {
     if (!this.#hasLazy) return
     this.#hasLazy = false
@@ -460,7 +471,7 @@ export class ShellFs {
 
   /** Returns what a file of the workspace says, where that needs no waiting. */
   #text(path: string): Text | undefined {
-    if (this.#begun.isBusy || path.includes('\0')) return undefined
+    if (this.#pending.isBusy || path.includes('\0')) return undefined
     const at = resolve(this.#cwd, path)
     if (!this.#isPlain(at)) return undefined
     let text
@@ -537,7 +548,10 @@ export class ShellFs {
     else await this.#done('mkdir', path, () => this.#files.mkdir(at, { recursive: true }))
   }
 
-  /** Tells whether a directory is there that may be; refuses what may not be, and to make one in what is not there. */
+  /**
+   * Reports whether the directory exists already. Throws if the path or a parent has an entry of
+   * another kind, or if the parent is missing.
+   */
   #hasDirectory(at: string, path: string, recursive: boolean): boolean {
     const kind = this.#kindOf(at)
     if (kind !== undefined) {
@@ -551,19 +565,19 @@ export class ShellFs {
     return false
   }
 
-  /** Returns what is at a path, or will be when what synchronous calls have begun is done. */
+  /** Returns what is at a path, or will be when the pending work is done. */
   #kindOf(at: string): string | undefined {
     if (this.#side.lazy(at)) return 'file'
     const side = this.#side.get(at)
     const beside = side && (side.content === null ? 'directory' : 'file')
-    return this.#lstat(at)?.kind ?? beside ?? this.#begun.promised(at)
+    return this.#lstat(at)?.kind ?? beside ?? this.#pending.promised(at)
   }
 
   /** Says what will be at a path, and that it will be in directories. */
   #promise(at: string, kind: 'file' | 'directory'): void {
     for (let above = parentOf(at); above !== '/'; above = parentOf(above))
-      this.#begun.promise(above, 'directory')
-    this.#begun.promise(at, kind)
+      this.#pending.promise(above, 'directory')
+    this.#pending.promise(at, kind)
   }
 
   /** Puts what lies beside the workspace into a listing of it, in the order of just-bash. */
@@ -596,7 +610,7 @@ export class ShellFs {
     }
   }
 
-  /** Tells whether a path is a directory that holds something. */
+  /** Reports whether a path is a directory with entries. */
   #isFull(at: string): boolean {
     return this.#lstat(at)?.kind === 'directory' && this.#files.readdirSync(at).length > 0
   }
@@ -625,7 +639,9 @@ export class ShellFs {
     else await this.#writes.writeWith(target, content, stat)
   }
 
-  /** Follows links of the workspace that lead to something beside it; only where the workspace found nothing. */
+  /**
+   * Follows links of the workspace to entries beside it, after the workspace has found no entry.
+   */
   async #throughLinks(at: string, error: unknown): Promise<string | undefined> {
     if (error !== undefined && codeOf(error) !== 'ENOENT') return undefined
     let walked = '/'
@@ -671,7 +687,7 @@ function entryOf(name: string, kind: string): ShellEntry {
   }
 }
 
-/** Tells whether names are in the order of their code units; that of code points mostly is the same. */
+/** Reports whether names are in the order of their code units. */
 function isSorted(entries: ShellEntry[]): boolean {
   return entries.every(({ name }, index) => index === 0 || entries[index - 1]!.name < name)
 }

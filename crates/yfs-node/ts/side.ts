@@ -1,6 +1,7 @@
-// Files that a shell needs and nobody shall keep: the stubs of its commands, devices, facts of processes.
+// Files that a shell needs and that are never stored: the stubs of its commands, devices, facts of
+// processes.
 //
-// They lie beside the workspace, in memory, and go with the shell.
+// They are beside the workspace, in memory, and end with the shell.
 
 import { contentOf } from './given.js'
 import { nameOf, parentOf } from './paths.js'
@@ -77,7 +78,7 @@ export class SideMap {
   /** Lists a directory. */
   children(path: string): { name: string; isDirectory: boolean }[] {
     const found: { name: string; isDirectory: boolean }[] = []
-    // Every directory that something lies in has an entry of its own.
+    // Every directory that is not empty has an entry of its own.
     if (path !== '/' && !this.#entries.has(path)) return found
     for (const [at, entry] of this.#entries) {
       if (at !== '/' && parentOf(at) === path)
@@ -86,14 +87,14 @@ export class SideMap {
     return found
   }
 
-  /** Removes something with all that is below it. */
+  /** Removes an entry with all entries below it. */
   remove(path: string): void {
     for (const at of this.paths()) {
       if (at === path || at.startsWith(`${path}/`)) this.#entries.delete(at)
     }
   }
 
-  /** Removes directories that hold nothing, this one and those above it, unless they are the system's. */
+  /** Removes empty directories, this one and those above it, unless they are the system's. */
   prune(path: string): void {
     for (
       let at = path;
@@ -103,7 +104,7 @@ export class SideMap {
       this.remove(at)
   }
 
-  /** Returns what gives the content of a file that nobody has asked for yet. */
+  /** Returns the provider of a lazy file whose content was not loaded yet. */
   lazy(path: string): Provider | undefined {
     const content = this.#entries.get(path)?.content
     return typeof content === 'function' ? content : undefined

@@ -77,8 +77,8 @@ export class Workspace {
   }
 
   /**
-   * Opens the workspace in a file, or makes one there. Of a directory it is the one that the `yfs` command uses, in
-   * `.yfs/workspace.db`. `:memory:` is one that is gone when it is closed.
+   * Opens the workspace in a file, or creates one there. For a directory it is the one that the
+   * `yfs` command uses, in `.yfs/workspace.db`. `:memory:` is deleted when it is closed.
    */
   static async open(file: string, options: OpenOptions = {}): Promise<Workspace> {
     const given = JSON.stringify(optionsOf(options, OPEN))
@@ -201,7 +201,8 @@ export class Workspace {
           next: string
         }
         for (const [index, event] of events.entries()) {
-          // Only the end of an answer has a place of its own; until there, a watcher begins it anew.
+          // Only the end of an answer has a cursor of its own; before it, a watcher repeats the
+          // answer.
           yield { ...event, cursor: index === events.length - 1 ? next : cursor }
         }
         cursor = next
@@ -353,7 +354,7 @@ export class Workspace {
     return JSON.parse(await asking(() => this.#native.redactable(textOf(path, 'path'), version)))
   }
 
-  /** Erases content from the history of a file: of one version, or of all. The current content stays. */
+  /** Erases content from the history of a file: one version, or all. The current content stays. */
   async redact(
     path: string,
     options: { version?: number; reason?: string } = {},
@@ -399,8 +400,8 @@ export class Workspace {
 
   /**
    * Closes the workspace and everything opened from it, and resolves when its files are closed.
-   * Acknowledged writes are in the log in any case. A second call waits for the first. Only the first
-   * rejects if a held-back write fails.
+   * Acknowledged writes are in the log in any case. A second call waits for the first. Only the
+   * first rejects if a held-back write fails.
    */
   async close(): Promise<void> {
     if (this.#closing) return this.#closing.catch(() => undefined)

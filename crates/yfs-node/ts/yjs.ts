@@ -1,4 +1,5 @@
-// Binds a document of a workspace to a `Y.Doc`, to which any provider or editor may be bound as well.
+// Binds a document of a workspace to a `Y.Doc`, which any provider or editor may be bound to as
+// well.
 
 import * as Y from 'yjs'
 import type { Port } from './document.js'

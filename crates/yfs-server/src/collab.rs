@@ -72,7 +72,7 @@ async fn serve(
                     IncomingEvent::Gone => return Ok(()),
                     IncomingEvent::Fault(ending) => return Err(ending),
                 };
-                let joins = collab.asked(&frame).map(DocSubscription::joins);
+                let joins = collab.requested_document(&frame).map(DocSubscription::joins);
                 let admitted = match joins {
                     Some(joins) => Some(documents.app.admit(joins).await?),
                     None => None,
@@ -130,7 +130,7 @@ impl ConnectionDocuments {
     /// on.
     fn check(&mut self, collab: &mut CollabSession<DocSubscription>) -> Vec<Vec<u8>> {
         self.passes.retain(|key, _| collab.is_open(key));
-        collab.expel(|key| {
+        collab.close_documents(|key| {
             let (guid, pass) = self.passes.get_mut(key)?;
             pass.check(&self.app, guid).err().map(|ending| ending.reason().to_owned())
         })
@@ -138,7 +138,7 @@ impl ConnectionDocuments {
 }
 
 impl DocumentOpener for ConnectionDocuments {
-    type Seat = DocSubscription;
+    type Document = DocSubscription;
 
     fn open(&mut self, request: &OpenRequest<'_>) -> Result<(DocSubscription, PeerAccess), String> {
         let pass = self.pass_of(request);

@@ -31,7 +31,7 @@ use yfs::{DocPort, WorkspaceError, subscription::Subscription};
 use yfs_engine::id::FileId;
 use yfs_sync::{
     StateDiff, SyncDocument, SyncError, collab,
-    hub::CollabLocation,
+    hub::DocumentWithPresence,
     message::SyncMessage,
     presence::{PresenceConnection, PresenceRoom as Presence},
 };
@@ -280,13 +280,13 @@ impl SyncDocument for DocSubscription {
         Ok(())
     }
 
-    fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
+    fn contains_update(&self, update: &[u8]) -> Result<bool, SyncError> {
         block_in_place(|| self.port.has_update(update)).map_err(fault)
     }
 }
 
-impl CollabLocation for DocSubscription {
-    fn meet(
+impl DocumentWithPresence for DocSubscription {
+    fn receive_presence(
         &mut self,
         connection: PresenceConnection,
         update: &[u8],
@@ -314,13 +314,13 @@ impl collab::CollabDocument for DocSubscription {
         self.connection
     }
 
-    fn relay(&self, update: &[u8]) {
+    fn broadcast_presence(&self, update: &[u8]) {
         self.room.relay(update);
     }
 
-    fn succeed(&self, previous: &Self) {
+    fn take_over_presence(&self, previous: &Self) {
         if Arc::ptr_eq(&self.room, &previous.room) {
-            self.room.presence.lock().hand_over(previous.connection, self.connection);
+            self.room.presence.lock().transfer_clients(previous.connection, self.connection);
         }
     }
 }

@@ -101,8 +101,8 @@ impl WebsocketSession {
         let now = self.app.rooms.now();
         let answer = self.hub.receive(&mut self.subscription, message, now)?;
         wire.answer(answer.frames, admitted).await?;
-        if let Some(update) = answer.relay {
-            self.subscription.relay(&update);
+        if let Some(update) = answer.broadcast {
+            self.subscription.broadcast_presence(&update);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! The children run this test binary: [`child`] is a test that does nothing unless environment
 //! variables name its role. They exchange lines with their parent.
-#![expect(clippy::print_stdout, reason = "it is how the children speak")]
+#![expect(clippy::print_stdout, reason = "children report through their output")]
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -62,12 +62,12 @@ impl Process {
         Self { child, stdin, lines }
     }
 
-    fn say(&mut self, line: &str) {
-        writeln!(self.stdin, "{line}").expect("the child listens");
+    fn write_line(&mut self, line: &str) {
+        writeln!(self.stdin, "{line}").expect("the child reads");
     }
 
-    fn hear(&self) -> String {
-        self.lines.recv_timeout(Duration::from_secs(600)).expect("the child speaks")
+    fn read_line(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(600)).expect("the child writes a line")
     }
 
     /// Kills the child at once and returns its remaining output.
@@ -142,12 +142,12 @@ fn killed() {
     }
     drop(processes.remove(0).kill());
     for writer in &mut processes {
-        writer.say("stop");
+        writer.write_line("stop");
     }
     // All of them stop writing before any of them reads.
     for writer in &processes {
         loop {
-            let line = writer.hear();
+            let line = writer.read_line();
             if line == "stopped" {
                 break;
             }
@@ -156,8 +156,8 @@ fn killed() {
     }
     let mut views = Vec::new();
     for mut writer in processes {
-        writer.say("look");
-        views.push(writer.hear());
+        writer.write_line("look");
+        views.push(writer.read_line());
         drop(writer.finish());
     }
     assert!(acked.iter().all(|line| !line.starts_with("error")), "{acked:?}");
@@ -215,7 +215,7 @@ fn others_see_appends_soon() {
     let path = directory.path().join("store.db");
     let store = SqliteStore::open_or_create(&path).expect("open");
     let mut echo = Process::spawn("echo", "echo", &path);
-    assert_eq!(echo.hear(), "ready");
+    assert_eq!(echo.read_line(), "ready");
     let mut round_trips = Vec::new();
     for number in 0..100 {
         let start = Instant::now();
@@ -231,7 +231,7 @@ fn others_see_appends_soon() {
         }
         round_trips.push(start.elapsed());
     }
-    echo.say("stop");
+    echo.write_line("stop");
     echo.finish();
     round_trips.sort();
     println!("round trip: median {:?}, last but ten {:?}", round_trips[50], round_trips[89]);
@@ -245,14 +245,14 @@ fn no_process_lags_behind_another() {
     let path = directory.path().join("store.db");
     let store = SqliteStore::open_or_create(&path).expect("open");
     let mut partner = Process::spawn("partner", "partner", &path);
-    assert_eq!(partner.hear(), "ready");
+    assert_eq!(partner.read_line(), "ready");
     for round in 0..N_ROUNDS {
         let name = doc(DOCS[round as usize % DOCS.len()]);
         let ours = AppendBatch::one(name.clone(), vec![1], Millis(1));
         let written = store.append(ours).expect("append").last;
-        partner.say(&format!("{name} {written}"));
+        partner.write_line(&format!("{name} {written}"));
         // The partner reads the head, appends, and reports the position.
-        let theirs: u64 = partner.hear().parse().expect("a position");
+        let theirs: u64 = partner.read_line().parse().expect("a position");
         assert_eq!(store.doc_head(&name).expect("head").seq, Seq(theirs), "round {round}");
         assert_eq!(store.head().expect("head"), Seq(theirs), "round {round}");
         let stats = store.doc_stats(&name).expect("stats").expect("it was written");
@@ -269,7 +269,7 @@ fn a_stopped_writer_is_named() {
     let path = directory.path().join("store.db");
     let store = SqliteStore::open_or_create(&path).expect("open");
     let mut holder = Process::spawn("holder", "holder", &path);
-    assert_eq!(holder.hear(), "holding");
+    assert_eq!(holder.read_line(), "holding");
     let pid = holder.child.id();
     let signal = |name: &str| {
         let sent = Command::new("kill").args([name, &pid.to_string()]).status().expect("kill");
@@ -290,7 +290,7 @@ fn a_stopped_writer_is_named() {
     assert!(error.to_string().contains(&format!("process {pid} (")), "{error}");
     assert_eq!(store.load(&doc("a")).expect("reading goes on").updates.len(), 0);
     signal("-CONT");
-    holder.say("stop");
+    holder.write_line("stop");
     store.append(batch()).expect("it goes on");
     holder.finish();
 }

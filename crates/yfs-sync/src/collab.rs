@@ -12,7 +12,7 @@ use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint};
 
 use crate::{
     frame::SharedFrame,
-    hub::{CollabLocation, HubAnswer, HubSession, PeerAccess},
+    hub::{DocumentWithPresence, HubAnswer, HubSession, PeerAccess},
     message::{ProtocolError, SyncMessage},
     presence::PresenceConnection,
     sync_document::SyncError,
@@ -47,21 +47,21 @@ pub const PING: [u8; 1] = [9];
 pub const PONG: [u8; 1] = [10];
 
 /// A document opened under one key of one connection. Dropping it leaves the document's room.
-pub trait CollabDocument: CollabLocation {
+pub trait CollabDocument: DocumentWithPresence {
     /// Returns the connection in the document's presence room.
     fn connection(&self) -> PresenceConnection;
 
     /// Sends an awareness update to all connections of the document, including the peer's.
-    fn relay(&self, update: &[u8]);
+    fn broadcast_presence(&self, update: &[u8]);
 
     /// Takes over the presence of `previous`, which this one replaces and which is dropped next.
-    fn succeed(&self, previous: &Self);
+    fn take_over_presence(&self, previous: &Self);
 }
 
 /// The owner of the documents, which decides about access to them.
 pub trait DocumentOpener {
     /// The opened document.
-    type Seat: CollabDocument;
+    type Document: CollabDocument;
 
     /// Opens a document for a key. From then on the owner of the connection sends the changes of
     /// other peers with this key.
@@ -69,7 +69,7 @@ pub trait DocumentOpener {
     /// # Errors
     ///
     /// The reason of a rejection, as text for the peer.
-    fn open(&mut self, request: &OpenRequest<'_>) -> Result<(Self::Seat, PeerAccess), String>;
+    fn open(&mut self, request: &OpenRequest<'_>) -> Result<(Self::Document, PeerAccess), String>;
 }
 
 /// A peer's request to open a document.
@@ -103,9 +103,9 @@ impl<S: CollabDocument> CollabSession<S> {
     /// # Errors
     ///
     /// If the connection must end: the peer sent an invalid frame, or a document failed.
-    pub fn receive<D: DocumentOpener<Seat = S>>(
+    pub fn receive<D: DocumentOpener<Document = S>>(
         &mut self,
-        desk: &mut D,
+        opener: &mut D,
         frame: &[u8],
         now: Duration,
     ) -> Result<Vec<SharedFrame>, SyncError> {
@@ -123,15 +123,15 @@ impl<S: CollabDocument> CollabSession<S> {
         let message = &frame[reader.position()..];
         match reader.var_uint()? {
             AUTH => match reader.var_uint()? {
-                TOKEN => self.admit(desk, key, reader.string()?),
+                TOKEN => self.open_document(opener, key, reader.string()?),
                 // Only hubs send the other types.
                 other => Err(ProtocolError::UnknownType(other).into()),
             },
-            SYNC | AWARENESS | QUERY_AWARENESS => self.pass(key, message, now),
+            SYNC | AWARENESS | QUERY_AWARENESS => self.process_message(key, message, now),
             // Like Sync, between hubs; its sender expects no SyncStep1 in response.
             SYNC_REPLY => {
                 let message = [&[SYNC as u8], &frame[reader.position()..]].concat();
-                let mut frames = self.pass(key, &message, now)?;
+                let mut frames = self.process_message(key, &message, now)?;
                 frames.truncate(1);
                 Ok(frames)
             }
@@ -148,7 +148,10 @@ impl<S: CollabDocument> CollabSession<S> {
     /// Ends the part of each key for which `reason` returns a reason, because its token no longer
     /// grants access. Returns the frames that report it. Each close follows a denial, because a
     /// provider reports a close alone as code 1000, a normal end.
-    pub fn expel(&mut self, mut reason: impl FnMut(&str) -> Option<String>) -> Vec<Vec<u8>> {
+    pub fn close_documents(
+        &mut self,
+        mut reason: impl FnMut(&str) -> Option<String>,
+    ) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         self.open.retain(|key, _| {
             let Some(reason) = reason(key) else { return true };
@@ -160,11 +163,11 @@ impl<S: CollabDocument> CollabSession<S> {
 
     /// Returns the document of a frame that requests missing updates, the only expensive request;
     /// `None` for other frames.
-    pub fn asked(&self, frame: &[u8]) -> Option<&S> {
+    pub fn requested_document(&self, frame: &[u8]) -> Option<&S> {
         let mut reader = Lib0Reader::new(frame);
         let key = reader.string().ok()?;
         let is_step_1 = SyncMessage::is_step_1(&frame[reader.position()..]);
-        self.open.get(key).filter(|_| is_step_1).map(|(_, seat)| seat)
+        self.open.get(key).filter(|_| is_step_1).map(|(_, document)| document)
     }
 
     /// Reports whether a key is open.
@@ -182,9 +185,9 @@ impl<S: CollabDocument> CollabSession<S> {
         self.open.is_empty()
     }
 
-    fn admit<D: DocumentOpener<Seat = S>>(
+    fn open_document<D: DocumentOpener<Document = S>>(
         &mut self,
-        desk: &mut D,
+        opener: &mut D,
         key: &str,
         token: &str,
     ) -> Result<Vec<SharedFrame>, SyncError> {
@@ -194,37 +197,38 @@ impl<S: CollabDocument> CollabSession<S> {
         if !self.open.contains_key(key) && self.open.len() >= MAX_DOCUMENTS {
             return Ok(vec![denied(key, "too many documents on one connection").into()]);
         }
-        let (seat, access) = match desk.open(&OpenRequest { key, name: name_of(key), token }) {
+        let (document, access) = match opener.open(&OpenRequest { key, name: name_of(key), token })
+        {
             Ok(opened) => opened,
             Err(reason) => {
                 self.open.remove(key);
                 return Ok(vec![denied(key, &reason).into()]);
             }
         };
-        // A provider with a new token does not sync again. The old seat is dropped only after the
-        // new one is open, so that no update is lost between the two.
+        // A provider with a new token does not sync again. The old document is dropped only after
+        // the new one is open, so that no update is lost between the two.
         if let Some((_, previous)) = self.open.get(key) {
-            seat.succeed(previous);
+            document.take_over_presence(previous);
         }
-        let session = HubSession::with_prefix(seat.connection(), access, prefix(key));
+        let session = HubSession::with_prefix(document.connection(), access, prefix(key));
         let mut frames = vec![authenticated(key, access).into()];
-        frames.extend(session.presence(&seat).map(Into::into));
-        self.open.insert(key.to_owned(), (session, seat));
+        frames.extend(session.presence(&document).map(Into::into));
+        self.open.insert(key.to_owned(), (session, document));
         Ok(frames)
     }
 
     /// Processes a message in the document's session.
-    fn pass(
+    fn process_message(
         &mut self,
         key: &str,
         message: &[u8],
         now: Duration,
     ) -> Result<Vec<SharedFrame>, SyncError> {
-        let Some((session, seat)) = self.open.get_mut(key) else { return Ok(Vec::new()) };
-        match session.receive(seat, message, now) {
-            Ok(HubAnswer { mut frames, relay, applied }) => {
-                if let Some(update) = relay {
-                    seat.relay(&update);
+        let Some((session, document)) = self.open.get_mut(key) else { return Ok(Vec::new()) };
+        match session.receive(document, message, now) {
+            Ok(HubAnswer { mut frames, broadcast, applied }) => {
+                if let Some(update) = broadcast {
+                    document.broadcast_presence(&update);
                 }
                 frames.extend(applied.map(|applied| status(key, applied).into()));
                 Ok(frames)

@@ -45,7 +45,7 @@ impl GuestSession {
     ) -> Result<Vec<Vec<u8>>, SyncError> {
         self.is_synced = false;
         self.last_received = now;
-        self.others = PresenceRoom::behind_hub();
+        self.others = PresenceRoom::for_guest();
         self.hub = Some(self.others.enter());
         let first = SyncMessage::Step1(&document.state_vector()?).encode();
         Ok([Some(first), self.renewal(now)].into_iter().flatten().collect())
@@ -75,7 +75,7 @@ impl GuestSession {
                 self.is_synced = true;
             }
             SyncMessage::Update(update) => document.receive(update)?,
-            SyncMessage::Awareness(update) => return self.meet(update, now),
+            SyncMessage::Awareness(update) => return self.receive_presence(update, now),
             SyncMessage::QueryAwareness => return Ok(self.renewal(now).into_iter().collect()),
             SyncMessage::Denied(reason) => return Err(SyncError::Denied(reason.to_owned())),
         }
@@ -89,7 +89,12 @@ impl GuestSession {
 
     /// Sets the own presence: a state as JSON, or `None` to leave. Returns the frame to send, or
     /// `None` if the state is larger than the limit.
-    pub fn show(&mut self, client: u64, state: Option<&str>, now: Duration) -> Option<Vec<u8>> {
+    pub fn set_presence(
+        &mut self,
+        client: u64,
+        state: Option<&str>,
+        now: Duration,
+    ) -> Option<Vec<u8>> {
         let state = state.unwrap_or(GONE);
         if state.len() > MAX_STATE_LEN {
             return None;
@@ -100,7 +105,7 @@ impl GuestSession {
     }
 
     /// Updates the session to the current time, and returns the frame to send, if any.
-    pub fn tick(&mut self, now: Duration) -> Option<Vec<u8>> {
+    pub fn advance_time(&mut self, now: Duration) -> Option<Vec<u8>> {
         self.others.expire(now);
         let own = self.own.as_mut()?;
         if own.state == GONE || now.saturating_sub(own.renewed) < RENEWAL {
@@ -116,16 +121,20 @@ impl GuestSession {
     }
 
     /// Reports whether the hub has been silent for so long that the connection counts as dead.
-    pub fn is_dead(&self, now: Duration) -> bool {
+    pub fn is_timed_out(&self, now: Duration) -> bool {
         now.saturating_sub(self.last_received) >= SILENCE
     }
 
     /// Returns the state of each other client.
-    pub fn others(&self) -> impl Iterator<Item = (u64, &str)> {
+    pub fn other_states(&self) -> impl Iterator<Item = (u64, &str)> {
         self.others.states()
     }
 
-    fn meet(&mut self, update: &[u8], now: Duration) -> Result<Vec<Vec<u8>>, SyncError> {
+    fn receive_presence(
+        &mut self,
+        update: &[u8],
+        now: Duration,
+    ) -> Result<Vec<Vec<u8>>, SyncError> {
         let mut entries = presence::decode(update)?;
         let mut is_contradicted = false;
         if let Some(own) = &mut self.own {
@@ -176,7 +185,7 @@ mod tests {
             Ok(())
         }
 
-        fn holds(&self, _update: &[u8]) -> Result<bool, SyncError> {
+        fn contains_update(&self, _update: &[u8]) -> Result<bool, SyncError> {
             Ok(true)
         }
     }
@@ -202,15 +211,15 @@ mod tests {
     fn it_renews_itself_and_contradicts_who_says_that_it_has_gone() {
         let mut guest = GuestSession::default();
         guest.join(&Empty, NOW).unwrap();
-        assert_eq!(guest.show(7, Some("{}"), NOW), Some(says(7, 1, "{}")));
-        assert_eq!(guest.tick(NOW + RENEWAL / 2), None);
+        assert_eq!(guest.set_presence(7, Some("{}"), NOW), Some(says(7, 1, "{}")));
+        assert_eq!(guest.advance_time(NOW + RENEWAL / 2), None);
         let later = NOW + RENEWAL;
-        assert_eq!(guest.tick(later), Some(says(7, 2, "{}")));
+        assert_eq!(guest.advance_time(later), Some(says(7, 2, "{}")));
         // The echo of this update changes nothing.
         assert!(guest.receive(&mut Empty, &says(7, 2, "{}"), later).unwrap().is_empty());
         let answer = guest.receive(&mut Empty, &says(7, 3, GONE), later).unwrap();
         assert_eq!(answer, [says(7, 4, "{}")]);
-        assert_eq!(guest.show(7, None, later), Some(says(7, 5, GONE)));
+        assert_eq!(guest.set_presence(7, None, later), Some(says(7, 5, GONE)));
         assert!(guest.receive(&mut Empty, &says(7, 5, GONE), later).unwrap().is_empty());
     }
 
@@ -221,10 +230,10 @@ mod tests {
         for id in 1..=100 {
             guest.receive(&mut Empty, &says(id, 1, "{}"), NOW).unwrap();
         }
-        assert_eq!(guest.others().count(), 100);
-        assert!(!guest.is_dead(NOW + EXPIRY));
-        guest.tick(NOW + EXPIRY);
-        assert_eq!(guest.others().count(), 0);
-        assert!(guest.is_dead(NOW + SILENCE));
+        assert_eq!(guest.other_states().count(), 100);
+        assert!(!guest.is_timed_out(NOW + EXPIRY));
+        guest.advance_time(NOW + EXPIRY);
+        assert_eq!(guest.other_states().count(), 0);
+        assert!(guest.is_timed_out(NOW + SILENCE));
     }
 }

@@ -33,7 +33,7 @@ pub struct HubAnswer {
     /// The frames to send to the peer, in this order.
     pub frames: Vec<SharedFrame>,
     /// The awareness update to send to all connections of the document, including the peer's.
-    pub relay: Option<Vec<u8>>,
+    pub broadcast: Option<Vec<u8>>,
     /// If the message carried an update: whether the document has it now.
     pub applied: Option<bool>,
 }
@@ -70,7 +70,7 @@ impl HubSession {
     /// If the session must end.
     pub fn receive(
         &self,
-        place: &mut impl CollabLocation,
+        document: &mut impl DocumentWithPresence,
         message: &[u8],
         now: Duration,
     ) -> Result<HubAnswer, SyncError> {
@@ -78,22 +78,22 @@ impl HubSession {
         match SyncMessage::decode(message)? {
             // The response: the missing updates, the own state vector, the presence of all clients.
             SyncMessage::Step1(state_vector) => {
-                let (diff, ours) = (place.diff(state_vector)?, place.state_vector()?);
+                let (diff, ours) = (document.diff(state_vector)?, document.state_vector()?);
                 let head = SyncMessage::Step2(&diff.update).head_after(&self.prefix);
                 answer.frames.push(SharedFrame::shared(head, diff.update));
                 let later = diff.later.iter().map(|update| self.update(update).into());
                 answer.frames.extend(later);
                 answer.frames.push(self.frame(&SyncMessage::Step1(&ours)).into());
-                answer.frames.extend(self.presence(place).map(Into::into));
+                answer.frames.extend(self.presence(document).map(Into::into));
             }
             SyncMessage::Step2(update) | SyncMessage::Update(update) => {
-                answer.applied = Some(self.apply(place, update)?);
+                answer.applied = Some(self.apply(document, update)?);
             }
             SyncMessage::Awareness(update) => {
-                answer.relay = place.meet(self.connection, update, now)?;
+                answer.broadcast = document.receive_presence(self.connection, update, now)?;
             }
             SyncMessage::QueryAwareness => {
-                answer.frames.extend(self.presence(place).map(Into::into));
+                answer.frames.extend(self.presence(document).map(Into::into));
             }
             // Only hubs send it.
             SyncMessage::Denied(_) => (),
@@ -107,14 +107,14 @@ impl HubSession {
     }
 
     /// Encodes the frame with the presence of all clients; `None` if there are none.
-    pub fn presence(&self, place: &impl CollabLocation) -> Option<Vec<u8>> {
-        Some(self.frame(&SyncMessage::Awareness(&place.all_states()?)))
+    pub fn presence(&self, document: &impl DocumentWithPresence) -> Option<Vec<u8>> {
+        Some(self.frame(&SyncMessage::Awareness(&document.all_states()?)))
     }
 
     fn apply(&self, document: &mut impl SyncDocument, update: &[u8]) -> Result<bool, SyncError> {
         match self.access {
             PeerAccess::ReadWrite => document.receive(update).map(|()| true),
-            PeerAccess::ReadOnly => document.holds(update),
+            PeerAccess::ReadOnly => document.contains_update(update),
         }
     }
 
@@ -124,10 +124,10 @@ impl HubSession {
 }
 
 /// A document and its presence room.
-pub trait CollabLocation: SyncDocument {
-    /// Processes an awareness update of a connection, and returns the update to relay
+pub trait DocumentWithPresence: SyncDocument {
+    /// Processes an awareness update of a connection, and returns the update to broadcast
     /// ([`PresenceRoom::receive`]).
-    fn meet(
+    fn receive_presence(
         &mut self,
         connection: PresenceConnection,
         update: &[u8],
@@ -160,13 +160,13 @@ impl<D: SyncDocument> SyncDocument for LockedHubDocument<'_, D> {
         self.document.receive(update)
     }
 
-    fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
-        self.document.holds(update)
+    fn contains_update(&self, update: &[u8]) -> Result<bool, SyncError> {
+        self.document.contains_update(update)
     }
 }
 
-impl<D: SyncDocument> CollabLocation for LockedHubDocument<'_, D> {
-    fn meet(
+impl<D: SyncDocument> DocumentWithPresence for LockedHubDocument<'_, D> {
+    fn receive_presence(
         &mut self,
         connection: PresenceConnection,
         update: &[u8],

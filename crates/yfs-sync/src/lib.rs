@@ -41,7 +41,7 @@
 //!         self.0 += 1;
 //!         Ok(())
 //!     }
-//!     fn holds(&self, _update: &[u8]) -> Result<bool, SyncError> {
+//!     fn contains_update(&self, _update: &[u8]) -> Result<bool, SyncError> {
 //!         Ok(self.0 > 0)
 //!     }
 //! }

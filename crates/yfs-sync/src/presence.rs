@@ -94,7 +94,7 @@ impl Default for PresenceRoom {
 
 impl PresenceRoom {
     /// Makes a room whose only connection may own all clients: it leads to a hub.
-    pub(crate) fn behind_hub() -> Self {
+    pub(crate) fn for_guest() -> Self {
         Self { max_clients_per_connection: MAX_CLIENTS, ..Self::default() }
     }
 
@@ -140,7 +140,7 @@ impl PresenceRoom {
     }
 
     /// Transfers the clients of a connection to the one that replaces it.
-    pub fn hand_over(&mut self, from: PresenceConnection, to: PresenceConnection) {
+    pub fn transfer_clients(&mut self, from: PresenceConnection, to: PresenceConnection) {
         for client in self.clients.values_mut().filter(|client| client.connection == from) {
             client.connection = to;
         }
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn a_connection_that_replaces_another_keeps_its_clients() {
         let (mut room, old, new) = room();
-        room.hand_over(old, new);
+        room.transfer_clients(old, new);
         assert_eq!(room.leave(old), None);
         assert_eq!(room.receive(new, &one(7, 6, "[]"), NOW), Ok(Some(one(7, 6, "[]"))));
     }

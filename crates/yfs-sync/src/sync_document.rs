@@ -20,7 +20,7 @@ pub trait SyncDocument {
     fn receive(&mut self, update: &[u8]) -> Result<(), SyncError>;
 
     /// Reports whether the document has all content of an update.
-    fn holds(&self, update: &[u8]) -> Result<bool, SyncError>;
+    fn contains_update(&self, update: &[u8]) -> Result<bool, SyncError>;
 }
 
 /// The updates that a peer lacks, in parts that messages to other peers may share.

@@ -134,7 +134,7 @@ impl SyncDocument for Replica {
         Ok(())
     }
 
-    fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
+    fn contains_update(&self, update: &[u8]) -> Result<bool, SyncError> {
         Ok(!match &self.doc {
             Doc::Main(main) => main.check(update, UpdateSource::Wire)?,
             Doc::Content(doc) => doc.gate().check(update, UpdateSource::Wire)?,
@@ -153,7 +153,7 @@ struct World {
     network: SimulatedNetwork,
     room: PresenceRoom,
     hub: Replica,
-    seats: BTreeMap<LinkId, HubSession>,
+    sessions: BTreeMap<LinkId, HubSession>,
     guests: Vec<Guest>,
     n_writes: usize,
     written: Vec<String>,
@@ -190,7 +190,7 @@ impl World {
             network: SimulatedNetwork::new(seed, faults),
             room: PresenceRoom::default(),
             hub: Replica::new(is_main, 0),
-            seats: BTreeMap::new(),
+            sessions: BTreeMap::new(),
             guests: (1..N_REPLICAS).map(guest).collect(),
             n_writes: 0,
             written: Vec::new(),
@@ -228,20 +228,20 @@ impl World {
     fn cut(&mut self, who: usize) {
         let Some(link) = self.guests[who].link.take() else { return };
         self.network.cut(link);
-        let seat = self.seats.remove(&link).unwrap();
-        if let Some(update) = self.room.leave(seat.connection()) {
-            self.relay(&update);
+        let session = self.sessions.remove(&link).unwrap();
+        if let Some(update) = self.room.leave(session.connection()) {
+            self.broadcast(&update);
         }
     }
 
     fn join(&mut self, who: usize) {
         self.cut(who);
         let link = self.network.connect();
-        self.seats.insert(link, HubSession::new(self.room.enter(), PeerAccess::ReadWrite));
+        self.sessions.insert(link, HubSession::new(self.room.enter(), PeerAccess::ReadWrite));
         let guest = &mut self.guests[who];
         guest.link = Some(link);
         guest.replica.news.clear();
-        guest.session.show(who as u64, Some("{}"), self.now);
+        guest.session.set_presence(who as u64, Some("{}"), self.now);
         for frame in guest.session.join(&guest.replica, self.now).unwrap() {
             self.network.send(link, NetworkEnd::Hub, frame);
         }
@@ -251,12 +251,12 @@ impl World {
     fn wait(&mut self) {
         self.now += Duration::from_secs(10);
         for guest in &mut self.guests {
-            if let (Some(link), Some(frame)) = (guest.link, guest.session.tick(self.now)) {
+            if let (Some(link), Some(frame)) = (guest.link, guest.session.advance_time(self.now)) {
                 self.network.send(link, NetworkEnd::Hub, frame);
             }
         }
         if let Some(update) = self.room.expire(self.now) {
-            self.relay(&update);
+            self.broadcast(&update);
         }
     }
 
@@ -266,12 +266,13 @@ impl World {
         match delivery.to {
             NetworkEnd::Hub => {
                 let mut place = LockedHubDocument { document: &mut self.hub, room: &mut self.room };
-                let answer = self.seats[&link].receive(&mut place, &delivery.frame, now).unwrap();
+                let answer =
+                    self.sessions[&link].receive(&mut place, &delivery.frame, now).unwrap();
                 for frame in answer.frames {
                     self.network.send(link, NetworkEnd::Guest, frame.into_bytes());
                 }
-                if let Some(update) = answer.relay {
-                    self.relay(&update);
+                if let Some(update) = answer.broadcast {
+                    self.broadcast(&update);
                 }
                 self.publish();
             }
@@ -289,15 +290,15 @@ impl World {
     /// Sends the updates that the hub has received to all guests.
     fn publish(&mut self) {
         for update in std::mem::take(&mut self.hub.news) {
-            for (link, seat) in &self.seats {
-                self.network.send(*link, NetworkEnd::Guest, seat.update(&update));
+            for (link, session) in &self.sessions {
+                self.network.send(*link, NetworkEnd::Guest, session.update(&update));
             }
         }
     }
 
-    fn relay(&mut self, update: &[u8]) {
+    fn broadcast(&mut self, update: &[u8]) {
         let frame = yfs_sync::message::SyncMessage::Awareness(update).encode();
-        for link in self.seats.keys() {
+        for link in self.sessions.keys() {
             self.network.send(*link, NetworkEnd::Guest, frame.clone());
         }
     }
@@ -316,7 +317,7 @@ impl World {
             assert_eq!(guest.replica.shown(), self.hub.shown());
             assert_eq!(guest.replica.state_vector().unwrap(), self.hub.state_vector().unwrap());
             assert!(guest.session.is_synced());
-            assert_eq!(guest.session.others().count(), N_REPLICAS - 2, "all are seen");
+            assert_eq!(guest.session.other_states().count(), N_REPLICAS - 2, "all are seen");
         }
     }
 }
@@ -369,12 +370,12 @@ proptest! {
         kind in 0..5_u8,
     ) {
         let mut world = World::new(1, NetworkFaults::default(), false);
-        let seat = HubSession::new(world.room.enter(), PeerAccess::ReadWrite);
+        let session = HubSession::new(world.room.enter(), PeerAccess::ReadWrite);
         // Most inputs are a message of an existing type.
         let bytes = if kind < 4 { [&[0, kind][..], &bytes].concat() } else { bytes };
         let bytes = if kind == 3 { bytes[1..].to_vec() } else { bytes };
         let mut place = LockedHubDocument { document: &mut world.hub, room: &mut world.room };
-        seat.receive(&mut place, &bytes, Duration::ZERO).ok();
+        session.receive(&mut place, &bytes, Duration::ZERO).ok();
         let Guest { session, replica, .. } = &mut world.guests[0];
         session.receive(replica, &bytes, Duration::ZERO).ok();
     }

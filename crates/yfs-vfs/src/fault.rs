@@ -61,8 +61,8 @@ impl FsFault {
         Self { code: None, delay: Some(delay), ..Self::every(op, FsCode::EIO) }
     }
 
-    fn means(&self, op: Op) -> bool {
-        self.op.is_none_or(|meant| meant == op)
+    fn applies_to(&self, op: Op) -> bool {
+        self.op.is_none_or(|own| own == op)
     }
 }
 
@@ -78,7 +78,7 @@ impl FaultFs {
     }
 
     /// Removes all faults.
-    pub fn heal(&self) {
+    pub fn clear_faults(&self) {
         self.guard().state.lock().faults.clear();
     }
 
@@ -90,27 +90,27 @@ impl FaultFs {
 
 impl FaultSchedule {
     /// Records a call, and returns the fault that applies to it.
-    fn meet(&self, op: Op) -> Option<FsFault> {
+    fn next_fault(&self, op: Op) -> Option<FsFault> {
         let mut state = self.state.lock();
         state.calls.push(op);
-        let mut met = None;
-        for fault in state.faults.iter_mut().filter(|fault| fault.means(op)) {
+        let mut found = None;
+        for fault in state.faults.iter_mut().filter(|fault| fault.applies_to(op)) {
             if fault.skip > 0 {
                 fault.skip -= 1;
-            } else if fault.times > 0 && met.is_none() {
+            } else if fault.times > 0 && found.is_none() {
                 // `u64::MAX` means without end.
                 fault.times -= u64::from(fault.times < u64::MAX);
-                met = Some(*fault);
+                found = Some(*fault);
             }
         }
-        met
+        found
     }
 }
 
 #[async_trait]
 impl FsGuard for FaultSchedule {
-    async fn pass(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
-        let Some(fault) = self.meet(call.op) else { return Ok(None) };
+    async fn check_call(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
+        let Some(fault) = self.next_fault(call.op) else { return Ok(None) };
         if let Some(delay) = fault.delay {
             time::sleep(delay).await;
         }
@@ -133,13 +133,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_call_of_a_kind_fails_until_healed() {
+    async fn every_call_of_a_kind_fails_until_cleared() {
         let (faults, fs) = faulty();
         faults.inject(FsFault::every(Op::Write, FsCode::ENOSPC));
         script::check(&fs, "write /a x !! ENOSPC\nwrite /b x !! ENOSPC\nappend /c x")
             .await
             .unwrap();
-        faults.heal();
+        faults.clear_faults();
         script::check(&fs, "write /a x\ncat /a => x").await.unwrap();
     }
 

@@ -174,7 +174,7 @@ pub async fn grep<F: FileSystem + ?Sized>(
         .map(|batch| search_batch(fs, batch, searcher.clone(), stop.clone()))
         .buffered(N_BATCHES_AT_ONCE);
     while let Some(batch) = batches.next().await {
-        let full = result.absorb(batch, query.max_total);
+        let full = result.add_batch(batch, query.max_total);
         if full || result.cut.is_some() {
             stop.done.cancel();
             break;
@@ -221,7 +221,7 @@ impl SearchStop {
 
 impl GrepResult {
     /// Adds the result of a batch, and reports whether the search has enough matches.
-    fn absorb(&mut self, batch: BatchResult, max_total: usize) -> bool {
+    fn add_batch(&mut self, batch: BatchResult, max_total: usize) -> bool {
         self.n_searched += batch.n_searched;
         self.n_binary += batch.n_binary;
         self.n_unreadable += batch.n_unreadable;
@@ -291,7 +291,7 @@ async fn list<F: FileSystem + ?Sized>(
             let path = dir.join(&entry.name);
             match entry.kind {
                 FileKind::Directory if searcher.enters(&path) => below.push(path),
-                FileKind::File if searcher.wants(&path) => {
+                FileKind::File if searcher.should_search(&path) => {
                     files.push(WalkEntry::new(path, entry));
                 }
                 _ => (),

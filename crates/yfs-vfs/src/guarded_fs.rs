@@ -40,7 +40,7 @@ pub struct GuardedCall<'a> {
 pub trait FsGuard: Send + Sync + fmt::Debug {
     /// Checks a call before it is made. An `Err` rejects the call: it is not made. With
     /// `Ok(Some(error))` the call is made, but its caller receives the error.
-    async fn pass(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError>;
+    async fn check_call(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError>;
 }
 
 /// A filesystem with a guard.
@@ -85,12 +85,12 @@ impl<G: FsGuard> GuardedFs<G> {
         &self.guard
     }
 
-    async fn pass<T>(
+    async fn run_checked<T>(
         &self,
         call: GuardedCall<'_>,
         made: impl Future<Output = Result<T, FsError>> + Send,
     ) -> Result<T, FsError> {
-        let lost = self.guard.pass(&call).await?;
+        let lost = self.guard.check_call(&call).await?;
         let done = made.await?;
         lost.map_or(Ok(done), Err)
     }
@@ -99,17 +99,23 @@ impl<G: FsGuard> GuardedFs<G> {
 #[async_trait]
 impl<G: FsGuard> FileSystem for GuardedFs<G> {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
-        self.pass(GuardedCall::reads(Op::Read, path), self.inner.read(path)).await
+        self.run_checked(GuardedCall::reads(Op::Read, path), self.inner.read(path)).await
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
-        self.pass(GuardedCall::reads(Op::Read, path), self.inner.read_range(path, offset, len))
-            .await
+        self.run_checked(
+            GuardedCall::reads(Op::Read, path),
+            self.inner.read_range(path, offset, len),
+        )
+        .await
     }
 
     async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
-        self.pass(GuardedCall::reads(Op::Read, path), self.inner.read_lines(path, offset, limit))
-            .await
+        self.run_checked(
+            GuardedCall::reads(Op::Read, path),
+            self.inner.read_lines(path, offset, limit),
+        )
+        .await
     }
 
     async fn read_stream(
@@ -117,7 +123,8 @@ impl<G: FsGuard> FileSystem for GuardedFs<G> {
         path: &VPath,
         options: &StreamOptions,
     ) -> Result<ChunkStream, FsError> {
-        self.pass(GuardedCall::reads(Op::Read, path), self.inner.read_stream(path, options)).await
+        self.run_checked(GuardedCall::reads(Op::Read, path), self.inner.read_stream(path, options))
+            .await
     }
 
     async fn write(
@@ -126,7 +133,11 @@ impl<G: FsGuard> FileSystem for GuardedFs<G> {
         data: Bytes,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.pass(GuardedCall::writes(Op::Write, path), self.inner.write(path, data, options)).await
+        self.run_checked(
+            GuardedCall::writes(Op::Write, path),
+            self.inner.write(path, data, options),
+        )
+        .await
     }
 
     async fn append(
@@ -135,93 +146,98 @@ impl<G: FsGuard> FileSystem for GuardedFs<G> {
         data: Bytes,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.pass(GuardedCall::writes(Op::Append, path), self.inner.append(path, data, options))
-            .await
+        self.run_checked(
+            GuardedCall::writes(Op::Append, path),
+            self.inner.append(path, data, options),
+        )
+        .await
     }
 
     async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
-        self.pass(GuardedCall::writes(Op::Edit, path), self.inner.edit(path, edit)).await
+        self.run_checked(GuardedCall::writes(Op::Edit, path), self.inner.edit(path, edit)).await
     }
 
     async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.pass(GuardedCall::reads(Op::Stat, path), self.inner.stat(path)).await
+        self.run_checked(GuardedCall::reads(Op::Stat, path), self.inner.stat(path)).await
     }
 
     async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.pass(GuardedCall::reads(Op::Lstat, path), self.inner.lstat(path)).await
+        self.run_checked(GuardedCall::reads(Op::Lstat, path), self.inner.lstat(path)).await
     }
 
     async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.pass(GuardedCall::reads(Op::Scandir, path), self.inner.readdir(path)).await
+        self.run_checked(GuardedCall::reads(Op::Scandir, path), self.inner.readdir(path)).await
     }
 
     async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
-        self.pass(GuardedCall::writes(Op::Mkdir, path), self.inner.mkdir(path, options)).await
+        self.run_checked(GuardedCall::writes(Op::Mkdir, path), self.inner.mkdir(path, options))
+            .await
     }
 
     async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
-        self.pass(GuardedCall::writes(Op::Rm, path), self.inner.rm(path, options)).await
+        self.run_checked(GuardedCall::writes(Op::Rm, path), self.inner.rm(path, options)).await
     }
 
     async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
         let call = GuardedCall::writes_two(Op::Cp, from.as_str(), to);
-        self.pass(call, self.inner.cp(from, to, options)).await
+        self.run_checked(call, self.inner.cp(from, to, options)).await
     }
 
     async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
         let call = GuardedCall::writes_two(Op::Rename, from.as_str(), to);
-        self.pass(call, self.inner.mv(from, to, options)).await
+        self.run_checked(call, self.inner.mv(from, to, options)).await
     }
 
     async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
         let call = GuardedCall::writes_two(Op::Symlink, target, path);
-        self.pass(call, self.inner.symlink(target, path)).await
+        self.run_checked(call, self.inner.symlink(target, path)).await
     }
 
     async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
-        self.pass(GuardedCall::reads(Op::Readlink, path), self.inner.readlink(path)).await
+        self.run_checked(GuardedCall::reads(Op::Readlink, path), self.inner.readlink(path)).await
     }
 
     async fn link(&self, existing: &VPath, path: &VPath) -> Result<(), FsError> {
         let call = GuardedCall::writes_two(Op::Link, existing.as_str(), path);
-        self.pass(call, self.inner.link(existing, path)).await
+        self.run_checked(call, self.inner.link(existing, path)).await
     }
 
     async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.pass(GuardedCall::reads(Op::Realpath, path), self.inner.realpath(path)).await
+        self.run_checked(GuardedCall::reads(Op::Realpath, path), self.inner.realpath(path)).await
     }
 
     async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.pass(GuardedCall::writes(Op::Utimes, path), self.inner.utimes(path, mtime)).await
+        self.run_checked(GuardedCall::writes(Op::Utimes, path), self.inner.utimes(path, mtime))
+            .await
     }
 
     async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.pass(GuardedCall::writes(Op::Chmod, path), self.inner.chmod(path, mode)).await
+        self.run_checked(GuardedCall::writes(Op::Chmod, path), self.inner.chmod(path, mode)).await
     }
 
     async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
         let call = GuardedCall::writes(Op::SetMetadata, path);
-        self.pass(call, self.inner.set_metadata(path, metadata)).await
+        self.run_checked(call, self.inner.set_metadata(path, metadata)).await
     }
 
     async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        self.pass(GuardedCall::reads(Op::Walk, path), self.inner.walk(path, options)).await
+        self.run_checked(GuardedCall::reads(Op::Walk, path), self.inner.walk(path, options)).await
     }
 
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
-        self.pass(GuardedCall::reads(Op::Glob, &query.root), self.inner.glob(query)).await
+        self.run_checked(GuardedCall::reads(Op::Glob, &query.root), self.inner.glob(query)).await
     }
 
     async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        self.pass(GuardedCall::reads(Op::Grep, &query.root), self.inner.grep(query)).await
+        self.run_checked(GuardedCall::reads(Op::Grep, &query.root), self.inner.grep(query)).await
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.pass(GuardedCall::reads(Op::Totals, path), self.inner.totals(path)).await
+        self.run_checked(GuardedCall::reads(Op::Totals, path), self.inner.totals(path)).await
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
-        self.pass(GuardedCall::watches(), self.inner.cursor()).await
+        self.run_checked(GuardedCall::watches(), self.inner.cursor()).await
     }
 
     async fn changes(
@@ -229,6 +245,6 @@ impl<G: FsGuard> FileSystem for GuardedFs<G> {
         since: &ChangeCursor,
         options: &ChangesOptions,
     ) -> Result<ChangePage, FsError> {
-        self.pass(GuardedCall::watches(), self.inner.changes(since, options)).await
+        self.run_checked(GuardedCall::watches(), self.inner.changes(since, options)).await
     }
 }

@@ -78,13 +78,13 @@ impl MemoryFs {
     }
 
     /// Runs a read of the tree under the lock.
-    fn look<T>(
+    fn read_tree<T>(
         &self,
         op: Op,
         path: &VPath,
-        look: impl FnOnce(&MemoryTree) -> Result<T, FsCode>,
+        read: impl FnOnce(&MemoryTree) -> Result<T, FsCode>,
     ) -> Result<T, FsError> {
-        look(&self.tree.lock()).map_err(|code| FsError::new(code, op, path))
+        read(&self.tree.lock()).map_err(|code| FsError::new(code, op, path))
     }
 
     /// Runs a change of the tree under the lock, and wakes the tasks that wait for changes.
@@ -100,7 +100,7 @@ impl MemoryFs {
     }
 
     fn content(&self, op: Op, path: &VPath) -> Result<TreeContent, FsError> {
-        self.look(op, path, |tree| tree.content(path))
+        self.read_tree(op, path, |tree| tree.content(path))
     }
 }
 
@@ -157,15 +157,15 @@ impl FileSystem for MemoryFs {
     }
 
     async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.look(Op::Stat, path, |tree| tree.stat(path, true))
+        self.read_tree(Op::Stat, path, |tree| tree.stat(path, true))
     }
 
     async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.look(Op::Lstat, path, |tree| tree.stat(path, false))
+        self.read_tree(Op::Lstat, path, |tree| tree.stat(path, false))
     }
 
     async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.look(Op::Scandir, path, |tree| tree.readdir(path))
+        self.read_tree(Op::Scandir, path, |tree| tree.readdir(path))
     }
 
     async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
@@ -193,11 +193,11 @@ impl FileSystem for MemoryFs {
     }
 
     async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
-        self.look(Op::Readlink, path, |tree| tree.readlink(path))
+        self.read_tree(Op::Readlink, path, |tree| tree.readlink(path))
     }
 
     async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.look(Op::Realpath, path, |tree| tree.realpath(path))
+        self.read_tree(Op::Realpath, path, |tree| tree.realpath(path))
     }
 
     async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {

@@ -26,7 +26,7 @@ impl ReadOnlyFs {
 
 #[async_trait]
 impl FsGuard for ReadOnly {
-    async fn pass(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
+    async fn check_call(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
         if call.writes { Err(call.refused(FsCode::EROFS)) } else { Ok(None) }
     }
 }

@@ -47,9 +47,9 @@ fn shown(change: &FileChange) -> String {
 fn check(workspace: &Workspace, since: &ChangeCursor, expected: Expect) -> ChangeCursor {
     let changes = now(workspace.fs().changes(since, &ChangesOptions::default()));
     let changes = changes.expect("a cursor that counts");
-    let mut told: Vec<String> = changes.events.iter().map(shown).collect();
-    told.sort_unstable();
-    expected.assert_eq(&told.join(" "));
+    let mut reported: Vec<String> = changes.events.iter().map(shown).collect();
+    reported.sort_unstable();
+    expected.assert_eq(&reported.join(" "));
     changes.next
 }
 

@@ -1,5 +1,5 @@
-//! A WebSocket client that costs as little as possible: frames are read into one buffer, long ones passed over, and
-//! nothing is parsed but what a scenario asks for.
+//! A cheap WebSocket client: it reads frames into one buffer, skips long ones, and parses only what
+//! a scenario asks for.
 
 use std::io;
 

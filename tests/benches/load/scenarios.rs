@@ -47,14 +47,15 @@ pub(crate) struct Outcome {
     pub(crate) expected: usize,
 }
 
-/// Who looks at a document while somebody writes to it.
+/// The clients that observe a document, and those that write to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Audience {
     pub(crate) n_observers: usize,
     pub(crate) n_writers: usize,
     /// How often each writer writes in a second.
     pub(crate) rate: u32,
-    /// Whether everybody has a presence, and how many move in it five times a second.
+    /// How many clients move their cursor five times a second; without a number, no client has a
+    /// presence.
     pub(crate) presence: Option<usize>,
 }
 
@@ -91,13 +92,13 @@ pub(crate) async fn audience(kind: Kind, audience: Audience) -> Outcome {
         }
         tasks.spawn(listen(receiver, pong, target, flight));
     }
-    // Whoever came is told to all before it begins.
+    // The server announces all clients to all others before the measurement begins.
     sleep(Duration::from_secs(if presence.is_some() { 6 } else { 2 })).await;
     let before = server.used();
     let writing = writers.into_iter().enumerate().map(|(number, (sender, pongs))| {
         tokio::spawn(write(sender, pongs, document.clone(), number, audience, flight.clone()))
     });
-    // Held to the end: who lets go of it hears no more.
+    // Held to the end, because a client that drops its sender receives nothing more.
     let senders = join_all(writing.collect::<Vec<_>>()).await;
     let expected = n_updates * (n_observers + n_writers);
     let deadline = Instant::now() + ARRIVING;
@@ -108,8 +109,8 @@ pub(crate) async fn audience(kind: Kind, audience: Audience) -> Outcome {
     flight.stop.store(true, Relaxed);
     drop(senders);
     drop(server);
-    while let Some(heard) = tasks.join_next().await {
-        latencies.extend(heard.expect("a listener does not panic"));
+    while let Some(times) = tasks.join_next().await {
+        latencies.extend(times.expect("a listener does not panic"));
     }
     Outcome { before, after, latencies, expected }
 }
@@ -256,7 +257,7 @@ pub(crate) async fn joiners(kind: Kind, n_joiners: usize, bytes: usize) -> Outco
     Outcome { before, after: server.used(), latencies, expected }
 }
 
-/// Cuts everybody off at once, and takes the time until each is back.
+/// Disconnects all clients at once, and measures the time until each has connected again.
 pub(crate) async fn reconnects(kind: Kind, n_clients: usize, bytes: usize) -> Outcome {
     let server = Server::start(kind, 1);
     let (target, document) = (server.target.clone(), server.documents[0].clone());
@@ -268,7 +269,7 @@ pub(crate) async fn reconnects(kind: Kind, n_clients: usize, bytes: usize) -> Ou
     wait_for_state(&mut receiver, &target, update.len() / 2).await;
     let clients = join(&target, &document, n_clients).await;
     drop(clients);
-    // What the history's one client wrote, all of which everybody has.
+    // The state vector of the whole history, which all clients have.
     let state_vector = state_vector_of(&update);
     let before = server.used();
     let joining = (0..n_clients).map(|_| {

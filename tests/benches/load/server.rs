@@ -1,4 +1,5 @@
-//! The servers under load: each in a process of its own, whose CPU time and memory are read from `/proc`.
+//! The servers under load: each in a process of its own, whose CPU time and memory are read from
+//! `/proc`.
 
 use std::{
     env, fs,
@@ -145,7 +146,8 @@ pub(crate) fn history(bytes: usize) -> Vec<u8> {
     fs::read(path).expect("it was just written")
 }
 
-/// Returns the program under load: that of this workspace, unless `YFS_BENCH_PROGRAM` names another build.
+/// Returns the program under load: that of this workspace, unless `YFS_BENCH_PROGRAM` names another
+/// build.
 fn yfs() -> PathBuf {
     env::var_os("YFS_BENCH_PROGRAM").map_or_else(|| program().to_owned(), PathBuf::from)
 }
@@ -172,7 +174,7 @@ fn spawn(mut command: Command) -> (Child, u16) {
     let port = loop {
         let line = lines.next().expect("it says where it listens").expect("as text");
         let port = line.split_once("http://127.0.0.1:").map_or(&*line, |(_, rest)| rest);
-        let port = port.split(|it: char| !it.is_ascii_digit()).next().unwrap_or_default();
+        let port = port.split(|char: char| !char.is_ascii_digit()).next().unwrap_or_default();
         if let Ok(port) = port.parse() {
             break port;
         }

@@ -1,6 +1,7 @@
-// Times the editors' own pipelines: `node bench.mjs PROFILE`. Each line of stdin is a markdown text as JSON, each line of stdout
-// `{write, read, load}`: seconds of CPU to make a Yjs update of the text, the text of a loaded document and a document of the
-// update, by parser, serialiser and y-prosemirror.
+// Measures the editors' own pipelines: `node bench.mjs PROFILE`. Each line of stdin is a markdown
+// text as JSON, each line of stdout `{write, read, load}`: seconds of CPU to make a Yjs update from
+// the text, the text from a loaded document and a document from the update, by parser, serializer
+// and y-prosemirror.
 
 import { createInterface } from 'node:readline'
 import * as Y from 'yjs'

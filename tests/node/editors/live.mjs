@@ -1,15 +1,18 @@
 // People who type in live editors that are bound to a server: `node live.mjs URL TOKEN`.
 //
-// URL is the server's, as ws://127.0.0.1:4680; TOKEN is shown there, if it is not empty. Reads one JSON command a line
-// from stdin and answers each with one JSON line, `{"ok": state}` or `{"error": text, "state": state}`:
+// URL is the server's, as ws://127.0.0.1:4680; TOKEN is sent to it, if it is not empty. Reads one
+// JSON command a line from stdin and answers each with one JSON line, `{"ok": state}` or
+// `{"error": text, "state": state}`:
 //
 //   {"do":"open","as":"a","guid":"..","editor":"codemirror","protocol":"websocket"}
-//                                  editor: codemirror, prosemirror or milkdown; protocol: websocket or hocuspocus
+//           editor: codemirror, prosemirror or milkdown; protocol: websocket or hocuspocus
 //   {"do":"type","as":"a","behind":"text","text":"..","every_ms":30}
-//                                  puts the caret behind a text and types from there, like a person: wherever the editor
-//                                  moves the caret while others write, typing goes on there; answers at once
-//   {"do":"wait","as":"a","for":"typed"}       also "text":[..], until the editor shows all of these
-//   {"do":"state"}                 of each editor: what it shows, what is before the caret, whether it types
+//           puts the caret behind a text and types from there, like a person: if the editor moves
+//           the caret while others write, typing goes on there; answers at once
+//   {"do":"wait","as":"a","for":"typed"}
+//           also "text":[..], until the editor shows all of these
+//   {"do":"state"}
+//           of each editor: the shown text, the text before the caret, whether it types
 
 import './dom.mjs'
 import { createInterface } from 'node:readline'

@@ -1,4 +1,4 @@
-// A module hook: whoever imports prosemirror-model gets the newest one.
+// A module hook: an import of prosemirror-model resolves to the newest version.
 
 export const resolve = (specifier, context, next) =>
   next(specifier === 'prosemirror-model' ? 'prosemirror-model-newest' : specifier, context)

@@ -1,9 +1,11 @@
-// Opens documents in live editors and tells what the editors wrote: `node open.mjs PROFILE MODEL`.
+// Opens documents in live editors and reports what the editors wrote: `node open.mjs PROFILE
+// MODEL`.
 //
-// PROFILE is commonmark or gfm, MODEL which prosemirror-model: pinned or newest. Each line of stdin is `{id, update}`, the
-// update in hexadecimal. Each line of stdout is about one of them: `{id, opened, typed, shown}`.
+// PROFILE is commonmark or gfm, MODEL is the version of prosemirror-model: pinned or newest. Each
+// line of stdin is `{id, update}`, the update in hexadecimal. Each line of stdout is about one of
+// them: `{id, opened, typed, shown}`.
 // - `opened`: what the editor wrote on opening, as XML before and after; null if nothing.
-// - `typed`: what is left of a letter that was typed and taken back, in the same way; null if nothing.
+// - `typed`: the same after a letter was typed and deleted again; null if both are equal.
 // - `shown`: the text that the editor shows.
 // The last line is `{errors, versions}`: what editors complained of, and which ones ran.
 
@@ -23,7 +25,8 @@ const BATCH = 64
 
 const errors = []
 console.error = (...words) => errors.push(words.map(String).join(' '))
-// y-prosemirror puts the caret where it was, which in a document that begins with a list is no place for one.
+// y-prosemirror restores the caret, but a document that begins with a list has no caret position
+// there.
 console.warn = () => {}
 
 /** Lets editors finish what they put off: two frames, and a timer behind those. */
@@ -40,7 +43,7 @@ function placeToType(doc) {
     const isPlace =
       parent.type.name === 'paragraph' && node.isText && /^[\x20-\x7e]{2}/.test(node.text)
     if (place === null && isPlace) place = at + 1
-    // A heading's id follows its text, and Milkdown takes a cell without alignment for one aligned left.
+    // A heading's id follows its text, and Milkdown aligns a cell without alignment left.
     return place === null && !['heading', 'table'].includes(node.type.name)
   })
   return place
@@ -56,7 +59,7 @@ async function open({ id, update }) {
   return { id, doc, fragment, before, updates, editor: await openEditor(fragment) }
 }
 
-/** Types a letter and takes it back; returns the document before and after if that left anything. */
+/** Types a letter and deletes it; returns the document before and after if they differ. */
 function type({ fragment, before, editor: { view } }) {
   const place = placeToType(view.state.doc)
   if (place === null) return null

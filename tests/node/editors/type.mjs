@@ -1,9 +1,10 @@
 // Lets people type in live editors while a file is written: `node type.mjs PROFILE`.
 //
-// PROFILE is commonmark or gfm. Each line of stdin is `{update, client, typing, then}`: a document (an update in
-// hexadecimal), the client id of who types, what they type as `[place, text]`, and the update that arrives after that, or
-// null. A place counts the places in text, from the first on and round again. Each line of stdout is about one of them:
-// `{updates, shown, beforeCaret, afterwards}`.
+// PROFILE is commonmark or gfm. Each line of stdin is `{update, client, typing, then}`: a document
+// (an update in hexadecimal), the client id of the writer, the typed texts as `[place, text]`, and
+// the update that arrives after that, or null. A place is an index into the positions in text,
+// modulo their number. Each line of stdout is about one of them: `{updates, shown, beforeCaret,
+// afterwards}`.
 // - `updates`: what typing sent.
 // - `shown`: the text that the editor shows in the end.
 // - `beforeCaret`: the text before the caret, in its block.
@@ -55,24 +56,24 @@ function type({ editor: { view } }, [place, text]) {
   view.dispatch(tr.setSelection(TextSelection.create(tr.doc, at + text.length)))
 }
 
-/** Takes in what others wrote. */
-function hear(it) {
-  if (it.then === null) return
-  const n = it.updates.length
-  Y.applyUpdate(it.doc, Buffer.from(it.then, 'hex'), 'remote')
-  it.n = n + 1
+/** Applies the update of another peer to an opened document. */
+function applyRemoteUpdate(document) {
+  if (document.then === null) return
+  const n = document.updates.length
+  Y.applyUpdate(document.doc, Buffer.from(document.then, 'hex'), 'remote')
+  document.n = n + 1
 }
 
 async function inBatch(lines) {
   const opened = []
   for (const line of lines) opened.push(await open(line))
   await settled()
-  for (const it of opened) {
-    it.updates.length = 0
-    for (const typed of it.typing) type(it, typed)
+  for (const document of opened) {
+    document.updates.length = 0
+    for (const typed of document.typing) type(document, typed)
   }
   await settled()
-  opened.forEach(hear)
+  opened.forEach(applyRemoteUpdate)
   await settled()
   for (const { editor, updates, n, then } of opened) {
     const { doc, selection } = editor.view.state

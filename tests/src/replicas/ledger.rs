@@ -1,9 +1,10 @@
-//! Who wrote what, knowing what: by it a world is judged in the end.
+//! A record of all writes and of what each writer had received before: the expected final state of
+//! a simulation.
 //!
-//! *Fields* (I4): the value that a field ends with must be one that an operation wrote which no other
-//! operation on the field was made in knowledge of. *Texts* (I9): what somebody wrote and nobody
-//! deleted is there exactly once. Texts are made of marks, single characters that are each written
-//! by one operation; copying writes them again, into another document.
+//! *Fields* (I4): the last value of a field must come from an operation that no other operation on
+//! the field had seen. *Texts* (I9): text that a writer wrote and no writer deleted is there
+//! exactly once. Texts are made of marks, single characters that are each written by one
+//! operation; copying writes them again, into another document.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -46,12 +47,12 @@ pub struct Ledger {
     marks: BTreeMap<(FileId, char), Mark>,
     docs: BTreeSet<FileId>,
     n_marks: u32,
-    /// Whether somebody took part who writes whole rows, and so may undo what others do.
+    /// Whether a peer took part that writes whole rows, and so may undo the work of others.
     pub has_plain: bool,
 }
 
 impl Ledger {
-    /// Makes a mark that nobody has written.
+    /// Makes a mark that no operation has written yet.
     pub fn new_mark(&mut self) -> char {
         self.n_marks += 1;
         let first = if self.n_marks.is_multiple_of(3) { 0x2_0000 } else { FIRST_MARK };
@@ -115,7 +116,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the fields that ended as nobody meant them to.
+    /// Returns the fields whose last value comes from an operation that another one had seen.
     pub fn lost_fields(&self, rows: &BTreeMap<FileId, FileRow>) -> Vec<String> {
         let mut lost = Vec::new();
         for ((id, field), ops) in &self.fields {
@@ -152,7 +153,7 @@ impl Ledger {
             }
         }
         for mark in found.keys().filter(|mark| !self.marks.contains_key(&(id.clone(), **mark))) {
-            wrong.push(format!("{id}: nobody wrote {mark} here"));
+            wrong.push(format!("{id}: no operation wrote {mark} here"));
         }
         wrong
     }
@@ -162,7 +163,7 @@ impl Ledger {
 pub fn count(text: &[u8]) -> BTreeMap<char, usize> {
     let mut counted = BTreeMap::new();
     let text = str::from_utf8(text).unwrap_or_default();
-    for char in text.chars().filter(|it| u32::from(*it) >= FIRST_MARK) {
+    for char in text.chars().filter(|char| u32::from(*char) >= FIRST_MARK) {
         *counted.entry(char).or_insert(0) += 1;
     }
     counted

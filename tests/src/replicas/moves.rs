@@ -20,7 +20,7 @@ pub struct Chooser<'a> {
     pub read: &'a std::collections::BTreeMap<String, FileContent>,
     /// The ids of what is in the trash.
     pub trash: Vec<String>,
-    /// Makes values that nobody wrote before.
+    /// Counts up, so that each written value is a new one.
     pub number: u32,
 }
 
@@ -57,7 +57,7 @@ impl Chooser<'_> {
         format!("write {at} = {text}")
     }
 
-    /// Writes as somebody who read a while ago.
+    /// Writes over a text that the player read some steps ago.
     fn write_seen(&mut self) -> String {
         let read: Vec<(&String, &FileContent)> = self.read.iter().collect();
         let Some((at, content)) = self.rng.pick(&read).copied() else { return self.write() };
@@ -141,7 +141,7 @@ impl Chooser<'_> {
 
     /// Returns paths that a line can hold.
     fn paths(&self, wanted: impl Fn(FileKind) -> bool) -> Vec<String> {
-        let found = self.view.iter().filter(|(path, it)| wanted(it.kind) && path.len() < 60);
+        let found = self.view.iter().filter(|(path, item)| wanted(item.kind) && path.len() < 60);
         // Names that look like two words are listed in the view and not played with.
         found.map(|(path, _)| path.clone()).filter(|path| !path.contains(' ')).collect()
     }

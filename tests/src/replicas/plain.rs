@@ -34,7 +34,7 @@ impl Plain {
         Self { doc: Doc::with_options(options), clock: 0.0 }
     }
 
-    /// Does something that an application does to some row.
+    /// Changes a random row as an application does.
     pub fn step(&mut self, rng: &mut Rng, now: i64) {
         let rows = self.rows();
         let keys: Vec<&String> = rows.keys().collect();
@@ -45,7 +45,7 @@ impl Plain {
         match rng.below(12) {
             0..3 => drop(row.insert("name".into(), Any::from(format!("plain{}", rng.below(9))))),
             3..6 => {
-                let parent = rng.pick(&folders).map_or(Any::Null, |it| Any::from(it.as_str()));
+                let parent = rng.pick(&folders).map_or(Any::Null, |id| Any::from(id.as_str()));
                 row.insert("parentId".into(), parent);
             }
             6 => drop(row.insert("trashedAt".into(), Any::from(now as f64))),
@@ -102,7 +102,7 @@ impl Plain {
         self.doc.transact().state_vector().encode_v1()
     }
 
-    /// Returns what somebody else lacks.
+    /// Returns the updates that a peer lacks.
     ///
     /// # Panics
     ///

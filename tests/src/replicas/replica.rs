@@ -26,7 +26,7 @@ use crate::{
 /// An update on its way.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Of which document.
+    /// The document that the update belongs to.
     pub guid: FileId,
     /// The update.
     pub update: Vec<u8>,
@@ -42,7 +42,7 @@ pub struct Replica {
     pub letter: char,
     /// Its log.
     pub store: Arc<dyn Store>,
-    /// Whoever works in it.
+    /// The player that calls its filesystem.
     pub player: Player,
     /// Its clock.
     pub clock: TestClock,
@@ -53,9 +53,9 @@ pub struct Replica {
     id: FileId,
     options: WorkspaceOptions,
     main: Bound,
-    /// Documents that it follows; of others it hears when it compares states.
+    /// Documents that it subscribes to; it receives others when it compares states.
     bound: BTreeMap<FileId, Bound>,
-    /// What somebody sees who gets every update of the main document from it.
+    /// The main document of a peer that applies every update of this replica.
     mirror: MainDoc,
     rows: BTreeMap<FileId, FileRow>,
 }
@@ -205,7 +205,7 @@ impl Replica {
         (said, changed)
     }
 
-    /// Looks at what it shows.
+    /// Reads what the workspace shows now.
     ///
     /// # Panics
     ///

@@ -29,8 +29,8 @@ pub struct Item {
 /// A tree, by path.
 pub type View = BTreeMap<String, Item>;
 
-/// Looks at everything that a workspace shows, and checks that looking changes nothing (I5), that
-/// every path leads where the listing says, and that no two lead to one object (I2).
+/// Reads the whole tree of a workspace, and checks that reading changes nothing (I5), that every
+/// path resolves to the object that the listing names, and that no two resolve to one object (I2).
 ///
 /// # Panics
 ///
@@ -78,5 +78,5 @@ pub fn look(workspace: &Workspace) -> View {
 /// Returns a view without times.
 pub fn timeless(view: &View) -> View {
     let item = |item: &Item| Item { mtime: 0, ..item.clone() };
-    view.iter().map(|(path, it)| (path.clone(), item(it))).collect()
+    view.iter().map(|(path, seen)| (path.clone(), item(seen))).collect()
 }

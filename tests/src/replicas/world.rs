@@ -121,7 +121,7 @@ impl World {
         Self { rng, id, common, replicas, plain, ledger, number: 0, log, _dir: dir }
     }
 
-    /// Lets something happen.
+    /// Runs one random event.
     pub fn step(&mut self) {
         let time = if self.rng.percent(30) { 0 } else { self.rng.below(3_000) as i64 };
         self.common.fetch_add(time, Ordering::Relaxed);
@@ -142,11 +142,11 @@ impl World {
         }
     }
 
-    /// Brings everything to everybody, and judges.
+    /// Delivers all updates to all replicas, and checks the result.
     ///
     /// # Panics
     ///
-    /// Panics if something was lost, doubled, or is not the same everywhere.
+    /// Panics if work was lost or doubled, or if two replicas differ.
     pub fn end(&mut self) {
         for replica in &self.replicas {
             // What depends on the time of day is compared at one time.
@@ -199,7 +199,7 @@ impl World {
         replica.look();
         if let Err(error) = &played {
             self.log.push(format!("   {error}"));
-            assert_eq!(replica.view, before, "a refused call changed something");
+            assert_eq!(replica.view, before, "a refused call changed the tree");
             assert_eq!(replica.store.head().expect("a head"), head, "a refused call wrote");
             self.check_error(at, error);
         }
@@ -231,11 +231,13 @@ impl World {
             if item.kind != yfs_vfs::FileKind::File {
                 continue;
             }
-            let Some(new) = item.content.as_deref().filter(|it| str::from_utf8(it).is_ok()) else {
+            let Some(new) = item.content.as_deref().filter(|bytes| str::from_utf8(bytes).is_ok())
+            else {
                 continue;
             };
-            let is_text =
-                |data: &Option<Vec<u8>>| data.as_ref().is_some_and(|it| str::from_utf8(it).is_ok());
+            let is_text = |data: &Option<Vec<u8>>| {
+                data.as_ref().is_some_and(|bytes| str::from_utf8(bytes).is_ok())
+            };
             match before.get(&item.id) {
                 None => self.ledger.note_text(&item.id, None, new, copies),
                 Some(old) if is_text(old) => {
@@ -250,8 +252,9 @@ impl World {
         let replica = &mut self.replicas[at];
         let (said, rows) = replica.drain();
         let made = replica.clocks().into_iter();
-        let made: Clocks =
-            made.filter(|(client, clock)| known.get(client).is_none_or(|it| it < clock)).collect();
+        let made: Clocks = made
+            .filter(|(client, clock)| known.get(client).is_none_or(|known| known < clock))
+            .collect();
         let line = format!("{}: {line}", replica.letter);
         for (old, new) in rows {
             if let Some(new) = new {
@@ -372,8 +375,9 @@ impl World {
         let rows = replica.rows().clone();
         let said = replica.reopen();
         let made = replica.clocks().into_iter();
-        let made: Clocks =
-            made.filter(|(client, clock)| known.get(client).is_none_or(|it| it < clock)).collect();
+        let made: Clocks = made
+            .filter(|(client, clock)| known.get(client).is_none_or(|known| known < clock))
+            .collect();
         for (id, new) in replica.rows() {
             self.ledger.note_row(rows.get(id), new, &known, &made, "close");
         }
@@ -395,14 +399,16 @@ impl World {
         }
     }
 
-    /// Somebody types into a file with an editor that knows Yjs and nothing of us.
+    /// Types into a file with a stock Yjs editor.
     fn type_in(&mut self, at: usize) {
         let replica = &self.replicas[at];
         let files: Vec<FileId> = replica
             .view
             .values()
             .filter(|item| item.kind == yfs_vfs::FileKind::File)
-            .filter(|item| item.content.as_deref().is_some_and(|it| str::from_utf8(it).is_ok()))
+            .filter(|item| {
+                item.content.as_deref().is_some_and(|bytes| str::from_utf8(bytes).is_ok())
+            })
             .map(|item| item.id.clone())
             .collect();
         let Some(guid) = self.rng.pick(&files).cloned() else { return };
@@ -422,7 +428,7 @@ impl World {
         }
         let update = doc.transact().encode_diff_v1(&seen);
         let before = replica.view.clone();
-        self.log.push(format!("{}: somebody types into {guid}: {typed}", replica.letter));
+        self.log.push(format!("{}: an editor types into {guid}: {typed}", replica.letter));
         port.receive(&update).expect("an honest update");
         self.replicas[at].look();
         self.note_texts(at, &before, "type");
@@ -480,7 +486,7 @@ impl World {
         }
     }
 
-    /// What somebody wrote and nobody deleted is there once, on every replica (I9).
+    /// Checks that text which was written and not deleted is there once, on every replica (I9).
     fn judge_texts(&self) {
         for guid in self.replicas[0].rows().keys() {
             let (mut first, mut aside) = (None, String::new());

@@ -55,7 +55,7 @@ fn values_are_written_as_javascript_writes_them() {
         write_any(&mut again, &read);
         assert_eq!(to_hex(&again), to_hex(&ours), "{value} survives being read");
         let returned = yjs.call("any_value", json!({ "bytes": to_hex(&ours) }));
-        let as_floats = |value: &Value| value.as_f64().map_or(value.clone(), |it| json!(it));
+        let as_floats = |value: &Value| value.as_f64().map_or(value.clone(), |float| json!(float));
         assert_eq!(as_floats(&returned), as_floats(value));
     }
 }

@@ -55,14 +55,18 @@ fn a_main_document_full_of_strange_things_passes_through_unchanged() {
     yjs.make("main", 5, true);
     let mut ours = gated(DocRole::Main, 7);
     let strange = [
-        json!({ "doc": "main", "table": "fs:cells", "values": [{ "key": "a:name", "val": "x", "ts": 1.5, "c": 1, "o": ["y"] }] }),
-        json!({ "doc": "main", "table": "table:files", "values": [null, 3, "😀", [1], { "key": 7 }, { "val": 1 }, { "key": "k", "ts": "x" }] }),
-        json!({ "doc": "main", "table": "table:others", "values": [{ "key": "b", "val": { "deep": [[[{}]]] }, "ts": 3 }] }),
-        json!({ "doc": "main", "table": "kv", "values": [{ "key": "theme", "val": "dark", "ts": 9 }] }),
-        json!({ "doc": "main", "table": "", "values": ["a root without a name"] }),
+        ("fs:cells", json!([{ "key": "a:name", "val": "x", "ts": 1.5, "c": 1, "o": ["y"] }])),
+        (
+            "table:files",
+            json!([null, 3, "😀", [1], { "key": 7 }, { "val": 1 }, { "key": "k", "ts": "x" }]),
+        ),
+        ("table:others", json!([{ "key": "b", "val": { "deep": [[[{}]]] }, "ts": 3 }])),
+        ("kv", json!([{ "key": "theme", "val": "dark", "ts": 9 }])),
+        ("", json!(["a root without a name"])),
     ];
-    for values in strange {
-        for update in yjs.change("push", values) {
+    for (table, values) in strange {
+        let push = json!({ "doc": "main", "table": table, "values": values });
+        for update in yjs.change("push", push) {
             receive(&mut ours, &update);
         }
     }

@@ -1,4 +1,4 @@
-//! Whole-file writes beside somebody who types in real Yjs.
+//! Whole-file writes beside a user who types in real Yjs.
 
 use std::cell::RefCell;
 
@@ -18,12 +18,12 @@ use crate::runner;
 /// What the file holds at first: several lines, some alike.
 const START: &str = "# Plan 😀\n\n- one\n- two\n- two\n\nA paragraph, naïvely written. 東京\n";
 
-/// Marks are single characters that nobody deletes, so that each can be counted.
+/// Marks are single characters that are never deleted, so that each can be counted.
 const FIRST_MARK: u32 = 0xe000;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Somebody types a mark, and deletes a few characters.
+    /// The user types a mark, and deletes a few characters.
     Types {
         at: f64,
         from: f64,
@@ -106,11 +106,11 @@ impl<'a> World<'a> {
     fn types(&mut self, at: f64, from: f64) {
         let mark = self.mark().to_string();
         let text: Vec<char> = self.yjs.text("theirs").chars().collect();
-        let utf16 = |end: usize| text[..end].iter().map(|it| it.len_utf16()).sum::<usize>();
+        let utf16 = |end: usize| text[..end].iter().map(|char| char.len_utf16()).sum::<usize>();
         let at = index(at, text.len() + 1);
         let insert = json!({ "doc": "theirs", "at": utf16(at), "text": mark });
         let from = index(from, text.len().max(1));
-        let victims = text[from..].iter().take(3).take_while(|it| !is_mark(**it)).count();
+        let victims = text[from..].iter().take(3).take_while(|char| !is_mark(**char)).count();
         let delete = json!({
             "doc": "theirs", "at": utf16(from), "len": utf16(from + victims) - utf16(from)
         });
@@ -184,7 +184,7 @@ fn nobody_who_types_loses_a_character_to_whole_file_writes() {
         prop_assert_eq!(&world.yjs.text("theirs"), &text);
         for number in 0..world.n_marks {
             let mark = char::from_u32(FIRST_MARK + number).unwrap();
-            let n_times = text.chars().filter(|it| *it == mark).count();
+            let n_times = text.chars().filter(|char| *char == mark).count();
             prop_assert_eq!(n_times, 1, "mark {} is there {} times", number, n_times);
         }
         // What was read stays readable, here and there.

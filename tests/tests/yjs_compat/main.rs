@@ -33,14 +33,14 @@ fn item(client: u64, clock: u32) -> ItemId {
 fn receive(doc: &mut GatedDoc, update: &[u8]) {
     let received = doc.receive(update, UpdateSource::Wire);
     let received = received.unwrap_or_else(|refusal| panic!("{refusal}: {}", to_hex(update)));
-    assert!(!received.parked, "it lacks something: {}", to_hex(update));
+    assert!(!received.parked, "it waits for other updates: {}", to_hex(update));
 }
 
 /// Syncs both ways by state vectors, as a connection begins.
 fn sync(yjs: &mut Yjs, name: &str, doc: &mut GatedDoc) {
     let theirs = yjs.encode_diff(name, &doc.state_vector());
     let ours = doc.encode_diff(&yjs.state_vector(name)).unwrap();
-    assert!(!yjs.apply(name, &ours), "Yjs waits for something of ours");
+    assert!(!yjs.apply(name, &ours), "Yjs waits for other updates of ours");
     receive(doc, &theirs);
     assert_eq!(to_hex(&doc.state_vector()), to_hex(&yjs.state_vector(name)));
 }

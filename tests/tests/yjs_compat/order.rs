@@ -123,7 +123,7 @@ fn our_order(updates: &[Vec<u8>]) -> Vec<String> {
         other => panic!("not an element: {other:?}"),
     };
     main.doc().read(|txn| {
-        let arrays = ["table:files", "fs:cells"].into_iter().filter_map(|it| txn.get_array(it));
+        let arrays = ["table:files", "fs:cells"].into_iter().filter_map(|name| txn.get_array(name));
         arrays.flat_map(|array| array.iter(txn).map(said).collect::<Vec<_>>()).collect()
     })
 }

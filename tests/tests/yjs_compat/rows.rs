@@ -28,7 +28,7 @@ fn any(value: Value) -> Any {
 fn elements(doc: &GatedDoc, root: &str) -> Vec<Value> {
     doc.read(|txn| {
         let Some(array) = txn.get_array(root) else { return Vec::new() };
-        array.iter(txn).map(|it| serde_json::to_value(it.to_json(txn)).unwrap()).collect()
+        array.iter(txn).map(|value| serde_json::to_value(value.to_json(txn)).unwrap()).collect()
     })
     .into_iter()
     .map(floats)
@@ -39,7 +39,9 @@ fn floats(value: Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
         Value::Array(values) => values.into_iter().map(floats).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(key, it)| (key, floats(it))).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, field)| (key, floats(field))).collect()
+        }
         other => other,
     }
 }
@@ -80,7 +82,7 @@ fn yjs_reads_rows_that_we_encode_by_hand() {
 
     let names: Vec<_> = theirs(&mut yjs, "main", "table:files")
         .iter()
-        .map(|it| it["val"]["name"].clone())
+        .map(|element| element["val"]["name"].clone())
         .collect();
     assert_eq!(names, ["y 😀.txt", "renamed.txt", "a.md"]);
     assert_eq!(theirs(&mut yjs, "main", "table:files"), elements(&ours, "table:files"));
@@ -212,7 +214,7 @@ fn a_stock_yrs_peer_agrees() {
     let array = txn.get_array("table:files").unwrap();
     let stock: Vec<_> = array
         .iter(&txn)
-        .map(|it| floats(serde_json::to_value(it.to_json(&txn)).unwrap()))
+        .map(|value| floats(serde_json::to_value(value.to_json(&txn)).unwrap()))
         .collect();
     assert_eq!(stock, elements(&ours, "table:files"));
     assert_eq!(stock.len(), 7);

@@ -71,7 +71,7 @@ fn fresh(key: u8, now: i64) -> FileRow {
     }
 }
 
-/// What somebody does to a file.
+/// A change of a file by one peer.
 #[derive(Debug, Clone)]
 enum Change {
     Rename(u8),
@@ -203,12 +203,12 @@ impl<'a> World<'a> {
         };
         match to {
             0 | 1 => self.ours[to].receive(&update),
-            _ => assert!(!self.yjs.apply(PLAIN[to - 2], &update), "Yjs waits for something"),
+            _ => assert!(!self.yjs.apply(PLAIN[to - 2], &update), "Yjs waits for other updates"),
         }
     }
 
-    /// Syncs everybody with everybody until nobody has anything to say. Plain peers delete losers as
-    /// they see them, so that takes more than one round.
+    /// Syncs all peers with each other until no peer sends an update. Plain peers delete losers
+    /// when they see them, so this takes more than one round.
     fn settle(&mut self) {
         for _ in 0..2 {
             for from in 0..4 {
@@ -221,7 +221,11 @@ impl<'a> World<'a> {
 
     fn rows(&mut self, doc: &str) -> BTreeMap<String, Value> {
         let rows = self.yjs.rows(doc, "table:files");
-        rows.as_object().unwrap().iter().map(|(key, it)| (key.clone(), it["val"].clone())).collect()
+        rows.as_object()
+            .unwrap()
+            .iter()
+            .map(|(key, row)| (key.clone(), row["val"].clone()))
+            .collect()
     }
 }
 
@@ -250,7 +254,7 @@ fn run(
     }
 }
 
-/// As long as nobody works at the same time, a plain peer sees exactly what we show.
+/// Without concurrent changes, a plain peer sees exactly what we show.
 #[test]
 fn one_after_another_a_plain_peer_sees_what_we_show() {
     run(12, 20, |yjs, steps| {
@@ -272,10 +276,10 @@ fn one_after_another_a_plain_peer_sees_what_we_show() {
     });
 }
 
-/// Whatever happens at the same time, everybody has the same files at the end, ours agree on every
-/// field, and nobody deletes what another one chose.
+/// After concurrent changes, all peers have the same files at the end, ours agree on every field,
+/// and no peer deletes the winner that another one chose.
 #[test]
-fn whatever_happens_at_once_everybody_has_the_same_files() {
+fn concurrent_changes_leave_the_same_files_on_all_peers() {
     run(40, 60, |yjs, steps| {
         let mut world = World::new(yjs);
         for step in &steps {
@@ -315,7 +319,7 @@ fn the_reference_workspace_has_its_files() {
         assert_eq!(val["size"], row.size);
         assert_eq!(val["createdAt"], row.created_at.0);
         assert_eq!(val["updatedAt"], row.updated_at.0);
-        assert_eq!(val["trashedAt"].as_i64(), row.trashed_at.map(|it| it.0));
+        assert_eq!(val["trashedAt"].as_i64(), row.trashed_at.map(|time| time.0));
         assert_eq!(val["type"] == "folder", row.kind == NodeKind::Directory);
     }
 }
@@ -352,17 +356,17 @@ fn odd_timestamp() -> impl Strategy<Value = Value> {
         .prop_map(ToOwned::to_owned),
     ];
     let leaf = prop_oneof![
-        4 => (-3..20i32).prop_map(|it| json!(it)),
+        4 => (-3..20i32).prop_map(|number| json!(number)),
         2 => prop::sample::select(vec![1e308, -0.5, 9.5, 5e-324, 1_795_296_141_126.0])
-            .prop_map(|it| json!(it)),
-        3 => text.prop_map(|it| json!(it)),
+            .prop_map(|number| json!(number)),
+        3 => text.prop_map(|text| json!(text)),
         1 => Just(Value::Null),
-        1 => any::<bool>().prop_map(|it| json!(it)),
+        1 => any::<bool>().prop_map(|flag| json!(flag)),
     ];
     leaf.prop_recursive(2, 6, 2, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
-            inner.prop_map(|it| json!({ "a": it })),
+            inner.prop_map(|value| json!({ "a": value })),
         ]
     })
 }

@@ -280,7 +280,7 @@ impl<'a> TreeBuilder<'a> {
 
     /// Finishes the block on top and adds it to the one below.
     fn close(&mut self) {
-        let frame = self.stack.pop().expect("whoever closes has opened");
+        let frame = self.stack.pop().expect("each close follows its open");
         let children: Vec<MarkdownNode> = self.nodes.drain(frame.first..).collect();
         let spans: Vec<BlockSpan> = self.spans.drain(frame.first..).collect();
         let range = frame.range;

@@ -75,7 +75,7 @@ export function modeOf(mode: unknown, otherwise: number, name = 'mode'): number 
   return mode
 }
 
-/** Returns the bits that something new gets. */
+/** Returns the permission bits of a new file or directory. */
 export function masked(mode: number): number {
   return mode & 0o7777 & ~UMASK
 }
@@ -118,8 +118,8 @@ function checked(options: Options): Options {
   return options
 }
 
-/** Says a text in the encoding that was asked for. */
-export function told(text: string, options: Options): string | Buffer {
+/** Returns a text in the encoding of the options. */
+export function encodeText(text: string, options: Options): string | Buffer {
   const { encoding } = options
   if (!encoding || encoding === 'utf8' || encoding === 'utf-8') return text
   const bytes = Buffer.from(text)

@@ -1,4 +1,4 @@
-// The three faces of `fs`: calls with callbacks, calls that answer at once, and calls that return promises.
+// The three forms of `fs`: calls with callbacks, synchronous calls, and calls that return promises.
 
 import { constants } from 'node:fs'
 import { promisify } from 'node:util'
@@ -60,8 +60,8 @@ const BY_DESCRIPTOR = [
   'writev',
 ] as const
 
-/** What is told to a callback beside the number of bytes: the argument with this index. */
-const TOLD_WITH: Record<string, [index: number, count: string, name: string]> = {
+/** The argument, by index, that a callback receives beside the number of bytes. */
+const SECOND_RESULTS: Record<string, [index: number, count: string, name: string]> = {
   read: [1, 'bytesRead', 'buffer'],
   readv: [1, 'bytesRead', 'buffers'],
   write: [1, 'bytesWritten', 'buffer'],
@@ -74,7 +74,7 @@ export function facesOf(fs: Operations, changes: Changes): Record<string, unknow
   const streams = new Streams(fs)
   const made: Record<string, unknown> = {}
   for (const [name, operation] of Object.entries(operations)) {
-    made[name] = calledBack(operation, TOLD_WITH[name])
+    made[name] = calledBack(operation, SECOND_RESULTS[name])
     made[`${name}Sync`] = (...args: unknown[]) => runNow(operation(...args))
   }
   // Both spellings, as `node:fs` has them.
@@ -123,7 +123,7 @@ function* opendir(fs: Operations, path: unknown): Steps<NodeDir> {
 }
 
 /** Makes the form with a callback. Arguments of a wrong type are refused at once. */
-function calledBack(operation: Operation, told?: [number, string, string]): Call {
+function calledBack(operation: Operation, second?: [number, string, string]): Call {
   const call = (...args: unknown[]): void => {
     const done = args.pop()
     if (typeof done !== 'function') throw wrongType('cb', 'of type function', undefined)
@@ -138,12 +138,12 @@ function calledBack(operation: Operation, told?: [number, string, string]): Call
     }
     goOn(steps, first).then(
       (value) =>
-        answer(null, ...(value === undefined ? [] : [value]), ...(told ? [args[told[0]]] : [])),
+        answer(null, ...(value === undefined ? [] : [value]), ...(second ? [args[second[0]]] : [])),
       answer,
     )
   }
-  if (told) {
-    const [index, count, name] = told
+  if (second) {
+    const [index, count, name] = second
     Object.assign(call, {
       [promisify.custom]: async (...args: unknown[]) => ({
         [count]: await run(operation(...args)),
@@ -159,7 +159,7 @@ function isOfArguments(error: unknown): boolean {
   return typeof code === 'string' && /^ERR_(INVALID_ARG|OUT_OF_RANGE)/.test(code)
 }
 
-/** Returns the calls whose answer is only whether something is there. */
+/** Returns the calls that only report whether a path exists. */
 function existing(fs: Operations): object {
   const exists = (path: unknown, done: (there: boolean) => void): void => {
     if (typeof done !== 'function') throw wrongType('cb', 'of type function', done)

@@ -27,12 +27,17 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /** Says an error of the workspace as that of a system call; what is no such error stays. */
-export function retold(error: unknown, syscall: string, path?: string, dest?: string): unknown {
+export function asSystemError(
+  error: unknown,
+  syscall: string,
+  path?: string,
+  dest?: string,
+): unknown {
   const code = codeOf(error)
   if (code === undefined || code.startsWith('ERR_')) return error
-  const told = failure(code, syscall, path, dest)
-  if (error instanceof Error && error.cause !== undefined) told.cause = error.cause
-  return told
+  const renamed = failure(code, syscall, path, dest)
+  if (error instanceof Error && error.cause !== undefined) renamed.cause = error.cause
+  return renamed
 }
 
 /** An error of `fs.rm` and `fs.cp`, which say more than a code of the system. */

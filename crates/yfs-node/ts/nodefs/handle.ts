@@ -19,7 +19,7 @@ interface ReadOptions {
   position?: number | bigint | null
 }
 
-/** How much a handle reads unless it is told. */
+/** How many bytes a handle reads by default. */
 const BUFFER_LENGTH = 16_384
 
 /** An open file. */

@@ -1,18 +1,18 @@
 // Open files: what stands between descriptors and the tree, as in a kernel.
 //
-// A write through a descriptor is a least edit, in the log when the call ends. Only the truncation of an open with `w` is
-// held back until the first write, the closing, or a look at the content, so that replacing a file
-// is one edit and text that others type in it meanwhile stays. The native half is a session: it
-// bases each write on what was read of the file last.
+// A write through a descriptor is a least edit, in the log when the call returns. Only the
+// truncation of an open with `w` is held back until the first write, the close, or a read of the
+// content, so that replacing a file is one edit and concurrent typing stays. The native half is a
+// session: it bases each write on the content that it last read of the file.
 
 import { constants } from 'node:fs'
 import { later } from '../globals.js'
 import type { NativeWrite } from '../native.js'
 import { isWithin, join, nameOf, parentOf } from '../paths.js'
 import { masked } from './arguments.js'
-import { failure, retold } from './failures.js'
+import { failure, asSystemError } from './failures.js'
 import type { Facts } from './stats.js'
-import { run, type Steps, Turn } from './steps.js'
+import { run, type Steps, OperationQueue } from './steps.js'
 import type { Place, Snapshot, Tree } from './tree.js'
 
 const {
@@ -45,7 +45,7 @@ const EMPTY = new Uint8Array()
 interface OpenFile {
   id: string
   n: number
-  turn: Turn
+  queue: OperationQueue
   /** What it held when it was read last. */
   snapshot?: Snapshot
   /** Whether a truncation of it is held back. */
@@ -105,7 +105,7 @@ export class Kernel {
     file.n -= 1
     if (file.n === 0) {
       yield* this.settle(file.id)
-      // Somebody may have opened it again meanwhile.
+      // Another call may have opened it again meanwhile.
       if (file.n === 0 && this.#files.get(file.id) === file) this.#files.delete(file.id)
     }
   }
@@ -146,7 +146,7 @@ export class Kernel {
   *write(descriptor: Descriptor, data: Uint8Array, position: number | null): Steps<number> {
     const file = this.#file(descriptor, 'write', (access) => access !== O_RDONLY)
     if (data.length === 0) return 0
-    yield* file.turn.take(() => this.#writeInTurn(descriptor, file, data, position))
+    yield* file.queue.run(() => this.#writeInTurn(descriptor, file, data, position))
     return data.length
   }
 
@@ -155,7 +155,7 @@ export class Kernel {
     const { file, flags } = descriptor
     if (typeof file === 'string' || (flags & O_ACCMODE) === O_RDONLY)
       throw failure('EINVAL', 'ftruncate')
-    yield* file.turn.take(() => this.#truncateInTurn(file, length))
+    yield* file.queue.run(() => this.#truncateInTurn(file, length))
   }
 
   /** Returns the content of a file that was found. */
@@ -189,11 +189,11 @@ export class Kernel {
   /** Does the truncations that are held back: of one file, or of all. */
   *settle(id?: string): Steps<void> {
     for (const file of id === undefined ? [...this.#files.values()] : [this.#files.get(id)]) {
-      if (file?.isTruncated) yield* file.turn.take(() => this.#settleInTurn(file))
+      if (file?.isTruncated) yield* file.queue.run(() => this.#settleInTurn(file))
     }
   }
 
-  /** Keeps what open files hold that are about to leave the tree: what is at a path, and below it. */
+  /** Keeps the content of open files that are about to leave the tree: at a path, and below it. */
   *detach(path: string): Steps<void> {
     if (this.#files.size === 0) return
     const at = join(this.tree.realpath(parentOf(path)), nameOf(path))
@@ -207,7 +207,7 @@ export class Kernel {
     }
   }
 
-  /** Follows a file whose content has become that of another: what was open as one is now open as the other. */
+  /** Moves the descriptors of a file to the file that has taken over its content. */
   becomes(from: string, to: string): void {
     const file = this.#files.get(from)
     if (file === undefined || from === to) return
@@ -246,7 +246,7 @@ export class Kernel {
         ...modeOption(mode),
       })
     } catch (error) {
-      throw retold(error, ...place.about)
+      throw asSystemError(error, ...place.about)
     }
     return this.tree.must(place, true)
   }
@@ -255,7 +255,7 @@ export class Kernel {
     const file = this.#files.get(found.id) ?? {
       id: found.id,
       n: 0,
-      turn: new Turn(),
+      queue: new OperationQueue(),
       isTruncated: false,
     }
     file.n += 1
@@ -282,13 +282,13 @@ export class Kernel {
     return descriptor.file
   }
 
-  /** Returns what an open file holds, whoever wrote it. */
+  /** Returns the current content of an open file. */
   *#content(file: OpenFile, syscall: string): Steps<Uint8Array> {
     if (file.detached) return file.detached.data
     if (file.isTruncated) return EMPTY
     const at = this.tree.pathOf(file.id)
     if (at === null) {
-      // Somebody else removed it: what was read of it last is what there is.
+      // Another writer removed it: only the content that was last read is left.
       if (file.snapshot) return file.snapshot.data
       throw failure('ESTALE', syscall)
     }
@@ -358,7 +358,7 @@ export class Kernel {
   }
 }
 
-/** Says the mode of something new, if it needs saying. */
+/** Returns the option for the mode of a new file, if it is not the default. */
 export function modeOption(mode: number): NativeWrite {
   const bits = masked(mode)
   return bits === FILE_MODE ? {} : { mode: bits }

@@ -1,4 +1,5 @@
-// The calls of `fs`, each once, as an operation that runs at once or with promises (`faces.ts` makes the calls of them).
+// The calls of `fs`, each once, as an operation that runs at once or with promises (`faces.ts`
+// makes the calls from them).
 
 import { constants } from 'node:fs'
 import { outOfRange, wrongType } from '../invalid.js'
@@ -14,9 +15,9 @@ import {
   optionsOf,
   pathOf,
   timeOf,
-  told,
+  encodeText,
 } from './arguments.js'
-import { codeOf, failure, retold } from './failures.js'
+import { codeOf, failure, asSystemError } from './failures.js'
 import { type Descriptor, type Kernel, modeOption } from './kernel.js'
 import { type Facts, NodeBigIntStats, NodeDirent, NodeStats } from './stats.js'
 import { pause, type Steps } from './steps.js'
@@ -79,7 +80,7 @@ export class Operations {
   }
 
   *fstat(fd: unknown, options?: { bigint?: boolean }): Steps<NodeStats | NodeBigIntStats> {
-    return this.#told(this.kernel.facts(this.#descriptor(fd, 'fstat'), 'fstat'), options)
+    return this.#statsOf(this.kernel.facts(this.#descriptor(fd, 'fstat'), 'fstat'), options)
   }
 
   *readFile(path: unknown, given?: unknown): Steps<Buffer | string> {
@@ -211,7 +212,7 @@ export class Operations {
     yield* this.#onPath(fd, 'fchmod', { mode: bits }, (at) => this.tree.chmod(at, bits))
   }
 
-  /** There are no owners; the path must lead to something. */
+  /** Checks only that the path exists, because there are no owners. */
   *chown(path: unknown): Steps<void> {
     this.tree.must(this.#find('chown', path), true)
   }
@@ -276,9 +277,9 @@ export class Operations {
       const place = this.#locate('mkdtemp', text + ending)
       try {
         yield* this.tree.mkdir(place.at, false, 0o700)
-        return told(text + ending, options)
+        return encodeText(text + ending, options)
       } catch (error) {
-        if (codeOf(error) !== 'EEXIST') throw retold(error, ...place.about)
+        if (codeOf(error) !== 'EEXIST') throw asSystemError(error, ...place.about)
       }
     }
   }
@@ -305,7 +306,7 @@ export class Operations {
 
   *rename(from: unknown, to: unknown): Steps<void> {
     const about: About = ['rename', pathOf(from, 'oldPath'), pathOf(to, 'newPath')]
-    // A kernel looks up both directories before it looks at what they hold.
+    // A kernel resolves both directories before it checks their entries.
     const source = this.tree.locate(about[1]!, ...about)
     this.#checkParent(source)
     const target = this.tree.locate(about[2]!, ...about)
@@ -362,7 +363,7 @@ export class Operations {
   *readlink(path: unknown, given?: unknown): Steps<string | Buffer> {
     const place = this.#find('readlink', path)
     if (this.tree.must(place, false).kind !== 'symlink') throw failure('EINVAL', ...place.about)
-    return told(this.tree.readlink(place.at), optionsOf(given))
+    return encodeText(this.tree.readlink(place.at), optionsOf(given))
   }
 
   /** Follows all links; `..` is taken by the text of the path alone, as Node's own does. */
@@ -375,7 +376,7 @@ export class Operations {
   *realpathNative(path: unknown, given?: unknown): Steps<string | Buffer> {
     const place = this.#find('realpath', path)
     this.tree.must(place, true)
-    return told(this.tree.realpath(place.at), optionsOf(given))
+    return encodeText(this.tree.realpath(place.at), optionsOf(given))
   }
 
   *readdir(path: unknown, given?: unknown): Steps<(string | Buffer | NodeDirent)[]> {
@@ -391,9 +392,13 @@ export class Operations {
         const path = below === '' ? name : `${below}/${name}`
         if (options.withFileTypes)
           found.push(
-            new NodeDirent(told(name, options), below === '' ? text : joined(text, below), kind),
+            new NodeDirent(
+              encodeText(name, options),
+              below === '' ? text : joined(text, below),
+              kind,
+            ),
           )
-        else found.push(told(path, options))
+        else found.push(encodeText(path, options))
         if (options.recursive && kind === 'directory') pending.push([join(at, name), path])
       }
     }
@@ -420,7 +425,7 @@ export class Operations {
   ): NodeStats | NodeBigIntStats | undefined {
     try {
       const found = this.tree.must(this.tree.find(text, syscall, text), follow)
-      return this.#told({ ...found, size: this.kernel.size(found.id, found.size) }, options)
+      return this.#statsOf({ ...found, size: this.kernel.size(found.id, found.size) }, options)
     } catch (error) {
       const isNothing =
         options.throwIfNoEntry === false && ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')
@@ -429,7 +434,7 @@ export class Operations {
     }
   }
 
-  #told(facts: Facts, options: { bigint?: boolean } = {}): NodeStats | NodeBigIntStats {
+  #statsOf(facts: Facts, options: { bigint?: boolean } = {}): NodeStats | NodeBigIntStats {
     return options.bigint ? new NodeBigIntStats(facts, this.#dev) : new NodeStats(facts, this.#dev)
   }
 
@@ -447,7 +452,7 @@ export class Operations {
     return this.tree.locate(text, syscall, text)
   }
 
-  /** Finds a place for something new. */
+  /** Returns the place of a new entry. Throws if the path exists. */
   #free(path: string, about: About): Place {
     const place = this.tree.locate(path, ...about)
     this.#checkParent(place)
@@ -456,7 +461,7 @@ export class Operations {
     return place
   }
 
-  /** Refuses where there is no directory to make something in. */
+  /** Throws if the parent is not a directory. */
   #checkParent(place: Place): void {
     const code = this.tree.lacksParent(place)
     if (code) throw failure(code, ...place.about)
@@ -503,7 +508,7 @@ export class Operations {
     else yield* this.#writeOpened(pathOf(path), bytes, flags, mode)
   }
 
-  /** Writes a file that nobody needs to open for that. */
+  /** Writes a file without a descriptor. */
   *#writePlace(place: Place, bytes: Uint8Array, flags: number, mode: number): Steps<void> {
     const isExclusive = (flags & O_EXCL) !== 0
     const found = this.tree.look(place, !isExclusive)
@@ -546,7 +551,10 @@ export class Operations {
     return missing.at(-1)
   }
 
-  /** Sets facts at the path of what a descriptor has open; of what is no longer in the tree, only as long as it is open. */
+  /**
+   * Sets facts at the path of an open descriptor. For a file that is no longer in the tree, they
+   * last as long as it is open.
+   */
   *#onPath(
     fd: unknown,
     syscall: string,
@@ -560,12 +568,12 @@ export class Operations {
     else yield* this.#done(work(at), [syscall])
   }
 
-  /** Does something, and says its failure as that of a system call. */
+  /** Runs an operation, and reports its failure as that of a system call. */
   *#done<T>(work: Steps<T>, about: About): Steps<T> {
     try {
       return yield* work
     } catch (error) {
-      throw retold(error, ...about)
+      throw asSystemError(error, ...about)
     }
   }
 }

@@ -19,12 +19,12 @@ export interface Facts {
 
 const TYPES: Record<Kind, number> = { file: S_IFREG, directory: S_IFDIR, symlink: S_IFLNK }
 
-/** The unit in which sizes are told as blocks. */
+/** The size of a block in bytes. */
 const BLOCK = 512
 
-/** What is told of what kind an object is. */
+/** The methods that report the kind of an object. */
 abstract class Kinds {
-  /** Returns the bits of a mode that tell the kind. */
+  /** Returns the bits of a mode that encode the kind. */
   abstract typeOf(): number
 
   isFile(): boolean {
@@ -56,7 +56,7 @@ abstract class Kinds {
   }
 }
 
-/** What is known of an object. There are no users, and no times but that of the last change and of the making. */
+/** The facts of an object. There are no users, and only the times of creation and last change. */
 export class NodeStats extends Kinds {
   dev: number
   mode: number
@@ -148,7 +148,7 @@ export class NodeDirent extends Kinds {
   }
 }
 
-/** Makes a number of an id, which is its own as far as a double can tell (53 bits of FNV-1a, two rounds). */
+/** Returns a number for an id, unique within the 53 bits of a double (FNV-1a, two rounds). */
 export function numberOf(id: string): number {
   return fnv(id, 0x811c9dc5) * 0x200000 + (fnv(id, 0x01234567) >>> 11)
 }

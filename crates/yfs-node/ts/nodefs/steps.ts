@@ -1,4 +1,5 @@
-// Operations that can be run at once or with promises: each is written once, as a generator that yields what it asks for.
+// Operations that can run at once or with promises: each is written once, as a generator that
+// yields its calls.
 
 import type { Pacer } from '../pages.js'
 
@@ -11,7 +12,7 @@ export interface Ask {
 /** An operation: it yields what it asks for, and is given the answers. */
 export type Steps<T> = Generator<Ask, T, never>
 
-/** Asks for something that has both forms. */
+/** Yields a call that has both forms, and returns its result. */
 export function* ask<T>(now: () => T, later: () => Promise<T>): Steps<T> {
   return yield { now, later }
 }
@@ -40,7 +41,7 @@ export function runNow<T>(steps: Steps<T>): T {
   return step.value
 }
 
-/** Runs an operation with promises. What it refuses before it asks for anything is a rejection as well. */
+/** Runs an operation with promises. An error before its first call is a rejection as well. */
 export async function run<T>(steps: Steps<T>): Promise<T> {
   return goOn(steps, steps.next())
 }
@@ -61,15 +62,15 @@ export async function goOn<T>(steps: Steps<T>, first: IteratorResult<Ask, T>): P
   return step.value
 }
 
-/** Lets one operation at a time do something that takes several steps. What runs at once does not wait. */
-export class Turn {
+/** Runs operations of several steps one at a time. Synchronous operations do not wait. */
+export class OperationQueue {
   #last: Promise<void>
 
   constructor() {
     this.#last = Promise.resolve()
   }
 
-  *take<T>(work: () => Steps<T>): Steps<T> {
+  *run<T>(work: () => Steps<T>): Steps<T> {
     let done = (): void => undefined
     yield* ask(
       () => undefined,

@@ -1,7 +1,7 @@
 // Streams: Node's own, over the descriptors of a workspace.
 //
-// What a stream writes is gathered and added in pieces that grow with the file, so that a long file is not taken up from its
-// beginning for each piece; it is all there when the stream has finished.
+// A stream appends its data in chunks that grow with the file, so that a long file is not read from
+// its beginning for each chunk. All data is in the file when the stream has finished.
 
 import { ReadStream, WriteStream } from 'node:fs'
 import type { Operations } from './operations.js'

@@ -1,10 +1,11 @@
-// The tree as a kernel sees it: places that paths lead to, what is there, and the changes that the native half knows.
+// The tree as a kernel sees it: the places that paths resolve to, their entries, and the changes
+// that the native half supports.
 
 import { calling, asking } from '../errors.js'
 import type { NativeFs, NativeWrite } from '../native.js'
 import { join, parentOf } from '../paths.js'
 import type { Kind, Written } from '../types.js'
-import { codeOf, failure, retold } from './failures.js'
+import { codeOf, failure, asSystemError } from './failures.js'
 import type { Facts } from './stats.js'
 import { ask, type Steps } from './steps.js'
 
@@ -27,13 +28,13 @@ export interface Place {
   dots: string
 }
 
-/** What content there is, and as of which version. */
+/** The content of a file, and its version. */
 export interface Snapshot {
   data: Uint8Array
   version: string
 }
 
-/** A workspace's tree, on behalf of somebody. */
+/** The tree of a workspace, on behalf of an actor. */
 export class Tree {
   readonly #native: NativeFs
   /** Where relative paths count from. */
@@ -73,7 +74,7 @@ export class Tree {
       return this.facts(place.at, follow)
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
-      throw retold(error, ...place.about)
+      throw asSystemError(error, ...place.about)
     }
   }
 
@@ -266,7 +267,7 @@ export class Tree {
       const real = this.realpath(at)
       if (this.facts(real, false).kind === 'directory') return real
     } catch (error) {
-      throw retold(error, ...about)
+      throw asSystemError(error, ...about)
     }
     throw failure('ENOTDIR', ...about)
   }

@@ -26,7 +26,7 @@ interface Ends {
   there: Facts | undefined
 }
 
-/** Removes something, as `fs.rm` does. */
+/** Removes a file or directory, as `fs.rm` does. */
 export function* rm(
   fs: Operations,
   path: unknown,
@@ -54,7 +54,7 @@ export function* rm(
   yield* tree.remove(place.at, true)
 }
 
-/** Copies something, as `fs.cp` does. */
+/** Copies a file or directory, as `fs.cp` does. */
 export function* cp(
   fs: Operations,
   from: unknown,
@@ -92,7 +92,7 @@ function look(fs: Operations, source: string, target: string, options: CpOptions
   return { source: tree.must(tree.find(source, syscall, source), follow), there: there() }
 }
 
-/** Refuses what would copy something into or onto itself, or one kind onto another. */
+/** Throws if the copy would replace or contain its source, or replace an entry of another kind. */
 function check(fs: Operations, path: string, dest: string, { source, there }: Ends): void {
   const refuse = (code: string, text: string, reason: string, message: string): never => {
     throw systemError(code, text, { syscall: 'cp', reason, message, path: dest })

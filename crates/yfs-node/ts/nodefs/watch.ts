@@ -1,16 +1,16 @@
-// `fs.watch`, over the changes of a workspace: whoever makes them, in whichever process.
+// `fs.watch`, over the changes of a workspace by all actors and processes.
 
 import { EventEmitter } from 'node:events'
 import { isWithin, nameOf, parentOf } from '../paths.js'
 import type { Change } from '../types.js'
-import { type Options, optionsOf, pathOf, told } from './arguments.js'
+import { type Options, optionsOf, pathOf, encodeText } from './arguments.js'
 import { failure } from './failures.js'
 import type { Tree } from './tree.js'
 
 /** Yields what changes from a cursor on. */
 export type Changes = (options: { cursor: string; signal: AbortSignal }) => AsyncIterable<Change>
 
-/** What a watcher is told. */
+/** An event of a watcher. */
 export interface WatchEvent {
   eventType: 'rename' | 'change'
   filename: string | Buffer
@@ -28,7 +28,7 @@ export function watched(
   const place = tree.find(text, 'watch', text)
   const found = tree.look(place, true)
   if (found === undefined) throw Object.assign(failure('ENOENT', 'watch', text), { filename: path })
-  // From now on, not from when somebody first asks.
+  // Watches from now on, not from the first read of an event.
   const cursor = tree.cursor()
   const at = tree.realpath(place.at)
   const named =
@@ -47,12 +47,15 @@ async function* eventsOf(
     for (const at of from === null ? [path] : [from, path]) {
       const name = named(at)
       if (name !== undefined)
-        yield { eventType: type === 'changed' ? 'change' : 'rename', filename: told(name, options) }
+        yield {
+          eventType: type === 'changed' ? 'change' : 'rename',
+          filename: encodeText(name, options),
+        }
     }
   }
 }
 
-/** Returns the name by which something in a directory is told. */
+/** Returns the name of an event: the path below the watched directory. */
 function nameBelow(directory: string, path: string, isRecursive: boolean): string | undefined {
   if (path === directory || !isWithin(path, directory)) return undefined
   if (isRecursive) return path.slice(directory === '/' ? 1 : directory.length + 1)

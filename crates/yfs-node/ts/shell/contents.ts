@@ -1,4 +1,5 @@
-// What files said when they were read: of a file that has not changed since, only its state crosses from the native half.
+// Texts of files that were read: for a file that has not changed since then, the native half sends
+// only its state.
 
 import { encode } from '../encoding.js'
 import type { Files } from '../files.js'
@@ -18,7 +19,7 @@ export interface Text {
 /** How many characters are kept at most. */
 const MAX_KEPT = 1 << 24
 
-/** Texts that were read, the oldest of which go when they are too many. */
+/** A cache of texts that were read; it evicts the oldest ones. */
 export class Contents {
   /** By the numbers that their states have. */
   readonly #texts = new Map<number, Text>()

@@ -1,4 +1,4 @@
-// Errors in the words of just-bash: its commands look at the messages alone.
+// Errors with the messages of just-bash, because its commands parse only the messages.
 
 import { YfsError } from '../errors.js'
 
@@ -13,7 +13,7 @@ const TEXTS: Record<string, string> = {
   EEXIST: 'file already exists',
 }
 
-/** What says of itself that links lead in circles; of the rest, just-bash mostly says so of an opening. */
+/** The calls that name themselves in ELOOP; for the others, just-bash mostly reports an `open`. */
 const SAYS_ITSELF = new Set(['lstat', 'scandir'])
 
 /** Makes an error that says what was attempted on what. */

@@ -31,7 +31,7 @@ export interface ShellEntry {
   isSymbolicLink: boolean
 }
 
-/** A text as bytes: each character is one. The type that just-bash has for it is nobody else's to name. */
+/** Bytes as a string of one character per byte. just-bash does not export its own type for it. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- just-bash does not export its type
 export type ByteString = any
 

@@ -1,7 +1,9 @@
-// What a shell writes. The files are a session, which bases each write on what the shell had read.
+// The writes of a shell. The files are a session, which bases each write on what the shell had
+// read.
 //
-// A redirection is two writes: an empty one, and what follows. The empty one is held back, so that the two become one edit and
-// text that others type in the file stays. It is done by itself where nothing follows.
+// A redirection is two writes: an empty one, and the content. The empty one is held back, so that
+// the two become one edit and text that others type in the file stays. If no content follows, the
+// empty write is done alone.
 
 import type { Files } from '../files.js'
 import { later, never } from '../globals.js'
@@ -11,8 +13,10 @@ import type { Meta } from './types.js'
 /** How long after a look whether a shell is quiet the next one is, in milliseconds. */
 const LOOK_MS = 50
 
-/** In how many looks in a row a shell that has nothing more to write after a truncation was quiet. One alone may mean that
- * the whole process had to wait. */
+/**
+ * After this many checks in a row without a call, a shell has nothing more to write after a
+ * truncation. After one check alone, the whole process may have been suspended.
+ */
 const N_QUIET = 2
 
 /** After how many looks the truncation is done even so. */
@@ -75,12 +79,14 @@ export class Writes {
       return this.#hold(at, file)
     if (found) this.drop(found.id)
     await this.files.writeFile(at, bytes, { mode: this.#newMode(file), follow: false })
-    // What was there already is no edit; but to scripts a file that was written is new, a stamp of a build above all.
+    // Writing the same content is no edit. Scripts expect a new time even so, such as build stamps.
     if (file && this.files.findSync(at, false)?.mtimeMs === file.mtimeMs)
       await this.files.utimes(at, Date.now())
   }
 
-  /** Makes a file as it is told, whatever the shell has read of it. */
+  /**
+   * Creates a file with this content and metadata; what the shell has read of it does not matter.
+   */
   async writeWith(at: string, bytes: Uint8Array, meta: Meta): Promise<void> {
     const found = this.files.findSync(at, false)
     if (found) this.drop(found.id)

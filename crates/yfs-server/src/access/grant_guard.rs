@@ -36,7 +36,7 @@ struct GrantGuard {
 
 #[async_trait]
 impl FsGuard for GrantGuard {
-    async fn pass(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
+    async fn check_call(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
         let is_allowed = (!call.writes || self.grant.may_write()) && self.covers_paths(call);
         if is_allowed { Ok(None) } else { Err(call.refused(FsCode::EACCES)) }
     }

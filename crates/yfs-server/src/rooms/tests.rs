@@ -189,8 +189,8 @@ async fn who_leaves_is_told_to_who_stays() {
     let mut two = rooms.join(port(), &goes, &[]);
     let said = encode(&[PresenceEntry { id: 7, clock: 1, state: "{}" }]);
     let connection = collab::CollabDocument::connection(&two);
-    let told = two.meet(connection, &said, rooms.now()).unwrap().unwrap();
-    collab::CollabDocument::relay(&two, &told);
+    let told = two.receive_presence(connection, &said, rooms.now()).unwrap().unwrap();
+    collab::CollabDocument::broadcast_presence(&two, &told);
     let states = async |outbox: &ConnectionOutbox| {
         let frames = outbox.take().await.unwrap();
         let frame = frames.into_iter().next_back().unwrap().into_frame();

@@ -26,7 +26,7 @@ struct Shared {
 }
 
 #[derive(Debug)]
-struct Chair {
+struct TestDocument {
     shared: Rc<RefCell<Shared>>,
     connection: PresenceConnection,
 }
@@ -36,9 +36,9 @@ struct Chair {
 struct Office(Rc<RefCell<Shared>>);
 
 impl DocumentOpener for Office {
-    type Seat = Chair;
+    type Document = TestDocument;
 
-    fn open(&mut self, request: &OpenRequest<'_>) -> Result<(Chair, PeerAccess), String> {
+    fn open(&mut self, request: &OpenRequest<'_>) -> Result<(TestDocument, PeerAccess), String> {
         let access = match (request.name, request.token) {
             ("doc", "open") => PeerAccess::ReadWrite,
             ("doc", "look") => PeerAccess::ReadOnly,
@@ -49,11 +49,11 @@ impl DocumentOpener for Office {
         shared.most_seats = shared.most_seats.max(shared.n_seats);
         let connection = shared.room.enter();
         drop(shared);
-        Ok((Chair { shared: self.0.clone(), connection }, access))
+        Ok((TestDocument { shared: self.0.clone(), connection }, access))
     }
 }
 
-impl SyncDocument for Chair {
+impl SyncDocument for TestDocument {
     fn state_vector(&self) -> Result<Vec<u8>, SyncError> {
         Ok(vec![0])
     }
@@ -70,13 +70,13 @@ impl SyncDocument for Chair {
         Ok(())
     }
 
-    fn holds(&self, update: &[u8]) -> Result<bool, SyncError> {
+    fn contains_update(&self, update: &[u8]) -> Result<bool, SyncError> {
         Ok(update == [0, 0])
     }
 }
 
-impl CollabLocation for Chair {
-    fn meet(
+impl DocumentWithPresence for TestDocument {
+    fn receive_presence(
         &mut self,
         connection: PresenceConnection,
         update: &[u8],
@@ -90,21 +90,21 @@ impl CollabLocation for Chair {
     }
 }
 
-impl CollabDocument for Chair {
+impl CollabDocument for TestDocument {
     fn connection(&self) -> PresenceConnection {
         self.connection
     }
 
-    fn relay(&self, update: &[u8]) {
+    fn broadcast_presence(&self, update: &[u8]) {
         self.shared.borrow_mut().relayed.push(update.to_vec());
     }
 
-    fn succeed(&self, previous: &Self) {
-        self.shared.borrow_mut().room.hand_over(previous.connection, self.connection);
+    fn take_over_presence(&self, previous: &Self) {
+        self.shared.borrow_mut().room.transfer_clients(previous.connection, self.connection);
     }
 }
 
-impl Drop for Chair {
+impl Drop for TestDocument {
     fn drop(&mut self) {
         let mut shared = self.shared.borrow_mut();
         shared.n_seats -= 1;
@@ -130,12 +130,16 @@ fn update(key: &str, update: &[u8]) -> Vec<u8> {
 }
 
 /// Processes a frame, and returns the responses.
-fn tell(collab: &mut CollabSession<Chair>, office: &mut Office, frame: &[u8]) -> Vec<Vec<u8>> {
+fn tell(
+    collab: &mut CollabSession<TestDocument>,
+    office: &mut Office,
+    frame: &[u8],
+) -> Vec<Vec<u8>> {
     collab.receive(office, frame, NOW).unwrap().into_iter().map(SharedFrame::into_bytes).collect()
 }
 
 /// Returns a connection on which `key` was opened with a token.
-fn opened(key: &str, with: &str) -> (Office, CollabSession<Chair>) {
+fn opened(key: &str, with: &str) -> (Office, CollabSession<TestDocument>) {
     let (mut office, mut collab) = (Office::default(), CollabSession::default());
     tell(&mut collab, &mut office, &token(key, with));
     assert_eq!(collab.len(), 1);
@@ -148,9 +152,9 @@ fn a_client_is_let_in_and_synced() {
     let scope = [&[2, 2, 10][..], b"read-write"].concat();
     let answer = tell(&mut collab, &mut office, &token("doc", "open"));
     assert_eq!(answer, [frame("doc", &scope)]);
-    assert!(collab.asked(&frame("doc", &[0, 0, 1, 0])).is_some());
-    assert!(collab.asked(&frame("other", &[0, 0, 1, 0])).is_none());
-    assert!(collab.asked(&frame("doc", &[0, 1, 2, 0, 0])).is_none());
+    assert!(collab.requested_document(&frame("doc", &[0, 0, 1, 0])).is_some());
+    assert!(collab.requested_document(&frame("other", &[0, 0, 1, 0])).is_none());
+    assert!(collab.requested_document(&frame("doc", &[0, 1, 2, 0, 0])).is_none());
     let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 0, 1, 0]));
     assert_eq!(answer, [frame("doc", &[0, 1, 2, 0, 0]), frame("doc", &[0, 0, 1, 0])]);
     // The hub confirms the client's first state and each change.
@@ -164,7 +168,7 @@ fn a_client_is_let_in_and_synced() {
 
 #[test]
 fn who_is_not_let_in_is_not_heard() {
-    let (mut office, mut collab) = (Office::default(), CollabSession::<Chair>::default());
+    let (mut office, mut collab) = (Office::default(), CollabSession::<TestDocument>::default());
     assert!(tell(&mut collab, &mut office, &update("doc", b"early")).is_empty());
     let answer = tell(&mut collab, &mut office, &token("doc", "wrong"));
     assert_eq!(answer, [frame("doc", &[2, 1, 2, b'n', b'o'])]);
@@ -252,11 +256,11 @@ fn what_is_no_frame_ends_the_connection() {
 fn one_key_is_expelled_and_the_others_stay() {
     let (mut office, mut collab) = opened("doc", "open");
     tell(&mut collab, &mut office, &token("doc\0two", "open"));
-    let expelled = collab.expel(|key| (key == "doc").then(|| "moved away".to_owned()));
+    let closed = collab.close_documents(|key| (key == "doc").then(|| "moved away".to_owned()));
     // The denial comes first: a provider treats a close alone as a normal end.
-    assert_eq!(expelled, [denied("doc", "moved away"), close("doc", "moved away")]);
+    assert_eq!(closed, [denied("doc", "moved away"), close("doc", "moved away")]);
     assert!(!collab.is_open("doc") && collab.is_open("doc\0two"));
-    // Later updates for the expelled key are dropped, those for the other key are applied.
+    // Later updates for the closed key are dropped, those for the other key are applied.
     tell(&mut collab, &mut office, &update("doc", b"lost"));
     tell(&mut collab, &mut office, &update("doc\0two", b"kept"));
     assert_eq!(office.0.borrow().updates, [b"kept"]);

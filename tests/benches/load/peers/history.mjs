@@ -1,4 +1,5 @@
-// Writes the history of a text as an update of about so many bytes: bursts of typing in random places, and deletions.
+// Writes the history of a text as an update of about so many bytes: bursts of typing in random
+// places, and deletions.
 //
 //   node history.mjs BYTES FILE
 
@@ -14,7 +15,7 @@ const below = (limit) => {
 const doc = new Y.Doc({ gc: false })
 doc.clientID = 4711
 const text = doc.getText('text')
-const words = 'the tide comes in slowly and goes out again while nobody looks at it '
+const words = 'the tide comes in slowly and goes out again while the gulls stay put '
 // A burst costs about 58 bytes of update.
 const n = Math.floor(Number(bytes) / 58)
 let at = 0

@@ -1,4 +1,5 @@
-// The server of y-websocket in memory, for the load benchmark, as its own `server.js` runs it. Prints its port.
+// The server of y-websocket in memory, for the load benchmark, as its own `server.js` runs it.
+// Prints its port.
 
 import http from 'node:http'
 import { setupWSConnection } from '@y/websocket-server/utils'

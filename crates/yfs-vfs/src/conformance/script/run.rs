@@ -46,7 +46,7 @@ pub(super) async fn execute(
         "glob" => glob(&*session.fs, line).await,
         "grep" => grep(&*session.fs, line).await,
         "id" | "is" | "version" | "same" => identity(session, line).await,
-        _ => look(&*session.fs, line).await,
+        _ => read_entry(&*session.fs, line).await,
     };
     match result {
         Ok(output) => Ok(Ok(output)),
@@ -157,7 +157,7 @@ async fn change(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
     Ok(String::new())
 }
 
-async fn look(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
+async fn read_entry(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
     let show = |stat: Stat| format!("{:?} {}", stat.kind, stat.size).to_lowercase();
     Ok(match line.op.as_str() {
         "stat" => show(fs.stat(&line.path(0)?).await?),

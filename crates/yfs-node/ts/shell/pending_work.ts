@@ -1,34 +1,35 @@
-// What synchronous calls have begun: it is done in order, and before the next call of another kind.
+// Work that synchronous calls have started: it runs in order, and before the next call of another
+// kind.
 
-/** Work that nobody has awaited yet, and what will be there when it is done. */
-export class Begun {
+/** Started work that no caller has awaited yet, and the entries that will exist when it is done. */
+export class PendingWork {
   #last: Promise<void> | undefined
   readonly #promised = new Map<string, 'file' | 'directory'>()
 
-  /** Tells whether there is any. */
+  /** Reports whether there is any. */
   get isBusy(): boolean {
     return this.#last !== undefined
   }
 
-  /** Does something after what was begun before. */
+  /** Starts work after all earlier work. */
   begin(work: () => Promise<void>): void {
-    const begun: Promise<void> = (this.#last ?? Promise.resolve()).then(work)
-    // Whoever asks next is told of a failure.
-    begun.catch(() => undefined)
-    this.#last = begun
+    const started: Promise<void> = (this.#last ?? Promise.resolve()).then(work)
+    // The next call of `settled` reports a failure.
+    started.catch(() => undefined)
+    this.#last = started
   }
 
-  /** Says what will be at a path. */
+  /** Records the kind of entry that will be at a path. */
   promise(path: string, kind: 'file' | 'directory'): void {
     this.#promised.set(path, kind)
   }
 
-  /** Returns what will be at a path. */
+  /** Returns the kind of entry that will be at a path. */
   promised(path: string): 'file' | 'directory' | undefined {
     return this.#promised.get(path)
   }
 
-  /** Returns where something will be. */
+  /** Returns the paths where an entry will be. */
   paths(): IterableIterator<string> {
     return this.#promised.keys()
   }
