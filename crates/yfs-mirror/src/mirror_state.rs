@@ -162,6 +162,12 @@ impl MirrorState {
         ids.filter_map(|id| self.nodes.get(id))
     }
 
+    /// Returns the node at a path, relative to the mirrored directory.
+    pub fn at_path(&self, path: &Path) -> Option<&MirrorNode> {
+        let parent = self.directory(path.parent()?)?;
+        self.child(parent.as_ref(), path.file_name()?)
+    }
+
     /// Returns the node with this device and inode.
     pub fn at_place(&self, place: (u64, u64)) -> Option<&MirrorNode> {
         self.nodes.get(self.by_place.get(&place)?)
