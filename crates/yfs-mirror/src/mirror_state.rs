@@ -19,7 +19,7 @@ use std::{
 
 use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::{FileKind, VersionToken, host::HostStat};
+use yfs_vfs::{FileKind, VersionToken, confined_dir::HostStat};
 
 use crate::merge_plan::parked_name;
 

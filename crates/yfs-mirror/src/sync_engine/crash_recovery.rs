@@ -4,7 +4,7 @@ use std::{ffi::OsStr, io, path::Path, sync::Arc};
 
 use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::{FileKind, VersionToken, host::confined_dir::ConfinedDir};
+use yfs_vfs::{FileKind, VersionToken, confined_dir::ConfinedDir};
 
 use super::{
     locked::LockedFileMerger, mirror_context::MirrorContext, superseded::SupersededKeeper,

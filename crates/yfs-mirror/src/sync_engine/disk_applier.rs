@@ -11,7 +11,7 @@ use std::{
 use smol_str::SmolStr;
 use yfs::{export::link_escapes, workspace::nodes::TreeNode};
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
-use yfs_vfs::{FileKind, host::confined_dir::CreationAttributes};
+use yfs_vfs::{FileKind, confined_dir::CreationAttributes};
 
 use super::{
     is_absent, layout_applier::LayoutApplier, mirror_context::MirrorContext,

@@ -12,7 +12,7 @@ use std::{
 use smol_str::SmolStr;
 use yfs::workspace::nodes::{NewNodeContent, NewObject, TreeNode};
 use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
-use yfs_vfs::{FileKind, FsCode, host::HostStat, stat::DEFAULT_FILE_MODE};
+use yfs_vfs::{FileKind, FsCode, confined_dir::HostStat, stat::DEFAULT_FILE_MODE};
 
 use super::{
     import_content::{ContentImporter, DiskFileContent, MAX_BYTES, MAX_FILES},

@@ -13,7 +13,7 @@ use std::{
 
 use yfs::workspace::nodes::TreeNode;
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::{FileKind, host::confined_dir::CreationAttributes};
+use yfs_vfs::{FileKind, confined_dir::CreationAttributes};
 
 use super::{
     import_structure::work_of, is_absent, mirror_context::MirrorContext,

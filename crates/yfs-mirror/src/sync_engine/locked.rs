@@ -14,10 +14,7 @@ use std::{
 
 use yfs::workspace::nodes::DurableContent;
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::host::{
-    HostStat,
-    confined_dir::{open_file_facts, read_open_file},
-};
+use yfs_vfs::confined_dir::{HostStat, open_file_facts, read_open_file};
 
 use super::{
     import_content::{ContentImporter, DiskFileContent},

@@ -12,10 +12,7 @@ use std::{
 use smol_str::SmolStr;
 use yfs::{Workspace, workspace::nodes::TreeNode};
 use yfs_engine::{actor::Actor, id::FileId};
-use yfs_vfs::host::{
-    HostStat,
-    confined_dir::{ConfinedDir, read_open_file},
-};
+use yfs_vfs::confined_dir::{ConfinedDir, HostStat, read_open_file};
 
 use super::{
     mirror_reporter::{MirrorReporter, Notify},

@@ -6,10 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use yfs_vfs::host::{
-    HostStat,
-    confined_dir::{ConfinedRoot, CreationAttributes},
-};
+use yfs_vfs::confined_dir::{ConfinedRoot, CreationAttributes, HostStat, MountPolicy};
 
 use super::is_absent;
 use crate::{
@@ -34,7 +31,7 @@ pub(super) struct MirroredDirectory {
 impl MirroredDirectory {
     /// Opens a directory. Without `rules`, probes which names the host can store.
     pub(super) fn open(path: PathBuf, rules: Option<HostRules>) -> io::Result<Self> {
-        let root = ConfinedRoot::open(&path)?;
+        let root = ConfinedRoot::open(&path, MountPolicy::OneDevice)?;
         let rules = match rules {
             Some(rules) => rules,
             None => probe_host_rules(&root)?,

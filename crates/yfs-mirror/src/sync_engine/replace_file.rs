@@ -12,7 +12,7 @@ use yfs::workspace::nodes::{DurableContent, TreeNode};
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{
     FileKind,
-    host::confined_dir::{ConfinedDir, CreationAttributes, open_file_facts},
+    confined_dir::{ConfinedDir, CreationAttributes, open_file_facts},
 };
 
 use super::{

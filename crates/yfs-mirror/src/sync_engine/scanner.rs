@@ -13,7 +13,10 @@ use std::{
 };
 
 use yfs_engine::id::FileId;
-use yfs_vfs::{FileKind, host::HostStat, host::confined_dir::ConfinedDir};
+use yfs_vfs::{
+    FileKind,
+    confined_dir::{ConfinedDir, HostStat},
+};
 
 use super::{is_absent, mirror_context::MirrorContext, sync_pass::SyncPass};
 use crate::{

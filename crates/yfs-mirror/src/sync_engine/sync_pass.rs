@@ -14,7 +14,7 @@ use yfs::WorkspaceError;
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{
     FileKind, FsError,
-    host::confined_dir::{ConfinedDir, ConfinedRoot},
+    confined_dir::{ConfinedDir, ConfinedRoot},
 };
 
 use super::{mirror_context::MirrorContext, superseded_schedule::SupersededSchedule};
