@@ -285,6 +285,20 @@ impl MirrorState {
         }
     }
 
+    /// Reports whether changes are to be written to the database.
+    pub fn is_changed(&self) -> bool {
+        !self.changed.is_empty() || !self.superseded.changed.is_empty()
+    }
+
+    /// Forgets all nodes and superseded files.
+    pub fn clear(&mut self) {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.extend(self.nodes.drain().map(|(id, _)| id));
+        let mut superseded = std::mem::take(&mut self.superseded);
+        superseded.clear();
+        *self = Self { changed, superseded, ..Self::default() };
+    }
+
     /// Returns the nodes that changed since the last call.
     fn take_changed(&mut self) -> Vec<FileId> {
         self.changed.drain().collect()

@@ -25,8 +25,17 @@ pub(super) struct CrashRecovery<'a> {
 impl CrashRecovery<'_> {
     /// Completes or drops the recorded intents, and notes interrupted moves.
     pub(super) fn recover(&mut self) -> Result<()> {
-        self.keeper().recover_superseded()?;
         let intents = self.context.database.intents()?;
+        if !self.context.check_proven()? {
+            for (id, intent) in &intents {
+                let Some(node) = self.context.state.get(id).cloned() else { continue };
+                if let WriteIntent::Overwrite { version, base, old, new } = intent {
+                    self.locked().recover_overwrite(&node, version, base.clone(), (old, new))?;
+                }
+            }
+            self.context.forget_agreement();
+        }
+        self.keeper().recover_superseded()?;
         let settled: Vec<FileId> = intents.iter().map(|(id, _)| id.clone()).collect();
         for (id, intent) in intents {
             let Some(node) = self.context.state.get(&id).cloned() else { continue };

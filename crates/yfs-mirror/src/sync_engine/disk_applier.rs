@@ -122,7 +122,7 @@ impl DiskApplier<'_> {
                 continue;
             }
             match object {
-                None => wanted.extend(self.removal_target(&id)),
+                None => wanted.extend(self.removal_target(&id)?),
                 Some(object) => {
                     let path = self.context.workspace.nodes().path_of(&id)?;
                     let depth = path.as_ref().map_or(0, |path| path.components().count());
@@ -178,17 +178,25 @@ impl DiskApplier<'_> {
         Ok(found)
     }
 
-    fn removal_target(&mut self, id: &FileId) -> Option<TargetLocation> {
-        let node = self.context.state.get(id)?;
+    /// Returns the removal of an object that is no longer visible in the workspace, unless it stays
+    /// on disk.
+    fn removal_target(&mut self, id: &FileId) -> Result<Option<TargetLocation>> {
+        let Some(node) = self.context.state.get(id) else { return Ok(None) };
         let is_directory = node.kind == FileKind::Directory;
         let path = self.context.state.path(id);
         if self.context.directory.is_ignored(&path, is_directory) {
             // The workspace no longer has it, and its file on disk is ignored.
             self.pass.forget(self.context, id);
-            return None;
+            return Ok(None);
+        }
+        if !self.context.workspace.still_has(id)? {
+            // Nothing could restore it: what is on disk is new.
+            self.pass.forget(self.context, id);
+            self.pass.later.insert(path, true);
+            return Ok(None);
         }
         let depth = path.components().count();
-        Some(TargetLocation { id: id.clone(), place: None, depth, is_directory })
+        Ok(Some(TargetLocation { id: id.clone(), place: None, depth, is_directory }))
     }
 
     /// Returns the path of an object in the workspace, relative to the root.

@@ -61,12 +61,13 @@ impl MirrorContext {
         let (database, state) = MirrorDatabase::open(&path, workspace.id())?;
         let directory = MirroredDirectory::open(path, options.host).map_err(host)?;
         superseded::open_dir(&directory.root).map_err(host)?;
+        let name = database.actor_name()?;
         let actor = match options.actor.name.is_empty() {
-            true => Actor::new(options.actor.kind, &database.actor_name()?),
+            true => Actor::new(options.actor.kind, &name),
             false => options.actor.clone(),
         };
         Ok(Self {
-            workspace: WorkspaceAccess::new(workspace, actor),
+            workspace: WorkspaceAccess::new(workspace, actor, name),
             directory,
             database,
             is_first: state.is_empty(),
@@ -78,9 +79,33 @@ impl MirrorContext {
         })
     }
 
-    /// Writes the changes of the state to the database, and settles the intents of objects.
+    /// Writes the changes of the state to the database, and settles the intents of objects. The
+    /// store is synced before, so that it has all that the state says both sides agree on.
     pub(super) fn commit(&mut self, settled: &[FileId]) -> Result<()> {
-        self.database.commit(&mut self.state, settled)
+        if !self.state.is_changed() && settled.is_empty() {
+            return Ok(());
+        }
+        let mark = self.workspace.sync_and_mark()?;
+        self.database.commit(&mut self.state, settled, &mark)
+    }
+
+    /// Reports whether the store has all that the state says both sides agreed on. A store that
+    /// went back in time does not have the mark that was written with the state.
+    pub(super) fn check_proven(&mut self) -> Result<bool> {
+        if self.state.is_empty() && self.state.superseded().is_empty() {
+            return Ok(true);
+        }
+        match self.database.mark()? {
+            Some(mark) => self.workspace.find_mark(&mark),
+            None => Ok(false),
+        }
+    }
+
+    /// Forgets what both sides agreed on: they meet as for the first time, and nothing is deleted.
+    pub(super) fn forget_agreement(&mut self) {
+        self.state.clear();
+        self.is_first = true;
+        self.reporter.notify_event(Path::new("."), NoticeReason::Unproven);
     }
 
     /// Returns the name that the workspace is to have for an object on disk, or none if it cannot

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use smol_str::{SmolStr, format_smolstr};
 use yfs::{
     Workspace, WorkspaceError, WorkspaceFs,
+    replica::LogCursor,
     workspace::nodes::{NewObject, Nodes, TreeNode},
 };
 use yfs_engine::{actor::Actor, id::FileId, name::split_extension, path::VPath, time::Millis};
@@ -21,6 +22,10 @@ pub(super) struct WorkspaceAccess {
     workspace: Workspace,
     fs: WorkspaceFs,
     actor: Actor,
+    /// The name under which the mirror marks the log.
+    name: String,
+    /// The last mark of the log; everything before it was synced.
+    mark: Option<LogCursor>,
 }
 
 /// An edit of a file that was made on disk.
@@ -47,8 +52,33 @@ pub(super) enum EditOutcome {
 }
 
 impl WorkspaceAccess {
-    pub(super) fn new(workspace: &Workspace, actor: Actor) -> Self {
-        Self { workspace: workspace.clone(), fs: workspace.fs_for(actor.clone()), actor }
+    pub(super) fn new(workspace: &Workspace, actor: Actor, name: String) -> Self {
+        let fs = workspace.fs_for(actor.clone());
+        Self { workspace: workspace.clone(), fs, actor, name, mark: None }
+    }
+
+    /// Syncs the store, and returns a mark of the end of its log.
+    pub(super) fn sync_and_mark(&mut self) -> Result<String> {
+        let last = self.mark.as_ref();
+        let mark = self.workspace.replication().mark_for_mirror(&self.name, last)?;
+        if last != Some(&mark) {
+            self.workspace.store().flush().map_err(WorkspaceError::from)?;
+            self.mark = Some(mark.clone());
+        }
+        Ok(mark.to_string())
+    }
+
+    /// Reports whether the store's log has a mark that was made earlier. The next marks follow it.
+    pub(super) fn find_mark(&mut self, mark: &str) -> Result<bool> {
+        let Ok(mark) = mark.parse() else { return Ok(false) };
+        let has_mark = self.workspace.replication().has_mirror_mark(&self.name, &mark)?;
+        self.mark = has_mark.then_some(mark);
+        Ok(has_mark)
+    }
+
+    /// Reports whether an object is in the workspace or in its trash.
+    pub(super) fn still_has(&self, id: &FileId) -> Result<bool> {
+        Ok(self.workspace.trash().still_has(id)?)
     }
 
     /// Returns the objects of the workspace, by id.
