@@ -23,7 +23,11 @@ const HELP: &str = "\
 A change on either side is applied to the other within a moment. Concurrent changes are merged,
 also changes made while no mirror was running. The first synchronization overwrites and deletes
 nothing in DIR. Content that the mirror removes stays in the trash (`yfs trash`) or in the
-versions of its file (`yfs versions`).
+versions of its file (`yfs versions`). The mirror stops before it deletes more than half of the
+files in DIR at once, unless they are at most 10 or you pass --confirm.
+
+If an older copy of the workspace was put back, both sides are merged as at the first
+synchronization: nothing in DIR is overwritten or deleted.
 
 .git, .yfs and paths that .gitignore or .yfsignore exclude are not mirrored. Executable bits, and
 files that tools execute or load automatically (.vscode, .envrc, .npmrc and similar), are not
@@ -37,7 +41,8 @@ Examples:
   yfs mirror . --once                       synchronize once, and exit
   yfs mirror build --workspace ~/notes      mirror a workspace to another directory
 
-Exit status: 0; with --once, 1 if a path could not be synchronized. Paths that a rule excludes are
+Exit status: 0; 1 if the mirror stopped because of an error, and with --once if a path could not be
+synchronized. Paths that a rule excludes are
 reported, and are not failures.
 
 JSON: while it runs, lines of {path, why}; at the end {to_workspace, to_directory, matched, merged,
@@ -62,11 +67,14 @@ pub(crate) struct MirrorArgs {
     /// Accept executable bits, and files that tools execute or load automatically
     #[arg(long)]
     trust: bool,
+    /// Delete files in DIR even if they are more than half of all
+    #[arg(long)]
+    confirm: bool,
 }
 
 /// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
-    let options = options(args.trust);
+    let options = MirrorOptions { confirm_deletions: args.confirm, ..options(args.trust) };
     let workspace = open(&args.dir, args.once, context)?;
     let report = if args.once {
         Mirror::once(&workspace, &args.dir, options).map_err(anyhow::Error::from)?

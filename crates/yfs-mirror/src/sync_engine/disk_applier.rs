@@ -18,13 +18,16 @@ use super::{
     replace_file::FileReplacer, sync_pass::SyncPass,
 };
 use crate::{
-    error::Result,
+    error::{MirrorError, Result},
     merge_plan::{MergeWinner, ObjectLocation, TargetLocation, decide_winner},
     mirror_state::{DiskStamp, MirrorNode},
     options::TrustPolicy,
     report::NoticeReason,
     untrusted_files,
 };
+
+/// The number of files that a pass may delete without a confirmation, however few there are.
+const MAX_UNCONFIRMED: usize = 10;
 
 /// The changes that a mirror may make on disk to an object of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,8 @@ impl DiskApplier<'_> {
         let mut standing = Vec::new();
         let new: HashSet<FileId> = dirty.keys().cloned().collect();
         let objects = self.divide_dirty_objects(dirty, &mut wanted)?;
+        // So far `wanted` has only the removals.
+        self.check_removals(&wanted)?;
         let mut placed: HashSet<FileId> = HashSet::new();
         let mut given: HashMap<(Option<FileId>, Vec<u8>), FileId> = HashMap::new();
         for (depth, id, object) in &objects {
@@ -176,6 +181,20 @@ impl DiskApplier<'_> {
             found.entry(id).or_insert(object);
         }
         Ok(found)
+    }
+
+    /// Fails if most files of the directory are to be removed, and no person confirmed that.
+    fn check_removals(&self, removals: &[TargetLocation]) -> Result<()> {
+        let n_deleted = removals.iter().filter(|removal| !removal.is_directory).count();
+        if self.context.options.confirm_deletions || n_deleted <= MAX_UNCONFIRMED {
+            return Ok(());
+        }
+        let nodes = self.context.state.nodes();
+        let n_files = nodes.filter(|node| node.kind != FileKind::Directory).count();
+        match n_deleted * 2 > n_files {
+            true => Err(MirrorError::MassDeletion { n_deleted, n_files }),
+            false => Ok(()),
+        }
     }
 
     /// Returns the removal of an object that is no longer visible in the workspace, unless it stays

@@ -149,6 +149,42 @@ fn a_store_that_lost_its_last_records_deletes_and_reverts_nothing() {
 }
 
 #[test]
+fn most_files_are_deleted_only_if_a_person_confirms() {
+    let folder = Folder::new();
+    for number in 0..20 {
+        folder.put(&format!("dir/{number}.txt"), &format!("{number}\n"));
+    }
+    folder.mirror();
+    let n_files = || fs::read_dir(folder.at("dir")).unwrap().count();
+    let remove = |numbers: std::ops::Range<u32>| {
+        folder.in_workspace(|workspace| {
+            for number in numbers {
+                let path = VPath::parse(&format!("/dir/{number}.txt")).unwrap();
+                block_on(workspace.fs().rm_all(&path)).unwrap();
+            }
+        });
+    };
+    remove(0..3);
+    folder.mirror();
+    assert_eq!(n_files(), 17);
+    remove(3..14);
+    folder.put("dir/meanwhile.txt", "meanwhile\n");
+    let refused = folder.try_mirror(MirrorOptions::default()).unwrap_err();
+    assert!(
+        matches!(refused, MirrorError::MassDeletion { n_deleted: 11, n_files: 18 }),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().contains("11 of the 18 files"), "{refused}");
+    assert_eq!(n_files(), 18);
+
+    let options = MirrorOptions { confirm_deletions: true, ..MirrorOptions::default() };
+    let report = folder.try_mirror(options).unwrap();
+    assert_eq!((report.to_directory.deleted, n_files()), (11, 7));
+    let n_trashed = folder.in_workspace(|workspace| workspace.trash().list().unwrap().len());
+    assert_eq!(n_trashed, 14);
+}
+
+#[test]
 fn what_the_trash_no_longer_has_is_kept_on_disk() {
     let folder = Folder::new();
     folder.put("expired.txt", "expired\n");
