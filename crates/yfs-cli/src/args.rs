@@ -176,7 +176,7 @@ pub(crate) enum CliCommand {
     /// Reads every record, snapshot and blob and verifies it. Exit status: 1 if there is damage.
     ///
     /// JSON: one object for each problem: {doc, what}; then {records, snapshots, blobs, problems}.
-    Fsck(maintenance::NoArgs),
+    Fsck(maintenance::FsckArgs),
     /// Write a consistent copy of the workspace
     Backup(maintenance::BackupArgs),
     /// Print or convert the schema of rich text

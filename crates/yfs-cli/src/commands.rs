@@ -96,7 +96,7 @@ pub(crate) async fn run(command: CliCommand, context: &mut CommandContext) -> Re
         CliCommand::Quarantine(args) => quarantine::run(args, context),
         CliCommand::Info(_) => maintenance::info(context).await,
         CliCommand::Compact(_) => maintenance::compact(context),
-        CliCommand::Fsck(_) => maintenance::fsck(context),
+        CliCommand::Fsck(args) => maintenance::fsck(args, context),
         CliCommand::Backup(args) => maintenance::backup(args, context),
         CliCommand::Profile(args) => profile::run(args, context),
         CliCommand::Repair(args) => profile::repair(args, context),

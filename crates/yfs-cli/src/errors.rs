@@ -31,6 +31,10 @@ pub(crate) const EXIT_CLOSED: u8 = 141;
 const UNANSWERED_HINT: &str =
     "check that the URL is the one that `yfs serve` prints, and that proxies pass WebSockets";
 
+/// What to do if the workspace is damaged.
+pub(crate) const DAMAGE_HINT: &str = "put a backup back, or go on without what cannot be read: \
+                           `yfs fsck` lists the damage, `yfs fsck --accept` accepts it";
+
 /// The reason why a command, or a part of one, failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {

@@ -41,7 +41,8 @@ pub enum MirrorError {
     /// The mirror was stopped.
     #[error("the mirror was stopped")]
     Stopped,
-    /// The workspace failed.
+    /// The workspace failed. A damaged workspace is not mirrored, because what cannot be read would
+    /// count as deleted.
     #[error("cannot read or write the workspace")]
     Workspace(#[from] WorkspaceError),
     /// The mirror's database cannot be read or written.

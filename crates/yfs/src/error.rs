@@ -45,6 +45,14 @@ pub enum WorkspaceError {
     /// Some of a file's records cannot be read, so its content is not completely known.
     #[error("cannot read all of file {0}: some of its records are damaged")]
     Damaged(FileId),
+    /// Records of the log are damaged, so files and edits may be missing.
+    #[error("the workspace is damaged ({n_problems} problems, the first: {first})")]
+    DamagedLog {
+        /// The number of problems that no person accepted.
+        n_problems: usize,
+        /// The first of them.
+        first: String,
+    },
     /// A peer's update was rejected; nothing changed.
     #[error("the update was rejected")]
     Refused(#[from] GateRejection),

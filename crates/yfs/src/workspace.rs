@@ -28,6 +28,7 @@ pub mod anchors;
 pub mod blame;
 pub mod compact;
 pub mod conflicts;
+mod damage;
 pub mod document;
 mod history;
 pub mod move_between;

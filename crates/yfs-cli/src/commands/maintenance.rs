@@ -37,6 +37,17 @@ pub(crate) struct BackupArgs {
     to: PathBuf,
 }
 
+/// The arguments of `yfs fsck`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A workspace with damaged records is neither mirrored nor served, because what cannot be read would
+count as deleted. Put a backup back, or pass --accept to go on without these records.")]
+pub(crate) struct FsckArgs {
+    /// Accept the damage: mirror and serve the workspace without what cannot be read
+    #[arg(long)]
+    accept: bool,
+}
+
 /// Prints statistics of the workspace.
 pub(crate) async fn info(context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
@@ -145,8 +156,8 @@ pub(crate) fn compact(context: &mut CommandContext) -> Result {
 }
 
 /// Verifies everything that the workspace stores, and reports damage.
-pub(crate) fn fsck(context: &mut CommandContext) -> Result {
-    let workspace = context.readable()?;
+pub(crate) fn fsck(args: FsckArgs, context: &mut CommandContext) -> Result {
+    let workspace = if args.accept { context.writable()? } else { context.readable()? };
     let report = workspace.store().check().map_err(yfs::WorkspaceError::from)?;
     let n_problems = report.problems.len();
     for problem in &report.problems {
@@ -170,6 +181,13 @@ pub(crate) fn fsck(context: &mut CommandContext) -> Result {
     } else {
         let read = format!("{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs");
         context.remark(&format!("{read} checked, {n_problems} problems"));
+    }
+    if args.accept {
+        let n_accepted = workspace.maintenance().accept_damage()?;
+        context.remark(&format!("{n_accepted} problems accepted"));
+        if n_accepted >= n_problems {
+            return Ok(());
+        }
     }
     if n_problems > 0 {
         context.exit_with(EXIT_FAILED);

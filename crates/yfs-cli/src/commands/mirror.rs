@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_mirror::{
     ChangeCounts, Mirror, MirrorError, MirrorNotice, MirrorOptions, MirrorReport, NoticeReason,
     TrustPolicy,
@@ -15,7 +15,7 @@ use crate::{
     commands::{init, serve::wait_for_signal},
     context::CommandContext,
     discover,
-    errors::{CommandError, Result},
+    errors::{CommandError, DAMAGE_HINT, Result},
     format_text::counted,
 };
 
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
     let options = MirrorOptions { confirm_deletions: args.confirm, ..options(args.trust) };
     let workspace = open(&args.dir, args.once, context)?;
     let report = if args.once {
-        Mirror::once(&workspace, &args.dir, options).map_err(anyhow::Error::from)?
+        Mirror::once(&workspace, &args.dir, options).map_err(mirror_failure)?
     } else {
         run_mirror(&workspace, &args.dir, options, context).await?
     };
@@ -89,6 +89,22 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
 pub(crate) fn options(trust: bool) -> MirrorOptions {
     let trust = if trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Directory };
     MirrorOptions { trust, ..MirrorOptions::default() }
+}
+
+/// Converts the error of a mirror, and adds a hint if the workspace is damaged.
+pub(crate) fn mirror_failure(error: MirrorError) -> CommandError {
+    match error {
+        MirrorError::Workspace(error @ WorkspaceError::DamagedLog { .. }) => {
+            CommandError::Hinted(error, DAMAGE_HINT)
+        }
+        error => CommandError::Other(error.into()),
+    }
+}
+
+/// Fails if the workspace is damaged, and no person accepted that.
+pub(crate) fn check_damage(workspace: &Workspace) -> Result {
+    let checked = workspace.maintenance().check_damage();
+    checked.map_err(|error| mirror_failure(MirrorError::Workspace(error)))
 }
 
 /// Returns the directory that contains a workspace, if the directory is mirrored.
@@ -107,7 +123,7 @@ pub(crate) fn synchronize_once(
 ) -> Result<bool> {
     let report = match Mirror::once(workspace, directory, options(trust)) {
         Err(MirrorError::Busy(_)) => return Ok(false),
-        report => report.map_err(anyhow::Error::from)?,
+        report => report.map_err(mirror_failure)?,
     };
     let notices = report.notices.iter().map(|notice| (&notice.path, &notice.why));
     for (path, why) in notices.chain(&report.skipped) {
@@ -138,7 +154,7 @@ async fn run_mirror(
     context: &mut CommandContext,
 ) -> Result<MirrorReport> {
     let mirror = Mirror::start(workspace, dir, options, &Handle::current());
-    let mirror = mirror.map_err(anyhow::Error::from)?;
+    let mirror = mirror.map_err(mirror_failure)?;
     let mut notices = mirror.notices();
     context.remark(&format!("mirroring {}", dir.display()));
     let mut stopped = std::pin::pin!(wait_for_signal());

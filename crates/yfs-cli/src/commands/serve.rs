@@ -103,9 +103,12 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     let mirror = match directory_to_mirror(&args, context)? {
         Some(directory) => Some(
             Mirror::start(&workspace, &directory, mirror::options(args.trust), &Handle::current())
-                .map_err(anyhow::Error::from)?,
+                .map_err(mirror::mirror_failure)?,
         ),
-        None => None,
+        None => {
+            mirror::check_damage(&workspace)?;
+            None
+        }
     };
     announce(&args, &workspace, server.address(), context)?;
     let served = serve(server, &workspace, mirror.as_ref(), context).await;

@@ -54,6 +54,7 @@ impl MirrorContext {
         options: MirrorOptions,
         notify: Notify,
     ) -> Result<Self> {
+        workspace.maintenance().check_damage()?;
         let host =
             |source| MirrorError::Host { action: "open", path: directory.to_owned(), source };
         std::fs::create_dir_all(directory).map_err(host)?;

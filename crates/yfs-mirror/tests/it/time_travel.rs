@@ -7,7 +7,7 @@ use std::{
 
 use futures::executor::block_on;
 use tempfile::TempDir;
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_mirror::{Mirror, MirrorError, MirrorOptions, MirrorReport, NoticeReason};
 use yfs_vfs::FileSystemExt;
@@ -146,6 +146,44 @@ fn a_store_that_lost_its_last_records_deletes_and_reverts_nothing() {
     folder.put_back(copies.path());
     let report = folder.mirror();
     folder.check_work(&report);
+}
+
+/// Records that cannot be read look like files that were deleted.
+#[test]
+fn a_damaged_workspace_is_not_mirrored_before_a_person_decides() {
+    let folder = Folder::new();
+    for number in 0..20 {
+        folder.put(&format!("{number}.txt"), &format!("{number}\n"));
+    }
+    folder.mirror();
+    let connection = rusqlite::Connection::open(folder.store()).unwrap();
+    let main = "doc = (SELECT min(n) FROM doc)";
+    for damage in [
+        format!("UPDATE log SET data = zeroblob(len) WHERE data IS NOT NULL AND {main}"),
+        format!(
+            "UPDATE body SET data = zeroblob(1) WHERE seq IN (SELECT seq FROM log WHERE {main})"
+        ),
+    ] {
+        connection.execute(&damage, []).unwrap();
+    }
+    drop(connection);
+
+    folder.put("meanwhile.txt", "meanwhile\n");
+    let n_files = || fs::read_dir(folder.at("")).unwrap().count();
+    let refused = folder.try_mirror(MirrorOptions::default()).unwrap_err();
+    let is_damage = |error: &MirrorError| {
+        matches!(error, MirrorError::Workspace(WorkspaceError::DamagedLog { .. }))
+    };
+    assert!(is_damage(&refused), "{refused:?}");
+    assert_eq!(n_files(), 22, "with .yfs");
+
+    let accepted = folder.in_workspace(|workspace| workspace.maintenance().accept_damage());
+    assert!(accepted.unwrap() > 0);
+    folder.mirror();
+    assert_eq!(n_files(), 22, "with .yfs");
+    for number in 0..20 {
+        assert_eq!(folder.text(&format!("{number}.txt")), format!("{number}\n"));
+    }
 }
 
 #[test]
