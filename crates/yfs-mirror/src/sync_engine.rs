@@ -3,11 +3,11 @@
 //!
 //! A pass has three parts. The scanner compares the disk with the state (`scanner`). The importers
 //! bring what it found into the workspace: names and directories (`import_structure`), contents
-//! (`import_new_files`, `import_content`) and deletions (`import_deletions`). The applier brings the
-//! workspace to the disk (`disk_applier`): names (`layout_applier`), then contents
-//! (`replace_file`). Each part borrows the [`MirrorContext`], which has both
-//! sides and the state, and the [`SyncPass`], which has what was observed and what is due. A later
-//! pass retries what fails; `crash_recovery` completes operations that a crash interrupted.
+//! (`import_new_files`, `import_content`) and deletions (`import_deletions`). The applier brings
+//! the workspace to the disk (`disk_applier`): names (`layout_applier`), then contents
+//! (`replace_file`). Each part borrows the [`MirrorContext`], which has both sides and the state,
+//! and the [`SyncPass`], which has what was observed and what is due. A later pass retries what
+//! fails; `crash_recovery` completes operations that a crash interrupted.
 
 mod crash_recovery;
 mod disk_applier;

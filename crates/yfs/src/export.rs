@@ -1,7 +1,8 @@
 //! Export of a workspace's files into a directory of the host.
 //!
 //! Every file appears whole or not at all (a temporary file is renamed), and nothing is written
-//! outside the directory: paths are resolved beneath its handle, and links are not followed. Running it again writes only what is missing.
+//! outside the directory: paths are resolved beneath its handle, and links are not followed.
+//! Running it again writes only what is missing.
 
 mod directory;
 

@@ -12,7 +12,7 @@ use yfs_wire::ConflictJson;
 use crate::{
     context::CommandContext,
     errors::{EXIT_FAILED, Result},
-    format_text::human_size,
+    format_text::{counted, human_size},
     json,
     progress::CommandProgress,
 };
@@ -184,7 +184,8 @@ pub(crate) fn fsck(args: FsckArgs, context: &mut CommandContext) -> Result {
     }
     if args.accept {
         let n_accepted = workspace.maintenance().accept_damage()?;
-        context.remark(&format!("{n_accepted} problems accepted"));
+        let n_accepted_text = counted(n_accepted as u64, "problem", "problems");
+        context.remark(&format!("{n_accepted_text} accepted"));
         if n_accepted >= n_problems {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The directory on disk: its handle, the names that it can store, its ignore rules and its watches.
+//! The directory on disk: its handle, the names that it can store, its ignore rules, its watches.
 
 use std::{
     ffi::OsStr,
