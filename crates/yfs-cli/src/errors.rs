@@ -33,6 +33,10 @@ pub(crate) const EXIT_CLOSED: u8 = 141;
 const UNANSWERED_HINT: &str =
     "check that the URL is the one that `yfs serve` prints, and that proxies pass WebSockets";
 
+/// What to do if the workspace is damaged.
+pub(crate) const DAMAGE_HINT: &str =
+    "`yfs fsck` lists the damage; put a backup back, or set it aside with `yfs fsck --repair`";
+
 /// The reason why a command, or a part of one, failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {

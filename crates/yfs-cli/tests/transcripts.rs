@@ -38,6 +38,12 @@ fn what_was_removed_comes_back() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_mirror_deletes_only_what_the_store_proves() {
+    check("mirror");
+}
+
+#[test]
 fn what_a_file_was_before_is_kept() {
     check("versions");
 }

@@ -27,10 +27,22 @@ pub enum MirrorError {
     /// The directory disappeared while it was mirrored. The mirror deleted nothing because of that.
     #[error("{0}: the mirrored directory was removed or unmounted; the workspace keeps its files")]
     Gone(PathBuf),
+    /// The workspace no longer has most of the directory's files. None of them was deleted.
+    #[error(
+        "the workspace no longer has {n_deleted} of the {n_files} files in the directory; none was \
+         deleted there (`yfs mirror --once --confirm` deletes them)"
+    )]
+    MassDeletion {
+        /// The number of files that the workspace no longer has.
+        n_deleted: usize,
+        /// The number of files that both sides had.
+        n_files: usize,
+    },
     /// The mirror was stopped.
     #[error("the mirror was stopped")]
     Stopped,
-    /// The workspace failed.
+    /// The workspace failed. A damaged workspace is not mirrored, because what cannot be read would
+    /// count as deleted.
     #[error("cannot read or write the workspace")]
     Workspace(#[from] WorkspaceError),
     /// The mirror's database cannot be read or written.

@@ -16,7 +16,7 @@ use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
 };
-use yfs_vfs::host::confined_dir::ConfinedRoot;
+use yfs_vfs::confined_dir::ConfinedRoot;
 
 /// The names of files with rules; later ones take precedence over earlier ones.
 const FILES: [&str; 2] = [".gitignore", ".yfsignore"];
@@ -98,6 +98,8 @@ fn read(root: &ConfinedRoot, dir: &Path) -> Option<Gitignore> {
 mod tests {
     use std::fs;
 
+    use yfs_vfs::confined_dir::MountPolicy;
+
     use super::*;
 
     #[test]
@@ -112,7 +114,7 @@ mod tests {
         write(".yfsignore", "!secret\nlocal\n");
         write("sub/.gitignore", "!*.log\n/only\n");
         write("build/.gitignore", "!*\n");
-        let root = ConfinedRoot::open(directory.path()).unwrap();
+        let root = ConfinedRoot::open(directory.path(), MountPolicy::OneDevice).unwrap();
         let mut ignores = IgnoreRules::default();
         for (path, is_dir, expected) in [
             ("a.log", false, true),

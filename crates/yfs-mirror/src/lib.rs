@@ -16,6 +16,8 @@
 //! - The mirror replaces or deletes no byte of the directory that is not in the workspace, in its
 //!   history or in its trash. It moves a file out of the way before it removes it, checks its
 //!   content there, and puts it back if the content is new.
+//! - The mirror deletes and replaces nothing because of a store that does not prove that it has
+//!   what the mirror agreed on with it.
 //! - All I/O is beneath the open directory and follows no link.
 //! - `.git` and `.yfs` are never mirrored, at any depth. Of the former the mirror reads only
 //!   `.git/info/exclude`; in the latter it keeps only its own state. It leaves alone the files that

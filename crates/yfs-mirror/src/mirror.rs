@@ -91,7 +91,8 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// The same as [`start`](Self::start).
+    /// The same as [`start`](Self::start); [`MirrorError::MassDeletion`] if most files of the
+    /// directory would be deleted, and the options do not confirm that.
     pub fn once(
         workspace: &Workspace,
         directory: &Path,

@@ -19,7 +19,7 @@ use std::{
 
 use smol_str::SmolStr;
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::{FileKind, VersionToken, host::HostStat};
+use yfs_vfs::{FileKind, VersionToken, confined_dir::HostStat};
 
 use crate::merge_plan::parked_name;
 
@@ -162,6 +162,12 @@ impl MirrorState {
         ids.filter_map(|id| self.nodes.get(id))
     }
 
+    /// Returns the node at a path, relative to the mirrored directory.
+    pub fn at_path(&self, path: &Path) -> Option<&MirrorNode> {
+        let parent = self.directory(path.parent()?)?;
+        self.child(parent.as_ref(), path.file_name()?)
+    }
+
     /// Returns the node with this device and inode.
     pub fn at_place(&self, place: (u64, u64)) -> Option<&MirrorNode> {
         self.nodes.get(self.by_place.get(&place)?)
@@ -277,6 +283,20 @@ impl MirrorState {
         if self.by_place.get(&node.stamp.place) == Some(id) {
             self.by_place.remove(&node.stamp.place);
         }
+    }
+
+    /// Reports whether changes are to be written to the database.
+    pub fn is_changed(&self) -> bool {
+        !self.changed.is_empty() || !self.superseded.changed.is_empty()
+    }
+
+    /// Forgets all nodes and superseded files.
+    pub fn clear(&mut self) {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.extend(self.nodes.drain().map(|(id, _)| id));
+        let mut superseded = std::mem::take(&mut self.superseded);
+        superseded.clear();
+        *self = Self { changed, superseded, ..Self::default() };
     }
 
     /// Returns the nodes that changed since the last call.

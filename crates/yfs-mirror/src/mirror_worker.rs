@@ -6,7 +6,7 @@
 //! disappears.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::mpsc::{Receiver, RecvTimeoutError, Sender},
     time::{Duration, Instant},
 };
@@ -19,7 +19,7 @@ use crate::{
     error::{MirrorError, Result},
     mirror_state::database::DIR,
     options::MirrorOptions,
-    report::{MirrorReport, NoticeReason},
+    report::MirrorReport,
     sync_engine::{MirrorEngine, PassOutcome, SUPERSEDED},
     watch::{DirectoryWatch, WatchEvent},
 };
@@ -74,7 +74,7 @@ impl MirrorWorker {
         match DirectoryWatch::new(self.engine.directory(), send) {
             Ok(mut watch) => {
                 watch.watch(&Path::new(DIR).join(SUPERSEDED));
-                self.engine.watch = Some(watch);
+                self.engine.set_watch(watch);
             }
             Err(_) => self.polls = true,
         }
@@ -83,7 +83,7 @@ impl MirrorWorker {
     /// Works until it receives a stop request or fails for good.
     pub(crate) fn run(mut self) -> Result<MirrorReport> {
         match self.run_passes() {
-            Ok(()) => Ok(std::mem::take(&mut self.engine.report)),
+            Ok(()) => Ok(self.engine.into_report()),
             Err(error) => {
                 // Callers that wait for a reply get this error.
                 while let Ok(message) = self.messages.try_recv() {
@@ -114,7 +114,9 @@ impl MirrorWorker {
                     answer.send(Ok(settled)).ok();
                     due = Some(Instant::now());
                 }
-                Ok(WorkerMessage::Report(answer)) => drop(answer.send(self.engine.report.clone())),
+                Ok(WorkerMessage::Report(answer)) => {
+                    drop(answer.send(self.engine.report().clone()));
+                }
                 Ok(message) => {
                     self.handle_message(message)?;
                     let first = *first_news.get_or_insert_with(Instant::now);
@@ -153,7 +155,7 @@ impl MirrorWorker {
             WorkerMessage::Disk(WatchEvent::Missed) | WorkerMessage::WorkMissed => {
                 self.engine.touch_all()?;
             }
-            WorkerMessage::Report(answer) => drop(answer.send(self.engine.report.clone())),
+            WorkerMessage::Report(answer) => drop(answer.send(self.engine.report().clone())),
             WorkerMessage::Settle(_) | WorkerMessage::Stop => (),
         }
         Ok(())
@@ -194,21 +196,20 @@ impl MirrorWorker {
                 break;
             }
         }
-        Ok(self.engine.report.clone())
+        Ok(self.engine.report().clone())
     }
 
     fn note_unwatched(&mut self) {
-        let is_incomplete = self.engine.watch.as_ref().is_some_and(|watch| watch.is_incomplete);
-        if is_incomplete && !self.polls {
+        if self.engine.is_watch_incomplete() && !self.polls {
             self.polls = true;
-            self.engine.report.skipped.insert(PathBuf::new(), NoticeReason::Unwatched);
+            self.engine.note_unwatched();
         }
     }
 }
 
 /// Synchronizes both sides once, without watching.
 pub(crate) fn once(mut engine: MirrorEngine) -> Result<MirrorReport> {
-    engine.is_once = true;
+    engine.set_once();
     engine.recover()?;
     for _ in 0..MAX_ROUNDS {
         engine.touch_all()?;
@@ -223,7 +224,7 @@ pub(crate) fn once(mut engine: MirrorEngine) -> Result<MirrorReport> {
             break;
         }
     }
-    Ok(engine.report)
+    Ok(engine.into_report())
 }
 
 /// Reports whether a path belongs to yfs or git, whose files are not mirrored.
@@ -237,6 +238,7 @@ fn is_final(error: &MirrorError) -> bool {
     matches!(
         error,
         MirrorError::Gone(_)
+            | MirrorError::MassDeletion { .. }
             | MirrorError::Stopped
             | MirrorError::Workspace(WorkspaceError::Closed | WorkspaceError::ReadOnly)
     )

@@ -32,6 +32,10 @@ pub struct MirrorOptions {
     pub host: Option<HostRules>,
     /// The maximum length of a mirrored file, in bytes. Larger files are skipped and reported.
     pub max_file_len: u64,
+    /// Whether one pass may delete more than half of the files in the directory. Without it, the
+    /// mirror ends with [`MirrorError::MassDeletion`](crate::MirrorError::MassDeletion) before it
+    /// deletes any. Passes that delete at most 10 files need no confirmation.
+    pub confirm_deletions: bool,
     /// Whether each written file survives a power cut before the next step.
     pub sync: bool,
     /// How long the directory and the workspace must be quiet before the mirror makes a pass.
@@ -60,6 +64,7 @@ impl Default for MirrorOptions {
             trust: TrustPolicy::Directory,
             host: None,
             max_file_len: 256 << 20,
+            confirm_deletions: false,
             sync: false,
             quiet: Duration::from_millis(25),
             patience: Duration::from_millis(100),

@@ -80,6 +80,10 @@ pub enum NoticeReason {
     Absent,
     /// The workspace cannot read its content, so the file on disk stays as it is.
     Unreadable(String),
+    /// The store does not prove that it has all that the mirror agreed on with it: an older copy
+    /// was restored, or a power cut took its last records. The directory was treated as on the
+    /// first synchronization.
+    Unproven,
     /// The host watches no more directories; the mirror scans everything periodically instead.
     Unwatched,
     /// An operation failed; the mirror retries it.
@@ -108,6 +112,10 @@ impl fmt::Display for NoticeReason {
             }
             Self::NotEmpty => "kept, because it contains files that are not in the workspace",
             Self::Absent => "the content has not been received yet",
+            Self::Unproven => {
+                "the workspace may have lost changes that were synchronized (a restored backup?); \
+                 both sides were merged, and nothing was deleted"
+            }
             Self::Unwatched => {
                 "the system watches no more directories; the mirror scans periodically"
             }

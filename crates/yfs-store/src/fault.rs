@@ -314,6 +314,10 @@ impl Store for FaultStore {
         self.below.check()
     }
 
+    fn check_log(&self) -> Result<CheckReport, StoreError> {
+        self.below.check_log()
+    }
+
     fn close(&self) -> Result<(), StoreError> {
         self.below.close()
     }

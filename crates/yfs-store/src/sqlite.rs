@@ -521,6 +521,10 @@ impl Store for SqliteStore {
         self.inner.check()
     }
 
+    fn check_log(&self) -> Result<CheckReport, StoreError> {
+        self.inner.check_log()
+    }
+
     fn close(&self) -> Result<(), StoreError> {
         self.flush()?;
         self.inner.closed.store(true, Ordering::Release);

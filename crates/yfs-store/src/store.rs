@@ -270,6 +270,9 @@ pub trait Store: UpdateLog + BlobStore + LocalState {
     /// Reads the whole store and reports damage.
     fn check(&self) -> Result<CheckReport, StoreError>;
 
+    /// Reads the records and snapshots of all documents, but no blobs, and reports damage.
+    fn check_log(&self) -> Result<CheckReport, StoreError>;
+
     /// Flushes, and makes every later call fail.
     fn close(&self) -> Result<(), StoreError>;
 }

@@ -25,13 +25,12 @@
 //!
 //! Operations run on tokio's threads for blocking work, so they need a tokio runtime.
 
-pub mod confined_dir;
 mod copy;
 mod host_lookup;
-mod host_stat;
 mod names;
 mod read;
 mod scan;
+mod stat_convert;
 mod tree;
 mod write;
 
@@ -45,7 +44,7 @@ use bytes::Bytes;
 use tokio::{task, time};
 use yfs_types::{path::VPath, time::Millis};
 
-pub use self::host_stat::HostStat;
+pub use crate::confined_dir::HostStat;
 
 use self::host_lookup::{HostDisk, HostError, HostFinalLink};
 use crate::{

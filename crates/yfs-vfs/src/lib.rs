@@ -8,7 +8,8 @@
 //!
 //! Modules in reading order: [`file_system`] and its vocabulary ([`stat`], [`options`], [`error`],
 //! [`edit`], [`line_page`], [`stream`], [`changes`]), then what works over any filesystem
-//! ([`file_system_ext`], [`walk`], [`glob`], [`grep`], [`guarded_fs`]), then the backends.
+//! ([`file_system_ext`], [`walk`], [`glob`], [`grep`], [`guarded_fs`]), then the backends and
+//! [`confined_dir`], on which programs that work in a directory of the host stand.
 //!
 //! ```
 //! use yfs_vfs::{
@@ -40,6 +41,8 @@
 
 mod change_log;
 pub mod changes;
+#[cfg(unix)]
+pub mod confined_dir;
 pub mod conformance;
 pub mod edit;
 pub mod error;

@@ -45,6 +45,14 @@ pub enum WorkspaceError {
     /// Some of a file's records cannot be read, so its content is not completely known.
     #[error("cannot read all of file {0}: some of its records are damaged")]
     Damaged(FileId),
+    /// Records of the log are damaged, so files and edits may be missing.
+    #[error("the workspace is damaged: {first}{}", and_more(*n_problems))]
+    DamagedLog {
+        /// The number of problems that no person accepted.
+        n_problems: usize,
+        /// The first of them.
+        first: String,
+    },
     /// A peer's update was rejected; nothing changed.
     #[error("the update was rejected")]
     Refused(#[from] GateRejection),
@@ -89,6 +97,14 @@ pub enum WorkspaceError {
         /// The error of the system.
         source: std::io::Error,
     },
+}
+
+/// Returns a note about the problems that are not the first.
+fn and_more(n_problems: usize) -> String {
+    match n_problems.saturating_sub(1) {
+        0 => String::new(),
+        n_more => format!(" (and {n_more} more)"),
+    }
 }
 
 impl WorkspaceError {

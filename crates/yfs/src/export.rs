@@ -1,8 +1,8 @@
 //! Export of a workspace's files into a directory of the host.
 //!
 //! Every file appears whole or not at all (a temporary file is renamed), and nothing is written
-//! outside the directory: each component of a path is opened relative to its parent, and links are
-//! not followed. Running it again writes only what is missing.
+//! outside the directory: paths are resolved beneath its handle, and links are not followed.
+//! Running it again writes only what is missing.
 
 mod directory;
 
@@ -16,7 +16,7 @@ use std::{
 use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, WalkEntry};
 
-use self::directory::{ExportAttributes, ExportDirectory, FileWriteOutcome};
+use self::directory::{ExportDirectory, FileWriteOutcome, attributes_of};
 use crate::{
     Workspace, WorkspaceFs,
     error::{Result, WorkspaceError},
@@ -79,7 +79,7 @@ impl Workspace {
             report: ExportReport::default(),
             at: TransferProgress { n_total, ..TransferProgress::default() },
         };
-        exporter.run(entries, progress)?;
+        exporter.run(entries, progress);
         Ok(exporter.report)
     }
 }
@@ -119,7 +119,7 @@ fn entries_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Vec<WalkEntry>),
 }
 
 impl DirectoryExporter<'_> {
-    fn run(&mut self, entries: Vec<WalkEntry>, progress: &dyn Fn(&TransferProgress)) -> Result<()> {
+    fn run(&mut self, entries: Vec<WalkEntry>, progress: &dyn Fn(&TransferProgress)) {
         let (mut directories, mut files) = (Vec::new(), Vec::new());
         for item in entries {
             let reserved = |name| crate::import::RESERVED.contains(&name);
@@ -138,23 +138,18 @@ impl DirectoryExporter<'_> {
                 Err(why) => self.skip(&directory.path, why),
             }
         }
-        self.write_files(&files, progress)?;
+        self.write_files(&files, progress);
         // Set now that all entries are written, innermost directory first.
         for directory in directories.iter().rev() {
-            let attributes = ExportAttributes::of(&directory.entry);
+            let attributes = attributes_of(&directory.entry);
             // Directories that could not be created were reported already.
             self.disk.set_dir(self.relative(&directory.path), attributes).ok();
         }
         self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
         progress(&self.at);
-        Ok(())
     }
 
-    fn write_files(
-        &mut self,
-        files: &[WalkEntry],
-        progress: &dyn Fn(&TransferProgress),
-    ) -> Result<()> {
+    fn write_files(&mut self, files: &[WalkEntry], progress: &dyn Fn(&TransferProgress)) {
         let n_threads = match self.options.n_threads {
             0 => thread::available_parallelism().map_or(2, usize::from),
             n_threads => n_threads,
@@ -163,11 +158,7 @@ impl DirectoryExporter<'_> {
         let writer = ExportWriter {
             fs: self.fs.clone(),
             base: self.base.clone(),
-            disk: self.disk.try_clone().map_err(|source| WorkspaceError::Host {
-                action: "write",
-                path: self.base.as_str().into(),
-                source,
-            })?,
+            disk: self.disk.clone(),
             force: self.options.force,
             unsafe_links: self.options.unsafe_links,
         };
@@ -205,7 +196,6 @@ impl DirectoryExporter<'_> {
                 }
             }
         });
-        Ok(())
     }
 
     fn relative<'p>(&self, path: &'p VPath) -> &'p str {
@@ -246,7 +236,7 @@ impl ExportWriter {
                 .map_err(|error| SkipReason::Failed(error.to_string()))
                 .and_then(|data| {
                     n_bytes = data.len() as u64;
-                    let attributes = ExportAttributes::of(&item.entry);
+                    let attributes = attributes_of(&item.entry);
                     self.disk.write_file(relative, &data, attributes, self.force)
                 }),
         };

@@ -74,6 +74,20 @@ pub struct Replication<'w> {
 }
 
 impl Replication<'_> {
+    /// Marks the present end of the log for a mirror, which a name identifies; returns `last`, its
+    /// last mark, if there are no records since. A log that has the mark has every record before
+    /// it; an earlier copy of the store does not have it.
+    pub fn mark_for_mirror(self, mirror: &str, last: Option<&LogCursor>) -> Result<LogCursor> {
+        self.state.check_open()?;
+        self.state.mark_for_mirror(mirror, last)
+    }
+
+    /// Reports whether this log has a mark that was made for a mirror.
+    pub fn has_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
+        self.state.check_open()?;
+        Ok(self.state.find_mirror_mark(mirror, mark)?.is_some())
+    }
+
     /// Waits until any process may have logged a record since the last call, at most for `at_most`.
     pub async fn wait_for_records(self, at_most: std::time::Duration) {
         // A timeout is a valid result, too.

@@ -15,13 +15,17 @@ use crate::{
 const HELP: &str = "\
 Reads every record, snapshot and blob and verifies it, and checks that the content of every file is
 here. A file with a damaged record is not read or edited, because what is left of it must not be
-taken for the file.
+taken for the file. A workspace with damaged records is neither mirrored nor served, because what
+cannot be read would count as deleted. Put a backup back, or decide:
 
 --repair moves damaged records to the quarantine, so that their files can be used again, without
 what the records contained. Then `yfs sync` and `yfs mirror` bring back what other machines and the
 directory still have. Copy the workspace first.
 
-Exit status: 1 if there is damage, also if it was repaired.
+--accept leaves the records where they are, and their files unreadable, but lets the workspace be
+mirrored and served.
+
+Exit status: 1 if there is damage, also if it was repaired; 0 if all of it was accepted.
 
 Examples:
   yfs fsck
@@ -35,13 +39,16 @@ repaired}.";
 #[command(after_help = HELP)]
 pub(crate) struct FsckArgs {
     /// Move damaged records to the quarantine
-    #[arg(long)]
+    #[arg(long, conflicts_with = "accept")]
     repair: bool,
+    /// Mirror and serve the workspace although some files cannot be read
+    #[arg(long)]
+    accept: bool,
 }
 
 /// Verifies everything that the workspace stores, and reports damage.
 pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result {
-    let workspace = if args.repair { context.writable()? } else { context.readable()? };
+    let workspace = if args.repair || args.accept { context.writable()? } else { context.readable()? };
     let report = workspace.store().check().map_err(WorkspaceError::from)?;
     let mut n_problems = report.problems.len();
     for problem in &report.problems {
@@ -56,7 +63,8 @@ pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result 
     }
     let n_repaired = if args.repair { repair(&workspace, context)? } else { 0 };
     show_summary(context, &report, n_problems, n_repaired)?;
-    if n_problems > 0 {
+    let n_accepted = if args.accept { accept(&workspace, context)? } else { 0 };
+    if n_problems > n_accepted {
         context.exit_with(EXIT_FAILED);
     }
     Ok(())
@@ -95,6 +103,14 @@ fn repair(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
         context.remark(&format!("{path}: {records} moved to the quarantine"));
     }
     Ok(repaired.len())
+}
+
+/// Accepts all damage, and returns the number of problems.
+fn accept(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> {
+    let n_accepted = workspace.maintenance().accept_damage()?;
+    let problems = counted(n_accepted as u64, "problem", "problems");
+    context.remark(&format!("{problems} accepted"));
+    Ok(n_accepted)
 }
 
 fn show_summary(

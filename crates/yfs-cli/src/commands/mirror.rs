@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_mirror::{
     ChangeCounts, Mirror, MirrorError, MirrorNotice, MirrorOptions, MirrorReport, NoticeReason,
     TrustPolicy,
@@ -15,7 +15,7 @@ use crate::{
     commands::{init, serve::wait_for_signal},
     context::CommandContext,
     discover,
-    errors::{CommandError, Result},
+    errors::{CommandError, DAMAGE_HINT, Result},
     format_text::counted,
 };
 
@@ -23,7 +23,11 @@ const HELP: &str = "\
 A change on either side is applied to the other within a moment. Concurrent changes are merged,
 also changes made while no mirror was running. The first synchronization overwrites and deletes
 nothing in DIR. Content that the mirror removes stays in the trash (`yfs trash`) or in the
-versions of its file (`yfs versions`).
+versions of its file (`yfs versions`). The mirror stops before it deletes more than half of the
+files in DIR at once, unless they are at most 10 or you pass --confirm.
+
+If an older copy of the workspace was put back, both sides are merged as at the first
+synchronization: nothing in DIR is overwritten or deleted.
 
 .git, .yfs and paths that .gitignore or .yfsignore exclude are not mirrored. Executable bits, and
 files that tools execute or load automatically (.vscode, .envrc, .npmrc and similar), are not
@@ -37,7 +41,8 @@ Examples:
   yfs mirror . --once                       synchronize once, and exit
   yfs mirror build --workspace ~/notes      mirror a workspace to another directory
 
-Exit status: 0; with --once, 1 if a path could not be synchronized. Paths that a rule excludes are
+Exit status: 0; 1 if the mirror stopped because of an error, and with --once if a path could not be
+synchronized. Paths that a rule excludes are
 reported, and are not failures.
 
 JSON: while it runs, lines of {path, why}; at the end {to_workspace, to_directory, matched, merged,
@@ -62,14 +67,17 @@ pub(crate) struct MirrorArgs {
     /// Accept executable bits, and files that tools execute or load automatically
     #[arg(long)]
     trust: bool,
+    /// Delete files in DIR even if they are more than half of all
+    #[arg(long)]
+    confirm: bool,
 }
 
 /// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
-    let options = options(args.trust);
+    let options = MirrorOptions { confirm_deletions: args.confirm, ..options(args.trust) };
     let workspace = open(&args.dir, args.once, context)?;
     let report = if args.once {
-        Mirror::once(&workspace, &args.dir, options)?
+        Mirror::once(&workspace, &args.dir, options).map_err(mirror_failure)?
     } else {
         run_mirror(&workspace, &args.dir, options, context).await?
     };
@@ -81,6 +89,22 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
 pub(crate) fn options(trust: bool) -> MirrorOptions {
     let trust = if trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Directory };
     MirrorOptions { trust, ..MirrorOptions::default() }
+}
+
+/// Converts the error of a mirror, and adds a hint if the workspace is damaged.
+pub(crate) fn mirror_failure(error: MirrorError) -> CommandError {
+    match error {
+        MirrorError::Workspace(error @ WorkspaceError::DamagedLog { .. }) => {
+            CommandError::Hinted(error, DAMAGE_HINT)
+        }
+        error => CommandError::Other(error.into()),
+    }
+}
+
+/// Fails if the workspace is damaged, and no person accepted that.
+pub(crate) fn check_damage(workspace: &Workspace) -> Result {
+    let checked = workspace.maintenance().check_damage();
+    checked.map_err(|error| mirror_failure(MirrorError::Workspace(error)))
 }
 
 /// Returns the directory that contains a workspace, if the directory is mirrored.
@@ -99,7 +123,7 @@ pub(crate) fn synchronize_once(
 ) -> Result<bool> {
     let report = match Mirror::once(workspace, directory, options(trust)) {
         Err(MirrorError::Busy(_)) => return Ok(false),
-        report => report?,
+        report => report.map_err(mirror_failure)?,
     };
     let notices = report.notices.iter().map(|notice| (&notice.path, &notice.why));
     for (path, why) in notices.chain(&report.skipped) {
@@ -130,7 +154,7 @@ async fn run_mirror(
     context: &mut CommandContext,
 ) -> Result<MirrorReport> {
     let mirror = Mirror::start(workspace, dir, options, &Handle::current());
-    let mirror = mirror?;
+    let mirror = mirror.map_err(mirror_failure)?;
     let mut notices = mirror.notices();
     context.remark(&format!("mirroring {}", dir.display()));
     let mut stopped = std::pin::pin!(wait_for_signal());

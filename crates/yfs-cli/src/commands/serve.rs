@@ -101,13 +101,14 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     raise_file_limit();
     let workspace = open(&args, context)?;
     let mirror = match directory_to_mirror(&args, context)? {
-        Some(directory) => Some(Mirror::start(
-            &workspace,
-            &directory,
-            mirror::options(args.trust),
-            &Handle::current(),
-        )?),
-        None => None,
+        Some(directory) => Some(
+            Mirror::start(&workspace, &directory, mirror::options(args.trust), &Handle::current())
+                .map_err(mirror::mirror_failure)?,
+        ),
+        None => {
+            mirror::check_damage(&workspace)?;
+            None
+        }
     };
     announce(&args, &workspace, server.address(), context)?;
     let served = serve(server, &workspace, mirror.as_ref(), context).await;

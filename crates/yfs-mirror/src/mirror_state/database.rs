@@ -220,9 +220,23 @@ impl MirrorDatabase {
         Ok(state)
     }
 
+    /// Returns the mark of the store's log that was written with the last commit.
+    pub fn mark(&self) -> Result<Option<String>> {
+        let find = "SELECT value FROM meta WHERE key = 'mark'";
+        Ok(self.connection.query_row(find, [], |row| row.get(0)).optional()?)
+    }
+
     /// Writes the changed nodes and superseded files, and deletes the intents of the settled
     /// objects, in one transaction.
-    pub fn commit(&mut self, state: &mut MirrorState, settled: &[FileId]) -> Result<()> {
+    ///
+    /// `mark` is a mark of the store's log. A store without it is not the one that the nodes
+    /// describe.
+    pub fn commit(
+        &mut self,
+        state: &mut MirrorState,
+        settled: &[FileId],
+        mark: &str,
+    ) -> Result<()> {
         let changed = state.take_changed();
         let superseded: Vec<String> = state.superseded.changed.drain().collect();
         if changed.is_empty() && settled.is_empty() && superseded.is_empty() {
@@ -230,6 +244,8 @@ impl MirrorDatabase {
         }
         let transaction = self.connection.transaction()?;
         {
+            let set_mark = "INSERT OR REPLACE INTO meta (key, value) VALUES ('mark', ?1)";
+            transaction.prepare_cached(set_mark)?.execute([mark])?;
             let insert = "INSERT OR REPLACE INTO node VALUES
                 (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)";
             let mut insert = transaction.prepare_cached(insert)?;
@@ -513,7 +529,7 @@ mod tests {
         state.put(node.clone());
         let intent = WriteIntent::Ingest { hash: node.hash, bytes: b"x"[..].into(), written: 7 };
         database.record_intents(&[(node.id.clone(), intent.clone())]).unwrap();
-        database.commit(&mut state, &[]).unwrap();
+        database.commit(&mut state, &[], "1.a").unwrap();
 
         assert!(matches!(
             MirrorDatabase::open(directory.path(), &workspace),
@@ -523,8 +539,9 @@ mod tests {
         let (mut database, mut state) = MirrorDatabase::open(directory.path(), &workspace).unwrap();
         assert_eq!(state.get(&node.id), Some(&node));
         assert_eq!(database.intents().unwrap(), [(node.id.clone(), intent)]);
+        assert_eq!(database.mark().unwrap().as_deref(), Some("1.a"));
         state.remove(&node.id);
-        database.commit(&mut state, std::slice::from_ref(&node.id)).unwrap();
+        database.commit(&mut state, std::slice::from_ref(&node.id), "2.b").unwrap();
         drop(database);
         let other = FileId::parse("other").unwrap();
         let opened = MirrorDatabase::open(directory.path(), &other);

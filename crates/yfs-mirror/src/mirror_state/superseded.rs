@@ -51,6 +51,13 @@ pub(super) struct SupersededFiles {
     pub(super) changed: HashSet<String>,
 }
 
+impl SupersededFiles {
+    /// Forgets all files.
+    pub(super) fn clear(&mut self) {
+        self.changed.extend(std::mem::take(&mut self.by_name).into_keys());
+    }
+}
+
 impl MirrorState {
     /// Returns the superseded files, by name.
     pub fn superseded(&self) -> &BTreeMap<String, SupersededFile> {

@@ -7,31 +7,37 @@ use yfs::workspace::nodes::TreeNode;
 use yfs_engine::id::FileId;
 use yfs_vfs::FileKind;
 
-use super::MirrorEngine;
+use super::{mirror_context::MirrorContext, sync_pass::SyncPass};
 use crate::{
     error::Result,
     merge_plan::{ObjectAction, SideChange, decide_action},
 };
 
-impl MirrorEngine {
+/// Imports deletions.
+pub(super) struct DeletionImporter<'a> {
+    pub(super) context: &'a mut MirrorContext,
+    pub(super) pass: &'a mut SyncPass,
+}
+
+impl DeletionImporter<'_> {
     /// Deletes in the workspace what has been missing for the grace period.
     pub(super) fn import_deletions(&mut self) -> Result<()> {
-        let grace = self.options.grace;
-        let due = self.missing.iter().filter(|(_, since)| since.elapsed() >= grace);
+        let grace = self.context.options.grace;
+        let due = self.pass.missing.iter().filter(|(_, since)| since.elapsed() >= grace);
         let due: Vec<FileId> = due.map(|(id, _)| id.clone()).collect();
         if due.is_empty() {
             return Ok(());
         }
-        self.check_root()?;
+        self.context.directory.check_exists()?;
         let due = self.still_missing(due);
         let set: HashSet<&FileId> = due.iter().collect();
         let is_below_another = |id: &FileId| {
-            let mut at = self.state.get(id).and_then(|node| node.parent.as_ref());
+            let mut at = self.context.state.get(id).and_then(|node| node.parent.as_ref());
             while let Some(above) = at {
                 if set.contains(above) {
                     return true;
                 }
-                at = self.state.get(above).and_then(|node| node.parent.as_ref());
+                at = self.context.state.get(above).and_then(|node| node.parent.as_ref());
             }
             false
         };
@@ -46,18 +52,18 @@ impl MirrorEngine {
     fn still_missing(&mut self, due: Vec<FileId>) -> Vec<FileId> {
         let mut missing = Vec::with_capacity(due.len());
         for id in due {
-            if self.state.get(&id).is_none() {
-                self.missing.remove(&id);
+            if self.context.state.get(&id).is_none() {
+                self.pass.missing.remove(&id);
                 continue;
             }
-            let path = self.state.path(&id);
-            match self.facts(&path) {
+            let path = self.context.state.path(&id);
+            match self.context.directory.facts(&path) {
                 Ok(None) => missing.push(id),
                 Ok(Some(_)) => {
-                    self.missing.remove(&id);
-                    self.later.insert(path, true);
+                    self.pass.missing.remove(&id);
+                    self.pass.later.insert(path, true);
                 }
-                Err(error) => self.record_disk_failure(&path, &error),
+                Err(error) => self.pass.record_disk_failure(self.context, &path, &error),
             }
         }
         missing
@@ -65,17 +71,17 @@ impl MirrorEngine {
 
     /// Deletes an object that is gone from the disk, unless it changed in the workspace.
     fn delete(&mut self, id: &FileId) -> Result<()> {
-        let object = self.object(id)?;
+        let object = self.context.workspace.object(id)?;
         let side = match &object {
             None => SideChange::Gone,
             Some(object) if self.is_unchanged(object)? => SideChange::Same,
             Some(_) => SideChange::Changed,
         };
         match decide_action(SideChange::Gone, side) {
-            ObjectAction::GoesFromWorkspace => self.trash(id),
+            ObjectAction::GoesFromWorkspace => self.pass.trash(self.context, id),
             ObjectAction::ReturnsToDirectory => self.delete_in_part(id),
             _ => {
-                self.forget(id);
+                self.pass.forget(self.context, id);
                 Ok(())
             }
         }
@@ -84,14 +90,14 @@ impl MirrorEngine {
     /// Deletes the unchanged content of a directory, and schedules the rest to be restored on disk.
     fn delete_in_part(&mut self, id: &FileId) -> Result<()> {
         let children: Vec<FileId> =
-            self.state.children(Some(id)).map(|child| child.id.clone()).collect();
+            self.context.state.children(Some(id)).map(|child| child.id.clone()).collect();
         for child in children {
             self.delete(&child)?;
         }
-        let below = self.workspace.nodes().objects(Some(id))?;
-        self.dirty_work.extend(below.into_iter().map(|object| object.id));
-        self.dirty_work.insert(id.clone());
-        self.forget(id);
+        let below = self.context.workspace.nodes().objects(Some(id))?;
+        self.pass.work.extend(below.into_iter().map(|object| object.id));
+        self.pass.work.insert(id.clone());
+        self.pass.forget(self.context, id);
         Ok(())
     }
 
@@ -104,15 +110,15 @@ impl MirrorEngine {
         if object.kind != FileKind::Directory {
             return Ok(true);
         }
-        let below = self.workspace.nodes().objects(Some(&object.id))?;
+        let below = self.context.workspace.nodes().objects(Some(&object.id))?;
         let is_here = |node: &TreeNode| {
-            self.is_as_recorded(node) && self.state.is_within(&node.id, &object.id)
+            self.is_as_recorded(node) && self.context.state.is_within(&node.id, &object.id)
         };
         Ok(below.iter().all(is_here))
     }
 
     fn is_as_recorded(&self, object: &TreeNode) -> bool {
-        let Some(node) = self.state.get(&object.id) else { return false };
+        let Some(node) = self.context.state.get(&object.id) else { return false };
         let version = object.version.as_ref().map_or("", |version| version.as_str());
         let is_same_text = object.kind != FileKind::File || node.work.version == version;
         is_same_text && node.work.parent == object.parent && node.work.name == object.name

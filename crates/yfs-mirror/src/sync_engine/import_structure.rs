@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use smol_str::SmolStr;
 use yfs::workspace::nodes::{NewNodeContent, NewObject, TreeNode};
 use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
-use yfs_vfs::{FileKind, FsError, RemoveOptions, stat::DEFAULT_DIRECTORY_MODE};
+use yfs_vfs::{FileKind, stat::DEFAULT_DIRECTORY_MODE};
 
-use super::{MirrorEngine, block_on_call, path_by_id, path_in_directory};
+use super::{
+    mirror_context::MirrorContext, sync_pass::SyncPass, workspace_access::path_in_directory,
+};
 use crate::{
     error::Result,
     mirror_state::{DiskStamp, EditBase, MirrorNode, WorkspaceSide},
@@ -31,7 +33,13 @@ pub(super) enum NameHolder {
     Taken,
 }
 
-impl MirrorEngine {
+/// Imports directories and names.
+pub(super) struct StructureImporter<'a> {
+    pub(super) context: &'a mut MirrorContext,
+    pub(super) pass: &'a mut SyncPass,
+}
+
+impl StructureImporter<'_> {
     /// Imports all moves and new directories into the workspace.
     pub(super) fn import_structure(
         &mut self,
@@ -40,7 +48,7 @@ impl MirrorEngine {
     ) -> Result<()> {
         loop {
             arrived.retain(|(id, path)| !self.record_arrival(id, path));
-            let n_before = self.moved.len() + directories.len();
+            let n_before = self.pass.moved.len() + directories.len();
             if n_before == 0 {
                 return Ok(());
             }
@@ -48,7 +56,7 @@ impl MirrorEngine {
                 self.import_move(&id, false)?;
             }
             directories = self.import_directories(directories)?;
-            if self.moved.len() + directories.len() < n_before {
+            if self.pass.moved.len() + directories.len() < n_before {
                 continue;
             }
             // Two objects exchange places: one of them moves to a temporary name.
@@ -64,19 +72,21 @@ impl MirrorEngine {
     /// Notes that an object is in a new directory, as soon as that directory is known. Its content
     /// is scanned later.
     fn record_arrival(&mut self, id: &FileId, path: &Path) -> bool {
-        let is_there = self.state.directory(path.parent().unwrap_or(Path::new(""))).is_some();
-        if is_there && self.known(path).is_none() {
-            self.relocate(id, path);
-            self.dirty_disk.insert(path.to_owned(), true);
+        let is_there =
+            self.context.state.directory(path.parent().unwrap_or(Path::new(""))).is_some();
+        if is_there && self.context.state.at_path(path).is_none() {
+            self.pass.relocate(self.context, id, path);
+            self.pass.disk.insert(path.to_owned(), true);
         }
         is_there
     }
 
     fn moved_in_order(&self) -> Vec<FileId> {
         let mut moved: Vec<(usize, FileId)> = self
+            .pass
             .moved
             .iter()
-            .map(|id| (self.state.path(id).components().count(), id.clone()))
+            .map(|id| (self.context.state.path(id).components().count(), id.clone()))
             .collect();
         moved.sort();
         moved.into_iter().map(|(_, id)| id).collect()
@@ -84,112 +94,91 @@ impl MirrorEngine {
 
     /// Returns the holder of a name in the workspace.
     pub(super) fn name_holder(&self, parent: Option<&FileId>, name: &str) -> Result<NameHolder> {
-        let Some(there) = self.workspace.nodes().child(parent, name)? else {
+        let Some(there) = self.context.workspace.nodes().child(parent, name)? else {
             return Ok(NameHolder::Free);
         };
         let id = &there.id;
-        Ok(match self.state.get(id) {
+        Ok(match self.context.state.get(id) {
             None => NameHolder::Stranger(there),
-            Some(_) if self.moved.contains(id) || self.missing.contains_key(id) => {
+            Some(_) if self.pass.moved.contains(id) || self.pass.missing.contains_key(id) => {
                 NameHolder::Leaving(id.clone())
             }
             Some(_) => NameHolder::Taken,
         })
     }
 
-    /// Returns the name that the workspace is to have for an object on disk, or none if it cannot
-    /// store one.
-    pub(super) fn work_name(
-        &self,
-        parent: Option<&FileId>,
-        path: &Path,
-    ) -> Result<Option<SmolStr>> {
-        let Some(host) = path.file_name() else { return Ok(None) };
-        // Of two names on disk that are one name in the workspace, the existing one keeps it.
-        let mut siblings = self.state.children(parent).filter(|node| node.name != host);
-        let needs_spelling = host.to_str().is_none_or(|name| !name.is_ascii());
-        let siblings: Vec<&MirrorNode> =
-            if needs_spelling { siblings.by_ref().collect() } else { vec![] };
-        let is_taken = |name: &str| siblings.iter().any(|node| node.work.name == name);
-        Ok(self.rules.to_workspace(host, &is_taken))
-    }
-
     /// Repeats a move on disk in the workspace. With `aside` it uses a free name rather than wait
     /// for another move.
     fn import_move(&mut self, id: &FileId, aside: bool) -> Result<()> {
-        let path = self.state.path(id);
-        let Some(node) = self.state.get(id).cloned() else {
-            self.moved.remove(id);
+        let path = self.context.state.path(id);
+        let Some(node) = self.context.state.get(id).cloned() else {
+            self.pass.moved.remove(id);
             return Ok(());
         };
-        if self.object(id)?.is_none() && !self.restore_from_trash(id)? {
-            self.moved.remove(id);
-            self.dirty_work.insert(id.clone());
+        if self.context.workspace.object(id)?.is_none()
+            && !self.pass.restore_from_trash(self.context, id)?
+        {
+            self.pass.moved.remove(id);
+            self.pass.work.insert(id.clone());
             return Ok(());
         }
         let parent = node.parent.as_ref();
         if let Some(parent) = parent
-            && self.object(parent)?.is_none()
-            && !self.restore_from_trash(parent)?
+            && self.context.workspace.object(parent)?.is_none()
+            && !self.pass.restore_from_trash(self.context, parent)?
         {
-            self.moved.remove(id);
-            self.dirty_work.insert(id.clone());
+            self.pass.moved.remove(id);
+            self.pass.work.insert(id.clone());
             return Ok(());
         }
-        let Some(name) = self.work_name(parent, &path)? else {
-            self.moved.remove(id);
-            self.skip(&path, NoticeReason::BadName);
+        let Some(name) = self.context.work_name(parent, &path)? else {
+            self.pass.moved.remove(id);
+            self.context.reporter.skip(&path, NoticeReason::BadName);
             return Ok(());
         };
-        let spot = match self.workspace.nodes().child(parent, &name)? {
+        let spot = match self.context.workspace.nodes().child(parent, &name)? {
             Some(there) if there.id == *id => return self.record_imported_move(id, &path),
             _ => self.name_holder(parent, &name)?,
         };
         let name = match spot {
             NameHolder::Free => name,
-            NameHolder::Leaving(other) if self.moved.contains(&other) && !aside => return Ok(()),
-            NameHolder::Leaving(other) if !self.moved.contains(&other) => {
-                self.trash(&other)?;
+            NameHolder::Leaving(other) if self.pass.moved.contains(&other) && !aside => {
+                return Ok(());
+            }
+            NameHolder::Leaving(other) if !self.pass.moved.contains(&other) => {
+                self.pass.trash(self.context, &other)?;
                 name
             }
-            _ => self.free_name(parent, &name)?,
+            _ => self.context.workspace.free_name(parent, &name)?,
         };
-        match self.move_in_workspace(id, parent, &name) {
+        match self.context.workspace.move_object(id, parent, &name) {
             Ok(()) if aside => Ok(()),
             Ok(()) => {
-                self.n_done += 1;
-                self.report.to_workspace.moved += 1;
+                self.context.reporter.count_workspace(|counts| counts.moved += 1);
                 self.record_imported_move(id, &path)
             }
             Err(error) => {
                 // The next passes apply the workspace's name to the disk, and retry the import.
-                self.moved.remove(id);
-                self.dirty_work.insert(id.clone());
-                self.record_workspace_failure(&path, &error);
+                self.pass.moved.remove(id);
+                self.pass.work.insert(id.clone());
+                self.pass.record_workspace_failure(self.context, &path, &error);
                 Ok(())
             }
         }
     }
 
     fn record_imported_move(&mut self, id: &FileId, path: &Path) -> Result<()> {
-        self.moved.remove(id);
-        self.clear_skipped(path);
+        self.pass.moved.remove(id);
+        self.context.reporter.clear_skipped(path);
         // The workspace may have chosen another name, and may store the content differently.
-        self.dirty_work.insert(id.clone());
-        if let Some(object) = self.object(id)? {
-            let name = self.agreed_name(&object, path)?;
-            self.state.update(id, |node| {
+        self.pass.work.insert(id.clone());
+        if let Some(object) = self.context.workspace.object(id)? {
+            let name = self.context.agreed_name(&object, path)?;
+            self.context.state.update(id, |node| {
                 (node.work.parent, node.work.name) = (object.parent, name);
             });
         }
         Ok(())
-    }
-
-    /// Returns the workspace name that matches the name on disk. Where the workspace had to choose
-    /// another name, the disk is to follow.
-    fn agreed_name(&self, object: &TreeNode, path: &Path) -> Result<SmolStr> {
-        let name = self.work_name(object.parent.as_ref(), path)?;
-        Ok(name.unwrap_or_else(|| object.name.clone()))
     }
 
     /// Creates the directories of a round, and returns those that must wait.
@@ -197,35 +186,37 @@ impl MirrorEngine {
         let mut waiting = Vec::new();
         let mut batch: Vec<(PathBuf, Option<FileId>, SmolStr, DiskStamp)> = Vec::new();
         for path in directories {
-            let parent = path.parent().and_then(|above| self.state.directory(above));
+            let parent = path.parent().and_then(|above| self.context.state.directory(above));
             let Some(parent) = parent else {
                 waiting.push(path);
                 continue;
             };
-            let facts = match self.facts(&path) {
+            let facts = match self.context.directory.facts(&path) {
                 Ok(Some(facts)) if facts.kind == FileKind::Directory => facts,
                 // It disappeared, or is another kind of object: the event that reports that has it
                 // scanned.
                 _ => continue,
             };
-            let Some(name) = self.work_name(parent.as_ref(), &path)? else {
-                self.skip(&path, NoticeReason::BadName);
+            let Some(name) = self.context.work_name(parent.as_ref(), &path)? else {
+                self.context.reporter.skip(&path, NoticeReason::BadName);
                 continue;
             };
             let stamp = DiskStamp::of(&facts);
             match self.name_holder(parent.as_ref(), &name)? {
                 NameHolder::Free => batch.push((path, parent, name, stamp)),
                 NameHolder::Stranger(there) if there.kind == FileKind::Directory => {
-                    self.report.n_matched += 1;
+                    self.context.reporter.report.n_matched += 1;
                     self.add_directory(&there.id, parent, &path, stamp)?;
                 }
-                NameHolder::Leaving(other) if self.moved.contains(&other) => waiting.push(path),
+                NameHolder::Leaving(other) if self.pass.moved.contains(&other) => {
+                    waiting.push(path);
+                }
                 NameHolder::Leaving(other) => {
-                    self.trash(&other)?;
+                    self.pass.trash(self.context, &other)?;
                     batch.push((path, parent, name, stamp));
                 }
                 NameHolder::Stranger(_) | NameHolder::Taken => {
-                    let name = self.free_name(parent.as_ref(), &name)?;
+                    let name = self.context.workspace.free_name(parent.as_ref(), &name)?;
                     batch.push((path, parent, name, stamp));
                 }
             }
@@ -248,16 +239,15 @@ impl MirrorEngine {
                     content: NewNodeContent::Directory,
                 })
                 .collect();
-            let made = self.fs.make_many(&objects)?;
+            let made = self.context.workspace.create_objects(&objects)?;
             for ((path, parent, _, stamp), made) in batch.iter().zip(made) {
                 match made {
                     Ok(id) => {
-                        self.n_done += 1;
-                        self.report.to_workspace.created += 1;
+                        self.context.reporter.count_workspace(|counts| counts.created += 1);
                         self.add_directory(&id, parent.clone(), path, *stamp)?;
                     }
                     Err(error) => {
-                        self.record_workspace_failure(path, &error);
+                        self.pass.record_workspace_failure(self.context, path, &error);
                     }
                 }
             }
@@ -295,59 +285,24 @@ impl MirrorEngine {
         hash: ContentHash,
         base: EditBase,
     ) -> Result<()> {
-        self.dirty_work.insert(id.clone());
-        let Some(object) = self.object(id)? else { return Ok(()) };
+        self.pass.work.insert(id.clone());
+        let Some(object) = self.context.workspace.object(id)? else { return Ok(()) };
         let name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
         let mut work = work_of(&object);
-        work.name = self.agreed_name(&object, path)?;
-        self.state.put(MirrorNode { id: id.clone(), parent, name, kind, stamp, hash, work, base });
-        self.note_racy(id, &stamp);
-        self.clear_skipped(path);
+        work.name = self.context.agreed_name(&object, path)?;
+        self.context.state.put(MirrorNode {
+            id: id.clone(),
+            parent,
+            name,
+            kind,
+            stamp,
+            hash,
+            work,
+            base,
+        });
+        self.pass.note_racy(id, &stamp);
+        self.context.reporter.clear_skipped(path);
         Ok(())
-    }
-
-    /// Moves an object into the workspace's trash, with all its content.
-    pub(super) fn trash(&mut self, id: &FileId) -> Result<()> {
-        let options = RemoveOptions { recursive: true, force: true };
-        block_on_call(yfs_vfs::FileSystem::rm(&self.fs, &path_by_id(id), &options))?;
-        self.n_done += 1;
-        self.report.to_workspace.deleted += 1;
-        self.forget(id);
-        Ok(())
-    }
-
-    /// Forgets an object and all its content.
-    pub(super) fn forget(&mut self, id: &FileId) {
-        let path = self.state.path(id);
-        if let Some(watch) = &mut self.watch {
-            watch.forget(&path);
-        }
-        let below = self.state.below(Some(id));
-        for id in below.iter().rev().chain([id]) {
-            self.state.remove(id);
-            self.missing.remove(id);
-            self.emptied.remove(id);
-            self.moved.remove(id);
-            self.racy.remove(id);
-            self.open_files.remove(id);
-            self.held_back_work.remove(id);
-            self.unread.note_saved(id);
-        }
-    }
-
-    /// Notes that an operation in the workspace failed, and schedules up to 5 retries.
-    pub(super) fn record_workspace_failure(&mut self, path: &Path, error: &FsError) {
-        self.retry(path, 5);
-        self.skip(path, NoticeReason::Failed(error.to_string()));
-    }
-
-    /// Schedules a path for another scan, unless it has been scheduled `limit` times.
-    pub(super) fn retry(&mut self, path: &Path, limit: u32) {
-        let n_times = self.failed.entry(path.to_owned()).or_default();
-        *n_times += 1;
-        if *n_times <= limit {
-            self.later.insert(path.to_owned(), true);
-        }
     }
 }
 

@@ -14,12 +14,13 @@ use std::{
 
 use yfs::workspace::nodes::DurableContent;
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::host::{
-    HostStat,
-    confined_dir::{open_file_facts, read_open_file},
-};
+use yfs_vfs::confined_dir::{HostStat, open_file_facts, read_open_file};
 
-use super::{MirrorEngine, import_content::DiskFileContent};
+use super::{
+    import_content::{ContentImporter, DiskFileContent},
+    mirror_context::MirrorContext,
+    sync_pass::SyncPass,
+};
 use crate::{
     error::Result,
     lease::{self, ProgramLocks},
@@ -33,13 +34,22 @@ const TRY_EVERY: Duration = Duration::from_micros(100);
 /// The maximum length of a file written in place, in bytes: both texts are recorded before.
 const MAX_LEN: u64 = 16 << 20;
 
-impl MirrorEngine {
+/// Synchronizes files that programs lock.
+pub(super) struct LockedFileMerger<'a> {
+    pub(super) context: &'a mut MirrorContext,
+    pub(super) pass: &'a mut SyncPass,
+}
+
+impl LockedFileMerger<'_> {
     /// Synchronizes a file that programs lock while it holds their locks. Writes to the file only
     /// if `both_ways`. Returns whether it did: it does not if no program locks the file.
-    pub(super) fn merge_locked(&mut self, id: &FileId, both_ways: bool) -> Result<bool> {
-        let Some(node) = self.state.get(id).cloned() else { return Ok(false) };
-        let path = self.state.path(id);
-        let dir = path.parent().map_or_else(|| Ok(self.root.root()), |dir| self.root.dir(dir));
+    pub(super) fn merge(&mut self, id: &FileId, both_ways: bool) -> Result<bool> {
+        let Some(node) = self.context.state.get(id).cloned() else { return Ok(false) };
+        let path = self.context.state.path(id);
+        let dir = path.parent().map_or_else(
+            || Ok(self.context.directory.root.root()),
+            |dir| self.context.directory.root.dir(dir),
+        );
         let Ok(file) = dir.and_then(|dir| dir.open_file(&node.name, true)) else {
             return Ok(false);
         };
@@ -49,7 +59,7 @@ impl MirrorEngine {
         let Some(locks) = wait_for_locks(&file) else { return Ok(false) };
         let Ok((data, facts)) = self.read_locked(id, &file) else { return Ok(false) };
         let stamp = DiskStamp::of(&facts);
-        let there = self.facts(&path).ok().flatten();
+        let there = self.context.directory.facts(&path).ok().flatten();
         if !there.is_some_and(|there| stamp.is_same_inode(&DiskStamp::of(&there))) {
             return Ok(false);
         }
@@ -57,12 +67,13 @@ impl MirrorEngine {
         if hash != node.hash {
             let read =
                 DiskFileContent { data: data.clone().into(), hash, stamp, has_writer: false };
-            self.write_contents(vec![(id.clone(), read)])?;
+            ContentImporter { context: self.context, pass: self.pass }
+                .write_contents(vec![(id.clone(), read)])?;
         }
-        if both_ways && let Ok(held) = self.workspace.nodes().read_durable(id) {
+        if both_ways && let Ok(held) = self.context.workspace.nodes().read_durable(id) {
             let is_written = held.data != data && held.data.len() as u64 <= MAX_LEN;
             if is_written && let Err(error) = self.overwrite(&file, id, &data, held)? {
-                self.record_disk_failure(&path, &error);
+                self.pass.record_disk_failure(self.context, &path, &error);
             }
         }
         drop(locks);
@@ -71,9 +82,9 @@ impl MirrorEngine {
 
     /// Reads a file while its locks keep programs from it.
     fn read_locked(&mut self, id: &FileId, file: &File) -> io::Result<(Vec<u8>, HostStat)> {
-        self.unread.catch_up();
+        self.context.unread.catch_up();
         let read = read_open_file(file, MAX_LEN);
-        self.unread.ignore_own(id);
+        self.context.unread.ignore_own(id);
         read
     }
 
@@ -85,33 +96,32 @@ impl MirrorEngine {
         old: &[u8],
         held: DurableContent,
     ) -> Result<io::Result<()>> {
-        let Some(node) = self.state.get(id).cloned() else { return Ok(Ok(())) };
+        let Some(node) = self.context.state.get(id).cloned() else { return Ok(Ok(())) };
         let intent = WriteIntent::Overwrite {
             version: held.version.as_str().to_owned(),
             base: held.base.clone(),
             old: old.into(),
             new: held.data[..].into(),
         };
-        self.database.record_intents(&[(id.clone(), intent)])?;
+        self.context.database.record_intents(&[(id.clone(), intent)])?;
         crate::crash_points::point("intended-overwrite");
-        self.unread.will_write(id, (old, &node.base), (&held.data, file));
+        self.context.unread.will_write(id, (old, &node.base), (&held.data, file));
         let written = lease::overwrite(file, old, &held.data);
-        self.unread.ignore_own(id);
+        self.context.unread.ignore_own(id);
         crate::crash_points::point("overwritten");
         let facts = match written.and_then(|()| open_file_facts(file)) {
             Ok(facts) => facts,
             Err(error) => return Ok(Err(error)),
         };
         let stamp = DiskStamp::of(&facts);
-        self.state.update(id, |node| {
+        self.context.state.update(id, |node| {
             (node.stamp, node.hash) = (stamp, ContentHash::of(&held.data));
             node.base = EditBase::Version(held.base);
             node.work.version = held.version.as_str().into();
         });
-        self.note_racy(id, &stamp);
-        self.n_done += 1;
-        self.report.to_directory.written += 1;
-        self.commit(std::slice::from_ref(id))?;
+        self.pass.note_racy(id, &stamp);
+        self.context.reporter.count_directory(|counts| counts.written += 1);
+        self.context.commit(std::slice::from_ref(id))?;
         Ok(Ok(()))
     }
 
@@ -124,16 +134,21 @@ impl MirrorEngine {
         base: yfs_vfs::VersionToken,
         (old, new): (&[u8], &[u8]),
     ) -> Result<()> {
-        let path = self.state.path(&node.id);
-        let Ok(dir) = self.root.dir(path.parent().unwrap_or(Path::new(""))) else { return Ok(()) };
+        let path = self.context.state.path(&node.id);
+        let Ok(dir) = self.context.directory.root.dir(path.parent().unwrap_or(Path::new("")))
+        else {
+            return Ok(());
+        };
         let Ok(file) = dir.open_file(&node.name, true) else { return Ok(()) };
-        let Ok((here, _)) = read_open_file(&file, self.options.max_file_len) else { return Ok(()) };
+        let Ok((here, _)) = read_open_file(&file, self.context.options.max_file_len) else {
+            return Ok(());
+        };
         // Unchanged bytes stay; bytes that another program wrote since are an edit of them.
         if here == old || !is_torn(&here, old, new) {
             return Ok(());
         }
         if lease::overwrite(&file, &here, new).is_ok() {
-            self.state.update(&node.id, |node| {
+            self.context.state.update(&node.id, |node| {
                 (node.hash, node.base) = (ContentHash::of(new), EditBase::Version(base));
                 node.work.version = version.into();
                 node.stamp.mtime_ns = 0;

@@ -6,16 +6,19 @@
 //! writing until the file rests (`open_files`), and writes a file in place that programs lock
 //! (`locked`).
 
-use std::{fs::File, io, path::Path, time::Instant};
+use std::{fs::File, io, path::Path};
 
 use yfs::workspace::nodes::{DurableContent, TreeNode};
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{
     FileKind,
-    host::confined_dir::{ConfinedDir, CreationAttributes, open_file_facts},
+    confined_dir::{ConfinedDir, CreationAttributes, open_file_facts},
 };
 
-use super::{MirrorEngine, is_absent, open_files::CHECK};
+use super::{
+    is_absent, locked::LockedFileMerger, mirror_context::MirrorContext,
+    superseded::SupersededKeeper, sync_pass::SyncPass,
+};
 use crate::{
     error::Result,
     ignores::IgnoreRules,
@@ -39,45 +42,57 @@ struct PreparedReplacement {
     stamp: DiskStamp,
 }
 
-impl MirrorEngine {
+/// Replaces the bytes of files on disk.
+pub(super) struct FileReplacer<'a> {
+    context: &'a mut MirrorContext,
+    pass: &'a mut SyncPass,
+    /// Temporary files that turned out not to be needed, and the objects they were made for.
+    unused: Vec<(ConfinedDir, FileId)>,
+}
+
+impl<'a> FileReplacer<'a> {
+    pub(super) fn new(context: &'a mut MirrorContext, pass: &'a mut SyncPass) -> Self {
+        Self { context, pass, unused: Vec::new() }
+    }
+
     /// Replaces the content of files by that in the workspace.
     pub(super) fn replace(&mut self, objects: &[TreeNode]) -> Result<()> {
         let mut prepared = Vec::with_capacity(objects.len());
         for object in objects {
-            let Some(node) = self.state.get(&object.id).cloned() else { continue };
-            let path = self.state.path(&object.id);
+            let Some(node) = self.context.state.get(&object.id).cloned() else { continue };
+            let path = self.context.state.path(&object.id);
             match self.prepare(object, node, &path)? {
                 Ok(Some(one)) => prepared.push(one),
                 Ok(None) => (),
                 Err(error) if is_absent(&error) => {
-                    self.later.insert(path, true);
+                    self.pass.later.insert(path, true);
                 }
-                Err(error) => self.record_disk_failure(&path, &error),
+                Err(error) => self.pass.record_disk_failure(self.context, &path, &error),
             }
         }
         let intents: Vec<(FileId, WriteIntent)> =
             prepared.iter().map(PreparedReplacement::intent).collect();
-        self.database.record_intents(&intents)?;
+        self.context.database.record_intents(&intents)?;
         crate::crash_points::point("intended-replace");
         let mut settled = Vec::with_capacity(prepared.len());
         for one in prepared {
-            let path = self.state.path(&one.node.id);
+            let path = self.context.state.path(&one.node.id);
             settled.push(one.node.id.clone());
             match self.exchange(&one, &path) {
                 Ok(()) => (),
                 Err(error) if is_absent(&error) => {
                     self.unused.push((one.dir, one.node.id.clone()));
-                    self.later.insert(path, true);
-                    self.dirty_work.insert(one.node.id);
+                    self.pass.later.insert(path, true);
+                    self.pass.work.insert(one.node.id);
                 }
                 Err(error) => {
                     self.unused.push((one.dir, one.node.id));
-                    self.record_disk_failure(&path, &error);
+                    self.pass.record_disk_failure(self.context, &path, &error);
                 }
             }
         }
         crate::crash_points::point("replaced");
-        self.commit(&settled)?;
+        self.context.commit(&settled)?;
         // Only now: recovery takes a missing temporary file as a sign that the exchange was
         // completed.
         for (dir, id) in std::mem::take(&mut self.unused) {
@@ -93,16 +108,16 @@ impl MirrorEngine {
         node: MirrorNode,
         path: &Path,
     ) -> Result<io::Result<Option<PreparedReplacement>>> {
-        let held = match self.workspace.nodes().read_durable(&object.id) {
+        let held = match self.context.workspace.nodes().read_durable(&object.id) {
             Ok(held) => held,
             Err(error) => {
-                self.note_unread(&object.id, path, &error);
+                self.pass.note_unread(self.context, &object.id, path, &error);
                 return Ok(Ok(None));
             }
         };
         let hash = ContentHash::of(&held.data);
         if hash == node.hash {
-            self.state.update(&object.id, |node| {
+            self.context.state.update(&object.id, |node| {
                 node.work.version = held.version.as_str().into();
                 node.base = EditBase::Version(held.base);
             });
@@ -113,17 +128,18 @@ impl MirrorEngine {
             Err(error) => return Ok(Err(error)),
         };
         if !is_free {
-            if self.merge_locked(&node.id, true)? {
-                self.held_back_work.remove(&node.id);
+            let mut locked = LockedFileMerger { context: self.context, pass: self.pass };
+            if locked.merge(&node.id, true)? {
+                self.context.open_files.release_object(&node.id);
             }
             return Ok(Ok(None));
         }
         let mode = match node.work.mode == object.mode {
             true => node.stamp.mode,
-            false => self.mode_for(path, object.mode, node.stamp.mode),
+            false => self.context.mode_for(path, object.mode, node.stamp.mode),
         };
         let attributes = CreationAttributes { mode, mtime: object.mtime };
-        let sync = self.options.sync;
+        let sync = self.context.options.sync;
         let temporary = parked_name(&node.id);
         dir.remove_file(&temporary).ok();
         let made = dir.make_file(&temporary, &held.data, attributes, sync);
@@ -137,7 +153,7 @@ impl MirrorEngine {
 
     /// Opens the directory of a file, and reports whether the file may be replaced.
     fn open_replaced(&mut self, node: &MirrorNode, path: &Path) -> io::Result<(ConfinedDir, bool)> {
-        let dir = self.root.dir(path.parent().unwrap_or(Path::new("")))?;
+        let dir = self.context.directory.root.dir(path.parent().unwrap_or(Path::new("")))?;
         let old = open_known(&dir, node)?;
         let locks = ProgramLocks::try_acquire(&old, false);
         let is_free = self.may_replace(&node.id, &old, &OpenWriters::of(&old), locks.as_ref())?;
@@ -154,12 +170,13 @@ impl MirrorEngine {
     ) -> io::Result<bool> {
         let stamp = DiskStamp::of(&open_file_facts(old)?);
         if !writers.is_some() && locks.is_some() {
-            self.note_closed(&stamp);
+            self.context.open_files.note_closed(&stamp);
             return Ok(true);
         }
-        let must_wait = self.must_wait(&stamp, locks.is_none());
+        let must_wait =
+            self.context.open_files.must_wait(&self.context.options, &stamp, locks.is_none());
         if must_wait {
-            self.held_back_work.insert(id.clone(), Instant::now() + CHECK);
+            self.context.open_files.hold_back_object(id);
         }
         Ok(!must_wait)
     }
@@ -169,7 +186,7 @@ impl MirrorEngine {
         let (name, temporary) = (&node.name, parked_name(&node.id));
         let old = open_known(dir, node)?;
         let locks = ProgramLocks::try_acquire(&old, false);
-        let writers = self.lease_file(Some(&node.id), &old);
+        let writers = self.context.lease_file(Some(&node.id), &old);
         if !self.may_replace(&node.id, &old, &writers, locks.as_ref())? {
             self.unused.push((dir.clone(), node.id.clone()));
             return Ok(());
@@ -187,7 +204,8 @@ impl MirrorEngine {
                     // An object of another kind took the name in the last moment.
                     return self.change_back(one, path);
                 }
-                self.supersede(dir, &temporary, node)?;
+                SupersededKeeper { context: self.context, pass: self.pass }
+                    .supersede(dir, &temporary, node)?;
             }
             // Some filesystems cannot exchange names.
             Err(error) if cannot(&error) => dir.rename_over(&temporary, name)?,
@@ -211,27 +229,29 @@ impl MirrorEngine {
             return Ok(false);
         }
         if facts.size > MAX_COMPARED {
-            self.unread.note_saved(&node.id);
-            return self.is_recorded(dir, &node.name, node);
+            self.context.unread.note_saved(&node.id);
+            return self.pass.is_recorded(&self.context.options, dir, &node.name, node);
         }
         // A file that changes while it is read has new content as well.
-        let Ok((data, _)) = self.read_open(Some(&node.id), old, writers) else { return Ok(false) };
+        let Ok((data, _)) = self.context.read_open(Some(&node.id), old, writers) else {
+            return Ok(false);
+        };
         let new = dir.open_file(&parked_name(&node.id), false)?;
-        self.unread.will_write(&node.id, (&data, &node.base), (&one.held.data, &new));
+        self.context.unread.will_write(&node.id, (&data, &node.base), (&one.held.data, &new));
         Ok(ContentHash::of(&data) == node.hash)
     }
 
     /// Records what is on disk after the exchange.
     fn finish_exchange(&mut self, one: &PreparedReplacement, path: &Path) -> io::Result<()> {
         let (node, dir, name) = (&one.node, &one.dir, &one.node.name);
-        if self.options.sync {
+        if self.context.options.sync {
             dir.sync()?;
         }
         let facts = dir.facts(name)?.ok_or(io::ErrorKind::NotFound)?;
         let now = DiskStamp::of(&facts);
         let is_ours = now.is_same_inode(&one.stamp)
             && (now.size, now.mtime_ns) == (one.stamp.size, one.stamp.mtime_ns);
-        self.state.update(&node.id, |node| {
+        self.context.state.update(&node.id, |node| {
             node.stamp = if is_ours { now } else { one.stamp };
             node.hash = one.hash;
             node.base = EditBase::Version(one.held.base.clone());
@@ -239,15 +259,14 @@ impl MirrorEngine {
             (node.work.mode, node.work.mtime_ms) = (one.object.mode, one.object.mtime.0);
         });
         if is_ours {
-            self.note_racy(&node.id, &now);
+            self.pass.note_racy(&node.id, &now);
         } else {
             self.news_on_disk(&node.id, path);
         }
-        self.n_done += 1;
-        self.report.to_directory.written += 1;
-        self.clear_skipped_unless_executable(path);
+        self.context.reporter.count_directory(|counts| counts.written += 1);
+        self.context.reporter.clear_skipped_unless_executable(path);
         if IgnoreRules::is_rules(name) {
-            self.reread_rules(path.parent().unwrap_or(Path::new("")));
+            self.pass.reread_rules(self.context, path.parent().unwrap_or(Path::new("")));
         }
         Ok(())
     }
@@ -265,7 +284,7 @@ impl MirrorEngine {
             self.unused.push((one.dir.clone(), one.node.id.clone()));
         } else {
             // Another program wrote to the new file while it had the name.
-            self.strays.push(path.with_file_name(temporary));
+            self.pass.strays.push(path.with_file_name(temporary));
         }
         self.news_on_disk(&one.node.id, path);
         Ok(())
@@ -274,9 +293,9 @@ impl MirrorEngine {
     /// Schedules an object whose bytes on disk are new for import, and then for the result of the
     /// merge.
     fn news_on_disk(&mut self, id: &FileId, path: &Path) {
-        self.racy.insert(id.clone());
-        self.later.insert(path.to_owned(), true);
-        self.dirty_work.insert(id.clone());
+        self.pass.racy.insert(id.clone());
+        self.pass.later.insert(path.to_owned(), true);
+        self.pass.work.insert(id.clone());
     }
 }
 

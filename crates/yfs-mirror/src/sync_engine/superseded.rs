@@ -16,15 +16,19 @@ use std::{
 };
 
 use smol_str::format_smolstr;
-use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
+use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{
-    ChangeAuthor, CreateMode, FileKind, FileSystem, FsCode, WriteOptions,
-    host::confined_dir::{ConfinedDir, ConfinedRoot, open_file_facts, read_open_file},
+    FileKind, FsError,
+    confined_dir::{ConfinedDir, ConfinedRoot, open_file_facts, read_open_file},
 };
 
 use super::{
-    MirrorEngine, block_on_call, crash_recovery::base_of, is_absent, open_files::is_extension,
-    path_by_id, replace_file::MAX_COMPARED,
+    is_absent,
+    mirror_context::MirrorContext,
+    open_files::{CHECK, is_extension},
+    replace_file::MAX_COMPARED,
+    sync_pass::SyncPass,
+    workspace_access::{DiskEdit, EditOutcome},
 };
 use crate::{
     error::{MirrorError, Result},
@@ -40,73 +44,17 @@ use crate::{
 /// The subdirectory of [`DIR`] with the superseded files.
 pub(crate) const SUPERSEDED: &str = "superseded";
 
-/// The minimum time that a superseded file is kept: while the mirror runs, and when it synchronizes
-/// once.
-const LINGER: Duration = Duration::from_secs(1);
-const LINGER_ONCE: Duration = Duration::from_millis(50);
-
 /// The minimum time that it is kept since its last change if the host cannot report whether a
 /// program has it open.
 const LINGER_UNKNOWN: Duration = Duration::from_secs(10 * 60);
 
-/// The first and the longest interval between two reads of a file that a program has open.
-const POLL_FIRST: Duration = Duration::from_millis(250);
-const POLL_LAST: Duration = Duration::from_secs(5);
-
-/// The maximum rate, in bytes per second, at which files are read to find changes that raise no
-/// event.
-const POLL_RATE: u64 = 16 << 20;
-
-/// The schedule of reading a file whose changes raise no event.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InodePoll {
-    pub(super) next: Instant,
-    interval: Duration,
+/// Keeps inodes that lost their name, and imports what arrives there.
+pub(super) struct SupersededKeeper<'a> {
+    pub(super) context: &'a mut MirrorContext,
+    pub(super) pass: &'a mut SyncPass,
 }
 
-/// The schedule of checking a superseded file.
-#[derive(Debug, Clone)]
-pub(super) struct SupersededCheck {
-    /// When it lost its name, or last changed.
-    since: Instant,
-    poll: InodePoll,
-    /// Its length and modification time when its bytes were known; none if later bytes could have
-    /// the same.
-    seen: Option<(u64, i64)>,
-}
-
-impl Default for InodePoll {
-    fn default() -> Self {
-        Self { next: Instant::now(), interval: POLL_FIRST }
-    }
-}
-
-impl InodePoll {
-    /// Schedules the next read: soon after a change, and less often the longer the file is
-    /// unchanged.
-    pub(super) fn set_next(&mut self, is_changed: bool, size: u64) {
-        let by_size = Duration::from_millis(size.saturating_mul(1_000) / POLL_RATE);
-        let doubled = if is_changed { POLL_FIRST } else { self.interval * 2 };
-        self.interval = doubled.min(POLL_LAST).max(by_size);
-        self.next = Instant::now() + self.interval;
-    }
-}
-
-impl Default for SupersededCheck {
-    fn default() -> Self {
-        let poll = InodePoll { next: Instant::now(), interval: POLL_FIRST };
-        Self { since: Instant::now(), poll, seen: None }
-    }
-}
-
-impl SupersededCheck {
-    /// Schedules the file for the next pass.
-    pub(super) fn make_due(&mut self) {
-        self.poll.next = Instant::now();
-    }
-}
-
-impl MirrorEngine {
+impl SupersededKeeper<'_> {
     /// Moves a file, which a node had until now, from its directory to the superseded files.
     ///
     /// # Errors
@@ -120,62 +68,33 @@ impl MirrorEngine {
     ) -> io::Result<()> {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let kept = format!("{}-{:x}", node.id, since.as_nanos());
-        dir.rename_new(name, &open_dir(&self.root)?, OsStr::new(&kept))?;
+        dir.rename_new(name, &open_dir(&self.context.directory.root)?, OsStr::new(&kept))?;
         crate::crash_points::point("superseded");
-        self.state.put_superseded(&kept, SupersededFile::of(node));
-        let is_known = node.stamp.size > MAX_COMPARED && !self.racy.contains(&node.id);
+        self.context.state.put_superseded(&kept, SupersededFile::of(node));
+        let is_known = node.stamp.size > MAX_COMPARED && !self.pass.racy.contains(&node.id);
         let seen = is_known.then_some((node.stamp.size, node.stamp.mtime_ns));
-        let poll = InodePoll { next: Instant::now() + self.linger(), interval: POLL_FIRST };
-        self.superseded.insert(kept, SupersededCheck { since: Instant::now(), poll, seen });
+        self.pass.superseded.add(kept, seen);
         Ok(())
-    }
-
-    fn check_superseded_at(&mut self, name: String, next: Instant) {
-        self.superseded.entry(name).or_default().poll.next = next;
-    }
-
-    fn linger(&self) -> Duration {
-        if self.is_once { LINGER_ONCE } else { LINGER }
-    }
-
-    /// Notes that a superseded file may have changed.
-    pub(crate) fn touch_superseded(&mut self, name: &OsStr) {
-        let Some(check) = name.to_str().and_then(|name| self.superseded.get_mut(name)) else {
-            return;
-        };
-        check.poll.next = Instant::now();
-    }
-
-    /// Returns when the next superseded file is due.
-    pub(super) fn next_superseded(&self) -> Option<Instant> {
-        self.superseded.values().map(|check| check.poll.next).min()
-    }
-
-    /// Reports whether a superseded file must still be checked before the mirror may end.
-    pub(super) fn is_superseding(&self) -> bool {
-        let since = |check: &SupersededCheck| check.since.elapsed() < LINGER_ONCE;
-        self.is_once && self.superseded.values().any(since)
     }
 
     /// Imports what arrived in superseded files, and removes those that no program can write to.
     pub(super) fn check_superseded(&mut self) -> Result<()> {
-        let now = Instant::now();
-        let due = self.superseded.iter().filter(|(_, check)| check.poll.next <= now);
-        let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
-        for name in due {
-            let dir = match open_dir(&self.root) {
+        for name in self.pass.superseded.due() {
+            let dir = match open_dir(&self.context.directory.root) {
                 Ok(dir) => dir,
                 Err(error) => {
-                    self.record_disk_failure(&superseded_path(&name), &error);
+                    self.pass.record_disk_failure(self.context, &superseded_path(&name), &error);
                     return Ok(());
                 }
             };
             if let Err(error) = self.check_superseded_file(&dir, &name)? {
-                self.superseded.entry(name.clone()).or_default().poll.set_next(false, 0);
+                self.pass.superseded.check_of(&name).poll.set_next(false, 0);
                 if is_absent(&error) {
                     self.forget_superseded(&name);
                 } else if error.kind() != io::ErrorKind::WouldBlock {
-                    self.skip(&superseded_path(&name), NoticeReason::Failed(error.to_string()));
+                    self.context
+                        .reporter
+                        .skip(&superseded_path(&name), NoticeReason::Failed(error.to_string()));
                 }
             }
         }
@@ -183,14 +102,14 @@ impl MirrorEngine {
     }
 
     fn forget_superseded(&mut self, name: &str) {
-        self.superseded.remove(name);
-        self.state.remove_superseded(name);
-        self.report.skipped.remove(&superseded_path(name));
+        self.pass.superseded.checks.remove(name);
+        self.context.state.remove_superseded(name);
+        self.context.reporter.report.skipped.remove(&superseded_path(name));
     }
 
     fn check_superseded_file(&mut self, dir: &ConfinedDir, name: &str) -> Result<io::Result<()>> {
-        let Some(known) = self.state.superseded().get(name).cloned() else {
-            self.superseded.remove(name);
+        let Some(known) = self.context.state.superseded().get(name).cloned() else {
+            self.pass.superseded.checks.remove(name);
             return Ok(Ok(()));
         };
         let file = match dir.open_file(OsStr::new(name), false) {
@@ -198,7 +117,7 @@ impl MirrorEngine {
             Err(error) => return Ok(Err(error)),
         };
         let writers = OpenWriters::of(&file);
-        let seen = self.superseded.get(name).and_then(|check| check.seen);
+        let seen = self.pass.superseded.checks.get(name).and_then(|check| check.seen);
         if let (Some(seen), true) = (seen, writers.is_none()) {
             let stamp = match open_file_facts(&file) {
                 Ok(facts) => DiskStamp::of(&facts),
@@ -208,16 +127,16 @@ impl MirrorEngine {
                 return Ok(self.keep_superseded(dir, name, &writers, &stamp));
             }
         }
-        let (data, facts) = match read_open_file(&file, self.options.max_file_len) {
+        let (data, facts) = match read_open_file(&file, self.context.options.max_file_len) {
             Ok(read) => read,
             Err(error) => return Ok(Err(error)),
         };
         let (stamp, hash) = (DiskStamp::of(&facts), ContentHash::of(&data));
         if hash != known.hash {
             let is_news = !writers.is_some() || is_extension(&data, known.size, known.hash);
-            if !is_news && self.must_wait(&stamp, false) {
-                let next = Instant::now() + super::open_files::CHECK;
-                self.check_superseded_at(name.to_owned(), next);
+            if !is_news && self.context.open_files.must_wait(&self.context.options, &stamp, false) {
+                let next = Instant::now() + CHECK;
+                self.pass.superseded.check_of(name).poll.next = next;
                 return Ok(Ok(()));
             }
             drop(writers);
@@ -235,8 +154,8 @@ impl MirrorEngine {
         writers: &OpenWriters<'_>,
         stamp: &DiskStamp,
     ) -> io::Result<()> {
-        let linger = self.linger();
-        let check = self.superseded.entry(name.to_owned()).or_default();
+        let linger = self.pass.superseded.linger();
+        let check = self.pass.superseded.check_of(name);
         let kept = check.since.elapsed();
         let is_done = match writers {
             OpenWriters::None(_) => kept >= linger,
@@ -245,7 +164,7 @@ impl MirrorEngine {
         };
         if is_done {
             dir.remove_file(OsStr::new(name))?;
-            self.note_closed(stamp);
+            self.context.open_files.note_closed(stamp);
             self.forget_superseded(name);
         } else if writers.is_none() {
             check.poll.next = check.since + linger;
@@ -265,117 +184,135 @@ impl MirrorEngine {
         stamp: &DiskStamp,
     ) -> Result<()> {
         let id = known.id.clone();
-        if self.object(&id)?.is_none() && !self.restore_from_trash(&id)? {
+        if self.context.workspace.object(&id)?.is_none()
+            && !self.pass.restore_from_trash(self.context, &id)?
+        {
             // The object was purged from the trash: the bytes become a new file.
-            let kept = self.rename_to_recovered(dir, OsStr::new(name), Path::new(""));
+            let kept = self.pass.rename_to_recovered(
+                &self.context.directory.root,
+                dir,
+                OsStr::new(name),
+                Path::new(""),
+            );
             match kept {
                 Ok(()) => self.forget_superseded(name),
-                Err(error) => self.record_disk_failure(&superseded_path(name), &error),
+                Err(error) => {
+                    self.pass.record_disk_failure(self.context, &superseded_path(name), &error);
+                }
             }
             return Ok(());
         }
-        let written = match self.workspace.nodes().n_written_by(&id, &self.actor) {
+        let written = match self.context.workspace.n_written(&id) {
             Ok(written) => written,
             Err(error) => {
                 let path = superseded_path(name);
-                self.skip(&path, NoticeReason::Unreadable(error.to_string()));
-                self.superseded.entry(name.to_owned()).or_default().poll.set_next(false, 0);
+                self.context.reporter.skip(&path, NoticeReason::Unreadable(error.to_string()));
+                self.pass.superseded.check_of(name).poll.set_next(false, 0);
                 return Ok(());
             }
         };
         known.edit = Some(PendingEdit { bytes: data.into(), written });
-        self.state.put_superseded(name, known.clone());
-        self.commit(&[])?;
+        self.context.state.put_superseded(name, known.clone());
+        self.context.commit(&[])?;
         crate::crash_points::point("intended-superseded");
-        let label = format_smolstr!(
-            "late {} {}",
-            stamp.mtime_ms(),
-            &ContentHash::of(data).to_string()[..8]
-        );
-        let options = WriteOptions {
-            create: CreateMode::Never,
-            base: base_of(&known.base),
-            mtime: Some(Millis(stamp.mtime_ms())),
-            author: Some(ChangeAuthor { actor: self.actor.clone(), label: Some(label) }),
-            follow: false,
-            ..WriteOptions::default()
-        };
-        let path = path_by_id(&id);
-        let mut done = block_on_call(self.fs.write(&path, data.to_vec().into(), &options));
-        if done.as_ref().is_err_and(|error| error.code == FsCode::ESTALE) {
-            // Bytes cannot be merged: the last ones written are current, the others stay in the
-            // versions.
-            let options = WriteOptions { base: None, ..options };
-            done = block_on_call(self.fs.write(&path, data.to_vec().into(), &options));
-            self.notify_event(&self.state.path(&id), NoticeReason::Unmerged);
-        }
+        let done = self.write_late_edit(&known, data, stamp);
         known.edit = None;
-        let check = self.superseded.entry(name.to_owned()).or_default();
+        let check = self.pass.superseded.check_of(name);
         check.since = Instant::now();
         check.poll.set_next(true, stamp.size);
         match done {
-            Ok(_) => {
+            Ok(()) => {
                 crate::crash_points::point("ingested-superseded");
                 (known.hash, known.size) = (ContentHash::of(data), data.len() as u64);
-                let held =
-                    self.workspace.nodes().read_durable(&id).ok().filter(|held| held.data == data);
+                let held = self.context.workspace.nodes().read_durable(&id).ok();
+                let held = held.filter(|held| held.data == data);
                 known.base = held.map_or(EditBase::Bytes(data.into()), |content| {
                     EditBase::Version(content.base)
                 });
-                self.n_done += 1;
-                self.report.to_workspace.written += 1;
-                self.dirty_work.insert(id);
+                self.context.reporter.count_workspace(|counts| counts.written += 1);
+                self.pass.work.insert(id);
             }
             Err(error) => {
                 let path = superseded_path(name);
-                self.skip(&path, NoticeReason::Failed(error.to_string()));
+                self.context.reporter.skip(&path, NoticeReason::Failed(error.to_string()));
             }
         }
-        self.state.put_superseded(name, known);
-        self.commit(&[])
+        self.context.state.put_superseded(name, known);
+        self.context.commit(&[])
+    }
+
+    /// Writes bytes that arrived in a superseded file into the workspace.
+    fn write_late_edit(
+        &mut self,
+        known: &SupersededFile,
+        data: &[u8],
+        stamp: &DiskStamp,
+    ) -> Result<(), FsError> {
+        let hash = ContentHash::of(data).to_string();
+        let written = self.context.workspace.write_edit(DiskEdit {
+            id: &known.id,
+            data: data.to_vec().into(),
+            base: &known.base,
+            mode: None,
+            mtime_ms: stamp.mtime_ms(),
+            label: format_smolstr!("late {} {}", stamp.mtime_ms(), &hash[..8]),
+        })?;
+        if written == EditOutcome::Replaced {
+            let path = self.context.state.path(&known.id);
+            self.context.reporter.notify_event(&path, NoticeReason::Unmerged);
+        }
+        Ok(())
     }
 
     /// Registers the superseded files that an earlier mirror kept, before anything else is
     /// recovered.
     pub(super) fn recover_superseded(&mut self) -> Result<()> {
         let host = |source| MirrorError::Host { action: "open", path: PathBuf::from(DIR), source };
-        let dir = open_dir(&self.root).map_err(host)?;
+        let dir = open_dir(&self.context.directory.root).map_err(host)?;
         let names = dir.names().map_err(host)?;
         let names: Vec<String> =
             names.into_iter().filter_map(|name| name.into_string().ok()).collect();
         for name in &names {
-            if self.state.superseded().contains_key(name) {
+            if self.context.state.superseded().contains_key(name) {
                 continue;
             }
             let id = name.rsplit_once('-').and_then(|(id, _)| FileId::parse(id).ok());
-            let node = id.as_ref().and_then(|id| self.state.get(id));
+            let node = id.as_ref().and_then(|id| self.context.state.get(id));
             match node.filter(|node| node.kind == FileKind::File).cloned() {
                 // It lost its name after the state was last written.
-                Some(node) => self.state.put_superseded(name, SupersededFile::of(&node)),
+                Some(node) => self.context.state.put_superseded(name, SupersededFile::of(&node)),
                 None => {
-                    self.rename_to_recovered(&dir, OsStr::new(name), Path::new(""))
+                    self.pass
+                        .rename_to_recovered(
+                            &self.context.directory.root,
+                            &dir,
+                            OsStr::new(name),
+                            Path::new(""),
+                        )
                         .map_err(host)?;
                 }
             }
         }
-        let known: Vec<String> = self.state.superseded().keys().cloned().collect();
+        let known: Vec<String> = self.context.state.superseded().keys().cloned().collect();
         for name in known {
-            let Some(mut file) = self.state.superseded().get(&name).cloned() else { continue };
+            let Some(mut file) = self.context.state.superseded().get(&name).cloned() else {
+                continue;
+            };
             if !names.contains(&name) {
-                self.state.remove_superseded(&name);
+                self.context.state.remove_superseded(&name);
                 continue;
             }
             if let Some(edit) = file.edit.take() {
-                let is_there = self.object(&file.id)?.is_some();
-                let now = self.workspace.nodes().n_written_by(&file.id, &self.actor);
+                let is_there = self.context.workspace.object(&file.id)?.is_some();
+                let now = self.context.workspace.n_written(&file.id);
                 if is_there && now.is_ok_and(|now| now > edit.written) {
                     (file.hash, file.size) =
                         (ContentHash::of(&edit.bytes), edit.bytes.len() as u64);
                     file.base = EditBase::Bytes(edit.bytes);
                 }
-                self.state.put_superseded(&name, file);
+                self.context.state.put_superseded(&name, file);
             }
-            self.superseded.insert(name, SupersededCheck::default());
+            self.pass.superseded.check_of(&name);
         }
         Ok(())
     }

@@ -8,4 +8,5 @@ mod restart;
 mod safety;
 mod storms;
 mod support;
+mod time_travel;
 mod writers;

@@ -269,6 +269,9 @@ fn a_content_that_cannot_be_read_is_not_written_to_disk() {
     fs::write(&file, bytes).unwrap();
 
     let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).unwrap();
+    let refused = Mirror::once(&workspace, directory.path(), MirrorOptions::default());
+    assert!(refused.is_err(), "no person has decided: {refused:?}");
+    assert_eq!(workspace.maintenance().accept_damage().unwrap(), 1);
     let fs_of_workspace = workspace.fs();
     for path in ["/a.txt", "/b.txt"] {
         let options = WriteOptions::default();

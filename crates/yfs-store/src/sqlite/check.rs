@@ -22,6 +22,13 @@ impl SqliteInner {
         Ok(report)
     }
 
+    pub(super) fn check_log(&self) -> Result<CheckReport, StoreError> {
+        let mut report = CheckReport::default();
+        self.check_docs(&mut report)?;
+        report.problems.truncate(MAX_PROBLEMS);
+        Ok(report)
+    }
+
     fn check_pages(&self, report: &mut CheckReport) -> Result<(), StoreError> {
         let reader = self.reader()?;
         let mut check = || -> rusqlite::Result<()> {

@@ -16,8 +16,8 @@ use rustix::{
 use yfs_types::path::VPath;
 
 use super::{
+    HostStat,
     host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, open_dir_at},
-    host_stat::HostStat,
     read::{is_temporary, open_at},
     tree::remove_below,
     write::{NewFileAttributes, forget, make_dir_at, mtime_only, place_temporary, rename_new},

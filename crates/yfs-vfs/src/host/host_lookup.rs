@@ -23,7 +23,7 @@ use smol_str::SmolStr;
 use yfs_types::{name::MAX_NAME_LEN, path::VPath};
 
 use super::{
-    host_stat::HostStat,
+    HostStat,
     names::{TEMPORARY, from_host, to_host},
     scan::ChangeScanner,
 };

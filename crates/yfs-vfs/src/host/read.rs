@@ -12,8 +12,8 @@ use tokio::task;
 use yfs_types::path::VPath;
 
 use super::{
+    HostStat,
     host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink},
-    host_stat::HostStat,
     names::{TEMPORARY, from_host},
 };
 use crate::{

@@ -9,8 +9,8 @@ use rustix::fs::OFlags;
 use yfs_types::{id::FileId, path::VPath, time::Millis};
 
 use super::{
+    HostStat,
     host_lookup::{HostDisk, HostError, HostFinalLink},
-    host_stat::HostStat,
 };
 use crate::{
     change_log::ChangeLog,

@@ -11,8 +11,8 @@ use rustix::{
 use yfs_types::{path::VPath, time::Millis};
 
 use super::{
+    HostStat,
     host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, open_dir_at},
-    host_stat::HostStat,
     write::{forget, make_dir_at, mtime_only, rename_new, timespec},
 };
 use crate::{

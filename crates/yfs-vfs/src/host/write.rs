@@ -18,11 +18,11 @@ use rustix::{
 use yfs_types::{path::VPath, time::Millis};
 
 use super::{
+    HostStat,
     host_lookup::{
         HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, HostMissingPath, c_string,
         open_dir_at,
     },
-    host_stat::HostStat,
     read::{check_file, open_place},
 };
 use crate::{

@@ -1,39 +1,33 @@
-//! A directory of the host, confined: nothing is written outside of it.
+//! Writing files and links into a directory of the host. Each appears whole: it is written under a
+//! temporary name and renamed.
 //!
-//! Every component is opened relative to its parent and must be a directory, not a link. The
-//! checked object is the one that is used, even if the directory changes meanwhile.
+//! Nothing is written outside of the directory; [`ConfinedRoot`] sees to that.
 
 use std::{
-    fs::File,
-    io::{self, Read, Write},
-    os::fd::OwnedFd,
+    ffi::OsStr,
+    io,
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use rustix::{
-    fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT},
-    io::Errno,
+use rustix::io::Errno;
+use yfs_vfs::{
+    DirEntry, FileKind,
+    confined_dir::{ConfinedDir, ConfinedRoot, CreationAttributes, MountPolicy},
 };
-use yfs_engine::time::Millis;
-use yfs_vfs::DirEntry;
 
 use crate::import::SkipReason;
+
+/// The permission bits of a new directory until its content is written.
+const NEW_DIRECTORY_MODE: u32 = 0o755;
 
 /// The number of the next temporary file, so that threads use different names.
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
-/// An open directory.
-#[derive(Debug)]
+/// The target of an export.
+#[derive(Debug, Clone)]
 pub(super) struct ExportDirectory {
-    root: OwnedFd,
-}
-
-/// The attributes of an object besides its content.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ExportAttributes {
-    mode: u32,
-    mtime: Millis,
+    root: ConfinedRoot,
 }
 
 /// The outcome of writing a file or link.
@@ -45,50 +39,28 @@ pub(super) enum FileWriteOutcome {
     Unchanged,
 }
 
-impl ExportAttributes {
-    /// Returns the attributes of an entry.
-    pub(super) fn of(entry: &DirEntry) -> Self {
-        Self { mode: entry.mode, mtime: entry.mtime }
-    }
-
-    fn mode(self) -> Mode {
-        // Write access to a workspace must not allow making set-user-id programs here.
-        Mode::from_raw_mode(self.mode & 0o777)
-    }
-
-    fn times(self) -> Timestamps {
-        let seconds = self.mtime.0.div_euclid(1_000);
-        let nanos = self.mtime.0.rem_euclid(1_000) * 1_000_000;
-        Timestamps {
-            last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-            last_modification: Timespec { tv_sec: seconds, tv_nsec: nanos },
-        }
-    }
+/// Returns the attributes of an entry.
+pub(super) fn attributes_of(entry: &DirEntry) -> CreationAttributes {
+    CreationAttributes { mode: entry.mode, mtime: entry.mtime }
 }
 
 impl ExportDirectory {
     /// Opens a directory, creating it if it is missing.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
-        let root = fs::openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { root })
-    }
-
-    /// Opens the same directory once more.
-    pub(super) fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { root: self.root.try_clone()? })
+        Ok(Self { root: ConfinedRoot::open(path, MountPolicy::AllDevices)? })
     }
 
     /// Creates a directory; reports whether it was missing.
     pub(super) fn make_dir(&self, relative: &str) -> Result<bool, SkipReason> {
         let (dir, name) = self.open_parent(relative)?;
-        match fs::mkdirat(&dir, name, Mode::from_raw_mode(0o755)) {
+        match dir.make_dir(name, NEW_DIRECTORY_MODE) {
             Ok(()) => Ok(true),
-            Err(Errno::EXIST) => match open_directory(&dir, name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match dir.enter(name) {
                 Ok(_) => Ok(false),
                 Err(_) => Err(SkipReason::InTheWay),
             },
-            Err(error) => Err(skip_reason(error)),
+            Err(error) => Err(skip_reason(&error)),
         }
     }
 
@@ -96,12 +68,13 @@ impl ExportDirectory {
     pub(super) fn set_dir(
         &self,
         relative: &str,
-        attributes: ExportAttributes,
+        attributes: CreationAttributes,
     ) -> Result<(), SkipReason> {
         let (dir, name) = self.open_parent(relative)?;
-        let dir = open_directory(&dir, name).map_err(skip_reason)?;
-        fs::fchmod(&dir, attributes.mode()).map_err(skip_reason)?;
-        fs::futimens(&dir, &attributes.times()).map_err(skip_reason)
+        let opened = dir.enter(name);
+        opened
+            .and_then(|dir| dir.set_own_attributes(attributes))
+            .map_err(|error| skip_reason(&error))
     }
 
     /// Writes a file, which appears whole.
@@ -109,32 +82,26 @@ impl ExportDirectory {
         &self,
         relative: &str,
         data: &[u8],
-        attributes: ExportAttributes,
+        attributes: CreationAttributes,
         force: bool,
     ) -> Result<FileWriteOutcome, SkipReason> {
         let (dir, name) = self.open_parent(relative)?;
-        match fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile if has_content(&dir, name, data, stat.st_size as u64) => {
-                    return self
-                        .set_file(&dir, name, attributes)
-                        .map(|()| FileWriteOutcome::Unchanged);
-                }
-                FileType::Directory => return Err(SkipReason::InTheWay),
-                _ if !force => return Err(SkipReason::Exists),
-                _ => (),
-            },
-            Err(Errno::NOENT) => (),
-            Err(error) => return Err(skip_reason(error)),
+        let there = dir.facts(name).map_err(|error| skip_reason(&error))?;
+        match there.map(|facts| (facts.kind, facts.size)) {
+            None => (),
+            Some((FileKind::File, size)) if has_content(&dir, name, data, size) => {
+                let set = dir.set_attributes(name, attributes);
+                return set
+                    .map(|()| FileWriteOutcome::Unchanged)
+                    .map_err(|error| skip_reason(&error));
+            }
+            Some((FileKind::Directory, _)) => return Err(SkipReason::InTheWay),
+            Some(_) if !force => return Err(SkipReason::Exists),
+            Some(_) => (),
         }
-        let temporary = temporary_name();
-        let written = write_temporary(&dir, &temporary, data, attributes);
-        let placed = written.and_then(|()| rename_temporary(&dir, &temporary, name, force));
-        if placed.is_err() {
-            // The temporary file may not exist.
-            fs::unlinkat(&dir, &temporary, AtFlags::empty()).ok();
-        }
-        placed.map(|()| FileWriteOutcome::Written)
+        place_object(&dir, name, force, |temporary| {
+            dir.make_file(temporary, data, attributes, false)
+        })
     }
 
     /// Makes a symbolic link.
@@ -145,109 +112,88 @@ impl ExportDirectory {
         force: bool,
     ) -> Result<FileWriteOutcome, SkipReason> {
         let (dir, name) = self.open_parent(relative)?;
-        match fs::symlinkat(target, &dir, name) {
+        match dir.make_link(target.as_bytes(), name) {
             Ok(()) => return Ok(FileWriteOutcome::Written),
-            Err(Errno::EXIST) => (),
-            Err(error) => return Err(skip_reason(error)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            Err(error) => return Err(skip_reason(&error)),
         }
-        let stat = fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(skip_reason)?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Symlink => {
-                let existing = fs::readlinkat(&dir, name, Vec::new()).map_err(skip_reason)?;
-                if existing.to_bytes() == target.as_bytes() {
+        let there = dir.facts(name).map_err(|error| skip_reason(&error))?;
+        match there.map(|facts| facts.kind) {
+            Some(FileKind::Symlink) => {
+                let existing = dir.read_link(name).map_err(|error| skip_reason(&error))?;
+                if existing == target.as_bytes() {
                     return Ok(FileWriteOutcome::Unchanged);
                 }
             }
-            FileType::Directory => return Err(SkipReason::InTheWay),
+            Some(FileKind::Directory) => return Err(SkipReason::InTheWay),
             _ => (),
         }
         if !force {
             return Err(SkipReason::Exists);
         }
-        let temporary = temporary_name();
-        fs::symlinkat(target, &dir, &temporary).map_err(skip_reason)?;
-        rename_temporary(&dir, &temporary, name, true).map(|()| FileWriteOutcome::Written)
-    }
-
-    fn set_file(
-        &self,
-        dir: &OwnedFd,
-        name: &str,
-        attributes: ExportAttributes,
-    ) -> Result<(), SkipReason> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = fs::openat(dir, name, flags, Mode::empty()).map_err(skip_reason)?;
-        fs::fchmod(&file, attributes.mode()).map_err(skip_reason)?;
-        fs::futimens(&file, &attributes.times()).map_err(skip_reason)
+        place_object(&dir, name, true, |temporary| dir.make_link(target.as_bytes(), temporary))
     }
 
     /// Opens the parent directory of the last component of a path.
-    fn open_parent<'p>(&self, relative: &'p str) -> Result<(OwnedFd, &'p str), SkipReason> {
-        let (dirs, name) = relative.rsplit_once('/').unwrap_or(("", relative));
-        let mut dir =
-            self.root.try_clone().map_err(|error| SkipReason::Failed(error.to_string()))?;
-        for component in dirs.split('/').filter(|component| !component.is_empty()) {
-            dir = open_directory(&dir, component).map_err(|error| match error {
-                Errno::NOTDIR | Errno::LOOP | Errno::NOENT => SkipReason::InTheWay,
-                error => skip_reason(error),
-            })?;
-        }
-        Ok((dir, name))
+    fn open_parent<'p>(&self, relative: &'p str) -> Result<(ConfinedDir, &'p OsStr), SkipReason> {
+        let (above, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+        let dir = self.root.dir(Path::new(above)).map_err(|error| {
+            match Errno::from_io_error(&error) {
+                Some(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) => SkipReason::InTheWay,
+                _ => skip_reason(&error),
+            }
+        })?;
+        Ok((dir, OsStr::new(name)))
     }
 }
 
-fn open_directory(dir: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    fs::openat(dir, name, flags, Mode::empty())
-}
-
-fn has_content(dir: &OwnedFd, name: &str, data: &[u8], size: u64) -> bool {
-    if size != data.len() as u64 {
-        return false;
+/// Makes an object under a temporary name, and renames it; without `force`, only if the name is
+/// free. On failure, removes it again.
+fn place_object(
+    dir: &ConfinedDir,
+    name: &OsStr,
+    force: bool,
+    make: impl FnOnce(&OsStr) -> io::Result<()>,
+) -> Result<FileWriteOutcome, SkipReason> {
+    let temporary = temporary_name();
+    let temporary = OsStr::new(&temporary);
+    let made = make(temporary).map_err(|error| skip_reason(&error));
+    let placed = made.and_then(|()| rename_temporary(dir, temporary, name, force));
+    if placed.is_err() {
+        // The temporary object may not exist.
+        dir.remove_file(temporary).ok();
     }
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let Ok(file) = fs::openat(dir, name, flags, Mode::empty()) else { return false };
-    let mut existing = Vec::with_capacity(data.len());
-    // One byte more, to detect a file that grew.
-    let limit = data.len() as u64 + 1;
-    File::from(file).take(limit).read_to_end(&mut existing).is_ok() && existing == data
+    placed.map(|()| FileWriteOutcome::Written)
 }
 
-fn write_temporary(
-    dir: &OwnedFd,
-    name: &str,
-    data: &[u8],
-    attributes: ExportAttributes,
-) -> Result<(), SkipReason> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map_err(skip_reason)?;
-    let mut file = File::from(file);
-    file.write_all(data).map_err(|error| SkipReason::Failed(error.to_string()))?;
-    fs::fchmod(&file, attributes.mode()).map_err(skip_reason)?;
-    fs::futimens(&file, &attributes.times()).map_err(skip_reason)
-}
-
-/// Renames a temporary file; without `force`, only if the name is free.
+/// Renames a temporary object; without `force`, only if the name is free.
 fn rename_temporary(
-    dir: &OwnedFd,
-    temporary: &str,
-    name: &str,
+    dir: &ConfinedDir,
+    temporary: &OsStr,
+    name: &OsStr,
     force: bool,
 ) -> Result<(), SkipReason> {
-    if force {
-        return fs::renameat(dir, temporary, dir, name).map_err(skip_reason);
-    }
-    // A hard link fails on every system if the name exists; the temporary name is removed
-    // afterwards.
-    match fs::linkat(dir, temporary, dir, name, AtFlags::empty()) {
-        Ok(()) => fs::unlinkat(dir, temporary, AtFlags::empty()).map_err(skip_reason),
-        Err(Errno::EXIST) => Err(SkipReason::Exists),
-        // Some filesystems have no hard links.
-        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
-            fs::renameat(dir, temporary, dir, name).map_err(skip_reason)
+    let renamed = if force {
+        dir.rename_over(temporary, name)
+    } else {
+        match dir.rename_new(temporary, dir, name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(SkipReason::Exists);
+            }
+            // Some filesystems have neither such a rename nor hard links.
+            Err(error) if lacks_hard_links(&error) => dir.rename_over(temporary, name),
+            renamed => renamed,
         }
-        Err(error) => Err(skip_reason(error)),
-    }
+    };
+    renamed.map_err(|error| skip_reason(&error))
+}
+
+fn lacks_hard_links(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS))
+}
+
+fn has_content(dir: &ConfinedDir, name: &OsStr, data: &[u8], size: u64) -> bool {
+    size == data.len() as u64 && dir.read(name, size).is_ok_and(|(existing, _)| existing == data)
 }
 
 fn temporary_name() -> String {
@@ -255,11 +201,62 @@ fn temporary_name() -> String {
     format!(".yfs-export-{}-{number}", std::process::id())
 }
 
-fn skip_reason(error: Errno) -> SkipReason {
-    match error {
-        Errno::NAMETOOLONG | Errno::ILSEQ | Errno::INVAL => {
-            SkipReason::BadName(io::Error::from(error).to_string())
+fn skip_reason(error: &io::Error) -> SkipReason {
+    match Errno::from_io_error(error) {
+        Some(Errno::NAMETOOLONG | Errno::ILSEQ | Errno::INVAL) => {
+            SkipReason::BadName(error.to_string())
         }
-        error => SkipReason::Failed(io::Error::from(error).to_string()),
+        _ => SkipReason::Failed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use yfs_engine::time::Millis;
+
+    use super::*;
+
+    const PLAIN: CreationAttributes = CreationAttributes { mode: 0o644, mtime: Millis(0) };
+
+    #[test]
+    fn an_export_writes_nothing_through_a_link() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        symlink(outside.path(), inside.path().join("link")).unwrap();
+        fs::write(inside.path().join("file"), "file").unwrap();
+        let directory = ExportDirectory::open(inside.path()).unwrap();
+        for relative in ["link/a", "link/sub/a", "file/a", "missing/a"] {
+            let written = directory.write_file(relative, b"a", PLAIN, true);
+            assert_eq!(written, Err(SkipReason::InTheWay), "{relative}");
+            let linked = directory.write_link(relative, "b", true);
+            assert_eq!(linked, Err(SkipReason::InTheWay), "{relative}");
+            assert_eq!(directory.make_dir(relative), Err(SkipReason::InTheWay), "{relative}");
+        }
+        assert_eq!(directory.make_dir("link"), Err(SkipReason::InTheWay));
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_export_replaces_only_what_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = ExportDirectory::open(folder.path()).unwrap();
+        assert_eq!(directory.make_dir("dir"), Ok(true));
+        assert_eq!(directory.make_dir("dir"), Ok(false));
+        let write = |name: &str, data: &[u8], force| directory.write_file(name, data, PLAIN, force);
+        assert_eq!(write("dir/a", b"one", false), Ok(FileWriteOutcome::Written));
+        assert_eq!(write("dir/a", b"one", false), Ok(FileWriteOutcome::Unchanged));
+        assert_eq!(write("dir/a", b"two", false), Err(SkipReason::Exists));
+        assert_eq!(write("dir", b"two", true), Err(SkipReason::InTheWay));
+        assert_eq!(write("dir/a", b"two", true), Ok(FileWriteOutcome::Written));
+        assert_eq!(directory.write_link("dir/a", "b", false), Err(SkipReason::Exists));
+        assert_eq!(directory.write_link("dir/a", "b", true), Ok(FileWriteOutcome::Written));
+        assert_eq!(directory.write_link("dir/a", "b", true), Ok(FileWriteOutcome::Unchanged));
+        assert_eq!(write("dir/a", b"three", true), Ok(FileWriteOutcome::Written));
+        let long = "x".repeat(300);
+        assert!(matches!(write(&long, b"", false), Err(SkipReason::BadName(_))));
+        let names: Vec<_> = fs::read_dir(folder.path().join("dir")).unwrap().collect();
+        assert_eq!(names.len(), 1, "no temporary file is left: {names:?}");
+        assert_eq!(fs::read(folder.path().join("dir/a")).unwrap(), b"three");
     }
 }

@@ -28,6 +28,13 @@ const FORGOTTEN_SETTING: &str = "replica.forgotten";
 /// The number of marks that are kept; the oldest is dropped first.
 const N_MARKS: u32 = 1 << 16;
 
+/// The prefix of the settings that store the marks of a mirror; then come its name and the slot.
+const MIRROR_MARK_SETTING: &str = "mirror.mark.";
+
+/// The number of marks that are kept for each mirror. A power cut may take the last commits of its
+/// database, and then an earlier mark is looked for.
+const N_MIRROR_MARKS: u32 = 1 << 10;
+
 /// The number of records after which a new mark is made.
 const MAX_RECORDS: u64 = 256;
 
@@ -75,8 +82,7 @@ impl WorkspaceState {
             None => (random() % u64::from(N_MARKS)) as u32,
         };
         let cursor = LogCursor { slot, name: random() };
-        let value = format!("{} {:x}", seq.0, cursor.name);
-        self.store.set_meta(&setting(slot), value.as_bytes())?;
+        self.write_mark(&setting(slot), &cursor, seq)?;
         *last = Some(LogMark { cursor: cursor.clone(), seq, made: Instant::now() });
         Ok(cursor)
     }
@@ -98,7 +104,42 @@ impl WorkspaceState {
 
     /// Returns the position of a mark, if this log has it.
     pub(super) fn find_mark(&self, cursor: &LogCursor) -> Result<Option<Seq>> {
-        let Some(value) = self.store.get_meta(&setting(cursor.slot))? else { return Ok(None) };
+        self.read_mark(&setting(cursor.slot), cursor)
+    }
+
+    /// Marks the end of the log for a mirror, unless `last` marks it already.
+    pub(super) fn mark_for_mirror(
+        &self,
+        mirror: &str,
+        last: Option<&LogCursor>,
+    ) -> Result<LogCursor> {
+        let head = self.store.head()?;
+        if let Some(last) = last
+            && self.find_mirror_mark(mirror, last)? == Some(head)
+        {
+            return Ok(last.clone());
+        }
+        let slot = match last {
+            Some(last) => (last.slot + 1) % N_MIRROR_MARKS,
+            None => (random() % u64::from(N_MIRROR_MARKS)) as u32,
+        };
+        let cursor = LogCursor { slot, name: random() };
+        self.write_mark(&mirror_setting(mirror, slot), &cursor, head)?;
+        Ok(cursor)
+    }
+
+    /// Returns the position of a mark that was made for a mirror, if this log has it.
+    pub(super) fn find_mirror_mark(&self, mirror: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
+        self.read_mark(&mirror_setting(mirror, cursor.slot), cursor)
+    }
+
+    fn write_mark(&self, setting: &str, cursor: &LogCursor, seq: Seq) -> Result<()> {
+        let value = format!("{} {:x}", seq.0, cursor.name);
+        Ok(self.store.set_meta(setting, value.as_bytes())?)
+    }
+
+    fn read_mark(&self, setting: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
+        let Some(value) = self.store.get_meta(setting)? else { return Ok(None) };
         let read = || {
             let (seq, name) = std::str::from_utf8(&value).ok()?.split_once(' ')?;
             let is_it = u64::from_str_radix(name, 16).ok()? == cursor.name;
@@ -111,6 +152,10 @@ impl WorkspaceState {
 
 fn setting(slot: u32) -> String {
     format!("{MARK_SETTING}{slot}")
+}
+
+fn mirror_setting(mirror: &str, slot: u32) -> String {
+    format!("{MIRROR_MARK_SETTING}{mirror}.{slot}")
 }
 
 fn random() -> u64 {

@@ -1,14 +1,20 @@
-//! Damaged records: which files they concern, and setting them aside.
+//! Damaged records: which files they concern, and the decision of a person about them.
+//!
+//! A workspace whose records cannot be read looks like one in which files were deleted and edits
+//! reverted. A program that would carry that elsewhere, as a mirror or a server does, calls
+//! [`Maintenance::check_damage`] first.
 //!
 //! A file with a damaged record is not read, because what is left of it must not be taken for the
 //! file. Once the damaged records are set aside, it can be used again, and peers send what they
 //! have of it as if they had never sent anything.
 
+use std::collections::BTreeSet;
+
 use yfs_engine::{
     id::FileId,
     table::{FileRow, NodeKind},
 };
-use yfs_store::{DocHead, DocName};
+use yfs_store::{CheckProblem, DocHead, DocName};
 
 use crate::{
     Maintenance,
@@ -16,6 +22,9 @@ use crate::{
     error::{Result, WorkspaceError},
     state::WorkspaceState,
 };
+
+/// The setting that stores the accepted problems, one on each line.
+const ACCEPTED_DAMAGE_KEY: &str = "damage.accepted";
 
 /// A document with damaged records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +51,48 @@ pub struct MissingContent {
 }
 
 impl Maintenance<'_> {
+    /// Reads all records and snapshots, and fails if some are damaged, unless a person accepted
+    /// that.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::DamagedLog`] if there is damage that was not accepted.
+    pub fn check_damage(&self) -> Result<()> {
+        let problems = self.find_problems()?;
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let accepted = self.state.store.get_meta(ACCEPTED_DAMAGE_KEY)?.unwrap_or_default();
+        let accepted = String::from_utf8_lossy(&accepted);
+        let accepted: BTreeSet<&str> = accepted.lines().collect();
+        let mut open = problems.iter().filter(|problem| !accepted.contains(problem.as_str()));
+        match open.next() {
+            None => Ok(()),
+            Some(first) => {
+                let n_problems = open.count() + 1;
+                Err(WorkspaceError::DamagedLog { n_problems, first: first.clone() })
+            }
+        }
+    }
+
+    /// Accepts the present damage: the workspace is used without the records that cannot be read.
+    /// Returns the number of problems.
+    pub fn accept_damage(&self) -> Result<usize> {
+        self.state.check_writable()?;
+        let problems = self.find_problems()?;
+        let lines: Vec<&str> = problems.iter().map(String::as_str).collect();
+        self.state.store.set_meta(ACCEPTED_DAMAGE_KEY, lines.join("\n").as_bytes())?;
+        self.state.store.flush()?;
+        Ok(problems.len())
+    }
+
+    /// Returns the problems of the log, a line for each.
+    fn find_problems(&self) -> Result<BTreeSet<String>> {
+        self.state.check_open()?;
+        let report = self.state.store.check_log()?;
+        Ok(report.problems.iter().map(line_of).collect())
+    }
+
     /// Finds the documents with damaged records. Reads the whole log.
     pub fn damaged_documents(&self) -> Result<Vec<DamagedDocument>> {
         let state = self.state;
@@ -87,7 +138,8 @@ impl Maintenance<'_> {
     }
 
     /// Moves all damaged records to the quarantine, so that their files can be used again, without
-    /// what the records contained. Returns the documents concerned.
+    /// what the records contained, and accepts the damage that is left. Returns the documents
+    /// concerned.
     ///
     /// Replicas then exchange everything with this store again, and so bring back what they have.
     /// Client ids of this store are not used again, because the clocks of what was lost are
@@ -111,6 +163,8 @@ impl Maintenance<'_> {
             }
         }
         state.forget_replicas()?;
+        // What belongs to no document cannot be set aside.
+        self.accept_damage()?;
         Ok(damaged)
     }
 }
@@ -148,4 +202,12 @@ pub(crate) fn was_set_aside(store: &dyn yfs_store::Store, id: &FileId) -> Result
 
 fn aside_key(id: &FileId) -> String {
     format!("set-aside:{id}")
+}
+
+fn line_of(problem: &CheckProblem) -> String {
+    let line = match &problem.doc {
+        Some(doc) => format!("{doc}: {}", problem.description),
+        None => problem.description.clone(),
+    };
+    line.replace('\n', " ")
 }

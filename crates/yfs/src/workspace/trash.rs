@@ -106,6 +106,12 @@ impl Trash<'_> {
         path.ok_or_else(|| WorkspaceError::NoFile(id.clone()))
     }
 
+    /// Reports whether the workspace still has an object: it is visible, or in the trash.
+    pub fn still_has(&self, id: &FileId) -> Result<bool> {
+        self.state.check_open()?;
+        Ok(self.state.main.read().tree().node(id).is_some())
+    }
+
     /// Marks objects in the trash, with everything below them, for deletion after their retention;
     /// returns how many rows were marked.
     pub fn purge(&self, ids: &[FileId]) -> Result<u64> {

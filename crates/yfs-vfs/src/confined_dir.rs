@@ -3,7 +3,9 @@
 //!
 //! The object that is checked is the object that is used, whatever other processes do meanwhile: a
 //! path only ever resolves to an open [`ConfinedDir`], and every operation acts on one name in it.
-//! Names are bytes, as on the host.
+//! Names are bytes, as on the host. The mirror and the export write through it.
+
+mod host_stat;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -20,23 +22,35 @@ use std::{
 use rustix::{
     fd::OwnedFd,
     fs::{
-        AtFlags, CWD, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Timespec,
-        Timestamps, UTIME_OMIT, fchmod, fsync, futimens, linkat, mkdirat, openat, openat2,
-        readlinkat, renameat, renameat_with, symlinkat, unlinkat,
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
+        fchmod, fsync, futimens, linkat, mkdirat, openat, readlinkat, renameat, renameat_with,
+        symlinkat, unlinkat,
     },
     io::Errno,
 };
 use yfs_types::time::Millis;
 
-use super::host_stat::HostStat;
+pub use self::host_stat::HostStat;
+use crate::stat::FileKind;
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A directory, and everything beneath it on the same device.
+/// Whether lookup enters directories on which another device is mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MountPolicy {
+    /// Lookup stays on the device of the root.
+    OneDevice,
+    /// Lookup enters what is mounted beneath the root.
+    AllDevices,
+}
+
+/// A directory, and everything beneath it.
 #[derive(Debug, Clone)]
 pub struct ConfinedRoot {
     root: Arc<OwnedFd>,
     device: u64,
+    mounts: MountPolicy,
+    /// Whether the kernel has `openat2`, as far as it is known.
     has_openat2: Arc<AtomicBool>,
 }
 
@@ -73,11 +87,12 @@ impl CreationAttributes {
 
 impl ConfinedRoot {
     /// Opens a directory; `path` may be a link to it.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path, mounts: MountPolicy) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, path, flags, Mode::empty())?;
         let device = HostStat::of(&root)?.place.0;
-        Ok(Self { root: Arc::new(root), device, has_openat2: Arc::new(AtomicBool::new(true)) })
+        let has_openat2 = Arc::new(AtomicBool::new(cfg!(target_os = "linux")));
+        Ok(Self { root: Arc::new(root), device, mounts, has_openat2 })
     }
 
     /// Returns the directory itself.
@@ -100,25 +115,40 @@ impl ConfinedRoot {
             return Ok(self.root());
         }
         if self.has_openat2.load(Ordering::Relaxed) {
-            let resolve = ResolveFlags::BENEATH
-                | ResolveFlags::NO_SYMLINKS
-                | ResolveFlags::NO_MAGICLINKS
-                | ResolveFlags::NO_XDEV;
-            match openat2(&self.root, relative, DIRECTORY, Mode::empty(), resolve) {
-                Ok(fd) => return Ok(ConfinedDir { fd: Arc::new(fd) }),
+            match self.open_at_once(relative) {
                 Err(Errno::NOSYS) => self.has_openat2.store(false, Ordering::Relaxed),
-                Err(error) => return Err(error.into()),
+                opened => return Ok(ConfinedDir { fd: Arc::new(opened?) }),
             }
         }
         let mut dir = self.root();
         for component in relative.components() {
             let Component::Normal(name) = component else { return Err(Errno::XDEV.into()) };
             dir = dir.enter(name)?;
-            if HostStat::of(&dir.fd)?.place.0 != self.device {
+            let stays = || Ok::<_, io::Error>(HostStat::of(&dir.fd)?.place.0 == self.device);
+            if self.mounts == MountPolicy::OneDevice && !stays()? {
                 return Err(Errno::XDEV.into());
             }
         }
         Ok(dir)
+    }
+
+    /// Opens a directory with one call of the kernel.
+    #[cfg(target_os = "linux")]
+    fn open_at_once(&self, relative: &Path) -> Result<OwnedFd, Errno> {
+        use rustix::fs::{ResolveFlags, openat2};
+
+        let confined =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let resolve = match self.mounts {
+            MountPolicy::OneDevice => confined | ResolveFlags::NO_XDEV,
+            MountPolicy::AllDevices => confined,
+        };
+        openat2(&self.root, relative, DIRECTORY, Mode::empty(), resolve)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_at_once(&self, _relative: &Path) -> Result<OwnedFd, Errno> {
+        Err(Errno::NOSYS)
     }
 }
 
@@ -146,12 +176,9 @@ impl ConfinedDir {
 
     /// Returns the names in the directory, in no particular order.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        // A separate descriptor, because reading moves its position.
-        let fd = openat(&self.fd, ".", DIRECTORY, Mode::empty())?;
-        let mut buffer = Vec::with_capacity(32 << 10);
-        let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
+        // `Dir` opens a separate descriptor, because reading moves its position.
         let mut names = Vec::new();
-        while let Some(entry) = entries.next() {
+        for entry in Dir::read_from(&self.fd)? {
             let name = entry?.file_name().to_bytes().to_owned();
             if name != b"." && name != b".." {
                 names.push(OsString::from_vec(name));
@@ -171,7 +198,7 @@ impl ConfinedDir {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&self.fd, name, flags, Mode::empty())?);
         match HostStat::of(&file)?.kind {
-            crate::stat::FileKind::File => Ok(file),
+            FileKind::File => Ok(file),
             _ => Err(Errno::INVAL.into()),
         }
     }
@@ -220,6 +247,12 @@ impl ConfinedDir {
             fsync(&file)?;
         }
         Ok(())
+    }
+
+    /// Sets permission bits and modification time of the directory itself.
+    pub fn set_own_attributes(&self, attributes: CreationAttributes) -> io::Result<()> {
+        fchmod(&self.fd, attributes.mode())?;
+        Ok(futimens(&self.fd, &attributes.times())?)
     }
 
     /// Sets permission bits and modification time of a file or directory.
@@ -335,6 +368,10 @@ mod tests {
 
     use super::*;
 
+    fn open(path: &Path) -> io::Result<ConfinedRoot> {
+        ConfinedRoot::open(path, MountPolicy::OneDevice)
+    }
+
     /// A thread swaps a directory for a link that leads outside, as fast as it can.
     #[test]
     fn nothing_is_opened_through_a_link_whatever_happens_meanwhile() {
@@ -342,8 +379,8 @@ mod tests {
         fs::write(outside.path().join("secret"), "secret").unwrap();
         fs::create_dir_all(inside.path().join("real/sub")).unwrap();
         symlink(outside.path(), inside.path().join("link")).unwrap();
-        let swapped = ConfinedRoot::open(inside.path()).unwrap().root();
-        let walked = ConfinedRoot::open(inside.path()).unwrap();
+        let swapped = open(inside.path()).unwrap().root();
+        let walked = open(inside.path()).unwrap();
         for has_openat2 in [true, false] {
             walked.has_openat2.store(has_openat2, Ordering::Relaxed);
             thread::scope(|scope| {
@@ -370,7 +407,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "a").unwrap();
         fs::write(folder.path().join("b"), "b").unwrap();
-        let dir = ConfinedRoot::open(folder.path()).unwrap().root();
+        let dir = open(folder.path()).unwrap().root();
         let (a, b) = (OsStr::new("a"), OsStr::new("b"));
         let refused = dir.rename_new(a, &dir, b).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);

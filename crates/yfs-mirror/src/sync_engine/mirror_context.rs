@@ -1,0 +1,215 @@
+//! The context of a mirror, which its scanner, importers and appliers borrow: both sides, the state
+//! between them, the options and the report.
+
+use std::{
+    collections::HashMap,
+    ffi::{OsStr, OsString},
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use smol_str::SmolStr;
+use yfs::{Workspace, workspace::nodes::TreeNode};
+use yfs_engine::{actor::Actor, id::FileId};
+use yfs_vfs::confined_dir::{ConfinedDir, HostStat, read_open_file};
+
+use super::{
+    mirror_reporter::{MirrorReporter, Notify},
+    mirrored_directory::MirroredDirectory,
+    open_files::OpenFileTracker,
+    superseded,
+    workspace_access::WorkspaceAccess,
+};
+use crate::{
+    error::{MirrorError, Result},
+    lease::OpenWriters,
+    merge_plan::{ObjectLocation, parked_name},
+    mirror_state::{MirrorNode, MirrorState, database::MirrorDatabase},
+    options::{MirrorOptions, TrustPolicy},
+    report::NoticeReason,
+    unread::UnreadTexts,
+};
+
+/// The context of a mirror.
+pub(super) struct MirrorContext {
+    pub(super) workspace: WorkspaceAccess,
+    pub(super) directory: MirroredDirectory,
+    pub(super) database: MirrorDatabase,
+    pub(super) state: MirrorState,
+    pub(super) options: MirrorOptions,
+    /// Whether the state was empty when the mirror started.
+    pub(super) is_first: bool,
+    pub(super) reporter: MirrorReporter,
+    pub(super) open_files: OpenFileTracker,
+    /// Texts that no program has read yet.
+    pub(super) unread: UnreadTexts,
+}
+
+impl MirrorContext {
+    /// Opens a directory for a workspace, and reads the state.
+    pub(super) fn open(
+        workspace: &Workspace,
+        directory: &Path,
+        options: MirrorOptions,
+        notify: Notify,
+    ) -> Result<Self> {
+        workspace.maintenance().check_damage()?;
+        let host =
+            |source| MirrorError::Host { action: "open", path: directory.to_owned(), source };
+        std::fs::create_dir_all(directory).map_err(host)?;
+        let path = directory.canonicalize().map_err(host)?;
+        let (database, state) = MirrorDatabase::open(&path, workspace.id())?;
+        let directory = MirroredDirectory::open(path, options.host).map_err(host)?;
+        superseded::open_dir(&directory.root).map_err(host)?;
+        let name = database.actor_name()?;
+        let actor = match options.actor.name.is_empty() {
+            true => Actor::new(options.actor.kind, &name),
+            false => options.actor.clone(),
+        };
+        Ok(Self {
+            workspace: WorkspaceAccess::new(workspace, actor, name),
+            directory,
+            database,
+            is_first: state.is_empty(),
+            state,
+            options,
+            reporter: MirrorReporter::new(notify),
+            open_files: OpenFileTracker::default(),
+            unread: UnreadTexts::new(),
+        })
+    }
+
+    /// Writes the changes of the state to the database, and settles the intents of objects. The
+    /// store is synced before, so that it has all that the state says both sides agree on.
+    pub(super) fn commit(&mut self, settled: &[FileId]) -> Result<()> {
+        if !self.state.is_changed() && settled.is_empty() {
+            return Ok(());
+        }
+        let mark = self.workspace.sync_and_mark()?;
+        self.database.commit(&mut self.state, settled, &mark)
+    }
+
+    /// Reports whether the store has all that the state says both sides agreed on. A store that
+    /// went back in time does not have the mark that was written with the state.
+    pub(super) fn check_proven(&mut self) -> Result<bool> {
+        if self.state.is_empty() && self.state.superseded().is_empty() {
+            return Ok(true);
+        }
+        match self.database.mark()? {
+            Some(mark) => self.workspace.find_mark(&mark),
+            None => Ok(false),
+        }
+    }
+
+    /// Forgets what both sides agreed on: they meet as for the first time, and nothing is deleted.
+    pub(super) fn forget_agreement(&mut self) {
+        self.state.clear();
+        self.is_first = true;
+        self.reporter.notify_event(Path::new("."), NoticeReason::Unproven);
+    }
+
+    /// Returns the name that the workspace is to have for an object on disk, or none if it cannot
+    /// store one.
+    pub(super) fn work_name(
+        &self,
+        parent: Option<&FileId>,
+        path: &Path,
+    ) -> Result<Option<SmolStr>> {
+        let Some(host) = path.file_name() else { return Ok(None) };
+        // Of two names on disk that are one name in the workspace, the existing one keeps it.
+        let mut siblings = self.state.children(parent).filter(|node| node.name != host);
+        let needs_spelling = host.to_str().is_none_or(|name| !name.is_ascii());
+        let siblings: Vec<&MirrorNode> =
+            if needs_spelling { siblings.by_ref().collect() } else { vec![] };
+        let is_taken = |name: &str| siblings.iter().any(|node| node.work.name == name);
+        Ok(self.directory.rules.to_workspace(host, &is_taken))
+    }
+
+    /// Returns the workspace name that matches the name on disk. Where the workspace had to choose
+    /// another name, the disk is to follow.
+    pub(super) fn agreed_name(&self, object: &TreeNode, path: &Path) -> Result<SmolStr> {
+        let name = self.work_name(object.parent.as_ref(), path)?;
+        Ok(name.unwrap_or_else(|| object.name.clone()))
+    }
+
+    /// Returns the name that an object is to have on disk. `given` has the names that other objects
+    /// get in the same pass.
+    pub(super) fn host_name(
+        &self,
+        id: &FileId,
+        object: &TreeNode,
+        given: &HashMap<(Option<FileId>, Vec<u8>), FileId>,
+    ) -> Option<OsString> {
+        let node = self.state.get(id);
+        let parent = object.parent.as_ref();
+        let is_taken = |name: &OsStr| {
+            if !self.directory.rules.folds() {
+                return false;
+            }
+            let key = (parent.cloned(), self.directory.rules.fold(name));
+            let is_given = given.get(&key).is_some_and(|other| other != id);
+            let mut others = self.state.children(parent).filter(|node| node.id != *id);
+            is_given || others.any(|node| self.directory.rules.fold(&node.name) == key.1)
+        };
+        if let Some(node) = node.filter(|node| node.work.name == object.name)
+            && node.name != parked_name(id)
+            && (node.work.parent == object.parent || !is_taken(&node.name))
+        {
+            return Some(node.name.clone());
+        }
+        self.directory.rules.to_host(&object.name, &is_taken)
+    }
+
+    /// Returns the permission bits for an object that has the bits `old`, if the workspace has
+    /// `mode`.
+    pub(super) fn mode_for(&mut self, path: &Path, mode: u32, old: u32) -> u32 {
+        let added = mode & 0o111 & !old;
+        if self.options.trust == TrustPolicy::AnyAuthor || added == 0 {
+            return mode;
+        }
+        self.reporter.skip(path, NoticeReason::Executable);
+        mode & !added
+    }
+
+    /// Returns the path on disk of a location.
+    pub(super) fn path_of_location(&self, place: &ObjectLocation) -> PathBuf {
+        let above = place.parent.as_ref().map(|parent| self.state.path(parent));
+        above.unwrap_or_default().join(&place.name)
+    }
+
+    /// Opens a directory that the state knows on disk.
+    pub(super) fn open_directory_of(&self, parent: Option<&FileId>) -> io::Result<ConfinedDir> {
+        match parent {
+            None => Ok(self.directory.root.root()),
+            Some(parent) if self.state.get(parent).is_none() => Err(io::ErrorKind::NotFound.into()),
+            Some(parent) => self.directory.root.dir(&self.state.path(parent)),
+        }
+    }
+
+    /// Keeps writers out of a file if no program has it open for writing, and readers as well if
+    /// the mirror watches for the file's first reader.
+    pub(super) fn lease_file<'a>(&self, id: Option<&FileId>, file: &'a File) -> OpenWriters<'a> {
+        match id.is_some_and(|id| self.unread.is_watched(id)) {
+            true => OpenWriters::alone(file),
+            false => OpenWriters::of(file),
+        }
+    }
+
+    /// Reads a file, without counting as the program that first reads it.
+    pub(super) fn read_open(
+        &mut self,
+        id: Option<&FileId>,
+        file: &File,
+        writers: &OpenWriters<'_>,
+    ) -> io::Result<(Vec<u8>, HostStat)> {
+        let max_len = self.options.max_file_len;
+        let Some(id) = id.filter(|_| writers.is_alone()) else {
+            return read_open_file(file, max_len);
+        };
+        self.unread.catch_up();
+        let read = read_open_file(file, max_len);
+        self.unread.ignore_own(id);
+        read
+    }
+}

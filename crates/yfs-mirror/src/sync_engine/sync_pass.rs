@@ -1,0 +1,295 @@
+//! What passes have observed and what is due: the work list that the scanner, the importers and the
+//! appliers share, and the operations that change it together with the state.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ffi::OsStr,
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
+};
+
+use smol_str::SmolStr;
+use yfs::WorkspaceError;
+use yfs_engine::{hash::ContentHash, id::FileId};
+use yfs_vfs::{
+    FileKind, FsError,
+    confined_dir::{ConfinedDir, ConfinedRoot},
+};
+
+use super::{mirror_context::MirrorContext, superseded_schedule::SupersededSchedule};
+use crate::{
+    error::Result,
+    merge_plan::parked_name,
+    mirror_state::{DiskStamp, MirrorNode},
+    options::MirrorOptions,
+    report::NoticeReason,
+};
+
+/// The maximum age of a timestamp at which a further change may still get the same timestamp.
+const RACY: Duration = Duration::from_millis(20);
+
+/// The interval at which the engine requests bytes that have not arrived.
+const ABSENT_RETRY_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The number of retries after a failure.
+const MAX_RETRIES: u32 = 5;
+
+/// The observations of a pass that its later steps need, and the work that is due: in this pass,
+/// or, if no step of it could do the work, in the next.
+#[derive(Default)]
+pub(super) struct SyncPass {
+    /// The paths on disk to scan, and for each whether to scan everything below it as well.
+    pub(super) disk: BTreeMap<PathBuf, bool>,
+    /// The paths on disk to scan in the next pass.
+    pub(super) later: BTreeMap<PathBuf, bool>,
+    /// The objects of the workspace to compare with the state.
+    pub(super) work: HashSet<FileId>,
+    /// Objects that were not at their path on disk, and since when.
+    pub(super) missing: HashMap<FileId, Instant>,
+    /// Files that became empty, and since when: editors truncate a file before they write it.
+    pub(super) emptied: HashMap<FileId, Instant>,
+    /// Objects that moved on disk, and not yet in the workspace.
+    pub(super) moved: HashSet<FileId>,
+    /// Objects recorded so soon after a change that they may change again with the same timestamps.
+    pub(super) racy: HashSet<FileId>,
+    /// Files whose hash is known and whose bytes have not arrived, and when they were last
+    /// requested.
+    absent: HashMap<FileId, Instant>,
+    /// Temporary files that no operation uses any more.
+    pub(super) strays: Vec<PathBuf>,
+    pub(super) superseded: SupersededSchedule,
+}
+
+impl SyncPass {
+    /// Notes that an object on disk may have changed.
+    pub(super) fn touch_disk(&mut self, path: PathBuf, all_below: bool) {
+        *self.disk.entry(path).or_default() |= all_below;
+    }
+
+    /// Reports whether no change waits for a pass.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.disk.is_empty()
+            && self.later.is_empty()
+            && self.work.is_empty()
+            && self.missing.is_empty()
+            && self.emptied.is_empty()
+            && self.moved.is_empty()
+            && !self.superseded.must_wait()
+    }
+
+    /// Returns when the next pass is due, if the host's watcher reports nothing.
+    pub(super) fn next_due(&self, context: &MirrorContext) -> Option<Instant> {
+        let soon = |since: &Instant| *since + context.options.grace;
+        let waits = self.missing.values().chain(self.emptied.values()).map(soon);
+        let is_due = !(self.disk.is_empty() && self.later.is_empty() && self.work.is_empty());
+        let asked = self.absent.values().map(|asked| *asked + ABSENT_RETRY_INTERVAL);
+        let again = is_due.then(|| Instant::now() + context.options.quiet);
+        let held_back = context.open_files.next_due().chain(self.superseded.next_due());
+        waits.chain(asked).chain(again).chain(held_back).min()
+    }
+
+    /// Schedules the files whose bytes had not arrived for another attempt.
+    pub(super) fn reschedule_absent(&mut self) {
+        let due = self.absent.extract_if(|_, asked| asked.elapsed() >= ABSENT_RETRY_INTERVAL);
+        self.work.extend(due.map(|(id, _)| id));
+    }
+
+    /// Notes why the workspace cannot return the content of a file. The file on disk stays as it
+    /// is.
+    pub(super) fn note_unread(
+        &mut self,
+        context: &mut MirrorContext,
+        id: &FileId,
+        path: &Path,
+        error: &WorkspaceError,
+    ) {
+        if !context.workspace.nodes().get(id).is_ok_and(|object| object.is_some()) {
+            return;
+        }
+        self.absent.insert(id.clone(), Instant::now());
+        let why = match error.is_absent_blob() {
+            true => NoticeReason::Absent,
+            false => NoticeReason::Unreadable(error.to_string()),
+        };
+        context.reporter.skip(path, why);
+    }
+
+    /// Notes that an operation on disk failed, and schedules up to 5 retries.
+    pub(super) fn record_disk_failure(
+        &mut self,
+        context: &mut MirrorContext,
+        path: &Path,
+        error: &io::Error,
+    ) {
+        self.retry(context, path, MAX_RETRIES);
+        context.reporter.skip(path, NoticeReason::Failed(error.to_string()));
+    }
+
+    /// Notes that an operation in the workspace failed, and schedules up to 5 retries.
+    pub(super) fn record_workspace_failure(
+        &mut self,
+        context: &mut MirrorContext,
+        path: &Path,
+        error: &FsError,
+    ) {
+        self.retry(context, path, MAX_RETRIES);
+        context.reporter.skip(path, NoticeReason::Failed(error.to_string()));
+    }
+
+    /// Schedules a path for another scan, unless it has been scheduled `limit` times.
+    pub(super) fn retry(&mut self, context: &mut MirrorContext, path: &Path, limit: u32) {
+        if context.reporter.count_failure(path) <= limit {
+            self.later.insert(path.to_owned(), true);
+        }
+    }
+
+    /// Records whether a timestamp is so recent that another change may get the same.
+    pub(super) fn note_racy(&mut self, id: &FileId, stamp: &DiskStamp) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let age = now.as_nanos().saturating_sub(u128::try_from(stamp.changed_ns).unwrap_or(0));
+        if age < RACY.as_nanos() {
+            self.racy.insert(id.clone());
+        } else {
+            self.racy.remove(id);
+        }
+    }
+
+    /// Reports whether the object under a name has the bytes that the state records for a node.
+    pub(super) fn is_recorded(
+        &self,
+        options: &MirrorOptions,
+        dir: &ConfinedDir,
+        name: &OsStr,
+        node: &MirrorNode,
+    ) -> io::Result<bool> {
+        let Some(facts) = dir.facts(name)? else { return Ok(false) };
+        let stamp = DiskStamp::of(&facts);
+        let is_same = stamp.is_same_inode(&node.stamp)
+            && (stamp.size, stamp.mtime_ns) == (node.stamp.size, node.stamp.mtime_ns);
+        if is_same && !self.racy.contains(&node.id) {
+            return Ok(true);
+        }
+        let data = match facts.kind {
+            FileKind::Symlink => dir.read_link(name)?,
+            FileKind::File => match dir.read(name, options.max_file_len) {
+                Ok((data, _)) => data,
+                Err(_) => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        Ok(ContentHash::of(&data) == node.hash)
+    }
+
+    /// Schedules the workspace's content for a comparison, whatever its version.
+    pub(super) fn schedule_comparison(&mut self, context: &mut MirrorContext, id: &FileId) {
+        context.state.update(id, |node| node.work.version = SmolStr::default());
+        self.work.insert(id.clone());
+    }
+
+    /// Handles changed rules: paths below the directory may be included or excluded now, on both
+    /// sides.
+    pub(super) fn reread_rules(&mut self, context: &mut MirrorContext, dir: &Path) {
+        context.directory.ignores.forget(dir);
+        self.disk.insert(dir.to_owned(), true);
+        let Some(directory) = context.state.directory(dir) else { return };
+        // What cannot be listed now is listed in the next full scan.
+        let below = context.workspace.nodes().objects(directory.as_ref()).unwrap_or_default();
+        self.work.extend(below.into_iter().map(|object| object.id));
+    }
+
+    /// Notes that an object is at another path on disk.
+    pub(super) fn relocate(&mut self, context: &mut MirrorContext, id: &FileId, path: &Path) {
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
+        let Some(parent) = context.state.directory(above) else { return };
+        let old = context.state.path(id);
+        context.directory.unwatch(&old);
+        context.directory.ignores.forget(&old);
+        context.directory.ignores.forget(path);
+        context.state.update(id, |node| (node.parent, node.name) = (parent, name.to_owned()));
+        self.missing.remove(id);
+        self.moved.insert(id.clone());
+        // A different object may have the old path now.
+        self.disk.insert(old, true);
+    }
+
+    /// Notes that an object is not at its path. It may appear elsewhere, or come back.
+    ///
+    /// An excluded object does not count as missing: it stays in the workspace.
+    pub(super) fn note_missing(&mut self, context: &mut MirrorContext, id: FileId) {
+        let is_dir = context.state.get(&id).is_some_and(|node| node.kind == FileKind::Directory);
+        if context.directory.is_ignored(&context.state.path(&id), is_dir) {
+            return;
+        }
+        self.missing.entry(id).or_insert_with(Instant::now);
+    }
+
+    /// Notes that a different object took the place of an object.
+    pub(super) fn forget_location(&mut self, context: &mut MirrorContext, id: &FileId) {
+        context.directory.unwatch(&context.state.path(id));
+        context.state.update(id, |node| node.name = parked_name(id));
+        self.note_missing(context, id.clone());
+    }
+
+    /// Forgets an object and all its content.
+    pub(super) fn forget(&mut self, context: &mut MirrorContext, id: &FileId) {
+        context.directory.unwatch(&context.state.path(id));
+        let below = context.state.below(Some(id));
+        for id in below.iter().rev().chain([id]) {
+            context.state.remove(id);
+            self.missing.remove(id);
+            self.emptied.remove(id);
+            self.moved.remove(id);
+            self.racy.remove(id);
+            context.open_files.forget(id);
+            context.unread.note_saved(id);
+        }
+    }
+
+    /// Moves an object into the workspace's trash, with all its content.
+    pub(super) fn trash(&mut self, context: &mut MirrorContext, id: &FileId) -> Result<()> {
+        context.workspace.trash_object(id)?;
+        context.reporter.count_workspace(|counts| counts.deleted += 1);
+        self.forget(context, id);
+        Ok(())
+    }
+
+    /// Restores a deleted object in the workspace. Returns whether it was in the trash.
+    pub(super) fn restore_from_trash(
+        &mut self,
+        context: &mut MirrorContext,
+        id: &FileId,
+    ) -> Result<bool> {
+        let is_restored = context.workspace.restore_object(id);
+        if is_restored {
+            context.reporter.count_workspace(|counts| counts.created += 1);
+            let below = context.workspace.nodes().objects(Some(id))?;
+            self.work.extend(below.into_iter().map(|object| object.id));
+            self.work.insert(id.clone());
+        }
+        Ok(is_restored)
+    }
+
+    /// Renames a file whose bytes are in no version to a free name in a directory of the mirror,
+    /// where the next scan finds and imports it.
+    pub(super) fn rename_to_recovered(
+        &mut self,
+        root: &ConfinedRoot,
+        dir: &ConfinedDir,
+        name: &OsStr,
+        above: &Path,
+    ) -> io::Result<()> {
+        let to = root.dir(above)?;
+        for number in 1..1_000 {
+            let new = format!("recovered ({number})");
+            match dir.rename_new(name, &to, OsStr::new(&new)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+                renamed => {
+                    self.later.insert(above.join(new), true);
+                    return renamed;
+                }
+            }
+        }
+        Ok(())
+    }
+}
