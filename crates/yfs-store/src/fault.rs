@@ -183,6 +183,11 @@ impl BlobStore for FaultStore {
         self.below.put_blob(content, at)
     }
 
+    fn touch_blob(&self, hash: &ContentHash, at: Millis) -> Result<BlobInfo, StoreError> {
+        self.apply_fault(StoreFault::Blob)?;
+        self.below.touch_blob(hash, at)
+    }
+
     fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
         self.apply_fault(StoreFault::Blob)?;
         self.below.read_blob(hash, range)

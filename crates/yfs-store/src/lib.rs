@@ -5,7 +5,8 @@
 //! own updates and tails those of the others. Updates merge, so this needs no lock; an exclusive
 //! operation ("create unless it exists") is an append with the precondition that no other handle
 //! has appended. Two stores exist: [`MemoryStore`], and [`SqliteStore`], one SQLite file whose
-//! layout `docs/format/store.md` describes. [`FaultStore`] wraps either and injects faults;
+//! layout `docs/format/store.md` describes. [`CompositeStore`] joins a log,
+//! blobs and local state that were made apart. [`FaultStore`] wraps a store and injects faults;
 //! [`conformance`] is the contract as a test suite.
 //!
 //! ```
@@ -23,6 +24,7 @@
 //! ```
 
 mod blob;
+mod composite;
 mod error;
 mod fault;
 mod memory;
@@ -37,6 +39,7 @@ mod wipe_pacer;
 pub mod conformance;
 
 pub use blob::{BlobInfo, BlobMark};
+pub use composite::{CompositeStore, StorePart};
 pub use error::{LockHolder, StoreError};
 pub use fault::{FaultStore, StoreFault};
 pub use memory::MemoryStore;

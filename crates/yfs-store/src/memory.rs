@@ -455,6 +455,15 @@ impl BlobStore for MemoryStore {
         Ok(BlobInfo { hash, size, at: blob.at })
     }
 
+    fn touch_blob(&self, hash: &ContentHash, at: Millis) -> Result<BlobInfo, StoreError> {
+        let mut state = self.state()?;
+        let MemoryData { blobs, last_put, .. } = &mut state.now;
+        let blob = blobs.get_mut(hash).ok_or(StoreError::NoBlob { hash: *hash })?;
+        last_put.0 += 1;
+        (blob.at, blob.put) = (at.max(blob.at), *last_put);
+        Ok(blob.info(hash))
+    }
+
     fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
         let state = self.state()?;
         let Some(StoredBlob { content, .. }) = state.now.blobs.get(hash) else {

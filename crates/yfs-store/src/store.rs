@@ -38,7 +38,7 @@ use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, DocFact, DocHead, DocHistory,
     DocName, DocStats, HandleOrigin, LogRecord, QuarantinedUpdate, Seq, StoreError, StoreStats,
-    StoredDocument, TailPage,
+    StoredDocument, TailPage, blob::put_again,
 };
 
 /// A durable log of updates to documents, shared by all processes and replicas of a store.
@@ -134,6 +134,15 @@ pub trait BlobStore: Send + Sync + Debug {
     ///
     /// Content that is in the store already is not stored twice, but counts as put now.
     fn put_blob(&self, content: &mut dyn Read, at: Millis) -> Result<BlobInfo, StoreError>;
+
+    /// Counts a blob that is in the store as put now, as [`put_blob`](Self::put_blob) does, and
+    /// returns its size.
+    ///
+    /// Fails with [`StoreError::NoBlob`] if the blob is not in the store. Unless the implementation
+    /// overrides it, this reads the blob and puts it again.
+    fn touch_blob(&self, hash: &ContentHash, at: Millis) -> Result<BlobInfo, StoreError> {
+        put_again(self, hash, at)
+    }
 
     /// Returns part of a blob. A range that reaches beyond its end is cut there.
     fn read_blob(&self, hash: &ContentHash, range: Range<u64>) -> Result<Vec<u8>, StoreError>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use yfs_store::{FaultStore, MemoryStore, SqliteStore, Store, conformance};
+use yfs_store::{CompositeStore, FaultStore, MemoryStore, SqliteStore, Store, conformance};
 
 #[test]
 fn memory() {
@@ -27,6 +27,30 @@ fn sqlite() {
         Box::new(move || -> Arc<dyn Store> {
             let path = directory.path().join("store.db");
             Arc::new(SqliteStore::open_or_create(&path).expect("open"))
+        })
+    });
+}
+
+#[test]
+fn parts_in_memory() {
+    conformance::check_all(&|| {
+        let [log, blobs, local] = [(); 3].map(|()| MemoryStore::new());
+        Box::new(move || {
+            let [log, blobs, local] = [&log, &blobs, &local].map(MemoryStore::another_handle);
+            Arc::new(CompositeStore::new(log, blobs, local))
+        })
+    });
+}
+
+#[test]
+fn parts_in_files() {
+    conformance::check_all(&|| {
+        let directory = tempfile::tempdir().expect("a directory");
+        Box::new(move || {
+            let open = |name: &str| {
+                SqliteStore::open_or_create(&directory.path().join(name)).expect("open")
+            };
+            Arc::new(CompositeStore::new(open("log.db"), open("blobs.db"), open("local.db")))
         })
     });
 }

@@ -14,6 +14,7 @@ pub(super) const CASES: &[Case] = &[
     ("a stream that fails puts nothing", failing_stream),
     ("old unused blobs are removed", remove),
     ("putting a blob again makes it new", put_again),
+    ("touching a blob counts as putting it", touch),
     ("a blob that is put after the mark is not removed", put_after_the_mark),
     ("removing blobs disturbs none that is being put", remove_while_putting),
     ("a batch needs the blobs that it names, and keeps them", named_by_a_batch),
@@ -114,6 +115,21 @@ fn put_again(open: &Open) {
     assert_eq!(open().put_bytes(b"content", Millis(50)).expect("put").at, Millis(50));
     assert_eq!(remove_all(&*store, Millis(10)), 0);
     assert!(store.has_blob(&hash).expect("has"));
+}
+
+fn touch(open: &Open) {
+    let (here, there) = (open(), open());
+    let content = noise(8, 2_500_000);
+    let put = here.put_bytes(&content, Millis(5)).expect("put");
+    let mark = here.blob_mark().expect("mark");
+    let touched = there.touch_blob(&put.hash, Millis(50)).expect("touch");
+    assert_eq!((touched.hash, touched.size, touched.at), (put.hash, put.size, Millis(50)));
+    assert_eq!(here.remove_blobs(mark, Millis(i64::MAX), &|_| false).expect("remove"), 0);
+    assert!(here.get_blob(&put.hash).expect("get") == content);
+    assert_eq!(remove_all(&*here, Millis(i64::MAX)), put.size);
+    let gone = there.touch_blob(&put.hash, Millis(60));
+    assert!(matches!(gone, Err(StoreError::NoBlob { hash }) if hash == put.hash), "{gone:?}");
+    assert_eq!(here.blobs().expect("blobs"), []);
 }
 
 fn put_after_the_mark(open: &Open) {
