@@ -8,13 +8,14 @@ use thiserror::Error;
 use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _, XmlElementRef};
 
 use super::{
-    ContentDoc, ContentError, TEXT,
+    ContentError, TEXT,
     diff::utf16_len,
     item_spans::{ItemSpan, bytes_of},
+    replica::ContentReplica,
 };
 use crate::{
     id::{ClientId, ItemId},
-    kind::ContentRoot,
+    kind::SchemaProfile,
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_int, write_var_uint},
     rich::{LiveChild, ROOT, live},
 };
@@ -138,15 +139,21 @@ fn read(reader: &mut Lib0Reader<'_>) -> Result<Anchor, Lib0Error> {
     Ok(Anchor { beside, stick: if side < 0 { AnchorSide::Left } else { AnchorSide::Right } })
 }
 
-impl ContentDoc {
+/// The text of a document with the items behind it, in which anchors are made and resolved.
+pub(super) struct AnchoredText<'a> {
+    pub(super) replica: &'a ContentReplica,
+    /// The profile of rich text; `None` for plain text.
+    pub(super) profile: Option<SchemaProfile>,
+    /// The root that anchors of the end and of the beginning name.
+    pub(super) root: &'static str,
+    pub(super) text: String,
+    pub(super) spans: Vec<ItemSpan>,
+}
+
+impl AnchoredText<'_> {
     /// Anchors a place in the text, in bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::BadRange`] if there is no such place, or it is inside of a character.
-    pub fn anchor(&mut self, offset: usize, stick: AnchorSide) -> Result<Anchor, ContentError> {
-        self.gate.health()?;
-        let (text, spans) = self.spans();
+    pub(super) fn anchor(&self, offset: usize, stick: AnchorSide) -> Result<Anchor, ContentError> {
+        let (text, spans) = (&self.text, &self.spans);
         if !text.is_char_boundary(offset) {
             return Err(ContentError::BadRange { start: offset, end: offset, len: text.len() });
         }
@@ -168,34 +175,21 @@ impl ContentDoc {
             }
         };
         let beside =
-            item.map_or_else(|| AnchorNeighbor::Root(self.root().to_owned()), AnchorNeighbor::Item);
+            item.map_or_else(|| AnchorNeighbor::Root(self.root.to_owned()), AnchorNeighbor::Item);
         Ok(Anchor { beside, stick })
-    }
-
-    /// Returns the root that holds the text.
-    fn root(&self) -> &'static str {
-        match self.kind {
-            ContentRoot::Text => TEXT,
-            ContentRoot::Rich(_) => ROOT,
-        }
     }
 
     /// Finds the current place of an anchor. If its neighbor was deleted, that is the place where
     /// the neighbor was.
-    ///
-    /// # Errors
-    ///
-    /// [`AnchorError::Elsewhere`].
-    pub fn resolve(&mut self, anchor: &Anchor) -> Result<ResolvedAnchor, AnchorError> {
-        self.gate.health().map_err(ContentError::from)?;
-        let (text, spans) = self.spans();
+    pub(super) fn resolve(&self, anchor: &Anchor) -> Result<ResolvedAnchor, AnchorError> {
+        let (text, spans) = (&self.text, &self.spans);
         let found = |offset: usize, exact: bool| {
             let line = 1 + text[..offset].matches('\n').count();
             Ok(ResolvedAnchor { offset, line, exact })
         };
         let item = match &anchor.beside {
             AnchorNeighbor::Item(item) => *item,
-            AnchorNeighbor::Root(name) if name == self.root() => {
+            AnchorNeighbor::Root(name) if name == self.root => {
                 return found(if anchor.stick == AnchorSide::Left { 0 } else { text.len() }, true);
             }
             AnchorNeighbor::Root(_) | AnchorNeighbor::Type(_) => {
@@ -208,12 +202,13 @@ impl ContentDoc {
             let piece = &text[span.at..span.at + span.len];
             return found(span.at + bytes_of(piece, n_units), true);
         }
-        let (around, index) = self.place_of(item, anchor.stick).ok_or(AnchorError::Elsewhere)?;
+        let place = self.replica.gate.read(|txn| place_in(txn, item, anchor.stick));
+        let (around, index) = place.ok_or(AnchorError::Elsewhere)?;
         let list = match around {
             ItemContainer::Root(TEXT) => None,
             ItemContainer::Type(list) => Some(list),
             ItemContainer::Root(_) => {
-                return found(self.beside_the_gone(around, index, anchor.stick, &spans), false);
+                return found(self.nearest_place(around, index, anchor.stick), false);
             }
         };
         let mut here = spans.iter().filter(|span| span.list == list);
@@ -225,25 +220,16 @@ impl ContentDoc {
             (None, Some(first)) => first.at,
             (None, None) if list.is_none() => 0,
             // The whole block was deleted, or all text in it.
-            (None, None) => self.beside_the_gone(around, index, anchor.stick, &spans),
+            (None, None) => self.nearest_place(around, index, anchor.stick),
         };
         found(offset, false)
     }
 
     /// Returns the place in the text that is nearest to a place whose text was deleted.
-    fn beside_the_gone(
-        &self,
-        around: ItemContainer,
-        index: u32,
-        stick: AnchorSide,
-        spans: &[ItemSpan],
-    ) -> usize {
-        let profile = match self.held() {
-            ContentRoot::Rich(profile) => profile,
-            ContentRoot::Text => return 0,
-        };
+    fn nearest_place(&self, around: ItemContainer, index: u32, stick: AnchorSide) -> usize {
+        let Some(profile) = self.profile else { return 0 };
         let (mut around, mut index) = (around, index);
-        let (texts, place) = self.gate.read(|txn| {
+        let (texts, place) = self.replica.gate.read(|txn| {
             let (kids, mut texts) = (live(txn, profile), Vec::new());
             texts_in(&kids, &mut texts);
             loop {
@@ -263,7 +249,7 @@ impl ContentDoc {
         let (before, behind) = texts.split_at(place);
         let of = |list: &ItemId| {
             let list = *list;
-            spans.iter().filter(move |span| span.list == Some(list))
+            self.spans.iter().filter(move |span| span.list == Some(list))
         };
         let before = before.iter().rev().find_map(|list| of(list).next_back());
         let before = before.map(|span| span.at + span.len);
@@ -273,11 +259,6 @@ impl ContentDoc {
             AnchorSide::Left => before.or(behind),
         };
         nearest.unwrap_or(0)
-    }
-
-    /// Returns the list that an item is or was in, and its index there as Yjs counts.
-    fn place_of(&self, item: ItemId, stick: AnchorSide) -> Option<(ItemContainer, u32)> {
-        self.gate.read(|txn| place_in(txn, item, stick))
     }
 }
 

@@ -10,11 +10,10 @@
 use yfs_markdown::{front_matter::split, schema::SchemaProfile};
 use yrs::{Any, Out, ReadTxn, Snapshot, Text, TransactionMut, types::text::YChange};
 
-use super::{ContentDoc, TEXT, Version, diff::utf16_len, redact::Origin, rich};
+use super::{TEXT, Version, diff::utf16_len, redact::ContentOrigin, rich};
 use crate::{
     gate::GatedDoc,
     id::{ClientId, ItemId},
-    kind::ContentRoot,
     rich::{LiveChild, live, nodes},
 };
 
@@ -60,21 +59,6 @@ impl ItemSpan {
     }
 }
 
-impl ContentDoc {
-    /// Returns the text and its spans, in order.
-    pub(super) fn spans(&mut self) -> (String, Vec<ItemSpan>) {
-        let now = self.version();
-        match self.held() {
-            ContentRoot::Text => plain_spans(&mut self.gate, &now),
-            ContentRoot::Rich(profile) => {
-                let text = self.text();
-                let spans = rich_spans(&mut self.gate, &text, &now, profile, |_| true);
-                (text, spans)
-            }
-        }
-    }
-}
-
 /// Returns one of the roots as a file, and its spans, in order.
 pub(super) fn spans_of(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<ItemSpan>) {
     let now = Version::noted(gate.snapshot());
@@ -104,7 +88,8 @@ pub(super) fn spans_of_blocks(
     (text, spans)
 }
 
-fn plain_spans(gate: &mut GatedDoc, now: &Version) -> (String, Vec<ItemSpan>) {
+/// Returns the plain text and its spans, in order.
+pub(super) fn plain_spans(gate: &mut GatedDoc, now: &Version) -> (String, Vec<ItemSpan>) {
     let (pieces, _) = gate.edit(|txn| match txn.get_text(TEXT) {
         Some(text) => pieces(txn, &text, None, now),
         None => Vec::new(),
@@ -117,7 +102,8 @@ fn plain_spans(gate: &mut GatedDoc, now: &Version) -> (String, Vec<ItemSpan>) {
     (text, spans)
 }
 
-fn rich_spans(
+/// Returns the spans of some blocks of rich text, in order.
+pub(super) fn rich_spans(
     gate: &mut GatedDoc,
     text: &str,
     now: &Version,
@@ -175,7 +161,10 @@ impl SpanPiece {
 
 /// Returns the live characters of one of the roots, and the origin of each stretch of them, by its
 /// unit. Each text of rich text stands on lines of its own.
-pub(super) fn characters(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<(u32, Origin)>) {
+pub(super) fn characters(
+    gate: &mut GatedDoc,
+    is_rich: bool,
+) -> (String, Vec<(u32, ContentOrigin)>) {
     let (texts, _) = gate.edit(|txn| {
         let now = Version::noted(txn.snapshot());
         if is_rich {
