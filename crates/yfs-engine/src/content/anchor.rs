@@ -5,17 +5,18 @@
 //! theirs. It holds as long as the document does: across renames, restarts and compaction.
 
 use thiserror::Error;
-use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _, XmlElementRef};
+use yrs::Assoc;
 
 use super::{
     ContentError, TEXT,
     diff::utf16_len,
-    item_spans::{ItemSpan, bytes_of},
+    item_places::{ItemContainer, place_in},
+    item_spans::{ItemSpan, bytes_of, plain_spans, rich_spans},
     replica::ContentReplica,
 };
 use crate::{
     id::{ClientId, ItemId},
-    kind::SchemaProfile,
+    kind::{ContentRoot, SchemaProfile},
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_int, write_var_uint},
     rich::{LiveChild, ROOT, live},
 };
@@ -46,6 +47,12 @@ enum AnchorNeighbor {
     /// The end of a root, or its beginning if the anchor sticks to the left.
     Root(String),
     Type(ItemId),
+}
+
+impl AnchorSide {
+    fn assoc(self) -> Assoc {
+        if self == Self::Left { Assoc::Before } else { Assoc::After }
+    }
 }
 
 /// The current place of an anchor.
@@ -141,16 +148,39 @@ fn read(reader: &mut Lib0Reader<'_>) -> Result<Anchor, Lib0Error> {
 
 /// The text of a document with the items behind it, in which anchors are made and resolved.
 pub(super) struct AnchoredText<'a> {
-    pub(super) replica: &'a ContentReplica,
+    replica: &'a ContentReplica,
     /// The profile of rich text; `None` for plain text.
-    pub(super) profile: Option<SchemaProfile>,
+    profile: Option<SchemaProfile>,
     /// The root that anchors of the end and of the beginning name.
-    pub(super) root: &'static str,
+    root: &'static str,
     pub(super) text: String,
     pub(super) spans: Vec<ItemSpan>,
 }
 
-impl AnchoredText<'_> {
+impl<'a> AnchoredText<'a> {
+    /// Reads the items behind the text of a document, which is `held` in one root and is to be in
+    /// `wanted`. The text of rich text is given.
+    pub(super) fn read(
+        replica: &'a mut ContentReplica,
+        held: ContentRoot,
+        wanted: ContentRoot,
+        rich_text: Option<String>,
+    ) -> Self {
+        let now = replica.version();
+        let (profile, (text, spans)) = match (held, rich_text) {
+            (ContentRoot::Rich(profile), Some(text)) => {
+                let spans = rich_spans(&mut replica.gate, &text, &now, profile, |_| true);
+                (Some(profile), (text, spans))
+            }
+            _ => (None, plain_spans(&mut replica.gate, &now)),
+        };
+        let root = match wanted {
+            ContentRoot::Text => TEXT,
+            ContentRoot::Rich(_) => ROOT,
+        };
+        Self { replica, profile, root, text, spans }
+    }
+
     /// Anchors a place in the text, in bytes.
     pub(super) fn anchor(&self, offset: usize, stick: AnchorSide) -> Result<Anchor, ContentError> {
         let (text, spans) = (&self.text, &self.spans);
@@ -202,7 +232,7 @@ impl AnchoredText<'_> {
             let piece = &text[span.at..span.at + span.len];
             return found(span.at + bytes_of(piece, n_units), true);
         }
-        let place = self.replica.gate.read(|txn| place_in(txn, item, anchor.stick));
+        let place = self.replica.gate.read(|txn| place_in(txn, item, anchor.stick.assoc()));
         let (around, index) = place.ok_or(AnchorError::Elsewhere)?;
         let list = match around {
             ItemContainer::Root(TEXT) => None,
@@ -242,7 +272,7 @@ impl AnchoredText<'_> {
                 }
                 // The parent was deleted as well, or is a text, or has none.
                 let ItemContainer::Type(id) = around else { return (texts, 0) };
-                let Some(place) = place_in(txn, id, stick) else { return (texts, 0) };
+                let Some(place) = place_in(txn, id, stick.assoc()) else { return (texts, 0) };
                 (around, index) = place;
             }
         });
@@ -260,74 +290,6 @@ impl AnchoredText<'_> {
         };
         nearest.unwrap_or(0)
     }
-}
-
-/// The parent of an item.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ItemContainer {
-    Root(&'static str),
-    Type(ItemId),
-}
-
-/// Returns the `Y.XmlText` that an item is in.
-pub(super) fn text_around(txn: &impl ReadTxn, item: ItemId) -> Option<ItemId> {
-    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
-    let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
-    let yrs::XmlOut::Text(_) = yrs::XmlOut::try_from(place.branch).ok()? else { return None };
-    match place_in(txn, item, AnchorSide::Right)?.0 {
-        ItemContainer::Type(text) => Some(text),
-        ItemContainer::Root(_) => None,
-    }
-}
-
-/// Returns the child of a root that an item is in, or `None` for a child itself. Finding a child
-/// proves nothing if the item was deleted.
-pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<XmlElementRef>> {
-    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
-    let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
-    if let BranchID::Root(_) = place.branch.id() {
-        return Some(None);
-    }
-    let mut at = yrs::XmlOut::try_from(place.branch).ok()?;
-    let mut top = None;
-    // Updates from peers may nest to any depth.
-    for _ in 0..=yfs_markdown::tree::MAX_DEPTH + 2 {
-        let parent = match &at {
-            yrs::XmlOut::Element(element) => element.parent(),
-            yrs::XmlOut::Text(text) => text.parent(),
-            yrs::XmlOut::Fragment(_) => return Some(top),
-        };
-        top = match at {
-            yrs::XmlOut::Element(element) => Some(element),
-            // A text that is a child of the root is no block.
-            _ => None,
-        };
-        // A root has no class here until it is asked for.
-        let Some(parent) = parent else { return Some(top) };
-        at = parent;
-    }
-    None
-}
-
-/// Returns the list that an item is or was in, and its index there as Yjs counts.
-pub(super) fn place_in(
-    txn: &impl ReadTxn,
-    item: ItemId,
-    stick: AnchorSide,
-) -> Option<(ItemContainer, u32)> {
-    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
-    let assoc = if stick == AnchorSide::Left { Assoc::Before } else { Assoc::After };
-    let place = StickyIndex::from_id(id, assoc).get_offset(txn)?;
-    let around = match place.branch.id() {
-        BranchID::Nested(id) => {
-            let client = ClientId::new(id.client.get()).ok()?;
-            ItemContainer::Type(ItemId::new(client, id.clock))
-        }
-        BranchID::Root(name) if *name == *TEXT => ItemContainer::Root(TEXT),
-        BranchID::Root(name) if *name == *ROOT => ItemContainer::Root(ROOT),
-        BranchID::Root(_) => return None,
-    };
-    Some((around, place.index))
 }
 
 /// Returns the children of an element. Recurses as deep as the tree that was read.

@@ -14,8 +14,8 @@ use yrs::{
 
 use super::{
     ContentError, Version,
-    anchor::text_around,
     convert::is_settlement_client,
+    item_places::text_around,
     item_sets::{to_ranges, to_set},
     replica::{ContentReplica, LocalChange},
     version::read_deletes,

@@ -8,18 +8,26 @@
 //! no item.
 
 use yfs_markdown::{front_matter::split, schema::SchemaProfile};
-use yrs::{Any, Out, ReadTxn, Snapshot, Text, TransactionMut, types::text::YChange};
+use yrs::{ReadTxn, TransactionMut};
 
-use super::{TEXT, Version, diff::utf16_len, redact::ContentOrigin, rich};
+use super::{
+    TEXT, Version,
+    diff::utf16_len,
+    rich,
+    typing_runs::{SpanPiece, pieces},
+};
 use crate::{
     gate::GatedDoc,
-    id::{ClientId, ItemId},
+    id::ItemId,
     rich::{LiveChild, live, nodes},
 };
 
 /// The greatest distance between two consecutive pieces of rich text, in bytes; such as the address
 /// of a link.
 const MAX_BETWEEN: usize = 2 << 10;
+
+/// The origin of a stretch of text: its first item, and the number of items.
+pub(super) type ContentOrigin = (ItemId, u32);
 
 /// A stretch of the text that came from items which follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +44,6 @@ pub(super) struct ItemSpan {
     pub(super) list: Option<ItemId>,
     /// Its start in the list that holds the items, as Yjs counts.
     pub(super) index: u32,
-}
-
-/// A piece of a list: its text, its first item, and its start in the list.
-struct SpanPiece {
-    text: String,
-    item: ItemId,
-    list: Option<ItemId>,
-    index: u32,
 }
 
 impl ItemSpan {
@@ -210,60 +210,6 @@ fn texts_of(
             }
         }
     }
-}
-
-/// The places of a text, in its units, where the units that one client typed in one go end.
-#[derive(Debug, Default)]
-pub(super) struct TypingRuns {
-    starts: Option<Vec<u32>>,
-}
-
-impl TypingRuns {
-    /// Reports whether one client typed the unit before a place and the one behind it in one go.
-    pub(super) fn goes_on(&self, place: u32) -> bool {
-        self.starts.as_ref().is_some_and(|starts| starts.binary_search(&place).is_err())
-    }
-}
-
-/// Returns the typing runs of a text.
-pub(super) fn typing_runs(txn: &mut TransactionMut<'_>, text: &impl Text) -> TypingRuns {
-    let now = Version::noted(txn.snapshot());
-    let (mut at, mut starts) = (0, Vec::new());
-    let mut last: Option<(ClientId, u32)> = None;
-    for piece in pieces(txn, text, None, &now) {
-        let n_units = utf16_len(&piece.text);
-        // Inside a piece the units follow each other.
-        if last != Some((piece.item.client, piece.item.clock)) {
-            starts.push(at);
-        }
-        last = Some((piece.item.client, piece.item.clock + n_units));
-        at += n_units;
-    }
-    TypingRuns { starts: Some(starts) }
-}
-
-/// Returns the pieces of a text.
-fn pieces(
-    txn: &mut TransactionMut<'_>,
-    text: &impl Text,
-    list: Option<ItemId>,
-    now: &Version,
-) -> Vec<SpanPiece> {
-    // Compared with an empty version every item is new, and each piece is reported by itself.
-    let nothing = Snapshot::default();
-    let changes = text.diff_range(txn, Some(now.snapshot()), Some(&nothing), YChange::identity);
-    let (mut pieces, mut index) = (Vec::with_capacity(changes.len()), 0);
-    for change in changes {
-        let (Out::Any(Any::String(text)), Some(added)) = (&change.insert, &change.ychange) else {
-            index += 1;
-            continue;
-        };
-        let client = ClientId::new(added.id.client.get()).expect("yrs masks client ids");
-        let item = ItemId::new(client, added.id.clock);
-        pieces.push(SpanPiece { text: text.to_string(), item, list, index });
-        index += utf16_len(text);
-    }
-    pieces
 }
 
 /// Returns how many bytes the first units of a text take; a unit in the middle of a character

@@ -1,24 +1,19 @@
 //! Plain text as the body of a document: the root `Y.Text("text")`.
 
 use yrs::{
-    Any, Out, ReadTxn, Snapshot, Text, TextRef, TransactionMut, WriteTxn,
-    types::{
-        Delta,
-        text::{ChangeKind, YChange},
-    },
+    Any, Out, ReadTxn, Text, TextRef, TransactionMut, WriteTxn,
+    types::{Delta, text::YChange},
 };
 
 use super::{
-    ContentBase, ContentError, ContentWriteResult, TEXT, Version,
+    ContentBase, ContentError, ContentWriteResult, TEXT,
     diff::{diff, utf16_len},
-    edit::check_len,
-    item_spans::{TypingRuns, typing_runs},
-    rebase::{RebaseOp, RunAlignment, TextLength, TextSide, keep_begun_words, rebase},
-    timeline::is_sweeping,
+    edit::{check_len, is_sweeping},
+    rebase::{RebaseOp, RunAlignment, TextLength, keep_begun_words, rebase},
+    typing_runs::{TypingRuns, typing_runs},
+    version_alignment::align_plain_text,
     writer::BodyWriter,
 };
-use crate::gate::GatedDoc;
-
 /// More changes than this are made in one pass over the text instead of one walk each.
 const MAX_WALKS: usize = 8;
 
@@ -109,9 +104,9 @@ fn align_base(
         _ => return Ok((current.to_owned(), RunAlignment::whole(TextLength::of(current)))),
     };
     let (base, runs) = if version.was_taken_from(writer.replica.id()) {
-        compare_with(&mut writer.replica.gate, version)
+        align_plain_text(&mut writer.replica.gate, version)
     } else {
-        compare_with(&mut writer.replica.copy()?, version)
+        align_plain_text(&mut writer.replica.copy()?, version)
     };
     let fits = runs.fit(&base, current);
     let runs = if fits { runs } else { RunAlignment::of_texts(&base, current) };
@@ -162,45 +157,6 @@ fn find_embeds(writer: &BodyWriter<'_>, len_utf16: u32) -> Result<Vec<u32>, Cont
     let n_embeds = embeds.len() as u32;
     let complete = n_units == len_utf16 && n_units + n_embeds == writer.replica.plain_len_utf16();
     if complete { Ok(embeds) } else { Err(ContentError::NotText) }
-}
-
-/// Aligns the text at a version with the current text, and returns the former.
-///
-/// The document is cut at the boundaries of the version, and mended when that is done. A version
-/// that was not taken from a document may cut through the middle of a character, which cannot be
-/// mended: then the document must be a copy.
-pub(super) fn compare_with(gate: &mut GatedDoc, version: &Version) -> (String, RunAlignment) {
-    let (compared, _) = gate.edit(|txn| {
-        let text = txn.get_text(TEXT)?;
-        let now = txn.snapshot();
-        Some(align_with_version(txn, &text, &now, version.snapshot()))
-    });
-    compared.unwrap_or_default()
-}
-
-/// Aligns one text at a version with its current content, and returns the former.
-pub(super) fn align_with_version(
-    txn: &mut TransactionMut<'_>,
-    text: &impl Text,
-    now: &Snapshot,
-    version: &Snapshot,
-) -> (String, RunAlignment) {
-    let changes = text.diff_range(txn, Some(now), Some(version), YChange::identity);
-    let (mut base, mut runs) = (String::new(), RunAlignment::default());
-    for change in changes {
-        // Anything but a string has no length in the text.
-        let Out::Any(Any::String(text)) = &change.insert else { continue };
-        let side = match change.ychange.map(|change| change.kind) {
-            None => TextSide::Both,
-            Some(ChangeKind::Removed) => TextSide::Old,
-            Some(ChangeKind::Added) => TextSide::New,
-        };
-        if side != TextSide::New {
-            base.push_str(text);
-        }
-        runs.push(side, TextLength::of(text));
-    }
-    (base, runs)
 }
 
 /// A change of the text, in UTF-16 code units.

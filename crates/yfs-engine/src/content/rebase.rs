@@ -18,7 +18,7 @@ use std::ops::{AddAssign, Range};
 
 use super::{
     diff::{TextSplice, diff, utf16_len},
-    item_spans::TypingRuns,
+    typing_runs::TypingRuns,
 };
 
 /// A change of the current text.

@@ -14,7 +14,7 @@ use yrs::{
     updates::{decoder::Decode as _, encoder::Encode},
 };
 
-pub(super) use self::inactive_root::{ContentOrigin, ErasureScan};
+pub(super) use self::inactive_root::ErasureScan;
 
 use super::{
     ContentError, RunAuthor, TEXT, Version,

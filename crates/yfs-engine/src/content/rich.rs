@@ -47,10 +47,9 @@ use super::{
     ContentBase, ContentError, ContentWriteResult, Version,
     classify::becomes_heavy,
     diff::{diff, utf16_len},
-    edit::check_len,
+    edit::{check_len, is_sweeping},
     rebase::{RunAlignment, TextOverlap, applied, rebase},
     replica::ContentReplica,
-    timeline::is_sweeping,
     writer::BodyWriter,
 };
 use crate::{

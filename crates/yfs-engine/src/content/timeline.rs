@@ -28,9 +28,6 @@ use super::{
 };
 use crate::id::{ClientId, ItemId};
 
-/// The length, in UTF-16 code units, below which a replaced text is not worth a run of its own.
-const MIN_SWEPT: u32 = 64;
-
 /// One past version of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastVersion {
@@ -247,11 +244,6 @@ impl<'a> TimelinePass<'a> {
         let gone = self.doc.labels.gone().filter(|label| self.state.deletes(*label));
         (units.sum(), self.state.n_deleted() - gone.count() as u64)
     }
-}
-
-/// Reports whether an edit that deletes so much of a text is a run of its own in the log.
-pub(super) fn is_sweeping(deleted: u32, len: u32) -> bool {
-    len >= MIN_SWEPT && deleted > len / 2
 }
 
 /// Returns the position of each entry in time.

@@ -1,4 +1,4 @@
-//! Edits that arrived in blocks which a settlement had deleted, or which a rival settlement had made.
+//! Edits that arrived in blocks which a settlement had deleted or a rival settlement had made.
 //!
 //! Yjs deletes text that arrives in a deleted block, so no root shows it. A settlement records what
 //! it deleted, so such edits are found by the blocks that it is in: these are rendered once without
@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use yrs::{ClientID, ReadTxn};
+use yrs::{Assoc, ClientID, ReadTxn};
 
 use super::{
     align_items::beside,
@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{
     content::{
-        AnchorSide, ContentError, Version,
-        anchor::{ItemContainer, place_in},
+        ContentError, Version,
         diff::{TextSplice, utf16_len},
+        item_places::{ItemContainer, place_in},
         item_sets::{holds, to_ranges, to_set},
         item_spans::{ItemSpan, spans_of_blocks},
         rebase::{RunAlignment, applied, rebase_all},
@@ -40,8 +40,8 @@ pub(super) struct OrphanedItem {
 }
 
 impl RootComparison<'_> {
-    /// Returns the edits that are new since a version, in blocks that a settlement deleted or that a
-    /// rival made.
+    /// Returns the edits that are new since a version, in blocks that a settlement deleted or that
+    /// a rival made.
     pub(super) fn orphans(
         &self,
         after: &Version,
@@ -260,7 +260,7 @@ fn word_begun_at(
 /// Returns the items that an item is nested in, innermost first.
 pub(super) fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
     let (mut around, mut at) = (Vec::new(), item);
-    while let Some((ItemContainer::Type(parent), _)) = place_in(txn, at, AnchorSide::Right) {
+    while let Some((ItemContainer::Type(parent), _)) = place_in(txn, at, Assoc::After) {
         // Updates from peers may nest to any depth.
         if around.len() > yfs_markdown::tree::MAX_DEPTH + 2 {
             break;

@@ -38,11 +38,20 @@ pub(in crate::content) struct SettlementList {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::content) struct RootPresence {
     /// Whether there is plain text.
-    pub(in crate::content) has_text: bool,
+    has_text: bool,
     /// Whether there is rich text.
-    pub(in crate::content) has_rich: bool,
+    has_rich: bool,
     /// Whether only roots of the reference implementation hold text.
-    pub(in crate::content) is_reference: bool,
+    is_reference: bool,
+}
+
+impl RootPresence {
+    /// Returns the roots of a document; the caller knows whether it is one of the reference
+    /// implementation.
+    pub(in crate::content) fn of_document(replica: &ContentReplica, is_reference: bool) -> Self {
+        let (has_text, has_rich) = (replica.has_text(), replica.has_rich());
+        Self { has_text, has_rich, is_reference }
+    }
 }
 
 impl SettlementList {

@@ -16,18 +16,14 @@ use crate::{
         convert::ConversionHistory,
         diff::{diff, utf16_len},
         item_sets::{to_ranges, to_set, up_to},
-        item_spans::characters,
+        item_spans::{ContentOrigin, characters},
         replica::ContentReplica,
         rich,
     },
     gate::{ErasableItems, GatedDoc, IdRange, LiveContent, LivingContent, atoms_of},
-    id::ItemId,
     kind::SchemaProfile,
     rich::to_any,
 };
-
-/// The origin of a stretch of text: its first item, and the number of items.
-pub(in crate::content) type ContentOrigin = (ItemId, u32);
 
 /// The content of a file, in the form of either root.
 struct NeededContent {

@@ -19,7 +19,7 @@ use yrs::{ReadTxn, Xml as _, XmlElementRef, XmlFragment as _, XmlOut};
 
 use super::{RichFile, RichMemory, SOURCE, evident_profile, file_of};
 use crate::{
-    content::{anchor::top_of, replica::ContentReplica, rich::FRONT_MATTER},
+    content::{item_places::top_of, replica::ContentReplica, rich::FRONT_MATTER},
     gate::IdRange,
     id::{ClientId, ItemId},
     rich::{ROOT, element_id, glance, glance_at, into_nodes, item_of},

@@ -19,9 +19,9 @@ use yrs::{
 use super::{
     super::{
         diff::utf16_len,
-        item_spans::{TypingRuns, typing_runs},
-        plain::align_with_version,
         rebase::{RunAlignment, TextLength, TextOverlap},
+        typing_runs::{TypingRuns, typing_runs},
+        version_alignment::align_with_version,
     },
     fingerprint,
     pair_children::{ChildAction, align, grouped},

@@ -104,8 +104,8 @@ impl World {
     fn new(first: ContentRoot) -> Self {
         let mut server = replica(1, first, &[]);
         write(&mut server, &(BLOCKS.join("\n\n") + "\n"));
-        let editors = (0..3).map(|it| Editor {
-            doc: replica(100 + it, first, &[&server]),
+        let editors = (0..3).map(|index| Editor {
+            doc: replica(100 + index, first, &[&server]),
             is_rich: first == RICH,
             waiting: Vec::new(),
             begun: None,
@@ -167,7 +167,7 @@ impl World {
                 let end = at + text.len() as u32;
                 handle.sticky_index(txn, end, Assoc::Before)
             });
-            (sticky.map(|it| Caret::Rich(id, it)), update)
+            (sticky.map(|sticky| Caret::Rich(id, sticky)), update)
         } else {
             let (sticky, update) = editor.doc.replica.gate.edit(|txn| {
                 let root = txn.get_text(TEXT).expect("it is there");
