@@ -19,7 +19,8 @@ pub struct RedactedMerge {
     pub absorbed: Vec<bool>,
     /// Updates that must stay, by their index, without erased content.
     pub rewritten: Vec<(usize, Vec<u8>)>,
-    /// The changes of each of the updates, encoded: see [`Version::before`](super::Version::before).
+    /// The changes of each of the updates, encoded: see
+    /// [`Version::before`](super::Version::before).
     pub changes: Vec<Vec<u8>>,
     /// Whether there are redaction records.
     pub has_redactions: bool,

@@ -3,9 +3,9 @@
 //!
 //! A document holds the file in up to two roots. One of them is *current*: readers get its content.
 //! The other keeps the content of the last settlement, and editors that have not yet rebound go on
-//! writing to it. A *settlement* merges the changes of both roots, writes the result to both, each by
-//! its least edit, and is recorded in the root `Y.Map("fs:conv")`. A conversion is a settlement that
-//! makes the other root current.
+//! writing to it. A *settlement* merges the changes of both roots, writes the result to both, each
+//! by its least edit, and is recorded in the root `Y.Map("fs:conv")`. A conversion is a settlement
+//! that makes the other root current.
 //!
 //! Settlements are made under a client id that is a hash of the document's state, so peers in the
 //! same state make the same items, and Yjs merges these to one. A settlement writes copies of work
@@ -13,7 +13,7 @@
 //! greatest number wins, the copies of the others are deleted, and the work that it lacks is merged
 //! again. The rules are in `docs/format/content-document.md`.
 //!
-//! [`SettlementList`] decides from the recorded settlements which root is current and whether a
+//! [`settlement`] decides from the recorded settlements which root is current and whether a
 //! conversion is needed. [`RootComparison`] finds the text that a settlement has to write. Both only
 //! read. [`write_settlement`] and [`write_profile`] apply the result to a copy of the document, and
 //! return the update.
