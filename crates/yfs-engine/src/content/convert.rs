@@ -14,9 +14,9 @@
 //! again. The rules are in `docs/format/content-document.md`.
 //!
 //! [`settlement`] decides from the recorded settlements which root is current and whether a
-//! conversion is needed. [`RootComparison`] finds the text that a settlement has to write. Both only
-//! read. [`write_settlement`] and [`write_profile`] apply the result to a copy of the document, and
-//! return the update.
+//! conversion is needed. [`RootComparison`] finds the text that a settlement has to write. Both
+//! only read. [`write_settlement`](fn@write_settlement) and [`write_profile`] apply the result to a
+//! copy of the document, and return the update.
 
 mod align_items;
 mod history;

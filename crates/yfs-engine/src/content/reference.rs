@@ -41,8 +41,8 @@ pub(super) fn read_reference(replica: &ContentReplica) -> Option<ReferenceConten
     read_any_reference(replica)
 }
 
-/// Reads the content of roots of the reference implementation, even if the roots of yfs hold content
-/// by now.
+/// Reads the content of roots of the reference implementation, even if the roots of yfs hold
+/// content by now.
 pub(super) fn read_any_reference(replica: &ContentReplica) -> Option<ReferenceContent> {
     replica.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
 }
