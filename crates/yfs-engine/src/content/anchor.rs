@@ -5,16 +5,18 @@
 //! theirs. It holds as long as the document does: across renames, restarts and compaction.
 
 use thiserror::Error;
-use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _, XmlElementRef};
+use yrs::Assoc;
 
 use super::{
-    ContentDoc, ContentError, TEXT,
+    ContentError, TEXT,
     diff::utf16_len,
-    item_spans::{ItemSpan, bytes_of},
+    item_places::{ItemContainer, place_in},
+    item_spans::{ItemSpan, bytes_of, plain_spans, rich_spans},
+    replica::ContentReplica,
 };
 use crate::{
     id::{ClientId, ItemId},
-    kind::ContentRoot,
+    kind::{ContentRoot, SchemaProfile},
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_int, write_var_uint},
     rich::{LiveChild, ROOT, live},
 };
@@ -45,6 +47,12 @@ enum AnchorNeighbor {
     /// The end of a root, or its beginning if the anchor sticks to the left.
     Root(String),
     Type(ItemId),
+}
+
+impl AnchorSide {
+    fn assoc(self) -> Assoc {
+        if self == Self::Left { Assoc::Before } else { Assoc::After }
+    }
 }
 
 /// The current place of an anchor.
@@ -138,15 +146,44 @@ fn read(reader: &mut Lib0Reader<'_>) -> Result<Anchor, Lib0Error> {
     Ok(Anchor { beside, stick: if side < 0 { AnchorSide::Left } else { AnchorSide::Right } })
 }
 
-impl ContentDoc {
+/// The text of a document with the items behind it, in which anchors are made and resolved.
+pub(super) struct AnchoredText<'a> {
+    replica: &'a ContentReplica,
+    /// The profile of rich text; `None` for plain text.
+    profile: Option<SchemaProfile>,
+    /// The root that anchors of the end and of the beginning name.
+    root: &'static str,
+    pub(super) text: String,
+    pub(super) spans: Vec<ItemSpan>,
+}
+
+impl<'a> AnchoredText<'a> {
+    /// Reads the items behind the text of a document, which is `held` in one root and is to be in
+    /// `wanted`. The text of rich text is given.
+    pub(super) fn read(
+        replica: &'a mut ContentReplica,
+        held: ContentRoot,
+        wanted: ContentRoot,
+        rich_text: Option<String>,
+    ) -> Self {
+        let now = replica.version();
+        let (profile, (text, spans)) = match (held, rich_text) {
+            (ContentRoot::Rich(profile), Some(text)) => {
+                let spans = rich_spans(&mut replica.gate, &text, &now, profile, |_| true);
+                (Some(profile), (text, spans))
+            }
+            _ => (None, plain_spans(&mut replica.gate, &now)),
+        };
+        let root = match wanted {
+            ContentRoot::Text => TEXT,
+            ContentRoot::Rich(_) => ROOT,
+        };
+        Self { replica, profile, root, text, spans }
+    }
+
     /// Anchors a place in the text, in bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::BadRange`] if there is no such place, or it is inside of a character.
-    pub fn anchor(&mut self, offset: usize, stick: AnchorSide) -> Result<Anchor, ContentError> {
-        self.gate.health()?;
-        let (text, spans) = self.spans();
+    pub(super) fn anchor(&self, offset: usize, stick: AnchorSide) -> Result<Anchor, ContentError> {
+        let (text, spans) = (&self.text, &self.spans);
         if !text.is_char_boundary(offset) {
             return Err(ContentError::BadRange { start: offset, end: offset, len: text.len() });
         }
@@ -168,34 +205,21 @@ impl ContentDoc {
             }
         };
         let beside =
-            item.map_or_else(|| AnchorNeighbor::Root(self.root().to_owned()), AnchorNeighbor::Item);
+            item.map_or_else(|| AnchorNeighbor::Root(self.root.to_owned()), AnchorNeighbor::Item);
         Ok(Anchor { beside, stick })
-    }
-
-    /// Returns the root that holds the text.
-    fn root(&self) -> &'static str {
-        match self.kind {
-            ContentRoot::Text => TEXT,
-            ContentRoot::Rich(_) => ROOT,
-        }
     }
 
     /// Finds the current place of an anchor. If its neighbor was deleted, that is the place where
     /// the neighbor was.
-    ///
-    /// # Errors
-    ///
-    /// [`AnchorError::Elsewhere`].
-    pub fn resolve(&mut self, anchor: &Anchor) -> Result<ResolvedAnchor, AnchorError> {
-        self.gate.health().map_err(ContentError::from)?;
-        let (text, spans) = self.spans();
+    pub(super) fn resolve(&self, anchor: &Anchor) -> Result<ResolvedAnchor, AnchorError> {
+        let (text, spans) = (&self.text, &self.spans);
         let found = |offset: usize, exact: bool| {
             let line = 1 + text[..offset].matches('\n').count();
             Ok(ResolvedAnchor { offset, line, exact })
         };
         let item = match &anchor.beside {
             AnchorNeighbor::Item(item) => *item,
-            AnchorNeighbor::Root(name) if name == self.root() => {
+            AnchorNeighbor::Root(name) if name == self.root => {
                 return found(if anchor.stick == AnchorSide::Left { 0 } else { text.len() }, true);
             }
             AnchorNeighbor::Root(_) | AnchorNeighbor::Type(_) => {
@@ -208,12 +232,13 @@ impl ContentDoc {
             let piece = &text[span.at..span.at + span.len];
             return found(span.at + bytes_of(piece, n_units), true);
         }
-        let (around, index) = self.place_of(item, anchor.stick).ok_or(AnchorError::Elsewhere)?;
+        let place = self.replica.gate.read(|txn| place_in(txn, item, anchor.stick.assoc()));
+        let (around, index) = place.ok_or(AnchorError::Elsewhere)?;
         let list = match around {
             ItemContainer::Root(TEXT) => None,
             ItemContainer::Type(list) => Some(list),
             ItemContainer::Root(_) => {
-                return found(self.beside_the_gone(around, index, anchor.stick, &spans), false);
+                return found(self.nearest_place(around, index, anchor.stick), false);
             }
         };
         let mut here = spans.iter().filter(|span| span.list == list);
@@ -225,25 +250,16 @@ impl ContentDoc {
             (None, Some(first)) => first.at,
             (None, None) if list.is_none() => 0,
             // The whole block was deleted, or all text in it.
-            (None, None) => self.beside_the_gone(around, index, anchor.stick, &spans),
+            (None, None) => self.nearest_place(around, index, anchor.stick),
         };
         found(offset, false)
     }
 
     /// Returns the place in the text that is nearest to a place whose text was deleted.
-    fn beside_the_gone(
-        &self,
-        around: ItemContainer,
-        index: u32,
-        stick: AnchorSide,
-        spans: &[ItemSpan],
-    ) -> usize {
-        let profile = match self.held() {
-            ContentRoot::Rich(profile) => profile,
-            ContentRoot::Text => return 0,
-        };
+    fn nearest_place(&self, around: ItemContainer, index: u32, stick: AnchorSide) -> usize {
+        let Some(profile) = self.profile else { return 0 };
         let (mut around, mut index) = (around, index);
-        let (texts, place) = self.gate.read(|txn| {
+        let (texts, place) = self.replica.gate.read(|txn| {
             let (kids, mut texts) = (live(txn, profile), Vec::new());
             texts_in(&kids, &mut texts);
             loop {
@@ -256,14 +272,14 @@ impl ContentDoc {
                 }
                 // The parent was deleted as well, or is a text, or has none.
                 let ItemContainer::Type(id) = around else { return (texts, 0) };
-                let Some(place) = place_in(txn, id, stick) else { return (texts, 0) };
+                let Some(place) = place_in(txn, id, stick.assoc()) else { return (texts, 0) };
                 (around, index) = place;
             }
         });
         let (before, behind) = texts.split_at(place);
         let of = |list: &ItemId| {
             let list = *list;
-            spans.iter().filter(move |span| span.list == Some(list))
+            self.spans.iter().filter(move |span| span.list == Some(list))
         };
         let before = before.iter().rev().find_map(|list| of(list).next_back());
         let before = before.map(|span| span.at + span.len);
@@ -274,79 +290,6 @@ impl ContentDoc {
         };
         nearest.unwrap_or(0)
     }
-
-    /// Returns the list that an item is or was in, and its index there as Yjs counts.
-    fn place_of(&self, item: ItemId, stick: AnchorSide) -> Option<(ItemContainer, u32)> {
-        self.gate.read(|txn| place_in(txn, item, stick))
-    }
-}
-
-/// The parent of an item.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ItemContainer {
-    Root(&'static str),
-    Type(ItemId),
-}
-
-/// Returns the `Y.XmlText` that an item is in.
-pub(super) fn text_around(txn: &impl ReadTxn, item: ItemId) -> Option<ItemId> {
-    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
-    let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
-    let yrs::XmlOut::Text(_) = yrs::XmlOut::try_from(place.branch).ok()? else { return None };
-    match place_in(txn, item, AnchorSide::Right)?.0 {
-        ItemContainer::Type(text) => Some(text),
-        ItemContainer::Root(_) => None,
-    }
-}
-
-/// Returns the child of a root that an item is in, or `None` for a child itself. Finding a child
-/// proves nothing if the item was deleted.
-pub(super) fn top_of(txn: &impl ReadTxn, item: ItemId) -> Option<Option<XmlElementRef>> {
-    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
-    let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
-    if let BranchID::Root(_) = place.branch.id() {
-        return Some(None);
-    }
-    let mut at = yrs::XmlOut::try_from(place.branch).ok()?;
-    let mut top = None;
-    // Updates from peers may nest to any depth.
-    for _ in 0..=yfs_markdown::tree::MAX_DEPTH + 2 {
-        let parent = match &at {
-            yrs::XmlOut::Element(element) => element.parent(),
-            yrs::XmlOut::Text(text) => text.parent(),
-            yrs::XmlOut::Fragment(_) => return Some(top),
-        };
-        top = match at {
-            yrs::XmlOut::Element(element) => Some(element),
-            // A text that is a child of the root is no block.
-            _ => None,
-        };
-        // A root has no class here until it is asked for.
-        let Some(parent) = parent else { return Some(top) };
-        at = parent;
-    }
-    None
-}
-
-/// Returns the list that an item is or was in, and its index there as Yjs counts.
-pub(super) fn place_in(
-    txn: &impl ReadTxn,
-    item: ItemId,
-    stick: AnchorSide,
-) -> Option<(ItemContainer, u32)> {
-    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
-    let assoc = if stick == AnchorSide::Left { Assoc::Before } else { Assoc::After };
-    let place = StickyIndex::from_id(id, assoc).get_offset(txn)?;
-    let around = match place.branch.id() {
-        BranchID::Nested(id) => {
-            let client = ClientId::new(id.client.get()).ok()?;
-            ItemContainer::Type(ItemId::new(client, id.clock))
-        }
-        BranchID::Root(name) if *name == *TEXT => ItemContainer::Root(TEXT),
-        BranchID::Root(name) if *name == *ROOT => ItemContainer::Root(ROOT),
-        BranchID::Root(_) => return None,
-    };
-    Some((around, place.index))
 }
 
 /// Returns the children of an element. Recurses as deep as the tree that was read.

@@ -13,10 +13,11 @@ use yrs::{
 };
 
 use super::{
-    ContentDoc, ContentError, RunAuthor, Version,
-    anchor::text_around,
-    convert::is_by_rule,
-    redact::{to_ranges, to_set},
+    ContentError, Version,
+    convert::is_settlement_client,
+    item_places::text_around,
+    item_sets::{to_ranges, to_set},
+    replica::{ContentReplica, LocalChange},
     version::read_deletes,
 };
 use crate::{
@@ -32,14 +33,25 @@ const ASIDE: &str = "fs:aside";
 /// The member that names the items.
 const RANGES: &str = "ranges";
 
-impl ContentDoc {
-    /// Returns the words that were typed into blocks which another client deleted at the same time,
-    /// and that were not put back.
-    pub fn set_aside(&self) -> Vec<String> {
-        let mut items = self.recorded_aside();
-        items.merge_with(self.stranded.clone());
+/// The words that were set aside: the recorded ones are in the document, others are found here.
+#[derive(Debug, Default)]
+pub(super) struct StrandedWords {
+    /// The items that arrived in deleted blocks and are not recorded yet.
+    found: IdSet,
+}
+
+impl StrandedWords {
+    /// Reports whether there are words that are not recorded yet.
+    pub(super) fn has_unrecorded(&self) -> bool {
+        !self.found.is_empty()
+    }
+
+    /// Returns the words that were set aside and not put back.
+    pub(super) fn words(&self, replica: &ContentReplica) -> Vec<String> {
+        let mut items = read_recorded(replica);
+        items.merge_with(self.found.clone());
         // Content that was erased since is not shown.
-        let remains = self.gate.remains(&to_ranges(&items)).unwrap_or_default();
+        let remains = replica.gate.remains(&to_ranges(&items)).unwrap_or_default();
         let mut words: Vec<String> = Vec::new();
         let mut last: Option<IdRange> = None;
         for piece in remains {
@@ -56,94 +68,95 @@ impl ContentDoc {
         words
     }
 
-    /// Puts the words that were [set aside](Self::set_aside) into paragraphs at the end of the
-    /// file. Returns `None` if there are none.
-    ///
-    /// # Errors
-    ///
-    /// As [`ContentDoc::write`].
-    pub fn put_back(&mut self, author: &RunAuthor) -> Result<Option<Vec<u8>>, ContentError> {
-        self.gate.health()?;
-        let words = self.set_aside();
-        if words.is_empty() {
-            return Ok(None);
-        }
-        let mut text = self.text();
-        for word in words {
-            text.truncate(text.trim_end_matches('\n').len());
-            text.push_str(if text.is_empty() { "" } else { "\n\n" });
-            text.push_str(word.trim());
-            text.push('\n');
-        }
-        let written = self.write(&text, None, author)?.update;
-        self.stranded = IdSet::new();
-        let cleared = self.transact_with(None, |txn| {
+    /// Removes all words, because they were put back.
+    pub(super) fn clear(
+        &mut self,
+        replica: &mut ContentReplica,
+    ) -> Result<LocalChange, ContentError> {
+        self.found = IdSet::new();
+        let ((), change) = replica.edit(|txn| {
             if let Some(array) = txn.get_array(ASIDE) {
                 let len = array.len(txn);
                 array.remove_range(txn, 0, len);
             }
-        })?;
-        super::convert::merged(written.into_iter().chain(cleared).collect())
+        });
+        replica.gate.health()?;
+        Ok(change)
     }
 
-    /// Records words that arrived in deleted blocks, and returns the update; `None` if there are no
-    /// such words.
-    ///
-    /// # Errors
-    ///
-    /// As [`ContentDoc::write`].
-    pub fn record_aside(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
-        let stranded = std::mem::take(&mut self.stranded);
-        let new = stranded.diff(&self.recorded_aside());
+    /// Records the words that were found; `None` if all are recorded.
+    pub(super) fn record(
+        &mut self,
+        replica: &mut ContentReplica,
+    ) -> Result<Option<LocalChange>, ContentError> {
+        let found = std::mem::take(&mut self.found);
+        let new = found.diff(&read_recorded(replica));
         if new.is_empty() {
             return Ok(None);
         }
         let ranges = (RANGES.to_owned(), Any::Buffer(new.encode_v1().into()));
         let element = Any::Map(Arc::new([ranges].into_iter().collect()));
-        self.transact_with(None, |txn| {
+        let ((), change) = replica.edit(|txn| {
             let array = txn.get_or_insert_array(ASIDE);
             array.insert(txn, 0, element);
-        })
+        });
+        replica.gate.health()?;
+        Ok(Some(change))
     }
 
-    /// Notes items that an update brought, or that it deleted without listing them.
-    pub(super) fn note_stranded(&mut self, before: &Version, scans: &[UpdateScan]) {
-        let now = self.version();
+    /// Notes texts that updates brought, or that they deleted, without listing their deletion.
+    /// `find_merged` returns those items that the next settlement merges.
+    pub(super) fn note_arrival(
+        &mut self,
+        replica: &ContentReplica,
+        before: &Version,
+        scans: &[UpdateScan],
+        find_merged: impl FnOnce(&[IdRange]) -> Vec<IdRange>,
+    ) {
+        let now = replica.version();
         let mut lost = now.snapshot().delete_set.diff(&before.snapshot().delete_set);
-        lost.diff_with(&to_set(
-            &scans.iter().flat_map(|scan| scan.deleted.clone()).collect::<Vec<_>>(),
-        ));
+        let listed: Vec<IdRange> = scans.iter().flat_map(|scan| scan.deleted.clone()).collect();
+        lost.diff_with(&to_set(&listed));
         if lost.is_empty() {
             return;
         }
-        let mut lost = self.gate.parts_in(&to_ranges(&lost), &[ROOT]);
-        lost.retain(|range| !is_by_rule(range.client));
-        // The next settlement merges content that a settlement deleted.
-        let merged: HashSet<IdRange> = self.settled_away(&lost).into_iter().collect();
-        let stranded: Vec<IdRange> = self.gate.read(|txn| {
+        let mut lost = replica.gate.parts_in(&to_ranges(&lost), &[ROOT]);
+        lost.retain(|range| !is_settlement_client(range.client));
+        let merged: HashSet<IdRange> = find_merged(&lost).into_iter().collect();
+        let texts: Vec<IdRange> = replica.gate.read(|txn| {
             let is_text = |range: &IdRange| {
                 text_around(txn, ItemId::new(range.client, range.start)).is_some()
             };
             lost.into_iter().filter(|range| !merged.contains(range) && is_text(range)).collect()
         });
-        self.stranded.merge_with(to_set(&stranded));
+        self.found.merge_with(to_set(&texts));
     }
+}
 
-    fn recorded_aside(&self) -> IdSet {
-        let mut all = IdSet::new();
-        if !self.gate.has_root(ASIDE) {
-            return all;
-        }
-        self.gate.read(|txn| {
-            let Some(array) = txn.get_array(ASIDE) else { return };
-            for element in array.iter(txn) {
-                let Out::Any(Any::Map(members)) = element else { continue };
-                let Some(Any::Buffer(bytes)) = members.get(RANGES) else { continue };
-                if let Ok(ranges) = read_deletes(&mut Lib0Reader::new(bytes)) {
-                    all.merge_with(ranges);
-                }
-            }
-        });
-        all
+/// Appends words to a text, each as a paragraph.
+pub(super) fn append_paragraphs(text: &mut String, words: &[String]) {
+    for word in words {
+        text.truncate(text.trim_end_matches('\n').len());
+        text.push_str(if text.is_empty() { "" } else { "\n\n" });
+        text.push_str(word.trim());
+        text.push('\n');
     }
+}
+
+fn read_recorded(replica: &ContentReplica) -> IdSet {
+    let mut all = IdSet::new();
+    if !replica.gate.has_root(ASIDE) {
+        return all;
+    }
+    replica.gate.read(|txn| {
+        let Some(array) = txn.get_array(ASIDE) else { return };
+        for element in array.iter(txn) {
+            let Out::Any(Any::Map(members)) = element else { continue };
+            let Some(Any::Buffer(bytes)) = members.get(RANGES) else { continue };
+            if let Ok(ranges) = read_deletes(&mut Lib0Reader::new(bytes)) {
+                all.merge_with(ranges);
+            }
+        }
+    });
+    all
 }

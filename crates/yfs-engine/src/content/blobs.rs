@@ -7,11 +7,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use smol_str::SmolStr;
-use yrs::{Any, Number};
+use yrs::{Any, Array as _, Number, WriteTxn as _};
 
-use super::RunAuthor;
+use super::{
+    ContentError, RunAuthor,
+    replica::{ContentReplica, LocalChange},
+};
 use crate::{
     actor::Actor,
+    gate::RootIx,
     hash::ContentHash,
     id::{ClientId, ItemId},
     lib0::as_number,
@@ -68,6 +72,24 @@ impl BlobVersions {
         }
     }
 
+    /// Lists a new version, which replaces all current ones.
+    pub(super) fn add(
+        &mut self,
+        replica: &mut ContentReplica,
+        blob: &NewBlob,
+        author: &RunAuthor,
+    ) -> Result<LocalChange, ContentError> {
+        let value = to_any(blob, author, &self.heads());
+        let (id, element) = (replica.next_item(), value.clone());
+        let ((), change) = replica.edit(|txn| {
+            let array = txn.get_or_insert_array(RootIx::Blobs.name());
+            array.push_back(txn, element);
+        });
+        replica.gate.health()?;
+        self.insert(id, &value);
+        Ok(change)
+    }
+
     /// Removes deleted versions.
     pub(super) fn remove(&mut self, client: ClientId, start: u32, end: u32) {
         let is_gone = |id: &ItemId| id.client == client && (start..end).contains(&id.clock);
@@ -110,7 +132,7 @@ impl BlobVersions {
 }
 
 /// Returns the element that lists a version.
-pub(super) fn value(blob: &NewBlob, author: &RunAuthor, replaced: &[BlobVersion]) -> Any {
+fn to_any(blob: &NewBlob, author: &RunAuthor, replaced: &[BlobVersion]) -> Any {
     let number = |number: f64| Any::Number(Number::Float(number));
     let mut members = std::collections::HashMap::from([
         ("hash".to_owned(), Any::from(blob.hash.to_string())),

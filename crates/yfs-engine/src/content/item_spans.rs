@@ -8,19 +8,26 @@
 //! no item.
 
 use yfs_markdown::{front_matter::split, schema::SchemaProfile};
-use yrs::{Any, Out, ReadTxn, Snapshot, Text, TransactionMut, types::text::YChange};
+use yrs::{ReadTxn, TransactionMut};
 
-use super::{ContentDoc, TEXT, Version, diff::utf16_len, redact::Origin, rich};
+use super::{
+    TEXT, Version,
+    diff::utf16_len,
+    rich,
+    typing_runs::{SpanPiece, pieces},
+};
 use crate::{
     gate::GatedDoc,
-    id::{ClientId, ItemId},
-    kind::ContentRoot,
+    id::ItemId,
     rich::{LiveChild, live, nodes},
 };
 
 /// The greatest distance between two consecutive pieces of rich text, in bytes; such as the address
 /// of a link.
 const MAX_BETWEEN: usize = 2 << 10;
+
+/// The origin of a stretch of text: its first item, and the number of items.
+pub(super) type ContentOrigin = (ItemId, u32);
 
 /// A stretch of the text that came from items which follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,14 +46,6 @@ pub(super) struct ItemSpan {
     pub(super) index: u32,
 }
 
-/// A piece of a list: its text, its first item, and its start in the list.
-struct SpanPiece {
-    text: String,
-    item: ItemId,
-    list: Option<ItemId>,
-    index: u32,
-}
-
 impl ItemSpan {
     /// Returns the item that is `n_units` behind the first.
     pub(super) fn item_behind(&self, n_units: u32) -> ItemId {
@@ -57,21 +56,6 @@ impl ItemSpan {
     pub(super) fn contains(&self, item: ItemId) -> bool {
         let clocks = self.item.clock..self.item.clock + self.n_units;
         self.item.client == item.client && clocks.contains(&item.clock)
-    }
-}
-
-impl ContentDoc {
-    /// Returns the text and its spans, in order.
-    pub(super) fn spans(&mut self) -> (String, Vec<ItemSpan>) {
-        let now = self.version();
-        match self.held() {
-            ContentRoot::Text => plain_spans(&mut self.gate, &now),
-            ContentRoot::Rich(profile) => {
-                let text = self.text();
-                let spans = rich_spans(&mut self.gate, &text, &now, profile, |_| true);
-                (text, spans)
-            }
-        }
     }
 }
 
@@ -104,7 +88,8 @@ pub(super) fn spans_of_blocks(
     (text, spans)
 }
 
-fn plain_spans(gate: &mut GatedDoc, now: &Version) -> (String, Vec<ItemSpan>) {
+/// Returns the plain text and its spans, in order.
+pub(super) fn plain_spans(gate: &mut GatedDoc, now: &Version) -> (String, Vec<ItemSpan>) {
     let (pieces, _) = gate.edit(|txn| match txn.get_text(TEXT) {
         Some(text) => pieces(txn, &text, None, now),
         None => Vec::new(),
@@ -117,7 +102,8 @@ fn plain_spans(gate: &mut GatedDoc, now: &Version) -> (String, Vec<ItemSpan>) {
     (text, spans)
 }
 
-fn rich_spans(
+/// Returns the spans of some blocks of rich text, in order.
+pub(super) fn rich_spans(
     gate: &mut GatedDoc,
     text: &str,
     now: &Version,
@@ -175,7 +161,10 @@ impl SpanPiece {
 
 /// Returns the live characters of one of the roots, and the origin of each stretch of them, by its
 /// unit. Each text of rich text stands on lines of its own.
-pub(super) fn characters(gate: &mut GatedDoc, is_rich: bool) -> (String, Vec<(u32, Origin)>) {
+pub(super) fn characters(
+    gate: &mut GatedDoc,
+    is_rich: bool,
+) -> (String, Vec<(u32, ContentOrigin)>) {
     let (texts, _) = gate.edit(|txn| {
         let now = Version::noted(txn.snapshot());
         if is_rich {
@@ -221,60 +210,6 @@ fn texts_of(
             }
         }
     }
-}
-
-/// The places of a text, in its units, where the units that one client typed in one go end.
-#[derive(Debug, Default)]
-pub(super) struct TypingRuns {
-    starts: Option<Vec<u32>>,
-}
-
-impl TypingRuns {
-    /// Reports whether one client typed the unit before a place and the one behind it in one go.
-    pub(super) fn goes_on(&self, place: u32) -> bool {
-        self.starts.as_ref().is_some_and(|starts| starts.binary_search(&place).is_err())
-    }
-}
-
-/// Returns the typing runs of a text.
-pub(super) fn typing_runs(txn: &mut TransactionMut<'_>, text: &impl Text) -> TypingRuns {
-    let now = Version::noted(txn.snapshot());
-    let (mut at, mut starts) = (0, Vec::new());
-    let mut last: Option<(ClientId, u32)> = None;
-    for piece in pieces(txn, text, None, &now) {
-        let n_units = utf16_len(&piece.text);
-        // Inside a piece the units follow each other.
-        if last != Some((piece.item.client, piece.item.clock)) {
-            starts.push(at);
-        }
-        last = Some((piece.item.client, piece.item.clock + n_units));
-        at += n_units;
-    }
-    TypingRuns { starts: Some(starts) }
-}
-
-/// Returns the pieces of a text.
-fn pieces(
-    txn: &mut TransactionMut<'_>,
-    text: &impl Text,
-    list: Option<ItemId>,
-    now: &Version,
-) -> Vec<SpanPiece> {
-    // Compared with an empty version every item is new, and each piece is reported by itself.
-    let nothing = Snapshot::default();
-    let changes = text.diff_range(txn, Some(now.snapshot()), Some(&nothing), YChange::identity);
-    let (mut pieces, mut index) = (Vec::with_capacity(changes.len()), 0);
-    for change in changes {
-        let (Out::Any(Any::String(text)), Some(added)) = (&change.insert, &change.ychange) else {
-            index += 1;
-            continue;
-        };
-        let client = ClientId::new(added.id.client.get()).expect("yrs masks client ids");
-        let item = ItemId::new(client, added.id.clock);
-        pieces.push(SpanPiece { text: text.to_string(), item, list, index });
-        index += utf16_len(text);
-    }
-    pieces
 }
 
 /// Returns how many bytes the first units of a text take; a unit in the middle of a character

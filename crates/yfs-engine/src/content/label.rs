@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use smol_str::SmolStr;
-use yrs::{Any, Array, WriteTxn};
+use yrs::{Any, Array, Out, WriteTxn};
 
 use super::{
-    ContentDoc, ContentError, MAX_LABEL_LEN, RunAuthor,
+    ContentError, MAX_LABEL_LEN, RunAuthor,
     blobs::{read_id, write_id},
     log,
-    note::{NotedState, StateNote},
-    push_front,
+    note::StateNote,
+    replica::{ContentReplica, LocalChange},
 };
 use crate::{
     gate::RootIx,
@@ -59,6 +59,55 @@ impl VersionLabels {
         self.labels.insert(id, (label, StateNote::parse(id, members)));
     }
 
+    /// Labels the current version, of which `note` is the state; with `blob`, the given version of
+    /// a blob.
+    pub(super) fn add(
+        &mut self,
+        replica: &mut ContentReplica,
+        name: &str,
+        blob: Option<ItemId>,
+        author: &RunAuthor,
+        note: &StateNote,
+    ) -> Result<LocalChange, ContentError> {
+        if !is_name(name) {
+            return Err(ContentError::BadLabel);
+        }
+        let named = [(NAME, Any::from(name))];
+        let of = blob.map(|blob| (BLOB, Any::from(write_id(blob))));
+        let value = log::value(author, named.into_iter().chain(of).chain(note.member()));
+        let (id, change) = replica.push_element(RootIx::Labels, &value)?;
+        self.insert(id, &value);
+        Ok(change)
+    }
+
+    /// Removes all labels with a name; does nothing if there are none.
+    pub(super) fn remove_named(
+        &mut self,
+        replica: &mut ContentReplica,
+        name: &str,
+    ) -> Result<LocalChange, ContentError> {
+        let is_named = |value: &Out| match value {
+            Out::Any(Any::Map(members)) => {
+                matches!(members.get(NAME), Some(Any::String(text)) if **text == *name)
+            }
+            _ => false,
+        };
+        let ((), change) = replica.edit(|txn| {
+            let array = txn.get_or_insert_array(RootIx::Labels.name());
+            let values: Vec<Out> = array.iter(txn).collect();
+            for (index, _) in values.iter().enumerate().rev().filter(|(_, value)| is_named(value)) {
+                array.remove(txn, index as u32);
+            }
+        });
+        let labels = self.labels.values().filter(|(label, _)| label.name == name);
+        let removed: Vec<ItemId> = labels.map(|(label, _)| label.id).collect();
+        for id in removed {
+            self.remove(id.client, id.clock, id.clock + 1);
+        }
+        replica.gate.health()?;
+        Ok(change)
+    }
+
     /// Removes deleted labels.
     pub(super) fn remove(&mut self, client: ClientId, start: u32, end: u32) {
         let range = ItemId::new(client, start)..ItemId::new(client, end);
@@ -72,78 +121,17 @@ impl VersionLabels {
         self.gone.iter().copied()
     }
 
-    /// Returns each label with the state that it notes.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&VersionLabel, &StateNote)> {
-        self.labels.values().map(|(label, note)| (label, note))
-    }
-}
-
-impl ContentDoc {
     /// Returns the labels, in the order in which they were given.
-    pub fn labels(&self) -> Vec<VersionLabel> {
+    pub(super) fn in_order(&self) -> Vec<VersionLabel> {
         let mut labels: Vec<VersionLabel> =
-            self.labels.iter().map(|(label, _)| label.clone()).collect();
+            self.labels.values().map(|(label, _)| label.clone()).collect();
         labels.sort_by_key(|label| (label.author.at, label.id));
         labels
     }
 
-    /// Labels the current version; with `blob`, the given version of a blob.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::BadLabel`] if the name is empty, too long or several lines;
-    /// [`ContentError::Refused`] if the document cannot be edited at all.
-    pub fn add_label(
-        &mut self,
-        name: &str,
-        blob: Option<ItemId>,
-        author: &RunAuthor,
-    ) -> Result<Option<Vec<u8>>, ContentError> {
-        self.gate.health()?;
-        if !is_name(name) {
-            return Err(ContentError::BadLabel);
-        }
-        let named = [(NAME, Any::from(name))];
-        let of = blob.map(|blob| (BLOB, Any::from(write_id(blob))));
-        let note = self.log.notes().encode_version(&self.version());
-        let value = log::value(author, named.into_iter().chain(of).chain(note.member()));
-        let id = ItemId::new(self.client, self.gate.clock_of(self.client));
-        let element = value.clone();
-        let (_, update) = self.gate.edit(|txn| push_front(txn, RootIx::Labels, element));
-        self.finish(update, [(RootIx::Labels, id, value)])
-    }
-
-    /// Removes all labels with a name; does nothing if there are none.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::Refused`] if the document cannot be edited at all.
-    pub fn remove_label(&mut self, name: &str) -> Result<Option<Vec<u8>>, ContentError> {
-        self.gate.health()?;
-        let is_named = |value: &yrs::Out| match value {
-            yrs::Out::Any(Any::Map(members)) => {
-                matches!(members.get(NAME), Some(Any::String(text)) if **text == *name)
-            }
-            _ => false,
-        };
-        let (_, update) = self.gate.edit(|txn| {
-            let array = txn.get_or_insert_array(RootIx::Labels.name());
-            let values: Vec<yrs::Out> = array.iter(txn).collect();
-            for (index, _) in values.iter().enumerate().rev().filter(|(_, value)| is_named(value)) {
-                array.remove(txn, index as u32);
-            }
-        });
-        let gone: Vec<ItemId> =
-            self.labels().iter().filter(|label| label.name == name).map(|label| label.id).collect();
-        for id in gone {
-            self.labels.remove(id.client, id.clock, id.clock + 1);
-        }
-        self.finish(update, [])
-    }
-
-    /// Adds the version of a label to a state; reports whether all of it is known.
-    pub(super) fn add_labelled(&self, state: &mut NotedState, note: &StateNote) -> bool {
-        state.add_noted(self.log.notes(), note)
+    /// Returns each label with the state that it notes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&VersionLabel, &StateNote)> {
+        self.labels.values().map(|(label, note)| (label, note))
     }
 }
 

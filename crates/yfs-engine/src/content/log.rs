@@ -18,9 +18,14 @@ use hashbrown::HashMap;
 use smol_str::SmolStr;
 use yrs::{Any, Number};
 
-use super::note::{StateNote, StateNotes};
+use super::{
+    ContentError, Version,
+    note::{StateNote, StateNotes},
+    replica::{ContentReplica, LocalChange},
+};
 use crate::{
     actor::Actor,
+    gate::RootIx,
     id::{ClientId, ItemId},
     lib0::as_number,
     time::Millis,
@@ -202,6 +207,25 @@ impl AuthorLog {
         (claimed, claimed_end.min(own_end))
     }
 
+    /// Records on whose behalf another client writes, from a clock on.
+    pub(super) fn attribute(
+        &mut self,
+        replica: &mut ContentReplica,
+        client: ClientId,
+        from: u32,
+        author: &RunAuthor,
+    ) -> Result<LocalChange, ContentError> {
+        let value = claim(client, from, author, &self.note_of(&replica.version()));
+        let (id, change) = replica.push_element(RootIx::Log, &value)?;
+        self.insert(id, &value);
+        Ok(change)
+    }
+
+    /// Encodes the current version of the document as a note.
+    pub(super) fn note_of(&self, version: &Version) -> StateNote {
+        self.notes.encode_version(version)
+    }
+
     /// Returns the states of the document at the entries.
     pub(super) fn notes(&self) -> &StateNotes {
         &self.notes
@@ -227,7 +251,7 @@ pub(super) fn run(author: &RunAuthor, alone: bool, before: &StateNote) -> Any {
 
 /// Returns the entry that names the actor behind another client, with the state of the document
 /// before.
-pub(super) fn claim(client: ClientId, from: u32, author: &RunAuthor, before: &StateNote) -> Any {
+fn claim(client: ClientId, from: u32, author: &RunAuthor, before: &StateNote) -> Any {
     let number = |number: f64| Any::Number(Number::Float(number));
     let of = [("client", number(client.get() as f64)), ("from", number(f64::from(from)))];
     value(author, of.into_iter().chain(before.member()))

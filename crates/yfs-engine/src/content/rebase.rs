@@ -18,7 +18,7 @@ use std::ops::{AddAssign, Range};
 
 use super::{
     diff::{TextSplice, diff, utf16_len},
-    item_spans::TypingRuns,
+    typing_runs::TypingRuns,
 };
 
 /// A change of the current text.
@@ -102,6 +102,13 @@ impl AddAssign for TextLength {
 }
 
 impl RunAlignment {
+    /// Returns the alignment of a text with itself.
+    pub(super) fn whole(length: TextLength) -> Self {
+        let mut runs = Self::default();
+        runs.push(TextSide::Both, length);
+        runs
+    }
+
     /// Aligns two texts by comparing them.
     pub(super) fn of_texts(old: &str, new: &str) -> Self {
         let mut runs = Self::default();
@@ -466,4 +473,17 @@ fn goes_behind(inserted: &str, deleted: &str, before: &str) -> bool {
     } else {
         inserted.starts_with(char::is_whitespace) // It continues the text before.
     }
+}
+
+/// Applies changes to a text, in order of position, and returns the result.
+pub(super) fn applied(current: &str, new: &str, ops: &[RebaseOp]) -> String {
+    let mut text = String::with_capacity(current.len());
+    let mut end = 0;
+    for op in ops {
+        text.push_str(&current[end..op.at.bytes]);
+        text.push_str(&new[op.insert.clone()]);
+        end = op.at.bytes + op.delete.bytes;
+    }
+    text.push_str(&current[end..]);
+    text
 }

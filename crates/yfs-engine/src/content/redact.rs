@@ -10,24 +10,25 @@ mod inactive_root;
 use std::{borrow::Cow, collections::BTreeMap};
 
 use yrs::{
-    Any, ClientID, ID, IdSet, Update,
+    Any, IdSet, Update,
     updates::{decoder::Decode as _, encoder::Encode},
 };
 
-use self::inactive_root::NeededContent;
-pub(super) use self::inactive_root::Origin;
+pub(super) use self::inactive_root::ErasureScan;
 
 use super::{
-    ContentDoc, ContentError, RunAuthor, Version,
+    ContentError, RunAuthor, TEXT, Version,
     blobs::{read_id, write_id},
+    item_sets::{to_ranges, to_set, up_to},
     log,
     note::NotedState,
-    push_front, rich,
+    replica::{ContentReplica, LocalChange, push_front},
+    rich::RICH_ROOTS,
     version::read_deletes,
 };
 use crate::{
-    gate::{ErasableItems, GateRejection, IdRange, RootIx, deleted_by, erase},
-    id::{ClientId, ItemId},
+    gate::{ErasableItems, IdRange, RootIx, deleted_by, erase},
+    id::ItemId,
     lib0::Lib0Reader,
     rich::NodeInserter,
 };
@@ -64,7 +65,7 @@ pub struct ErasableContent {
     /// values are not erased.
     pub held_by: Vec<usize>,
     /// The pieces that live in the inactive root.
-    idle: Vec<IdRange>,
+    inactive: Vec<IdRange>,
 }
 
 /// The redactions of one document.
@@ -89,6 +90,115 @@ impl RedactionRecords {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Redaction> {
         self.known.values()
     }
+
+    /// Returns the records, in order of time.
+    pub(super) fn in_order(&self) -> Vec<Redaction> {
+        let mut redactions: Vec<Redaction> = self.iter().cloned().collect();
+        redactions.sort_by_key(|redaction| (redaction.author.at, redaction.id));
+        redactions
+    }
+
+    /// Returns all items that the records name.
+    pub(super) fn items(&self) -> &IdSet {
+        &self.all
+    }
+
+    /// Returns the number of records.
+    pub(super) fn n_records(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Reports whether a record names a version of content by reference.
+    pub(super) fn names_blob(&self, blob: ItemId) -> bool {
+        self.iter().any(|redaction| redaction.blobs.contains(&blob))
+    }
+
+    /// Adds a record of content to erase, and deletes the part of it that lives in the inactive
+    /// root. It erases nothing yet.
+    pub(super) fn add(
+        &mut self,
+        replica: &mut ContentReplica,
+        erasable: &ErasableContent,
+        author: &RunAuthor,
+    ) -> Result<LocalChange, ContentError> {
+        let value = erasable.to_record(author);
+        let (id, element) = (replica.next_item(), value.clone());
+        // In one update: a peer that has the deletion also has the record.
+        let deletion = (!erasable.inactive.is_empty()).then(|| {
+            let update = NodeInserter::new(id.client, 0).finish(erasable.inactive.clone());
+            Update::decode_v1(&update).expect("we built a valid update")
+        });
+        let ((), change) = replica.edit(|txn| {
+            if let Some(deletion) = deletion {
+                txn.apply_update(deletion).expect("we built a valid update");
+            }
+            push_front(txn, RootIx::Redactions, element);
+        });
+        replica.gate.health()?;
+        self.insert(id, &value);
+        Ok(change)
+    }
+
+    /// Erases all items that are named, deleted, and not erased yet. Reports whether there were
+    /// any.
+    pub(super) fn erase_due(&mut self, replica: &mut ContentReplica) -> bool {
+        if self.rest.is_empty() {
+            return false;
+        }
+        let due = replica.gate.deleted_among(&to_ranges(&self.rest));
+        // Items that cannot be erased without other changes stay, and are tried again.
+        if due.is_empty() || replica.gate.erase(&due).is_err() {
+            return false;
+        }
+        self.rest.diff_with(&to_set(&due));
+        true
+    }
+
+    /// Returns an update without the content that was erased here.
+    pub(super) fn strip_update<'a>(
+        &self,
+        replica: &ContentReplica,
+        update: &'a [u8],
+    ) -> Cow<'a, [u8]> {
+        if self.all.is_empty() {
+            return Cow::Borrowed(update);
+        }
+        let mut ranges = replica.gate.deleted_among(&to_ranges(&self.all));
+        // Items that it both inserts and deletes count as well.
+        let mut deleted = to_set(&deleted_by(update).unwrap_or_default());
+        deleted.intersect_with(&self.all);
+        ranges.extend(to_ranges(&deleted));
+        let ranges = to_ranges(&to_set(&ranges));
+        match erase(update, &ranges) {
+            Ok(Some(erased)) => Cow::Owned(erased),
+            Ok(None) | Err(_) => Cow::Borrowed(update),
+        }
+    }
+
+    /// Reports whether any visible item of a state was redacted. `was_rich` reports whether the
+    /// content was rich text at a version.
+    pub(super) fn hides_part_of(
+        &self,
+        replica: &ContentReplica,
+        state: &NotedState,
+        was_rich: impl FnOnce(&Version) -> Option<bool>,
+    ) -> bool {
+        !self.all.is_empty()
+            && state.shows_any(&self.all)
+            && self.check_version(replica, &state.version(), was_rich).is_err()
+    }
+
+    /// Rejects a version if a part of it was erased.
+    pub(super) fn check_version(
+        &self,
+        replica: &ContentReplica,
+        version: &Version,
+        was_rich: impl FnOnce(&Version) -> Option<bool>,
+    ) -> Result<(), ContentError> {
+        let is_whole =
+            self.all.is_empty() || shown_at(replica, &self.all, version, was_rich).is_empty();
+        if is_whole { Ok(()) } else { Err(ContentError::Redacted) }
+    }
 }
 
 impl ErasableContent {
@@ -102,156 +212,18 @@ impl ErasableContent {
         self.pieces.is_empty() && self.blobs.is_empty()
     }
 
+    /// Returns the record of its redaction.
+    fn to_record(&self, author: &RunAuthor) -> Any {
+        let items: Vec<IdRange> = self.pieces.iter().map(|piece| piece.range).collect();
+        let ranges = (RANGES, Any::Buffer(to_set(&items).encode_v1().into()));
+        let blobs: Vec<Any> = self.blobs.iter().map(|id| Any::from(write_id(*id))).collect();
+        let blobs = (!blobs.is_empty()).then(|| (BLOBS, Any::Array(blobs.into())));
+        log::value(author, [ranges].into_iter().chain(blobs))
+    }
+
     /// Returns the number of units of content.
     pub fn n_units(&self) -> u64 {
         self.pieces.iter().map(|piece| u64::from(piece.range.len)).sum()
-    }
-}
-
-impl ContentDoc {
-    /// Returns the records of erased content, in order of time.
-    pub fn redactions(&self) -> Vec<Redaction> {
-        let mut redactions: Vec<Redaction> = self.redactions.iter().cloned().collect();
-        redactions.sort_by_key(|redaction| (redaction.author.at, redaction.id));
-        redactions
-    }
-
-    /// Returns the content that could be erased: all deleted content, or the part of it that a
-    /// version held; and live content of the inactive root that the current text does not contain.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::UnknownVersion`]; [`ContentError::Refused`] if the document is unusable.
-    pub fn erasable(&mut self, version: Option<&Version>) -> Result<ErasableContent, ContentError> {
-        self.gate.health()?;
-        let mut ranges = self.version().snapshot().delete_set.clone();
-        let mut idle = Vec::new();
-        if self.was_converted() {
-            let profile = self.gate.read(|txn| rich::profile_of(txn));
-            let needed = NeededContent::new(self.text(), profile);
-            ranges.diff_with(&self.unsettled());
-            ranges.diff_with(&self.restated(&needed)?);
-            idle = self.idle(&needed)?;
-        }
-        let mut held_by = Vec::new();
-        if let Some(version) = version {
-            self.check_known_clocks(version)?;
-            ranges = self.shown_at(&ranges, version);
-            let (held, by) = self.find_remembered_elsewhere(&ranges, version);
-            ranges.diff_with(&held);
-            held_by = by;
-            let shown = idle.iter().map(|content| content.range).collect::<Vec<_>>();
-            let shown = to_ranges(&self.shown_at(&to_set(&shown), version));
-            idle = idle.into_iter().flat_map(|content| content.parts(&shown)).collect();
-        }
-        let mut pieces = self.gate.remains(&to_ranges(&ranges))?;
-        let ranges = idle.iter().map(|content| content.range).collect();
-        pieces.extend(idle);
-        pieces.sort_by_key(|piece| piece.range);
-        Ok(ErasableContent { pieces, blobs: Vec::new(), held_by, idle: ranges })
-    }
-
-    /// Erases content for good, and records the author. Live content of the current root is not
-    /// changed.
-    ///
-    /// The update carries the record; the document has erased the content when this returns. The
-    /// caller must replace the older log records by [`compact`].
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::Refused`] if the document cannot be edited at all.
-    pub fn redact(
-        &mut self,
-        erasable: &ErasableContent,
-        author: &RunAuthor,
-    ) -> Result<Option<Vec<u8>>, ContentError> {
-        self.gate.health()?;
-        if erasable.is_empty() {
-            return Ok(None);
-        }
-        let mut ranges = IdSet::new();
-        for piece in &erasable.pieces {
-            let client = ClientID::new(piece.range.client.get());
-            ranges.range_mut(client).insert(piece.range.start..piece.range.end());
-        }
-        let ranges = (RANGES, Any::Buffer(ranges.encode_v1().into()));
-        let blobs: Vec<Any> = erasable.blobs.iter().map(|id| Any::from(write_id(*id))).collect();
-        let blobs = (!blobs.is_empty()).then(|| (BLOBS, Any::Array(blobs.into())));
-        let value = log::value(author, [ranges].into_iter().chain(blobs));
-        let id = ItemId::new(self.client, self.gate.clock_of(self.client));
-        let element = value.clone();
-        // In one update: a peer that has the deletion also has the record.
-        let deletion = (!erasable.idle.is_empty()).then(|| {
-            let update = NodeInserter::new(self.client, 0).finish(erasable.idle.clone());
-            Update::decode_v1(&update).expect("we built a valid update")
-        });
-        let (_, update) = self.gate.edit(|txn| {
-            if let Some(deletion) = deletion {
-                txn.apply_update(deletion).expect("we built a valid update");
-            }
-            push_front(txn, RootIx::Redactions, element);
-        });
-        let update = self.finish(update, [(RootIx::Redactions, id, value)])?;
-        self.erase_redacted();
-        Ok(update)
-    }
-
-    /// Returns an update without the content that was erased here.
-    pub fn without_redacted<'a>(&self, update: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.redactions.all.is_empty() {
-            return Cow::Borrowed(update);
-        }
-        let all = to_ranges(&self.redactions.all);
-        let mut ranges = self.gate.deleted_among(&all);
-        // Items that it both inserts and deletes count as well.
-        let mut deleted = IdSet::new();
-        for range in deleted_by(update).into_iter().flatten() {
-            let client = ClientID::new(range.client.get());
-            deleted.range_mut(client).insert(range.start..range.end());
-        }
-        deleted.intersect_with(&self.redactions.all);
-        ranges.extend(to_ranges(&deleted));
-        let ranges = to_ranges(&to_set(&ranges));
-        match erase(update, &ranges) {
-            Ok(Some(erased)) => Cow::Owned(erased),
-            Ok(None) | Err(_) => Cow::Borrowed(update),
-        }
-    }
-
-    /// Returns the number of redaction records.
-    pub fn n_redactions(&self) -> usize {
-        self.redactions.known.len()
-    }
-
-    /// Reports whether a version of content by reference was erased.
-    pub fn is_blob_redacted(&self, blob: ItemId) -> bool {
-        self.redactions.iter().any(|redaction| redaction.blobs.contains(&blob))
-    }
-
-    /// Erases all items that are named, deleted, and not erased yet.
-    pub(super) fn erase_redacted(&mut self) {
-        if self.redactions.rest.is_empty() {
-            return;
-        }
-        let due = self.gate.deleted_among(&to_ranges(&self.redactions.rest));
-        // Items that cannot be erased without other changes stay, and are tried again.
-        if !due.is_empty() && self.gate.erase(&due).is_ok() {
-            self.redactions.rest.diff_with(&to_set(&due));
-            self.forget();
-        }
-    }
-
-    /// Reports whether any visible item of a state was redacted.
-    pub(super) fn is_redacted(&self, state: &NotedState) -> bool {
-        let all = &self.redactions.all;
-        !all.is_empty() && state.shows_any(all) && self.check_whole(&state.version()).is_err()
-    }
-
-    /// Rejects a version if a part of it was erased.
-    pub(super) fn check_whole(&self, version: &Version) -> Result<(), ContentError> {
-        let all = &self.redactions.all;
-        let is_whole = all.is_empty() || self.shown_at(all, version).is_empty();
-        if is_whole { Ok(()) } else { Err(ContentError::Redacted) }
     }
 }
 
@@ -277,88 +249,25 @@ fn redaction(id: ItemId, author: RunAuthor, ranges: IdSet, blobs: Vec<ItemId>) -
     Redaction { id, author, n_units, blobs, ranges }
 }
 
-/// Returns the items that a version has.
-pub(super) fn up_to(ranges: &IdSet, version: &Version) -> IdSet {
-    let mut known = IdSet::new();
-    for (client, ranges) in ranges.iter() {
-        let end = version.snapshot().state_map.get(client);
-        for range in ranges.iter().filter(|range| range.start < end) {
-            known.range_mut(*client).insert(range.start..range.end.min(end));
-        }
-    }
-    known
+/// Returns the roots of a form.
+fn roots_of_form(is_rich: bool) -> &'static [&'static str] {
+    if is_rich { RICH_ROOTS } else { &[TEXT] }
 }
 
-pub(super) fn to_ranges(set: &IdSet) -> Vec<IdRange> {
-    let mut all = Vec::new();
-    for (client, ranges) in set.iter() {
-        let client = ClientId::new(client.get()).expect("yrs masks client ids to 53 bits");
-        let ranges = ranges.iter();
-        all.extend(ranges.map(|range| IdRange {
-            client,
-            start: range.start,
-            len: range.end - range.start,
-        }));
+/// Returns those items that are part of the visible state of a version.
+fn shown_at(
+    replica: &ContentReplica,
+    items: &IdSet,
+    version: &Version,
+    was_rich: impl FnOnce(&Version) -> Option<bool>,
+) -> IdSet {
+    let mut shown = up_to(&items.diff(&version.snapshot().delete_set), version);
+    if shown.is_empty() {
+        return shown;
     }
-    all.sort_unstable();
-    all
-}
-
-pub(super) fn to_set(ranges: &[IdRange]) -> IdSet {
-    let mut set = IdSet::new();
-    for range in ranges {
-        set.insert(ID::new(ClientID::new(range.client.get()), range.start), range.len);
+    if let Some(is_rich) = was_rich(version) {
+        let hidden = replica.gate.parts_in(&to_ranges(&shown), roots_of_form(!is_rich));
+        shown.diff_with(&to_set(&hidden));
     }
-    set
-}
-
-/// The merge of updates, without erased content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RedactedMerge {
-    /// The state: one update with everything that was absorbed.
-    pub state: Vec<u8>,
-    /// Whether each of the updates is in the state.
-    pub absorbed: Vec<bool>,
-    /// Updates that must stay, by their index, without erased content.
-    pub rewritten: Vec<(usize, Vec<u8>)>,
-    /// The changes of each of the updates, encoded: see [`Version::before`].
-    pub changes: Vec<Vec<u8>>,
-    /// Whether there are redaction records.
-    pub has_redactions: bool,
-}
-
-/// Merges a snapshot and updates of a content document into one state, as
-/// [`gate::merge`](crate::gate::merge) does, and erases what redactions name.
-///
-/// # Errors
-///
-/// As [`gate::merge`](crate::gate::merge). Then nothing may be replaced.
-pub fn compact(
-    snapshot: Option<&[u8]>,
-    updates: &[Vec<u8>],
-) -> Result<RedactedMerge, GateRejection> {
-    use crate::gate::{DocRole, GateLimits, MergedUpdate, StateChange, UpdateSource, merge};
-    let merged = merge(DocRole::Content, snapshot, updates)?;
-    let changes = merged.changes.iter().map(StateChange::encode).collect();
-    let name = RootIx::Redactions.name().as_bytes();
-    if !merged.state.windows(name.len()).any(|bytes| bytes == name) {
-        let MergedUpdate { state, absorbed, .. } = merged;
-        let rewritten = Vec::new();
-        return Ok(RedactedMerge { state, absorbed, rewritten, changes, has_redactions: false });
-    }
-    let id = crate::id::FileId::from_bytes([0; 16]);
-    let mut doc = ContentDoc::new(&id, ClientId::from_random(0), GateLimits::default());
-    doc.receive(&merged.state, UpdateSource::Store)?;
-    let kept = (0..).zip(updates).zip(&merged.absorbed).filter(|(_, absorbed)| !**absorbed);
-    let rewritten = kept.filter_map(|((place, update), _)| match doc.without_redacted(update) {
-        Cow::Owned(update) => Some((place, update)),
-        Cow::Borrowed(_) => None,
-    });
-    Ok(RedactedMerge {
-        rewritten: rewritten.collect(),
-        state: doc.gate.encode_state(),
-        absorbed: merged.absorbed,
-        changes,
-        has_redactions: doc.n_redactions() > 0,
-    })
+    shown
 }

@@ -7,13 +7,11 @@
 
 use yrs::{Any, Array as _, GetString as _, Map as _, MapRef, Out, ReadTxn};
 
-use super::{ContentDoc, ContentError, RunAuthor, TEXT, rich};
+use super::{replica::ContentReplica, rich};
 use crate::{
-    gate::{GateLimits, UpdateSource},
-    id::{ClientId, FileId},
-    kind::{ContentRoot, DEFAULT_PROFILE},
+    kind::DEFAULT_PROFILE,
     lib0::as_number,
-    rich::{LiveChild, ROOT, glance_in, into_nodes},
+    rich::{LiveChild, glance_in, into_nodes},
 };
 
 /// The root of one version.
@@ -32,84 +30,41 @@ pub enum ReferenceContent {
     Bytes(Vec<u8>),
 }
 
-/// A document of the reference implementation in the form of yfs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ImportedReference {
-    /// A content document, as one update; `None` if it is empty.
-    Document(Option<Vec<u8>>),
-    /// Bytes, to be kept as a blob.
-    Bytes(Vec<u8>),
+/// Reads the content that only roots of the reference implementation hold.
+pub(super) fn read_reference(replica: &ContentReplica) -> Option<ReferenceContent> {
+    if replica.has_text() || replica.has_rich() {
+        return None;
+    }
+    if !replica.gate.has_root(CONTENT) && !replica.gate.has_root(TIMELINE) {
+        return None;
+    }
+    read_any_reference(replica)
 }
 
-/// Converts a document of the reference implementation, of any version, into a new content document
-/// without its history.
-///
-/// # Errors
-///
-/// [`ContentError::Refused`] if `state` is not the state of a content document, or an error of
-/// [`ContentDoc::write`].
-pub fn import_reference(
-    state: &[u8],
-    id: &FileId,
-    kind: ContentRoot,
-    client: ClientId,
-    author: &RunAuthor,
-) -> Result<ImportedReference, ContentError> {
-    let mut source = ContentDoc::new(id, client, GateLimits::default());
-    source.set_kind(kind);
-    source.receive(state, UpdateSource::Store)?;
-    source.gate.health()?;
-    let text = match source.reference_content() {
-        Some(ReferenceContent::Bytes(bytes)) => return Ok(ImportedReference::Bytes(bytes)),
-        Some(ReferenceContent::Text(text)) => text,
-        None => source.text(),
-    };
-    let mut made = ContentDoc::new(id, client, GateLimits::default());
-    made.set_kind(kind);
-    let update = if text.is_empty() { None } else { made.write(&text, None, author)?.update };
-    Ok(ImportedReference::Document(update))
+/// Reads the content of roots of the reference implementation, even if the roots of yfs hold
+/// content by now.
+pub(super) fn read_any_reference(replica: &ContentReplica) -> Option<ReferenceContent> {
+    replica.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
 }
 
-impl ContentDoc {
-    /// Returns the content that a later version of the reference implementation keeps in this
-    /// document; `None` if the roots of yfs hold the content. Bytes are in no text: a reader must
-    /// ask for them here.
-    pub fn reference_content(&self) -> Option<ReferenceContent> {
-        if self.gate.has_root(TEXT) || self.gate.has_root(ROOT) {
-            return None;
-        }
-        if !self.gate.has_root(CONTENT) && !self.gate.has_root(TIMELINE) {
-            return None;
-        }
-        self.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
+/// Reads the text that only roots of the reference implementation hold.
+pub(super) fn read_reference_text(replica: &ContentReplica) -> Option<String> {
+    match read_reference(replica)? {
+        ReferenceContent::Text(text) => Some(text),
+        ReferenceContent::Bytes(_) => None,
     }
+}
 
-    /// Returns the content of the roots of later versions of the reference implementation, even if
-    /// the roots of yfs hold content by now.
-    pub fn later_reference_content(&self) -> Option<ReferenceContent> {
-        self.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
-    }
-
-    /// Returns the content of a root that an application chose: a text unchanged, a tree of an
-    /// editor as markdown. Returns `None` for an empty root, or one of another kind.
-    pub fn named_content(&self, root: &str) -> Option<String> {
-        self.gate.read(|txn| {
-            let text = txn.get_text(root)?.get_string(txn);
-            if !text.is_empty() {
-                return Some(text);
-            }
-            let kids = glance_in(txn, &txn.get_xml_fragment(root)?, DEFAULT_PROFILE);
-            Some(text_of(kids, &rich::RichMemory::default())).filter(|text| !text.is_empty())
-        })
-    }
-
-    /// Returns the text of a document of the reference implementation.
-    pub(super) fn reference_text(&self) -> Option<String> {
-        match self.reference_content()? {
-            ReferenceContent::Text(text) => Some(text),
-            ReferenceContent::Bytes(_) => None,
+/// Reads a root that an application chose.
+pub(super) fn read_named_root(replica: &ContentReplica, root: &str) -> Option<String> {
+    replica.gate.read(|txn| {
+        let text = txn.get_text(root)?.get_string(txn);
+        if !text.is_empty() {
+            return Some(text);
         }
-    }
+        let kids = glance_in(txn, &txn.get_xml_fragment(root)?, DEFAULT_PROFILE);
+        Some(text_of(kids, &rich::RichMemory::default())).filter(|text| !text.is_empty())
+    })
 }
 
 /// Renders a tree as markdown, in the profile that its names belong to.

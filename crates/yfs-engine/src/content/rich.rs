@@ -26,6 +26,8 @@ mod tests;
 mod text;
 mod window;
 
+use std::sync::OnceLock;
+
 use yfs_markdown::{
     front_matter::{SplitFile, split},
     parse::parse,
@@ -33,33 +35,32 @@ use yfs_markdown::{
     source::{RenderedText, remember, render_checked},
     tree::{MarkdownNode, TextMark, TreeElement},
 };
-use yrs::{
-    Any, ReadTxn, Text as _, WriteTxn,
-    types::text::YChange,
-    updates::encoder::{Encoder as _, EncoderV1},
-};
+use yrs::{Any, ReadTxn};
 
-pub(super) use self::{
-    blocks::FileCache,
-    stored_source::{FRONT_MATTER, RichMemory, SOURCE},
-};
+pub(super) use self::stored_source::{FRONT_MATTER, RichMemory, SOURCE};
 use self::{
+    blocks::FileCache,
     plan::{BaseAlignment, RichEditPlan},
     stored_source::MemoryEdit,
 };
 use super::{
-    ContentDoc, ContentError, ContentWriteResult, RunAuthor, TEXT, Version,
+    ContentBase, ContentError, ContentWriteResult, Version,
     classify::becomes_heavy,
     diff::{diff, utf16_len},
-    rebase::TextOverlap,
-    timeline::is_sweeping,
+    edit::{check_len, is_sweeping},
+    rebase::{RunAlignment, TextOverlap, applied, rebase},
+    replica::ContentReplica,
+    writer::BodyWriter,
 };
 use crate::{
-    gate::{DocRole, GatedDoc, RootIx, UpdateSource},
+    gate::{IdRange, RootIx},
     id::ItemId,
     kind::DEFAULT_PROFILE,
-    rich::{InsertParent, LiveChild, NodeInserter, glance, into_nodes, live, nodes},
+    rich::{InsertParent, LiveChild, NodeInserter, ROOT, glance, into_nodes, live, nodes},
 };
+
+/// The roots of rich text.
+pub(super) const RICH_ROOTS: &[&str] = &[ROOT, FRONT_MATTER, SOURCE];
 
 /// A document as a file.
 #[derive(Debug, Clone)]
@@ -67,6 +68,21 @@ pub(super) struct RichFile {
     pub(super) text: String,
     /// Whether the text expresses all of the document.
     is_exact: bool,
+}
+
+/// Rich text as the body of a document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RichBody {
+    pub(super) profile: SchemaProfile,
+}
+
+/// The rich text of a document as a file, kept from one change to the next.
+#[derive(Debug, Default)]
+pub(super) struct RichCache {
+    /// The current file, rendered on first use.
+    file: OnceLock<RichFile>,
+    /// The file block by block, possibly outdated.
+    pub(super) blocks: FileCache,
 }
 
 /// The state that a writer had read: document, memory and file.
@@ -144,94 +160,152 @@ pub(super) fn profile_of(txn: &impl ReadTxn) -> SchemaProfile {
     evident_profile(&glance(txn, DEFAULT_PROFILE)).unwrap_or(DEFAULT_PROFILE)
 }
 
-impl ContentDoc {
+impl RichCache {
+    /// Drops all cached state.
+    pub(super) fn clear(&mut self) {
+        self.blocks.clear();
+        self.file.take();
+    }
+
+    /// Drops the file, but not its blocks.
+    pub(super) fn forget_file(&mut self) {
+        self.file.take();
+    }
+
+    /// Notes a change of the document, and the items that it deleted, if they are known.
+    pub(super) fn note_change(&mut self, deleted: Option<impl IntoIterator<Item = IdRange>>) {
+        match deleted {
+            Some(deleted) => self.blocks.note_deleted(deleted),
+            None => self.blocks.clear(),
+        }
+        self.file.take();
+    }
+
+    /// Keeps the file that was written; it expresses all of the document.
+    fn keep_written(&self, text: &str) {
+        self.file.set(RichFile { text: text.to_owned(), is_exact: true }).ok();
+    }
+}
+
+impl RichBody {
+    /// Returns the document as a file.
+    pub(super) fn file(self, replica: &ContentReplica, cache: &RichCache) -> RichFile {
+        let read = || cache.blocks.read_file(replica, self.profile);
+        cache.file.get_or_init(read).clone()
+    }
+
+    /// Writes `new` in place of the text that the writer had read. The caller has checked that the
+    /// document knows the version.
+    pub(super) fn write(
+        self,
+        writer: &mut BodyWriter<'_>,
+        new: &str,
+        base: Option<ContentBase<'_>>,
+    ) -> Result<ContentWriteResult, ContentError> {
+        match base {
+            None => self.write_file(writer, new, None),
+            Some(ContentBase::Version(version)) => {
+                let is_current = *version == writer.replica.version();
+                self.write_file(writer, new, Some(version).filter(|_| !is_current))
+            }
+            Some(ContentBase::Text(base)) => {
+                let current = self.file(writer.replica, writer.rich).text;
+                let runs = RunAlignment::of_texts(base, &current);
+                let (ops, overlaps) = rebase(&runs, &diff(base, new), base, &current, new);
+                let merged = applied(&current, new, &ops);
+                check_len(merged.len())?;
+                let mut written = self.write_file(writer, &merged, None)?;
+                written.overlaps.extend(overlaps);
+                Ok(written)
+            }
+        }
+    }
+
     /// Writes `new` in place of the file that its writer had read at `base`, or of the current one.
-    pub(super) fn write_rich(
-        &mut self,
+    pub(super) fn write_file(
+        self,
+        writer: &mut BodyWriter<'_>,
         new: &str,
         base: Option<&Version>,
-        profile: SchemaProfile,
-        author: &RunAuthor,
     ) -> Result<ContentWriteResult, ContentError> {
-        if !self.by_rule && becomes_heavy(new, || self.text()) {
+        let current = || self.file(writer.replica, writer.rich).text;
+        if !writer.is_by_rule() && becomes_heavy(new, current) {
             return Err(ContentError::TooHeavy);
         }
-        if base.is_none() && !self.by_rule && self.gate.is_blank() {
-            return self.write_first(new, profile, author);
+        if base.is_none() && !writer.is_by_rule() && writer.replica.gate.is_blank() {
+            return self.write_first(writer, new);
         }
         if base.is_none()
-            && !self.by_rule
-            && let Some(written) = self.write_window(new, profile, author)?
+            && !writer.is_by_rule()
+            && let Some(written) = self.write_window(writer, new)?
         {
             return Ok(written);
         }
         #[cfg(test)]
-        self.blocks.note_whole_write();
-        let fork = base.map(|version| self.fork_here(version)).transpose()?;
+        writer.rich.blocks.note_whole_write();
+        let fork = base.map(|version| writer.replica.fork_in_place(version)).transpose()?;
         let read = match &fork {
             None => {
-                let current = self.file(profile);
-                self.gate.read(|txn| RichReadState::of(txn, profile, Some(current)))
+                let current = self.file(writer.replica, writer.rich);
+                writer.replica.gate.read(|txn| RichReadState::of(txn, self.profile, Some(current)))
             }
-            Some(fork) => fork.read(|txn| RichReadState::of(txn, profile, None)),
+            Some(fork) => fork.read(|txn| RichReadState::of(txn, self.profile, None)),
         };
         if new == read.file.text && !read.kids.is_empty() {
             return Ok(ContentWriteResult::default());
         }
         // A document keeps its schema: editors delete the elements of a document with both.
-        let profile = evident_profile(&read.kids).unwrap_or(profile);
+        let profile = evident_profile(&read.kids).unwrap_or(self.profile);
         let (document, memory) = file_parts(new, profile);
         let is_all = base.is_none() && read.is_said();
         let wanted = read.merge_blocks(document, profile);
         let edit = read.memory.edit_to(&memory);
-        let entry = self.begin_run(author, is_rewrite(&read.file.text, new));
-        let written = self.change(read, wanted, edit, base, profile, entry)?;
+        let entry = writer.begin_run(is_rewrite(&read.file.text, new));
+        let written = Self { profile }.change(writer, read, wanted, edit, base, entry)?;
         if is_all {
             // The document and its memory are those of this file: no rendering is needed.
-            debug_assert_eq!(self.gate.read(|txn| read_file(txn, profile)).text, new);
-            self.file.set(RichFile { text: new.to_owned(), is_exact: true }).ok();
+            debug_assert_eq!(writer.replica.gate.read(|txn| read_file(txn, profile)).text, new);
+            writer.rich.keep_written(new);
         }
         Ok(written)
     }
 
     /// Writes a file into a document that was never written, by one update that yrs applies later.
     fn write_first(
-        &mut self,
+        self,
+        writer: &mut BodyWriter<'_>,
         new: &str,
-        profile: SchemaProfile,
-        author: &RunAuthor,
     ) -> Result<ContentWriteResult, ContentError> {
-        let (document, memory) = file_parts(new, profile);
-        let entry = self.begin_run(author, false);
-        let mut inserter = NodeInserter::new(self.client, 0);
+        let (document, memory) = file_parts(new, self.profile);
+        let entry = writer.begin_run(false);
+        let id = ItemId::new(writer.replica.client(), 0);
+        let mut inserter = NodeInserter::new(id.client, 0);
         if let Some(entry) = &entry {
             inserter.element_of(RootIx::Log.name(), entry);
         }
         inserter.insert(InsertParent::Root, None, None, &document.children);
         RichMemory::default().edit_to(&memory).begin(&mut inserter);
-        let update = inserter.finish(Vec::new());
-        self.gate.begin_with(&update)?;
-        let id = ItemId::new(self.client, 0);
-        let update = self.finish(Some(update), entry.map(|entry| (RootIx::Log, id, entry)))?;
-        debug_assert_eq!(self.copy()?.read(|txn| read_file(txn, profile)).text, new);
-        self.file.set(RichFile { text: new.to_owned(), is_exact: true }).ok();
+        let change = writer.replica.begin_with(inserter.finish(Vec::new()))?;
+        let update = writer.finish(change, id, entry)?;
+        debug_assert_eq!(writer.replica.copy()?.read(|txn| read_file(txn, self.profile)).text, new);
+        writer.rich.keep_written(new);
         Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
     /// Rewrites the document that was read, in the current document.
     fn change(
-        &mut self,
+        self,
+        writer: &mut BodyWriter<'_>,
         read: RichReadState,
         wanted: Vec<MarkdownNode>,
         memory: MemoryEdit,
         base: Option<&Version>,
-        profile: SchemaProfile,
         entry: Option<Any>,
     ) -> Result<ContentWriteResult, ContentError> {
-        let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
-        let mut plan = RichEditPlan::new(self.client, clock);
-        let is_copy = self.by_rule;
-        let (memory, _) = self.gate.edit(|txn| {
+        let profile = self.profile;
+        let mut plan = RichEditPlan::behind(writer.replica.next_item(), entry.is_some());
+        let is_copy = writer.is_by_rule();
+        let (memory, _) = writer.replica.gate.edit(|txn| {
             let now;
             let (live, memory) = match base {
                 None => (&read.kids, memory),
@@ -245,61 +319,27 @@ impl ContentDoc {
             plan.document(&mut beside, &read.kids, live, &wanted);
             memory
         });
-        self.gate.health()?;
+        writer.replica.gate.health()?;
         if plan.is_empty() && memory.is_empty() {
             return Ok(ContentWriteResult { update: None, overlaps: plan.overlaps });
         }
         let mut overlaps = std::mem::take(&mut plan.overlaps);
-        let by_rule = self.by_rule.then_some(profile);
-        let update = self.transact_with(entry, |txn| {
+        let by_rule = is_copy.then_some(profile);
+        let update = writer.commit(entry, |txn| {
             // The plan requires that its items come first.
             plan.make(txn, by_rule).expect("we built a valid update");
             memory.make(txn);
         })?;
-        self.place(&mut overlaps, profile);
+        self.place(writer, &mut overlaps);
         Ok(ContentWriteResult { update, overlaps })
     }
 
-    /// Returns the document as a file.
-    pub(super) fn file(&self, profile: SchemaProfile) -> RichFile {
-        self.file.get_or_init(|| self.read_by_blocks(profile)).clone()
-    }
-
-    /// Returns the document at a version, for reading.
-    pub(super) fn fork(&self, version: &Version) -> Result<GatedDoc, ContentError> {
-        self.check_known(version)?;
-        self.fork_of(version)
-    }
-
-    /// Returns the document at a version that it knows, even if parts of it were erased.
-    pub(super) fn fork_of(&self, version: &Version) -> Result<GatedDoc, ContentError> {
-        let state = state_at(&mut self.copy()?, version)?;
-        self.of_state(&state)
-    }
-
-    /// Returns the document at a version, like [`fork`](Self::fork), without copying all of it.
-    fn fork_here(&mut self, version: &Version) -> Result<GatedDoc, ContentError> {
-        // A version from elsewhere may cut through a character, which would damage the document.
-        if !version.was_taken_from(&self.id) {
-            return self.fork(version);
-        }
-        self.check_known(version)?;
-        let state = state_at(&mut self.gate, version)?;
-        self.of_state(&state)
-    }
-
-    fn of_state(&self, state: &[u8]) -> Result<GatedDoc, ContentError> {
-        let mut doc = GatedDoc::new(&self.id, DocRole::Content, self.client, self.limits);
-        doc.receive(state, UpdateSource::Store)?;
-        Ok(doc)
-    }
-
     /// Finds the place of each overlap in the file.
-    fn place(&self, overlaps: &mut [TextOverlap], profile: SchemaProfile) {
+    fn place(self, writer: &BodyWriter<'_>, overlaps: &mut [TextOverlap]) {
         if overlaps.is_empty() {
             return;
         }
-        let text = self.file(profile).text;
+        let text = self.file(writer.replica, writer.rich).text;
         for overlap in overlaps {
             let said = [overlap.inserted.as_str(), overlap.theirs.as_str()];
             let found =
@@ -320,21 +360,6 @@ fn is_rewrite(old: &str, new: &str) -> bool {
     }
     let deleted = diff(old, new).iter().map(|splice| splice.delete).sum();
     is_sweeping(deleted, utf16_len(old))
-}
-
-/// Returns the state of a document at a version, as an update.
-fn state_at(gate: &mut GatedDoc, version: &Version) -> Result<Vec<u8>, ContentError> {
-    let (encoded, _) = gate.edit(|txn| {
-        let mut encoder = EncoderV1::new();
-        // yrs 0.28.1 encodes a block wrongly if the version has only a part of it. So blocks are
-        // cut first, which only a comparison does.
-        let text = txn.get_or_insert_text(TEXT);
-        let now = txn.snapshot();
-        text.diff_range(txn, Some(&now), Some(version.snapshot()), YChange::identity);
-        let encoded = txn.encode_state_from_snapshot(version.snapshot(), &mut encoder);
-        encoded.map(|()| encoder.to_vec())
-    });
-    encoded.map_err(|_| ContentError::NotText)
 }
 
 impl RichReadState {

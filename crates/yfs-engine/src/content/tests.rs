@@ -119,7 +119,7 @@ fn opening_and_reading_write_nothing() {
     assert_eq!(opened.gate().state_vector(), old.gate().state_vector());
     let version = opened.version();
     assert_eq!(opened.text_at(&version).unwrap(), "a😀\n");
-    assert_eq!((opened.len_utf8(), opened.len_utf16()), (6, 4));
+    assert_eq!((opened.text().len(), opened.replica.plain_len_utf16()), (6, 4));
     assert_eq!((opened.log().len(), opened.blobs().len()), (1, 0));
     assert_eq!(opened.gate().encode_state(), state);
     assert_eq!(doc(3).text(), "");
@@ -364,7 +364,7 @@ fn what_is_not_text_stays_where_it_is() {
     doc.write("1 two three", None, &author("x")).unwrap().update.unwrap();
     assert_eq!(doc.text(), "1 two three");
     doc.write("", None, &author("x")).unwrap().update.unwrap();
-    assert_eq!((doc.text().as_str(), doc.len_utf16()), ("", 2));
+    assert_eq!((doc.text().as_str(), doc.replica.plain_len_utf16()), ("", 2));
     doc.write("new", None, &author("x")).unwrap().update.unwrap();
     assert_eq!(doc.text(), "new");
 }
@@ -380,7 +380,7 @@ fn text_that_is_too_large_is_refused_and_changes_nothing() {
     assert!(doc.edit("a", &large, false, &author("x")) == Err(refused(large.len())));
     assert!(doc.gate().encode_state() == state);
     let appended = doc.append(&large[2..], &author("x")).is_ok();
-    assert!(appended && doc.len_utf8() == MAX_TEXT_BYTES);
+    assert!(appended && doc.text().len() == MAX_TEXT_BYTES);
 }
 
 #[test]

@@ -16,16 +16,17 @@ use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
 use smol_str::SmolStr;
-use yrs::Any;
 
 use super::{
-    ContentDoc, LogEntry, RunAuthor, Version, VersionLabel, log,
-    note::{NotedState, StateNote},
+    LogEntry, RunAuthor, Version, VersionLabel,
+    convert::ConversionHistory,
+    label::VersionLabels,
+    log::AuthorLog,
+    note::{NotedState, StateNote, StateNotes},
+    redact::RedactionRecords,
+    replica::ContentReplica,
 };
 use crate::id::{ClientId, ItemId};
-
-/// The length, in UTF-16 code units, below which a replaced text is not worth a run of its own.
-const MIN_SWEPT: u32 = 64;
 
 /// One past version of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +52,19 @@ enum TimelineMark<'a> {
 /// A position in time: never before the entries that it builds on.
 type Order = (i64, u32);
 
+/// The registers that the timeline is read from.
+#[derive(Clone, Copy)]
+pub(super) struct Timeline<'a> {
+    pub(super) replica: &'a ContentReplica,
+    pub(super) log: &'a AuthorLog,
+    pub(super) labels: &'a VersionLabels,
+    pub(super) redactions: &'a RedactionRecords,
+    pub(super) conversions: &'a ConversionHistory,
+}
+
 /// A pass over the marks.
 struct TimelinePass<'a> {
-    doc: &'a ContentDoc,
+    doc: Timeline<'a>,
     /// The valid entries of a document, by client.
     entries: BTreeMap<ClientId, Vec<u32>>,
     state: NotedState,
@@ -68,39 +79,32 @@ struct TimelinePass<'a> {
     size: (u64, u64),
 }
 
-impl ContentDoc {
+impl<'a> Timeline<'a> {
     /// Returns the versions of the text, oldest first; the last is the current one.
-    pub fn timeline(&self) -> Vec<PastVersion> {
+    pub(super) fn versions(self) -> Vec<PastVersion> {
         self.pass(usize::MAX).0
     }
 
-    /// Returns one version of the [timeline](Self::timeline), to be read or compared with.
-    pub fn past(&self, index: usize) -> Option<Version> {
+    /// Returns one version, to be read or compared with.
+    pub(super) fn version(self, index: usize) -> Option<Version> {
         let (listed, state) = self.pass(index);
         let past = listed.get(index)?;
-        Some(if past.current { self.version() } else { state.version() })
+        Some(if past.current { self.replica.version() } else { state.version() })
     }
 
-    /// Returns the entry that begins a run, if this edit begins one; an edit that stands `alone`
-    /// always does.
-    pub(super) fn begin_run(&self, author: &RunAuthor, alone: bool) -> Option<Any> {
-        // Edits by rule have no author.
-        if self.by_rule || !alone && self.log.goes_on(self.client, author) {
-            return None;
-        }
-        Some(log::run(author, alone, &self.noted()))
-    }
-
-    /// Notes the current state of the document.
-    pub(super) fn noted(&self) -> StateNote {
-        self.log.notes().encode_version(&self.version())
+    /// Returns the past versions that can still be read, with their places in the timeline.
+    pub(super) fn readable_past(self) -> Vec<(usize, Version)> {
+        let versions = self.versions();
+        let readable = versions.iter().enumerate();
+        let readable = readable.filter(|(_, past)| !past.current && !past.redacted);
+        readable.filter_map(|(index, _)| Some((index, self.version(index)?))).collect()
     }
 
     /// Walks the timeline up to a version, and returns the state of the document at that version.
-    fn pass(&self, last: usize) -> (Vec<PastVersion>, NotedState) {
+    fn pass(self, last: usize) -> (Vec<PastVersion>, NotedState) {
         let log = self.log.entries();
         let mut marks: Vec<(Order, ItemId, TimelineMark<'_>)> = Vec::new();
-        let orders = orders(&log, self);
+        let orders = orders(&log, self.log.notes());
         for entry in &log {
             marks.push((orders[&entry.entry], entry.entry, TimelineMark::Run(entry)));
         }
@@ -131,7 +135,7 @@ impl ContentDoc {
     }
 
     /// Returns the items that are no content.
-    fn entries(&self, log: &[LogEntry]) -> BTreeMap<ClientId, Vec<u32>> {
+    fn entries(self, log: &[LogEntry]) -> BTreeMap<ClientId, Vec<u32>> {
         let mut entries: BTreeMap<ClientId, Vec<u32>> = BTreeMap::new();
         let ids = log.iter().map(|entry| entry.entry);
         let ids = ids.chain(self.labels.iter().map(|(label, _)| label.id));
@@ -145,15 +149,24 @@ impl ContentDoc {
     }
 }
 
+impl Timeline<'_> {
+    /// Reports whether any visible item of a state was redacted.
+    fn is_redacted(&self, state: &NotedState) -> bool {
+        let was_rich =
+            |version: &Version| self.conversions.settlements(self.replica).was_rich_at(version);
+        self.redactions.hides_part_of(self.replica, state, was_rich)
+    }
+}
+
 impl<'a> TimelinePass<'a> {
     fn visit_mark(&mut self, mark: &TimelineMark<'a>) {
         let is_known = match mark {
             TimelineMark::Run(entry) => self.state.add(self.doc.log.notes(), entry.entry),
-            TimelineMark::Label(_, note) => self.doc.add_labelled(&mut self.state, note),
+            TimelineMark::Label(_, note) => self.state.add_noted(self.doc.log.notes(), note),
         };
         self.finish_run();
         // A noted state may not have arrived here.
-        let gate = &self.doc.gate;
+        let gate = &self.doc.replica.gate;
         let mut clocks = self.state.clocks();
         let is_known = is_known && clocks.all(|(client, clock)| clock <= gate.clock_of(client));
         drop(clocks);
@@ -184,15 +197,15 @@ impl<'a> TimelinePass<'a> {
             return;
         }
         let doc = self.doc;
-        let end = run.to.unwrap_or_else(|| doc.gate.clock_of(run.client));
+        let end = run.to.unwrap_or_else(|| doc.replica.gate.clock_of(run.client));
         if let Some(to) = run.to {
             self.state.add(doc.log.notes(), ItemId::new(run.client, to));
         }
-        self.state.reach(run.client, end.min(doc.gate.clock_of(run.client)));
+        self.state.reach(run.client, end.min(doc.replica.gate.clock_of(run.client)));
     }
 
     fn end(&mut self) {
-        let now = self.doc.version();
+        let now = self.doc.replica.version();
         self.state.add_snapshot(now.snapshot());
         if self.is_due || self.size() != self.size {
             self.list();
@@ -233,19 +246,14 @@ impl<'a> TimelinePass<'a> {
     }
 }
 
-/// Reports whether an edit that deletes so much of a text is a run of its own in the log.
-pub(super) fn is_sweeping(deleted: u32, len: u32) -> bool {
-    len >= MIN_SWEPT && deleted > len / 2
-}
-
 /// Returns the position of each entry in time.
-fn orders(log: &[LogEntry], doc: &ContentDoc) -> HashMap<ItemId, Order> {
+fn orders(log: &[LogEntry], notes: &StateNotes) -> HashMap<ItemId, Order> {
     let mut before: HashMap<ItemId, Vec<ItemId>> = HashMap::new();
     let mut at: HashMap<ItemId, i64> = HashMap::new();
     let mut last: Option<&LogEntry> = None;
     for entry in log {
         let known = before.entry(entry.entry).or_default();
-        known.extend(doc.log.notes().get(entry.entry).base());
+        known.extend(notes.get(entry.entry).base());
         let previous = last.filter(|last| !entry.claimed && last.client == entry.client);
         known.extend(previous.filter(|last| !last.claimed).map(|last| last.entry));
         at.insert(entry.entry, entry.at.0);

@@ -210,7 +210,7 @@ impl WorkspaceState {
     fn unsettled(&self, id: &FileId) -> Result<std::result::Result<DocFact, ConflictReport>> {
         let (described, measured) = self.documents.acquire(id).with(|loaded| {
             let described = describe_unsettled(&loaded.doc);
-            let size = if described.is_none() { loaded.doc.len_utf8() as u64 } else { 0 };
+            let size = if described.is_none() { loaded.doc.text().len() as u64 } else { 0 };
             (described, DocFact { upto: loaded.head.seq, size, hash: None })
         })?;
         Ok(match described {

@@ -127,8 +127,8 @@ fn shared(
     for span in new_spans {
         let Some(known) = by_client.get(&span.item.client) else { continue };
         let end = span.item.clock + span.n_units;
-        let first = known.partition_point(|it| it.item.clock + it.n_units <= span.item.clock);
-        for before in known[first..].iter().take_while(|it| it.item.clock < end) {
+        let first = known.partition_point(|old| old.item.clock + old.n_units <= span.item.clock);
+        for before in known[first..].iter().take_while(|old| old.item.clock < end) {
             let from = span.item.clock.max(before.item.clock);
             let to = end.min(before.item.clock + before.n_units);
             let part = |text: &str, span: &ItemSpan| {

@@ -61,7 +61,7 @@ fn write(doc: &mut ContentDoc, text: &str) {
 }
 
 fn type_plainly(doc: &mut ContentDoc, at: u32, text: &str) {
-    doc.gate.edit(|txn| txn.get_or_insert_text("text").insert(txn, at, text));
+    doc.replica.gate.edit(|txn| txn.get_or_insert_text("text").insert(txn, at, text));
     doc.forget();
 }
 

@@ -8,30 +8,25 @@
 
 use hashbrown::HashSet;
 use yfs_markdown::tree::{AttributeValue, MarkdownNode, TreeElement};
-use yrs::{ClientID, IdSet, Snapshot};
+use yrs::{ClientID, IdSet};
 
-use super::{ContentDoc, ContentError, Version, to_ranges, to_set, up_to};
+use super::{ContentError, ErasableContent, RedactionRecords, Version, roots_of_form, shown_at};
 use crate::{
     content::{
-        TEXT,
+        convert::ConversionHistory,
         diff::{diff, utf16_len},
-        item_spans::characters,
+        item_sets::{to_ranges, to_set, up_to},
+        item_spans::{ContentOrigin, characters},
+        replica::ContentReplica,
         rich,
     },
     gate::{ErasableItems, GatedDoc, IdRange, LiveContent, LivingContent, atoms_of},
-    id::ItemId,
-    kind::{ContentRoot, SchemaProfile},
-    rich::{ROOT, to_any},
+    kind::SchemaProfile,
+    rich::to_any,
 };
 
-/// The roots of rich text.
-const RICH_ROOTS: &[&str] = &[ROOT, rich::FRONT_MATTER, rich::SOURCE];
-
-/// The origin of a stretch of text: its first item, and the number of items.
-pub(in crate::content) type Origin = (ItemId, u32);
-
 /// The content of a file, in the form of either root.
-pub(super) struct NeededContent {
+struct NeededContent {
     text: String,
     /// The text of the document that it is, each text on lines of its own.
     body: String,
@@ -40,7 +35,7 @@ pub(super) struct NeededContent {
 }
 
 impl NeededContent {
-    pub(super) fn new(text: String, profile: SchemaProfile) -> Self {
+    fn new(text: String, profile: SchemaProfile) -> Self {
         let (document, memory) = rich::file_parts(&text, profile);
         let mut atoms = Vec::new();
         memory.values().for_each(|value| atoms_of(&value, &mut atoms));
@@ -52,7 +47,7 @@ impl NeededContent {
     fn of(&self, gate: &mut GatedDoc, is_rich: bool) -> Result<IdSet, ContentError> {
         let (said, origins) = characters(gate, is_rich);
         let mut kept = kept(&said, &origins, if is_rich { &self.body } else { &self.text });
-        for LiveContent { range, content, .. } in gate.living_in(roots(is_rich))? {
+        for LiveContent { range, content, .. } in gate.living_in(roots_of_form(is_rich))? {
             let LivingContent::Values(said) = content else { continue };
             if said.iter().all(|atom| self.atoms.contains(atom)) {
                 kept.merge_with(to_set(&[range]));
@@ -62,42 +57,94 @@ impl NeededContent {
     }
 }
 
-impl ContentDoc {
-    /// Returns live items of the inactive root that are not needed. Late work is not among them.
-    pub(super) fn idle(
+/// A search for content that can be erased.
+pub(in crate::content) struct ErasureScan<'a> {
+    pub(in crate::content) replica: &'a mut ContentReplica,
+    pub(in crate::content) conversions: &'a ConversionHistory,
+    pub(in crate::content) redactions: &'a RedactionRecords,
+    /// Whether rich text is current.
+    pub(in crate::content) is_rich: bool,
+    /// Whether late edits are to be merged, or words to be recorded.
+    pub(in crate::content) needs_repair: bool,
+}
+
+impl ErasureScan<'_> {
+    /// Returns all deleted content, or the part of it that a version held; and live content of the
+    /// inactive root that the current text does not contain. `text` is the current text;
+    /// `past` returns the readable past versions with their places in the timeline.
+    pub(in crate::content) fn find(
+        &mut self,
+        version: Option<&Version>,
+        text: String,
+        past: impl FnOnce(&ContentReplica) -> Vec<(usize, Version)>,
+    ) -> Result<ErasableContent, ContentError> {
+        let mut ranges = self.replica.version().snapshot().delete_set.clone();
+        let mut inactive = Vec::new();
+        if ConversionHistory::is_begun(self.replica) {
+            let profile = self.replica.gate.read(|txn| rich::profile_of(txn));
+            let needed = NeededContent::new(text, profile);
+            ranges.diff_with(&self.deletions_to_merge());
+            ranges.diff_with(&self.items_to_compare_with(&needed)?);
+            inactive = self.unneeded_items(&needed)?;
+        }
+        let mut held_by = Vec::new();
+        if let Some(version) = version {
+            self.replica.check_clocks(version)?;
+            ranges = self.shown_at(&ranges, version);
+            let (held, by) = self.find_stored_for_others(&ranges, version, past);
+            ranges.diff_with(&held);
+            held_by = by;
+            let shown = inactive.iter().map(|content| content.range).collect::<Vec<_>>();
+            let shown = to_ranges(&self.shown_at(&to_set(&shown), version));
+            inactive = inactive.into_iter().flat_map(|content| content.parts(&shown)).collect();
+        }
+        let mut pieces = self.replica.gate.remains(&to_ranges(&ranges))?;
+        let ranges = inactive.iter().map(|content| content.range).collect();
+        pieces.extend(inactive);
+        pieces.sort_by_key(|piece| piece.range);
+        Ok(ErasableContent { pieces, blobs: Vec::new(), held_by, inactive: ranges })
+    }
+
+    /// Returns live items of the inactive root that are not needed. Late edits are not among them.
+    fn unneeded_items(
         &mut self,
         needed: &NeededContent,
     ) -> Result<Vec<ErasableItems>, ContentError> {
-        let Some(sources) = self.sources() else { return Ok(Vec::new()) };
-        let is_rich = !matches!(self.held(), ContentRoot::Rich(_));
-        let kept = needed.of(&mut self.gate, is_rich)?;
-        let mut idle = Vec::new();
-        for LiveContent { range, text, .. } in self.gate.living_in(roots(is_rich))? {
+        let settlements = self.conversions.settlements(self.replica);
+        let Some(sources) = settlements.sources() else { return Ok(Vec::new()) };
+        let is_rich = !self.is_rich;
+        let kept = needed.of(&mut self.replica.gate, is_rich)?;
+        let mut unneeded = Vec::new();
+        for LiveContent { range, text, .. } in
+            self.replica.gate.living_in(roots_of_form(is_rich))?
+        {
             let client = ClientID::new(range.client.get());
-            // Items that one of the conversions did not know may be work that is still to be
-            // merged.
+            // Items that one of the conversions did not know may still have to be merged.
             let known = sources.iter().map(|from| from.snapshot().state_map.get(&client)).min();
             let end = range.end().min(known.unwrap_or(0));
             if range.start < end {
                 let known = to_set(&[IdRange { len: end - range.start, ..range }]);
-                idle.extend(ErasableItems { range, text }.parts(&to_ranges(&known.diff(&kept))));
+                unneeded
+                    .extend(ErasableItems { range, text }.parts(&to_ranges(&known.diff(&kept))));
             }
         }
-        Ok(idle)
+        Ok(unneeded)
     }
 
     /// Returns items that conversions read and whose content the file still contains. Others may
     /// have to compare with them.
-    pub(super) fn restated(&self, needed: &NeededContent) -> Result<IdSet, ContentError> {
+    fn items_to_compare_with(&self, needed: &NeededContent) -> Result<IdSet, ContentError> {
         let mut restated = IdSet::new();
-        for (from, is_rich) in self.bodies() {
+        let settlements = self.conversions.settlements(self.replica);
+        for (from, is_rich) in settlements.converted_states() {
             // A peer may have listed any version.
-            let Ok(mut fork) = self.fork_of(&self.masked(&from)) else { continue };
+            let Ok(mut fork) = self.fork(&from) else { continue };
             restated.merge_with(needed.of(&mut fork, is_rich)?);
         }
         // What a settlement copied is copied again from the same items if a rival of it stands.
-        for state in self.states_to_settle_from() {
-            let Ok(mut fork) = self.fork_of(&self.masked(&state)) else { continue };
+        let comparison = self.conversions.comparison(self.replica, self.redactions.items());
+        for state in comparison.states_to_settle_from() {
+            let Ok(mut fork) = self.fork(&state) else { continue };
             for is_rich in [true, false] {
                 restated.merge_with(needed.of(&mut fork, is_rich)?);
             }
@@ -107,20 +154,21 @@ impl ContentDoc {
 
     /// Returns items that were deleted in the inactive root, and may have to be deleted from the
     /// content as well.
-    pub(super) fn unsettled(&self) -> IdSet {
+    fn deletions_to_merge(&self) -> IdSet {
         let mut unsettled = IdSet::new();
-        if !self.was_converted() || !self.needs_repair() {
+        if !self.needs_repair {
             return unsettled;
         }
-        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
-        for from in self.sources().unwrap_or_default() {
-            let deleted = &self.version().snapshot().delete_set.clone();
+        let comparison = self.conversions.comparison(self.replica, self.redactions.items());
+        let settlements = self.conversions.settlements(self.replica);
+        for from in settlements.sources().unwrap_or_default() {
+            let deleted = &self.replica.version().snapshot().delete_set.clone();
             let since = up_to(&deleted.diff(&from.snapshot().delete_set), &from);
-            let here = self.gate.parts_in(&to_ranges(&since), roots(!is_rich));
+            let here = self.replica.gate.parts_in(&to_ranges(&since), roots_of_form(!self.is_rich));
             unsettled.merge_with(to_set(&here));
         }
-        unsettled.merge_with(self.unmerged());
-        unsettled.diff_with(&self.redactions.all);
+        unsettled.merge_with(comparison.unmerged_items());
+        unsettled.diff_with(self.redactions.items());
         unsettled
     }
 
@@ -128,21 +176,20 @@ impl ContentDoc {
     /// readable and hold none of the text to be erased; and the indexes of these versions.
     ///
     /// Costs the notes of the log for each version, if there is any such memory.
-    pub(super) fn find_remembered_elsewhere(
+    fn find_stored_for_others(
         &self,
         erased: &IdSet,
         version: &Version,
+        past: impl FnOnce(&ContentReplica) -> Vec<(usize, Version)>,
     ) -> (IdSet, Vec<usize>) {
-        let memory = self.gate.parts_in(&to_ranges(erased), &[rich::FRONT_MATTER, rich::SOURCE]);
+        let memory =
+            self.replica.gate.parts_in(&to_ranges(erased), &[rich::FRONT_MATTER, rich::SOURCE]);
         let (memory, mut held, mut by) = (to_set(&memory), IdSet::new(), Vec::new());
         if memory.is_empty() {
             return (held, by);
         }
         let text = erased.diff(&memory);
-        for (index, past) in self.timeline().iter().enumerate() {
-            let Some(other) = self.past(index).filter(|_| !past.current && !past.redacted) else {
-                continue;
-            };
+        for (index, other) in past(self.replica) {
             if other == *version || !self.shown_at(&text, &other).is_empty() {
                 continue;
             }
@@ -155,45 +202,21 @@ impl ContentDoc {
         (held, by)
     }
 
-    /// Returns those items that are part of the visible state of a version.
-    pub(super) fn shown_at(&self, items: &IdSet, version: &Version) -> IdSet {
-        let mut shown = up_to(&items.diff(&version.snapshot().delete_set), version);
-        if let Some(is_rich) = self.was_rich_at(version).filter(|_| !shown.is_empty()) {
-            let hidden = self.gate.parts_in(&to_ranges(&shown), roots(!is_rich));
-            shown.diff_with(&to_set(&hidden));
-        }
-        shown
+    fn shown_at(&self, items: &IdSet, version: &Version) -> IdSet {
+        let settlements = self.conversions.settlements(self.replica);
+        shown_at(self.replica, items, version, |version| settlements.was_rich_at(version))
     }
 
-    /// Returns the items that lived in a root at a version, those of its types included.
-    pub(in crate::content) fn living_at(&self, version: &Version, is_rich: bool) -> IdSet {
-        let mut all = IdSet::new();
-        for (client, clock) in version.clocks() {
-            all.range_mut(ClientID::new(client.get())).insert(0..clock);
-        }
-        all.diff_with(&version.snapshot().delete_set);
-        to_set(&self.gate.parts_in(&to_ranges(&all), if is_rich { &[ROOT] } else { &[TEXT] }))
+    /// Returns the document at a version without the content that was erased since.
+    fn fork(&self, version: &Version) -> Result<GatedDoc, ContentError> {
+        let whole = self.replica.without_redacted_items(version, self.redactions.items());
+        self.replica.fork(&whole)
     }
-
-    /// Returns a version without the content that was erased since.
-    pub(in crate::content) fn masked(&self, version: &Version) -> Version {
-        if self.redactions.all.is_empty() {
-            return version.clone();
-        }
-        let erased = self.gate.deleted_among(&to_ranges(&self.redactions.all));
-        let mut deleted = version.snapshot().delete_set.clone();
-        deleted.merge_with(up_to(&to_set(&erased), version));
-        Version::noted(Snapshot::new(version.snapshot().state_map.clone(), deleted))
-    }
-}
-
-fn roots(are_rich: bool) -> &'static [&'static str] {
-    if are_rich { RICH_ROOTS } else { &[TEXT] }
 }
 
 /// Returns the items of text that stays when one text becomes another, and of whole lines that
 /// occur elsewhere in it.
-fn kept(said: &str, origins: &[(u32, Origin)], needed: &str) -> IdSet {
+fn kept(said: &str, origins: &[(u32, ContentOrigin)], needed: &str) -> IdSet {
     let lines: HashSet<&str> = needed.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut gone: Vec<(u32, u32)> = Vec::new();
     for splice in diff(said, needed) {

@@ -19,7 +19,7 @@ use yrs::{ReadTxn, Xml as _, XmlElementRef, XmlFragment as _, XmlOut};
 
 use super::{RichFile, RichMemory, SOURCE, evident_profile, file_of};
 use crate::{
-    content::{ContentDoc, anchor::top_of, rich::FRONT_MATTER},
+    content::{item_places::top_of, replica::ContentReplica, rich::FRONT_MATTER},
     gate::IdRange,
     id::{ClientId, ItemId},
     rich::{ROOT, element_id, glance, glance_at, into_nodes, item_of},
@@ -132,24 +132,24 @@ impl FileCache {
     }
 }
 
-impl ContentDoc {
+impl FileCache {
     /// Reads the document as a file, from the cached one if possible.
-    pub(super) fn read_by_blocks(&self, profile: SchemaProfile) -> RichFile {
-        let mut inner = self.blocks.lock();
+    pub(super) fn read_file(&self, replica: &ContentReplica, profile: SchemaProfile) -> RichFile {
+        let mut inner = self.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
         if let Some(mut cached) = cached
-            && self.bring_up_to_date(&mut cached, deleted, profile).is_some()
+            && cached.bring_up_to_date(replica, deleted, profile).is_some()
         {
             let file = cached.file();
             debug_assert!(
                 !cfg!(test)
-                    || file.text == self.gate.read(|txn| super::read_file(txn, profile)).text,
+                    || file.text == replica.gate.read(|txn| super::read_file(txn, profile)).text,
                 "the blocks are not the file"
             );
             inner.cached = Some(cached);
             return file;
         }
-        let (file, cached) = self.gate.read(|txn| self.read_whole(txn, profile));
+        let (file, cached) = replica.gate.read(|txn| read_whole(txn, profile));
         inner.cached = cached;
         #[cfg(test)]
         {
@@ -158,84 +158,35 @@ impl ContentDoc {
         file
     }
 
-    fn read_whole(
-        &self,
-        txn: &impl ReadTxn,
-        profile: SchemaProfile,
-    ) -> (RichFile, Option<CachedBlock>) {
-        let kids = glance(txn, profile);
-        let evident = evident_profile(&kids).unwrap_or(profile);
-        let ids: Option<Vec<ItemId>> = kids.iter().map(element_id).collect();
-        let memory = RichMemory::read(txn);
-        let nodes = into_nodes(kids);
-        if let Some(ids) = ids.filter(|_| evident == profile && !nodes.is_empty()) {
-            let document = TreeElement::new("doc").with_children(nodes);
-            let map = memory.source();
-            let front = memory.front();
-            let rendered = RenderedBlocks::new(&document, &map, profile);
-            if let Some(rendered) = rendered.filter(|rendered| rendered.text().len() >= MIN_LEN) {
-                let clocks = clocks_of(txn);
-                let cached = CachedBlock { rendered, ids, profile, map, front, clocks };
-                return (cached.file(), Some(cached));
-            }
-            return (file_of(document.children, &memory, profile), None);
-        }
-        (file_of(nodes, &memory, evident), None)
-    }
-
-    /// Renders the changed blocks. Returns `None` if the whole document must be read.
-    fn bring_up_to_date(
-        &self,
-        cached: &mut CachedBlock,
-        mut changed: Vec<IdRange>,
-        profile: SchemaProfile,
-    ) -> Option<()> {
-        if cached.profile != profile {
-            return None;
-        }
-        self.gate.read(|txn| {
-            let clocks = clocks_of(txn);
-            for (client, end) in &clocks {
-                let start = cached.clocks.get(client).copied().unwrap_or(0);
-                if start < *end {
-                    changed.push(IdRange { client: *client, start, len: end - start });
-                }
-            }
-            if !self.gate.parts_in(&changed, &[SOURCE, FRONT_MATTER]).is_empty() {
-                return None;
-            }
-            let parts = self.gate.parts_in(&changed, &[ROOT]);
-            if !parts.is_empty() {
-                let have_children = self.gate.has_direct_parts(&parts, ROOT);
-                let changed = cached.changed(txn, &parts, have_children)?;
-                cached.replace(txn, changed)?;
-            }
-            cached.clocks = clocks;
-            Some(())
-        })
-    }
-
     /// Removes the file, block by block, from the cache, after bringing it up to date.
-    pub(super) fn take_cached(&self, profile: SchemaProfile) -> Option<CachedBlock> {
-        let mut inner = self.blocks.lock();
+    pub(super) fn take(
+        &self,
+        replica: &ContentReplica,
+        profile: SchemaProfile,
+    ) -> Option<CachedBlock> {
+        let mut inner = self.lock();
         let (cached, deleted) = (inner.cached.take(), std::mem::take(&mut inner.deleted));
         drop(inner);
         if let Some(mut cached) = cached
-            && self.bring_up_to_date(&mut cached, deleted, profile).is_some()
+            && cached.bring_up_to_date(replica, deleted, profile).is_some()
         {
             return Some(cached);
         }
         None
     }
 
-    /// Divides the file into blocks without reading it again, if its text is known: after a write
-    /// of the whole file it is the written text.
-    pub(super) fn divide_known(&self, profile: SchemaProfile) -> Option<CachedBlock> {
-        let file = self.file.get().filter(|file| file.is_exact && file.text.len() >= MIN_LEN)?;
-        if !self.blocks.is_worth_dividing() {
+    /// Divides a known file into blocks without reading it again: after a write of the whole file
+    /// it is the written text.
+    pub(super) fn divide(
+        &self,
+        replica: &ContentReplica,
+        file: &RichFile,
+        profile: SchemaProfile,
+    ) -> Option<CachedBlock> {
+        if !file.is_exact || file.text.len() < MIN_LEN || !self.is_worth_dividing() {
             return None;
         }
-        self.gate.read(|txn| {
+        replica.gate.read(|txn| {
             let memory = RichMemory::read(txn);
             let (front, map) = (memory.front(), memory.source());
             let body = file.text.strip_prefix(&front)?;
@@ -251,9 +202,31 @@ impl ContentDoc {
     }
 
     /// Puts the file back into the cache.
-    pub(super) fn keep_cached(&self, cached: CachedBlock) {
-        self.blocks.lock().cached = Some(cached);
+    pub(super) fn keep(&self, cached: CachedBlock) {
+        self.lock().cached = Some(cached);
     }
+}
+
+/// Reads the document as a file, and its blocks, if they are to be kept.
+fn read_whole(txn: &impl ReadTxn, profile: SchemaProfile) -> (RichFile, Option<CachedBlock>) {
+    let kids = glance(txn, profile);
+    let evident = evident_profile(&kids).unwrap_or(profile);
+    let ids: Option<Vec<ItemId>> = kids.iter().map(element_id).collect();
+    let memory = RichMemory::read(txn);
+    let nodes = into_nodes(kids);
+    if let Some(ids) = ids.filter(|_| evident == profile && !nodes.is_empty()) {
+        let document = TreeElement::new("doc").with_children(nodes);
+        let map = memory.source();
+        let front = memory.front();
+        let rendered = RenderedBlocks::new(&document, &map, profile);
+        if let Some(rendered) = rendered.filter(|rendered| rendered.text().len() >= MIN_LEN) {
+            let clocks = clocks_of(txn);
+            let cached = CachedBlock { rendered, ids, profile, map, front, clocks };
+            return (cached.file(), Some(cached));
+        }
+        return (file_of(document.children, &memory, profile), None);
+    }
+    (file_of(nodes, &memory, evident), None)
 }
 
 fn clocks_of(txn: &impl ReadTxn) -> HashMap<ClientId, u32> {
@@ -282,6 +255,38 @@ fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
 }
 
 impl CachedBlock {
+    /// Renders the changed blocks. Returns `None` if the whole document must be read.
+    fn bring_up_to_date(
+        &mut self,
+        replica: &ContentReplica,
+        mut changed: Vec<IdRange>,
+        profile: SchemaProfile,
+    ) -> Option<()> {
+        if self.profile != profile {
+            return None;
+        }
+        replica.gate.read(|txn| {
+            let clocks = clocks_of(txn);
+            for (client, end) in &clocks {
+                let start = self.clocks.get(client).copied().unwrap_or(0);
+                if start < *end {
+                    changed.push(IdRange { client: *client, start, len: end - start });
+                }
+            }
+            if !replica.gate.parts_in(&changed, &[SOURCE, FRONT_MATTER]).is_empty() {
+                return None;
+            }
+            let parts = replica.gate.parts_in(&changed, &[ROOT]);
+            if !parts.is_empty() {
+                let have_children = replica.gate.has_direct_parts(&parts, ROOT);
+                let changed = self.changed(txn, &parts, have_children)?;
+                self.replace(txn, changed)?;
+            }
+            self.clocks = clocks;
+            Some(())
+        })
+    }
+
     pub(super) fn front(&self) -> &str {
         &self.front
     }

@@ -19,9 +19,9 @@ use yrs::{
 use super::{
     super::{
         diff::utf16_len,
-        item_spans::{TypingRuns, typing_runs},
-        laid_beside,
         rebase::{RunAlignment, TextLength, TextOverlap},
+        typing_runs::{TypingRuns, typing_runs},
+        version_alignment::align_with_version,
     },
     fingerprint,
     pair_children::{ChildAction, align, grouped},
@@ -54,8 +54,13 @@ pub(super) struct BaseAlignment<'a, 'doc> {
 }
 
 impl RichEditPlan {
-    /// Makes an empty plan that begins with the next item of a client.
-    pub(super) fn new(client: ClientId, clock: u32) -> Self {
+    /// Makes an empty plan that begins with an item, or with the one behind if the log gets an
+    /// entry first.
+    pub(super) fn behind(next: ItemId, has_entry: bool) -> Self {
+        Self::new(next.client, next.clock + u32::from(has_entry))
+    }
+
+    fn new(client: ClientId, clock: u32) -> Self {
         Self {
             inserter: NodeInserter::new(client, clock),
             deleted: Vec::new(),
@@ -433,7 +438,7 @@ impl BaseAlignment<'_, '_> {
         let whole = || RunAlignment::whole(TextLength::of(&base.text));
         let Some(version) = self.version.filter(|_| base.text != live.text) else { return whole() };
         let now = self.txn.snapshot();
-        let (text, runs) = laid_beside(self.txn, &live.handle, &now, version);
+        let (text, runs) = align_with_version(self.txn, &live.handle, &now, version);
         if text == base.text && runs.fit(&base.text, &live.text) {
             runs
         } else {

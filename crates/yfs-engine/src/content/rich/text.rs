@@ -13,8 +13,8 @@ use yrs::{
 
 use super::super::{
     diff::{TextSplice, diff, utf16_len},
-    item_spans::TypingRuns,
     rebase::{RebaseOp, RunAlignment, TextOverlap, keep_begun_words, rebase},
+    typing_runs::TypingRuns,
 };
 use crate::rich::to_any;
 

@@ -8,8 +8,8 @@ use yfs_markdown::{
 };
 
 use super::{
-    super::{ContentDoc, ContentError, ContentWriteResult, RunAuthor},
-    RichFile,
+    super::{ContentError, ContentWriteResult, writer::BodyWriter},
+    RichBody,
     blocks::CachedBlock,
     is_rewrite,
     plan::{BaseAlignment, RichEditPlan},
@@ -27,67 +27,67 @@ struct EditWindow {
     document: TreeElement,
 }
 
-impl ContentDoc {
+impl RichBody {
     /// Writes `new` in place of the current file by a change of a few blocks. Returns `None` if
     /// that is not possible; then nothing changed.
     pub(super) fn write_window(
-        &mut self,
+        self,
+        writer: &mut BodyWriter<'_>,
         new: &str,
-        profile: SchemaProfile,
-        author: &RunAuthor,
     ) -> Result<Option<ContentWriteResult>, ContentError> {
-        if let Some(cached) = self.take_cached(profile) {
-            return self.write_in(cached, new, profile, author);
+        if let Some(cached) = writer.rich.blocks.take(writer.replica, self.profile) {
+            return self.write_in(writer, cached, new);
         }
-        let Some(cached) = self.divide_known(profile) else { return Ok(None) };
-        let written = self.write_in(cached, new, profile, author)?;
-        self.blocks.note_division(written.is_some());
+        let Some(file) = writer.rich.file.get() else { return Ok(None) };
+        let divided = writer.rich.blocks.divide(writer.replica, file, self.profile);
+        let Some(cached) = divided else { return Ok(None) };
+        let written = self.write_in(writer, cached, new)?;
+        writer.rich.blocks.note_division(written.is_some());
         Ok(written)
     }
 
     fn write_in(
-        &mut self,
+        self,
+        writer: &mut BodyWriter<'_>,
         mut cached: CachedBlock,
         new: &str,
-        profile: SchemaProfile,
-        author: &RunAuthor,
     ) -> Result<Option<ContentWriteResult>, ContentError> {
+        let profile = self.profile;
         let old_text = cached.file();
         let Some(window) = cached.window(new, profile).filter(|_| old_text.is_exact) else {
-            self.keep_cached(cached);
+            writer.rich.blocks.keep(cached);
             return Ok(None);
         };
         let EditWindow { old, n_before, n_after, document } = window;
         let around = cached.rendered.around(old.clone());
-        let handles = self.gate.read(|txn| cached.handles(txn, around.clone()));
+        let handles = writer.replica.gate.read(|txn| cached.handles(txn, around.clone()));
         let Some(handles) = handles else { return Ok(None) };
         let nodes = document.children.clone();
         let is_written = cached.rendered.replace(&cached.map, profile, old, nodes);
         if !is_written || cached.file().text != new {
             return Ok(None);
         }
-        let entry = self.begin_run(author, is_rewrite(&old_text.text, new));
-        let clock = self.gate.clock_of(self.client) + u32::from(entry.is_some());
-        let mut plan = RichEditPlan::new(self.client, clock);
-        self.gate.edit(|txn| {
+        let entry = writer.begin_run(is_rewrite(&old_text.text, new));
+        let mut plan = RichEditPlan::behind(writer.replica.next_item(), entry.is_some());
+        writer.replica.gate.edit(|txn| {
             let live = live_at(txn, &handles, profile);
             let mut beside = BaseAlignment { txn, version: None, profile, is_copy: false };
             let changed = n_before..live.len() - n_after;
             let new = &document.children[n_before..document.children.len() - n_after];
             plan.blocks(&mut beside, &live, changed, new);
         });
-        self.gate.health()?;
+        writer.replica.gate.health()?;
         if plan.is_empty() {
             return Ok(None);
         }
         let overlaps = std::mem::take(&mut plan.overlaps);
-        let update = self.transact_with(entry, |txn| {
+        let update = writer.commit(entry, |txn| {
             // The plan requires that its items come first.
             plan.make(txn, None).expect("we built a valid update");
         })?;
-        self.gate.read(|txn| cached.is_now(txn)).then(|| self.keep_cached(cached));
-        debug_assert_eq!(self.gate.read(|txn| super::read_file(txn, profile)).text, new);
-        self.file.set(RichFile { text: new.to_owned(), is_exact: true }).ok();
+        writer.replica.gate.read(|txn| cached.is_now(txn)).then(|| writer.rich.blocks.keep(cached));
+        debug_assert_eq!(writer.replica.gate.read(|txn| super::read_file(txn, profile)).text, new);
+        writer.rich.keep_written(new);
         Ok(Some(ContentWriteResult { update, overlaps }))
     }
 }

@@ -39,8 +39,8 @@ fn write(doc: &mut ContentDoc, text: &str) -> Vec<u8> {
 /// Types into the first block that holds some text, behind that.
 fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
     let is_rich = doc.held() == RICH;
-    let plain = doc.plain_text();
-    let (_, update) = doc.gate.edit(|txn| {
+    let plain = doc.replica.plain_text();
+    let (_, update) = doc.replica.gate.edit(|txn| {
         if !is_rich {
             let at = plain.find(anchor).expect("it is there") + anchor.len();
             return txn.get_or_insert_text(TEXT).insert(txn, at as u32, text);

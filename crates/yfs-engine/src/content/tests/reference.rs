@@ -57,7 +57,7 @@ fn open(state: &[u8], kind: ContentRoot) -> ContentDoc {
 fn check(state: &[u8], kind: ContentRoot, text: &str) {
     let mut doc = open(state, kind);
     assert_eq!(doc.text(), text);
-    assert_eq!(doc.len_utf8(), text.len());
+    assert_eq!(doc.text().len(), text.len());
     assert!(!doc.is_empty());
     assert!(doc.needs_conversion());
     let mut written = open(state, kind);

@@ -104,8 +104,8 @@ impl World {
     fn new(first: ContentRoot) -> Self {
         let mut server = replica(1, first, &[]);
         write(&mut server, &(BLOCKS.join("\n\n") + "\n"));
-        let editors = (0..3).map(|it| Editor {
-            doc: replica(100 + it, first, &[&server]),
+        let editors = (0..3).map(|index| Editor {
+            doc: replica(100 + index, first, &[&server]),
             is_rich: first == RICH,
             waiting: Vec::new(),
             begun: None,
@@ -161,15 +161,15 @@ impl World {
                 return;
             }
             let (id, handle, said) = texts[place % texts.len()].clone();
-            let (sticky, update) = editor.doc.gate.edit(|txn| {
+            let (sticky, update) = editor.doc.replica.gate.edit(|txn| {
                 let at = boundary(&said, place);
                 handle.insert(txn, at, &text);
                 let end = at + text.len() as u32;
                 handle.sticky_index(txn, end, Assoc::Before)
             });
-            (sticky.map(|it| Caret::Rich(id, it)), update)
+            (sticky.map(|sticky| Caret::Rich(id, sticky)), update)
         } else {
-            let (sticky, update) = editor.doc.gate.edit(|txn| {
+            let (sticky, update) = editor.doc.replica.gate.edit(|txn| {
                 let root = txn.get_text(TEXT).expect("it is there");
                 let at = boundary(&root.get_string(txn), place * 7);
                 root.insert(txn, at, &text);
@@ -205,7 +205,7 @@ impl World {
                 Some(handle)
             }
         };
-        let (is_made, update) = editor.doc.gate.edit(|txn| {
+        let (is_made, update) = editor.doc.replica.gate.edit(|txn| {
             let (Caret::Plain(sticky) | Caret::Rich(_, sticky)) = &caret;
             let Some(offset) = sticky.get_offset(txn) else { return false };
             match &found {
@@ -230,7 +230,7 @@ impl World {
         let len = text.len() as u32;
         let update = if editor.is_rich {
             let texts = texts(&editor.doc);
-            let (_, update) = editor.doc.gate.edit(|txn| {
+            let (_, update) = editor.doc.replica.gate.edit(|txn| {
                 for (_, handle, said) in &texts {
                     if let Some(at) = said.find(&text) {
                         handle.remove_range(txn, at as u32, len);
@@ -239,7 +239,7 @@ impl World {
             });
             update
         } else {
-            let (_, update) = editor.doc.gate.edit(|txn| {
+            let (_, update) = editor.doc.replica.gate.edit(|txn| {
                 let root = txn.get_text(TEXT).expect("it is there");
                 if let Some(at) = root.get_string(txn).find(&text) {
                     root.remove_range(txn, at as u32, len);
@@ -332,7 +332,7 @@ fn boundary(text: &str, place: usize) -> u32 {
 /// Returns the text behind a word where it was typed.
 fn behind(doc: &ContentDoc, caret: &Caret, word: &str) -> String {
     let said = match caret {
-        Caret::Plain(_) => doc.plain_text(),
+        Caret::Plain(_) => doc.replica.plain_text(),
         Caret::Rich(id, _) => {
             let found = texts(doc).into_iter().find(|(it, ..)| it == id);
             found.map(|(_, _, said)| said).unwrap_or_default()

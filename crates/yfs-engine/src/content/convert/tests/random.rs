@@ -54,7 +54,7 @@ impl World {
         let words: Vec<String> = (0..24).map(word).collect();
         let blocks: Vec<String> = words.chunks(6).map(|words| words.join(" ")).collect();
         write(&mut first, &(blocks.join("\n\n") + "\n"));
-        let docs = (0..n_docs as u64).map(|it| replica(10 + it, from, &[&first])).collect();
+        let docs = (0..n_docs as u64).map(|client| replica(10 + client, from, &[&first])).collect();
         Self { docs, words, n_marks: 0, deleted: Vec::new() }
     }
 
@@ -129,7 +129,7 @@ fn run(n_docs: usize, to: ContentRoot, steps: &[Step]) -> Result<(), TestCaseErr
     repair(&mut docs[0]);
     everybody_hears(&mut docs);
     let text = check(&mut docs, to)?;
-    let plain: String = text.chars().filter(|it| !is_mark(*it)).collect();
+    let plain: String = text.chars().filter(|c| !is_mark(*c)).collect();
     for word in words {
         prop_assert_eq!(plain.matches(&word).count(), 1, "{:?} in {:?}", word, text);
     }
@@ -147,7 +147,7 @@ fn run(n_docs: usize, to: ContentRoot, steps: &[Step]) -> Result<(), TestCaseErr
         for doc in &docs {
             let state = doc.gate().encode_state();
             prop_assert!(
-                !state.windows(bytes.len()).any(|it| it == bytes.as_bytes()),
+                !state.windows(bytes.len()).any(|window| window == bytes.as_bytes()),
                 "{:?}",
                 mark
             );

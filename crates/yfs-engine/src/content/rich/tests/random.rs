@@ -127,7 +127,7 @@ fn type_mark(
     at: usize,
     mark: &str,
 ) -> Option<Vec<u8>> {
-    let update = doc.gate.edit(|txn| {
+    let update = doc.replica.gate.edit(|txn| {
         let kids = live(txn, profile);
         let mut found = Vec::new();
         slots(&kids, &mut found);

@@ -94,12 +94,12 @@ fn content_beyond_markdown_stays_where_no_writer_changed_it() {
     let mut doc: ContentDoc = document(1, SchemaProfile::Gfm);
     write(&mut doc, "First.\n\nLast.\n", None);
     let fragment = |txn: &mut yrs::TransactionMut<'_>| txn.get_or_insert_xml_fragment("richtext");
-    doc.gate.edit(|txn| fragment(txn).insert(txn, 1, XmlElementPrelim::empty("paragraph")));
+    doc.replica.gate.edit(|txn| fragment(txn).insert(txn, 1, XmlElementPrelim::empty("paragraph")));
     doc.forget();
     assert_eq!(doc.text(), "First.\n\nLast.\n");
     write(&mut doc, "First.\n\nLast, changed.\n", None);
     assert_eq!(doc.text(), "First.\n\nLast, changed.\n");
-    let n_blocks = doc.gate.edit(|txn| fragment(txn).len(txn)).0;
+    let n_blocks = doc.replica.gate.edit(|txn| fragment(txn).len(txn)).0;
     assert_eq!(n_blocks, 3);
 }
 
@@ -126,7 +126,7 @@ fn typing_reads_no_block_but_those_around() {
     let mut human = replica(&server, 2);
     let mut reader = replica(&server, 3);
     assert_eq!(reader.text(), server.text());
-    let n_whole = reader.blocks.n_whole();
+    let n_whole = reader.rich.blocks.n_whole();
     for at in 0..20 {
         let text = human.text();
         let place = text.find(&format!("Paragraph {at} of")).expect("it is there") + 9;
@@ -134,7 +134,7 @@ fn typing_reads_no_block_but_those_around() {
         receive(&mut reader, &typed.update.expect("it changes something"));
         assert_eq!(reader.text(), human.text());
     }
-    assert_eq!(reader.blocks.n_whole(), n_whole);
+    assert_eq!(reader.rich.blocks.n_whole(), n_whole);
 }
 
 /// A file that was written as a whole is known block by block when the next write needs it, not
@@ -149,7 +149,7 @@ fn writes_after_a_whole_write_compare_no_block_but_those_around() {
         write(&mut doc, &file, None);
         // The old end of the file is not written as before, and its memory is dropped first.
         drop(doc.append("\nMore.\n", &super::author()).expect("it is added"));
-        let n_whole = [doc.blocks.n_whole(), doc.blocks.n_whole_writes()];
+        let n_whole = [doc.rich.blocks.n_whole(), doc.rich.blocks.n_whole_writes()];
         for at in 0..20 {
             drop(doc.append(&format!("\nLine {at}.\n"), &super::author()).expect("it is added"));
             let (old, new) = (format!("Paragraph {at} of"), format!("Paragraph {at} with"));
@@ -158,7 +158,11 @@ fn writes_after_a_whole_write_compare_no_block_but_those_around() {
             drop(doc.edit(&one, "another\n", false, &super::author()).expect("it is there"));
             assert_eq!(replica(&doc, 2).text(), doc.text());
         }
-        assert_eq!([doc.blocks.n_whole(), doc.blocks.n_whole_writes()], n_whole, "{end:?}");
+        assert_eq!(
+            [doc.rich.blocks.n_whole(), doc.rich.blocks.n_whole_writes()],
+            n_whole,
+            "{end:?}"
+        );
     }
 }
 

@@ -1,58 +1,58 @@
-//! Work that came into blocks which a settlement had deleted, or which a rival settlement had made.
+//! Edits that arrived in blocks which a settlement had deleted or a rival settlement had made.
 //!
 //! Yjs deletes text that arrives in a deleted block, so no root shows it. A settlement records what
-//! it deleted, so such work is found by the blocks that it is in: these are rendered once without
+//! it deleted, so such edits are found by the blocks that it is in: these are rendered once without
 //! it and once with it, in a copy in which they are not deleted, and the difference is merged like
 //! a change of the file.
 
 use std::collections::BTreeSet;
 
-use yrs::{ClientID, ID, IdSet, ReadTxn};
+use yrs::{Assoc, ClientID, ReadTxn};
 
 use super::{
-    super::{
-        AnchorSide, ContentDoc, ContentError, Version,
-        anchor::{ItemContainer, place_in},
-        diff::{TextSplice, utf16_len},
-        edit::applied,
-        item_spans::{ItemSpan, spans_of_blocks},
-        rebase::{RunAlignment, rebase_all},
-        redact::to_ranges,
-    },
-    ConversionSettlement,
     align_items::beside,
-    is_by_rule, with_deleted,
+    is_settlement_client,
+    root_comparison::{RootComparison, with_deleted},
+    settlement::ConversionSettlement,
 };
 use crate::{
+    content::{
+        ContentError, Version,
+        diff::{TextSplice, utf16_len},
+        item_places::{ItemContainer, place_in},
+        item_sets::{holds, to_ranges, to_set},
+        item_spans::{ItemSpan, spans_of_blocks},
+        rebase::{RunAlignment, applied, rebase_all},
+    },
     gate::IdRange,
     id::{ClientId, ItemId},
     rich::{LiveChild, ROOT},
 };
 
-/// Work in a block that is not shown any more.
+/// An edit in a block that is not shown any more.
 #[derive(Debug)]
 pub(super) struct OrphanedItem {
-    range: IdRange,
+    pub(super) range: IdRange,
     /// The items that it is nested in, innermost first.
     around: Vec<ItemId>,
     /// The settlement that deleted or made the block.
     by: ConversionSettlement,
 }
 
-impl ContentDoc {
-    /// Returns the work that is new since a version, in blocks that a settlement deleted or that a
-    /// rival made.
+impl RootComparison<'_> {
+    /// Returns the edits that are new since a version, in blocks that a settlement deleted or that
+    /// a rival made.
     pub(super) fn orphans(
         &self,
         after: &Version,
         rivals: &[ConversionSettlement],
     ) -> Vec<OrphanedItem> {
-        let settlements = self.settlements();
+        let settlements = &self.settlements.all;
         let mut orphans = self.strays_since(after, settlements, rivals);
         if orphans.is_empty() {
             return orphans;
         }
-        orphans.sort_by_key(|it| (it.by.number, it.by.client, it.range));
+        orphans.sort_by_key(|orphan| (orphan.by.number, orphan.by.client, orphan.range));
         orphans
     }
 
@@ -62,23 +62,28 @@ impl ContentDoc {
         settlements: &[ConversionSettlement],
         rivals: &[ConversionSettlement],
     ) -> Vec<OrphanedItem> {
-        if rivals.is_empty() && settlements.iter().all(|it| it.gone.is_empty()) {
+        if rivals.is_empty() && settlements.iter().all(|settlement| settlement.gone.is_empty()) {
             return Vec::new();
         }
-        let now = self.version();
-        let since =
-            now.clocks().filter(|(client, _)| !is_by_rule(*client)).filter_map(|(client, end)| {
+        let now = self.replica.version();
+        let since = now.clocks().filter(|(client, _)| !is_settlement_client(*client)).filter_map(
+            |(client, end)| {
                 let start = version.snapshot().state_map.get(&ClientID::new(client.get()));
                 (start < end).then(|| IdRange { client, start, len: end - start })
-            });
-        let parts = self.gate.parts_in(&since.collect::<Vec<_>>(), &[ROOT]);
+            },
+        );
+        let parts = self.replica.gate.parts_in(&since.collect::<Vec<_>>(), &[ROOT]);
         let by = |around: &[ItemId]| {
-            let killed = |it: &&ConversionSettlement| around.iter().any(|id| holds(&it.gone, *id));
-            let made = |it: &&ConversionSettlement| around.iter().any(|id| id.client == it.client);
-            let killer = settlements.iter().rfind(killed).or_else(|| rivals.iter().find(made));
-            killer.cloned()
+            let has_deleted = |settlement: &&ConversionSettlement| {
+                around.iter().any(|id| holds(&settlement.gone, *id))
+            };
+            let has_made = |settlement: &&ConversionSettlement| {
+                around.iter().any(|id| id.client == settlement.client)
+            };
+            let deleting = settlements.iter().rfind(has_deleted);
+            deleting.or_else(|| rivals.iter().find(has_made)).cloned()
         };
-        self.gate.read(|txn| {
+        self.replica.gate.read(|txn| {
             let orphan = |range: IdRange| {
                 let around = ancestors(txn, ItemId::new(range.client, range.start));
                 by(&around).map(|by| OrphanedItem { range, around, by })
@@ -99,7 +104,7 @@ impl ContentDoc {
             // Orphans that were merged before stand around the present ones.
             let before: Vec<OrphanedItem> =
                 self.strays_since(&by.from, std::slice::from_ref(by), rivals);
-            let now = self.version();
+            let now = self.replica.version();
             let mut deleted = now.snapshot().delete_set.clone();
             deleted.diff_with(&by.gone);
             for orphan in orphans.iter().chain(&before) {
@@ -108,15 +113,16 @@ impl ContentDoc {
                     start: id.clock,
                     len: 1,
                 });
-                deleted.diff_with(&to_set(shown.chain([orphan.range])));
+                deleted.diff_with(&to_set(&shown.chain([orphan.range]).collect::<Vec<_>>()));
             }
             let tops: BTreeSet<ItemId> =
-                orphans.iter().filter_map(|it| it.around.last().copied()).collect();
+                orphans.iter().filter_map(|orphan| orphan.around.last().copied()).collect();
             let mut without = deleted.clone();
-            without.merge_with(to_set(orphans.iter().map(|it| it.range)));
+            let hidden: Vec<IdRange> = orphans.iter().map(|orphan| orphan.range).collect();
+            without.merge_with(to_set(&hidden));
             let is_one = |kid: &LiveChild| kid.ids().any(|id| tops.contains(&id));
-            let mut then = self.fork_at(&with_deleted(&now, without))?;
-            let mut here = self.fork_at(&with_deleted(&now, deleted))?;
+            let mut then = self.fork(&with_deleted(&now, without))?;
+            let mut here = self.fork(&with_deleted(&now, deleted))?;
             let (base, old) = spans_of_blocks(&mut then, is_one);
             let (said, new) = spans_of_blocks(&mut here, is_one);
             let splices = beside(&base, &old, &said, &new).splices();
@@ -126,22 +132,16 @@ impl ContentDoc {
     }
 
     /// Returns those of some ranges that are in blocks which a settlement deleted.
-    pub(in crate::content) fn settled_away(&self, ranges: &[IdRange]) -> Vec<IdRange> {
-        let settlements = self.settlements();
-        self.gate.read(|txn| {
+    pub(in crate::content) fn deleted_by_settlements(&self, ranges: &[IdRange]) -> Vec<IdRange> {
+        let settlements = &self.settlements.all;
+        self.replica.gate.read(|txn| {
             let is_gone = |range: &&IdRange| {
                 let around = ancestors(txn, ItemId::new(range.client, range.start));
-                around.iter().any(|id| settlements.iter().any(|it| holds(&it.gone, *id)))
+                let is_in = |id: &ItemId| settlements.iter().any(|known| holds(&known.gone, *id));
+                around.iter().any(is_in)
             };
             ranges.iter().filter(is_gone).copied().collect()
         })
-    }
-
-    /// Returns the items of orphans that are still to be merged.
-    pub(in crate::content) fn unmerged(&self) -> IdSet {
-        let Some(last) = self.last_settlement() else { return IdSet::new() };
-        let orphans = self.orphans(&self.after(last), &self.rivals());
-        to_set(orphans.into_iter().map(|it| it.range))
     }
 }
 
@@ -155,7 +155,7 @@ pub(super) fn hidden_at(version: &Version, orphans: Vec<OrphanedItem>) -> Vec<Or
             hidden.push(orphan);
             continue;
         }
-        let whole = to_set([orphan.range].into_iter());
+        let whole = to_set(&[orphan.range]);
         for range in to_ranges(&whole.diff(&whole.diff(deleted))) {
             hidden.push(OrphanedItem {
                 range,
@@ -193,7 +193,7 @@ fn merged_into(
         let runs = RunAlignment::of_texts(&base, &text);
         let (ops, overlaps) = rebase_all(&runs, &[moved], &base, &text, &said);
         let merged = applied(&text, &said, &ops);
-        let is_apart = overlaps.iter().any(|it| it.deleted_by_both);
+        let is_apart = overlaps.iter().any(|overlap| overlap.deleted_by_both);
         let goes_on = begun.is_empty() || merged.contains(&[&begun, words].concat());
         if !is_apart && goes_on || words.trim().is_empty() {
             text = merged;
@@ -213,7 +213,7 @@ fn merged_into(
 /// the file may have only the end: the same client may have deleted the letters before it.
 fn end_of_begun(text: &str, begun: &str) -> Option<usize> {
     let suffixes = begun.char_indices().map(|(at, _)| &begun[at..]);
-    let found = suffixes.filter_map(|it| Some((text.find(it)?, it))).next();
+    let found = suffixes.filter_map(|suffix| Some((text.find(suffix)?, suffix))).next();
     let (at, suffix) = found?;
     let is_only = text.matches(suffix).count() == 1;
     let is_whole = suffix.len() == begun.len() || !text[..at].ends_with(char::is_alphanumeric);
@@ -260,7 +260,7 @@ fn word_begun_at(
 /// Returns the items that an item is nested in, innermost first.
 pub(super) fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
     let (mut around, mut at) = (Vec::new(), item);
-    while let Some((ItemContainer::Type(parent), _)) = place_in(txn, at, AnchorSide::Right) {
+    while let Some((ItemContainer::Type(parent), _)) = place_in(txn, at, Assoc::After) {
         // Updates from peers may nest to any depth.
         if around.len() > yfs_markdown::tree::MAX_DEPTH + 2 {
             break;
@@ -269,16 +269,4 @@ pub(super) fn ancestors(txn: &impl ReadTxn, item: ItemId) -> Vec<ItemId> {
         at = parent;
     }
     around
-}
-
-pub(super) fn holds(set: &IdSet, item: ItemId) -> bool {
-    set.contains(&ID::new(ClientID::new(item.client.get()), item.clock))
-}
-
-fn to_set(ranges: impl Iterator<Item = IdRange>) -> IdSet {
-    let mut set = IdSet::new();
-    for range in ranges {
-        set.insert(ID::new(ClientID::new(range.client.get()), range.start), range.len);
-    }
-    set
 }

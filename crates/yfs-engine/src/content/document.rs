@@ -1,0 +1,795 @@
+//! The document of one file: it joins the body and the registers, and passes to each what it needs.
+
+use std::{borrow::Cow, ops::Range};
+
+use super::{
+    Anchor, AnchorError, AnchorSide, BlamePiece, BlobVersion, ContentBase, ContentError,
+    ContentWriteResult, ErasableContent, LogEntry, MAX_TEXT_BYTES, NewBlob, PastVersion, Redaction,
+    ReferenceContent, ResolvedAnchor, RunAuthor, SpliceResult, Version, VersionLabel,
+    anchor::AnchoredText,
+    aside::{self, StrandedWords},
+    blame,
+    blobs::BlobVersions,
+    body::ContentBody,
+    convert::{self, ConversionHistory, MergedText, RootComparison, RootPresence, join_updates},
+    edit::{self, check_len, replace_pieces},
+    label::VersionLabels,
+    log::AuthorLog,
+    plain::PlainBody,
+    rebase::applied,
+    redact::{ErasureScan, RedactionRecords},
+    reference,
+    replica::{ContentReplica, LocalChange},
+    rich::{self, RichCache},
+    timeline::Timeline,
+    version_alignment,
+    writer::{BodyWriter, EditOrigin},
+};
+use crate::{
+    gate::{GateLimits, GateRejection, GatedDoc, ReceiveOutcome, RootIx, UpdateScan, UpdateSource},
+    id::{ClientId, FileId, ItemId},
+    kind::{ContentRoot, SchemaProfile},
+};
+
+/// The document of one file.
+#[derive(Debug)]
+pub struct ContentDoc {
+    pub(super) replica: ContentReplica,
+    /// How the content is to be kept.
+    kind: ContentRoot,
+    pub(super) rich: RichCache,
+    log: AuthorLog,
+    blobs: BlobVersions,
+    labels: VersionLabels,
+    redactions: RedactionRecords,
+    conversions: ConversionHistory,
+    aside: StrandedWords,
+}
+
+impl ContentDoc {
+    /// Makes the empty document of a file, which `client` edits. It holds plain text until
+    /// [`set_kind`](Self::set_kind) says otherwise.
+    pub fn new(id: &FileId, client: ClientId, limits: GateLimits) -> Self {
+        Self {
+            replica: ContentReplica::new(id, client, limits),
+            kind: ContentRoot::Text,
+            rich: RichCache::default(),
+            log: AuthorLog::default(),
+            blobs: BlobVersions::default(),
+            labels: VersionLabels::default(),
+            redactions: RedactionRecords::default(),
+            conversions: ConversionHistory::default(),
+            aside: StrandedWords::default(),
+        }
+    }
+
+    /// Applies an update from a peer.
+    ///
+    /// # Errors
+    ///
+    /// As [`GatedDoc::receive`].
+    pub fn receive(
+        &mut self,
+        update: &[u8],
+        source: UpdateSource,
+    ) -> Result<ReceiveOutcome, GateRejection> {
+        let is_watched = source == UpdateSource::Wire && self.replica.has_rich();
+        let before = is_watched.then(|| self.version());
+        let received = self.replica.receive(update, source);
+        self.conversions.forget();
+        let received = match received {
+            Ok(received) => received,
+            Err(rejection) => {
+                self.forget();
+                self.erase_redacted();
+                return Err(rejection);
+            }
+        };
+        let deleted = received.scans.iter().flat_map(|scan| scan.deleted.iter().copied());
+        self.rich.note_change(Some(deleted));
+        if let Some(before) = before.filter(|_| received.changed) {
+            let comparison = self.conversions.comparison(&self.replica, self.redactions.items());
+            let find_merged = |ranges: &[_]| comparison.deleted_by_settlements(ranges);
+            self.aside.note_arrival(&self.replica, &before, &received.scans, find_merged);
+        }
+        for scan in &received.scans {
+            self.absorb(scan);
+        }
+        self.erase_redacted();
+        Ok(received)
+    }
+
+    /// Returns the document behind the gate, for syncing.
+    pub fn gate(&self) -> &GatedDoc {
+        &self.replica.gate
+    }
+
+    /// Adds clients that only this process may write as.
+    pub fn protect(&mut self, ids: &[ClientId]) {
+        self.replica.gate.protect(ids);
+    }
+
+    /// Returns the client id that edits are made under.
+    pub fn client(&self) -> ClientId {
+        self.replica.client()
+    }
+
+    /// Sets how the content is kept, which depends on the file's name. It changes nothing in the
+    /// document.
+    pub fn set_kind(&mut self, kind: ContentRoot) {
+        if kind != self.kind {
+            self.kind = kind;
+            self.rich.forget_file();
+        }
+    }
+
+    /// Returns how the content is to be kept.
+    pub fn kind(&self) -> ContentRoot {
+        self.kind
+    }
+
+    /// Returns how the current content is kept. It differs from the kind that the name implies
+    /// until the document is converted.
+    pub fn held(&self) -> ContentRoot {
+        let settlements = self.conversions.settlements(&self.replica);
+        match (
+            settlements.is_rich_current(RootPresence::of_document(&self.replica, false), self.kind),
+            self.kind,
+        ) {
+            (true, ContentRoot::Text) => {
+                ContentRoot::Rich(self.replica.gate.read(|txn| rich::profile_of(txn)))
+            }
+            (true, kind) => kind,
+            (false, _) => ContentRoot::Text,
+        }
+    }
+
+    /// Returns the text of the file. If peers settled the document at the same time, the current
+    /// root may hold each word twice until the next settlement; then this returns the text that the
+    /// settlement will produce.
+    pub fn text(&self) -> String {
+        let merged = || self.conversions.text_of_rivals(&self.replica, self.redactions.items());
+        let other = reference::read_reference_text(&self.replica).or_else(merged);
+        other.unwrap_or_else(|| ContentBody::of_root(self.held()).text(&self.replica, &self.rich))
+    }
+
+    /// Reports whether the file is empty.
+    pub fn is_empty(&self) -> bool {
+        match self.held() {
+            ContentRoot::Text => {
+                self.replica.plain_len_utf16() == 0 && self.reference_content().is_none()
+            }
+            ContentRoot::Rich(_) => self.text().is_empty(),
+        }
+    }
+
+    /// Returns the current version of the document, to be passed as a base later.
+    pub fn version(&self) -> Version {
+        self.replica.version()
+    }
+
+    /// Returns the text as it was at a version.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::UnknownVersion`] if the document lacks items of the version.
+    pub fn text_at(&self, version: &Version) -> Result<String, ContentError> {
+        self.replica.gate.health()?;
+        self.check_known(version)?;
+        if *version == self.version() {
+            return Ok(self.text());
+        }
+        if !self.replica.has_rich() {
+            return Ok(version_alignment::align_plain_text(&mut self.replica.copy()?, version).0);
+        }
+        let state = self.replica.fork(version)?.encode_state();
+        Ok(self.clone_of_state(&state)?.text())
+    }
+
+    /// Writes `new` in place of the text that the writer had read, and merges that with concurrent
+    /// changes.
+    ///
+    /// Without a base the writer is taken to have read the current text. The text is `new`
+    /// afterwards if no other client has changed it since.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::TooLarge`], [`ContentError::UnknownVersion`] for a base that this document
+    /// has not received, or an error of [`ContentDoc::append`].
+    pub fn write(
+        &mut self,
+        new: &str,
+        base: Option<ContentBase<'_>>,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
+        self.replica.gate.health()?;
+        check_len(new.len())?;
+        // Before the conversion: the writer had read that text.
+        let read = self.text_of_other_root(base)?;
+        let base = read.as_deref().map(ContentBase::Text).or(base);
+        let converted = self.convert()?;
+        if let Some(ContentBase::Version(version)) = base
+            && *version != self.version()
+        {
+            self.check_known(version)?;
+        }
+        let mut written = self.write_body(author, |body, writer| body.write(writer, new, base))?;
+        written.update = join_updates(converted.into_iter().chain(written.update).collect());
+        Ok(written)
+    }
+
+    /// Replaces one piece of the current text, or `all` that are equal to it.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::EmptyPattern`], [`ContentError::NotFound`], [`ContentError::NotUnique`] if
+    /// there are several and one was meant, [`ContentError::TooLarge`], or an error of
+    /// [`ContentDoc::append`].
+    pub fn edit(
+        &mut self,
+        old: &str,
+        new: &str,
+        all: bool,
+        author: &RunAuthor,
+    ) -> Result<SpliceResult, ContentError> {
+        self.replica.gate.health()?;
+        let current = self.text();
+        let replacement = replace_pieces(&current, old, new, all)?;
+        let n_replaced = replacement.n_pieces;
+        let update = if self.needs_conversion() {
+            let whole = if all { current.replace(old, new) } else { current.replacen(old, new, 1) };
+            self.write(&whole, None, author)?.update
+        } else {
+            let ops = &replacement.ops;
+            self.write_body(author, |body, writer| body.apply(writer, &current, new, ops))?
+        };
+        Ok(SpliceResult { update, n_replaced })
+    }
+
+    /// Appends text at the end. Concurrent appends by others are kept, too.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::TooLarge`]; [`ContentError::NotText`] or [`ContentError::Refused`] if the
+    /// document cannot be edited at all.
+    pub fn append(
+        &mut self,
+        text: &str,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
+        self.replica.gate.health()?;
+        if text.is_empty() {
+            return Ok(ContentWriteResult::default());
+        }
+        if matches!(self.kind, ContentRoot::Rich(_)) || self.needs_conversion() {
+            let whole = self.text() + text;
+            return self.write(&whole, None, author);
+        }
+        // A code unit of UTF-16 takes at most three bytes, so this seldom has to read the text.
+        let len = 3 * self.replica.plain_len_utf16() as usize + text.len();
+        if len > MAX_TEXT_BYTES {
+            check_len(self.text().len() + text.len())?;
+        }
+        let update = self.write_body(author, |_, writer| PlainBody.append(writer, text))?;
+        Ok(ContentWriteResult { update, overlaps: Vec::new() })
+    }
+
+    /// Replaces a range of the current text, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::BadRange`], [`ContentError::TooLarge`], or an error of
+    /// [`ContentDoc::append`].
+    pub fn replace_range(
+        &mut self,
+        range: Range<usize>,
+        new: &str,
+        author: &RunAuthor,
+    ) -> Result<ContentWriteResult, ContentError> {
+        self.replica.gate.health()?;
+        let current = self.text();
+        let ops = edit::replace_range(&current, range, new)?;
+        if self.needs_conversion() {
+            return self.write(&applied(&current, new, &ops), None, author);
+        }
+        let update =
+            self.write_body(author, |body, writer| body.apply(writer, &current, new, &ops))?;
+        Ok(ContentWriteResult { update, overlaps: Vec::new() })
+    }
+
+    /// Returns the text and the author of each piece, in order. Text in no piece has no known
+    /// author.
+    pub fn blame(&mut self) -> (String, Vec<BlamePiece>) {
+        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
+        let AnchoredText { text, spans, .. } = self.anchored_text();
+        let pieces = blame::blame_text(&self.log, &text, &spans, is_rich);
+        (text, pieces)
+    }
+
+    /// Anchors a place in the text, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::BadRange`] if there is no such place, or it is inside of a character.
+    pub fn anchor(&mut self, offset: usize, stick: AnchorSide) -> Result<Anchor, ContentError> {
+        self.replica.gate.health()?;
+        self.anchored_text().anchor(offset, stick)
+    }
+
+    /// Finds the current place of an anchor. If its neighbor was deleted, that is the place where
+    /// the neighbor was.
+    ///
+    /// # Errors
+    ///
+    /// [`AnchorError::Elsewhere`].
+    pub fn resolve(&mut self, anchor: &Anchor) -> Result<ResolvedAnchor, AnchorError> {
+        self.replica.gate.health().map_err(ContentError::from)?;
+        self.anchored_text().resolve(anchor)
+    }
+
+    /// Returns the log entries, by client and clock.
+    pub fn log(&self) -> Vec<LogEntry> {
+        self.log.entries()
+    }
+
+    /// Returns on whose behalf an item was written, as far as that was recorded.
+    pub fn who(&self, item: ItemId) -> Option<&RunAuthor> {
+        self.log.who(item)
+    }
+
+    /// Records on whose behalf another client writes, from a clock on.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn attribute(
+        &mut self,
+        client: ClientId,
+        from: u32,
+        author: &RunAuthor,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let change = self.log.attribute(&mut self.replica, client, from, author);
+        self.follow_change(change)
+    }
+
+    /// Returns the versions of the text, oldest first; the last is the current one.
+    pub fn timeline(&self) -> Vec<PastVersion> {
+        self.history().versions()
+    }
+
+    /// Returns one version of the [timeline](Self::timeline), to be read or compared with.
+    pub fn past(&self, index: usize) -> Option<Version> {
+        self.history().version(index)
+    }
+
+    /// Returns all versions of content that is kept by reference, each behind those it replaces.
+    pub fn blobs(&self) -> Vec<BlobVersion> {
+        self.blobs.versions()
+    }
+
+    /// Returns the versions that no other replaces, the latest last. More than one is a conflict.
+    pub fn blob_heads(&self) -> Vec<BlobVersion> {
+        self.blobs.heads()
+    }
+
+    /// Lists a new version of content that is kept by reference. It replaces all current ones.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn add_blob_version(
+        &mut self,
+        blob: &NewBlob,
+        author: &RunAuthor,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let change = self.blobs.add(&mut self.replica, blob, author);
+        self.follow_change(change)
+    }
+
+    /// Returns the labels, in the order in which they were given.
+    pub fn labels(&self) -> Vec<VersionLabel> {
+        self.labels.in_order()
+    }
+
+    /// Labels the current version; with `blob`, the given version of a blob.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::BadLabel`] if the name is empty, too long or several lines;
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn add_label(
+        &mut self,
+        name: &str,
+        blob: Option<ItemId>,
+        author: &RunAuthor,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let note = self.log.note_of(&self.version());
+        let change = self.labels.add(&mut self.replica, name, blob, author, &note);
+        self.follow_change(change)
+    }
+
+    /// Removes all labels with a name; does nothing if there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn remove_label(&mut self, name: &str) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let change = self.labels.remove_named(&mut self.replica, name);
+        self.follow_change(change)
+    }
+
+    /// Returns the records of erased content, in order of time.
+    pub fn redactions(&self) -> Vec<Redaction> {
+        self.redactions.in_order()
+    }
+
+    /// Returns the number of redaction records.
+    pub fn n_redactions(&self) -> usize {
+        self.redactions.n_records()
+    }
+
+    /// Reports whether a version of content by reference was erased.
+    pub fn is_blob_redacted(&self, blob: ItemId) -> bool {
+        self.redactions.names_blob(blob)
+    }
+
+    /// Returns an update without the content that was erased here.
+    pub fn without_redacted<'a>(&self, update: &'a [u8]) -> Cow<'a, [u8]> {
+        self.redactions.strip_update(&self.replica, update)
+    }
+
+    /// Returns the content that could be erased: all deleted content, or the part of it that a
+    /// version held; and live content of the inactive root that the current text does not contain.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::UnknownVersion`]; [`ContentError::Refused`] if the document is unusable.
+    pub fn erasable(&mut self, version: Option<&Version>) -> Result<ErasableContent, ContentError> {
+        self.replica.gate.health()?;
+        let was_converted = self.was_converted();
+        let text = if was_converted { self.text() } else { String::new() };
+        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
+        let needs_repair = was_converted && self.needs_repair();
+        let (log, labels) = (&self.log, &self.labels);
+        let (redactions, conversions) = (&self.redactions, &self.conversions);
+        let past = |replica: &ContentReplica| {
+            Timeline { replica, log, labels, redactions, conversions }.readable_past()
+        };
+        let replica = &mut self.replica;
+        let mut scan = ErasureScan { replica, conversions, redactions, is_rich, needs_repair };
+        scan.find(version, text, past)
+    }
+
+    /// Erases content for good, and records the author. Live content of the current root is not
+    /// changed.
+    ///
+    /// The update carries the record; the document has erased the content when this returns. The
+    /// caller must replace the older log records by [`compact`].
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn redact(
+        &mut self,
+        erasable: &ErasableContent,
+        author: &RunAuthor,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        if erasable.is_empty() {
+            return Ok(None);
+        }
+        let change = self.redactions.add(&mut self.replica, erasable, author);
+        let update = self.follow_change(change)?;
+        self.erase_redacted();
+        Ok(update)
+    }
+
+    /// Returns the words that were typed into blocks which another client deleted at the same time,
+    /// and that were not put back.
+    pub fn set_aside(&self) -> Vec<String> {
+        self.aside.words(&self.replica)
+    }
+
+    /// Puts the words that were [set aside](Self::set_aside) into paragraphs at the end of the
+    /// file. Returns `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn put_back(&mut self, author: &RunAuthor) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let words = self.set_aside();
+        if words.is_empty() {
+            return Ok(None);
+        }
+        let mut text = self.text();
+        aside::append_paragraphs(&mut text, &words);
+        let written = self.write(&text, None, author)?.update;
+        let change = self.aside.clear(&mut self.replica);
+        let cleared = self.follow_change(change)?;
+        Ok(join_updates(written.into_iter().chain(cleared).collect()))
+    }
+
+    /// Records words that arrived in deleted blocks, and returns the update; `None` if there are no
+    /// such words.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn record_aside(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+        match self.aside.record(&mut self.replica).transpose() {
+            Some(change) => self.follow_change(change),
+            None => Ok(None),
+        }
+    }
+
+    /// Reports whether the document was ever written to as a text, rich or plain.
+    pub fn was_text(&self) -> bool {
+        self.replica.has_text() || self.replica.has_rich()
+    }
+
+    /// Reports whether the document is plain text that was never anything else.
+    pub fn is_only_text(&self) -> bool {
+        self.kind == ContentRoot::Text && convert::has_only_text_root(&self.replica)
+    }
+
+    /// Reports whether the document was ever converted.
+    pub fn was_converted(&self) -> bool {
+        ConversionHistory::is_begun(&self.replica)
+    }
+
+    /// Reports whether the current root is not the one that the name implies, or peers settled the
+    /// document at the same time, so that it may hold work twice, or a later version of the
+    /// reference implementation wrote it.
+    pub fn needs_conversion(&self) -> bool {
+        let is_reference = reference::read_reference_text(&self.replica).is_some();
+        let settlements = self.conversions.settlements(&self.replica);
+        let roots = RootPresence::of_document(&self.replica, is_reference);
+        settlements.needs_conversion(roots, self.kind)
+    }
+
+    /// Reports whether there are edits that the current root lacks: in the other root, in blocks
+    /// that were deleted, or among settlements that peers made at the same time.
+    pub fn needs_repair(&self) -> bool {
+        self.aside.has_unrecorded() || self.has_late_edits()
+    }
+
+    /// Makes the root current that the name implies. Returns `None` if it is already.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn convert(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        if self.needs_conversion() { self.merge_roots().map(Some) } else { Ok(None) }
+    }
+
+    /// Merges all late edits into the root that the name implies, makes that root current, and
+    /// records the words that were [set aside](Self::set_aside). Returns `None` if there is nothing
+    /// to do.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn repair(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let mut updates = Vec::new();
+        if self.needs_conversion() || self.has_late_edits() {
+            updates.push(self.merge_roots()?);
+        }
+        updates.extend(self.record_aside()?);
+        Ok(join_updates(updates))
+    }
+
+    /// Returns a [repaired](Self::repair) copy of the document, for reading only; `None` if there
+    /// is nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn repaired(&self) -> Result<Option<Self>, ContentError> {
+        if !self.needs_conversion() && !self.needs_repair() {
+            return Ok(None);
+        }
+        let mut copy = self.clone_of_state(&self.replica.gate.encode_state())?;
+        copy.repair()?;
+        Ok(Some(copy))
+    }
+
+    /// Returns the profile that the names in the document imply, if any.
+    pub fn evident_profile(&self) -> Option<SchemaProfile> {
+        convert::evident_profile(&self.replica)
+    }
+
+    /// Converts a document of rich text that keeps the other profile. Editors of the other profile
+    /// must not have it open: they would delete elements that they cannot build.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn keep_profile(
+        &mut self,
+        profile: SchemaProfile,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
+        let evident = convert::evident_profile(&self.replica)
+            .filter(|evident| is_rich && *evident != profile);
+        let Some(other) = evident else { return Ok(None) };
+        self.set_kind(ContentRoot::Rich(other));
+        let text = match self.comparison().merged_text()? {
+            Some(merged) => merged.text,
+            None => self.text(),
+        };
+        self.set_kind(ContentRoot::Rich(profile));
+        let update = convert::write_profile(self.comparison(), &text, profile)?;
+        self.receive(&update, UpdateSource::Store)?;
+        Ok(Some(update))
+    }
+
+    /// Reports whether the document holds everything twice, as it does after two peers without
+    /// these rules converted it at once: each half by another client.
+    pub fn is_doubled(&self) -> bool {
+        let ContentRoot::Rich(profile) = self.held() else { return false };
+        convert::is_doubled(&self.replica, profile)
+    }
+
+    /// Keeps one half of a document that holds everything twice. Returns `None` if it does not.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn undouble(&mut self, author: &RunAuthor) -> Result<Option<Vec<u8>>, ContentError> {
+        let ContentRoot::Rich(profile) = self.held() else { return Ok(None) };
+        match convert::first_half(&self.replica, profile) {
+            Some(text) => Ok(self.write(&text, None, author)?.update),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the content that a later version of the reference implementation keeps in this
+    /// document; `None` if the roots of yfs hold the content. Bytes are in no text: a reader must
+    /// ask for them here.
+    pub fn reference_content(&self) -> Option<ReferenceContent> {
+        reference::read_reference(&self.replica)
+    }
+
+    /// Returns the content of the roots of later versions of the reference implementation, even if
+    /// the roots of yfs hold content by now.
+    pub fn later_reference_content(&self) -> Option<ReferenceContent> {
+        reference::read_any_reference(&self.replica)
+    }
+
+    /// Returns the content of a root that an application chose: a text unchanged, a tree of an
+    /// editor as markdown. Returns `None` for an empty root, or one of another kind.
+    pub fn named_content(&self, root: &str) -> Option<String> {
+        reference::read_named_root(&self.replica, root)
+    }
+
+    /// Edits the body, in the form that the name implies, on behalf of an author.
+    fn write_body<R>(
+        &mut self,
+        author: &RunAuthor,
+        edit: impl FnOnce(ContentBody, &mut BodyWriter<'_>) -> Result<R, ContentError>,
+    ) -> Result<R, ContentError> {
+        let Self { replica, rich, log, .. } = self;
+        let origin = EditOrigin::Author { log, author };
+        let body = ContentBody::of_root(self.kind);
+        let result = edit(body, &mut BodyWriter { replica, rich, origin });
+        self.conversions.forget();
+        result
+    }
+
+    /// Returns the text that a writer had read, if it was of another root than the content will be.
+    fn text_of_other_root(
+        &self,
+        base: Option<ContentBase<'_>>,
+    ) -> Result<Option<String>, ContentError> {
+        let needs_conversion = self.needs_conversion();
+        let settlements = self.conversions.settlements(&self.replica);
+        Ok(match base {
+            None if needs_conversion => Some(self.text()),
+            Some(ContentBase::Version(version))
+                if needs_conversion || !settlements.is_of_current_root(version) =>
+            {
+                Some(self.text_at(version)?)
+            }
+            _ => None,
+        })
+    }
+
+    /// Merges late edits, and makes the root current that the name implies.
+    fn merge_roots(&mut self) -> Result<Vec<u8>, ContentError> {
+        let merged = match self.comparison().merged_text()? {
+            Some(merged) => merged,
+            None => MergedText::of_text(self.text()),
+        };
+        let update = convert::write_settlement(self.comparison(), self.kind, &merged)?;
+        self.receive(&update, UpdateSource::Store)?;
+        Ok(update)
+    }
+
+    fn has_late_edits(&self) -> bool {
+        self.conversions.has_late_edits(&self.replica, self.redactions.items())
+    }
+
+    fn comparison(&self) -> RootComparison<'_> {
+        self.conversions.comparison(&self.replica, self.redactions.items())
+    }
+
+    fn history(&self) -> Timeline<'_> {
+        let Self { replica, log, labels, redactions, conversions, .. } = self;
+        Timeline { replica, log, labels, redactions, conversions }
+    }
+
+    /// Returns the text with the items behind it.
+    fn anchored_text(&mut self) -> AnchoredText<'_> {
+        let held = self.held();
+        let rich_text = matches!(held, ContentRoot::Rich(_)).then(|| self.text());
+        AnchoredText::read(&mut self.replica, held, self.kind, rich_text)
+    }
+
+    /// Returns a document of the same file that holds a state.
+    fn clone_of_state(&self, state: &[u8]) -> Result<Self, ContentError> {
+        let mut clone = Self::new(self.replica.id(), self.replica.client(), self.replica.limits());
+        clone.kind = self.kind;
+        clone.receive(state, UpdateSource::Store)?;
+        Ok(clone)
+    }
+
+    fn check_known(&self, version: &Version) -> Result<(), ContentError> {
+        self.replica.check_clocks(version)?;
+        self.redactions.check_version(&self.replica, version, |version| {
+            self.conversions.settlements(&self.replica).was_rich_at(version)
+        })
+    }
+
+    /// Drops cached state of the body and of conversions after a change of a register, and returns
+    /// the update.
+    fn follow_change(
+        &mut self,
+        change: Result<LocalChange, ContentError>,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        let change = change.inspect_err(|_| self.forget())?;
+        self.conversions.forget();
+        self.rich.note_change(change.deleted);
+        Ok(change.update)
+    }
+
+    /// Erases all content that redactions name and that is deleted by now.
+    fn erase_redacted(&mut self) {
+        if self.redactions.erase_due(&mut self.replica) {
+            self.forget();
+        }
+    }
+
+    /// Drops all cached state of the content.
+    pub(super) fn forget(&mut self) {
+        self.replica.forget_version();
+        self.rich.clear();
+        self.conversions.forget();
+    }
+
+    /// Updates the registers after an update of a peer.
+    fn absorb(&mut self, scan: &UpdateScan) {
+        for (element, value) in scan.values() {
+            let (id, value) = (element.id, value.to_any());
+            match element.root {
+                RootIx::Log => self.log.insert(id, &value),
+                RootIx::Blobs => self.blobs.insert(id, &value),
+                RootIx::Labels => self.labels.insert(id, &value),
+                RootIx::Redactions => self.redactions.insert(id, &value),
+                _ => {}
+            }
+        }
+        for range in &scan.deleted {
+            self.log.remove(range.client, range.start, range.end());
+            self.blobs.remove(range.client, range.start, range.end());
+            self.labels.remove(range.client, range.start, range.end());
+        }
+    }
+}

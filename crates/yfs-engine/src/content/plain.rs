@@ -1,0 +1,221 @@
+//! Plain text as the body of a document: the root `Y.Text("text")`.
+
+use yrs::{
+    Any, Out, ReadTxn, Text, TextRef, TransactionMut, WriteTxn,
+    types::{Delta, text::YChange},
+};
+
+use super::{
+    ContentBase, ContentError, ContentWriteResult, TEXT,
+    diff::{diff, utf16_len},
+    edit::{check_len, is_sweeping},
+    rebase::{RebaseOp, RunAlignment, TextLength, keep_begun_words, rebase},
+    typing_runs::{TypingRuns, typing_runs},
+    version_alignment::align_plain_text,
+    writer::BodyWriter,
+};
+/// More changes than this are made in one pass over the text instead of one walk each.
+const MAX_WALKS: usize = 8;
+
+/// The body of a document of plain text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlainBody;
+
+impl PlainBody {
+    /// Writes `new` in place of the text that the writer had read. The caller has checked that the
+    /// document knows the version.
+    pub(super) fn write(
+        self,
+        writer: &mut BodyWriter<'_>,
+        new: &str,
+        base: Option<ContentBase<'_>>,
+    ) -> Result<ContentWriteResult, ContentError> {
+        let current = writer.replica.plain_text();
+        let (base, runs) = align_base(writer, base, &current)?;
+        let (mut ops, overlaps) = rebase(&runs, &diff(&base, new), &base, &current, new);
+        if !overlaps.is_empty() {
+            let (typing, _) = writer.replica.gate.edit(|txn| match txn.get_text(TEXT) {
+                Some(text) => typing_runs(txn, &text),
+                None => TypingRuns::default(),
+            });
+            ops = keep_begun_words(ops, &current, &runs, &typing);
+        }
+        let update = self.apply(writer, &current, new, &ops)?;
+        Ok(ContentWriteResult { update, overlaps })
+    }
+
+    /// Appends text at the end.
+    pub(super) fn append(
+        self,
+        writer: &mut BodyWriter<'_>,
+        text: &str,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        let entry = writer.begin_run(false);
+        commit_text(writer, entry, |txn, root| root.push(txn, text))
+    }
+
+    /// Applies changes of the current text, in order of position.
+    pub(super) fn apply(
+        self,
+        writer: &mut BodyWriter<'_>,
+        current: &str,
+        new: &str,
+        ops: &[RebaseOp],
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        if ops.is_empty() {
+            return Ok(None);
+        }
+        let grown: usize = ops.iter().map(|op| op.insert.len()).sum();
+        let shrunk: usize = ops.iter().map(|op| op.delete.bytes).sum();
+        check_len(current.len() - shrunk + grown)?;
+        debug_assert!(are_in_order(ops, current), "{ops:?}");
+        let len_utf16 = utf16_len(current);
+        let edits = text_changes(writer, new, ops, len_utf16)?;
+        let n_deleted = ops.iter().map(|op| op.delete.units).sum();
+        let entry = writer.begin_run(is_sweeping(n_deleted, len_utf16));
+        commit_text(writer, entry, |txn, root| {
+            if edits.len() > MAX_WALKS {
+                root.apply_delta(txn, delta(&edits));
+                return;
+            }
+            for edit in edits.iter().rev() {
+                if !edit.insert.is_empty() {
+                    root.insert(txn, edit.at, edit.insert);
+                }
+                if edit.delete > 0 {
+                    root.remove_range(txn, edit.at + utf16_len(edit.insert), edit.delete);
+                }
+            }
+        })
+    }
+}
+
+/// Returns the text that a writer had read, and its alignment with the current text.
+fn align_base(
+    writer: &mut BodyWriter<'_>,
+    base: Option<ContentBase<'_>>,
+    current: &str,
+) -> Result<(String, RunAlignment), ContentError> {
+    let version = match base {
+        Some(ContentBase::Text(base)) if base != current => {
+            return Ok((base.to_owned(), RunAlignment::of_texts(base, current)));
+        }
+        Some(ContentBase::Version(version)) if *version != writer.replica.version() => version,
+        _ => return Ok((current.to_owned(), RunAlignment::whole(TextLength::of(current)))),
+    };
+    let (base, runs) = if version.was_taken_from(writer.replica.id()) {
+        align_plain_text(&mut writer.replica.gate, version)
+    } else {
+        align_plain_text(&mut writer.replica.copy()?, version)
+    };
+    let fits = runs.fit(&base, current);
+    let runs = if fits { runs } else { RunAlignment::of_texts(&base, current) };
+    Ok((base, runs))
+}
+
+/// Edits the text in one transaction.
+fn commit_text(
+    writer: &mut BodyWriter<'_>,
+    entry: Option<Any>,
+    edit: impl FnOnce(&mut TransactionMut<'_>, &TextRef),
+) -> Result<Option<Vec<u8>>, ContentError> {
+    writer.commit(entry, |txn| {
+        let root = txn.get_or_insert_text(TEXT);
+        edit(txn, &root);
+    })
+}
+
+/// Returns changes of a text as changes of the list, which may also hold embeds.
+fn text_changes<'a>(
+    writer: &BodyWriter<'_>,
+    new: &'a str,
+    ops: &[RebaseOp],
+    len_utf16: u32,
+) -> Result<Vec<TextChange<'a>>, ContentError> {
+    let changes = ops.iter().map(|op| TextChange::new(op, new));
+    if writer.replica.plain_len_utf16() == len_utf16 {
+        return Ok(changes.collect());
+    }
+    let embeds = find_embeds(writer, len_utf16)?;
+    Ok(changes.flat_map(|change| change.around(&embeds)).collect())
+}
+
+/// Returns the positions of embeds that are not text, such as an image: the number of code
+/// units of text before each.
+fn find_embeds(writer: &BodyWriter<'_>, len_utf16: u32) -> Result<Vec<u32>, ContentError> {
+    let (n_units, embeds) = writer.replica.gate.read(|txn| {
+        let Some(text) = txn.get_text(TEXT) else { return (0, Vec::new()) };
+        let (mut at, mut embeds) = (0, Vec::new());
+        for piece in text.diff(txn, YChange::identity) {
+            match piece.insert {
+                Out::Any(Any::String(text)) => at += utf16_len(&text),
+                _ => embeds.push(at),
+            }
+        }
+        (at, embeds)
+    });
+    let n_embeds = embeds.len() as u32;
+    let complete = n_units == len_utf16 && n_units + n_embeds == writer.replica.plain_len_utf16();
+    if complete { Ok(embeds) } else { Err(ContentError::NotText) }
+}
+
+/// A change of the text, in UTF-16 code units.
+#[derive(Debug, Clone, Copy)]
+struct TextChange<'a> {
+    at: u32,
+    delete: u32,
+    insert: &'a str,
+}
+
+impl<'a> TextChange<'a> {
+    fn new(op: &RebaseOp, new: &'a str) -> Self {
+        Self { at: op.at.units, delete: op.delete.units, insert: &new[op.insert.clone()] }
+    }
+
+    /// Makes the same change of a list that also holds `embeds`, each of length one, and keeps
+    /// them.
+    fn around(self, embeds: &[u32]) -> Vec<Self> {
+        let n_before = |at: u32| embeds.partition_point(|embed| *embed <= at);
+        let (first, last) =
+            (n_before(self.at), embeds.partition_point(|embed| *embed < self.at + self.delete));
+        let mut edits = Vec::new();
+        let mut piece = Self { at: self.at, delete: 0, insert: self.insert };
+        let mut end = self.at;
+        for (index, embed) in embeds.iter().enumerate().take(last.max(first)).skip(first) {
+            piece.delete = embed - end;
+            edits.push(Self { at: end + index as u32, ..piece });
+            piece.insert = "";
+            end = *embed;
+        }
+        let index = last.max(first) as u32;
+        edits.push(Self { at: end + index, delete: self.at + self.delete - end, ..piece });
+        edits.retain(|edit| edit.delete > 0 || !edit.insert.is_empty());
+        edits
+    }
+}
+
+/// Returns changes in the form that yrs applies in one pass.
+fn delta<'a>(edits: &'a [TextChange<'a>]) -> impl Iterator<Item = Delta<&'a str>> {
+    let mut end = 0;
+    edits.iter().flat_map(move |edit| {
+        let kept = edit.at - end;
+        end = edit.at + edit.delete;
+        let retain = (kept > 0).then_some(Delta::Retain(kept, None));
+        let insert = (!edit.insert.is_empty()).then_some(Delta::Inserted(edit.insert, None));
+        let delete = (edit.delete > 0).then_some(Delta::Deleted(edit.delete));
+        retain.into_iter().chain(insert).chain(delete)
+    })
+}
+
+/// Checks the preconditions of yrs: the changes are in order, and within the text.
+fn are_in_order(ops: &[RebaseOp], current: &str) -> bool {
+    let mut end = TextLength::default();
+    ops.iter().all(|op| {
+        let fits = end.bytes <= op.at.bytes
+            && end.units + utf16_len(&current[end.bytes..op.at.bytes]) == op.at.units
+            && utf16_len(&current[op.at.bytes..op.at.bytes + op.delete.bytes]) == op.delete.units;
+        end = op.at;
+        end += op.delete;
+        fits
+    })
+}

@@ -1,0 +1,81 @@
+//! The commit of an edit of the body: one transaction, with an entry in the log where a run begins.
+
+use yrs::{Any, TransactionMut};
+
+use super::{
+    ContentError, RunAuthor,
+    log::{self, AuthorLog},
+    replica::{ContentReplica, LocalChange, push_front},
+    rich::RichCache,
+};
+use crate::{gate::RootIx, id::ItemId};
+
+/// The parts of a document that an edit of its body changes.
+pub(super) struct BodyWriter<'a> {
+    pub(super) replica: &'a mut ContentReplica,
+    pub(super) rich: &'a mut RichCache,
+    pub(super) origin: EditOrigin<'a>,
+}
+
+/// The origin of an edit.
+pub(super) enum EditOrigin<'a> {
+    /// An author, whom the log names.
+    Author {
+        /// The log of the document.
+        log: &'a mut AuthorLog,
+        /// The author.
+        author: &'a RunAuthor,
+    },
+    /// A fixed rule: the edit has no author, and every peer makes the same items.
+    Rule,
+}
+
+impl BodyWriter<'_> {
+    /// Reports whether edits follow a fixed rule.
+    pub(super) fn is_by_rule(&self) -> bool {
+        matches!(self.origin, EditOrigin::Rule)
+    }
+
+    /// Returns the entry that begins a run, if this edit begins one; an edit that stands `alone`
+    /// always does.
+    pub(super) fn begin_run(&self, alone: bool) -> Option<Any> {
+        let EditOrigin::Author { log, author } = &self.origin else { return None };
+        if !alone && log.goes_on(self.replica.client(), author) {
+            return None;
+        }
+        Some(log::run(author, alone, &log.note_of(&self.replica.version())))
+    }
+
+    /// Edits the document in one transaction, which begins with an entry in the log, and returns
+    /// the update.
+    pub(super) fn commit(
+        &mut self,
+        entry: Option<Any>,
+        edit: impl FnOnce(&mut TransactionMut<'_>),
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        let id = self.replica.next_item();
+        let element = entry.clone();
+        let ((), change) = self.replica.edit(|txn| {
+            if let Some(element) = element {
+                push_front(txn, RootIx::Log, element);
+            }
+            edit(txn);
+        });
+        self.finish(change, id, entry)
+    }
+
+    /// Updates the cache and the log after a transaction, whose log entry is an item.
+    pub(super) fn finish(
+        &mut self,
+        change: LocalChange,
+        id: ItemId,
+        entry: Option<Any>,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.rich.note_change(change.deleted);
+        self.replica.gate.health()?;
+        if let (EditOrigin::Author { log, .. }, Some(entry)) = (&mut self.origin, entry) {
+            log.insert(id, &entry);
+        }
+        Ok(change.update)
+    }
+}
