@@ -190,6 +190,11 @@ where
         self.log.load_history(doc)
     }
 
+    /// The log keeps what it sets aside, in a place of its own.
+    fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError> {
+        self.log.set_aside_damaged(doc, at)
+    }
+
     fn tail(
         &self,
         after: Seq,
@@ -412,6 +417,10 @@ where
         log.problems.append(&mut blobs.problems);
         log.problems.append(&mut local.problems);
         Ok(CheckReport { n_blobs: blobs.n_blobs, ..log })
+    }
+
+    fn check_log(&self) -> Result<CheckReport, StoreError> {
+        self.log.check_part()
     }
 
     fn close(&self) -> Result<(), StoreError> {
