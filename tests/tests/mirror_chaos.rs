@@ -430,6 +430,8 @@ impl World {
         match side {
             Side::Disk => {
                 let at = self.on_disk(&path);
+                // Other programs append to such a file, too.
+                self.excuse(&path);
                 at.parent()?.is_dir().then(|| fs::write(at, bytes).ok())?
             }
             _ => {

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// Creates a workspace of which the last record of `f.txt` is damaged.
+/// Creates a workspace in which the last record of `f.txt` is damaged.
 fn damaged() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for arguments in [

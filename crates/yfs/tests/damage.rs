@@ -19,7 +19,7 @@ fn options() -> WorkspaceOptions {
     WorkspaceOptions { follow: false, ..WorkspaceOptions::default() }
 }
 
-/// Creates a workspace with two files, of which the last record of `/f.txt` is damaged.
+/// Creates a workspace with two files; the last record of `/f.txt` is damaged.
 fn damaged(file: &Path) -> Workspace {
     let workspace = Workspace::create_at(file, options()).expect("a workspace");
     put(&workspace, "/whole.txt", "whole\n");

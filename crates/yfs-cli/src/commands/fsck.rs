@@ -48,7 +48,8 @@ pub(crate) struct FsckArgs {
 
 /// Verifies everything that the workspace stores, and reports damage.
 pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result {
-    let workspace = if args.repair || args.accept { context.writable()? } else { context.readable()? };
+    let is_decided = args.repair || args.accept;
+    let workspace = if is_decided { context.writable()? } else { context.readable()? };
     let report = workspace.store().check().map_err(WorkspaceError::from)?;
     let mut n_problems = report.problems.len();
     for problem in &report.problems {

@@ -468,7 +468,7 @@ impl ContentDoc {
     /// changed.
     ///
     /// The update carries the record; the document has erased the content when this returns. The
-    /// caller must replace the older log records by [`compact`].
+    /// caller must replace the older log records by [`compact`](super::compact).
     ///
     /// # Errors
     ///

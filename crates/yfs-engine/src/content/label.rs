@@ -59,7 +59,7 @@ impl VersionLabels {
         self.labels.insert(id, (label, StateNote::parse(id, members)));
     }
 
-    /// Labels the current version, of which `note` is the state; with `blob`, the given version of
+    /// Labels the current version, whose state `note` is; with `blob`, the given version of
     /// a blob.
     pub(super) fn add(
         &mut self,

@@ -1,7 +1,7 @@
 //! Splits an update into several, for messages of bounded size.
 //!
-//! The parts are to be applied in their order: a struct comes after those that it needs, unless they
-//! are not in the update. So a receiver that has what the whole update needs parks nothing.
+//! The parts are to be applied in their order: a struct comes after those that it needs, as far as
+//! they are in the update. So a receiver that has what the whole update needs parks nothing.
 //!
 //! # Cost
 //!
@@ -123,8 +123,8 @@ impl<'p, 'a> StructOrder<'p, 'a> {
         needed.filter_map(|id| Some((self.unvisited(id)?, id.clock))).next()
     }
 
-    /// Returns the run of an item that the update has and that was not visited, if it may be visited
-    /// now.
+    /// Returns the run of an item that the update has and that was not visited, if its turn may
+    /// come now.
     fn unvisited(&self, id: ItemId) -> Option<usize> {
         let run = *self.run_of.get(&id.client)?;
         let next = self.parsed.structs[..self.parsed.runs[run].end].get(self.next[run])?;

@@ -296,8 +296,8 @@ fn sortable(ts: f64) -> u64 {
 /// Numbers the contenders of the groups with the given keys from left to right, in one walk over
 /// the array.
 ///
-/// yrs shows values, not ids, so elements are recognized by their values: `write` must write all that
-/// has an effect. Two equal ones may be mistaken for each other, which makes no difference.
+/// yrs shows values, not ids, so elements are recognized by their values: `write` must write all
+/// that has an effect. Two equal ones may be mistaken for each other, which makes no difference.
 pub(super) fn rank<V>(
     elements: &mut LiveElements<V>,
     doc: &GatedDoc,

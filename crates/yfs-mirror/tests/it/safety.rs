@@ -13,8 +13,14 @@ use std::{
 
 use futures::executor::block_on;
 use yfs::{Workspace, WorkspaceOptions};
+use yfs_engine::{
+    content::{ContentDoc, RunAuthor},
+    gate::{GateLimits, UpdateSource},
+    id::ClientId,
+    time::Millis,
+};
 use yfs_mirror::{Mirror, MirrorOptions, NoticeReason, TrustPolicy, name_escaping::HostRules};
-use yfs_vfs::{FileKind, FileSystem, WriteOptions};
+use yfs_vfs::{FileKind, FileSystem, FsCode, WriteOptions};
 
 use crate::support::{Pair, v};
 
@@ -273,10 +279,20 @@ fn a_content_that_cannot_be_read_is_not_written_to_disk() {
     assert!(refused.is_err(), "no person has decided: {refused:?}");
     assert_eq!(workspace.maintenance().accept_damage().unwrap(), 1);
     let fs_of_workspace = workspace.fs();
-    for path in ["/a.txt", "/b.txt"] {
+    let append = |path: &str| {
         let options = WriteOptions::default();
-        block_on(fs_of_workspace.append(&v(path), "more\n".into(), &options)).unwrap();
-    }
+        block_on(fs_of_workspace.append(&v(path), "more\n".into(), &options))
+    };
+    assert_eq!(append("/a.txt").unwrap_err().code, FsCode::EIO);
+    append("/b.txt").unwrap();
+    // A peer may still send updates of the damaged document.
+    let id = block_on(fs_of_workspace.stat(&v("/a.txt"))).unwrap().id;
+    let port = workspace.documents().port(id.as_str()).unwrap();
+    let mut peer = ContentDoc::new(&id, ClientId::new(77).unwrap(), GateLimits::default());
+    peer.receive(&port.diff(&[0]).unwrap(), UpdateSource::Wire).unwrap();
+    let author = RunAuthor::new("human:ada".parse().unwrap(), Millis(1));
+    let typed = peer.append("more\n", &author).unwrap().update.unwrap();
+    port.receive(&typed).unwrap();
     let report = Mirror::once(&workspace, directory.path(), MirrorOptions::default()).unwrap();
     assert_eq!(fs::read_to_string(&at).unwrap(), text);
     assert!(

@@ -32,7 +32,7 @@ impl SqliteInner {
 
 /// Moves the bytes that are left of damaged records, and of a damaged snapshot, to the quarantine.
 /// Returns the positions of the records. The client ids that wait for reuse are dropped: a damaged
-/// record may have been written under one of them, with clocks that nobody knows.
+/// record may have been written under one of them, with unknown clocks.
 fn move_to_quarantine(
     tx: &Connection,
     number: u32,

@@ -109,8 +109,8 @@ impl Maintenance<'_> {
         Ok(found)
     }
 
-    /// Finds the files whose content is not in this store, those in the trash included. On a replica
-    /// it may still arrive.
+    /// Finds the files whose content is not in this store, also in the trash. On a replica it may
+    /// still arrive.
     pub fn missing_contents(&self) -> Result<Vec<MissingContent>> {
         let state = self.state;
         state.refresh()?;
