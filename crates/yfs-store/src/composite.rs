@@ -12,8 +12,8 @@
 //!   [`BlobStore::remove_blobs`], as between a put and an append. The two are one step in a store
 //!   with one transaction.
 //! - Facts are settings of the local state (`composite/fact_entry.rs`), written after the append.
-//!   If that fails, or the process dies in between, they are missing. A fact is returned only if the
-//!   record that it was computed at is still the last one of its document.
+//!   If that fails, or the process dies in between, they are missing. A fact is returned only if
+//!   the record that it was computed at is still the last one of its document.
 //! - [`Store::flush`] flushes the blobs, then the log, then the local state.
 //! - Released client ids are not reused: the local state cannot tell whether the log was replaced
 //!   by an older copy, in which they were not used yet. Every claim makes new ids.
