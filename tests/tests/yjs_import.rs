@@ -145,7 +145,7 @@ fn one_document_becomes_one_file() {
     assert!(again.contains("\"unchanged\":1"), "{again}");
     let nothing = go(&["saved/main.bin", "/main.txt"]);
     assert_eq!(nothing.code, Some(1));
-    assert!(nothing.stderr.contains("its roots are: table:files"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("the document has: table:files"), "{}", nothing.stderr);
     assert!(nothing.stderr.contains("--root"), "{}", nothing.stderr);
 }
 

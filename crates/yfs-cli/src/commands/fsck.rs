@@ -13,8 +13,8 @@ use crate::{
 };
 
 const HELP: &str = "\
-Reads every record, snapshot and blob and verifies it, and checks that the content of every file is
-here. A file with a damaged record is not read or edited, because what is left of it must not be
+Reads every record, snapshot and blob and verifies it, and lists the files whose content is not
+here; on a clone it may still arrive. A file with a damaged record is not read or edited, because what is left of it must not be
 taken for the file. A workspace with damaged records is neither mirrored nor served, because what
 cannot be read would count as deleted. Put a backup back, or decide:
 
@@ -31,8 +31,8 @@ Examples:
   yfs fsck
   yfs fsck --repair
 
-JSON: one object for each problem: {doc, path, what}; then {records, snapshots, blobs, problems,
-repaired}.";
+JSON: one object for each problem and each missing content: {doc, path, what}; then {records,
+snapshots, blobs, problems, missing, repaired}.";
 
 /// Check the integrity of the workspace
 #[derive(Debug, Args)]
@@ -51,19 +51,20 @@ pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result 
     let is_decided = args.repair || args.accept;
     let workspace = if is_decided { context.writable()? } else { context.readable()? };
     let report = workspace.store().check().map_err(WorkspaceError::from)?;
-    let mut n_problems = report.problems.len();
+    let n_problems = report.problems.len();
     for problem in &report.problems {
         let id = problem.doc.as_ref().map(FileId::from);
         let path = id.as_ref().and_then(|id| path_of(&workspace, id));
         show_problem(context, id.as_ref(), path.as_deref(), &problem.description)?;
     }
-    for missing in workspace.maintenance().missing_contents()? {
-        n_problems += 1;
+    let missing = workspace.maintenance().missing_contents()?;
+    let n_missing = missing.len();
+    for missing in missing {
         let what = format!("its content ({} bytes) is not here", missing.size);
         show_problem(context, Some(&missing.id), Some(&missing.path), &what)?;
     }
     let n_repaired = if args.repair { repair(&workspace, context)? } else { 0 };
-    show_summary(context, &report, n_problems, n_repaired)?;
+    show_summary(context, &report, n_missing, n_repaired)?;
     let n_accepted = if args.accept { accept(&workspace, context)? } else { 0 };
     if n_problems > n_accepted {
         context.exit_with(EXIT_FAILED);
@@ -117,16 +118,18 @@ fn accept(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
 fn show_summary(
     context: &mut CommandContext,
     report: &CheckReport,
-    n_problems: usize,
+    n_missing: usize,
     n_repaired: usize,
 ) -> Result {
-    let CheckReport { n_records, n_snapshots, n_blobs, .. } = report;
+    let CheckReport { n_records, n_snapshots, n_blobs, problems, .. } = report;
+    let n_problems = problems.len();
     if context.out.json {
         return context.out.json_line(&json!({
             "records": n_records,
             "snapshots": n_snapshots,
             "blobs": n_blobs,
             "problems": n_problems,
+            "missing": n_missing,
             "repaired": n_repaired,
         }));
     }
