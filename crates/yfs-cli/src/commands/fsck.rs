@@ -14,9 +14,11 @@ use crate::{
 
 const HELP: &str = "\
 Reads every record, snapshot and blob and verifies it, and lists the files whose content is not
-here; on a clone it may still arrive. A file with a damaged record is not read or edited, because what is left of it must not be
-taken for the file. A workspace with damaged records is neither mirrored nor served, because what
-cannot be read would count as deleted. Put a backup back, or decide:
+here; on a clone it may still arrive.
+
+A file with a damaged record is not read or edited, because what is left of it must not be taken for
+the file. A workspace with damaged records is neither mirrored nor served, because what cannot be
+read would count as deleted. Put a backup back, or decide:
 
 --repair moves damaged records to the quarantine, so that their files can be used again, without
 what the records contained. Then `yfs sync` and `yfs mirror` bring back what other machines and the
