@@ -110,8 +110,10 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
             None
         }
     };
+    // Before the announcement: its reader may stop the server at once.
+    let stopped = wait_for_signal();
     announce(&args, &workspace, server.address(), context)?;
-    let served = serve(server, &workspace, mirror.as_ref(), context).await;
+    let served = serve(server, &workspace, mirror.as_ref(), stopped, context).await;
     if let Some(mirror) = mirror {
         // Pending changes reach the disk; the next mirror applies the rest.
         tokio::time::timeout(MIRROR_STOP_TIMEOUT, mirror.settled()).await.ok();
@@ -129,9 +131,10 @@ async fn serve(
     server: Server,
     workspace: &Workspace,
     mirror: Option<&Mirror>,
+    stopped: impl Future<Output = ()> + Send + 'static,
     context: &mut CommandContext,
 ) -> Result {
-    let mut serving = pin!(server.run(workspace.clone(), wait_for_signal()));
+    let mut serving = pin!(server.run(workspace.clone(), stopped));
     let Some(mirror) = mirror else {
         return Ok(serving.await?);
     };
@@ -269,16 +272,21 @@ fn import_directory(workspace: &Workspace, dir: &Path, context: &mut CommandCont
     Ok(())
 }
 
-/// Completes when the process receives SIGINT (Ctrl-C) or SIGTERM.
-pub(crate) async fn wait_for_signal() {
+/// Installs handlers of SIGINT (Ctrl-C) and SIGTERM, and returns a future that completes when the
+/// process receives one of them.
+pub(crate) fn wait_for_signal() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
-        // Without a handler for SIGTERM, that signal ends the process at once.
-        tokio::signal::ctrl_c().await.ok();
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => (),
-        _ = terminated.recv() => (),
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async {
+        // A signal without a handler ends the process at once.
+        let received = signals.into_iter().map(|signal| {
+            Box::pin(async {
+                match signal {
+                    Ok(mut signal) => drop(signal.recv().await),
+                    Err(_) => std::future::pending().await,
+                }
+            })
+        });
+        futures::future::select_all(received).await;
     }
 }
