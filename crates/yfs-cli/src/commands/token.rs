@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nanoid::nanoid;
 use serde_json::{Value, json};
-use yfs_engine::{actor::Actor, path::VPath, time::Millis};
+use yfs_engine::{actor::Actor, id::ID_ALPHABET, path::VPath, time::Millis};
 use yfs_server::access::{AccessGrant, GrantRights, TokenKeys};
 
 use crate::{context::CommandContext, errors::Result, parse_time};
@@ -21,13 +21,13 @@ Examples:
   yfs token new --read --path /docs --for human:ana --expires 7d
   yfs token new --for agent:reviewer
   yfs token show yfs_...                          print what the token grants
-  yfs token revoke 4f7c2a9e1b                     by the id that `new` and `show` print
+  yfs token revoke 4f7c2a9e1bk7                   by the id that `new` and `show` print
   yfs token revoke --all                          all tokens; `serve` then prints a new one
 
 JSON: new, owner and show: {id, token, rights, path, actor, expires}; revoke: {revoked}.";
 
-/// The length of an id in characters: 60 bits distinguish all grants. Ids are not secret.
-const ID_LEN: usize = 10;
+/// The length of an id in characters: 62 bits distinguish all grants. Ids are not secret.
+const GRANT_ID_LEN: usize = 12;
 
 /// Create, show and revoke access tokens of the server
 #[derive(Debug, Args)]
@@ -105,6 +105,12 @@ pub(crate) async fn run(args: TokenArgs, context: &mut CommandContext) -> Result
     }
 }
 
+/// Creates an id of letters and digits only: one that began with `-` would be read as an option.
+fn new_grant_id() -> String {
+    let alphabet = ID_ALPHABET.map(char::from);
+    nanoid!(GRANT_ID_LEN, &alphabet)
+}
+
 fn new_grant(args: &NewArgs, context: &CommandContext) -> Result<AccessGrant> {
     let path: VPath = context.path(&args.path)?.path;
     let expires = args.expires.map(|age| {
@@ -113,7 +119,7 @@ fn new_grant(args: &NewArgs, context: &CommandContext) -> Result<AccessGrant> {
     });
     let rights = if args.read { GrantRights::Read } else { GrantRights::Write };
     let actor = args.actor.clone().unwrap_or_else(|| context.actor());
-    Ok(AccessGrant { id: nanoid!(ID_LEN), rights, path, expires, actor })
+    Ok(AccessGrant { id: new_grant_id(), rights, path, expires, actor })
 }
 
 /// Issues a token, and prints it.
@@ -151,4 +157,17 @@ fn print_grant(grant: &AccessGrant, token: Option<&str>, context: &mut CommandCo
     let text = format!("{}  {} {path} as {actor}, {until}", grant.id, grant.rights.as_str());
     let text = context.out.safe(&text).into_owned();
     context.out.line(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_id_of_a_grant_can_be_read_as_an_option() {
+        for _ in 0..1000 {
+            let id = new_grant_id();
+            assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+        }
+    }
 }
