@@ -120,6 +120,7 @@ impl ContentDoc {
         if kind != self.kind {
             self.kind = kind;
             self.rich.forget_file();
+            self.conversions.forget();
         }
     }
 
@@ -714,11 +715,15 @@ impl ContentDoc {
     }
 
     fn has_late_edits(&self) -> bool {
-        self.conversions.has_late_edits(&self.replica, self.redactions.items())
+        self.conversions.has_late_edits(self.comparison())
     }
 
     fn comparison(&self) -> RootComparison<'_> {
-        self.conversions.comparison(&self.replica, self.redactions.items())
+        let is_author = |client| self.log.is_author(client);
+        let is_rich_beside_text =
+            self.conversions.is_rich_beside_text(&self.replica, self.kind, is_author);
+        let comparison = self.conversions.comparison(&self.replica, self.redactions.items());
+        comparison.with_separate_roots(is_rich_beside_text)
     }
 
     fn history(&self) -> Timeline<'_> {

@@ -148,6 +148,11 @@ impl AuthorLog {
         }
     }
 
+    /// Reports whether a client recorded its authors itself, as writers of yfs do.
+    pub(super) fn is_author(&self, client: ClientId) -> bool {
+        self.of(client, false).next().is_some()
+    }
+
     /// Reports whether an edit of `author` by `client` continues the last run of that client.
     pub(super) fn goes_on(&self, client: ClientId, author: &RunAuthor) -> bool {
         let last = self.of(client, false).next_back();

@@ -7,9 +7,9 @@ use yrs::{IdSet, Map as _, ReadTxn as _};
 use super::{
     CONVERSIONS,
     root_comparison::RootComparison,
-    settlement::{ConversionSettlement, SettlementList},
+    settlement::{ConversionSettlement, SettlementList, is_rich},
 };
-use crate::content::replica::ContentReplica;
+use crate::{content::replica::ContentReplica, id::ClientId, kind::ContentRoot};
 
 /// The register of conversions: the root `Y.Map("fs:conv")`.
 #[derive(Debug, Default)]
@@ -45,7 +45,26 @@ impl ConversionHistory {
         replica: &'a ContentReplica,
         redacted: &'a IdSet,
     ) -> RootComparison<'a> {
-        RootComparison { replica, settlements: self.settlements(replica), redacted }
+        let settlements = self.settlements(replica);
+        RootComparison { replica, settlements, redacted, is_rich_beside_text: None }
+    }
+
+    /// Reports which root is current, `true` for rich text, if both hold content, no settlement ever
+    /// compared them, and all clients of the document recorded their authors. A writer of yfs that
+    /// knew the other root would have settled the document, so such roots were begun by writers
+    /// that did not know each other's work. A peer that follows only the reference implementation
+    /// leaves an old copy in the other root when it converts, and records no author.
+    pub(in crate::content) fn is_rich_beside_text(
+        &self,
+        replica: &ContentReplica,
+        wanted: ContentRoot,
+        is_author: impl Fn(ClientId) -> bool,
+    ) -> Option<bool> {
+        let are_separate = replica.has_text()
+            && replica.has_rich()
+            && self.settlements(replica).last().is_none()
+            && replica.version().clocks().all(|(client, _)| is_author(client));
+        are_separate.then(|| is_rich(wanted))
     }
 
     /// Returns the text of the file merged with all rival settlements; `None` if there are none.
@@ -64,16 +83,10 @@ impl ConversionHistory {
     }
 
     /// Reports whether there are edits of one root that the current root lacks.
-    pub(in crate::content) fn has_late_edits(
-        &self,
-        replica: &ContentReplica,
-        redacted: &IdSet,
-    ) -> bool {
-        let find = || {
-            let merged = self.comparison(replica, redacted).merged_text();
-            merged.is_ok_and(|merged| merged.is_some())
-        };
-        Self::is_begun(replica) && *self.has_late_edits.get_or_init(find)
+    pub(in crate::content) fn has_late_edits(&self, comparison: RootComparison<'_>) -> bool {
+        let find = || comparison.merged_text().is_ok_and(|merged| merged.is_some());
+        let may_have = Self::is_begun(comparison.replica) || comparison.has_separate_roots();
+        may_have && *self.has_late_edits.get_or_init(find)
     }
 }
 

@@ -29,6 +29,8 @@ pub(in crate::content) struct RootComparison<'a> {
     pub(super) settlements: &'a SettlementList,
     /// The items that redactions name; comparisons leave them out.
     pub(super) redacted: &'a IdSet,
+    /// Whether rich text is current, if both roots were begun apart and never settled.
+    pub(super) is_rich_beside_text: Option<bool>,
 }
 
 /// The text that a settlement is to write.
@@ -55,9 +57,15 @@ impl MergedText {
 }
 
 impl RootComparison<'_> {
+    /// Returns the comparison of a document with [separate
+    /// roots](super::ConversionHistory::is_rich_beside_text).
+    pub(in crate::content) fn with_separate_roots(self, is_rich_beside_text: Option<bool>) -> Self {
+        Self { is_rich_beside_text, ..self }
+    }
+
     /// Returns the text of the file with all late edits merged; `None` if there is none.
     pub(in crate::content) fn merged_text(&self) -> Result<Option<MergedText>, ContentError> {
-        let Some(last) = self.settlements.last() else { return Ok(None) };
+        let Some(last) = self.settlements.last() else { return self.text_of_separate_roots() };
         let rivals = self.settlements.rivals();
         let after = last.after();
         let now = self.without_rivals(&rivals, &after);
@@ -89,6 +97,39 @@ impl RootComparison<'_> {
             merged = self.with_orphans(merged, &orphans, &rivals)?;
         }
         Ok(Some(MergedText { text: merged, kept }))
+    }
+
+    /// Reports whether both roots were begun apart and never settled.
+    pub(super) fn has_separate_roots(&self) -> bool {
+        self.is_rich_beside_text.is_some()
+    }
+
+    /// Returns the current root followed by the other one, if both were begun apart; `None` if they
+    /// were not, or the other one is empty. What they have in common was written twice, so only
+    /// equal roots are one text.
+    fn text_of_separate_roots(&self) -> Result<Option<MergedText>, ContentError> {
+        let Some(is_rich) = self.is_rich_beside_text else { return Ok(None) };
+        let here = self.fork(&self.replica.version())?;
+        let (current, other) = here.read(|txn| (root_text(txn, is_rich), root_text(txn, !is_rich)));
+        if other.is_empty() {
+            return Ok(None);
+        }
+        if other == current {
+            return Ok(Some(MergedText { kept: vec![(0, 0, other.len())], text: other }));
+        }
+        let n_current = current.len();
+        let mut text = current;
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        if is_rich && !text.is_empty() {
+            text.push('\n');
+        }
+        let at = text.len();
+        text.push_str(&other);
+        // The plain text keeps the items of those who typed it.
+        let kept = if is_rich { (at, 0, other.len()) } else { (0, 0, n_current) };
+        Ok(Some(MergedText { text, kept: vec![kept] }))
     }
 
     /// Returns the document without the rivals' writes and deletions on top of a version.

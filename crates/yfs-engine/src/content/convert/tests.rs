@@ -4,7 +4,7 @@ mod late;
 mod random;
 
 use yfs_markdown::schema::SchemaProfile;
-use yrs::{Text as _, WriteTxn as _};
+use yrs::{ReadTxn as _, Text as _, Transact as _, WriteTxn as _};
 
 use crate::{
     actor::{Actor, ActorKind},
@@ -194,6 +194,49 @@ fn what_two_plain_peers_converted_is_repaired() {
         assert!(!doc.is_doubled());
         assert_eq!(doc.text(), body);
     }
+}
+
+#[test]
+fn roots_that_were_begun_apart_are_one_file() {
+    for kind in [RICH, ContentRoot::Text] {
+        // The rows of the file and of its rename arrived before its content did.
+        let mut docs = [replica(1, RICH, &[]), replica(2, RICH, &[])];
+        docs[1].set_kind(ContentRoot::Text);
+        write(&mut docs[0], "First *words*.\n");
+        write(&mut docs[1], "second words");
+        everybody_hears(&mut docs);
+        let expected = match kind {
+            ContentRoot::Text => "second words\nFirst *words*.\n",
+            ContentRoot::Rich(_) => "First *words*.\n\nsecond words",
+        };
+        for doc in &mut docs {
+            doc.set_kind(kind);
+            assert!(doc.needs_repair() && !doc.needs_conversion());
+            repair(doc);
+            assert_eq!(doc.text(), expected);
+        }
+        everybody_hears(&mut docs);
+        assert!(docs.iter().all(|doc| !doc.needs_repair() && doc.text() == expected));
+        // From then on both roots are in step.
+        write(&mut docs[0], "other words\n");
+        rename(&mut docs[0], ContentRoot::Text);
+        rename(&mut docs[0], RICH);
+        assert_eq!(docs[0].text(), "other words\n");
+    }
+}
+
+#[test]
+fn an_old_copy_that_a_plain_peer_left_in_the_other_root_is_not_merged() {
+    let mut doc = replica(1, RICH, &[]);
+    write(&mut doc, "Old words.\n");
+    let plain = yrs::Doc::with_client_id(7);
+    let text = plain.get_or_insert_text("text");
+    text.insert(&mut plain.transact_mut(), 0, "new words");
+    let update = plain.transact().encode_diff_v1(&yrs::StateVector::default());
+    doc.receive(&update, UpdateSource::Wire).expect("it is an update");
+    doc.set_kind(ContentRoot::Text);
+    assert!(!doc.needs_repair() && !doc.needs_conversion());
+    assert_eq!(doc.text(), "new words");
 }
 
 #[test]
