@@ -6,14 +6,17 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io,
     path::Path,
 };
 
 use yfs::workspace::nodes::TreeNode;
 use yfs_engine::{hash::ContentHash, id::FileId};
-use yfs_vfs::{FileKind, confined_dir::CreationAttributes};
+use yfs_vfs::{
+    FileKind,
+    confined_dir::{ConfinedDir, CreationAttributes},
+};
 
 use super::{
     import_structure::work_of, is_absent, mirror_context::MirrorContext,
@@ -29,6 +32,9 @@ use crate::{
 
 /// The number of attempts on an object that other programs keep changing.
 const MAX_CONTESTED: u32 = 20;
+
+/// The number of names to try for an object that returns to a directory.
+const MAX_NUMBERED: u32 = 1_000;
 
 /// Applies names, and creates and removes objects.
 pub(super) struct LayoutApplier<'a> {
@@ -326,8 +332,9 @@ impl LayoutApplier<'_> {
         crate::crash_points::point("aside");
         if !self.pass.is_recorded(&self.context.options, &dir, &aside, &node)? {
             // The content is new: it goes back to its name, and is imported.
-            dir.rename_new(&aside, &dir, &node.name)?;
-            self.pass.later.insert(path, true);
+            let name = self.restore_name(&dir, &aside, &node)?;
+            self.context.state.update(id, |node| node.name = name);
+            self.pass.later.insert(self.context.state.path(id), true);
             self.pass.racy.insert(id.clone());
             return Ok(());
         }
@@ -369,9 +376,9 @@ impl LayoutApplier<'_> {
             Err(error) if is_absent(&error) => (),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
                 self.context.reporter.notify_event(&path, NoticeReason::NotEmpty);
-                let back = node.work.name.as_str();
                 if node.name == parked_name(id) {
-                    self.restore_name(&node, back);
+                    let dir = self.context.open_directory_of(node.parent.as_ref())?;
+                    self.restore_name(&dir, &node.name, &node)?;
                 }
                 self.pass.later.insert(path, true);
             }
@@ -381,14 +388,31 @@ impl LayoutApplier<'_> {
         Ok(())
     }
 
-    /// Gives a parked directory its name again, or a numbered variant.
-    fn restore_name(&self, node: &MirrorNode, name: &str) {
-        let Ok(dir) = self.context.open_directory_of(node.parent.as_ref()) else { return };
-        for number in 0..100 {
-            let name = if number == 0 { name.to_owned() } else { format!("{name} ({number})") };
-            if dir.rename_new(&node.name, &dir, OsStr::new(&name)).is_ok() {
-                return;
+    /// Gives an object that is `aside` its name again, or a numbered variant if another object took
+    /// the name. Returns the name that it has now.
+    fn restore_name(
+        &self,
+        dir: &ConfinedDir,
+        aside: &OsStr,
+        node: &MirrorNode,
+    ) -> io::Result<OsString> {
+        let was_parked = node.name == parked_name(&node.id);
+        // An object that was parked before has no other name on disk that the state knows.
+        let name = match was_parked {
+            false => node.name.to_string_lossy().into_owned(),
+            true => node.work.name.to_string(),
+        };
+        for number in 0..MAX_NUMBERED {
+            let name = match number {
+                0 if !was_parked => node.name.clone(),
+                0 => name.clone().into(),
+                _ => format!("{name} ({number})").into(),
+            };
+            match dir.rename_new(aside, dir, &name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+                renamed => return renamed.map(|()| name),
             }
         }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 }
