@@ -166,3 +166,49 @@ fn two_clones_and_an_editor_stay_in_step_through_a_restart() {
     assert_eq!(ok(&dirs[0], &["cat", "/a.txt"]), text);
     assert_eq!(ok(&dirs[1], &["cat", "/a.txt"]), text);
 }
+
+/// What a damaged record held comes back from the other side, and the file on disk keeps it too.
+#[test]
+fn a_repaired_clone_gets_its_text_back() {
+    let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir(home.path().join("docs")).unwrap();
+    fs::write(home.path().join("docs/f.txt"), "base\n").unwrap();
+    fs::write(home.path().join("docs/g.md"), "# G\n").unwrap();
+    let server = Server::start_with_tokens(home.path(), 0);
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let token = ok(home.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+    let dir = away.path().join("copy");
+    ok(away.path(), &["clone", &url, dir.to_str().unwrap(), "--token", &token]);
+    ok(home.path(), &["append", "/docs/f.txt", "--content", "DAMAGED\n"]);
+    ok(home.path(), &["append", "/docs/g.md", "--content", "\nDAMAGED *too*\n"]);
+    ok(&dir, &["sync"]);
+    assert_eq!(fs::read_to_string(dir.join("docs/f.txt")).unwrap(), "base\nDAMAGED\n");
+
+    let store = dir.join(".yfs/workspace.db");
+    let mut bytes = fs::read(&store).unwrap();
+    let is_here = |at: &usize| bytes[*at..].starts_with(b"DAMAGED");
+    let places: Vec<usize> = (0..bytes.len()).filter(is_here).collect();
+    assert!(places.len() >= 2);
+    places.into_iter().for_each(|place| bytes[place] ^= 1);
+    fs::write(&store, bytes).unwrap();
+
+    // Nothing is exchanged or overwritten before a person decides.
+    let refused = run(&dir, &["sync"], b"");
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("fsck"), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(dir.join("docs/f.txt")).unwrap(), "base\nDAMAGED\n");
+    assert_eq!(run(&dir, &["fsck", "--repair"], b"").code, Some(1));
+    assert_eq!(ok(&dir, &["cat", "/docs/f.txt"]), "base\n");
+    // Both sides work on before they meet again.
+    fs::write(dir.join("docs/g.md"), "# G\n\nDAMAGED *too*\n\nfrom away\n").unwrap();
+    ok(home.path(), &["edit", "/docs/g.md", "--old", "# G", "--new", "# G from home"]);
+    ok(&dir, &["sync"]);
+    let merged = "# G from home\n\nDAMAGED *too*\n\nfrom away\n";
+    for place in [home.path(), &dir] {
+        assert_eq!(ok(place, &["cat", "/docs/f.txt"]), "base\nDAMAGED\n");
+        assert_eq!(ok(place, &["cat", "/docs/g.md"]), merged);
+    }
+    assert_eq!(fs::read_to_string(dir.join("docs/f.txt")).unwrap(), "base\nDAMAGED\n");
+    assert_eq!(fs::read_to_string(dir.join("docs/g.md")).unwrap(), merged);
+    ok(&dir, &["fsck"]);
+}

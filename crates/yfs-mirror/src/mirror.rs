@@ -101,6 +101,24 @@ impl Mirror {
         mirror_worker::once(MirrorEngine::open(workspace, directory, options, Box::new(|_| ()))?)
     }
 
+    /// Reports whether a workspace has all that the mirror of a directory agreed on with it. A
+    /// workspace that was repaired or replaced by a backup may lack records that a replica still
+    /// has; it should get them back before the directory is imported, since the mirror would take
+    /// what they wrote for new edits.
+    ///
+    /// It is so for a directory that another mirror has open, which checked it.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`start`](Self::start).
+    pub fn is_proven(workspace: &Workspace, directory: &Path) -> Result<bool> {
+        let options = MirrorOptions::default();
+        match MirrorEngine::open(workspace, directory, options, Box::new(|_| ())) {
+            Err(MirrorError::Busy(_)) => Ok(true),
+            engine => engine?.is_proven(),
+        }
+    }
+
     /// Waits until both sides are quiet and equal, except for skipped paths. Returns the report so
     /// far.
     ///

@@ -89,6 +89,11 @@ impl MirrorEngine {
         &self.context.directory.path
     }
 
+    /// Reports whether the store has all that both sides agreed on.
+    pub(crate) fn is_proven(&mut self) -> Result<bool> {
+        self.context.check_proven()
+    }
+
     /// Returns the report so far.
     pub(crate) fn report(&self) -> &MirrorReport {
         &self.context.reporter.report

@@ -91,7 +91,9 @@ fn find_remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
     })
 }
 
-/// Exchanges everything once: imports the directory first, and writes received changes to it.
+/// Exchanges everything once: imports the directory first, and writes received changes to it. If
+/// the workspace lacks what it agreed on with the directory, the server may have it, so it is asked
+/// first.
 async fn sync_once(
     args: &SyncArgs,
     remote: &RemoteServer,
@@ -100,6 +102,7 @@ async fn sync_once(
     context: &mut CommandContext,
 ) -> Result {
     if let Some(directory) = directory {
+        get_lost_records(remote, workspace, directory, context).await?;
         mirror::synchronize_once(workspace, directory, args.trust, context)?;
     }
     let progress = exchange(remote, workspace, context).await?;
@@ -107,6 +110,21 @@ async fn sync_once(
         mirror::synchronize_once(workspace, directory, args.trust, context)?;
     }
     print_progress(&progress, context)
+}
+
+/// Asks the server for the records that a repaired or restored workspace lacks, if it does not have
+/// all that it agreed on with the directory.
+async fn get_lost_records(
+    remote: &RemoteServer,
+    workspace: &Workspace,
+    directory: &Path,
+    context: &mut CommandContext,
+) -> Result {
+    if !Mirror::is_proven(workspace, directory).map_err(mirror::mirror_failure)? {
+        context.remark("the workspace lacks records that it had; the server is asked first");
+        exchange(remote, workspace, context).await?;
+    }
+    Ok(())
 }
 
 /// Keeps the workspace synchronized with the server, and the directory with the workspace unless
@@ -118,6 +136,9 @@ async fn sync_continuously(
     directory: Option<&Path>,
     context: &mut CommandContext,
 ) -> Result {
+    if let Some(directory) = directory {
+        get_lost_records(remote, workspace, directory, context).await?;
+    }
     let options = mirror::options(args.trust);
     let start = |directory| Mirror::start(workspace, directory, options, &Handle::current());
     let mirror = match directory.map(start) {

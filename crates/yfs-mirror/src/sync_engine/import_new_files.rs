@@ -201,16 +201,15 @@ impl NewFileImporter<'_> {
             // name.
             return Ok(false);
         }
-        self.context.reporter.notify_event(path, NoticeReason::Joined);
-        self.structure().add_node(
-            id,
-            parent,
-            path,
-            there.kind,
-            read.stamp,
-            ContentHash::of(b""),
-            EditBase::Unknown,
-        )?;
+        let base = match self.context.former_bases.remove(id) {
+            Some(base @ EditBase::Version(_)) => base,
+            _ => {
+                self.context.reporter.notify_event(path, NoticeReason::Joined);
+                EditBase::Unknown
+            }
+        };
+        let hash = ContentHash::of(b"");
+        self.structure().add_node(id, parent, path, there.kind, read.stamp, hash, base)?;
         let read = DiskFileContent { data: read.data.clone(), ..*read };
         self.contents().write_contents(vec![(id.clone(), read)])?;
         Ok(true)

@@ -25,7 +25,7 @@ use crate::{
     error::{MirrorError, Result},
     lease::OpenWriters,
     merge_plan::{ObjectLocation, parked_name},
-    mirror_state::{MirrorNode, MirrorState, database::MirrorDatabase},
+    mirror_state::{EditBase, MirrorNode, MirrorState, database::MirrorDatabase},
     options::{MirrorOptions, TrustPolicy},
     report::NoticeReason,
     unread::UnreadTexts,
@@ -40,6 +40,8 @@ pub(super) struct MirrorContext {
     pub(super) options: MirrorOptions,
     /// Whether the state was empty when the mirror started.
     pub(super) is_first: bool,
+    /// The last agreed content of objects whose agreement was forgotten, as bases of their edits.
+    pub(super) former_bases: HashMap<FileId, EditBase>,
     pub(super) reporter: MirrorReporter,
     pub(super) open_files: OpenFileTracker,
     /// Texts that no program has read yet.
@@ -72,6 +74,7 @@ impl MirrorContext {
             directory,
             database,
             is_first: state.is_empty(),
+            former_bases: HashMap::new(),
             state,
             options,
             reporter: MirrorReporter::new(notify),
@@ -103,7 +106,10 @@ impl MirrorContext {
     }
 
     /// Forgets what both sides agreed on: they meet as for the first time, and nothing is deleted.
+    /// The store may have got the content back that both sides agreed on, from a replica.
     pub(super) fn forget_agreement(&mut self) {
+        let nodes = self.state.nodes();
+        self.former_bases = nodes.map(|node| (node.id.clone(), node.base.clone())).collect();
         self.state.clear();
         self.is_first = true;
         self.reporter.notify_event(Path::new("."), NoticeReason::Unproven);
