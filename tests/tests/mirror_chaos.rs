@@ -536,7 +536,7 @@ impl World {
             by_kind(&doubled),
             by_kind(&self.words.iter().collect::<Vec<_>>()),
             fates.join("\n\n"),
-            self.evidence(&lost)
+            self.evidence(&lost) + &texts_with(&shown.1, &doubled)
         );
         let strays: Vec<&String> =
             shown.0.keys().filter(|path| path.contains(".yfs-tmp-")).collect();
@@ -638,6 +638,17 @@ fn is_doubled(shown: &Shown, word: &str) -> bool {
     let n_times =
         |text: &String| text.split(|char: char| !char.is_ascii_digit()).filter(is_it).count();
     shown.values().any(|text| n_times(text) > 1)
+}
+
+/// Returns the contents in which words stand more than once.
+fn texts_with(shown: &Shown, doubled: &[&Word]) -> String {
+    let mut found = String::new();
+    for word in doubled {
+        for (path, text) in shown.iter().filter(|(_, text)| text.contains(number_of(&word.text))) {
+            found += &format!("\n\n{} in {path}:\n{text}", word.text);
+        }
+    }
+    found
 }
 
 /// Counts words by the kind of edit that wrote them.

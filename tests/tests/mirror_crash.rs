@@ -288,3 +288,40 @@ fn what_goes_on_after_a_death_is_merged() {
         assert_eq!(text, expected, "{fault}");
     }
 }
+
+/// The workspace deletes a file while the mirror is dead that was importing an edit of it: an edit
+/// that had arrived was deleted with the file, another one brings the file back.
+#[test]
+fn what_is_deleted_after_a_death_is_not_imported_twice() {
+    for (name, fault) in [
+        ("plain.txt", "intended-ingest:1"),
+        ("plain.txt", "ingested:1"),
+        ("rich.md", "intended-ingest:1"),
+        ("rich.md", "ingested:1"),
+    ] {
+        let scene = OpenFileScene::new();
+        let (at, name) = (scene.dir.path().join("folder").join(name), path(&format!("/{name}")));
+        fs::write(&at, "one\n\nthree\n").expect("written");
+        assert!(scene.mirror(None));
+        fs::write(&at, "one\n\ntwo\n\nthree\n").expect("written");
+        assert!(!scene.mirror(Some(fault)), "{fault}: it dies");
+        scene.in_workspace(|fs| {
+            if let Ok(text) = now(fs.read_to_string(&name)) {
+                let other = text.replace("one", "one, by another");
+                now(fs.write_text(&name, &other)).expect("written");
+            }
+            now(fs.rm_all(&name)).expect("removed");
+        });
+        assert!(scene.mirror(None), "{fault}");
+        let file = scene.dir.path().join("workspace.db");
+        let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
+        let is_back = now(workspace.fs().lstat(&name)).is_ok();
+        assert_eq!((is_back, at.exists()), (fault != "ingested:1", fault != "ingested:1"));
+        for item in workspace.trash().list().expect("a trash") {
+            workspace.trash().restore(&item.id, None).expect("restored");
+        }
+        let text = now(workspace.fs().read_to_string(&name)).expect("a file");
+        assert_eq!(text, "one, by another\n\ntwo\n\nthree\n", "{fault} {name}");
+        workspace.close().expect("it closes");
+    }
+}

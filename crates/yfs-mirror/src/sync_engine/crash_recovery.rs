@@ -85,7 +85,8 @@ impl CrashRecovery<'_> {
         bytes: Arc<[u8]>,
         written: u64,
     ) -> Result<()> {
-        if self.context.workspace.object(&node.id)?.is_none() || node.hash == hash {
+        // The workspace may have deleted the file since: then it is in the trash.
+        if !self.context.workspace.still_has(&node.id)? || node.hash == hash {
             return Ok(());
         }
         if self.context.workspace.n_written(&node.id).is_ok_and(|now| now > written) {

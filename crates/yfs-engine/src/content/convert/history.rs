@@ -49,7 +49,7 @@ impl ConversionHistory {
         RootComparison { replica, settlements, redacted, is_rich_beside_text: None }
     }
 
-    /// Reports which root is current, `true` for rich text, if both hold content, no settlement ever
+    /// Reports which root is current, `true` for rich text, if both hold content, no settlement
     /// compared them, and all clients of the document recorded their authors. A writer of yfs that
     /// knew the other root would have settled the document, so such roots were begun by writers
     /// that did not know each other's work. A peer that follows only the reference implementation
