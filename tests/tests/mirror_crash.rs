@@ -325,3 +325,23 @@ fn what_is_deleted_after_a_death_is_not_imported_twice() {
         workspace.close().expect("it closes");
     }
 }
+
+/// As before, and a program on disk writes on beside the edit that had arrived.
+#[test]
+fn what_is_written_beside_an_edit_that_arrived_comes_without_it() {
+    for name in ["plain.txt", "rich.md"] {
+        let scene = OpenFileScene::new();
+        let (at, name) = (scene.dir.path().join("folder").join(name), path(&format!("/{name}")));
+        fs::write(&at, "one\n\nthree\n").expect("written");
+        assert!(scene.mirror(None));
+        fs::write(&at, "one\n\ntwo\n\nthree\n").expect("written");
+        assert!(!scene.mirror(Some("ingested:1")), "it dies");
+        scene.in_workspace(|fs| now(fs.rm_all(&name))).expect("removed");
+        let expected = "one\n\nbefore\n\ntwo\n\nthree\n";
+        fs::write(&at, expected).expect("written");
+        assert!(scene.mirror(None));
+        assert_eq!(fs::read_to_string(&at).expect("a file"), expected);
+        let read = scene.in_workspace(|fs| now(fs.read_to_string(&name)));
+        assert_eq!(read.expect("a file"), expected);
+    }
+}

@@ -303,7 +303,7 @@ impl SupersededKeeper<'_> {
                 continue;
             }
             if let Some(edit) = file.edit.take() {
-                let is_there = self.context.workspace.object(&file.id)?.is_some();
+                let is_there = self.context.workspace.still_has(&file.id)?;
                 let now = self.context.workspace.n_written(&file.id);
                 if is_there && now.is_ok_and(|now| now > edit.written) {
                     (file.hash, file.size) =
