@@ -88,6 +88,9 @@ pub use self::{
 /// The name of the root that holds text.
 const TEXT: &str = "text";
 
+/// The root that lists settlements, by the client ids that they were made under.
+pub(crate) const CONVERSIONS: &str = "fs:conv";
+
 /// The state that a writer read before it wrote.
 #[derive(Debug, Clone, Copy)]
 pub enum ContentBase<'a> {

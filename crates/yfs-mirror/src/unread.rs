@@ -20,7 +20,7 @@ use rustix::{
     fd::OwnedFd,
     fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags},
 };
-use yfs_engine::{content::diff::diff, id::FileId};
+use yfs_engine::{content::diff::diff_chars, id::FileId};
 
 use crate::mirror_state::EditBase;
 
@@ -201,5 +201,5 @@ fn pending(inotify: &OwnedFd) -> Vec<(i32, ReadFlags)> {
 
 /// Returns the number of bytes in the differences of two texts.
 fn cost(old: &str, new: &str) -> usize {
-    diff(old, new).iter().map(|splice| splice.old.len() + splice.new.len()).sum()
+    diff_chars(old, new).iter().map(|splice| splice.old.len() + splice.new.len()).sum()
 }

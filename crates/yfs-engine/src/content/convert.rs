@@ -35,15 +35,13 @@ pub(super) use self::{
     settlement::RootPresence,
     write_settlement::{write_profile, write_settlement},
 };
+pub(crate) use super::CONVERSIONS;
 use super::{TEXT, reference, replica::ContentReplica};
 use crate::{
     gate::{GateLimits, origins},
     id::ClientId,
     rich::ROOT,
 };
-
-/// The root that lists settlements, by the client ids that they were made under.
-pub(crate) const CONVERSIONS: &str = "fs:conv";
 
 /// Client ids of settlements have this bit, which ids that are drawn at random never have.
 const MARK: u64 = 1 << 52;

@@ -97,6 +97,7 @@ fn op_behind(start: TextLength, splice: &TextSplice) -> RebaseOp {
         at: TextLength { units: start.units + splice.at, bytes: start.bytes + splice.old.start },
         delete: TextLength { units: splice.delete, bytes: splice.old.len() },
         insert: splice.new.clone(),
+        blanks: (false, false),
     }
 }
 

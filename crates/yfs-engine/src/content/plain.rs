@@ -1,5 +1,7 @@
 //! Plain text as the body of a document: the root `Y.Text("text")`.
 
+use std::borrow::Cow;
+
 use yrs::{
     Any, Out, ReadTxn, Text, TextRef, TransactionMut, WriteTxn,
     types::{Delta, text::YChange},
@@ -7,9 +9,9 @@ use yrs::{
 
 use super::{
     ContentBase, ContentError, ContentWriteResult, TEXT,
-    diff::{diff, utf16_len},
+    diff::utf16_len,
     edit::{check_len, is_sweeping},
-    rebase::{RebaseOp, RunAlignment, TextLength, keep_begun_words, rebase},
+    rebase::{RebaseOp, RunAlignment, TextLength, keep_begun_words, rebase, separate_words},
     typing_runs::{TypingRuns, typing_runs},
     version_alignment::align_plain_text,
     writer::BodyWriter,
@@ -32,7 +34,8 @@ impl PlainBody {
     ) -> Result<ContentWriteResult, ContentError> {
         let current = writer.replica.plain_text();
         let (base, runs) = align_base(writer, base, &current)?;
-        let (mut ops, overlaps) = rebase(&runs, &diff(&base, new), &base, &current, new);
+        let splices = writer.replica.save_comparison()(&base, new);
+        let (mut ops, mut overlaps) = rebase(&runs, &splices, &base, &current, new);
         if !overlaps.is_empty() {
             let (typing, _) = writer.replica.gate.edit(|txn| match txn.get_text(TEXT) {
                 Some(text) => typing_runs(txn, &text),
@@ -40,7 +43,11 @@ impl PlainBody {
             });
             ops = keep_begun_words(ops, &current, &runs, &typing);
         }
-        let update = self.apply(writer, &current, new, &ops)?;
+        if base != current {
+            separate_words(&mut ops, &mut overlaps, &current, new);
+        }
+        let (new, ops) = with_blanks(new, ops);
+        let update = self.apply(writer, &current, &new, &ops)?;
         Ok(ContentWriteResult { update, overlaps })
     }
 
@@ -90,6 +97,22 @@ impl PlainBody {
     }
 }
 
+/// Returns changes whose inserted texts contain the blanks around them.
+fn with_blanks(new: &str, mut ops: Vec<RebaseOp>) -> (Cow<'_, str>, Vec<RebaseOp>) {
+    if ops.iter().all(|op| op.blanks == (false, false)) {
+        return (new.into(), ops);
+    }
+    let mut text = String::with_capacity(new.len());
+    for op in &mut ops {
+        let start = text.len();
+        text.extend(op.blanks.0.then_some(' '));
+        text.push_str(&new[op.insert.clone()]);
+        text.extend(op.blanks.1.then_some(' '));
+        (op.insert, op.blanks) = (start..text.len(), (false, false));
+    }
+    (text.into(), ops)
+}
+
 /// Returns the text that a writer had read, and its alignment with the current text.
 fn align_base(
     writer: &mut BodyWriter<'_>,
@@ -98,7 +121,8 @@ fn align_base(
 ) -> Result<(String, RunAlignment), ContentError> {
     let version = match base {
         Some(ContentBase::Text(base)) if base != current => {
-            return Ok((base.to_owned(), RunAlignment::of_texts(base, current)));
+            let runs = RunAlignment::of_texts(base, current, writer.replica.save_comparison());
+            return Ok((base.to_owned(), runs));
         }
         Some(ContentBase::Version(version)) if *version != writer.replica.version() => version,
         _ => return Ok((current.to_owned(), RunAlignment::whole(TextLength::of(current)))),
@@ -109,7 +133,8 @@ fn align_base(
         align_plain_text(&mut writer.replica.copy()?, version)
     };
     let fits = runs.fit(&base, current);
-    let runs = if fits { runs } else { RunAlignment::of_texts(&base, current) };
+    let compare = writer.replica.save_comparison();
+    let runs = if fits { runs } else { RunAlignment::of_texts(&base, current, compare) };
     Ok((base, runs))
 }
 

@@ -17,7 +17,7 @@ mod tests;
 use std::ops::{AddAssign, Range};
 
 use super::{
-    diff::{TextSplice, diff, utf16_len},
+    diff::{TextComparison, TextSplice, reads_as_one_word, utf16_len},
     typing_runs::TypingRuns,
 };
 
@@ -30,6 +30,8 @@ pub(super) struct RebaseOp {
     pub(super) delete: TextLength,
     /// The inserted range, in bytes of the new text.
     pub(super) insert: Range<usize>,
+    /// Whether a blank comes before the inserted text, and behind it.
+    pub(super) blanks: (bool, bool),
 }
 
 /// A change of text that another client changed, too.
@@ -110,13 +112,13 @@ impl RunAlignment {
     }
 
     /// Aligns two texts by comparing them.
-    pub(super) fn of_texts(old: &str, new: &str) -> Self {
+    pub(super) fn of_texts(old: &str, new: &str, compare: TextComparison) -> Self {
         let mut runs = Self::default();
         let mut end = 0;
-        for splice in diff(old, new) {
+        for splice in compare(old, new) {
             runs.push(TextSide::Both, TextLength::of(&old[end..splice.old.start]));
             runs.push(TextSide::Old, TextLength::of(&old[splice.old.clone()]));
-            runs.push(TextSide::New, TextLength::of(&new[splice.new]));
+            runs.push(TextSide::New, TextLength::of(&new[splice.new.clone()]));
             end = splice.old.end;
         }
         runs.push(TextSide::Both, TextLength::of(&old[end..]));
@@ -293,6 +295,56 @@ pub(super) fn keep_begun_words(
     if kept.is_empty() { ops } else { ops.into_iter().flat_map(|op| op.but_for(&kept)).collect() }
 }
 
+/// Puts blanks between words of the writer and words of others that would read as one: if both
+/// replaced a word, the file says both, side by side (decision 44).
+pub(super) fn separate_words(
+    ops: &mut [RebaseOp],
+    overlaps: &mut [TextOverlap],
+    current: &str,
+    new: &str,
+) {
+    let mut blanks: Vec<usize> = Vec::new();
+    let mut before = String::new();
+    let mut end = 0;
+    for at in 0..ops.len() {
+        let op = &ops[at];
+        before.push_str(&current[end..op.at.bytes]);
+        end = op.at.bytes + op.delete.bytes;
+        let (read, inserted) = (&new[..op.insert.start], &new[op.insert.clone()]);
+        if inserted.is_empty() {
+            continue;
+        }
+        let last = |text: &str| text.chars().next_back();
+        let is_cut = reads_as_one_word(&before, inserted) && last(&before) != last(read);
+        let start = before.len();
+        before.push_str(inserted);
+        let behind = text_behind(&ops[at..], current, new);
+        let goes_on = new[op.insert.end..].chars().next() == behind.chars().next();
+        let is_joined = !goes_on && reads_as_one_word(inserted, behind);
+        blanks.extend(is_cut.then_some(start));
+        blanks.extend(is_joined.then_some(before.len()));
+        ops[at].blanks = (is_cut, is_joined);
+    }
+    for overlap in overlaps {
+        overlap.at += blanks.iter().filter(|blank| **blank <= overlap.at).count();
+    }
+}
+
+/// Returns the text behind the insertion of the first of some changes.
+fn text_behind<'a>(ops: &[RebaseOp], current: &'a str, new: &'a str) -> &'a str {
+    let mut end = 0;
+    for (at, op) in ops.iter().enumerate() {
+        if at > 0 && op.at.bytes > end {
+            return &current[end..op.at.bytes];
+        }
+        if at > 0 && !op.insert.is_empty() {
+            return &new[op.insert.clone()];
+        }
+        end = op.at.bytes + op.delete.bytes;
+    }
+    &current[end..]
+}
+
 impl RebaseOp {
     /// Returns the same change without the deletion of some stretches, which are in order.
     fn but_for(self, kept: &[(TextLength, TextLength)]) -> Vec<Self> {
@@ -308,9 +360,9 @@ impl RebaseOp {
             }
             let until = if from.bytes > rest.at.bytes { *from } else { rest.at };
             let behind = rest.insert.end..rest.insert.end;
-            ops.push(Self { at: rest.at, delete: rest.at.until(until), insert: rest.insert });
+            ops.push(Self { delete: rest.at.until(until), ..rest.clone() });
             let at = if to.bytes < end.bytes { *to } else { end };
-            rest = Self { at, delete: at.until(end), insert: behind };
+            rest = Self { at, delete: at.until(end), insert: behind, blanks: (false, false) };
         }
         ops.push(rest);
         ops.retain(|op| !op.delete.is_zero() || !op.insert.is_empty());
@@ -403,11 +455,11 @@ impl RebaseWalk<'_> {
         let delete = first.map_or(TextLength::default(), |(_, length)| length);
         self.grown -= delete.bytes as isize;
         if !insert.is_empty() || !delete.is_zero() {
-            self.ops.push(RebaseOp { at, delete, insert });
+            self.ops.push(RebaseOp { at, delete, insert, blanks: (false, false) });
         }
         for (at, delete) in kept {
             self.grown -= delete.bytes as isize;
-            self.ops.push(RebaseOp { at, delete, insert: 0..0 });
+            self.ops.push(RebaseOp { at, delete, insert: 0..0, blanks: (false, false) });
         }
     }
 
@@ -481,7 +533,9 @@ pub(super) fn applied(current: &str, new: &str, ops: &[RebaseOp]) -> String {
     let mut end = 0;
     for op in ops {
         text.push_str(&current[end..op.at.bytes]);
+        text.extend(op.blanks.0.then_some(' '));
         text.push_str(&new[op.insert.clone()]);
+        text.extend(op.blanks.1.then_some(' '));
         end = op.at.bytes + op.delete.bytes;
     }
     text.push_str(&current[end..]);

@@ -13,7 +13,8 @@ use yrs::{
 };
 
 use super::{
-    ContentError, TEXT, Version,
+    CONVERSIONS, ContentError, TEXT, Version,
+    diff::{TextComparison, diff, diff_chars},
     item_sets::{to_ranges, to_set, up_to},
 };
 use crate::{
@@ -147,6 +148,14 @@ impl ContentReplica {
 
     pub(super) fn has_rich(&self) -> bool {
         self.gate.has_root(ROOT)
+    }
+
+    /// Returns how a save of this document is compared with what its writer had read: by whole
+    /// words, but by characters once it was converted. A rival conversion may have made a copy of a
+    /// word, and then a word that was replaced in the copy comes back (decision 23); its characters
+    /// do not.
+    pub(super) fn save_comparison(&self) -> TextComparison {
+        if self.gate.has_root(CONVERSIONS) { diff_chars } else { diff }
     }
 
     /// Returns a copy that writes under another client id.

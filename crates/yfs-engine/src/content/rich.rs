@@ -46,9 +46,9 @@ use self::{
 use super::{
     ContentBase, ContentError, ContentWriteResult, Version,
     classify::becomes_heavy,
-    diff::{diff, utf16_len},
+    diff::{diff_chars, utf16_len},
     edit::{check_len, is_sweeping},
-    rebase::{RunAlignment, TextOverlap, applied, rebase},
+    rebase::{RunAlignment, TextOverlap, applied, rebase, separate_words},
     replica::ContentReplica,
     writer::BodyWriter,
 };
@@ -210,8 +210,11 @@ impl RichBody {
             }
             Some(ContentBase::Text(base)) => {
                 let current = self.file(writer.replica, writer.rich).text;
-                let runs = RunAlignment::of_texts(base, &current);
-                let (ops, overlaps) = rebase(&runs, &diff(base, new), base, &current, new);
+                let compare = writer.replica.save_comparison();
+                let runs = RunAlignment::of_texts(base, &current, compare);
+                let (mut ops, mut overlaps) =
+                    rebase(&runs, &compare(base, new), base, &current, new);
+                separate_words(&mut ops, &mut overlaps, &current, new);
                 let merged = applied(&current, new, &ops);
                 check_len(merged.len())?;
                 let mut written = self.write_file(writer, &merged, None)?;
@@ -305,6 +308,8 @@ impl RichBody {
         let profile = self.profile;
         let mut plan = RichEditPlan::behind(writer.replica.next_item(), entry.is_some());
         let is_copy = writer.is_by_rule();
+        // A copy changes words in part, so that it keeps the items of those who typed them.
+        let compare = if is_copy { diff_chars } else { writer.replica.save_comparison() };
         let (memory, _) = writer.replica.gate.edit(|txn| {
             let now;
             let (live, memory) = match base {
@@ -315,7 +320,7 @@ impl RichBody {
                 }
             };
             let version = base.map(Version::snapshot);
-            let mut beside = BaseAlignment { txn, version, profile, is_copy };
+            let mut beside = BaseAlignment { txn, version, profile, is_copy, compare };
             plan.document(&mut beside, &read.kids, live, &wanted);
             memory
         });
@@ -358,7 +363,7 @@ fn is_rewrite(old: &str, new: &str) -> bool {
     if 2 * (n_before + n_behind) >= old.len() {
         return false;
     }
-    let deleted = diff(old, new).iter().map(|splice| splice.delete).sum();
+    let deleted = diff_chars(old, new).iter().map(|splice| splice.delete).sum();
     is_sweeping(deleted, utf16_len(old))
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use super::super::{
-    diff::utf16_len,
+    diff::{diff_chars, utf16_len},
     item_spans::{ItemSpan, bytes_of},
     rebase::{RunAlignment, TextLength, TextSide},
 };
@@ -105,7 +105,7 @@ fn lay(
 
 fn compare(runs: &mut RunAlignment, old: &str, new: &str) {
     if !old.is_empty() || !new.is_empty() {
-        runs.extend(RunAlignment::of_texts(old, new));
+        runs.extend(RunAlignment::of_texts(old, new, diff_chars));
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     content::{
         ContentError, Version,
-        diff::{TextSplice, utf16_len},
+        diff::{TextSplice, diff_chars, utf16_len},
         item_places::{ItemContainer, place_in},
         item_sets::{holds, to_ranges, to_set},
         item_spans::{ItemSpan, spans_of_blocks},
@@ -190,7 +190,7 @@ fn merged_into(
             old: start..start + splice.old.len(),
             new: start..start + words.len(),
         };
-        let runs = RunAlignment::of_texts(&base, &text);
+        let runs = RunAlignment::of_texts(&base, &text, diff_chars);
         let (ops, overlaps) = rebase_all(&runs, &[moved], &base, &text, &said);
         let merged = applied(&text, &said, &ops);
         let is_apart = overlaps.iter().any(|overlap| overlap.deleted_by_both);

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     content::{
         ContentError, TEXT, Version,
-        diff::TextSplice,
+        diff::{TextSplice, diff_chars},
         item_sets::{holds, to_ranges, to_set, up_to},
         item_spans::spans_of,
         rebase::{RebaseOp, RunAlignment, applied, rebase_all},
@@ -83,7 +83,7 @@ impl RootComparison<'_> {
         let current = change_of(&mut then, &mut here, last.is_to_rich);
         let runs = match late.base == current.base {
             true => current.runs,
-            false => RunAlignment::of_texts(&late.base, &current.now),
+            false => RunAlignment::of_texts(&late.base, &current.now, diff_chars),
         };
         let (ops, _) = rebase_all(&runs, &late.splices, &late.base, &current.now, &late.now);
         let mut merged = applied(&current.now, &late.now, &ops);

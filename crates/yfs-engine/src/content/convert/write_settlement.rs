@@ -103,6 +103,7 @@ impl SettlementWriter {
                 at,
                 delete: TextLength { units: splice.delete, bytes: splice.old.len() },
                 insert: splice.new,
+                blanks: (false, false),
             });
         }
         let update = PlainBody.apply(&mut self.body_writer(), &current, text, &ops)?;

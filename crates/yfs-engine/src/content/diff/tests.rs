@@ -3,19 +3,21 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{TextSplice, diff, utf16_len};
+use super::{TextSplice, diff, diff_chars, utf16_len};
 
 /// Shows each splice as `at-deleted+inserted`.
-fn show(old: &str, new: &str) -> String {
-    let splices = checked(old, new);
+fn show(old: &str, new: &str, splices: &[TextSplice]) -> String {
     let one =
         |s: &TextSplice| format!("{}-{:?}+{:?}", s.at, &old[s.old.clone()], &new[s.new.clone()]);
     splices.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// Diffs, and checks the invariants of the splices.
-fn checked(old: &str, new: &str) -> Vec<TextSplice> {
-    let splices = diff(old, new);
+/// Diffs by characters and by words, and checks the invariants of both.
+fn checked(old: &str, new: &str) -> [Vec<TextSplice>; 2] {
+    [check_splices(old, new, diff_chars(old, new)), check_splices(old, new, diff(old, new))]
+}
+
+fn check_splices(old: &str, new: &str, splices: Vec<TextSplice>) -> Vec<TextSplice> {
     let (mut text, mut byte, mut unit) = (String::new(), 0, 0);
     for (index, splice) in splices.iter().enumerate() {
         assert!(splice.old.start > byte || (index == 0 && byte == 0), "out of order: {splices:?}");
@@ -32,7 +34,37 @@ fn checked(old: &str, new: &str) -> Vec<TextSplice> {
 }
 
 fn check(old: &str, new: &str, expected: Expect) {
-    expected.assert_eq(&show(old, new));
+    expected.assert_eq(&show(old, new, &checked(old, new)[0]));
+}
+
+fn check_words(old: &str, new: &str, expected: Expect) {
+    expected.assert_eq(&show(old, new, &checked(old, new)[1]));
+}
+
+#[test]
+fn words_change_whole() {
+    check_words("colour", "color", expect![[r#"0-"colour"+"color""#]]);
+    check_words("timeout = 30\n", "timeout = 45\n", expect![[r#"10-"30"+"45""#]]);
+    check_words("\"1.2.3\",", "\"1.3.0\",", expect![[r#"1-"1.2.3"+"1.3.0""#]]);
+    check_words(
+        "on 2024-01-02 at 12:30.",
+        "on 2024-02-02 at 12:45.",
+        expect![[r#"3-"2024-01-02"+"2024-02-02" 17-"12:30"+"12:45""#]],
+    );
+    check_words("f(a, b)", "f(a, c)", expect![[r#"5-"b"+"c""#]]);
+    check_words("one two", "one, two", expect![[r#"3-""+",""#]]);
+    check_words("[1,2,3]", "[1,5,3]", expect![[r#"3-"2"+"5""#]]);
+    check_words("日本語の文書です", "日本語の文章です", expect![[r#"5-"書"+"章""#]]);
+    check_words(
+        "caf\u{65}\u{301} x",
+        "caf\u{65}\u{300} x",
+        expect![[r#"0-"cafe\u{301}"+"cafe\u{300}""#]],
+    );
+    check_words(
+        "getUserByIdentifier()",
+        "fetchUserByNumber()",
+        expect![[r#"0-"getUserByIdentifier"+"fetchUserByNumber""#]],
+    );
 }
 
 #[test]
@@ -137,9 +169,10 @@ fn the_worst_cases_are_bounded() {
 /// is generous: it only separates linear from quadratic on a busy machine.
 fn check_bounded(name: &str, old: &str, new: &str) {
     let start = std::time::Instant::now();
-    let splices = checked(old, new);
-    let cost: usize = splices.iter().map(|splice| splice.new.len() + super::SPLICE_COST).sum();
-    assert!(cost <= new.len() * 2, "{name}: {} splices, {cost} bytes", splices.len());
+    for splices in checked(old, new) {
+        let cost: usize = splices.iter().map(|splice| splice.new.len() + super::SPLICE_COST).sum();
+        assert!(cost <= new.len() * 2, "{name}: {} splices, {cost} bytes", splices.len());
+    }
     assert!(start.elapsed().as_secs() < 600, "{name}: {:?}", start.elapsed());
 }
 

@@ -9,8 +9,9 @@ pub(super) enum TokenLevel {
     Line,
     /// After every character that ends a phrase in prose, code or data.
     Clause,
-    /// Runs of letters and digits, runs of blanks, and every other cluster by itself. Scripts that
-    /// do not put blanks between words are cut into clusters.
+    /// Runs of letters and digits, runs of blanks, and every other cluster by itself. A number with
+    /// points, colons or hyphens between its digits is one word: a version, a date, an address.
+    /// Scripts that do not put blanks between words are cut into clusters.
     Word,
     /// What a reader takes for one character, roughly: a code point and the marks, joiners and
     /// modifiers that belong to it.
@@ -53,11 +54,37 @@ impl<'a> TokenList<'a> {
         let class = class_of(first);
         let mut end = cluster_len(self.rest);
         let goes_on = |next| class != CharClass::Single && class_of(next) == class;
-        while self.rest[end..].chars().next().is_some_and(goes_on) {
-            end += cluster_len(&self.rest[end..]);
+        loop {
+            while self.rest[end..].chars().next().is_some_and(goes_on) {
+                end += cluster_len(&self.rest[end..]);
+            }
+            if class != CharClass::Word || !joins_digits(&self.rest[..end], &self.rest[end..]) {
+                return end;
+            }
+            end += 1;
         }
-        end
     }
+}
+
+/// Reports whether a digit, one of `.`, `:` and `-`, and a digit follow each other.
+fn joins_digits(left: &str, right: &str) -> bool {
+    let right = right.as_bytes();
+    left.ends_with(|char: char| char.is_ascii_digit())
+        && right.first().is_some_and(|byte| b".:-".contains(byte))
+        && right.get(1).is_some_and(u8::is_ascii_digit)
+}
+
+/// Reports whether two texts that follow each other would read as one word.
+pub(super) fn reads_as_one_word(left: &str, right: &str) -> bool {
+    let (Some(last), Some(first)) = (left.chars().next_back(), right.chars().next()) else {
+        return false;
+    };
+    belongs(last, first)
+        || class_of(last) == CharClass::Word && class_of(first) == CharClass::Word
+        || joins_digits(left, right)
+        || left.strip_suffix(['.', ':', '-']).is_some_and(|rest| {
+            rest.ends_with(|char: char| char.is_ascii_digit()) && first.is_ascii_digit()
+        })
 }
 
 impl<'a> Iterator for TokenList<'a> {

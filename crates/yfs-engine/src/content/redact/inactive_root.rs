@@ -14,7 +14,7 @@ use super::{ContentError, ErasableContent, RedactionRecords, Version, roots_of_f
 use crate::{
     content::{
         convert::ConversionHistory,
-        diff::{diff, utf16_len},
+        diff::{diff_chars, utf16_len},
         item_sets::{to_ranges, to_set, up_to},
         item_spans::{ContentOrigin, characters},
         replica::ContentReplica,
@@ -219,7 +219,7 @@ impl ErasureScan<'_> {
 fn kept(said: &str, origins: &[(u32, ContentOrigin)], needed: &str) -> IdSet {
     let lines: HashSet<&str> = needed.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut gone: Vec<(u32, u32)> = Vec::new();
-    for splice in diff(said, needed) {
+    for splice in diff_chars(said, needed) {
         let (mut at, mut byte) = (splice.at, splice.old.start);
         for part in said[splice.old.clone()].split_inclusive('\n') {
             let (len, end) = (utf16_len(part), byte + part.len());

@@ -18,7 +18,7 @@ use yrs::{
 
 use super::{
     super::{
-        diff::utf16_len,
+        diff::{TextComparison, utf16_len},
         rebase::{RunAlignment, TextLength, TextOverlap},
         typing_runs::{TypingRuns, typing_runs},
         version_alignment::align_with_version,
@@ -51,6 +51,8 @@ pub(super) struct BaseAlignment<'a, 'doc> {
     /// Whether the edit copies text that others typed in another root, so that it must not come
     /// between the letters that one client typed in one go.
     pub(super) is_copy: bool,
+    /// How texts are compared.
+    pub(super) compare: TextComparison,
 }
 
 impl RichEditPlan {
@@ -281,7 +283,8 @@ impl SiblingList<'_, '_, '_, '_> {
             around
                 .is_some_and(|(slot, typing)| typing.goes_on(utf16_len(&old.text[slot.start..at])))
         };
-        let change = MarkedTextChange::new(&old, &new, self.beside.profile, inside);
+        let change =
+            MarkedTextChange::new(&old, &new, self.beside.profile, self.beside.compare, inside);
         let mut start = 0;
         for slot in &base.slots {
             let range = start..start + slot.text.len();
@@ -442,7 +445,7 @@ impl BaseAlignment<'_, '_> {
         if text == base.text && runs.fit(&base.text, &live.text) {
             runs
         } else {
-            RunAlignment::of_texts(&base.text, &live.text)
+            RunAlignment::of_texts(&base.text, &live.text, self.compare)
         }
     }
 }

@@ -12,8 +12,8 @@ use yrs::{
 };
 
 use super::super::{
-    diff::{TextSplice, diff, utf16_len},
-    rebase::{RebaseOp, RunAlignment, TextOverlap, keep_begun_words, rebase},
+    diff::{TextSplice, utf16_len},
+    rebase::{RebaseOp, RunAlignment, TextOverlap, keep_begun_words, rebase, separate_words},
     typing_runs::TypingRuns,
 };
 use crate::rich::to_any;
@@ -83,9 +83,10 @@ impl<'a> MarkedTextChange<'a> {
         base: &'a MarkedRichText<'a>,
         new: &'a MarkedRichText<'a>,
         profile: SchemaProfile,
+        compare: impl Fn(&str, &str) -> Vec<TextSplice>,
         inside: impl Fn(usize) -> bool,
     ) -> Self {
-        let mut splices = diff(&base.text, &new.text);
+        let mut splices = compare(&base.text, &new.text);
         for index in 0..splices.len() {
             let from = index.checked_sub(1).map_or(0, |before| splices[before].old.end);
             let to = splices.get(index + 1).map_or(base.text.len(), |behind| behind.old.start);
@@ -158,8 +159,12 @@ impl<'a> MarkedTextChange<'a> {
     pub(super) fn edit(&self, slot: &SlotPair<'_>) -> TextEdit {
         let base = &self.base.text[slot.range.clone()];
         let splices = self.splices_of(&slot.range);
-        let (ops, overlaps) = rebase(&slot.beside, &splices, base, slot.live, &self.new.text);
-        let ops = keep_begun_words(ops, slot.live, &slot.beside, &slot.typing);
+        let new = &self.new.text;
+        let (ops, mut overlaps) = rebase(&slot.beside, &splices, base, slot.live, new);
+        let mut ops = keep_begun_words(ops, slot.live, &slot.beside, &slot.typing);
+        if base != slot.live {
+            separate_words(&mut ops, &mut overlaps, slot.live, new);
+        }
         let units = |at: usize| {
             utf16_len(&base[..at.clamp(slot.range.start, slot.range.end) - slot.range.start])
         };
@@ -200,6 +205,8 @@ impl<'a> MarkedTextChange<'a> {
 
     fn write_op(&self, writer: &mut DeltaWriter<'_>, op: &RebaseOp) {
         writer.retain(op.at.units, None);
+        let blank = || Delta::Inserted(" ".into(), None);
+        writer.delta.extend(op.blanks.0.then(blank));
         let mut at = op.insert.start;
         while at < op.insert.end {
             let (marks, end) = self.new.at(at);
@@ -208,6 +215,7 @@ impl<'a> MarkedTextChange<'a> {
             writer.delta.push(Delta::Inserted(text, Some(Box::new(attributes_of(marks)))));
             at = end;
         }
+        writer.delta.extend(op.blanks.1.then(blank));
         writer.delete(op.delete.units);
     }
 }

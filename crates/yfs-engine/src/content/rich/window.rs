@@ -69,9 +69,10 @@ impl RichBody {
         }
         let entry = writer.begin_run(is_rewrite(&old_text.text, new));
         let mut plan = RichEditPlan::behind(writer.replica.next_item(), entry.is_some());
+        let compare = writer.replica.save_comparison();
         writer.replica.gate.edit(|txn| {
             let live = live_at(txn, &handles, profile);
-            let mut beside = BaseAlignment { txn, version: None, profile, is_copy: false };
+            let mut beside = BaseAlignment { txn, version: None, profile, is_copy: false, compare };
             let changed = n_before..live.len() - n_after;
             let new = &document.children[n_before..document.children.len() - n_after];
             plan.blocks(&mut beside, &live, changed, new);

@@ -342,7 +342,7 @@ fn behind(doc: &ContentDoc, caret: &Caret, word: &str) -> String {
     said[at..].chars().take(4).collect()
 }
 
-fn texts(doc: &ContentDoc) -> Vec<(ItemId, yrs::XmlTextRef, String)> {
+pub(super) fn texts(doc: &ContentDoc) -> Vec<(ItemId, yrs::XmlTextRef, String)> {
     fn collect(kids: &[LiveChild], found: &mut Vec<(ItemId, yrs::XmlTextRef, String)>) {
         for kid in kids {
             match kid {

@@ -3,8 +3,13 @@
 
 use proptest::prelude::*;
 
-use super::{RICH, author, everybody_hears, rename, repair, replica, write};
-use crate::{content::ContentDoc, kind::ContentRoot};
+use yrs::{GetString as _, Text as _, WriteTxn as _};
+
+use super::{RICH, author, everybody_hears, late::texts, rename, repair, replica, write};
+use crate::{
+    content::{ContentDoc, TEXT, diff::utf16_len},
+    kind::ContentRoot,
+};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -64,18 +69,19 @@ impl World {
             Type(who) => {
                 let text = self.docs[who % n_docs].text();
                 // Each in a word of its own: two changes of one word keep both versions.
-                let place = text.find(&word(self.n_marks)).map(|at| at + 4);
-                let Some(at) = place else { return };
-                let new = [&text[..at], &mark(self.n_marks).to_string(), &text[at..]].concat();
+                let word = word(self.n_marks);
+                if !text.contains(&word) {
+                    return;
+                }
+                let typed = mark(self.n_marks).to_string();
                 self.n_marks += 1;
-                self.write(who % n_docs, &new);
+                self.type_into(who % n_docs, (&word, 4), 0, &typed);
             }
             Delete(who) => {
-                let mut text = self.docs[who % n_docs].text();
-                let Some((at, c)) = text.char_indices().find(|(_, c)| is_mark(*c)) else { return };
-                text.replace_range(at..at + c.len_utf8(), "");
+                let text = self.docs[who % n_docs].text();
+                let Some(c) = text.chars().find(|c| is_mark(*c)) else { return };
                 self.deleted.push(c);
-                self.write(who % n_docs, &text);
+                self.type_into(who % n_docs, (&c.to_string(), 0), 1, "");
             }
             Convert(who) => rename(&mut self.docs[who % n_docs], to),
             Back(who) => rename(&mut self.docs[who % n_docs], from),
@@ -89,13 +95,33 @@ impl World {
         }
     }
 
-    /// Writes where the content is, as a person would.
-    fn write(&mut self, who: usize, text: &str) {
+    /// Replaces characters at a distance, in bytes, from the beginning of a word, where the content
+    /// is, as an editor does.
+    fn type_into(
+        &mut self,
+        who: usize,
+        (word, distance): (&str, usize),
+        n_deleted: u32,
+        typed: &str,
+    ) {
         let doc = &mut self.docs[who];
-        let (held, kind) = (doc.held(), doc.kind());
-        doc.set_kind(held);
-        write(doc, text);
-        doc.set_kind(kind);
+        let edits_rich = doc.held() == RICH;
+        let texts = if edits_rich { texts(doc) } else { Vec::new() };
+        doc.replica.gate.edit(|txn| {
+            let place = |text: &str| Some(utf16_len(&text[..text.find(word)? + distance]));
+            if !edits_rich {
+                let root = txn.get_or_insert_text(TEXT);
+                let Some(at) = place(&root.get_string(txn)) else { return };
+                root.remove_range(txn, at, n_deleted);
+                root.insert(txn, at, typed);
+                return;
+            }
+            let found = texts.iter().find_map(|(_, handle, text)| Some((handle, place(text)?)));
+            let Some((handle, at)) = found else { return };
+            handle.remove_range(txn, at, n_deleted);
+            handle.insert(txn, at, typed);
+        });
+        doc.forget();
     }
 }
 
