@@ -212,3 +212,57 @@ fn a_repaired_clone_gets_its_text_back() {
     assert_eq!(fs::read_to_string(dir.join("docs/g.md")).unwrap(), merged);
     ok(&dir, &["fsck"]);
 }
+
+/// Two clones change one value: no replica shows a value that neither wrote, all say so, and one
+/// command ends it everywhere.
+#[test]
+fn a_value_that_two_clones_change_is_a_conflict() {
+    let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir(home.path().join("etc")).unwrap();
+    fs::write(home.path().join("etc/app.toml"), "timeout = 30\nname = \"a\"\n").unwrap();
+    fs::write(home.path().join("etc/pkg.json"), "{ \"version\": \"1.2.3\" }\n").unwrap();
+    fs::write(home.path().join("notes.md"), "Meet at 12:30 today.\n").unwrap();
+    let server = Server::start_with_tokens(home.path(), 0);
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let token = ok(home.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+    let clones = ["b", "c"].map(|name| away.path().join(name));
+    for dir in &clones {
+        ok(away.path(), &["clone", &url, dir.to_str().unwrap(), "--token", &token]);
+    }
+    for (dir, [value, version, time]) in
+        clones.iter().zip([["45", "1.3.0", "13:45"], ["60", "2.0.0", "9:00"]])
+    {
+        let text = format!("timeout = {value}\nname = \"a\"\n");
+        fs::write(dir.join("etc/app.toml"), text).unwrap();
+        let text = format!("{{ \"version\": \"{version}\" }}\n");
+        fs::write(dir.join("etc/pkg.json"), text).unwrap();
+        fs::write(dir.join("notes.md"), format!("Meet at {time} today.\n")).unwrap();
+    }
+    ok(&clones[0], &["sync"]);
+    let second = run(&clones[1], &["sync"], b"");
+    assert!(second.stderr.contains("app.toml"), "{}", second.stderr);
+    ok(&clones[0], &["sync"]);
+    let places = [home.path(), &clones[0], &clones[1]];
+    for (path, words) in [
+        ("/etc/app.toml", ["45", "60"]),
+        ("/etc/pkg.json", ["1.3.0", "2.0.0"]),
+        ("/notes.md", ["13:45", "9:00"]),
+    ] {
+        let text = ok(places[0], &["cat", path]);
+        assert!(places.iter().all(|place| ok(place, &["cat", path]) == text), "{text}");
+        let both = [format!("{} {}", words[0], words[1]), format!("{} {}", words[1], words[0])];
+        assert!(both.iter().any(|both| text.contains(both)), "{text}");
+        for place in places {
+            assert!(ok(place, &["conflicts"]).contains(&format!("words: {path}")), "{path}");
+        }
+        ok(&clones[1], &["conflicts", "resolve", path]);
+    }
+    ok(&clones[1], &["sync"]);
+    ok(&clones[0], &["sync"]);
+    for place in places {
+        assert_eq!(ok(place, &["conflicts"]), "");
+        let text = ok(place, &["cat", "/etc/app.toml"]);
+        assert!(text.starts_with("timeout = 45\n") || text.starts_with("timeout = 60\n"), "{text}");
+    }
+    assert_eq!(run(&clones[1], &["conflicts", "resolve", "/notes.md"], b"").code, Some(1));
+}

@@ -56,6 +56,7 @@ mod timeline;
 mod typing_runs;
 mod version;
 mod version_alignment;
+mod word_joints;
 mod writer;
 
 pub mod diff;
@@ -83,6 +84,7 @@ pub use self::{
     reference::ReferenceContent,
     timeline::PastVersion,
     version::{Version, VersionError},
+    word_joints::SeparatedWords,
 };
 
 /// The name of the root that holds text.

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceOptions, workspace::conflicts::ConflictKind};
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
     ExchangeProgress as Exchanged,
@@ -170,6 +170,13 @@ pub(crate) async fn exchange(
     drop(bar);
     let progress = exchanged?;
     remote.keep(workspace)?;
+    if progress.n_new > 0 {
+        let conflicts = workspace.conflicts()?.into_iter();
+        for conflict in conflicts.filter(|conflict| conflict.kind == ConflictKind::Words) {
+            let path = context.out.safe(&conflict.path).into_owned();
+            context.remark(&format!("{path}: {} (see `yfs conflicts`)", conflict.detail));
+        }
+    }
     for refused in &progress.refused {
         context.fail(&CommandError::other(format!("rejected: {refused}")));
     }

@@ -77,6 +77,8 @@ pub fn is_only_text<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &Ga
     updates.into_iter().all(|update| {
         let Some(origins) = origins(update, limits) else { return false };
         !origins.roots.iter().any(|root| NOT_OF_TEXT.contains(root))
+            // A rule separated words of several writers.
+            && !origins.clients.iter().any(|client| is_settlement_client(*client))
     })
 }
 

@@ -93,6 +93,17 @@ fn splices(old: &str, new: &str, cuts_words: bool) -> Vec<TextSplice> {
     differ.into_splices()
 }
 
+/// Returns the first word of a text, without what follows it.
+pub(super) fn first_word(text: &str) -> &str {
+    TokenList::new(text, TokenLevel::Word).next().unwrap_or_default()
+}
+
+/// Returns the last word of the last line of a text.
+pub(super) fn last_word(text: &str) -> &str {
+    let line = &text[line_start(text, text.len())..];
+    TokenList::new(line, TokenLevel::Word).last().unwrap_or_default()
+}
+
 /// Reports whether two texts that follow each other would read as one word.
 pub(super) fn reads_as_one_word(left: &str, right: &str) -> bool {
     tokens::reads_as_one_word(left, right)
@@ -185,7 +196,9 @@ impl TextDiffer<'_> {
             }
         }
         let cost: usize = self.changes[n_before..].iter().map(ByteChange::cost).sum();
-        if hunk.len() > SMALL_HUNK_LEN && cost > hunk.cost() {
+        // Pieces of whole words are longer, and worth it: each merges by itself.
+        let bound = if self.cuts_words { hunk.cost() } else { hunk.cost() * 3 / 2 };
+        if hunk.len() > SMALL_HUNK_LEN && cost > bound {
             self.changes.truncate(n_before);
             self.push_trimmed(hunk);
         }
@@ -196,14 +209,38 @@ impl TextDiffer<'_> {
             return self.push_trimmed(hunk);
         }
         self.words -= hunk.len();
-        // Blanks between two words that both changed are not worth an update of their own.
+        let mut changes = self.compare(&hunk, TokenLevel::Word);
+        if !self.cuts_words {
+            changes = changes.into_iter().map(|change| self.added_letters(change)).collect();
+        }
+        // Blanks between two words that both changed are not worth an update of their own. Numbers
+        // change one by one: the others that stand around them are other values.
         let joins = |gap: &str| gap.bytes().all(|byte| byte == b' ' || byte == b'\t');
-        let changes = self.compare(&hunk, TokenLevel::Word);
+        let is_prose = |change: &ByteChange| self.cuts_words || !self.has_number(change);
         for change in self.join(changes, |last, next, gap| {
-            !last.is_one_sided() && !next.is_one_sided() && joins(gap)
+            !last.is_one_sided()
+                && !next.is_one_sided()
+                && joins(gap)
+                && is_prose(last)
+                && is_prose(next)
         }) {
             self.by_chars(change);
         }
+    }
+
+    /// Returns only the letters that were added to the beginning or the end of a word. They are an
+    /// insertion, so that what two writers add is both there; but part of a number is no number.
+    fn added_letters(&self, change: ByteChange) -> ByteChange {
+        if change.is_one_sided() || self.has_number(&change) {
+            return change;
+        }
+        let added = self.trim(change.clone(), cluster_start, cluster_end);
+        if added.old.is_empty() { added } else { change }
+    }
+
+    fn has_number(&self, change: &ByteChange) -> bool {
+        let sides = [&self.old[change.old.clone()], &self.new[change.new.clone()]];
+        sides.iter().any(|side| side.contains(char::is_numeric))
     }
 
     fn by_chars(&mut self, words: ByteChange) {

@@ -23,6 +23,7 @@ use super::{
     rich::{self, RichCache},
     timeline::Timeline,
     version_alignment,
+    word_joints::{self, SeparatedWords},
     writer::{BodyWriter, EditOrigin},
 };
 use crate::{
@@ -526,6 +527,59 @@ impl ContentDoc {
             Some(change) => self.follow_change(change),
             None => Ok(None),
         }
+    }
+
+    /// Separates words that two writers put into the place of one, without knowing of each other,
+    /// by a blank; keeps one of two equal words. Every peer makes the same items. Returns `None` if
+    /// there is nothing to separate.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document is unusable.
+    pub fn separate_words(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+        if self.log.n_authors() < 2 {
+            return Ok(None);
+        }
+        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
+        let update = word_joints::separate_words(&mut self.replica, &self.log, is_rich)?;
+        if let Some(update) = &update {
+            self.receive(update, UpdateSource::Store)?;
+        }
+        Ok(update)
+    }
+
+    /// Returns the words that were [separated](Self::separate_words), and are still.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document is unusable.
+    pub fn separated_words(&mut self) -> Result<Vec<SeparatedWords>, ContentError> {
+        if self.log.n_authors() < 2 {
+            return Ok(Vec::new());
+        }
+        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
+        word_joints::separated_words(&mut self.replica, is_rich)
+    }
+
+    /// Keeps one word of each group that was [separated](Self::separate_words): the one at an index,
+    /// or the last if there are fewer. Returns `None` if nothing is separated.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContentDoc::write`].
+    pub fn keep_word(
+        &mut self,
+        index: usize,
+        author: &RunAuthor,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        let groups = self.separated_words()?;
+        let mut text = self.text();
+        for group in groups.iter().rev() {
+            let len = group.words.iter().map(|word| word.len() + 1).sum::<usize>() - 1;
+            let kept = &group.words[index.min(group.words.len() - 1)];
+            text.replace_range(group.at..group.at + len, kept);
+        }
+        if groups.is_empty() { Ok(None) } else { Ok(self.write(&text, None, author)?.update) }
     }
 
     /// Reports whether the document was ever written to as a text, rich or plain.

@@ -148,6 +148,15 @@ impl AuthorLog {
         }
     }
 
+    /// Returns the number of clients that recorded their authors themselves.
+    pub(super) fn n_authors(&self) -> usize {
+        let mut clients: Vec<ClientId> =
+            self.runs.keys().filter(|key| !key.claimed).map(|key| key.client).collect();
+        // In the order of the keys, entries of a client follow each other.
+        clients.dedup();
+        clients.len()
+    }
+
     /// Reports whether a client recorded its authors itself, as writers of yfs do.
     pub(super) fn is_author(&self, client: ClientId) -> bool {
         self.of(client, false).next().is_some()

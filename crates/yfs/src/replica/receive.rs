@@ -243,6 +243,8 @@ impl ContentArrival<'_> {
                     Err(error) => return Err(error),
                 }
             }
+            // Other replicas make the same items (decision 44).
+            logged.extend(doc.separate_words().ok().flatten());
             Ok(logged)
         };
         let mut change = DocumentChange::new(self.id, ChangeEffect::Replica, make);

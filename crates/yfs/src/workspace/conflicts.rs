@@ -55,6 +55,9 @@ pub enum ConflictKind {
     /// It was edited in a root that is no longer its current one, or its content is not in the root
     /// that its name requires: [`Maintenance::repair`](crate::Maintenance::repair) merges it.
     Unsettled,
+    /// Writers that did not know of each other changed the same word: the file has all their words,
+    /// side by side. The conflict ends when one of them is kept.
+    Words,
     /// It was moved over another file, is in the trash, and was edited by a writer that did not
     /// know of the move: the other file lacks that edit.
     Late,
@@ -90,6 +93,7 @@ impl ConflictKind {
             Self::Blob => "blob",
             Self::Doubled => "doubled",
             Self::Unsettled => "unsettled",
+            Self::Words => "words",
             Self::Late => "late",
         }
     }
@@ -209,7 +213,7 @@ impl WorkspaceState {
     /// so and the length of the text.
     fn unsettled(&self, id: &FileId) -> Result<std::result::Result<DocFact, ConflictReport>> {
         let (described, measured) = self.documents.acquire(id).with(|loaded| {
-            let described = describe_unsettled(&loaded.doc);
+            let described = describe_unsettled(&mut loaded.doc);
             let size = if described.is_none() { loaded.doc.text().len() as u64 } else { 0 };
             (described, DocFact { upto: loaded.head.seq, size, hash: None })
         })?;
@@ -237,7 +241,7 @@ impl WorkspaceState {
 }
 
 /// Returns the problem of how a document keeps its content, or `None`.
-fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
+fn describe_unsettled(doc: &mut ContentDoc) -> Option<(ConflictKind, String)> {
     if doc.is_doubled() {
         return Some((ConflictKind::Doubled, "has its whole content twice".to_owned()));
     }
@@ -246,6 +250,13 @@ fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
         let words = aside.join("\", \"");
         let detail = format!("a block was deleted while \"{words}\" was typed into it");
         return Some((ConflictKind::Unsettled, detail));
+    }
+    let groups = doc.separated_words().unwrap_or_default();
+    if !groups.is_empty() {
+        let groups = groups.iter().map(|group| format!("\"{}\"", group.words.join("\", \"")));
+        let groups = groups.collect::<Vec<_>>().join("; ");
+        let detail = format!("has words that writers put into the place of one: {groups}");
+        return Some((ConflictKind::Words, detail));
     }
     if let Some(ReferenceContent::Bytes(bytes)) = doc.reference_content() {
         let n_bytes = bytes.len();

@@ -176,6 +176,25 @@ impl Maintenance<'_> {
         Ok(is_changed)
     }
 
+    /// Ends the conflict of a file whose words several writers changed at the same time: keeps the
+    /// one at an index of each group, or the last. Returns whether there was such a conflict.
+    ///
+    /// # Errors
+    ///
+    /// Fails as looking up a path or writing does.
+    pub fn keep_word(&self, path: &VPath, index: usize) -> Result<bool> {
+        self.state.refresh()?;
+        let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
+        if found.location != ContentLocation::Text {
+            return Ok(false);
+        }
+        let author = RunAuthor::new(self.state.options.actor.clone(), self.state.now())
+            .with_label("resolve");
+        let keep = |doc: &mut ContentDoc| Ok(doc.keep_word(index, &author)?.into_iter().collect());
+        let by = Some(&author.actor);
+        Ok(self.state.change_document(&found.id, by, ChangeEffect::Edit, keep)?.is_changed)
+    }
+
     /// Converts the rich text of the workspace to another schema. No editor may have any of it open
     /// meanwhile: editors delete elements that their schema lacks. If it is interrupted, it may be
     /// run again.

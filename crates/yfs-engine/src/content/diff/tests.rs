@@ -51,6 +51,9 @@ fn words_change_whole() {
         "on 2024-02-02 at 12:45.",
         expect![[r#"3-"2024-01-02"+"2024-02-02" 17-"12:30"+"12:45""#]],
     );
+    check_words("abc", "Xabc", expect![[r#"0-""+"X""#]]);
+    check_words("word", "words", expect![[r#"4-""+"s""#]]);
+    check_words("30", "305", expect![[r#"0-"30"+"305""#]]);
     check_words("f(a, b)", "f(a, c)", expect![[r#"5-"b"+"c""#]]);
     check_words("one two", "one, two", expect![[r#"3-""+",""#]]);
     check_words("[1,2,3]", "[1,5,3]", expect![[r#"3-"2"+"5""#]]);
