@@ -14,6 +14,7 @@ use yfs_engine::{
 use yfs_vfs::{FileSystem, FsError, Op};
 
 use crate::{
+    account,
     args::{CliArgs, GlobalArgs},
     discover,
     errors::{CommandError, EXIT_FAILED, ErrorReporter, Result},
@@ -64,6 +65,14 @@ impl CommandContext {
         Ok(Arc::new(workspace.fs_for(self.actor())))
     }
 
+    /// Opens the workspace's files for reading, and follows what other processes write.
+    pub(crate) fn follower(&mut self) -> Result<Fs> {
+        let actor = self.actor();
+        let options = WorkspaceOptions { actor, follow: true, ..WorkspaceOptions::reading() };
+        let workspace = self.open(options)?;
+        Ok(Arc::new(workspace.fs_for(self.actor())))
+    }
+
     /// Opens the workspace for reading. It writes nothing, and works in a read-only directory.
     pub(crate) fn readable(&mut self) -> Result<Workspace> {
         let reading = WorkspaceOptions { actor: self.actor(), ..WorkspaceOptions::reading() };
@@ -99,12 +108,9 @@ impl CommandContext {
         Ok(workspace)
     }
 
-    /// Returns the actor of the command's changes.
+    /// Returns the actor of the command's changes: the given one, else the user of the account.
     pub(crate) fn actor(&self) -> Actor {
-        let user = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
-        let user =
-            || user().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned());
-        let human = || Actor::new(ActorKind::Human, &user());
+        let human = || Actor::new(ActorKind::Human, &account::user_name());
         self.globals.actor.clone().unwrap_or_else(human)
     }
 

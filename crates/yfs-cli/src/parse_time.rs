@@ -38,6 +38,11 @@ pub(crate) fn long(time: Millis) -> String {
     local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
 }
 
+/// Formats a time as `strftime` does, in the local time zone.
+pub(crate) fn format(time: Millis, format: &str) -> String {
+    local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
+}
+
 /// Formats a time to the minute, in the local time zone: `2026-11-21 23:51`.
 pub(crate) fn minute(time: Millis) -> String {
     local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime("%Y-%m-%d %H:%M").to_string())
