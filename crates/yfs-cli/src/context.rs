@@ -37,7 +37,7 @@ pub(crate) struct CommandContext {
     /// Whether a part of the command failed and the rest continued.
     failed: bool,
     /// The exit code of a command that defines its own, as `grep` does.
-    exit_code: u8,
+    exit_code: Option<u8>,
 }
 
 impl CommandContext {
@@ -49,7 +49,7 @@ impl CommandContext {
             report: ErrorReporter::of(cli),
             workspace: None,
             failed: false,
-            exit_code: 0,
+            exit_code: None,
         }
     }
 
@@ -177,7 +177,7 @@ impl CommandContext {
 
     /// Sets the exit code of a command that completed.
     pub(crate) fn exit_with(&mut self, code: u8) {
-        self.exit_code = code;
+        self.exit_code = Some(code);
     }
 
     /// Ends the command: closes the workspace, flushes the output, and returns the exit code.
@@ -187,9 +187,11 @@ impl CommandContext {
         let closed = self.workspace.take().map_or(Ok(()), Workspace::close);
         match result.and(closed.map_err(CommandError::from)).and(flushed) {
             Err(failure) => self.report.fatal(&failure),
-            Ok(()) if self.exit_code != 0 => self.exit_code.into(),
-            Ok(()) if self.failed => EXIT_FAILED.into(),
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(()) => match self.exit_code {
+                Some(code) => code.into(),
+                None if self.failed => EXIT_FAILED.into(),
+                None => ExitCode::SUCCESS,
+            },
         }
     }
 }

@@ -80,10 +80,12 @@ pub(crate) async fn run(args: TailArgs, context: &mut CommandContext) -> Result 
     }
     let with_headings = args.headings.shows_headings(files.len());
     let (count, cut) = head::parse_count(count, cut)?;
+    let mut printed = None;
     for (at, file) in files.iter().enumerate() {
         match &file.seen {
             Some(seen) => {
-                print_heading(context, with_headings, file, at == 0)?;
+                print_heading(context, with_headings, file, printed.is_none())?;
+                printed = Some(at);
                 context.out.raw(cut(seen, count))?;
             }
             None => {
@@ -96,19 +98,19 @@ pub(crate) async fn run(args: TailArgs, context: &mut CommandContext) -> Result 
             }
         }
     }
-    let last = files.len().saturating_sub(1);
-    follow(context, &fs, &mut files, cursor, with_headings.then_some(last)).await
+    let printed = printed.filter(|_| with_headings);
+    follow(context, &fs, &mut files, cursor, (with_headings, printed)).await
 }
 
 /// Prints what is appended to the files, until the reader of the output is gone.
 ///
-/// `printed` is the file whose heading was printed last; none if headings are not printed.
+/// Prints headings if the flag says so, unless the file is the one whose text was printed last.
 async fn follow(
     context: &mut CommandContext,
     fs: &Fs,
     files: &mut [FollowedFile],
     mut cursor: ChangeCursor,
-    mut printed: Option<usize>,
+    (with_headings, mut printed): (bool, Option<usize>),
 ) -> Result {
     loop {
         context.out.flush()?;
@@ -146,8 +148,8 @@ async fn follow(
             if appended.is_empty() {
                 continue;
             }
-            if printed.is_some_and(|printed| printed != at) {
-                print_heading(context, true, file, false)?;
+            if with_headings && printed != Some(at) {
+                print_heading(context, true, file, printed.is_none())?;
                 printed = Some(at);
             }
             context.out.raw(&appended)?;

@@ -1,15 +1,16 @@
 //! `yfs trash`: lists, restores and purges removed files.
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::TrashEntry;
-use yfs_engine::{id::FileId, time::Millis};
+use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_vfs::{FileKind, FsCode};
 use yfs_wire::{ExpireReportJson, Rfc3339Time, TrashEntryJson};
 
 use crate::{
-    context::CommandContext,
+    context::{CommandContext, Fs},
     errors::{CommandError, Result},
     json, parse_time,
     pattern::fnmatch,
@@ -20,8 +21,8 @@ ITEM is the id that `yfs trash ls` prints, or the former path. If several remove
 path, it means the one removed last. With * ? or [ ] it is a pattern of former paths, in which *
 also matches slashes; a pattern without a slash is one of names.
 
-`restore` prints the path of each item. If its name is in use there, it gets
-another one; if its directory is gone, it goes to the nearest one above that exists.
+`restore` prints the path of each item. If its path is in use, it
+is restored as `NAME (restored)`; if its directory is gone, it goes to the nearest one above that exists.
 
 Examples:
   yfs trash ls --all
@@ -99,7 +100,7 @@ pub(crate) async fn run(args: TrashArgs, context: &mut CommandContext) -> Result
     match args.command {
         TrashCommand::Ls { all, since, items } => list(context, all, since, &items),
         TrashCommand::Restore { items, all: _, since, to } => {
-            restore(context, &items, since, to.as_deref())
+            restore(context, &items, since, to.as_deref()).await
         }
         TrashCommand::Purge { items } => purge(context, &items),
         TrashCommand::Empty { older_than, keep } => empty(context, older_than, keep),
@@ -159,7 +160,7 @@ fn list(
     Ok(())
 }
 
-fn restore(
+async fn restore(
     context: &mut CommandContext,
     items: &[String],
     since: Option<Millis>,
@@ -167,6 +168,7 @@ fn restore(
 ) -> Result {
     let to = to.map(|to| context.path(to)).transpose()?.map(|to| to.path);
     let workspace = context.writable()?;
+    let fs: Fs = Arc::new(workspace.fs_for(context.actor()));
     let trash = workspace.trash().list_all()?;
     let mut chosen: Vec<TrashEntry> = Vec::new();
     for item in items {
@@ -186,7 +188,8 @@ fn restore(
     }
     let mut restored = HashSet::new();
     for entry in chosen.iter().filter(|entry| restored.insert(entry.id.clone())) {
-        match workspace.trash().restore(&entry.id, to.as_ref()) {
+        let free = if to.is_none() { free_path(&fs, entry).await? } else { None };
+        match workspace.trash().restore(&entry.id, to.as_ref().or(free.as_ref())) {
             Ok(path) if context.out.json => {
                 let value = json!({ "id": entry.id.as_str(), "path": path.as_str() });
                 context.out.json_line(&value)?;
@@ -202,6 +205,30 @@ fn restore(
         context.remark("nothing to restore");
     }
     Ok(())
+}
+
+/// Returns a path to restore an item to if its former path is in use: what is there keeps its name.
+async fn free_path(fs: &Fs, entry: &TrashEntry) -> Result<Option<VPath>> {
+    let Ok(former) = VPath::parse(&entry.original) else { return Ok(None) };
+    let (Some(parent), Some(name)) = (former.parent(), former.file_name()) else { return Ok(None) };
+    let (stem, extension) = match name.rfind('.').filter(|at| *at > 0) {
+        Some(at) if entry.kind == FileKind::File => name.split_at(at),
+        _ => (name, ""),
+    };
+    let mut candidate = former.clone();
+    let mut number = 0_u64;
+    loop {
+        match fs.lstat(&candidate).await {
+            Ok(_) => number += 1,
+            Err(error) if error.code == FsCode::ENOENT => break,
+            // The directory above is not one any more: the workspace finds another.
+            Err(error) if error.code == FsCode::ENOTDIR => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let count = if number > 1 { format!(" {number}") } else { String::new() };
+        candidate = parent.join(&format!("{stem} (restored{count}){extension}"));
+    }
+    Ok((number > 0).then_some(candidate))
 }
 
 fn purge(context: &mut CommandContext, items: &[String]) -> Result {
