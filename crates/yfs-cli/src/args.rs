@@ -51,7 +51,7 @@ pub(crate) struct GlobalArgs {
         hide_env_values = true
     )]
     pub(crate) workspace: Option<PathBuf>,
-    /// The actor that changes are recorded for: human:NAME or agent:NAME. Default: human:USER, the account
+    /// The actor that changes are recorded for: human:NAME or agent:NAME. Default: the user
     #[arg(
         long,
         global = true,

@@ -46,6 +46,8 @@ pub(crate) enum CommandError {
     Usage(String),
     /// A call on a path failed.
     Fs(FsError),
+    /// A call on a path failed, with a hint for the caller.
+    HintedFs(FsError, &'static str),
     /// A call on the workspace as a whole failed.
     Workspace(WorkspaceError),
     /// A call on the workspace as a whole failed, with a hint for the caller.
@@ -150,6 +152,11 @@ impl CommandError {
         Self::Usage(message.into())
     }
 
+    /// Adds a hint to a failed call on a path, if it failed with this code.
+    pub(crate) fn hinted(error: FsError, code: FsCode, hint: &'static str) -> Self {
+        if error.code == code { Self::HintedFs(error, hint) } else { Self::Fs(error) }
+    }
+
     /// Creates a failure of a file of the host.
     pub(crate) fn host(path: &std::path::Path, error: &io::Error) -> Self {
         let (path, message) = (path.display(), host_message(error));
@@ -171,13 +178,11 @@ impl CommandError {
             Self::Usage(message) => {
                 ErrorParts { code: "USAGE", message: message.clone(), ..ErrorParts::default() }
             }
-            Self::Fs(error) | Self::Workspace(WorkspaceError::Fs(error)) => ErrorParts {
-                code: error.code.as_str(),
-                op: Some(error.op.as_str()),
-                path: error.path.as_deref().map(str::to_owned),
-                dest: error.dest.as_deref().map(str::to_owned),
-                message: fs_message(error),
-            },
+            Self::Fs(error) | Self::Workspace(WorkspaceError::Fs(error)) => fs_parts(error),
+            Self::HintedFs(error, hint) => {
+                let parts = fs_parts(error);
+                ErrorParts { message: format!("{} ({hint})", parts.message), ..parts }
+            }
             Self::Workspace(WorkspaceError::Host { path, source, .. }) => ErrorParts {
                 code: FsCode::of_io(source).as_str(),
                 path: Some(path.display().to_string()),
@@ -261,6 +266,17 @@ impl From<ServeError> for CommandError {
 impl From<TokenError> for CommandError {
     fn from(error: TokenError) -> Self {
         Self::Other(error.into())
+    }
+}
+
+/// Returns the parts of the message about a call on a path.
+fn fs_parts(error: &FsError) -> ErrorParts {
+    ErrorParts {
+        code: error.code.as_str(),
+        op: Some(error.op.as_str()),
+        path: error.path.as_deref().map(str::to_owned),
+        dest: error.dest.as_deref().map(str::to_owned),
+        message: fs_message(error),
     }
 }
 

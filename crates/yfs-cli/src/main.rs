@@ -16,6 +16,7 @@ mod json;
 mod mode;
 mod number_options;
 mod output;
+mod parse_date;
 mod parse_time;
 mod pattern;
 mod posix_regex;

@@ -1,10 +1,10 @@
 //! Comparison of the commands with the host's coreutils, findutils and grep, case by case.
 //!
-//! A case is a line of shell that runs twice in the same tree: with the host's tools in a directory,
-//! and with the commands of yfs in a workspace. `tests/compared/read.txt` has cases that only read;
-//! their standard output must be the same. `tests/compared/state.txt` has cases that change the
-//! tree; their output and the tree afterwards (names, kinds, modes, contents, targets of links) must
-//! be the same. In both, success or failure must be the same.
+//! A case is a line of shell that runs twice in the same tree: with the host's tools in a
+//! directory, and with the commands of yfs in a workspace. `tests/compared/read.txt` has cases that
+//! only read; their standard output must be the same. `tests/compared/state.txt` has cases that
+//! change the tree; their output and the tree afterwards (names, kinds, modes, contents, targets of
+//! links) must be the same. In both, success or failure must be the same.
 //!
 //! A line `~ CASE  # REASON` is a difference that yfs intends; the test fails if there is none any
 //! more. `docs/guides/commands-compared.md` explains these differences.

@@ -116,7 +116,12 @@ async fn copy(
     } else {
         let recursive = args.copies_directories();
         let options = CopyOptions { recursive, replace: true, parents: false };
-        fs.cp(&transfer.from.path, &transfer.to.path, &options).await?;
+        let copied = fs.cp(&transfer.from.path, &transfer.to.path, &options).await;
+        let hint = "-r copies directories";
+        copied.map_err(|error| match stat.is_directory() {
+            true => CommandError::hinted(error, FsCode::EISDIR, hint),
+            false => error.into(),
+        })?;
     }
     for (path, mode) in modes {
         if fs.lstat(&path).await.is_ok_and(|stat| stat.mode != mode) {

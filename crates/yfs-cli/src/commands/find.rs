@@ -29,10 +29,10 @@ Actions: -print, -print0, -printf FORMAT, -ls, -delete (to the trash), -prune, -
 -exec COMMAND {} \\;, -exec COMMAND {} +, -ok COMMAND {} \\;.
 Depth: -maxdepth N, -mindepth N, -depth.
 
--exec runs commands of yfs (`-exec rm {} +` runs `yfs rm`), and echo, printf, true and false: other
-programs would take the paths for those of the disk. -regex uses Emacs expressions, as GNU find does,
-unless `-regextype posix-extended` precedes it. -printf knows %p %P %H %h %f %s %m %M %y %Y %l %d
-%t %T@ and %T with a letter of strftime, %i (the id), and widths.
+-exec runs commands of yfs (`-exec rm {} +` runs `yfs rm`), and echo, printf, true and false:
+other programs would take the paths for those of the disk. -regex uses Emacs expressions, as GNU
+find does, unless `-regextype posix-extended` precedes it. -printf knows %p %P %H %h %f %s %m %M
+%y %Y %l %d %t %T@ and %T with a letter of strftime, %i (the id), and widths.
 
 Not supported: -L, because links are never followed; owners, link counts, inodes, -atime, -ctime.
 

@@ -22,7 +22,7 @@ Files that are not text are skipped unless -a is given. The syntax of patterns i
 regex crate: POSIX extended expressions (as grep -E) with \\d, \\w, \\b and others; -G selects POSIX
 basic expressions, in which ( ) { } | + ? need a backslash. `-NUM` is `-C NUM`.
 
-Not supported: -b, -T, -z, -U, --binary-files, --line-buffered, --label; there are no backreferences.
+Not supported: -b, -T, -z, -U, --binary-files, --line-buffered, --label, and backreferences.
 
 Exit status: 0 if a line matched, 1 if none did, 2 on errors.
 

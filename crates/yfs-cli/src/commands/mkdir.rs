@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use yfs_vfs::MkdirOptions;
+use yfs_vfs::{FsCode, MkdirOptions};
 
 use crate::{
     context::{CommandContext, Fs},
@@ -63,7 +63,9 @@ async fn create(
         true => missing_directories(fs, path, args.parents).await,
         false => Vec::new(),
     };
-    fs.mkdir(&path.path, options).await?;
+    let created = fs.mkdir(&path.path, options).await;
+    let hint = "-p creates missing parents";
+    created.map_err(|error| CommandError::hinted(error, FsCode::ENOENT, hint))?;
     for directory in missing {
         let line =
             context.out.safe(&format!("mkdir: created directory '{directory}'")).into_owned();

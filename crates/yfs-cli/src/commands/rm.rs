@@ -83,7 +83,8 @@ async fn remove(args: &RmArgs, context: &mut CommandContext, fs: &Fs, path: &Typ
     let is_directory = matches!(&stat, Ok(stat) if stat.is_directory());
     if !args.recursive && !args.dir && is_directory {
         // The filesystem would remove an empty directory; `rm` does not.
-        return Err(CommandError::Fs(FsError::new(FsCode::EISDIR, Op::Rm, &path.path)));
+        let error = FsError::new(FsCode::EISDIR, Op::Rm, &path.path);
+        return Err(CommandError::hinted(error, FsCode::EISDIR, "-r removes directories"));
     }
     let lines = match &stat {
         Ok(stat) if args.verbose || args.interactive => removed_lines(fs, path, stat).await?,

@@ -6,7 +6,7 @@ use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
 
 use crate::{
     context::{CommandContext, Fs},
-    errors::Result,
+    errors::{CommandError, Result},
     typed_path::TypedPath,
 };
 
@@ -62,7 +62,11 @@ async fn remove_empty(
             Err(error) if error.code == FsCode::ENOTEMPTY && args.ignore_fail_on_non_empty => {
                 return Ok(());
             }
-            removed => removed?,
+            Err(error) => {
+                let hint = "`yfs rm -r` removes its content, too";
+                return Err(CommandError::hinted(error, FsCode::ENOTEMPTY, hint));
+            }
+            Ok(()) => (),
         }
         if context.out.json {
             context.out.json_line(&json!({ "path": path.path.as_str(), "removed": true }))?;

@@ -13,9 +13,9 @@ use crate::{
 const HELP: &str = "\
 Times are in the zone of TZ, or else of the system. %y and %w have milliseconds.
 
-Format directives, as in GNU stat, without widths: %n name, %N name with the target of a link, %s size, %a and %A
-mode, %F type, %Y and %y modification time, %W and %w creation time, %i id, %h number of names,
-%% a percent sign. In addition: %v the version, for `yfs write --expect`.
+Format directives, as in GNU stat, without widths: %n name, %N name with the target of a link,
+%s size, %a and %A mode, %F type, %Y and %y modification time, %W and %w creation time, %i id,
+%h number of names, %% a percent sign. In addition: %v the version, for `yfs write --expect`.
 
 Examples:
   yfs stat plan.md

@@ -22,7 +22,8 @@ path, it means the one removed last. With * ? or [ ] it is a pattern of former p
 also matches slashes; a pattern without a slash is one of names.
 
 `restore` prints the path of each item. If its path is in use, it
-is restored as `NAME (restored)`; if its directory is gone, it goes to the nearest one above that exists.
+is restored as `NAME (restored)`; if its directory is gone, it goes to the nearest one above that
+exists.
 
 Examples:
   yfs trash ls --all
