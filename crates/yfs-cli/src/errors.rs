@@ -4,6 +4,7 @@ use std::{
     error::Error,
     fmt::{self, Write as _},
     io::{self, Write as _},
+    path::Path,
     process::ExitCode,
 };
 
@@ -99,7 +100,7 @@ impl ErrorReporter {
             }
             json!({ "error": error }).to_string()
         } else {
-            format!("yfs {}: {}", self.command, parts)
+            format!("yfs {}: {}{}", self.command, parts, parts.disk_hint())
         };
         write_stderr(&text);
     }
@@ -158,7 +159,7 @@ impl CommandError {
     }
 
     /// Creates a failure of a file of the host.
-    pub(crate) fn host(path: &std::path::Path, error: &io::Error) -> Self {
+    pub(crate) fn host(path: &Path, error: &io::Error) -> Self {
         let (path, message) = (path.display(), host_message(error));
         Self::other(format!("{}: {message}", EscapedText::new(&path.to_string())))
     }
@@ -204,6 +205,19 @@ impl CommandError {
             Self::Other(error) => {
                 ErrorParts { code: "EOTHER", message: chain(&**error), ..ErrorParts::default() }
             }
+        }
+    }
+}
+
+impl ErrorParts {
+    /// Returns a hint if the workspace has no such path, but the current directory has.
+    fn disk_hint(&self) -> &'static str {
+        let is_missing = self.code == FsCode::ENOENT.as_str() && self.dest.is_none();
+        let path = self.path.as_deref().filter(|_| is_missing).unwrap_or_default();
+        let relative = path.trim_start_matches('/');
+        match !relative.is_empty() && Path::new(relative).symlink_metadata().is_ok() {
+            true => " (it is on the disk, not in the workspace; `yfs import` copies it)",
+            false => "",
         }
     }
 }
@@ -352,7 +366,7 @@ mod tests {
             FsError::new(FsCode::ENOTEMPTY, Op::Rename, "/a").to("/b").into(),
             FsError::edit_refused(&path, EditRefusal::NotFound).into(),
             FsError::new(FsCode::EIO, Op::Read, "/x").caused_by(io::Error::other("torn")).into(),
-            CommandError::host(std::path::Path::new("gone"), &io::ErrorKind::NotFound.into()),
+            CommandError::host(Path::new("gone"), &io::ErrorKind::NotFound.into()),
             CommandError::usage("no operand"),
         ];
         let lines: Vec<String> = cases.iter().map(|case| case.parts().to_string()).collect();
