@@ -14,7 +14,7 @@ use crate::commands::CliCommand;
 /// upwards, unless --workspace or YFS_WORKSPACE names it. Paths start at `/` of the workspace,
 /// independent of the current directory. Any number of processes may use a workspace at once.
 #[derive(Debug, Parser)]
-#[command(name = "yfs", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "yfs", version = env!("YFS_VERSION"), max_term_width = 100, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = false, propagate_version = false)]
 pub(crate) struct CliArgs {
     /// The options of every command.
@@ -51,7 +51,7 @@ pub(crate) struct GlobalArgs {
         hide_env_values = true
     )]
     pub(crate) workspace: Option<PathBuf>,
-    /// The actor that changes are recorded for: human:NAME or agent:NAME. Default: human:$USER
+    /// The actor that changes are recorded for: human:NAME or agent:NAME. Default: the user
     #[arg(
         long,
         global = true,

@@ -5,6 +5,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{context::CommandContext, errors::Result};
 
+mod confirm_prompt;
 mod input_content;
 mod transfer_operands;
 
@@ -78,6 +79,7 @@ declare_commands! {
     mv::MvArgs,
     cp::CpArgs,
     rm::RmArgs,
+    rmdir::RmdirArgs,
     ln::LnArgs,
     readlink::ReadlinkArgs,
     stat::StatArgs,

@@ -14,6 +14,7 @@ use yfs_engine::{
 use yfs_vfs::{FileSystem, FsError, Op};
 
 use crate::{
+    account,
     args::{CliArgs, GlobalArgs},
     discover,
     errors::{CommandError, EXIT_FAILED, ErrorReporter, Result},
@@ -36,7 +37,7 @@ pub(crate) struct CommandContext {
     /// Whether a part of the command failed and the rest continued.
     failed: bool,
     /// The exit code of a command that defines its own, as `grep` does.
-    exit_code: u8,
+    exit_code: Option<u8>,
 }
 
 impl CommandContext {
@@ -48,7 +49,7 @@ impl CommandContext {
             report: ErrorReporter::of(cli),
             workspace: None,
             failed: false,
-            exit_code: 0,
+            exit_code: None,
         }
     }
 
@@ -61,6 +62,14 @@ impl CommandContext {
     /// Opens the workspace's files for reading and writing.
     pub(crate) fn writer(&mut self) -> Result<Fs> {
         let workspace = self.writable()?;
+        Ok(Arc::new(workspace.fs_for(self.actor())))
+    }
+
+    /// Opens the workspace's files for reading, and follows what other processes write.
+    pub(crate) fn follower(&mut self) -> Result<Fs> {
+        let actor = self.actor();
+        let options = WorkspaceOptions { actor, follow: true, ..WorkspaceOptions::reading() };
+        let workspace = self.open(options)?;
         Ok(Arc::new(workspace.fs_for(self.actor())))
     }
 
@@ -99,12 +108,9 @@ impl CommandContext {
         Ok(workspace)
     }
 
-    /// Returns the actor of the command's changes.
+    /// Returns the actor of the command's changes: the given one, else the user of the account.
     pub(crate) fn actor(&self) -> Actor {
-        let user = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
-        let user =
-            || user().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned());
-        let human = || Actor::new(ActorKind::Human, &user());
+        let human = || Actor::new(ActorKind::Human, &account::user_name());
         self.globals.actor.clone().unwrap_or_else(human)
     }
 
@@ -171,7 +177,7 @@ impl CommandContext {
 
     /// Sets the exit code of a command that completed.
     pub(crate) fn exit_with(&mut self, code: u8) {
-        self.exit_code = code;
+        self.exit_code = Some(code);
     }
 
     /// Ends the command: closes the workspace, flushes the output, and returns the exit code.
@@ -181,9 +187,11 @@ impl CommandContext {
         let closed = self.workspace.take().map_or(Ok(()), Workspace::close);
         match result.and(closed.map_err(CommandError::from)).and(flushed) {
             Err(failure) => self.report.fatal(&failure),
-            Ok(()) if self.exit_code != 0 => self.exit_code.into(),
-            Ok(()) if self.failed => EXIT_FAILED.into(),
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(()) => match self.exit_code {
+                Some(code) => code.into(),
+                None if self.failed => EXIT_FAILED.into(),
+                None => ExitCode::SUCCESS,
+            },
         }
     }
 }

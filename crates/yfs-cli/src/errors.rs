@@ -4,6 +4,7 @@ use std::{
     error::Error,
     fmt::{self, Write as _},
     io::{self, Write as _},
+    path::Path,
     process::ExitCode,
 };
 
@@ -46,6 +47,8 @@ pub(crate) enum CommandError {
     Usage(String),
     /// A call on a path failed.
     Fs(FsError),
+    /// A call on a path failed, with a hint for the caller.
+    HintedFs(FsError, &'static str),
     /// A call on the workspace as a whole failed.
     Workspace(WorkspaceError),
     /// A call on the workspace as a whole failed, with a hint for the caller.
@@ -97,7 +100,7 @@ impl ErrorReporter {
             }
             json!({ "error": error }).to_string()
         } else {
-            format!("yfs {}: {}", self.command, parts)
+            format!("yfs {}: {}{}", self.command, parts, parts.disk_hint())
         };
         write_stderr(&text);
     }
@@ -150,8 +153,13 @@ impl CommandError {
         Self::Usage(message.into())
     }
 
+    /// Adds a hint to a failed call on a path, if it failed with this code.
+    pub(crate) fn hinted(error: FsError, code: FsCode, hint: &'static str) -> Self {
+        if error.code == code { Self::HintedFs(error, hint) } else { Self::Fs(error) }
+    }
+
     /// Creates a failure of a file of the host.
-    pub(crate) fn host(path: &std::path::Path, error: &io::Error) -> Self {
+    pub(crate) fn host(path: &Path, error: &io::Error) -> Self {
         let (path, message) = (path.display(), host_message(error));
         Self::other(format!("{}: {message}", EscapedText::new(&path.to_string())))
     }
@@ -171,13 +179,11 @@ impl CommandError {
             Self::Usage(message) => {
                 ErrorParts { code: "USAGE", message: message.clone(), ..ErrorParts::default() }
             }
-            Self::Fs(error) | Self::Workspace(WorkspaceError::Fs(error)) => ErrorParts {
-                code: error.code.as_str(),
-                op: Some(error.op.as_str()),
-                path: error.path.as_deref().map(str::to_owned),
-                dest: error.dest.as_deref().map(str::to_owned),
-                message: fs_message(error),
-            },
+            Self::Fs(error) | Self::Workspace(WorkspaceError::Fs(error)) => fs_parts(error),
+            Self::HintedFs(error, hint) => {
+                let parts = fs_parts(error);
+                ErrorParts { message: format!("{} ({hint})", parts.message), ..parts }
+            }
             Self::Workspace(WorkspaceError::Host { path, source, .. }) => ErrorParts {
                 code: FsCode::of_io(source).as_str(),
                 path: Some(path.display().to_string()),
@@ -199,6 +205,19 @@ impl CommandError {
             Self::Other(error) => {
                 ErrorParts { code: "EOTHER", message: chain(&**error), ..ErrorParts::default() }
             }
+        }
+    }
+}
+
+impl ErrorParts {
+    /// Returns a hint if the workspace has no such path, but the current directory has.
+    fn disk_hint(&self) -> &'static str {
+        let is_missing = self.code == FsCode::ENOENT.as_str() && self.dest.is_none();
+        let path = self.path.as_deref().filter(|_| is_missing).unwrap_or_default();
+        let relative = path.trim_start_matches('/');
+        match !relative.is_empty() && Path::new(relative).symlink_metadata().is_ok() {
+            true => " (it is on the disk, not in the workspace; `yfs import` copies it)",
+            false => "",
         }
     }
 }
@@ -261,6 +280,17 @@ impl From<ServeError> for CommandError {
 impl From<TokenError> for CommandError {
     fn from(error: TokenError) -> Self {
         Self::Other(error.into())
+    }
+}
+
+/// Returns the parts of the message about a call on a path.
+fn fs_parts(error: &FsError) -> ErrorParts {
+    ErrorParts {
+        code: error.code.as_str(),
+        op: Some(error.op.as_str()),
+        path: error.path.as_deref().map(str::to_owned),
+        dest: error.dest.as_deref().map(str::to_owned),
+        message: fs_message(error),
     }
 }
 
@@ -336,7 +366,7 @@ mod tests {
             FsError::new(FsCode::ENOTEMPTY, Op::Rename, "/a").to("/b").into(),
             FsError::edit_refused(&path, EditRefusal::NotFound).into(),
             FsError::new(FsCode::EIO, Op::Read, "/x").caused_by(io::Error::other("torn")).into(),
-            CommandError::host(std::path::Path::new("gone"), &io::ErrorKind::NotFound.into()),
+            CommandError::host(Path::new("gone"), &io::ErrorKind::NotFound.into()),
             CommandError::usage("no operand"),
         ];
         let lines: Vec<String> = cases.iter().map(|case| case.parts().to_string()).collect();

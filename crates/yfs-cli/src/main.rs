@@ -5,6 +5,7 @@
 //! failures. Standard output carries only results; messages and progress go to standard error. Exit
 //! codes are those of POSIX tools: 0, 1 after a failure, 2 for wrong usage.
 
+mod account;
 mod args;
 mod commands;
 mod context;
@@ -13,9 +14,12 @@ mod errors;
 mod format_text;
 mod json;
 mod mode;
+mod number_options;
 mod output;
+mod parse_date;
 mod parse_time;
 mod pattern;
+mod posix_regex;
 mod progress;
 mod typed_path;
 
@@ -26,7 +30,7 @@ use clap::Parser;
 use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
 
 fn main() -> ExitCode {
-    let cli = match CliArgs::try_parse() {
+    let cli = match CliArgs::try_parse_from(number_options::expand(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return errors::wrong_usage(&error),
     };

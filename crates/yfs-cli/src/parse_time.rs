@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use jiff::{SpanRelativeTo, Timestamp, Zoned, civil, fmt::friendly::SpanParser, tz::TimeZone};
 use yfs_engine::time::Millis;
 
+use crate::parse_date;
+
 /// The age up to which `ls` considers a time recent: half a year, in milliseconds.
 const RECENT_MS: i64 = 31_556_952_000 / 2;
 
@@ -38,6 +40,11 @@ pub(crate) fn long(time: Millis) -> String {
     local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
 }
 
+/// Formats a time as `strftime` does, in the local time zone.
+pub(crate) fn format(time: Millis, format: &str) -> String {
+    local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime(format).to_string())
+}
+
 /// Formats a time to the minute, in the local time zone: `2026-11-21 23:51`.
 pub(crate) fn minute(time: Millis) -> String {
     local(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime("%Y-%m-%d %H:%M").to_string())
@@ -48,7 +55,7 @@ fn local(time: Millis) -> Option<Zoned> {
 }
 
 /// Parses a time: `@1700000000`, `2026-11-21`, `2026-11-21 23:51`, `2026-11-21T23:51:25Z`, `now`,
-/// `yesterday`, `3 days ago`. A time without a zone is local.
+/// `yesterday`, `3 days ago`, and what [`parse_date`] reads. A time without a zone is local.
 pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
     let text = text.trim();
     let bad =
@@ -64,15 +71,17 @@ pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
         "tomorrow" => return Ok(Millis(now.0.saturating_add(day_ms))),
         _ => (),
     }
-    if let Some(age) = text.strip_suffix(" ago") {
-        let age = parse_duration(age).map_err(|_| bad())?;
+    if let Some(age) = text.strip_suffix(" ago").and_then(|age| parse_duration(age).ok()) {
         return Ok(before(now, age));
     }
     if let Ok(timestamp) = text.parse::<Timestamp>() {
         return Ok(Millis(timestamp.as_millisecond()));
     }
-    let local: civil::DateTime = text.parse().map_err(|_| bad())?;
-    of_local(local).ok_or_else(bad)
+    if let Ok(time) = text.parse::<civil::DateTime>() {
+        return of_local(time).ok_or_else(bad);
+    }
+    let parsed = local(now).and_then(|now| parse_date::parse(text, &now)).ok_or_else(bad)?;
+    Ok(Millis(parsed.timestamp().as_millisecond()))
 }
 
 /// Parses a time as `touch -t` does: `[[CC]YY]MMDDhhmm[.ss]`.

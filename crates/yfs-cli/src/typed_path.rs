@@ -38,6 +38,16 @@ impl TypedPath {
         if typed.is_empty() { "/" } else { typed.rsplit('/').next().unwrap_or(typed) }
     }
 
+    /// Reports whether the typed text ends with a slash, and is more than slashes.
+    pub(crate) fn has_trailing_slash(&self) -> bool {
+        self.typed.ends_with('/') && !self.typed.trim_end_matches('/').is_empty()
+    }
+
+    /// Reports whether the last component as typed is `.` or `..`.
+    pub(crate) fn names_dots(&self) -> bool {
+        matches!(self.name(), "." | "..")
+    }
+
     /// Returns the path of a name in this directory.
     pub(crate) fn join(&self, name: &str) -> Self {
         let typed = format!("{}/{name}", self.typed.trim_end_matches('/'));

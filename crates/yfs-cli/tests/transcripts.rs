@@ -86,6 +86,11 @@ fn programs_get_json() {
 }
 
 #[test]
+fn tokens_are_listed_and_revoked() {
+    check("tokens");
+}
+
+#[test]
 fn bad_input_gives_one_clear_error() {
     check("errors");
 }

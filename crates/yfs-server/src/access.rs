@@ -14,7 +14,7 @@ mod token;
 pub(crate) use self::grant_guard::{confined, scoped};
 pub use self::{
     grant::{AccessGrant, GrantRights},
-    token::{TokenError, TokenKeys},
+    token::{IssuedGrant, TokenError, TokenKeys},
 };
 
 use axum::http::{HeaderMap, header};

@@ -48,6 +48,14 @@ pub struct GrepQuery {
     pub ignore_case: bool,
     /// Whether a match must begin and end at a word boundary.
     pub whole_word: bool,
+    /// Whether a match must be a whole line.
+    pub whole_line: bool,
+    /// Whether the lines that do not match are returned, as the matches, without ranges.
+    pub invert: bool,
+    /// Whether files that are not text are searched too.
+    pub binary: bool,
+    /// Whether searched files without a match are returned too, without lines.
+    pub unmatched_files: bool,
     /// The number of lines to return before each match.
     pub before: usize,
     /// The number of lines to return after each match.
@@ -136,6 +144,10 @@ impl GrepQuery {
             literal: false,
             ignore_case: false,
             whole_word: false,
+            whole_line: false,
+            invert: false,
+            binary: false,
+            unmatched_files: false,
             before: 0,
             after: 0,
             include: Vec::new(),
@@ -174,7 +186,7 @@ pub async fn grep<F: FileSystem + ?Sized>(
         .map(|batch| search_batch(fs, batch, searcher.clone(), stop.clone()))
         .buffered(N_BATCHES_AT_ONCE);
     while let Some(batch) = batches.next().await {
-        let full = result.add_batch(batch, query.max_total);
+        let full = result.add_batch(batch, query);
         if full || result.cut.is_some() {
             stop.done.cancel();
             break;
@@ -221,18 +233,18 @@ impl SearchStop {
 
 impl GrepResult {
     /// Adds the result of a batch, and reports whether the search has enough matches.
-    fn add_batch(&mut self, batch: BatchResult, max_total: usize) -> bool {
+    fn add_batch(&mut self, batch: BatchResult, query: &GrepQuery) -> bool {
         self.n_searched += batch.n_searched;
         self.n_binary += batch.n_binary;
         self.n_unreadable += batch.n_unreadable;
         self.cut = self.cut.or(batch.cut);
         for mut file in batch.files {
-            let room = max_total - self.n_matches;
+            let room = query.max_total - self.n_matches;
             if file.n_matches > room {
                 self.cut = Some(SearchLimit::Limit);
                 file.keep(room);
             }
-            if file.n_matches > 0 {
+            if file.n_matches > 0 || (query.unmatched_files && !file.cut) {
                 self.n_matches += file.n_matches;
                 self.files.push(file);
             }

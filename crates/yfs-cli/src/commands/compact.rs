@@ -7,12 +7,18 @@ use crate::{
     context::CommandContext, errors::Result, format_text::human_size, progress::CommandProgress,
 };
 
+const HELP: &str = "\
+Examples:
+  yfs compact
+  yfs compact --json
+
+JSON: {documents, compacted, kept, bytes_before, bytes_after}.";
+
 /// Replace the log with snapshots
 ///
 /// Contents and versions do not change. Other processes may read and write meanwhile.
-///
-/// JSON: {documents, compacted, kept, bytes_before, bytes_after}.
 #[derive(Debug, Args)]
+#[command(after_help = HELP)]
 pub(crate) struct CompactArgs {}
 
 /// Replaces the log with snapshots.

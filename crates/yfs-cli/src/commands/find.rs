@@ -1,31 +1,48 @@
 //! `yfs find`: finds files by name, type, size or time, in the syntax of POSIX `find`.
 
+mod exec_command;
 mod expression;
+mod find_run;
 mod parse;
+mod print_format;
 
 use clap::Args;
-use yfs_vfs::{DirEntry, RemoveOptions, WalkEntry, WalkOptions};
+use yfs_vfs::{DirEntry, FileKind, WalkEntry, WalkOptions};
 
-use self::expression::{FindAction, FindCandidate, FindOutcome, FindPlan};
+use self::{
+    exec_command::ExecEnvironment,
+    expression::{FindCandidate, FindOutcome},
+    find_run::{FindRun, read_link},
+};
 use crate::{
-    context::{CommandContext, Fs},
+    context::CommandContext,
     errors::{CommandError, Result},
-    json,
     typed_path::TypedPath,
 };
 
 const HELP: &str = "\
-Tests: -name GLOB, -iname, -path GLOB, -ipath, -type f|d|l, -size [+-]N[ckMG], -empty,
--newer PATH, -mtime [+-]DAYS, -mmin [+-]MINUTES, -newermt DATE, -perm MODE, -true, -false.
+Tests: -name GLOB, -iname, -path GLOB, -ipath, -regex PATTERN, -iregex, -lname GLOB, -ilname,
+-type f|d|l, -xtype f|d|l, -size [+-]N[ckMG], -empty, -newer PATH, -mtime [+-]DAYS,
+-mmin [+-]MINUTES, -newermt DATE, -perm MODE, -executable, -samefile PATH, -true, -false.
 Operators: -a (or nothing), -o, ! or -not, ( ).
-Actions: -print, -print0, -delete (to the trash), -prune, -quit.
+Actions: -print, -print0, -printf FORMAT, -ls, -delete (to the trash), -prune, -quit,
+-exec COMMAND {} \\;, -exec COMMAND {} +, -ok COMMAND {} \\;.
 Depth: -maxdepth N, -mindepth N, -depth.
+
+-exec runs commands of yfs (`-exec rm {} +` runs `yfs rm`), and echo, printf, true and false:
+other programs would take the paths for those of the disk. -regex uses Emacs expressions, as GNU
+find does, unless `-regextype posix-extended` precedes it. -printf knows %p %P %H %h %f %s %m %M
+%y %Y %l %d %t %T@ and %T with a letter of strftime, %i (the id), and widths.
+
+Not supported: -L, because links are never followed; owners, link counts, inodes, -atime, -ctime.
 
 Examples:
   yfs find / -name '*.md' -newer plan.md
   yfs find src -type f -size +1M
   yfs find . -name node_modules -prune -o -type f -print
   yfs find /tmp -mtime +30 -delete
+  yfs find . -name '*.sh' -exec chmod +x {} +
+  yfs find . -type f -printf '%s %p\\n' | sort -n
 
 JSON: one object per line: {path, name, id, kind, size, mode, mtime}.";
 
@@ -54,57 +71,63 @@ pub(crate) async fn run(mut args: FindArgs, context: &mut CommandContext) -> Res
     let mut plan = parse::parse(words).map_err(CommandError::Usage)?;
     let fs = if plan.deletes() { context.writer()? } else { context.reader()? };
     plan.resolve(&fs, context).await?;
+    let environment =
+        ExecEnvironment { workspace: context.file()?, actor: context.actor().to_string() };
+    let mut run = FindRun::new(&plan, fs, environment);
     let roots = if paths.is_empty() { vec![TypedPath::root()] } else { context.paths(paths) };
     for root in roots {
-        let part = search(&plan, context, &fs, &root).await;
+        let part = search(&mut run, context, &root).await;
         if !matches!(part, Ok(FindOutcome::Quit)) {
             context.continue_after(part.map(drop))?;
             continue;
         }
         break;
     }
-    Ok(())
+    run.finish(context)
 }
 
 /// Evaluates the expression for a path and the entries below it.
 async fn search(
-    plan: &FindPlan,
+    run: &mut FindRun<'_>,
     context: &mut CommandContext,
-    fs: &Fs,
     root: &TypedPath,
 ) -> Result<FindOutcome> {
-    let stat = fs.lstat(&root.path).await?;
+    let stat = run.fs.lstat(&root.path).await?;
     let mut entry = DirEntry::new(root.name(), stat.id, stat.kind);
     (entry.size, entry.mtime, entry.mode) = (stat.size, stat.mtime, stat.mode);
     let mut items = vec![WalkEntry::new(root.path.clone(), entry)];
-    let max_depth = plan.max_depth.unwrap_or(usize::MAX);
-    if items[0].entry.kind == yfs_vfs::FileKind::Directory && max_depth > 0 {
+    let max_depth = run.plan.max_depth.unwrap_or(usize::MAX);
+    if items[0].entry.kind == FileKind::Directory && max_depth > 0 {
         // The entry that follows shows whether a directory is empty, so one level more is listed.
         let max_depth = max_depth.saturating_add(1);
         let options = WalkOptions { max_depth, ..WalkOptions::default() };
-        items.extend(fs.walk(&root.path, &options).await?);
+        items.extend(run.fs.walk(&root.path, &options).await?);
     }
-    let order = if plan.depth_first { postorder(&items) } else { (0..items.len()).collect() };
+    let depth_first = run.plan.depth_first;
+    let order = if depth_first { postorder(&items) } else { (0..items.len()).collect() };
+    let reads_links = run.plan.reads_links();
     let base = root.path.components().count();
     let mut pruned: Option<&yfs_engine::path::VPath> = None;
     for at in order {
         let item = &items[at];
         let depth = item.path.components().count() - base;
         let below_pruned = pruned.is_some_and(|pruned| item.path.starts_with(pruned));
-        if depth > max_depth || below_pruned || depth < plan.min_depth {
+        if depth > max_depth || below_pruned || depth < run.plan.min_depth {
             continue;
         }
         let has_children = items.get(at + 1).is_some_and(|next| next.path.starts_with(&item.path));
         let shown = root.below(&item.path);
-        let candidate = FindCandidate { shown: &shown, item, has_children };
-        let verdict = plan.evaluate(&candidate);
-        for action in &verdict.actions {
-            perform(*action, context, fs, &shown, item).await?;
-        }
-        if verdict.prunes && !plan.depth_first {
+        let link = match item.entry.kind {
+            FileKind::Symlink if reads_links => read_link(&run.fs, &item.path).await,
+            _ => None,
+        };
+        let root = root.typed.as_str();
+        let candidate = FindCandidate { shown: &shown, item, root, depth, has_children, link };
+        run.evaluate(context, &candidate).await?;
+        if run.prunes && !depth_first {
             pruned = Some(&item.path);
         }
-        if verdict.quits {
+        if run.quits {
             return Ok(FindOutcome::Quit);
         }
     }
@@ -123,32 +146,4 @@ fn postorder(items: &[WalkEntry]) -> Vec<usize> {
     }
     order.extend(open.into_iter().rev());
     order
-}
-
-/// Performs an action on an entry.
-async fn perform(
-    action: FindAction,
-    context: &mut CommandContext,
-    fs: &Fs,
-    shown: &str,
-    item: &WalkEntry,
-) -> Result {
-    match action {
-        FindAction::Delete => {
-            let options = RemoveOptions { recursive: false, force: false };
-            let part = fs.rm(&item.path, &options).await.map_err(CommandError::from);
-            context.continue_after(part)
-        }
-        _ if context.out.json => {
-            context.out.json_line(&json::entry(item.path.as_str(), &item.entry))
-        }
-        FindAction::Print0 => {
-            context.out.raw(shown.as_bytes())?;
-            context.out.raw(b"\0")
-        }
-        FindAction::Print => {
-            let name = context.out.name(item.entry.kind, shown);
-            context.out.line(&name)
-        }
-    }
 }

@@ -2,21 +2,27 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use yfs_vfs::{FileKind, FileMatches, GrepLine, GrepQuery, GrepResult};
+use yfs_vfs::{FileKind, FileMatches, FsCode, GrepLine, GrepQuery, GrepResult};
 use yfs_wire::GrepLineJson;
 
 use crate::{
+    commands::input_content::read_stdin,
     context::{CommandContext, Fs},
     errors::{CommandError, EXIT_USAGE, Result},
     format_text::counted,
     json,
     output::TextRole,
+    posix_regex::{self, RegexDialect},
     typed_path::TypedPath,
 };
 
 const HELP: &str = "\
-Directories are searched recursively. The syntax of patterns is that of Rust's regex crate: POSIX
-extended expressions with \\d, \\w, \\b and others.
+Directories are searched recursively, without names that begin with a dot unless --hidden is given.
+Files that are not text are skipped unless -a is given. The syntax of patterns is that of Rust's
+regex crate: POSIX extended expressions (as grep -E) with \\d, \\w, \\b and others; -G selects POSIX
+basic expressions, in which ( ) { } | + ? need a backslash. `-NUM` is `-C NUM`.
+
+Not supported: -b, -T, -z, -U, --binary-files, --line-buffered, --label, and backreferences.
 
 Exit status: 0 if a line matched, 1 if none did, 2 on errors.
 
@@ -25,16 +31,19 @@ Examples:
   yfs grep -n -C 2 'fn \\w+' src
   yfs grep -F -l 'a.b(c)' --include '*.rs'
   yfs grep -c . notes.md              count the lines that are not empty
+  yfs grep -o '#[a-z]+' | sort -u     print the matches only
+  yfs grep -L Licence --include '*.rs'  the files without a match
+  yfs grep -vxf ignore.txt list.txt   the lines of list.txt that are no line of ignore.txt
 
 JSON: one object for each line: {path, line, text, matches: [[start, end]], is_match[, cut]};
-with -l {path}; with -c {path, count}.";
+with -l and -L {path}; with -c {path, count}.";
 
 /// Print lines that match a pattern
 #[derive(Debug, Args)]
 #[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct GrepArgs {
     /// The pattern
-    #[arg(value_name = "PATTERN", required_unless_present = "regexp", allow_hyphen_values = true)]
+    #[arg(value_name = "PATTERN", required_unless_present_any = ["regexp", "file"])]
     pattern: Option<String>,
     /// The files and directories to search; default: /
     #[arg(value_name = "PATH")]
@@ -42,15 +51,30 @@ pub(crate) struct GrepArgs {
     /// A pattern, which may begin with a dash; with several, a line must match one of them
     #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true)]
     regexp: Vec<String>,
+    /// Read patterns from this file of the workspace, one per line; - is standard input
+    #[arg(short, long, value_name = "PATH", allow_hyphen_values = true)]
+    file: Vec<String>,
     /// Ignore case
     #[arg(short, long)]
     ignore_case: bool,
+    /// Print the lines that do not match
+    #[arg(short = 'v', long)]
+    invert_match: bool,
+    /// Print only the matching parts of lines, each on its own line
+    #[arg(short, long)]
+    only_matching: bool,
+    /// Match only whole lines
+    #[arg(short = 'x', long)]
+    line_regexp: bool,
     /// Print line numbers
     #[arg(short = 'n', long)]
     line_number: bool,
     /// Print only the names of files with matches
     #[arg(short = 'l', long)]
     files_with_matches: bool,
+    /// Print only the names of files without matches
+    #[arg(short = 'L', long, conflicts_with_all = ["files_with_matches", "count"])]
+    files_without_match: bool,
     /// Print only the number of matching lines
     #[arg(short, long)]
     count: bool,
@@ -63,8 +87,11 @@ pub(crate) struct GrepArgs {
     /// Match the pattern as literal text
     #[arg(short = 'F', long)]
     fixed_strings: bool,
+    /// Match POSIX basic expressions
+    #[arg(short = 'G', long, conflicts_with = "fixed_strings")]
+    basic_regexp: bool,
     /// Accepted for compatibility: always on
-    #[arg(short = 'E', long, hide = true)]
+    #[arg(short = 'E', long, hide = true, short_alias = 'P', overrides_with = "basic_regexp")]
     extended_regexp: bool,
     /// Accepted for compatibility: always on
     #[arg(short = 'r', long, hide = true, short_alias = 'R')]
@@ -84,6 +111,15 @@ pub(crate) struct GrepArgs {
     /// Skip files that match GLOB
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
+    /// Skip directories that match GLOB
+    #[arg(long, value_name = "GLOB")]
+    exclude_dir: Vec<String>,
+    /// Also search files that are not text
+    #[arg(short = 'a', long)]
+    text: bool,
+    /// Accepted for compatibility: always on
+    #[arg(short = 'I', hide = true)]
+    skip_binary: bool,
     /// Print at most N lines of each file
     #[arg(short, long, value_name = "N")]
     max_count: Option<usize>,
@@ -96,6 +132,12 @@ pub(crate) struct GrepArgs {
     /// Always print file names
     #[arg(short = 'H', long)]
     with_filename: bool,
+    /// Report no missing or unreadable files
+    #[arg(short = 's', long)]
+    no_messages: bool,
+    /// Print a zero byte after each file name, instead of a colon or newline
+    #[arg(short = 'Z', long)]
+    null: bool,
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
@@ -103,26 +145,34 @@ pub(crate) struct GrepArgs {
 
 /// Prints the matching lines.
 pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Result {
-    if !args.regexp.is_empty() {
-        // With -e the first operand is a path.
+    if !args.regexp.is_empty() || !args.file.is_empty() {
+        // With -e and -f the first operand is a path.
         args.paths.splice(0..0, args.pattern.take());
     }
-    let pattern = args.joined_pattern();
     let fs = context.reader()?;
+    let patterns = args.patterns(context, &fs).await?;
     let n_operands = args.paths.len();
     let roots = if n_operands == 0 { vec![TypedPath::root()] } else { context.paths(&args.paths) };
-    let mut n_matches = 0;
+    let (mut n_found, mut failed_silently) = (0, false);
     let mut printer = MatchPrinter { args: &args, with_names: false, first: true };
     for root in roots {
-        let query = args.query(&pattern, &root);
+        let query = args.query(&patterns, &root);
         let found = match fs.grep(&query).await {
             Ok(found) => found,
+            Err(error) if args.no_messages && error.code != FsCode::EINVAL => {
+                context.exit_with(EXIT_USAGE);
+                failed_silently = true;
+                continue;
+            }
             Err(error) => {
                 context.fail(&error.into());
                 continue;
             }
         };
-        n_matches += found.n_matches;
+        n_found += match args.files_without_match {
+            true => found.files.iter().filter(|file| file.n_matches == 0).count(),
+            false => found.n_matches,
+        };
         let is_directory = is_directory(&fs, &root).await;
         let several = n_operands > 1 || is_directory;
         printer.with_names = args.with_filename || (several && !args.no_filename);
@@ -130,13 +180,13 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
             continue;
         }
         printer.print(context, &root, &found, is_directory)?;
-        if found.n_unreadable > 0 {
+        if found.n_unreadable > 0 && !args.no_messages {
             let files = counted(found.n_unreadable as u64, "file", "files");
             let message = format!("{}: {files} could not be read", root.typed);
             context.fail(&CommandError::other(message));
         }
     }
-    let code = match (n_matches > 0, context.has_failed()) {
+    let code = match (n_found > 0, context.has_failed() || failed_silently) {
         (true, _) if args.silent => 0,
         (_, true) => EXIT_USAGE,
         (found, false) => u8::from(!found),
@@ -150,42 +200,68 @@ async fn is_directory(fs: &Fs, root: &TypedPath) -> bool {
 }
 
 impl GrepArgs {
-    fn joined_pattern(&self) -> String {
-        let patterns = self.pattern.iter().chain(&self.regexp);
+    /// Returns the patterns, each without a newline.
+    async fn patterns(&self, context: &CommandContext, fs: &Fs) -> Result<Vec<String>> {
         // A newline separates alternative patterns, as in POSIX.
-        let parts: Vec<&str> = patterns.flat_map(|pattern| pattern.split('\n')).collect();
-        match parts.as_slice() {
-            [one] => (*one).to_owned(),
-            parts if self.fixed_strings => {
-                let escaped: Vec<String> = parts.iter().map(|part| regex::escape(part)).collect();
-                escaped.join("|")
-            }
-            parts => parts.iter().map(|part| format!("(?:{part})")).collect::<Vec<_>>().join("|"),
+        let operands = self.pattern.iter().chain(&self.regexp).flat_map(|text| text.split('\n'));
+        let mut patterns: Vec<String> = operands.map(str::to_owned).collect();
+        for file in &self.file {
+            let data = match file.as_str() {
+                "-" => read_stdin()?,
+                file => fs.read(&context.path(file)?.path).await?.data,
+            };
+            let text = String::from_utf8(data.to_vec())
+                .map_err(|_| CommandError::other(format!("{file}: the patterns are not UTF-8")))?;
+            patterns.extend(text.lines().map(str::to_owned));
         }
+        if self.basic_regexp {
+            for pattern in &mut patterns {
+                *pattern = posix_regex::translate(pattern, RegexDialect::Basic);
+            }
+        }
+        Ok(patterns)
     }
 
-    fn query(&self, pattern: &str, root: &TypedPath) -> GrepQuery {
-        let several =
-            self.pattern.iter().chain(&self.regexp).flat_map(|text| text.split('\n')).count() > 1;
+    fn query(&self, patterns: &[String], root: &TypedPath) -> GrepQuery {
         let around = self.context.unwrap_or(0);
-        let only_names = self.silent || self.files_with_matches;
-        let shows_context = !only_names && !self.count;
+        let only_names = self.silent || self.files_with_matches || self.files_without_match;
+        let shows_context = !only_names && !self.count && !self.only_matching;
         let lines =
             |n_lines: Option<usize>| if shows_context { n_lines.unwrap_or(around) } else { 0 };
+        // A glob that ends with a slash matches directories only.
+        let directories =
+            self.exclude_dir.iter().map(|glob| format!("{}/", glob.trim_end_matches('/')));
+        let exclude = self.exclude.iter().cloned().chain(directories).collect();
         GrepQuery {
             root: root.path.clone(),
-            literal: self.fixed_strings && !several,
+            literal: self.fixed_strings && patterns.len() == 1,
             ignore_case: self.ignore_case,
             whole_word: self.word_regexp,
+            whole_line: self.line_regexp,
+            invert: self.invert_match,
+            binary: self.text,
+            unmatched_files: self.files_without_match || self.count,
             before: lines(self.before_context),
             after: lines(self.after_context),
             include: self.include.clone(),
-            exclude: self.exclude.clone(),
+            exclude,
             hidden: self.hidden,
             max_per_file: if only_names { 1 } else { self.max_count.unwrap_or(usize::MAX) },
-            max_total: if self.silent { 1 } else { usize::MAX },
-            ..GrepQuery::new(pattern)
+            max_total: if self.silent && !self.files_without_match { 1 } else { usize::MAX },
+            ..GrepQuery::new(join_patterns(patterns, self.fixed_strings))
         }
+    }
+}
+
+/// Joins alternative patterns to one.
+fn join_patterns(patterns: &[String], literal: bool) -> String {
+    let joined = |parts: Vec<String>| parts.join("|");
+    match patterns {
+        // No pattern matches nothing, as with an empty file for -f.
+        [] => "[a&&b]".to_owned(),
+        [one] => one.clone(),
+        parts if literal => joined(parts.iter().map(|part| regex::escape(part)).collect()),
+        parts => joined(parts.iter().map(|part| format!("(?:{part})")).collect()),
     }
 }
 
@@ -207,15 +283,19 @@ impl MatchPrinter<'_> {
     ) -> Result {
         for file in &found.files {
             let name = root.below(&file.path);
-            if self.args.files_with_matches {
-                self.print_name(context, file, &name)?;
+            if self.args.files_with_matches || self.args.files_without_match {
+                if (file.n_matches == 0) == self.args.files_without_match {
+                    self.print_name(context, file, &name)?;
+                }
             } else if self.args.count {
                 self.print_count(context, file.path.as_str(), &name, file.n_matches)?;
+            } else if self.args.only_matching && !context.out.json {
+                self.print_matches(context, file, &name)?;
             } else {
                 self.print_lines(context, file, &name)?;
             }
         }
-        // The count 0 is printed only for a file that is an operand itself.
+        // The count 0 of a file that is not text is printed only if it is an operand itself.
         if self.args.count && found.files.is_empty() && !is_directory {
             self.print_count(context, root.path.as_str(), &root.typed, 0)?;
         }
@@ -227,7 +307,8 @@ impl MatchPrinter<'_> {
             return context.out.json_line(&json!({ "path": file.path.as_str() }));
         }
         let name = context.out.painted(TextRole::Place, &context.out.safe(name));
-        context.out.line(&name)
+        context.out.raw(name.as_bytes())?;
+        context.out.raw(if self.args.null { b"\0" } else { b"\n" })
     }
 
     fn print_count(
@@ -242,6 +323,24 @@ impl MatchPrinter<'_> {
         }
         let prefix = self.prefix(context, name, None, true);
         context.out.line(&format!("{prefix}{count}"))
+    }
+
+    /// Prints the matching parts of lines, with `-o`.
+    fn print_matches(
+        &self,
+        context: &mut CommandContext,
+        file: &FileMatches,
+        name: &str,
+    ) -> Result {
+        for line in &file.lines {
+            for range in line.matches.iter().filter(|range| range.start < range.end) {
+                let prefix = self.prefix(context, name, Some(line.number), true);
+                let text = context.out.safe(&line.text[range.clone()]);
+                let text = context.out.painted(TextRole::Match, &text);
+                context.out.line(&format!("{prefix}{text}"))?;
+            }
+        }
+        Ok(())
     }
 
     fn print_lines(
@@ -284,7 +383,7 @@ impl MatchPrinter<'_> {
         let mut prefix = String::new();
         if self.with_names {
             prefix += &out.painted(TextRole::Place, &out.safe(name));
-            prefix += &separator;
+            prefix += if self.args.null { "\0" } else { &separator };
         }
         if let Some(number) = number.filter(|_| self.args.line_number) {
             prefix += &out.painted(TextRole::Number, &number.to_string());

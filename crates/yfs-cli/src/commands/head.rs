@@ -1,9 +1,11 @@
 //! `yfs head`: prints the first lines of files. The code shared with `tail` is here.
 
+use bytes::Bytes;
 use clap::Args;
+use yfs_vfs::FsError;
 
 use crate::{
-    context::CommandContext,
+    context::{CommandContext, Fs},
     errors::{CommandError, Result},
     format_text::parse_size,
     json,
@@ -11,8 +13,13 @@ use crate::{
 };
 
 const HELP: &str = "\
+`-NUM` is `-n NUM`. The command reads no more of a large file than it prints, except with -N.
+
+Not supported: -z.
+
 Examples:
   yfs head notes.md           the first ten lines
+  yfs head -3 notes.md        the first three
   yfs head -n 3 a.md b.md     the first three lines of each
   yfs head -n -2 log.txt      all but the last two lines
   yfs head -c 1K data.bin
@@ -47,13 +54,31 @@ pub(crate) struct HeadingMode {
     verbose: bool,
 }
 
+impl HeadingMode {
+    /// Reports whether the names of so many files are printed.
+    pub(crate) fn shows_headings(self, n_files: usize) -> bool {
+        self.verbose || (n_files > 1 && !self.quiet_names)
+    }
+}
+
+/// The length of the first part that is read of a file, in bytes; later parts are longer.
+const FIRST_PART_LEN: u64 = 64 * 1024;
+
+/// The factor between the lengths of one part and the next.
+const PART_GROWTH: u64 = 8;
+
+/// A function that cuts a part out of a file.
+pub(crate) type CutPart = fn(&[u8], SignedCount) -> &[u8];
+
 /// The functions that cut a part out of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CutRule {
+    /// Whether an unsigned count is a count from the end of the file.
+    pub(crate) from_end: bool,
     /// Cuts by lines.
-    pub(crate) lines: fn(&[u8], SignedCount) -> &[u8],
+    pub(crate) lines: CutPart,
     /// Cuts by bytes.
-    pub(crate) bytes: fn(&[u8], SignedCount) -> &[u8],
+    pub(crate) bytes: CutPart,
 }
 
 /// A count with its sign.
@@ -81,7 +106,7 @@ impl SignedCount {
 
 /// Prints the first lines or bytes of each file.
 pub(crate) async fn run(args: HeadArgs, context: &mut CommandContext) -> Result {
-    let cut = CutRule { lines: first_lines, bytes: first_bytes };
+    let cut = CutRule { from_end: false, lines: first_lines, bytes: first_bytes };
     print(context, &args.paths, args.headings, (&args.lines, args.bytes.as_deref()), cut).await
 }
 
@@ -92,18 +117,16 @@ pub(crate) async fn print(
     paths: &[String],
     headings: HeadingMode,
     (lines, bytes): (&str, Option<&str>),
-    cut: CutRule,
+    rule: CutRule,
 ) -> Result {
-    let (count, cut) = match bytes {
-        Some(bytes) => (SignedCount::parse(bytes, "bytes")?, cut.bytes),
-        None => (SignedCount::parse(lines, "lines")?, cut.lines),
-    };
+    let (count, cut) = parse_count((lines, bytes), rule)?;
     let fs = context.reader()?;
-    let with_headings = headings.verbose || (paths.len() > 1 && !headings.quiet_names);
+    let with_headings = headings.shows_headings(paths.len());
     let mut first = true;
     for path in context.paths(paths) {
-        let content = match fs.read(&path.path).await {
-            Ok(content) => content.data,
+        let part = read_part(&fs, &path, rule, count, bytes.is_some()).await;
+        let content = match part {
+            Ok(content) => content,
             Err(error) => {
                 context.fail(&error.into());
                 continue;
@@ -118,6 +141,59 @@ pub(crate) async fn print(
         print_part(context, &path, cut(&content, count))?;
     }
     Ok(())
+}
+
+/// Parses a number of lines, or of bytes if it is given. Returns it with the function that cuts.
+pub(crate) fn parse_count(
+    (lines, bytes): (&str, Option<&str>),
+    rule: CutRule,
+) -> Result<(SignedCount, CutPart)> {
+    Ok(match bytes {
+        Some(bytes) => (SignedCount::parse(bytes, "bytes")?, rule.bytes),
+        None => (SignedCount::parse(lines, "lines")?, rule.lines),
+    })
+}
+
+/// Reads as much of a file as the cut needs: a prefix, a suffix, or the whole file.
+///
+/// # Cost
+///
+/// Parts of growing length, each of one version of the file, until one is enough: at most about
+/// eight times as many bytes as are printed, or 64 KiB.
+async fn read_part(
+    fs: &Fs,
+    path: &TypedPath,
+    rule: CutRule,
+    count: SignedCount,
+    in_bytes: bool,
+) -> Result<Bytes, FsError> {
+    let counts_from_end = match count.sign {
+        None => rule.from_end,
+        Some('-') if rule.from_end => true,
+        Some('+') if !rule.from_end => false,
+        Some(_) => return Ok(fs.read(&path.path).await?.data),
+    };
+    let number = count.number as u64;
+    let mut len = if in_bytes { number } else { FIRST_PART_LEN };
+    loop {
+        let (data, is_whole) = if counts_from_end {
+            let size = fs.stat(&path.path).await?.size;
+            let start = size.saturating_sub(len);
+            (fs.read_range(&path.path, start, u64::MAX).await?, start == 0)
+        } else {
+            let data = fs.read_range(&path.path, 0, len).await?;
+            let is_whole = (data.len() as u64) < len;
+            (data, is_whole)
+        };
+        let has_lines = || match counts_from_end {
+            true => start_of_last(&data, count.number) > 0,
+            false => end_of_first(&data, count.number) < data.len(),
+        };
+        if is_whole || in_bytes || has_lines() {
+            return Ok(data);
+        }
+        len = len.saturating_mul(PART_GROWTH);
+    }
 }
 
 fn print_part(context: &mut CommandContext, path: &TypedPath, part: &[u8]) -> Result {

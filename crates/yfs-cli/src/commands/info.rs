@@ -8,8 +8,17 @@ use yfs_vfs::FileSystem;
 
 use crate::{context::CommandContext, errors::Result, format_text::human_size};
 
+const HELP: &str = "\
+Examples:
+  yfs info
+  yfs info --json | jq .files
+
+JSON: {id, file, profile, files, directories, bytes, trashed, parked, quarantined, refused,
+main_bytes, store}.";
+
 /// Print statistics of the workspace
 #[derive(Debug, Args)]
+#[command(after_help = HELP)]
 pub(crate) struct InfoArgs {}
 
 /// Prints statistics of the workspace.

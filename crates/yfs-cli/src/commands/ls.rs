@@ -16,6 +16,11 @@ use crate::{
 };
 
 const HELP: &str = "\
+Times are in the zone of TZ, or else of the system. There are no owners, link counts and blocks.
+
+Not supported: -c, -u (a file has one time), -g, -o, -n, -s, -m, -x, -Q, -b, -v, -Z, --full-time
+(use `yfs stat`).
+
 Examples:
   yfs ls                 list /
   yfs ls -la docs        all names in /docs, with modes, sizes and times
@@ -64,6 +69,24 @@ pub(crate) struct LsArgs {
     /// Print / after directories and @ after links
     #[arg(short = 'F', long)]
     classify: bool,
+    /// Print / after directories
+    #[arg(short = 'p')]
+    slash: bool,
+    /// Sort by extension
+    #[arg(short = 'X')]
+    by_extension: bool,
+    /// Do not sort
+    #[arg(short = 'U')]
+    unsorted: bool,
+    /// List directories before files
+    #[arg(long)]
+    group_directories_first: bool,
+    /// Leave out names that end with ~
+    #[arg(short = 'B', long)]
+    ignore_backups: bool,
+    /// Show what links refer to, not the links
+    #[arg(short = 'L', long)]
+    dereference: bool,
     /// Print the id of each file
     #[arg(short = 'i', long)]
     id: bool,
@@ -79,6 +102,8 @@ struct ListRow {
     name: String,
     entry: DirEntry,
     target: Option<String>,
+    /// Whether the entry is a directory, or a link to one.
+    is_directory: bool,
 }
 
 /// Lists the operands.
@@ -133,7 +158,8 @@ async fn stat_operand(
     operand: &TypedPath,
 ) -> Result<Stat, yfs_vfs::FsError> {
     let stat = fs.lstat(&operand.path).await?;
-    if stat.kind != FileKind::Symlink || args.long || args.directory || args.classify {
+    let keeps_link = args.long || args.directory || args.classify;
+    if stat.kind != FileKind::Symlink || (keeps_link && !args.dereference) {
         return Ok(stat);
     }
     // A dangling link is listed as itself.
@@ -152,16 +178,29 @@ async fn read_rows(
             [(".", dir.path.clone()), ("..", dir.path.parent().unwrap_or_else(VPath::root))]
         {
             let entry = entry_of(name, &fs.stat(&path).await?);
-            rows.push(ListRow { path, name: name.to_owned(), entry, target: None });
+            rows.push(ListRow {
+                path,
+                name: name.to_owned(),
+                entry,
+                target: None,
+                is_directory: true,
+            });
         }
     }
     for entry in fs.readdir(&dir.path).await? {
-        if !args.all && !args.almost_all && entry.name.starts_with('.') {
+        let is_hidden = !args.all && !args.almost_all && entry.name.starts_with('.');
+        if is_hidden || (args.ignore_backups && entry.name.ends_with('~')) {
             continue;
         }
         let path = dir.path.join(&entry.name);
+        let referent = match args.dereference && entry.kind == FileKind::Symlink {
+            true => fs.stat(&path).await.ok(),
+            false => None,
+        };
+        let entry = referent.map_or(entry.clone(), |stat| entry_of(&entry.name, &stat));
         let target = target_of(fs, &path, entry.kind).await;
-        rows.push(ListRow { path, name: entry.name.to_string(), entry, target });
+        let is_directory = refers_to_directory(fs, &path, entry.kind).await;
+        rows.push(ListRow { path, name: entry.name.to_string(), entry, target, is_directory });
     }
     Ok(rows)
 }
@@ -169,7 +208,21 @@ async fn read_rows(
 async fn row_of(fs: &Fs, shown: TypedPath, stat: Stat) -> ListRow {
     let entry = entry_of(shown.path.file_name().unwrap_or("/"), &stat);
     let target = target_of(fs, &shown.path, stat.kind).await;
-    ListRow { path: shown.path, name: shown.typed, entry, target }
+    let is_directory = refers_to_directory(fs, &shown.path, stat.kind).await;
+    ListRow { path: shown.path, name: shown.typed, entry, target, is_directory }
+}
+
+/// Reports whether an object is a directory, or a link to one.
+async fn refers_to_directory(fs: &Fs, path: &VPath, kind: FileKind) -> bool {
+    match kind {
+        FileKind::Symlink => matches!(fs.stat(path).await, Ok(stat) if stat.is_directory()),
+        kind => kind == FileKind::Directory,
+    }
+}
+
+/// Returns the extension of a name with its dot, or an empty text.
+fn extension(name: &str) -> &str {
+    name.rfind('.').map_or("", |at| &name[at..])
 }
 
 async fn target_of(fs: &Fs, path: &VPath, kind: FileKind) -> Option<String> {
@@ -195,14 +248,22 @@ fn sort_dirs(args: &LsArgs, dirs: &mut [(TypedPath, Stat)]) {
 
 impl LsArgs {
     fn sort(&self, rows: &mut [ListRow]) {
+        if self.unsorted {
+            return;
+        }
         rows.sort_by(|a, b| a.name.cmp(&b.name));
-        if self.by_size {
+        if self.by_extension {
+            rows.sort_by_key(|row| extension(&row.name).to_owned());
+        } else if self.by_size {
             rows.sort_by_key(|row| Reverse(row.entry.size));
         } else if self.by_time {
             rows.sort_by_key(|row| Reverse(row.entry.mtime));
         }
         if self.reverse {
             rows.reverse();
+        }
+        if self.group_directories_first {
+            rows.sort_by_key(|row| !row.is_directory);
         }
     }
 
@@ -251,7 +312,7 @@ impl LsArgs {
 
     fn mark(&self, row: &ListRow) -> &'static str {
         match row.entry.kind {
-            FileKind::Directory if self.classify => "/",
+            FileKind::Directory if self.classify || self.slash => "/",
             FileKind::Symlink if self.classify && !self.long => "@",
             FileKind::File if self.classify && row.entry.mode & 0o111 != 0 => "*",
             _ => "",

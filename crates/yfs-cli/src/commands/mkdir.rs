@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use yfs_vfs::MkdirOptions;
+use yfs_vfs::{FsCode, MkdirOptions};
 
 use crate::{
     context::{CommandContext, Fs},
@@ -32,6 +32,9 @@ pub(crate) struct MkdirArgs {
     /// Set these permission bits, as in chmod
     #[arg(short, long, value_name = "MODE")]
     mode: Option<String>,
+    /// Print the directories that are created
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// Creates the directories.
@@ -43,23 +46,51 @@ pub(crate) async fn run(args: MkdirArgs, context: &mut CommandContext) -> Result
     let options = MkdirOptions { recursive: args.parents, mode };
     let fs = context.writer()?;
     for path in context.paths(&args.paths) {
-        let part = create(context, &fs, &path, &options).await;
+        let part = create(&args, context, &fs, &path, &options).await;
         context.continue_after(part)?;
     }
     Ok(())
 }
 
 async fn create(
+    args: &MkdirArgs,
     context: &mut CommandContext,
     fs: &Fs,
     path: &TypedPath,
     options: &MkdirOptions,
 ) -> Result {
-    fs.mkdir(&path.path, options).await?;
+    let missing = match args.verbose && !context.out.json {
+        true => missing_directories(fs, path, args.parents).await,
+        false => Vec::new(),
+    };
+    let created = fs.mkdir(&path.path, options).await;
+    let hint = "-p creates missing parents";
+    created.map_err(|error| CommandError::hinted(error, FsCode::ENOENT, hint))?;
+    for directory in missing {
+        let line =
+            context.out.safe(&format!("mkdir: created directory '{directory}'")).into_owned();
+        context.out.line(&line)?;
+    }
     if context.out.json {
         let id = fs.stat(&path.path).await?.id;
         let value = json!({ "path": path.path.as_str(), "id": id.as_str() });
         context.out.json_line(&value)?;
     }
     Ok(())
+}
+
+/// Returns the directories that are missing at a path, and above it if parents are created, as
+/// typed.
+async fn missing_directories(fs: &Fs, path: &TypedPath, parents: bool) -> Vec<String> {
+    let mut missing = Vec::new();
+    let (mut typed, mut at) = (path.typed.trim_end_matches('/'), path.path.clone());
+    while fs.lstat(&at).await.is_err() {
+        missing.push(typed.to_owned());
+        match (parents, typed.rsplit_once('/'), at.parent()) {
+            (true, Some((above, _)), Some(parent)) => (typed, at) = (above, parent),
+            _ => break,
+        }
+    }
+    missing.reverse();
+    missing
 }

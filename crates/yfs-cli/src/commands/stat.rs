@@ -11,9 +11,11 @@ use crate::{
 };
 
 const HELP: &str = "\
-Format directives, as in GNU stat: %n name, %N name with the target of a link, %s size, %a and %A
-mode, %F type, %Y and %y modification time, %W and %w creation time, %i id, %h number of names,
-%% a percent sign. In addition: %v the version, for `yfs write --expect`.
+Times are in the zone of TZ, or else of the system. %y and %w have milliseconds.
+
+Format directives, as in GNU stat, without widths: %n name, %N name with the target of a link,
+%s size, %a and %A mode, %F type, %Y and %y modification time, %W and %w creation time, %i id,
+%h number of names, %% a percent sign. In addition: %v the version, for `yfs write --expect`.
 
 Examples:
   yfs stat plan.md
@@ -36,6 +38,9 @@ pub(crate) struct StatArgs {
     /// Print each file in this format
     #[arg(short = 'c', long, value_name = "FORMAT")]
     format: Option<String>,
+    /// Like --format, but with escapes such as \\n and without a newline at the end
+    #[arg(long, value_name = "FORMAT", conflicts_with = "format")]
+    printf: Option<String>,
 }
 
 /// Prints the metadata.
@@ -62,6 +67,10 @@ async fn describe(
     if let Some(format) = &args.format {
         let text = formatted(format, path, &stat, target.as_deref())?;
         return context.out.line(&text);
+    }
+    if let Some(format) = &args.printf {
+        let text = formatted(&unescaped(format), path, &stat, target.as_deref())?;
+        return context.out.raw(text.as_bytes());
     }
     let name = context.out.safe(&path.typed).into_owned();
     let link = match &target {
@@ -112,6 +121,26 @@ fn kind_name(stat: &Stat) -> &'static str {
         FileKind::Symlink => "symbolic link",
         _ => "other",
     }
+}
+
+/// Replaces the escapes of a format.
+fn unescaped(format: &str) -> String {
+    let mut text = String::with_capacity(format.len());
+    let mut chars = format.chars();
+    while let Some(char) = chars.next() {
+        match (char, char == '\\') {
+            (char, false) => text.push(char),
+            (_, true) => match chars.next() {
+                Some('n') => text.push('\n'),
+                Some('t') => text.push('\t'),
+                Some('r') => text.push('\r'),
+                Some('0') => text.push('\0'),
+                Some(other) => text.push(other),
+                None => text.push('\\'),
+            },
+        }
+    }
+    text
 }
 
 fn formatted(format: &str, path: &TypedPath, stat: &Stat, target: Option<&str>) -> Result<String> {

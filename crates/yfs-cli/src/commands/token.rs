@@ -5,10 +5,19 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nanoid::nanoid;
 use serde_json::{Value, json};
-use yfs_engine::{actor::Actor, id::ID_ALPHABET, path::VPath, time::Millis};
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    id::ID_ALPHABET,
+    path::VPath,
+    time::Millis,
+};
 use yfs_server::access::{AccessGrant, GrantRights, TokenKeys};
 
-use crate::{context::CommandContext, errors::Result, parse_time};
+use crate::{
+    context::CommandContext,
+    errors::{CommandError, Result},
+    parse_time,
+};
 
 const HELP: &str = "\
 A token is a signed text that states what it grants. Only servers of this workspace accept it.
@@ -21,15 +30,18 @@ Examples:
   yfs token new --read --path /docs --for human:ana --expires 7d
   yfs token new --for agent:reviewer
   yfs token show yfs_...                          print what the token grants
-  yfs token revoke 4f7c2a9e1bk7                   by the id that `new` and `show` print
+  yfs token ls                                    the tokens that `new` created
+  yfs token revoke 4f7c2a9e1bk7                   by the id that `ls` prints, or by the token
   yfs token revoke --all                          all tokens; `serve` then prints a new one
 
-JSON: new, owner and show: {id, token, rights, path, actor, expires}; revoke: {revoked}.";
+JSON: new, owner and show: {id, token, rights, path, actor, expires}; ls: one object per line:
+{id, rights, path, actor, expires, state}, with the state active, expired or revoked;
+revoke: {revoked}.";
 
 /// The length of an id in characters: 62 bits distinguish all grants. Ids are not secret.
 const GRANT_ID_LEN: usize = 12;
 
-/// Create, show and revoke access tokens of the server
+/// Create, list, show and revoke access tokens of the server
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct TokenArgs {
@@ -43,6 +55,8 @@ pub(crate) struct TokenArgs {
 enum TokenAction {
     /// Create a token
     New(NewArgs),
+    /// List the tokens that `new` created, oldest first, without their texts
+    Ls,
     /// Print the token of the owner, which `serve` prints too
     Owner,
     /// Print the permissions that a token grants
@@ -52,9 +66,12 @@ enum TokenAction {
     },
     /// Revoke a token permanently
     Revoke {
-        /// The id of the token
+        /// The id of the token, or the token
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         id: Option<String>,
+        /// Accept an id that `ls` does not list, of a token that an earlier version created
+        #[arg(long, conflicts_with = "all")]
+        unlisted: bool,
         /// Revoke all tokens of this workspace
         #[arg(long)]
         all: bool,
@@ -85,14 +102,21 @@ pub(crate) async fn run(args: TokenArgs, context: &mut CommandContext) -> Result
     match args.action {
         TokenAction::New(args) => {
             let grant = new_grant(&args, context)?;
-            issue_and_print(&keys, &grant, context)
+            let token = keys.issue_listed(&grant)?;
+            print_issued(&token, &grant, context)
         }
-        TokenAction::Owner => issue_and_print(&keys, &AccessGrant::owner(context.actor()), context),
+        TokenAction::Ls => list(&keys, context),
+        TokenAction::Owner => {
+            let grant = AccessGrant::owner(context.actor());
+            let token = keys.issue(&grant)?;
+            print_issued(&token, &grant, context)
+        }
         TokenAction::Show { token } => {
             let grant = keys.check(&token)?;
             print_grant(&grant, None, context)
         }
-        TokenAction::Revoke { id, all: _ } => {
+        TokenAction::Revoke { id, unlisted, all: _ } => {
+            let id = id.map(|id| identify(&keys, id, unlisted)).transpose()?;
             match &id {
                 Some(id) => keys.revoke(id)?,
                 None => keys.revoke_all()?,
@@ -122,40 +146,89 @@ fn new_grant(args: &NewArgs, context: &CommandContext) -> Result<AccessGrant> {
     Ok(AccessGrant { id: new_grant_id(), rights, path, expires, actor })
 }
 
-/// Issues a token, and prints it.
-fn issue_and_print(keys: &TokenKeys, grant: &AccessGrant, context: &mut CommandContext) -> Result {
-    let token = keys.issue(grant)?;
-    if context.out.json {
-        return print_grant(grant, Some(&token), context);
+/// Returns the id of the token to revoke.
+fn identify(keys: &TokenKeys, id: String, unlisted: bool) -> Result<String> {
+    if let Ok(grant) = keys.identify(&id) {
+        return Ok(grant.id);
     }
-    context.out.line(&token)?;
+    let is_known = id == AccessGrant::owner(Actor::new(ActorKind::Human, "")).id
+        || keys.issued()?.iter().any(|issued| issued.grant.id == id);
+    if is_known || unlisted {
+        return Ok(id);
+    }
+    Err(CommandError::other(format!(
+        "{id}: no token of this workspace has this id; `yfs token ls` lists them; for a token of \
+         an earlier version, pass its text, or --unlisted"
+    )))
+}
+
+/// Prints the tokens that `new` created.
+fn list(keys: &TokenKeys, context: &mut CommandContext) -> Result {
+    let now = parse_time::now();
+    for issued in keys.issued()? {
+        let expired = issued.grant.expires.is_some_and(|expires| expires <= now);
+        let state = match (issued.revoked, expired) {
+            (true, _) => "revoked",
+            (false, true) => "expired",
+            (false, false) => "active",
+        };
+        if context.out.json {
+            let mut value = describe(&issued.grant);
+            value["state"] = state.into();
+            context.out.json_line(&value)?;
+            continue;
+        }
+        let line = match state {
+            "active" => summary(&issued.grant),
+            state => format!("{} ({state})", summary(&issued.grant)),
+        };
+        let line = context.out.safe(&line).into_owned();
+        context.out.line(&line)?;
+    }
+    Ok(())
+}
+
+/// Prints a new token.
+fn print_issued(token: &str, grant: &AccessGrant, context: &mut CommandContext) -> Result {
+    if context.out.json {
+        return print_grant(grant, Some(token), context);
+    }
+    context.out.line(token)?;
     context.remark(&format!("id {}", grant.id));
     Ok(())
 }
 
+/// Describes the permissions of a token.
+fn describe(grant: &AccessGrant) -> Value {
+    json!({
+        "id": grant.id,
+        "rights": grant.rights.as_str(),
+        "path": grant.path.as_str(),
+        "actor": grant.actor.to_string(),
+        "expires": grant.expires.map(parse_time::rfc3339),
+    })
+}
+
+/// Returns the permissions of a token in one line.
+fn summary(grant: &AccessGrant) -> String {
+    let until = grant.expires.map_or_else(
+        || "without expiry".to_owned(),
+        |at| format!("until {}", parse_time::rfc3339(at)),
+    );
+    let (rights, path) = (grant.rights.as_str(), &grant.path);
+    format!("{}  {rights} {path} as {}, {until}", grant.id, grant.actor)
+}
+
 /// Prints the permissions of a token.
 fn print_grant(grant: &AccessGrant, token: Option<&str>, context: &mut CommandContext) -> Result {
-    let (path, actor) = (grant.path.to_string(), grant.actor.to_string());
     if context.out.json {
-        let expires = grant.expires.map(parse_time::rfc3339);
-        let mut value = json!({
-            "id": grant.id,
-            "rights": grant.rights.as_str(),
-            "path": path,
-            "actor": actor,
-            "expires": expires,
-        });
+        let mut value = describe(grant);
         if let Some(token) = token {
             value["token"] = Value::from(token);
         }
         return context.out.json_line(&value);
     }
-    let until = grant.expires.map_or_else(
-        || "without expiry".to_owned(),
-        |at| format!("until {}", parse_time::rfc3339(at)),
-    );
-    let text = format!("{}  {} {path} as {actor}, {until}", grant.id, grant.rights.as_str());
-    let text = context.out.safe(&text).into_owned();
+    let text = context.out.safe(&summary(grant)).into_owned();
     context.out.line(&text)
 }
 

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use clap::Args;
+use yfs_engine::path::VPath;
 use yfs_engine::time::Millis;
-use yfs_vfs::{CreateMode, FsCode, FsError, WriteOptions};
+use yfs_vfs::{CreateMode, FileKind, FsCode, FsError, Op, WriteOptions};
 
 use crate::{
     context::{CommandContext, Fs},
@@ -13,6 +14,9 @@ use crate::{
 };
 
 const HELP: &str = "\
+A date without a time zone is in the zone of TZ, or else of the system. A file has one time, so -a
+does nothing. The time of a link is not set: -h fails for one.
+
 Examples:
   yfs touch new.md                        creates the file if it is missing
   yfs touch -d '2026-01-31 12:00' a.md
@@ -23,7 +27,7 @@ JSON: one object per line, as of `yfs stat`.";
 
 /// Set modification times, and create missing files
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, disable_help_flag = true)]
 pub(crate) struct TouchArgs {
     /// The files to touch
     #[arg(value_name = "PATH", required = true)]
@@ -47,7 +51,19 @@ pub(crate) struct TouchArgs {
     /// Accepted for compatibility: a file has only one time
     #[arg(short = 'm', hide = true)]
     modification: bool,
+    /// Accepted for compatibility: a file has only one time
+    #[arg(short = 'a', hide = true)]
+    access: bool,
+    /// Do not follow links
+    #[arg(short = 'h', long)]
+    no_dereference: bool,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
 }
+
+/// The most links that a path to create may go through, as in POSIX.
+const MAX_LINKS: usize = 40;
 
 /// Touches the files.
 pub(crate) async fn run(args: TouchArgs, context: &mut CommandContext) -> Result {
@@ -76,9 +92,22 @@ async fn touch(
     path: &TypedPath,
     time: Millis,
 ) -> Result {
+    let lstat = fs.lstat(&path.path).await;
+    if args.no_dereference && matches!(&lstat, Ok(stat) if stat.kind == FileKind::Symlink) {
+        let message = format!("{}: the time of a link cannot be set", path.typed);
+        return Err(CommandError::other(message));
+    }
+    if args.access && lstat.is_ok() && !args.modification {
+        return Ok(());
+    }
     match fs.utimes(&path.path, time).await {
         Err(error) if error.code == FsCode::ENOENT && args.no_create => return Ok(()),
-        Err(error) if error.code == FsCode::ENOENT => create(fs, path, time).await?,
+        Err(error) if error.code == FsCode::ENOENT => {
+            if path.has_trailing_slash() {
+                return Err(error.into());
+            }
+            create(fs, &follow_dangling(fs, &path.path).await?, time).await?;
+        }
         updated => updated?,
     }
     if context.out.json {
@@ -88,16 +117,34 @@ async fn touch(
     Ok(())
 }
 
-async fn create(fs: &Fs, path: &TypedPath, time: Millis) -> Result<(), FsError> {
+/// Returns the path that a dangling link refers to, or the path itself.
+async fn follow_dangling(fs: &Fs, path: &VPath) -> Result<VPath, FsError> {
+    let mut path = path.clone();
+    for _ in 0..MAX_LINKS {
+        match fs.lstat(&path).await {
+            Ok(stat) if stat.kind == FileKind::Symlink => {
+                let target = fs.readlink(&path).await?;
+                let parent = fs.realpath(&path.parent().unwrap_or_else(VPath::root)).await?;
+                path = parent
+                    .resolve(&target)
+                    .map_err(|error| FsError::bad_path(Op::Open, &target, error))?;
+            }
+            _ => return Ok(path),
+        }
+    }
+    Err(FsError::new(FsCode::ELOOP, Op::Open, &path))
+}
+
+async fn create(fs: &Fs, path: &VPath, time: Millis) -> Result<(), FsError> {
     let options = WriteOptions {
         create: CreateMode::New,
         mtime: Some(time),
         parents: false,
         ..WriteOptions::default()
     };
-    match fs.write(&path.path, Bytes::new(), &options).await {
-        // If another process created the file first, its time is set. A dangling link is an error.
-        Err(error) if error.code == FsCode::EEXIST => fs.utimes(&path.path, time).await,
+    match fs.write(path, Bytes::new(), &options).await {
+        // If another process created the file first, its time is set.
+        Err(error) if error.code == FsCode::EEXIST => fs.utimes(path, time).await,
         written => written.map(drop),
     }
 }

@@ -1,26 +1,36 @@
 //! `yfs trash`: lists, restores and purges removed files.
 
-use std::time::Duration;
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use yfs::{TrashEntry, Workspace};
-use yfs_engine::id::FileId;
+use yfs::TrashEntry;
+use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_vfs::{FileKind, FsCode};
 use yfs_wire::{ExpireReportJson, Rfc3339Time, TrashEntryJson};
 
 use crate::{
-    context::CommandContext,
+    context::{CommandContext, Fs},
     errors::{CommandError, Result},
     json, parse_time,
+    pattern::fnmatch,
 };
 
 const HELP: &str = "\
 ITEM is the id that `yfs trash ls` prints, or the former path. If several removed files had the same
-path, it means the one removed last.
+path, it means the one removed last. With * ? or [ ] it is a pattern of former paths, in which *
+also matches slashes; a pattern without a slash is one of names.
+
+`restore` prints the path of each item. If its path is in use, it
+is restored as `NAME (restored)`; if its directory is gone, it goes to the nearest one above that
+exists.
 
 Examples:
   yfs trash ls --all
+  yfs trash ls --since 2h '*.md'
   yfs trash restore /notes/old.md
+  yfs trash restore --all --since '2026-01-31 12:00'
+  yfs trash restore '*.md'
   yfs trash restore k2f9… --to /elsewhere.md
   yfs trash purge /secret.txt
   yfs trash empty --older-than 30d
@@ -46,12 +56,24 @@ enum TrashCommand {
         /// Also list items that are marked for deletion; they can still be restored
         #[arg(long)]
         all: bool,
+        /// List only items removed since this time: a date, or an age such as 2h
+        #[arg(long, value_name = "TIME", value_parser = parse_since)]
+        since: Option<Millis>,
+        /// List only these items
+        #[arg(value_name = "ITEM")]
+        items: Vec<String>,
     },
-    /// Restore items to their former paths
+    /// Restore items to their former paths, the last removed first, and print the paths
     Restore {
         /// The items
-        #[arg(value_name = "ITEM", required = true)]
+        #[arg(value_name = "ITEM", required_unless_present_any = ["all", "since"])]
         items: Vec<String>,
+        /// Restore all items that are not marked for deletion
+        #[arg(long, conflicts_with = "items")]
+        all: bool,
+        /// Restore only items removed since this time: a date, or an age such as 2h
+        #[arg(long, value_name = "TIME", value_parser = parse_since)]
+        since: Option<Millis>,
         /// Restore to this path instead
         #[arg(long, value_name = "PATH")]
         to: Option<String>,
@@ -77,16 +99,45 @@ enum TrashCommand {
 /// Runs `yfs trash`.
 pub(crate) async fn run(args: TrashArgs, context: &mut CommandContext) -> Result {
     match args.command {
-        TrashCommand::Ls { all } => list(context, all),
-        TrashCommand::Restore { items, to } => restore(context, &items, to.as_deref()),
+        TrashCommand::Ls { all, since, items } => list(context, all, since, &items),
+        TrashCommand::Restore { items, all: _, since, to } => {
+            restore(context, &items, since, to.as_deref()).await
+        }
         TrashCommand::Purge { items } => purge(context, &items),
         TrashCommand::Empty { older_than, keep } => empty(context, older_than, keep),
     }
 }
 
-fn list(context: &mut CommandContext, all: bool) -> Result {
+/// Parses the argument of `--since`: a time, or an age.
+fn parse_since(text: &str) -> Result<Millis, String> {
+    let now = parse_time::now();
+    match parse_time::parse_duration(text) {
+        Ok(age) if text.bytes().any(|byte| byte.is_ascii_alphabetic()) => {
+            Ok(parse_time::before(now, age))
+        }
+        _ => parse_time::parse(text, now),
+    }
+}
+
+fn list(
+    context: &mut CommandContext,
+    all: bool,
+    since: Option<Millis>,
+    items: &[String],
+) -> Result {
     let workspace = context.readable()?;
-    let trash = if all { workspace.trash().list_all()? } else { workspace.trash().list()? };
+    let mut trash = if all { workspace.trash().list_all()? } else { workspace.trash().list()? };
+    if !items.is_empty() {
+        let mut chosen = HashSet::new();
+        for item in items {
+            match find_items(&trash, item) {
+                Ok(found) => chosen.extend(found.into_iter().map(|entry| entry.id)),
+                Err(failure) => context.fail(&failure),
+            }
+        }
+        trash.retain(|entry| chosen.contains(&entry.id));
+    }
+    trash.retain(|entry| since.is_none_or(|since| entry.trashed_at >= since));
     for item in &trash {
         if context.out.json {
             context.out.json_line(&describe(item))?;
@@ -110,33 +161,84 @@ fn list(context: &mut CommandContext, all: bool) -> Result {
     Ok(())
 }
 
-fn restore(context: &mut CommandContext, items: &[String], to: Option<&str>) -> Result {
-    if to.is_some() && items.len() > 1 {
-        return Err(CommandError::usage("--to allows only one ITEM"));
-    }
+async fn restore(
+    context: &mut CommandContext,
+    items: &[String],
+    since: Option<Millis>,
+    to: Option<&str>,
+) -> Result {
     let to = to.map(|to| context.path(to)).transpose()?.map(|to| to.path);
     let workspace = context.writable()?;
+    let fs: Fs = Arc::new(workspace.fs_for(context.actor()));
+    let trash = workspace.trash().list_all()?;
+    let mut chosen: Vec<TrashEntry> = Vec::new();
     for item in items {
-        let restored = find_item(&workspace, item)
-            .and_then(|id| Ok((workspace.trash().restore(&id, to.as_ref())?, id)));
-        match restored {
-            Ok((path, id)) if context.out.json => {
-                let value = json!({ "id": id.as_str(), "path": path.as_str() });
-                context.out.json_line(&value)?;
-            }
-            Ok((path, _)) => context.remark(&format!("{path} restored")),
+        match find_items(&trash, item) {
+            Ok(found) => chosen.extend(found),
             Err(failure) => context.fail(&failure),
         }
+    }
+    if items.is_empty() {
+        chosen.extend(trash.into_iter().filter(|entry| !entry.purging));
+        // What was removed last gets its path first; what it contained was removed before.
+        chosen.sort_by_key(|entry| std::cmp::Reverse(entry.trashed_at));
+    }
+    chosen.retain(|entry| since.is_none_or(|since| entry.trashed_at >= since));
+    if to.is_some() && chosen.len() > 1 {
+        return Err(CommandError::usage("--to allows only one ITEM"));
+    }
+    let mut restored = HashSet::new();
+    for entry in chosen.iter().filter(|entry| restored.insert(entry.id.clone())) {
+        let free = if to.is_none() { free_path(&fs, entry).await? } else { None };
+        match workspace.trash().restore(&entry.id, to.as_ref().or(free.as_ref())) {
+            Ok(path) if context.out.json => {
+                let value = json!({ "id": entry.id.as_str(), "path": path.as_str() });
+                context.out.json_line(&value)?;
+            }
+            Ok(path) => {
+                let path = context.out.safe(path.as_str()).into_owned();
+                context.out.line(&path)?;
+            }
+            Err(failure) => context.fail(&failure.into()),
+        }
+    }
+    if chosen.is_empty() && !context.has_failed() && !context.out.json {
+        context.remark("nothing to restore");
     }
     Ok(())
 }
 
+/// Returns a path to restore an item to if its former path is in use: what is there keeps its name.
+async fn free_path(fs: &Fs, entry: &TrashEntry) -> Result<Option<VPath>> {
+    let Ok(former) = VPath::parse(&entry.original) else { return Ok(None) };
+    let (Some(parent), Some(name)) = (former.parent(), former.file_name()) else { return Ok(None) };
+    let (stem, extension) = match name.rfind('.').filter(|at| *at > 0) {
+        Some(at) if entry.kind == FileKind::File => name.split_at(at),
+        _ => (name, ""),
+    };
+    let mut candidate = former.clone();
+    let mut number = 0_u64;
+    loop {
+        match fs.lstat(&candidate).await {
+            Ok(_) => number += 1,
+            Err(error) if error.code == FsCode::ENOENT => break,
+            // The directory above is not one any more: the workspace finds another.
+            Err(error) if error.code == FsCode::ENOTDIR => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let count = if number > 1 { format!(" {number}") } else { String::new() };
+        candidate = parent.join(&format!("{stem} (restored{count}){extension}"));
+    }
+    Ok((number > 0).then_some(candidate))
+}
+
 fn purge(context: &mut CommandContext, items: &[String]) -> Result {
     let workspace = context.writable()?;
-    let mut ids = Vec::with_capacity(items.len());
+    let trash = workspace.trash().list_all()?;
+    let mut ids: Vec<FileId> = Vec::new();
     for item in items {
-        match find_item(&workspace, item) {
-            Ok(id) => ids.push(id),
+        match find_items(&trash, item) {
+            Ok(found) => ids.extend(found.into_iter().map(|entry| entry.id)),
             Err(failure) => context.fail(&failure),
         }
     }
@@ -165,18 +267,31 @@ fn empty(context: &mut CommandContext, older_than: Option<Duration>, keep: Durat
     Ok(())
 }
 
-/// Finds an item of the trash, by its id or by its former path.
-fn find_item(workspace: &Workspace, item: &str) -> Result<FileId> {
-    let trash = workspace.trash().list_all()?;
-    let by_id = trash.iter().find(|entry| entry.id.as_str() == item);
+/// Finds items of the trash: one by its id or its former path, or several by a pattern.
+fn find_items(trash: &[TrashEntry], item: &str) -> Result<Vec<TrashEntry>> {
     let path = if item.starts_with('/') { item.to_owned() } else { format!("/{item}") };
+    let by_id = trash.iter().find(|entry| entry.id.as_str() == item);
     let at_path = trash.iter().filter(|entry| entry.original == path);
-    let found = by_id.or_else(|| at_path.max_by_key(|entry| entry.trashed_at));
-    let found = found.map(|entry| entry.id.clone());
-    found.ok_or_else(|| {
+    if let Some(found) = by_id.or_else(|| at_path.max_by_key(|entry| entry.trashed_at)) {
+        return Ok(vec![found.clone()]);
+    }
+    let mut found = Vec::new();
+    if item.contains(['*', '?', '[']) {
+        let by_name = !item.contains('/');
+        let pattern = if by_name { item } else { path.as_str() };
+        let pattern = fnmatch(pattern, false).map_err(CommandError::Usage)?;
+        let matches = |entry: &&TrashEntry| {
+            let name = entry.original.rsplit('/').next().unwrap_or_default();
+            pattern.is_match(if by_name { name } else { &entry.original })
+        };
+        found.extend(trash.iter().filter(matches).cloned());
+        found.sort_by_key(|entry| std::cmp::Reverse(entry.trashed_at));
+    }
+    if found.is_empty() {
         let hint = "`yfs trash ls --all` lists its items";
-        CommandError::other(format!("{item}: not in the trash; {hint}"))
-    })
+        return Err(CommandError::other(format!("{item}: not in the trash; {hint}")));
+    }
+    Ok(found)
 }
 
 fn describe(item: &TrashEntry) -> Value {

@@ -22,8 +22,14 @@ const KEY_SECRET: &str = "server.key";
 /// The beginning of the setting that says that a grant was revoked.
 const REVOKED_SETTING: &str = "server.revoked.";
 
+/// The beginning of the settings that list the grants that were issued, numbered from 0.
+const ISSUED_SETTING: &str = "server.issued.";
+
 /// The length of the signature, in bytes.
 const MAC_LEN: usize = 32;
+
+/// The length of the name of a key, in bytes.
+const KEY_NAME_LEN: usize = 8;
 
 /// Makes and checks the tokens of one store.
 #[derive(Clone)]
@@ -65,6 +71,23 @@ struct TokenClaims {
     actor: String,
 }
 
+/// A grant that was recorded, and whether its tokens are still accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuedGrant {
+    /// The grant.
+    pub grant: AccessGrant,
+    /// Whether its tokens were revoked. An expired grant is not revoked.
+    pub revoked: bool,
+}
+
+/// A record of a grant, as the store keeps it.
+#[derive(Debug, Serialize, Deserialize)]
+struct IssuedRecord {
+    /// Names the key that signed the token, without revealing it.
+    key: String,
+    claims: TokenClaims,
+}
+
 impl TokenKeys {
     /// Takes the key of a store, which is made when it is first needed.
     pub fn of(store: Arc<dyn Store>) -> Self {
@@ -74,17 +97,48 @@ impl TokenKeys {
 
     /// Makes the token of a grant. Equal grants have equal tokens.
     pub fn issue(&self, grant: &AccessGrant) -> Result<String, TokenError> {
-        let claims = TokenClaims {
-            id: grant.id.clone(),
-            rights: grant.rights.as_str().to_owned(),
-            path: grant.path.to_string(),
-            expires: grant.expires.map(|at| at.0),
-            actor: grant.actor.to_string(),
-        };
+        let claims = TokenClaims::of(grant);
         let claims = serde_json::to_vec(&claims).expect("strings and numbers are JSON");
         let mac = blake3::keyed_hash(&self.key()?, &claims);
         let claims = URL_SAFE_NO_PAD.encode(claims);
         Ok(format!("{PREFIX}{claims}.{}", URL_SAFE_NO_PAD.encode(mac.as_bytes())))
+    }
+
+    /// Makes the token of a grant, and records the grant, so that [`issued`](Self::issued) lists
+    /// it. The record does not contain the token.
+    pub fn issue_listed(&self, grant: &AccessGrant) -> Result<String, TokenError> {
+        let record = IssuedRecord { key: self.key_name()?, claims: TokenClaims::of(grant) };
+        let record = serde_json::to_vec(&record).expect("strings and numbers are JSON");
+        // Another process may record at the same time: the first free number is taken atomically.
+        let mut number = 0_u64;
+        while self.store.init_meta(&format!("{ISSUED_SETTING}{number}"), &record)? != record {
+            number += 1;
+        }
+        self.issue(grant)
+    }
+
+    /// Returns the recorded grants, oldest first. Skips records that this version cannot read.
+    pub fn issued(&self) -> Result<Vec<IssuedGrant>, TokenError> {
+        let key_name = self.key_name()?;
+        let mut issued = Vec::new();
+        let mut number = 0_u64;
+        while let Some(record) = self.store.get_meta(&format!("{ISSUED_SETTING}{number}"))? {
+            number += 1;
+            let Ok(record) = serde_json::from_slice::<IssuedRecord>(&record) else { continue };
+            let Some(grant) = record.claims.read() else { continue };
+            let revoked = record.key != key_name || self.is_revoked(&grant.id)?;
+            issued.push(IssuedGrant { grant, revoked });
+        }
+        Ok(issued)
+    }
+
+    /// Returns the grant of a token that this store signed, also if it has expired or was revoked.
+    ///
+    /// # Errors
+    ///
+    /// If this store did not sign the token.
+    pub fn identify(&self, token: &str) -> Result<AccessGrant, TokenError> {
+        self.verified(token)?.read().ok_or(TokenError::Invalid)
     }
 
     /// Returns what a token grants.
@@ -98,7 +152,7 @@ impl TokenKeys {
         if grant.expires.is_some_and(|expires| expires <= (self.clock)()) {
             return Err(TokenError::Expired);
         }
-        if self.store.get_meta(&format!("{REVOKED_SETTING}{}", grant.id))?.is_some() {
+        if self.is_revoked(&grant.id)? {
             return Err(TokenError::Revoked);
         }
         Ok(grant)
@@ -113,6 +167,16 @@ impl TokenKeys {
     /// Takes back every token of the store, the owner's included: there is a new key from now on.
     pub fn revoke_all(&self) -> Result<(), TokenError> {
         Ok(self.store.set_secret(KEY_SECRET, &random_key())?)
+    }
+
+    fn is_revoked(&self, id: &str) -> Result<bool, TokenError> {
+        Ok(self.store.get_meta(&format!("{REVOKED_SETTING}{id}"))?.is_some())
+    }
+
+    /// Returns a name of the current key: the beginning of a hash of it.
+    fn key_name(&self) -> Result<String, TokenError> {
+        let hash = blake3::derive_key("yfs server.issued key name", &self.key()?);
+        Ok(URL_SAFE_NO_PAD.encode(&hash[..KEY_NAME_LEN]))
     }
 
     fn verified(&self, token: &str) -> Result<TokenClaims, TokenError> {
@@ -138,6 +202,16 @@ impl TokenKeys {
 }
 
 impl TokenClaims {
+    fn of(grant: &AccessGrant) -> Self {
+        Self {
+            id: grant.id.clone(),
+            rights: grant.rights.as_str().to_owned(),
+            path: grant.path.to_string(),
+            expires: grant.expires.map(|at| at.0),
+            actor: grant.actor.to_string(),
+        }
+    }
+
     fn read(self) -> Option<AccessGrant> {
         Some(AccessGrant {
             id: self.id,

@@ -21,6 +21,9 @@ pub struct GrepSearcher {
     include: Vec<GlobPattern>,
     exclude: Vec<GlobPattern>,
     hidden: bool,
+    invert: bool,
+    binary: bool,
+    unmatched_files: bool,
     before: usize,
     after: usize,
     max_matches: usize,
@@ -45,6 +48,7 @@ impl GrepSearcher {
         builder
             .case_insensitive(query.ignore_case)
             .word(query.whole_word)
+            .whole_line(query.whole_line)
             .fixed_strings(query.literal)
             .multi_line(true)
             .line_terminator(Some(b'\n'))
@@ -65,6 +69,9 @@ impl GrepSearcher {
             include: globs(&query.include)?,
             exclude: globs(&query.exclude)?,
             hidden: query.hidden,
+            invert: query.invert,
+            binary: query.binary,
+            unmatched_files: query.unmatched_files,
             before: query.before,
             after: query.after,
             // One match above the total limit shows that there is more.
@@ -87,33 +94,36 @@ impl GrepSearcher {
 
     /// Searches one file, whether or not the query includes it.
     pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> SearchOutcome {
-        if content.contains(&0) {
+        if !self.binary && content.contains(&0) {
             return SearchOutcome::Binary;
         }
+        let file = |lines, n_matches, cut| {
+            let (path, id) = (path.clone(), id.clone());
+            SearchOutcome::Text(Some(FileMatches { path, id, lines, n_matches, cut }))
+        };
+        let without_matches = || match self.unmatched_files {
+            true => file(Vec::new(), 0, false),
+            false => SearchOutcome::Text(None),
+        };
         if self.max_matches == 0 {
-            return SearchOutcome::Text(None);
+            return without_matches();
         }
         let mut lines = LineCollector { searcher: self, lines: Vec::new(), n_matches: 0 };
         let found = self.searcher().search_slice(&self.matcher, content, &mut lines);
         debug_assert!(found.is_ok(), "neither a slice nor our sink fails: {found:?}");
         let LineCollector { lines, n_matches, .. } = lines;
         if n_matches == 0 {
-            return SearchOutcome::Text(None);
+            return without_matches();
         }
         let cut = n_matches >= self.max_matches && self.has_more(content, &lines);
-        SearchOutcome::Text(Some(FileMatches {
-            path: path.clone(),
-            id: id.clone(),
-            lines,
-            n_matches,
-            cut,
-        }))
+        file(lines, n_matches, cut)
     }
 
     fn searcher(&self) -> Searcher {
         SearcherBuilder::new()
             .before_context(self.before)
             .after_context(self.after)
+            .invert_match(self.invert)
             .max_matches(u64::try_from(self.max_matches).ok().filter(|max| *max < u64::MAX))
             .binary_detection(BinaryDetection::none())
             .bom_sniffing(false)
@@ -125,7 +135,7 @@ impl GrepSearcher {
         let last = lines.iter().rfind(|line| line.is_match).map_or(0, |line| line.number);
         let content = content.strip_suffix(b"\n").unwrap_or(content);
         let mut rest = content.split(|byte| *byte == b'\n').skip(last as usize);
-        rest.any(|line| matches!(self.matcher.is_match(line), Ok(true)))
+        rest.any(|line| matches!(self.matcher.is_match(line), Ok(found) if found != self.invert))
     }
 
     fn shows(&self, path: &VPath) -> bool {
@@ -140,10 +150,13 @@ impl GrepSearcher {
     fn line(&self, number: Option<u64>, bytes: &[u8], is_match: bool) -> GrepLine {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let mut matches: Vec<Range<usize>> = Vec::new();
-        if is_match {
+        if is_match && !self.invert {
+            // A line that is returned in full has room for all its matches.
+            let max =
+                if self.max_line_len == usize::MAX { usize::MAX } else { MAX_MATCHES_PER_LINE };
             let found = self.matcher.find_iter(bytes, |found| {
                 matches.push(found.start()..found.end());
-                matches.len() < MAX_MATCHES_PER_LINE
+                matches.len() < max
             });
             debug_assert!(found.is_ok(), "this matcher's error has no values");
         }
@@ -157,9 +170,18 @@ impl GrepSearcher {
             let in_text = |at: usize| decoded.place(at.min(shown.end) - shown.start);
             *range = in_text(range.start)..in_text(range.end);
         }
+        matches.retain_mut(|range| keeps_characters_whole(&decoded.text, range));
         let number = number.unwrap_or_default();
         GrepLine { number, text: decoded.text, n_skipped, cut, matches, is_match }
     }
+}
+
+/// Extends a range to whole characters of a text. Reports whether the range should be kept: a match
+/// of nothing inside a character, which a search of bytes finds, is not one in the text.
+fn keeps_characters_whole(text: &str, range: &mut Range<usize>) -> bool {
+    let was_empty = range.start == range.end;
+    *range = text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end);
+    (range.start == range.end) == was_empty
 }
 
 /// The most matches in one line that are reported separately.

@@ -84,3 +84,33 @@ fn monstrous_patterns_are_refused() {
         assert_eq!(error.code.as_str(), "EINVAL", "{pattern}");
     }
 }
+
+#[test]
+fn ranges_never_split_a_character() {
+    check(&GrepQuery::new(""), "é日\n".as_bytes(), "1:<>é<>日");
+    check(&GrepQuery::new("x*"), "é".as_bytes(), "1:<>é");
+    check(&GrepQuery::new(r"(?-u:\xC3)"), "é".as_bytes(), "1:<é>");
+}
+
+#[test]
+fn lines_that_do_not_match_can_be_searched() {
+    let query = GrepQuery { invert: true, ..GrepQuery::new("a") };
+    check(&query, b"a\nb\nc\nba\n", "2:b 3:c");
+    check(&GrepQuery { max_per_file: 1, ..query.clone() }, b"b\na\nc\n", "1:b cut");
+    check(&GrepQuery { max_per_file: 1, ..query.clone() }, b"b\na\n", "1:b");
+    check(&GrepQuery { after: 1, ..query }, b"b\na\na\n", "1:b 2-a");
+}
+
+#[test]
+fn whole_lines_and_bytes_that_are_not_text() {
+    check(&GrepQuery { whole_line: true, ..GrepQuery::new("a|b") }, b"a\nab\nb", "1:<a> 3:<b>");
+    check(&GrepQuery { binary: true, ..GrepQuery::new("a") }, b"\0a\n", "1:\0<a>");
+}
+
+#[test]
+fn files_without_matches_are_returned_if_asked_for() {
+    let query = GrepQuery { unmatched_files: true, ..GrepQuery::new("x") };
+    check(&query, b"a\n", "");
+    check(&query, b"x\n", "1:<x>");
+    check(&query, b"\0", "binary");
+}

@@ -1,9 +1,10 @@
 //! The tests and actions of `find`, and their evaluation.
 
 use regex::Regex;
-use yfs_engine::time::Millis;
+use yfs_engine::{id::FileId, time::Millis};
 use yfs_vfs::{FileKind, WalkEntry};
 
+use super::{exec_command::ExecCommand, print_format::PrintFormat};
 use crate::{
     context::{CommandContext, Fs},
     errors::Result,
@@ -52,8 +53,16 @@ pub(crate) enum FindTest {
     Name(Regex),
     /// Whether the path, as printed, matches.
     Path(Regex),
+    /// Whether the whole path, as printed, matches.
+    PathRegex(Regex),
+    /// Whether the object is a link whose target matches.
+    Target(Regex),
     /// Whether the object is of one of these kinds.
     Kind(Vec<FileKind>),
+    /// Whether what the object refers to is of one of these kinds; a dangling link is a link.
+    KindFollowed(Vec<FileKind>),
+    /// Whether the object is the one at this path, and the id of that one, once it is known.
+    SameFile(String, Option<FileId>),
     /// Whether the size is in the range, in units of so many bytes, rounded up.
     Size(NumberRange, u64),
     /// Whether the file or directory is empty.
@@ -82,14 +91,20 @@ pub(crate) enum NumberRange {
 }
 
 /// An action on a matching object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FindAction {
     /// Print the path.
     Print,
     /// Print the path, terminated by NUL.
     Print0,
+    /// Print what the format says.
+    Printf(PrintFormat),
+    /// Print mode, size, time and path.
+    Ls,
     /// Move the object to the trash.
     Delete,
+    /// Run a command for the object, or for many at once.
+    Exec(ExecCommand),
 }
 
 /// An object to evaluate the expression for.
@@ -99,19 +114,23 @@ pub(crate) struct FindCandidate<'a> {
     pub(crate) shown: &'a str,
     /// The entry of the object.
     pub(crate) item: &'a WalkEntry,
+    /// The path of the operand, as typed, that the object is below.
+    pub(crate) root: &'a str,
+    /// The number of directories between that operand and the object.
+    pub(crate) depth: usize,
     /// Whether the object is a directory with content.
     pub(crate) has_children: bool,
+    /// The target, if the object is a link and the plan [needs](FindPlan::reads_links) it.
+    pub(crate) link: Option<LinkDetails>,
 }
 
-/// The result of the expression for an object.
-#[derive(Debug, Default)]
-pub(crate) struct FindVerdict {
-    /// The actions to perform, in order.
-    pub(crate) actions: Vec<FindAction>,
-    /// Whether the search skips the content of the object.
-    pub(crate) prunes: bool,
-    /// Whether the search ends.
-    pub(crate) quits: bool,
+/// What a link refers to.
+#[derive(Debug)]
+pub(crate) struct LinkDetails {
+    /// The target, as the link states it.
+    pub(crate) target: String,
+    /// The kind and the id of the object that the link refers to; none if it is missing.
+    pub(crate) referent: Option<(FileKind, FileId)>,
 }
 
 /// The end of a search.
@@ -129,63 +148,38 @@ impl FindPlan {
         self.root.any(&|node| matches!(node, FindExpression::Action(FindAction::Delete)))
     }
 
-    /// Reads the times of the files that tests compare with.
+    /// Reports whether a test or an action needs the targets of links.
+    pub(crate) fn reads_links(&self) -> bool {
+        self.root.any(&|node| match node {
+            FindExpression::Test(test) => {
+                matches!(test, FindTest::Target(_) | FindTest::KindFollowed(_))
+            }
+            FindExpression::Action(FindAction::Printf(format)) => format.reads_links(),
+            FindExpression::Action(FindAction::Ls) => true,
+            _ => false,
+        })
+    }
+
+    /// Reads the times and ids of the files that tests compare with.
     pub(crate) async fn resolve(&mut self, fs: &Fs, context: &CommandContext) -> Result {
         let mut paths = Vec::new();
         self.root.each_test(&mut |test| {
-            if let FindTest::Newer(path, _) = test {
+            if let FindTest::Newer(path, _) | FindTest::SameFile(path, _) = test {
                 paths.push(path.clone());
             }
         });
-        let mut times = Vec::with_capacity(paths.len());
+        let mut found = Vec::with_capacity(paths.len());
         for path in paths {
-            times.push(fs.stat(&context.path(&path)?.path).await?.mtime);
+            let stat = fs.stat(&context.path(&path)?.path).await?;
+            found.push((stat.mtime, stat.id));
         }
-        let mut times = times.into_iter();
-        self.root.each_test(&mut |test| {
-            if let FindTest::Newer(_, time) = test {
-                *time = times.next();
-            }
+        let mut found = found.into_iter();
+        self.root.each_test(&mut |test| match test {
+            FindTest::Newer(_, time) => *time = found.next().map(|(time, _)| time),
+            FindTest::SameFile(_, id) => *id = found.next().map(|(_, id)| id),
+            _ => (),
         });
         Ok(())
-    }
-
-    /// Evaluates the expression for an object.
-    pub(crate) fn evaluate(&self, candidate: &FindCandidate<'_>) -> FindVerdict {
-        let mut verdict = FindVerdict::default();
-        self.eval(&self.root, candidate, &mut verdict);
-        verdict
-    }
-
-    // Recursive, but no deeper than the nesting limit of the parser.
-    fn eval(
-        &self,
-        node: &FindExpression,
-        candidate: &FindCandidate<'_>,
-        verdict: &mut FindVerdict,
-    ) -> bool {
-        match node {
-            FindExpression::And(nodes) => {
-                nodes.iter().all(|node| !verdict.quits && self.eval(node, candidate, verdict))
-            }
-            FindExpression::Or(nodes) => {
-                nodes.iter().any(|node| verdict.quits || self.eval(node, candidate, verdict))
-            }
-            FindExpression::Not(node) => !self.eval(node, candidate, verdict),
-            FindExpression::Test(test) => test.holds(candidate, self.now),
-            FindExpression::Action(action) => {
-                verdict.actions.push(*action);
-                true
-            }
-            FindExpression::Prune => {
-                verdict.prunes = true;
-                true
-            }
-            FindExpression::Quit => {
-                verdict.quits = true;
-                true
-            }
-        }
     }
 }
 
@@ -214,14 +208,28 @@ impl FindExpression {
     }
 }
 
+impl FindCandidate<'_> {
+    /// Returns the kind of what the object refers to; a dangling link is a link.
+    pub(crate) fn kind_followed(&self) -> FileKind {
+        let referent = self.link.as_ref().and_then(|link| link.referent.as_ref());
+        referent.map_or(self.item.entry.kind, |(kind, _)| *kind)
+    }
+}
+
 impl FindTest {
-    fn holds(&self, candidate: &FindCandidate<'_>, now: Millis) -> bool {
+    /// Reports whether the test holds for an object.
+    pub(crate) fn holds(&self, candidate: &FindCandidate<'_>, now: Millis) -> bool {
         let entry = &candidate.item.entry;
         match self {
             Self::Constant(value) => *value,
             Self::Name(regex) => regex.is_match(&entry.name),
-            Self::Path(regex) => regex.is_match(candidate.shown),
+            Self::Path(regex) | Self::PathRegex(regex) => regex.is_match(candidate.shown),
+            Self::Target(regex) => {
+                candidate.link.as_ref().is_some_and(|link| regex.is_match(&link.target))
+            }
             Self::Kind(kinds) => kinds.contains(&entry.kind),
+            Self::KindFollowed(kinds) => kinds.contains(&candidate.kind_followed()),
+            Self::SameFile(_, id) => id.as_ref() == Some(&entry.id),
             Self::Size(range, unit) => range.contains(entry.size.div_ceil(*unit)),
             Self::Empty => match entry.kind {
                 FileKind::Directory => !candidate.has_children,

@@ -1,9 +1,19 @@
 //! The parser of `find` expressions.
 
+use regex::{Regex, RegexBuilder};
 use yfs_vfs::FileKind;
 
-use super::expression::{FindAction, FindExpression, FindPlan, FindTest, NumberRange};
-use crate::{mode::ModeChange, parse_time, pattern::fnmatch};
+use super::{
+    exec_command::ExecCommand,
+    expression::{FindAction, FindExpression, FindPlan, FindTest, NumberRange},
+    print_format::PrintFormat,
+};
+use crate::{
+    mode::ModeChange,
+    parse_time,
+    pattern::fnmatch,
+    posix_regex::{self, RegexDialect},
+};
 
 /// The maximum nesting of parentheses and negations.
 const MAX_NESTING: usize = 256;
@@ -22,6 +32,7 @@ pub(super) fn parse(words: &[String]) -> Result<FindPlan, String> {
         plan: FindPlan { root, max_depth: None, min_depth: 0, depth_first: false, now },
         nesting: 0,
         peeked: None,
+        dialect: Some(RegexDialect::Emacs),
     };
     let root = if words.is_empty() { FindExpression::And(Vec::new()) } else { parser.or()? };
     if let Some(word) = parser.next() {
@@ -43,6 +54,8 @@ struct FindParser<'a> {
     plan: FindPlan,
     nesting: usize,
     peeked: Option<&'a str>,
+    /// The syntax of `-regex`; none is that of the regex crate.
+    dialect: Option<RegexDialect>,
 }
 
 impl<'a> FindParser<'a> {
@@ -116,6 +129,23 @@ impl<'a> FindParser<'a> {
                 self.plan.depth_first = true;
                 return Ok(FindExpression::Action(FindAction::Delete));
             }
+            "-printf" => {
+                let format = PrintFormat::parse(self.value(word)?)?;
+                return Ok(FindExpression::Action(FindAction::Printf(format)));
+            }
+            "-ls" => return Ok(FindExpression::Action(FindAction::Ls)),
+            "-exec" | "-ok" => {
+                let command = ExecCommand::parse(word == "-ok", || self.next())?;
+                return Ok(FindExpression::Action(FindAction::Exec(command)));
+            }
+            "-regextype" => {
+                self.dialect = dialect(self.value(word)?)?;
+                FindTest::Constant(true)
+            }
+            // There is one filesystem, without a trap of directories that another process moves.
+            "-xdev" | "-mount" | "-noleaf" | "-nowarn" | "-warn" | "-ignore_readdir_race" => {
+                FindTest::Constant(true)
+            }
             "-prune" => return Ok(FindExpression::Prune),
             "-quit" => return Ok(FindExpression::Quit),
             "-depth" => {
@@ -144,6 +174,15 @@ impl<'a> FindParser<'a> {
             "-iname" => FindTest::Name(fnmatch(self.value(word)?, true)?),
             "-path" | "-wholename" => FindTest::Path(fnmatch(self.value(word)?, false)?),
             "-ipath" | "-iwholename" => FindTest::Path(fnmatch(self.value(word)?, true)?),
+            "-regex" => FindTest::PathRegex(self.path_regex(word, false)?),
+            "-iregex" => FindTest::PathRegex(self.path_regex(word, true)?),
+            "-lname" => FindTest::Target(fnmatch(self.value(word)?, false)?),
+            "-ilname" => FindTest::Target(fnmatch(self.value(word)?, true)?),
+            "-xtype" => FindTest::KindFollowed(kinds(self.value(word)?)?),
+            "-samefile" => FindTest::SameFile(self.value(word)?.to_owned(), None),
+            "-executable" => FindTest::Mode('/', 0o111),
+            "-readable" => FindTest::Mode('/', 0o444),
+            "-writable" => FindTest::Mode('/', 0o222),
             "-type" => FindTest::Kind(kinds(self.value(word)?)?),
             "-size" => size(self.value(word)?)?,
             "-empty" => FindTest::Empty,
@@ -152,11 +191,19 @@ impl<'a> FindParser<'a> {
             "-newer" => FindTest::Newer(self.value(word)?.to_owned(), None),
             "-newermt" => FindTest::NewerThan(parse_time::parse(self.value(word)?, self.plan.now)?),
             "-perm" => mode(self.value(word)?)?,
-            "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                return Err(format!("{word} is not supported; use -print0 | xargs -0"));
-            }
-            _ => return Err(format!("unknown predicate '{word}'")),
+            _ => return Err(explain_unknown(word)),
         })
+    }
+
+    fn path_regex(&mut self, word: &str, ignore_case: bool) -> Result<Regex, String> {
+        let pattern = self.value(word)?;
+        let expression = match self.dialect {
+            Some(dialect) => posix_regex::translate(pattern, dialect),
+            None => pattern.to_owned(),
+        };
+        let mut builder = RegexBuilder::new(&format!(r"\A(?:{expression})\z"));
+        let regex = builder.dot_matches_new_line(true).case_insensitive(ignore_case).build();
+        regex.map_err(|_| format!("invalid pattern '{pattern}'"))
     }
 
     fn value(&mut self, word: &str) -> Result<&'a str, String> {
@@ -167,6 +214,34 @@ impl<'a> FindParser<'a> {
         let value = self.value(word)?;
         value.parse().map_err(|_| format!("{word}: '{value}' is not a number"))
     }
+}
+
+/// Returns the message for a word that is no test or action, and for those of other tools.
+fn explain_unknown(word: &str) -> String {
+    let why = match word {
+        "-execdir" | "-okdir" => "use -exec",
+        "-L" | "-follow" => "links are listed, not followed; -xtype tests what they refer to",
+        "-H" | "-P" => "links are never followed",
+        "-user" | "-group" | "-uid" | "-gid" | "-nouser" | "-nogroup" => "there are no owners",
+        "-links" | "-inum" => "there are no link counts and no inodes",
+        "-atime" | "-amin" | "-anewer" | "-ctime" | "-cmin" | "-cnewer" | "-used" => {
+            "a file has one time; use -mtime, -mmin or -newer"
+        }
+        "-daystart" => "use -newermt DATE",
+        "-fprint" | "-fprint0" | "-fprintf" | "-fls" => "redirect the output",
+        _ => return format!("unknown predicate '{word}'"),
+    };
+    format!("{word} is not supported: {why}")
+}
+
+/// Returns the syntax that an argument of `-regextype` names; none is that of the regex crate.
+fn dialect(name: &str) -> Result<Option<RegexDialect>, String> {
+    Ok(match name {
+        "emacs" | "findutils-default" => Some(RegexDialect::Emacs),
+        "posix-basic" | "grep" | "sed" | "ed" => Some(RegexDialect::Basic),
+        "posix-extended" | "posix-egrep" | "egrep" | "rust" => None,
+        other => return Err(format!("unknown argument to -regextype: '{other}'")),
+    })
 }
 
 fn kinds(text: &str) -> Result<Vec<FileKind>, String> {
@@ -227,10 +302,15 @@ mod tests {
             "-maxdepth 2 -mtime -7 -print0",
             "-name x -prune -o -print",
             "-not -not -empty",
+            "-exec rm {} ; -ok yfs cat {} ; -exec echo a {} +",
+            "-regextype posix-extended -regex (a|b)+ -printf %p\\n -ls",
         ] {
             check(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         }
     }
+
+    const SHELL: &str = "-exec runs commands of yfs, and 'sh' is none: for programs that read \
+        standard input, pipe `yfs cat`; for others, `yfs export` the files first";
 
     #[test]
     fn bad_expressions_say_why() {
@@ -244,7 +324,13 @@ mod tests {
             ("-name a -o", "expected a test at the end of the expression"),
             ("-frobnicate", "unknown predicate '-frobnicate'"),
             ("-maxdepth x", "-maxdepth: 'x' is not a number"),
-            ("-exec rm", "-exec is not supported; use -print0 | xargs -0"),
+            ("-exec rm", "missing ';' or '{} +' at the end of -exec"),
+            ("-exec ;", "missing the command of -exec"),
+            ("-exec rm {} x {} +", "-exec with '+' takes '{}' once, at the end"),
+            ("-exec sh {} ;", SHELL),
+            ("-printf %q", "unknown directive '%q' of -printf"),
+            ("-execdir rm ;", "-execdir is not supported: use -exec"),
+            ("-regex [", "invalid pattern '['"),
             ("!", "expected a test at the end of the expression"),
         ];
         for (text, why) in cases {
