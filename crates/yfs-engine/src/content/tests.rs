@@ -387,7 +387,13 @@ fn text_that_is_too_large_is_refused_and_changes_nothing() {
 
 #[test]
 fn bytes_are_text_or_a_blob() {
-    assert_eq!(classify(b"\xef\xbb\xbfa\0b\r\n"), ByteClassification::Text("\u{feff}a\0b\r\n"));
+    assert_eq!(classify(b"\xef\xbb\xbfab\r\n"), ByteClassification::Text("\u{feff}ab\r\n"));
+    // A tar of texts is UTF-8 with NULs; a PDF may be plain ASCII.
+    for binary in [&b"a\0b\n"[..], b"%PDF-1.4\n1 0 obj\n", b"!<arch>\ndebian-binary   "] {
+        assert_eq!(classify(binary), ByteClassification::Blob);
+    }
+    let tar = ["a".repeat(257), "ustar".to_owned()].concat();
+    assert_eq!(classify(tar.as_bytes()), ByteClassification::Blob);
     assert_eq!(classify(b""), ByteClassification::Text(""));
     assert_eq!(classify(b"\xff\xfe"), ByteClassification::Blob);
     assert_eq!(classify(&vec![b'a'; MAX_TEXT_BYTES + 1]), ByteClassification::Blob);

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use yfs_vfs::{
     DirEntry, FileKind,
     confined_dir::{ConfinedDir, ConfinedRoot, CreationAttributes, MountPolicy},
+    reserved_names::TEMPORARY,
 };
 
 use crate::import::SkipReason;
@@ -197,7 +198,8 @@ fn has_content(dir: &ConfinedDir, name: &OsStr, data: &[u8], size: u64) -> bool 
 
 fn temporary_name() -> String {
     let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
-    format!(".yfs-export-{}-{number}", std::process::id())
+    // A mirror never imports the prefix: a process that was killed leaves no file for others.
+    format!("{TEMPORARY}export-{}-{number}", std::process::id())
 }
 
 fn skip_reason(error: &io::Error) -> SkipReason {

@@ -10,7 +10,10 @@ use std::{
 use ignore::{DirEntry, WalkBuilder};
 use smol_str::SmolStr;
 use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE};
+use yfs_vfs::{
+    reserved_names::TEMPORARY,
+    stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE},
+};
 
 use super::{ImportOptions, SkipReason, SkippedPath, names::ImportNames};
 use crate::error::{Result, WorkspaceError};
@@ -110,7 +113,8 @@ fn walker(root: &Path, options: &ImportOptions) -> ignore::Walk {
                 return true;
             }
             match entry.file_name().to_str() {
-                Some(name) => !RESERVED.contains(&name) && (hidden || !name.starts_with('.')),
+                Some(name) if RESERVED.contains(&name) || name.starts_with(TEMPORARY) => false,
+                Some(name) => hidden || !name.starts_with('.'),
                 None => hidden || !entry.file_name().as_bytes().starts_with(b"."),
             }
         })
