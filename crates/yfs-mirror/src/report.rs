@@ -62,8 +62,8 @@ pub enum NoticeReason {
     OtherDevice,
     /// The file is larger than the limit.
     TooLarge,
-    /// The file grew over the limit, and the workspace keeps an earlier content. It stays as it is on
-    /// disk.
+    /// The file grew over the limit, and the workspace keeps an earlier content. It stays as it is
+    /// on disk.
     Outgrown,
     /// The host cannot store the name, not even escaped.
     BadName,

@@ -194,8 +194,8 @@ impl RemoteServer {
         }
     }
 
-    /// Exchanges over one connection until `is_over`, called after every step, returns true; returns
-    /// what was exchanged.
+    /// Exchanges over one connection until `is_over`, called after every step, returns true.
+    /// Returns the counters.
     async fn exchange(
         &self,
         workspace: &Workspace,

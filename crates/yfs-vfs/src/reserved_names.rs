@@ -1,4 +1,5 @@
-//! Names that belong to tools, and are neither mirrored nor reached by the spelling of another name.
+//! Names that belong to tools. They are neither mirrored nor reached by the spelling of another
+//! name.
 
 use smol_str::SmolStr;
 

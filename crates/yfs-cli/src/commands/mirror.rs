@@ -33,9 +33,10 @@ synchronization: nothing in DIR is overwritten or deleted.
 files that tools execute or load automatically (.vscode, .envrc, .npmrc and similar), are not
 written to DIR, unless you pass --trust; do so only if you trust all writers of the workspace.
 
-A file that is larger than --max-size is reported and not mirrored. If a mirrored file grows over it,
-the workspace keeps the earlier content, and the file on disk stays as it is until the limit is raised.
-Text over 8 MiB, files with NUL bytes and binary formats are versioned as a whole and not merged.
+A file that is larger than --max-size is reported and not mirrored. If a mirrored file grows over
+it, the workspace keeps the earlier content, and the file on disk stays as it is until the limit is
+raised. Text over 8 MiB, files with NUL bytes and binary formats are versioned as a whole and not
+merged.
 
 The workspace is DIR/.yfs, which is created if it is missing, or the one that --workspace names.
 Other commands can use the workspace meanwhile. Ctrl-C stops the mirror.
@@ -129,8 +130,8 @@ pub(crate) fn mirrored_directory(file: &Path) -> Option<&Path> {
 }
 
 /// Synchronizes the directory and the workspace once, unless another process mirrors them. Prints
-/// the skipped paths, and returns whether the workspace changed. A file that grew over the limit is a
-/// failure.
+/// the skipped paths, and returns whether the workspace changed. A file that grew over the limit is
+/// a failure.
 pub(crate) fn synchronize_once(
     workspace: &Workspace,
     directory: &Path,

@@ -25,12 +25,12 @@ use crate::{
 
 const HELP: &str = "\
 VERSION is a number that `yfs versions ls` prints, a name that `yfs label` gave, or a time: the last
-version that began before it. Each command, save and request makes a version; keystrokes in an editor
-form one version for up to five minutes, or until another writer saves.
+version that began before it. Each command, save and request makes a version; keystrokes in an
+editor form one version for up to five minutes, or until another writer saves.
 
-ls lists all versions of the last 7 days, the last of each hour of the last 30 days, the last of each
-day before that, and all named ones. Versions that it does not list keep their numbers. --json lists
-all.
+ls lists all versions of the last 7 days, the last of each hour of the last 30 days, the last of
+each day before that, and all named ones. Versions that it does not list keep their numbers. --json
+lists all.
 
 Examples:
   yfs versions ls plan.md

@@ -51,8 +51,8 @@ pub(crate) struct ImportScan {
     pub(crate) is_directory: bool,
 }
 
-/// Lists the objects in `from`, with their paths below `to`. `is_there` reports whether the workspace
-/// has an object at a path.
+/// Lists the objects in `from`, with their paths below `to`. `is_there` reports whether the
+/// workspace has an object at a path.
 pub(crate) fn scan(
     from: &Path,
     to: &VPath,

@@ -12,8 +12,8 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 /// The age in milliseconds up to which every version is listed.
 pub const ALL_LISTED_MS: i64 = 7 * DAY_MS;
 
-/// The age in milliseconds up to which one version of each hour is listed; of older versions, one of
-/// each day.
+/// The age in milliseconds up to which one version of each hour is listed; of older versions, one
+/// of each day.
 pub const HOURLY_LISTED_MS: i64 = 30 * DAY_MS;
 
 /// Removes versions from a list: keeps those that are younger than [`ALL_LISTED_MS`], the last of
@@ -34,7 +34,7 @@ pub fn thin_versions(versions: &mut Vec<VersionInfo>, now: Millis) -> usize {
     n_before - versions.len()
 }
 
-/// Returns the span of time of which one version is listed, or `None` if all are.
+/// Returns the hour or day that a version stands for in a list, or `None` if all are listed.
 fn slot_of(at: Millis, now: Millis) -> Option<(i64, i64)> {
     let span = match now.0.saturating_sub(at.0) {
         ..ALL_LISTED_MS => return None,
