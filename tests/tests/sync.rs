@@ -118,6 +118,57 @@ fn a_clone_works_offline_and_merges() {
 }
 
 #[test]
+fn sync_completes_a_clone_that_was_interrupted() {
+    let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(home.path().join("a.txt"), "from home\n").unwrap();
+    let server = Server::start_with_tokens(home.path(), 0);
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let token = ok(home.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+    // The clone has received everything when it fails: its database is in the way.
+    let dir = away.path().join("copy");
+    let in_the_way = dir.join(".yfs/mirror.db");
+    fs::create_dir_all(&in_the_way).unwrap();
+    let failed = run(away.path(), &["clone", &url, dir.to_str().unwrap(), "--token", &token], b"");
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    assert!(!dir.join("a.txt").exists());
+    fs::remove_dir(&in_the_way).unwrap();
+    ok(&dir, &["sync"]);
+    assert_eq!(fs::read_to_string(dir.join("a.txt")).unwrap(), "from home\n");
+    // From now on the directory is synchronized.
+    fs::write(dir.join("b.txt"), "from away\n").unwrap();
+    ok(&dir, &["sync"]);
+    assert_eq!(ok(home.path(), &["cat", "/b.txt"]), "from away\n");
+}
+
+#[test]
+fn a_sync_that_only_reads_says_what_stays_here() {
+    let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(home.path().join("a.txt"), "from home\n").unwrap();
+    fs::write(home.path().join("b.txt"), "from home\n").unwrap();
+    let server = Server::start_with_tokens(home.path(), 0);
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let token = ok(home.path(), &["--quiet", "token", "new", "--read"]).trim().to_owned();
+    let owner = ok(home.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+    let dir = away.path().join("copy");
+    ok(away.path(), &["clone", &url, dir.to_str().unwrap(), "--token", &token]);
+    ok(home.path(), &["append", "/a.txt", "--content", "more\n"]);
+    ok(&dir, &["sync"]);
+    ok(&dir, &["append", "/b.txt", "--content", "from away\n"]);
+    ok(home.path(), &["append", "/a.txt", "--content", "and more\n"]);
+    for _ in 0..2 {
+        let read_only = run(&dir, &["sync"], b"");
+        assert_eq!(read_only.code, Some(1), "{}", read_only.stderr);
+        assert!(read_only.stderr.contains("/b.txt: changed here only"), "{}", read_only.stderr);
+        assert!(!read_only.stderr.contains("/a.txt"), "{}", read_only.stderr);
+    }
+    assert_eq!(ok(&dir, &["cat", "/a.txt"]), "from home\nmore\nand more\n");
+    // With a token that may write everything is sent, and no longer listed.
+    ok(&dir, &["sync", &url, "--token", &owner]);
+    assert_eq!(ok(home.path(), &["cat", "/b.txt"]), "from home\nfrom away\n");
+    ok(&dir, &["sync", &url, "--token", &token]);
+}
+
+#[test]
 fn two_clones_and_an_editor_stay_in_step_through_a_restart() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("a.txt"), "begin\n").unwrap();

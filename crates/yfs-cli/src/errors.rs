@@ -123,7 +123,7 @@ impl ErrorReporter {
 
 /// Writes a line to standard error. Ignores errors, because there is no other stream to report
 /// them.
-fn write_stderr(text: &str) {
+pub(crate) fn write_stderr(text: &str) {
     writeln!(io::stderr().lock(), "{text}").ok();
 }
 

@@ -53,6 +53,7 @@ mod reference;
 mod replica;
 mod rich;
 mod timeline;
+mod typing_marks;
 mod typing_runs;
 mod version;
 mod version_alignment;
@@ -78,11 +79,12 @@ pub use self::{
     error::ContentError,
     import_reference::{ImportedReference, import_reference},
     label::VersionLabel,
-    log::{LogEntry, MAX_LABEL_LEN, MAX_RUN_MS, RunAuthor},
+    log::{LogEntry, MAX_LABEL_LEN, RunAuthor},
     rebase::TextOverlap,
     redact::{ErasableContent, Redaction},
     reference::ReferenceContent,
     timeline::PastVersion,
+    typing_marks::{MAX_RUN_MS, TypingMark},
     version::{Version, VersionError},
     word_joints::SeparatedWords,
 };

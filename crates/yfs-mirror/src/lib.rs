@@ -52,7 +52,6 @@ pub mod merge_plan;
 pub mod mirror;
 pub mod mirror_state;
 mod mirror_worker;
-pub mod name_escaping;
 pub mod options;
 pub mod report;
 mod sync_engine;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use yfs_engine::actor::{Actor, ActorKind};
 
-use crate::name_escaping::HostRules;
+use yfs_vfs::name_escaping::HostRules;
 
 /// The authors whose executable bits and automatically executed files the mirror writes to the
 /// directory.

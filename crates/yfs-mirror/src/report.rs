@@ -62,6 +62,9 @@ pub enum NoticeReason {
     OtherDevice,
     /// The file is larger than the limit.
     TooLarge,
+    /// The file grew over the limit, and the workspace keeps an earlier content. It stays as it is
+    /// on disk.
+    Outgrown,
     /// The host cannot store the name, not even escaped.
     BadName,
     /// The text of the link is not UTF-8.
@@ -100,7 +103,10 @@ impl fmt::Display for NoticeReason {
             Self::Escapes => "the link leads out of the directory",
             Self::Special => "not a file, a directory or a link",
             Self::OtherDevice => "on another device",
-            Self::TooLarge => "larger than the limit",
+            Self::TooLarge => "not mirrored: larger than the limit (see --max-size)",
+            Self::Outgrown => {
+                "grew over the limit (see --max-size); the workspace keeps an earlier content"
+            }
             Self::BadName => "the filesystem cannot store the name",
             Self::NotUtf8 => "the target of the link is not UTF-8",
             Self::InTheWay => "an object that is not in the workspace has the same name",

@@ -2,13 +2,9 @@
 //! other authors, unless the user allows it: otherwise every writer of the workspace could execute
 //! code on the machine of the user.
 
-use smol_str::SmolStr;
+pub use yfs_vfs::reserved_names::{TEMPORARY, is_reserved};
 
-/// Names that are never mirrored, at any depth, in either direction.
-const NEVER: [&str; 2] = [".git", ".yfs"];
-
-/// The prefix of the mirror's own temporary files.
-pub const TEMPORARY: &str = ".yfs-tmp-";
+use yfs_vfs::reserved_names::plain_name;
 
 /// Directories whose content tools execute or load automatically.
 #[rustfmt::skip]
@@ -31,16 +27,10 @@ const RISKY_FILES: [&str; 47] = [
     "mise.toml",
 ];
 
-/// Reports whether a name is excluded from mirroring, in either direction.
-pub fn is_reserved(name: &str) -> bool {
-    let plain = plain(name);
-    NEVER.contains(&&*plain) || plain.starts_with(TEMPORARY)
-}
-
 /// Reports whether a path, relative to the mirrored directory, leads to a file that tools
 /// execute or load automatically.
 pub fn is_risky<'a>(path: impl IntoIterator<Item = &'a str>) -> bool {
-    let mut components = path.into_iter().map(plain).peekable();
+    let mut components = path.into_iter().map(plain_name).peekable();
     while let Some(name) = components.next() {
         let is_risky = match components.peek() {
             Some(_) => RISKY_DIRECTORIES.contains(&&*name),
@@ -51,18 +41,6 @@ pub fn is_risky<'a>(path: impl IntoIterator<Item = &'a str>) -> bool {
         }
     }
     false
-}
-
-/// Returns a name as the most lenient host reads it: without case, trailing dots and spaces,
-/// invisible characters, and the part after a colon.
-fn plain(name: &str) -> SmolStr {
-    let is_visible = |char: &char| {
-        !matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            && !matches!(char, '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    let name = name.split(':').next().unwrap_or(name);
-    let name: String = name.chars().filter(is_visible).flat_map(char::to_lowercase).collect();
-    name.trim_end_matches(['.', ' ']).into()
 }
 
 #[cfg(test)]

@@ -149,14 +149,11 @@ impl RemoteServer {
         workspace: &Workspace,
         mut on_step: impl FnMut(&ExchangeProgress),
     ) -> Result<ExchangeProgress, ReplicaError> {
-        let mut progress = ExchangeProgress::default();
         self.exchange(workspace, |session| {
-            progress = session.progress();
-            on_step(&progress);
+            on_step(&session.progress());
             session.is_done()
         })
-        .await?;
-        Ok(progress)
+        .await
     }
 
     /// Exchanges changes with the server until an error is final, and reconnects after a broken
@@ -186,7 +183,7 @@ impl RemoteServer {
                 false
             };
             let error = match self.exchange(workspace, on_step).await {
-                Ok(()) => ReplicaError::gone("it has gone"),
+                Ok(_) => ReplicaError::gone("it has gone"),
                 Err(error) if error.is_final() => return Err(error),
                 Err(error) => error,
             };
@@ -198,11 +195,12 @@ impl RemoteServer {
     }
 
     /// Exchanges over one connection until `is_over`, called after every step, returns true.
+    /// Returns the counters.
     async fn exchange(
         &self,
         workspace: &Workspace,
         mut is_over: impl FnMut(&ReplicaSession) -> bool,
-    ) -> Result<(), ReplicaError> {
+    ) -> Result<ExchangeProgress, ReplicaError> {
         let key = self.setting();
         let epoch = workspace.replication().epoch()?;
         let stored = workspace.store().get_meta(&key)?;
@@ -235,7 +233,8 @@ impl RemoteServer {
             error => error,
         })?;
         session.remember_all()?;
-        Ok(save(&session)?)
+        save(&session)?;
+        Ok(session.progress())
     }
 
     async fn connect(&self) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, ReplicaError> {

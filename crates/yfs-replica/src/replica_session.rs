@@ -1,6 +1,9 @@
 //! One side of an exchange of logs between two stores. It does no I/O except the store's.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -59,6 +62,13 @@ pub struct HubMarks {
     pub pulled: Option<String>,
     /// The position in this store's log up to which the hub has everything.
     pub pushed: Option<String>,
+    /// The position in this store's log up to which a guest that may not write has checked for
+    /// changes of its own.
+    #[serde(default)]
+    pub checked: Option<String>,
+    /// The documents with such changes: they stay in this store.
+    #[serde(default)]
+    pub unsent: BTreeSet<String>,
 }
 
 /// Counters of an exchange.
@@ -83,6 +93,9 @@ pub struct ExchangeProgress {
     pub refused: Vec<String>,
     /// The number of rejections by either side.
     pub n_refused: u64,
+    /// The guids of documents whose changes here the hub does not accept, because this side may not
+    /// write. Complete at the end of an exchange.
+    pub unsent: BTreeSet<String>,
 }
 
 /// The reason why replication ends.
@@ -279,22 +292,43 @@ impl ReplicaSession {
         }
     }
 
-    /// Records that the peer has everything, before the connection is closed normally. Without this
-    /// call some updates may be sent again.
+    /// Records that the peer has everything, before the connection is closed normally; or, if this
+    /// side may not write, which documents have changes that stay here. Without this call some
+    /// updates may be sent again.
     pub fn remember_all(&mut self) -> Result<(), ReplicaError> {
-        if self.is_done()
-            && let (SessionRole::Guest { remembered, is_writer: true }, Some(feed)) =
-                (&mut self.role, &self.feed)
-        {
-            remembered.pushed = Some(feed.mark()?.to_string());
+        if !self.is_done() {
+            return Ok(());
         }
+        let (SessionRole::Guest { remembered, is_writer }, Some(feed)) =
+            (&mut self.role, &mut self.feed)
+        else {
+            return Ok(());
+        };
+        if *is_writer {
+            remembered.pushed = Some(feed.mark()?.to_string());
+            (remembered.checked, remembered.unsent) = (None, BTreeSet::new());
+            return Ok(());
+        }
+        while let Some(pieces) = feed.next_piece()? {
+            for piece in pieces {
+                // A document that was compacted here may have no change but those of the hub.
+                if let FeedPiece::Update { doc, is_whole: false, .. } = piece {
+                    remembered.unsent.insert(doc.to_string());
+                }
+            }
+        }
+        remembered.checked = Some(feed.mark()?.to_string());
         Ok(())
     }
 
     /// Returns the counters of the exchange so far.
     pub fn progress(&self) -> ExchangeProgress {
         let (n_blobs, n_lacking) = (self.blobs.n_received, self.blobs.n_lacking);
-        ExchangeProgress { n_blobs, n_lacking, ..self.progress.clone() }
+        let unsent = match &self.role {
+            SessionRole::Guest { remembered, is_writer: false } => remembered.unsent.clone(),
+            _ => BTreeSet::new(),
+        };
+        ExchangeProgress { n_blobs, n_lacking, unsent, ..self.progress.clone() }
     }
 
     /// Returns the next frame to send, or `None` if there is none now.
@@ -391,18 +425,25 @@ impl ReplicaSession {
             return Err(ReplicaError::OtherWorkspace(id.clone()));
         }
         *is_writer = writable;
+        // Before this was recorded, a guest that may not write did not check its log.
+        let has_unchecked_log = remembered.pulled.is_some() && remembered.checked.is_none();
         if !resumed {
             // The hub may have lost updates that it had confirmed.
-            *remembered = HubMarks::default();
+            (remembered.pulled, remembered.pushed) = (None, None);
         }
-        let since: Option<LogCursor> =
-            remembered.pushed.as_deref().and_then(|since| since.parse().ok());
+        let since = remembered.pushed.as_deref();
+        let since = if writable { since } else { remembered.checked.as_deref().or(since) };
+        let skips_log = !writable && has_unchecked_log && since.is_none();
+        let since: Option<LogCursor> = since.and_then(|since| since.parse().ok());
         self.is_resumed = resumed;
         self.request_missing_blobs()?;
         self.feed = match self.workspace.replication().feed(since.as_ref())? {
             Some(feed) => Some(feed),
             None => self.workspace.replication().feed(None)?,
         };
+        if let Some(feed) = self.feed.as_mut().filter(|_| skips_log) {
+            while feed.next_piece()?.is_some() {}
+        }
         Ok(())
     }
 

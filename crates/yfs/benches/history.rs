@@ -12,47 +12,43 @@ mod measure;
 use measure::thread_cpu;
 use yfs_engine::{
     actor::{Actor, ActorKind},
-    content::{AnchorSide, ContentDoc, MAX_RUN_MS, RunAuthor, compact},
+    content::{AnchorSide, ContentDoc, RunAuthor, compact},
     gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
 
-const SIZES: [(usize, usize); 3] = [(1_000, 20), (10_000, 200), (10_000, 2_000)];
+const SIZES: [usize; 3] = [100, 1_000, 10_000];
 
 fn main() {
-    println!(
-        "| measure |{}",
-        row(SIZES.map(|(edits, runs)| format!("{edits} edits, {runs} runs")))
-    );
+    println!("| measure |{}", row(SIZES.map(|n_edits| format!("{n_edits} edits"))));
     println!("|---|{}", row(SIZES.map(|_| "---:".to_owned())));
-    let measured = SIZES.map(|(n_edits, n_runs)| measure(n_edits, n_runs));
+    let measured = SIZES.map(measure);
     for (nth, (name, _)) in measured[0].iter().enumerate() {
         let figures = measured.each_ref().map(|figures| figure(figures[nth].1));
         println!("| {name} |{}", row(figures));
     }
 }
 
-fn measure(n_edits: usize, n_runs: usize) -> Vec<(&'static str, f64)> {
-    let (mut doc, updates, whole) = edited(n_edits, n_runs);
-    let (one_run, ..) = edited(n_edits, 1);
+fn measure(n_edits: usize) -> Vec<(&'static str, f64)> {
+    let (mut doc, updates, whole) = edited(n_edits);
     let state = doc.gate().encode_state();
-    let without = one_run.gate().encode_state().len();
+    let logged: usize = updates.iter().skip(1).map(Vec::len).sum();
     let mut figures = vec![
         ("document, KB", state.len() as f64 / 1e3),
-        ("the same in one run, KB", without as f64 / 1e3),
-        ("bytes a run", (state.len() - without) as f64 / n_runs as f64),
-        ("bytes a run with whole snapshots", whole as f64 / n_runs as f64),
+        ("bytes a version in the log", logged as f64 / n_edits as f64),
+        ("bytes a version in the document", (state.len() - 50_000) as f64 / n_edits as f64),
+        ("bytes a version with whole snapshots", whole as f64 / n_edits as f64),
     ];
     let timeline = doc.timeline();
-    assert_eq!(timeline.len(), n_runs);
+    assert_eq!(timeline.len(), n_edits + 1);
     let middle = timeline.len() / 2;
     figures.push(("list the versions, ms", ms(|| drop(doc.timeline()))));
     figures.push(("find one in the middle, ms", ms(|| drop(doc.past(middle)))));
     let version = doc.past(middle).expect("it is listed");
     figures.push(("read it, ms", ms(|| drop(doc.text_at(&version).expect("it is whole")))));
-    let author = author(n_edits, 1);
-    figures.push(("begin a run with an edit, ms", {
+    let author = author(n_edits);
+    figures.push(("edit, ms", {
         let start = thread_cpu();
         drop(doc.replace_range(0..0, "x", &author).expect("it can be edited"));
         (thread_cpu() - start).as_secs_f64() * 1e3
@@ -74,26 +70,24 @@ fn measure(n_edits: usize, n_runs: usize) -> Vec<(&'static str, f64)> {
 
 /// Makes a document with a history. Returns it, its updates, and the size that whole snapshots
 /// would have taken.
-fn edited(n_edits: usize, n_runs: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
+fn edited(n_edits: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("an id");
     let client = |n: u64| ClientId::new((1 << 51) + n).expect("a client id");
     let mut docs = [1, 2].map(|n| ContentDoc::new(&id, client(n), GateLimits::default()));
     let text: String =
         (0..1_000).map(|n| format!("line {n:4} of a text with many words in it.\n")).collect();
-    let first = docs[0].append(&text, &author(0, 0)).expect("written").update.expect("an update");
+    let first = docs[0].append(&text, &author(0)).expect("written").update.expect("an update");
     docs[1].receive(&first, UpdateSource::Wire).expect("it is sound");
     let (mut updates, mut whole, mut state) = (vec![first], 0, 88_172_645_463_325_252_u64);
     for nth in 0..n_edits {
-        let run = nth * n_runs / n_edits;
-        let begins = nth > 0 && run != (nth - 1) * n_runs / n_edits;
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         let [a, b] = &mut docs;
-        let (writer, other) = if run.is_multiple_of(2) { (a, b) } else { (b, a) };
-        whole += if begins { writer.version().encode().len() } else { 0 };
+        let (writer, other) = if nth.is_multiple_of(2) { (a, b) } else { (b, a) };
+        whole += writer.version().encode().len();
         let at = state as usize % (text.len() - 8);
-        let edit = writer.replace_range(at..at + 4, "word", &author(nth, run));
+        let edit = writer.replace_range(at..at + 4, "word", &author(nth));
         if let Some(update) = edit.expect("it can be edited").update {
             other.receive(&update, UpdateSource::Wire).expect("it is sound");
             updates.push(update);
@@ -103,11 +97,9 @@ fn edited(n_edits: usize, n_runs: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
     (doc, updates, whole)
 }
 
-fn author(nth: usize, run: usize) -> RunAuthor {
-    let name = if run.is_multiple_of(2) { "ada" } else { "reviewer-3" };
-    // All edits of a run have the same time; runs are far enough apart to be separate.
-    let at = Millis(1_795_296_141_108 + run as i64 * MAX_RUN_MS + i64::from(nth == usize::MAX));
-    RunAuthor::new(Actor::new(ActorKind::Agent, name), at)
+fn author(nth: usize) -> RunAuthor {
+    let name = if nth.is_multiple_of(2) { "ada" } else { "reviewer-3" };
+    RunAuthor::new(Actor::new(ActorKind::Agent, name), Millis(1_795_296_141_108 + nth as i64))
 }
 
 /// Returns the least CPU time of five calls.

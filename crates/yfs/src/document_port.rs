@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, iter, sync::Arc};
 
 use yfs_engine::{
     actor::Actor,
-    content::{ContentDoc, RunAuthor},
+    content::{ContentDoc, RunAuthor, TypingMark},
     gate::{GatedDoc, UpdateBuilder, UpdateSource, writers},
     id::{FileId, ItemId},
     main_doc::EMPTY_UPDATE,
@@ -231,6 +231,7 @@ impl WorkspaceState {
         by: Option<&Actor>,
     ) -> Result<ReceivedContent> {
         let n_redactions = doc.n_redactions();
+        let mark = by.and_then(|by| self.plan_typing_mark(doc, update, by));
         let received = doc.receive(update, UpdateSource::Wire)?;
         for (structs, refusal) in &received.refused {
             let reason = refusal.to_string();
@@ -247,25 +248,29 @@ impl WorkspaceState {
         }
         // Recorded with the update itself: the document may be evicted before the next upkeep.
         let aside = doc.record_aside()?;
-        let claim =
-            by.filter(|_| received.changed).and_then(|by| self.attribute_client(doc, &update, by));
+        // The update was accepted even if the mark cannot be written.
+        let mark = mark.filter(|_| received.changed);
+        let mark = mark.and_then(|mark| doc.add_typing_mark(&mark).ok()?);
         Ok(ReceivedContent {
-            updates: iter::once(update).chain(aside).chain(claim).collect(),
+            updates: iter::once(update).chain(aside).chain(mark).collect(),
             erases,
         })
     }
 
-    /// Attributes the client of an update to `by`, unless its author is known. An update of several
-    /// clients passes on the work of others, and does not identify them.
-    fn attribute_client(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
-        let writers = writers(update).ok()?;
-        let &[first] = writers.as_slice() else { return None };
-        if doc.who(first).is_some() {
-            return None;
-        }
-        let author = RunAuthor::new(by.clone(), self.now());
-        // The update was accepted even if the attribution fails.
-        doc.attribute(first.client, first.clock, &author).ok()?
+    /// Returns the mark for an update that an editor made on behalf of `by`, if it needs one. An
+    /// update of several clients passes on the work of others, and does not identify them.
+    fn plan_typing_mark(
+        &self,
+        doc: &mut ContentDoc,
+        update: &[u8],
+        by: &Actor,
+    ) -> Option<TypingMark> {
+        let first = match writers(update).ok()?.as_slice() {
+            [] => None,
+            &[first] => Some(first),
+            _ => return None,
+        };
+        doc.plan_typing_mark(first, &RunAuthor::new(by.clone(), self.now()))
     }
 }
 

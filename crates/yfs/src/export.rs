@@ -7,14 +7,14 @@
 mod directory;
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     sync::mpsc::sync_channel,
     thread,
 };
 
-use yfs_engine::path::VPath;
-use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, WalkEntry};
+use yfs_engine::{name::NameError, path::VPath};
+use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, WalkEntry, name_escaping::HostRules};
 
 use self::directory::{ExportDirectory, FileWriteOutcome, attributes_of};
 use crate::{
@@ -132,7 +132,8 @@ impl DirectoryExporter<'_> {
             }
         }
         for directory in &directories {
-            match self.disk.make_dir(self.relative(&directory.path)) {
+            let made = self.relative(&directory.path).and_then(|path| self.disk.make_dir(&path));
+            match made {
                 Ok(true) => self.count_done(0, |report| report.n_directories += 1),
                 Ok(false) => self.count_done(0, |report| report.n_unchanged += 1),
                 Err(why) => self.skip(&directory.path, why),
@@ -143,7 +144,8 @@ impl DirectoryExporter<'_> {
         for directory in directories.iter().rev() {
             let attributes = attributes_of(&directory.entry);
             // Directories that could not be created were reported already.
-            self.disk.set_dir(self.relative(&directory.path), attributes).ok();
+            let path = self.relative(&directory.path);
+            path.and_then(|path| self.disk.set_dir(&path, attributes)).ok();
         }
         self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
         progress(&self.at);
@@ -198,8 +200,8 @@ impl DirectoryExporter<'_> {
         });
     }
 
-    fn relative<'p>(&self, path: &'p VPath) -> &'p str {
-        path.relative_to(&self.base).unwrap_or_default()
+    fn relative(&self, path: &VPath) -> Result<PathBuf, SkipReason> {
+        host_path(path.relative_to(&self.base).unwrap_or_default())
     }
 
     fn skip(&mut self, path: &VPath, why: SkipReason) {
@@ -228,8 +230,8 @@ impl ExportWriter {
     fn write(&self, item: &WalkEntry) -> ExportOutcome {
         let relative = item.path.relative_to(&self.base).unwrap_or_default();
         let mut n_bytes = 0;
-        let result = match item.entry.kind {
-            FileKind::Symlink => self.write_link(item, relative),
+        let result = host_path(relative).and_then(|on_host| match item.entry.kind {
+            FileKind::Symlink => self.write_link(item, relative, &on_host),
             _ => self
                 .fs
                 .content(&item.path)
@@ -237,20 +239,35 @@ impl ExportWriter {
                 .and_then(|data| {
                     n_bytes = data.len() as u64;
                     let attributes = attributes_of(&item.entry);
-                    self.disk.write_file(relative, &data, attributes, self.force)
+                    self.disk.write_file(&on_host, &data, attributes, self.force)
                 }),
-        };
+        });
         ExportOutcome { path: item.path.clone(), n_bytes, result }
     }
 
-    fn write_link(&self, item: &WalkEntry, relative: &str) -> Result<FileWriteOutcome, SkipReason> {
+    fn write_link(
+        &self,
+        item: &WalkEntry,
+        relative: &str,
+        on_host: &Path,
+    ) -> Result<FileWriteOutcome, SkipReason> {
         let target = self.fs.link_target(&item.path);
         let target = target.map_err(|error| SkipReason::Failed(error.to_string()))?;
         if !self.unsafe_links && link_escapes(relative, &target) {
             return Err(SkipReason::Escapes);
         }
-        self.disk.write_link(relative, &target, self.force)
+        self.disk.write_link(on_host, &target, self.force)
     }
+}
+
+/// Returns the host's path for a relative path of the workspace: a name that is the spelling of
+/// another is decoded, as in a mirrored directory.
+fn host_path(relative: &str) -> Result<PathBuf, SkipReason> {
+    let host_name = |name| {
+        let host = HostRules::default().to_host(name, &|_| false);
+        host.ok_or_else(|| SkipReason::BadName(NameError::Invalid(name.to_owned()).to_string()))
+    };
+    relative.split('/').map(host_name).collect()
 }
 
 /// Reports whether a link, by its text, may lead out of the directory that is exported to.

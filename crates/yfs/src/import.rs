@@ -5,6 +5,7 @@
 //! files are left unchanged, changed ones are written as the least edit.
 
 mod files;
+mod names;
 mod scan;
 mod yjs;
 
@@ -14,7 +15,9 @@ pub use self::yjs::{YjsImportError, YjsImportReport};
 use std::{fmt, path::Path};
 
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileKind, FsCode, FsError, MkdirOptions, Op, RemoveOptions};
+use yfs_vfs::{
+    FileKind, FsCode, FsError, MkdirOptions, Op, RemoveOptions, name_escaping::HostRules,
+};
 
 use self::scan::{ImportEntry, ImportEntryKind};
 use crate::{
@@ -148,7 +151,8 @@ struct DirectoryImporter<'a> {
 impl DirectoryImporter<'_> {
     fn run(mut self, from: &Path, to: &VPath) -> Result<ImportReport> {
         let to = &self.destination(from, to)?;
-        let scan = scan::scan(from, to, self.options)?;
+        let is_there = |path: &VPath| matches!(self.fs.stat_if_exists(path), Ok(Some(_)));
+        let scan = scan::scan(from, to, self.options, &is_there)?;
         self.report.skipped = scan.skipped;
         self.at.n_total = scan.found.len() as u64;
         let root = if scan.is_directory { Some(to.clone()) } else { to.parent() };
@@ -169,8 +173,9 @@ impl DirectoryImporter<'_> {
 
     /// Returns the destination of `from`.
     fn destination(&self, from: &Path, to: &VPath) -> Result<VPath> {
-        let name = from.file_name().and_then(|name| name.to_str());
-        destination_of_file(&self.fs, name.filter(|_| from.is_file()), to)
+        let name = from.file_name().filter(|_| from.is_file());
+        let name = name.and_then(|name| HostRules::default().to_workspace(name, &|_| false));
+        destination_of_file(&self.fs, name.as_deref(), to)
     }
 
     /// Filters out directories and links that exist already; replaces links with another target.

@@ -37,6 +37,7 @@ pub mod nodes;
 pub mod redact;
 pub mod stats;
 pub mod trash;
+pub mod version_thinning;
 pub mod versions;
 
 pub use self::{

@@ -58,7 +58,7 @@ fn is_in_files(directory: &Path, secret: &str) -> bool {
 }
 
 #[test]
-fn a_rewrite_of_most_of_a_text_is_a_version_of_its_own() {
+fn each_edit_and_each_rewrite_is_a_version() {
     let workspace = create();
     for path in ["/a.txt", "/a.md"] {
         let long: String = (0..20).map(|n| format!("line {n} of the text\n")).collect();
@@ -67,11 +67,12 @@ fn a_rewrite_of_most_of_a_text_is_a_version_of_its_own() {
         put(&workspace, path, "everything else went away");
         now(workspace.fs().edit(&at(path), &TextReplacement::once("away", "off"))).unwrap();
         let versions = workspace.history().versions(&at(path)).unwrap();
-        assert_eq!(versions.len(), 3);
-        let before = workspace.history().version_content(&at(path), 1).unwrap();
-        assert_eq!(&before[..], long.replace("line 3 ", "third ").as_bytes());
-        let after = workspace.history().version_content(&at(path), 2).unwrap();
-        assert_eq!(&after[..], b"everything else went away");
+        assert_eq!(versions.len(), 4);
+        let content = |number| workspace.history().version_content(&at(path), number).unwrap();
+        assert_eq!(content(1), long);
+        assert_eq!(content(2), long.replace("line 3 ", "third "));
+        assert_eq!(content(3), "everything else went away");
+        assert_eq!(content(4), "everything else went off");
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_replica::{ExchangeProgress, client::RemoteServer};
 
 use crate::{
@@ -13,6 +13,11 @@ use crate::{
     discover,
     errors::{CommandError, Result},
 };
+
+/// The key of the store's setting with the state of the files in the directory of a clone.
+const FILES_KEY: &str = "clone.files";
+const UNFINISHED: &[u8] = b"unfinished";
+const FINISHED: &[u8] = b"finished";
 
 const HELP: &str = "\
 DIR gets a workspace with all files and their history, and the files themselves. `yfs mirror`,
@@ -47,9 +52,8 @@ pub(crate) struct CloneArgs {
     /// Copy only the workspace, and write no files to DIR
     #[arg(long)]
     no_files: bool,
-    /// Accept executable bits, and files that tools execute or load automatically
-    #[arg(long)]
-    trust: bool,
+    #[command(flatten)]
+    policy: mirror::MirrorPolicyArgs,
 }
 
 /// Runs `yfs clone`.
@@ -67,6 +71,7 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     let id = remote.workspace_id().await?;
     let workspace = create_replica(&file, &id, context)?;
     remote.keep(&workspace)?;
+    set_complete(&workspace, args.no_files)?;
     let fetched = fetch(&args, &remote, &workspace, context).await;
     let flushed = workspace.flush();
     workspace.close()?;
@@ -94,10 +99,28 @@ async fn fetch(
     context: &mut CommandContext,
 ) -> Result<ExchangeProgress> {
     let progress = sync::exchange(remote, workspace, context).await?;
-    if !args.no_files && mirror::synchronize_once(workspace, &args.dir, args.trust, context)? {
+    if !args.no_files && mirror::synchronize_once(workspace, &args.dir, args.policy, context)? {
         sync::exchange(remote, workspace, context).await?;
     }
+    set_complete(workspace, true)?;
     Ok(progress)
+}
+
+/// Records whether the files of the clone were written.
+pub(crate) fn set_complete(workspace: &Workspace, is_complete: bool) -> Result {
+    let state = if is_complete { FINISHED } else { UNFINISHED };
+    Ok(workspace.store().set_meta(FILES_KEY, state).map_err(WorkspaceError::from)?)
+}
+
+/// Returns the directory whose files an interrupted clone did not write, or not all of them.
+pub(crate) fn unfinished_directory<'f>(
+    workspace: &Workspace,
+    file: &'f Path,
+) -> Result<Option<&'f Path>> {
+    let state = workspace.store().get_meta(FILES_KEY).map_err(WorkspaceError::from)?;
+    let is_unfinished = state.is_some_and(|state| state == UNFINISHED);
+    let around = file.parent().filter(|dir| dir.ends_with(discover::DIR));
+    Ok(around.and_then(Path::parent).filter(|_| is_unfinished))
 }
 
 /// Creates an empty replica of a workspace.

@@ -19,7 +19,9 @@ use crate::{
 
 const HELP: &str = "\
 Paths that .gitignore excludes are skipped, and so are .git and .yfs. Links are imported as links. A
-second import of the same directory imports only changes.
+second import of the same directory imports only changes. A name that the workspace cannot hold, or
+that Unicode takes for one with another name, is spelled %-NAME with bytes as %XX, as in a mirror;
+`yfs export` writes the original name.
 
 Examples:
   yfs import ~/notes                    imports its entries into /

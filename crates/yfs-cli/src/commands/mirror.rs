@@ -16,7 +16,7 @@ use crate::{
     context::CommandContext,
     discover,
     errors::{CommandError, DAMAGE_HINT, Result},
-    format_text::counted,
+    format_text::{counted, parse_size},
 };
 
 const HELP: &str = "\
@@ -32,6 +32,11 @@ synchronization: nothing in DIR is overwritten or deleted.
 .git, .yfs and paths that .gitignore or .yfsignore exclude are not mirrored. Executable bits, and
 files that tools execute or load automatically (.vscode, .envrc, .npmrc and similar), are not
 written to DIR, unless you pass --trust; do so only if you trust all writers of the workspace.
+
+A file that is larger than --max-size is reported and not mirrored. If a mirrored file grows over
+it, the workspace keeps the earlier content, and the file on disk stays as it is until the limit is
+raised. Text over 8 MiB, files with NUL bytes and binary formats are versioned as a whole and not
+merged.
 
 The workspace is DIR/.yfs, which is created if it is missing, or the one that --workspace names.
 Other commands can use the workspace meanwhile. Ctrl-C stops the mirror.
@@ -64,17 +69,28 @@ pub(crate) struct MirrorArgs {
     /// Synchronize both sides once, and exit
     #[arg(long)]
     once: bool,
-    /// Accept executable bits, and files that tools execute or load automatically
-    #[arg(long)]
-    trust: bool,
     /// Delete files in DIR even if they are more than half of all
     #[arg(long)]
     confirm: bool,
+    #[command(flatten)]
+    policy: MirrorPolicyArgs,
+}
+
+/// The options of all commands that mirror a directory.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct MirrorPolicyArgs {
+    /// Accept executable bits, and files that tools execute or load automatically
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Do not mirror files larger than SIZE
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size,
+        env = "YFS_MAX_SIZE")]
+    pub(crate) max_size: u64,
 }
 
 /// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
-    let options = MirrorOptions { confirm_deletions: args.confirm, ..options(args.trust) };
+    let options = MirrorOptions { confirm_deletions: args.confirm, ..options(args.policy) };
     let workspace = open(&args.dir, args.once, context)?;
     let report = if args.once {
         Mirror::once(&workspace, &args.dir, options).map_err(mirror_failure)?
@@ -86,9 +102,9 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
 }
 
 /// Returns the options of a mirror.
-pub(crate) fn options(trust: bool) -> MirrorOptions {
-    let trust = if trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Directory };
-    MirrorOptions { trust, ..MirrorOptions::default() }
+pub(crate) fn options(policy: MirrorPolicyArgs) -> MirrorOptions {
+    let trust = if policy.trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Directory };
+    MirrorOptions { trust, max_file_len: policy.max_size, ..MirrorOptions::default() }
 }
 
 /// Converts the error of a mirror, and adds a hint if the workspace is damaged.
@@ -114,20 +130,25 @@ pub(crate) fn mirrored_directory(file: &Path) -> Option<&Path> {
 }
 
 /// Synchronizes the directory and the workspace once, unless another process mirrors them. Prints
-/// the skipped paths, and returns whether the workspace changed.
+/// the skipped paths, and returns whether the workspace changed. A file that grew over the limit is
+/// a failure.
 pub(crate) fn synchronize_once(
     workspace: &Workspace,
     directory: &Path,
-    trust: bool,
+    policy: MirrorPolicyArgs,
     context: &mut CommandContext,
 ) -> Result<bool> {
-    let report = match Mirror::once(workspace, directory, options(trust)) {
+    let report = match Mirror::once(workspace, directory, options(policy)) {
         Err(MirrorError::Busy(_)) => return Ok(false),
         report => report.map_err(mirror_failure)?,
     };
     let notices = report.notices.iter().map(|notice| (&notice.path, &notice.why));
     for (path, why) in notices.chain(&report.skipped) {
-        context.remark(&format!("{}: {why}", path.display()));
+        let message = format!("{}: {why}", path.display());
+        match why {
+            NoticeReason::Outgrown => context.fail(&CommandError::other(message)),
+            _ => context.remark(&message),
+        }
     }
     Ok(report.to_workspace != ChangeCounts::default())
 }
@@ -197,7 +218,10 @@ fn print_report(report: &MirrorReport, once: bool, context: &mut CommandContext)
     for (path, why) in &report.skipped {
         let is_failure = matches!(
             why,
-            NoticeReason::Failed(_) | NoticeReason::InTheWay | NoticeReason::Unreadable(_)
+            NoticeReason::Failed(_)
+                | NoticeReason::InTheWay
+                | NoticeReason::Outgrown
+                | NoticeReason::Unreadable(_)
         );
         if once && is_failure {
             context.fail(&CommandError::other(format!("{}: {why}", path.display())));

@@ -53,6 +53,7 @@ Examples:
   yfs serve .
   yfs serve fixtures/handbook --port 0      any free port
   yfs serve . --open                        no tokens; for this machine only
+  yfs serve . --host 0.0.0.0                other machines, behind an https proxy
   curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:4680/api/tree
 
 JSON: one object as soon as the server listens: {url, sync, collab, workspace, token}.";
@@ -73,9 +74,8 @@ pub(crate) struct ServeArgs {
     /// Do not synchronize the files in DIR: edits change only the workspace
     #[arg(long)]
     no_mirror: bool,
-    /// Accept executable bits, and files that tools execute or load automatically
-    #[arg(long)]
-    trust: bool,
+    #[command(flatten)]
+    policy: mirror::MirrorPolicyArgs,
     /// Require no token; allowed only on loopback addresses
     #[arg(long)]
     open: bool,
@@ -102,7 +102,7 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     let workspace = open(&args, context)?;
     let mirror = match directory_to_mirror(&args, context)? {
         Some(directory) => Some(
-            Mirror::start(&workspace, &directory, mirror::options(args.trust), &Handle::current())
+            Mirror::start(&workspace, &directory, mirror::options(args.policy), &Handle::current())
                 .map_err(mirror::mirror_failure)?,
         ),
         None => {
@@ -186,6 +186,12 @@ fn announce(
         });
         context.out.json_line(&value)?;
     } else {
+        if !address.ip().is_loopback() {
+            context.remark(
+                "warning: connections over http are not encrypted: others on the network can read \
+                 tokens and contents; let other machines connect through an https proxy",
+            );
+        }
         context.out.line(&format!("serving {url}"))?;
         context.out.line(&format!("  files       {url}api/tree"))?;
         let room = format!("room {id} (the files table) or a file's id");
@@ -216,7 +222,7 @@ fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
             }
             let file = discover::file_below(dir);
             if !file.is_file() {
-                return create_and_import(dir, &file, options, context);
+                return create_and_import(dir, &file, options, args.policy.max_size, context);
             }
             file
         }
@@ -225,7 +231,7 @@ fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
     let is_complete = is_import_complete(&workspace)?;
     if let (Some(dir), false) = (&args.dir, is_complete) {
         context.remark("resuming an interrupted import");
-        import_directory(&workspace, dir, context)?;
+        import_directory(&workspace, dir, args.policy.max_size, context)?;
     }
     Ok(workspace)
 }
@@ -235,11 +241,12 @@ fn create_and_import(
     dir: &Path,
     file: &Path,
     options: WorkspaceOptions,
+    max_file_len: u64,
     context: &mut CommandContext,
 ) -> Result<Workspace> {
     let workspace = init::create(file, options)?;
     set_import_complete(&workspace, false)?;
-    import_directory(&workspace, dir, context)?;
+    import_directory(&workspace, dir, max_file_len, context)?;
     Ok(workspace)
 }
 
@@ -256,9 +263,14 @@ fn set_import_complete(workspace: &Workspace, complete: bool) -> Result {
 }
 
 /// Imports the content of a directory.
-fn import_directory(workspace: &Workspace, dir: &Path, context: &mut CommandContext) -> Result {
+fn import_directory(
+    workspace: &Workspace,
+    dir: &Path,
+    max_file_len: u64,
+    context: &mut CommandContext,
+) -> Result {
     let bar = CommandProgress::new(&context.globals, "importing");
-    let options = ImportOptions::default();
+    let options = ImportOptions { max_file_len, ..ImportOptions::default() };
     let report =
         workspace.import(dir, &VPath::root(), &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);

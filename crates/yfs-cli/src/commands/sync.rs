@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use yfs::{Workspace, WorkspaceOptions, workspace::conflicts::ConflictKind};
+use yfs_engine::id::FileId;
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
     ExchangeProgress as Exchanged,
@@ -14,12 +15,15 @@ use yfs_replica::{
 };
 
 use crate::{
-    commands::{mirror, serve::wait_for_signal},
+    commands::{clone, mirror, serve::wait_for_signal},
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::sentence_size,
     progress::CommandProgress,
 };
+
+/// The most files that are listed because their changes are not sent.
+const MAX_LISTED: usize = 20;
 
 const HELP: &str = "\
 Afterwards both sides have all changes. The files of a cloned or served directory are synchronized
@@ -34,7 +38,10 @@ Examples:
   yfs sync http://localhost:4680 --token yfs_...
   yfs sync --watch
 
-Exit status: 1 if the server is not reachable or rejects the connection.
+If a clone was interrupted, the command completes it. With a token that only reads, changes of this
+side stay here: the command lists their files and exits with 1.
+
+Exit status: 1 if the server is not reachable or rejects the connection, or changes stay here.
 
 JSON: {sent, received, new, bytes_sent, bytes_received, blobs, refused};
 with --watch one such object each time both sides are synchronized.";
@@ -51,9 +58,8 @@ pub(crate) struct SyncArgs {
     /// Keep running, and exchange changes as they are made
     #[arg(long)]
     watch: bool,
-    /// Accept executable bits, and files that tools execute or load automatically
-    #[arg(long)]
-    trust: bool,
+    #[command(flatten)]
+    policy: mirror::MirrorPolicyArgs,
 }
 
 /// Runs `yfs sync`.
@@ -66,7 +72,11 @@ pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result 
     let file = context.file()?;
     let workspace = context.open_at(&file, options)?;
     let remote = find_remote(&args, &workspace)?;
-    let directory = mirror::mirrored_directory(&file);
+    let unfinished = clone::unfinished_directory(&workspace, &file)?;
+    let directory = unfinished.or_else(|| mirror::mirrored_directory(&file));
+    if unfinished.is_some() {
+        complete_clone(&args, &remote, &workspace, directory, context).await?;
+    }
     let result = if args.watch {
         let dir = file.parent().expect("a file is in a directory");
         let _lock = FollowLock::acquire(dir, &remote)?;
@@ -91,6 +101,23 @@ fn find_remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
     })
 }
 
+/// Receives the rest of an interrupted clone before the directory is compared with the workspace:
+/// files in it would else be taken for new ones.
+async fn complete_clone(
+    args: &SyncArgs,
+    remote: &RemoteServer,
+    workspace: &Workspace,
+    directory: Option<&Path>,
+    context: &mut CommandContext,
+) -> Result {
+    context.remark("completing an interrupted clone");
+    exchange(remote, workspace, context).await?;
+    if let Some(directory) = directory {
+        mirror::synchronize_once(workspace, directory, args.policy, context)?;
+    }
+    clone::set_complete(workspace, true)
+}
+
 /// Exchanges everything once: imports the directory first, and writes received changes to it. If
 /// the workspace lacks what it agreed on with the directory, the server may have it, so it is asked
 /// first.
@@ -103,11 +130,11 @@ async fn sync_once(
 ) -> Result {
     if let Some(directory) = directory {
         get_lost_records(remote, workspace, directory, context).await?;
-        mirror::synchronize_once(workspace, directory, args.trust, context)?;
+        mirror::synchronize_once(workspace, directory, args.policy, context)?;
     }
     let progress = exchange(remote, workspace, context).await?;
     if let Some(directory) = directory {
-        mirror::synchronize_once(workspace, directory, args.trust, context)?;
+        mirror::synchronize_once(workspace, directory, args.policy, context)?;
     }
     print_progress(&progress, context)
 }
@@ -139,7 +166,7 @@ async fn sync_continuously(
     if let Some(directory) = directory {
         get_lost_records(remote, workspace, directory, context).await?;
     }
-    let options = mirror::options(args.trust);
+    let options = mirror::options(args.policy);
     let start = |directory| Mirror::start(workspace, directory, options, &Handle::current());
     let mirror = match directory.map(start) {
         Some(Err(MirrorError::Busy(_))) | None => None,
@@ -187,6 +214,7 @@ pub(crate) async fn exchange(
     if progress.n_lacking > 0 {
         context.remark(&format!("{} blobs are missing on both sides", progress.n_lacking));
     }
+    report_unsent(workspace, &progress, context)?;
     context.remark(&format!(
         "{} updates received, {} new; {} sent; {} and {} transferred",
         progress.n_received,
@@ -196,6 +224,33 @@ pub(crate) async fn exchange(
         sentence_size(progress.bytes_sent),
     ));
     Ok(progress)
+}
+
+/// Reports the files whose changes stay here because the token does not allow to write.
+fn report_unsent(
+    workspace: &Workspace,
+    progress: &Exchanged,
+    context: &mut CommandContext,
+) -> Result {
+    let main = workspace.id().as_str();
+    // A change of a content changes its row as well.
+    let is_listed = |guid: &&String| *guid != main || progress.unsent.len() == 1;
+    let mut paths = Vec::new();
+    for guid in progress.unsent.iter().filter(is_listed) {
+        let id = FileId::parse(guid).ok().filter(|_| guid != main);
+        let path = id.map(|id| workspace.nodes().path_of(&id)).transpose()?.flatten();
+        let elsewhere = if guid == main { "names and directories" } else { "a deleted file" };
+        paths.push(path.map_or_else(|| elsewhere.to_owned(), |path| path.to_string()));
+    }
+    for what in paths.iter().take(MAX_LISTED) {
+        let message = format!("{what}: changed here only; the token does not allow to send it");
+        context.fail(&CommandError::other(message));
+    }
+    let n_unlisted = paths.len().saturating_sub(MAX_LISTED);
+    if n_unlisted > 0 {
+        context.fail(&CommandError::other(format!("{n_unlisted} more files changed here only")));
+    }
+    Ok(())
 }
 
 /// Exchanges changes until a failure that a retry cannot mend.

@@ -6,7 +6,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use yfs::{
     Workspace,
-    workspace::versions::{VersionInfo, VersionSelector},
+    workspace::{
+        version_thinning::thin_versions,
+        versions::{VersionInfo, VersionSelector},
+    },
 };
 
 use self::compare::{ComparedSides, bracketed, print_unified, print_words, unified, words};
@@ -15,15 +18,19 @@ use yfs_wire::{Rfc3339Time, VersionJson};
 use crate::{
     commands::write::report_write,
     context::CommandContext,
-    errors::{CommandError, Result},
+    errors::{CommandError, Result, write_stderr},
     json, parse_time,
     typed_path::TypedPath,
 };
 
 const HELP: &str = "\
 VERSION is a number that `yfs versions ls` prints, a name that `yfs label` gave, or a time: the last
-version that began before it. Edits of one actor within five minutes form one version. A rewrite of
-most of a text, a restore and the replacement of a file form versions of their own.
+version that began before it. Each command, save and request makes a version; keystrokes in an
+editor form one version for up to five minutes, or until another writer saves.
+
+ls lists all versions of the last 7 days, the last of each hour of the last 30 days, the last of
+each day before that, and all named ones. Versions that it does not list keep their numbers. --json
+lists all.
 
 Examples:
   yfs versions ls plan.md
@@ -57,6 +64,9 @@ enum VersionsCommand {
         /// List only named versions
         #[arg(long)]
         named: bool,
+        /// List also the versions that are thinned out
+        #[arg(long)]
+        all: bool,
     },
     /// Print the content of a version
     Show {
@@ -93,7 +103,7 @@ enum VersionsCommand {
 /// Runs `yfs versions`.
 pub(crate) async fn run(args: VersionsArgs, context: &mut CommandContext) -> Result {
     match args.command {
-        VersionsCommand::Ls { path, named } => list(context, &path, named),
+        VersionsCommand::Ls { path, named, all } => list(context, &path, named, all),
         VersionsCommand::Show { path, version } => show(context, &path, &version),
         VersionsCommand::Diff { path, from, to, word } => {
             diff(context, &path, &from, to.as_deref(), word)
@@ -139,10 +149,15 @@ pub(crate) fn find_version(
     })
 }
 
-fn list(context: &mut CommandContext, path: &str, named: bool) -> Result {
+fn list(context: &mut CommandContext, path: &str, named: bool, all: bool) -> Result {
     let path = context.path(path)?;
     let mut versions = context.readable()?.history().versions(&path.path)?;
     versions.retain(|version| !named || !version.names.is_empty());
+    let n_thinned = if all || named || context.out.json {
+        0
+    } else {
+        thin_versions(&mut versions, parse_time::now())
+    };
     for version in versions {
         let actor = version.actor.as_ref().map(ToString::to_string);
         if context.out.json {
@@ -166,6 +181,9 @@ fn list(context: &mut CommandContext, path: &str, named: bool) -> Result {
             line += "  (now)";
         }
         context.out.line(&line)?;
+    }
+    if n_thinned > 0 {
+        write_stderr(&format!("{n_thinned} older versions are not listed; --all lists them"));
     }
     Ok(())
 }

@@ -22,12 +22,20 @@ pub enum ByteClassification<'a> {
     Blob,
 }
 
+/// The beginnings of binary formats that may be valid UTF-8 without NUL, with the offset at which
+/// they stand. A merge of two such files is neither of them.
+const BINARY_MARKS: [(usize, &[u8]); 4] =
+    [(0, b"%PDF-"), (0, b"PK\x03\x04"), (0, b"!<arch>\n"), (257, b"ustar")];
+
 /// Returns how bytes are to be kept.
 ///
-/// Text is valid UTF-8 that is not too large. It may have a byte order mark, carriage returns and
-/// NULs: reads return the written bytes exactly.
+/// Text is valid UTF-8 that is not too large, holds no NUL, and does not begin as a known binary
+/// format. It may have a byte order mark and carriage returns: reads return the written bytes
+/// exactly.
 pub fn classify(bytes: &[u8]) -> ByteClassification<'_> {
-    if bytes.len() > MAX_TEXT_BYTES {
+    let has_mark =
+        |(at, mark): &(usize, &[u8])| bytes.get(*at..).is_some_and(|bytes| bytes.starts_with(mark));
+    if bytes.len() > MAX_TEXT_BYTES || bytes.contains(&0) || BINARY_MARKS.iter().any(has_mark) {
         return ByteClassification::Blob;
     }
     std::str::from_utf8(bytes).map_or(ByteClassification::Blob, ByteClassification::Text)

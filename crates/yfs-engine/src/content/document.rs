@@ -39,7 +39,7 @@ pub struct ContentDoc {
     /// How the content is to be kept.
     kind: ContentRoot,
     pub(super) rich: RichCache,
-    log: AuthorLog,
+    pub(super) log: AuthorLog,
     blobs: BlobVersions,
     labels: VersionLabels,
     redactions: RedactionRecords,
@@ -408,7 +408,7 @@ impl ContentDoc {
         author: &RunAuthor,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.replica.gate.health()?;
-        let note = self.log.note_of(&self.version());
+        let note = self.log.note_of(&self.replica.version());
         let change = self.labels.add(&mut self.replica, name, blob, author, &note);
         self.follow_change(change)
     }
@@ -809,7 +809,7 @@ impl ContentDoc {
 
     /// Drops cached state of the body and of conversions after a change of a register, and returns
     /// the update.
-    fn follow_change(
+    pub(super) fn follow_change(
         &mut self,
         change: Result<LocalChange, ContentError>,
     ) -> Result<Option<Vec<u8>>, ContentError> {

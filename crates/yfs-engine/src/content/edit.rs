@@ -8,9 +8,6 @@ use super::{
     rebase::{RebaseOp, TextLength, TextOverlap},
 };
 
-/// The length, in UTF-16 code units, below which a replaced text is not worth a run of its own.
-const MIN_SWEPT: u32 = 64;
-
 /// The result of a write.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[must_use = "the update must be logged and sent"]
@@ -104,9 +101,4 @@ fn op_behind(start: TextLength, splice: &TextSplice) -> RebaseOp {
 /// Rejects a text that is too long to be kept as text.
 pub(super) fn check_len(len: usize) -> Result<(), ContentError> {
     if len > MAX_TEXT_BYTES { Err(ContentError::TooLarge { len }) } else { Ok(()) }
-}
-
-/// Reports whether an edit that deletes so much of a text is a run of its own in the log.
-pub(super) fn is_sweeping(deleted: u32, len: u32) -> bool {
-    len >= MIN_SWEPT && deleted > len / 2
 }

@@ -1,9 +1,10 @@
 //! The authors of a content document: the array `fs:log`.
 //!
 //! An entry marks where a *run* of its writer's work begins. It is written in the transaction of
-//! the first edit, before that edit, under the same client id; so everything that this client wrote
-//! from the entry on, up to its next entry, is by the actor that the entry names. A run needs no
-//! end and no upkeep: later edits of the run write nothing to the log, and an entry never changes.
+//! an edit, before that edit, under the same client id; so everything that this client wrote from
+//! the entry on, up to its next entry, is by the actor that the entry names. A run needs no end and
+//! no upkeep, and an entry never changes. Every edit that this process makes is a run of its own:
+//! a version of the file (`docs/decisions/0043-every-save-is-a-version.md`).
 //!
 //! A process may also record the actor behind a client that writes no entries, an editor in a
 //! browser for example. Such a *claim* names the client and the clock from which it holds. An entry
@@ -22,6 +23,7 @@ use super::{
     ContentError, Version,
     note::{StateNote, StateNotes},
     replica::{ContentReplica, LocalChange},
+    typing_marks::TypingMarks,
 };
 use crate::{
     actor::Actor,
@@ -31,14 +33,8 @@ use crate::{
     time::Millis,
 };
 
-/// The greatest length of a run, in milliseconds: a later edit begins a new run.
-pub const MAX_RUN_MS: i64 = 5 * 60 * 1000;
-
 /// The greatest length of a label that we write, in bytes.
 pub const MAX_LABEL_LEN: usize = 128;
-
-/// The member of an entry whose run is one edit.
-const ALONE: &str = "alone";
 
 /// On whose behalf an edit is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +64,6 @@ pub struct LogEntry {
     pub label: Option<SmolStr>,
     /// Whether another client recorded this author.
     pub claimed: bool,
-    /// Whether the run is one edit that stands alone, such as a rewrite of most of the text.
-    pub alone: bool,
     /// The item of the entry.
     pub entry: ItemId,
 }
@@ -77,19 +71,14 @@ pub struct LogEntry {
 /// The entries of one document, in order.
 #[derive(Debug, Default)]
 pub(super) struct AuthorLog {
-    runs: BTreeMap<EntryOrder, EntryNote>,
+    runs: BTreeMap<EntryOrder, RunAuthor>,
     /// The state of the document at each entry. States of deleted entries are kept, since others
     /// build on them.
     notes: StateNotes,
     /// The order key of the entry that an item holds.
     keys: HashMap<ItemId, EntryOrder>,
-}
-
-/// The fields of an entry.
-#[derive(Debug)]
-struct EntryNote {
-    author: RunAuthor,
-    alone: bool,
+    /// What this process knows of the people who type.
+    pub(super) typing: TypingMarks,
 }
 
 /// The sort key of entries: grouped by client, the client's own entries before claims of others.
@@ -125,10 +114,11 @@ impl EntryOrder {
 impl AuthorLog {
     /// Adds an element of `fs:log`. Elements that are not entries are ignored.
     pub(super) fn insert(&mut self, item: ItemId, value: &Any) {
-        let Some((client, from, noted, note)) = parse(item, value) else { return };
+        let Some((client, from, author, note)) = parse(item, value) else { return };
         self.notes.insert(item, note);
         let key = EntryOrder { client, claimed: client != item.client, from, item };
-        self.runs.insert(key, noted);
+        self.typing.note_entry(key.claimed);
+        self.runs.insert(key, author);
         self.keys.insert(item, key);
     }
 
@@ -159,24 +149,13 @@ impl AuthorLog {
 
     /// Reports whether a client recorded its authors itself, as writers of yfs do.
     pub(super) fn is_author(&self, client: ClientId) -> bool {
-        self.of(client, false).next().is_some()
-    }
-
-    /// Reports whether an edit of `author` by `client` continues the last run of that client.
-    pub(super) fn goes_on(&self, client: ClientId, author: &RunAuthor) -> bool {
-        let last = self.of(client, false).next_back();
-        last.is_some_and(|(_, EntryNote { author: last, alone })| {
-            let age = author.at.0.saturating_sub(last.at.0);
-            !alone
-                && last.actor == author.actor
-                && last.label == author.label
-                && (0..MAX_RUN_MS).contains(&age)
-        })
+        let own = EntryOrder::at(client, false, 0)..EntryOrder::at(client, false, u32::MAX);
+        self.runs.range(own).next().is_some()
     }
 
     pub(super) fn entries(&self) -> Vec<LogEntry> {
         let mut entries: Vec<LogEntry> = Vec::with_capacity(self.runs.len());
-        for (key, EntryNote { author, alone }) in &self.runs {
+        for (key, author) in &self.runs {
             if let Some(last) = entries.last_mut()
                 && (last.client, last.claimed) == (key.client, key.claimed)
             {
@@ -190,11 +169,17 @@ impl AuthorLog {
                 at: author.at,
                 label: author.label.clone(),
                 claimed: key.claimed,
-                alone: *alone,
                 entry: key.item,
             });
         }
         entries
+    }
+
+    /// Reports whether a client writes entries itself.
+    pub(super) fn writes_entries(&self, client: ClientId) -> bool {
+        // No item has the greatest clock, so the end is behind every entry.
+        let own = EntryOrder::at(client, false, 0)..EntryOrder::at(client, false, u32::MAX);
+        self.runs.range(own).next().is_some()
     }
 
     pub(super) fn who(&self, item: ItemId) -> Option<&RunAuthor> {
@@ -209,7 +194,7 @@ impl AuthorLog {
             let last = self.runs.range(EntryOrder::at(item.client, claimed, 0)..behind).next_back();
             let end = EntryOrder::at(item.client, claimed, u32::MAX);
             let next = self.runs.range(behind..end).next();
-            let run = last.map(|(key, noted)| (key.item, &noted.author));
+            let run = last.map(|(key, author)| (key.item, author));
             (run, next.map_or(u32::MAX, |(key, _)| key.from))
         };
         // A claim holds until the client writes an entry of its own.
@@ -229,14 +214,35 @@ impl AuthorLog {
         from: u32,
         author: &RunAuthor,
     ) -> Result<LocalChange, ContentError> {
-        let value = claim(client, from, author, &self.note_of(&replica.version()));
-        let (id, change) = replica.push_element(RootIx::Log, &value)?;
-        self.insert(id, &value);
+        let before = self.note_of(&replica.version());
+        self.add_claim(replica, client, from, author, &before)
+    }
+
+    /// Records on whose behalf another client writes, with the state of the document before.
+    pub(super) fn add_claim(
+        &mut self,
+        replica: &mut ContentReplica,
+        client: ClientId,
+        from: u32,
+        author: &RunAuthor,
+        before: &StateNote,
+    ) -> Result<LocalChange, ContentError> {
+        self.add_entry(replica, &claim(client, from, author, before))
+    }
+
+    /// Adds an entry by itself.
+    pub(super) fn add_entry(
+        &mut self,
+        replica: &mut ContentReplica,
+        value: &Any,
+    ) -> Result<LocalChange, ContentError> {
+        let (id, change) = replica.push_element(RootIx::Log, value)?;
+        self.insert(id, value);
         Ok(change)
     }
 
     /// Encodes the current version of the document as a note.
-    pub(super) fn note_of(&self, version: &Version) -> StateNote {
+    pub(super) fn note_of(&mut self, version: &Version) -> StateNote {
         self.notes.encode_version(version)
     }
 
@@ -244,23 +250,12 @@ impl AuthorLog {
     pub(super) fn notes(&self) -> &StateNotes {
         &self.notes
     }
-
-    fn of(
-        &self,
-        client: ClientId,
-        claimed: bool,
-    ) -> impl DoubleEndedIterator<Item = (&EntryOrder, &EntryNote)> {
-        // No item has the greatest clock, so the end is behind every entry.
-        self.runs
-            .range(EntryOrder::at(client, claimed, 0)..EntryOrder::at(client, claimed, u32::MAX))
-    }
 }
 
 /// Returns the entry that begins a run of the client that writes it, with the state of the document
 /// before.
-pub(super) fn run(author: &RunAuthor, alone: bool, before: &StateNote) -> Any {
-    let alone = alone.then_some((ALONE, Any::Bool(true)));
-    value(author, alone.into_iter().chain(before.member()))
+pub(super) fn run(author: &RunAuthor, before: &StateNote) -> Any {
+    value(author, before.member())
 }
 
 /// Returns the entry that names the actor behind another client, with the state of the document
@@ -284,13 +279,12 @@ pub(super) fn value<'a>(author: &RunAuthor, more: impl IntoIterator<Item = (&'a 
 }
 
 /// Parses an entry: its client, the clock from which it holds, and the author.
-fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, EntryNote, StateNote)> {
+fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, RunAuthor, StateNote)> {
     let Any::Map(members) = value else { return None };
     let author = parse_author(members)?;
-    let alone = matches!(members.get(ALONE), Some(Any::Bool(true)));
-    let (noted, note) = (EntryNote { author, alone }, StateNote::parse(item, members));
+    let note = StateNote::parse(item, members);
     if !members.contains_key("client") {
-        return Some((item.client, item.clock, noted, note));
+        return Some((item.client, item.clock, author, note));
     }
     let number = |name| as_number(members.get(name)?);
     let whole = |number: f64, limit: f64| {
@@ -298,7 +292,7 @@ fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, EntryNote, StateNo
     };
     let client = whole(number("client")?, ClientId::LIMIT as f64)? as u64;
     let from = whole(number("from")?, f64::from(u32::MAX))? as u32;
-    Some((ClientId::new(client).ok()?, from, noted, note))
+    Some((ClientId::new(client).ok()?, from, author, note))
 }
 
 /// Parses the actor, the time and the label.

@@ -7,7 +7,8 @@
 //!
 //! # Cost
 //!
-//! Reading a state costs the notes that it builds on, once each.
+//! Reading a state costs the notes that it builds on, once each. Writing a note costs the deleted
+//! ranges of the document.
 
 use std::{
     collections::{BTreeMap, HashMap as Members},
@@ -52,6 +53,8 @@ pub(super) struct StateNotes {
     notes: HashMap<ItemId, StateNote>,
     /// The last that arrived; the next note builds on it.
     latest: Option<ItemId>,
+    /// The state at `latest`, once it was needed: without it, each note would cost all notes.
+    state: Option<NotedState>,
 }
 
 /// A state of a document that grows by notes.
@@ -97,6 +100,9 @@ impl StateNotes {
     /// Adds the note of an entry.
     pub(super) fn insert(&mut self, item: ItemId, note: StateNote) {
         if note != StateNote::Unknown {
+            let builds_on_latest = note.base().is_some() && note.base() == self.latest;
+            let state = self.state.take().filter(|_| builds_on_latest);
+            self.state = state.and_then(|mut state| state.add_note(&note).then_some(state));
             self.latest = Some(item);
         }
         self.notes.insert(item, note);
@@ -108,7 +114,7 @@ impl StateNotes {
     }
 
     /// Encodes a version as a note in as few bytes as possible.
-    pub(super) fn encode_version(&self, version: &Version) -> StateNote {
+    pub(super) fn encode_version(&mut self, version: &Version) -> StateNote {
         if version.clocks().next().is_none() {
             return StateNote::Nothing;
         }
@@ -120,11 +126,16 @@ impl StateNotes {
         }
     }
 
-    fn since(&self, base: ItemId, version: &Version) -> Option<Vec<u8>> {
-        let mut state = NotedState::default();
-        if !state.add(self, base) {
-            return None;
+    fn since(&mut self, base: ItemId, version: &Version) -> Option<Vec<u8>> {
+        if self.state.is_none() {
+            let mut state = NotedState::default();
+            if !state.add(self, base) {
+                return None;
+            }
+            state.seen = HashSet::new();
+            self.state = Some(state);
         }
+        let state = self.state.as_ref()?;
         let newer = version.clocks().filter(|(client, clock)| *clock > state.clock(*client));
         let clocks: StateVector =
             newer.map(|(client, clock)| (ClientID::new(client.get()), clock)).collect();

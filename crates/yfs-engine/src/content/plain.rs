@@ -10,7 +10,7 @@ use yrs::{
 use super::{
     ContentBase, ContentError, ContentWriteResult, TEXT,
     diff::utf16_len,
-    edit::{check_len, is_sweeping},
+    edit::check_len,
     rebase::{RebaseOp, RunAlignment, TextLength, keep_begun_words, rebase, separate_words},
     typing_runs::{TypingRuns, typing_runs},
     version_alignment::align_plain_text,
@@ -57,7 +57,7 @@ impl PlainBody {
         writer: &mut BodyWriter<'_>,
         text: &str,
     ) -> Result<Option<Vec<u8>>, ContentError> {
-        let entry = writer.begin_run(false);
+        let entry = writer.begin_run();
         commit_text(writer, entry, |txn, root| root.push(txn, text))
     }
 
@@ -78,8 +78,7 @@ impl PlainBody {
         debug_assert!(are_in_order(ops, current), "{ops:?}");
         let len_utf16 = utf16_len(current);
         let edits = text_changes(writer, new, ops, len_utf16)?;
-        let n_deleted = ops.iter().map(|op| op.delete.units).sum();
-        let entry = writer.begin_run(is_sweeping(n_deleted, len_utf16));
+        let entry = writer.begin_run();
         commit_text(writer, entry, |txn, root| {
             if edits.len() > MAX_WALKS {
                 root.apply_delta(txn, delta(&edits));

@@ -46,8 +46,8 @@ use self::{
 use super::{
     ContentBase, ContentError, ContentWriteResult, Version,
     classify::becomes_heavy,
-    diff::{diff_chars, utf16_len},
-    edit::{check_len, is_sweeping},
+    diff::diff_chars,
+    edit::check_len,
     rebase::{RunAlignment, TextOverlap, applied, rebase, separate_words},
     replica::ContentReplica,
     writer::BodyWriter,
@@ -263,7 +263,7 @@ impl RichBody {
         let is_all = base.is_none() && read.is_said();
         let wanted = read.merge_blocks(document, profile);
         let edit = read.memory.edit_to(&memory);
-        let entry = writer.begin_run(is_rewrite(&read.file.text, new));
+        let entry = writer.begin_run();
         let written = Self { profile }.change(writer, read, wanted, edit, base, entry)?;
         if is_all {
             // The document and its memory are those of this file: no rendering is needed.
@@ -280,7 +280,7 @@ impl RichBody {
         new: &str,
     ) -> Result<ContentWriteResult, ContentError> {
         let (document, memory) = file_parts(new, self.profile);
-        let entry = writer.begin_run(false);
+        let entry = writer.begin_run();
         let id = ItemId::new(writer.replica.client(), 0);
         let mut inserter = NodeInserter::new(id.client, 0);
         if let Some(entry) = &entry {
@@ -352,19 +352,6 @@ impl RichBody {
             overlap.at = found.unwrap_or(0);
         }
     }
-}
-
-/// Reports whether so much of a file is replaced that the edit is a run of its own in the log.
-fn is_rewrite(old: &str, new: &str) -> bool {
-    let is_same = |(old, new): &(u8, u8)| old == new;
-    let n_before = old.bytes().zip(new.bytes()).take_while(is_same).count();
-    let n_behind = old.bytes().rev().zip(new.bytes().rev()).take_while(is_same).count();
-    // Most edits are in one place, and need no comparison.
-    if 2 * (n_before + n_behind) >= old.len() {
-        return false;
-    }
-    let deleted = diff_chars(old, new).iter().map(|splice| splice.delete).sum();
-    is_sweeping(deleted, utf16_len(old))
 }
 
 impl RichReadState {

@@ -6,6 +6,7 @@ mod before;
 mod history;
 mod reference;
 mod replicas;
+mod saves;
 
 use expect_test::expect;
 use proptest::prelude::*;
@@ -18,8 +19,8 @@ use yrs::{
 };
 
 use super::{
-    ByteClassification, ContentBase, ContentDoc, ContentError, MAX_RUN_MS, MAX_TEXT_BYTES, NewBlob,
-    RunAuthor, Version, classify, diff::tests::awkward_text, line_range,
+    ByteClassification, ContentBase, ContentDoc, ContentError, MAX_TEXT_BYTES, NewBlob, RunAuthor,
+    Version, classify, diff::tests::awkward_text, line_range,
 };
 use crate::{
     actor::{Actor, ActorKind},
@@ -89,9 +90,9 @@ fn a_word_changed_takes_few_bytes() {
     let new = old.replace("line 123 of a text", "line 123 of a novel");
     let mut other = replica(2, &doc);
     let first = other.write(&new, None, &author("reviewer-3")).unwrap().update.unwrap();
-    assert!(first.len() <= 120, "the first edit of a run, with its entry: {}", first.len());
+    assert!(first.len() <= 120, "the first edit of a writer, with its entry: {}", first.len());
     let next = other.write(&old, None, &author("reviewer-3")).unwrap().update.unwrap();
-    assert!(next.len() <= 70, "an edit in a run: {}", next.len());
+    assert!(next.len() <= 140, "a later edit, with its entry and what was deleted: {}", next.len());
     doc.receive(&first, UpdateSource::Wire).unwrap();
     assert_eq!(doc.text(), new);
     doc.receive(&next, UpdateSource::Wire).unwrap();
@@ -230,8 +231,7 @@ fn who_wrote_what() {
     doc.append("three ", &at("bob", 3000)).unwrap().update.unwrap();
     doc.append("four ", &at("bob", 4000).with_label("task 7")).unwrap().update.unwrap();
     doc.append("five ", &at("bob", 5000).with_label("task 7")).unwrap().update.unwrap();
-    let late = 4000 + MAX_RUN_MS;
-    doc.append("six ", &at("bob", late).with_label("task 7")).unwrap().update.unwrap();
+    doc.append("six ", &at("bob", 6000).with_label("task 7")).unwrap().update.unwrap();
     doc.attribute(client(9), 5, &at("browser", 1)).unwrap().unwrap();
     let show = |doc: &ContentDoc| {
         let entries = doc.log().into_iter().map(|e| {
@@ -244,10 +244,12 @@ fn who_wrote_what() {
         entries.collect::<String>()
     };
     expect![[r#"
-        1 0..Some(9) agent:ada 1000 None false
-        1 9..Some(16) agent:bob 3000 None false
-        1 16..Some(27) agent:bob 4000 Some("task 7") false
-        1 27..None agent:bob 304000 Some("task 7") false
+        1 0..Some(5) agent:ada 1000 None false
+        1 5..Some(10) agent:ada 2000 None false
+        1 10..Some(17) agent:bob 3000 None false
+        1 17..Some(23) agent:bob 4000 Some("task 7") false
+        1 23..Some(29) agent:bob 5000 Some("task 7") false
+        1 29..None agent:bob 6000 Some("task 7") false
         9 5..None agent:browser 1 None true
     "#]]
     .assert_eq(&show(&doc));
@@ -259,10 +261,10 @@ fn who_wrote_what() {
     assert_eq!((who(9, 4), who(9, 5).as_deref()), (None, Some("browser")));
     assert_eq!(show(&replica(2, &doc)), show(&doc));
 
-    // A process that opens the document again under the same client id continues the run.
+    // A process that opens the document again under the same client id begins a run as well.
     let mut again = replica(1, &doc);
-    again.append("seven ", &at("bob", late + 1).with_label("task 7")).unwrap().update.unwrap();
-    assert_eq!(again.log(), doc.log());
+    again.append("seven ", &at("bob", 6001).with_label("task 7")).unwrap().update.unwrap();
+    assert_eq!(again.log().len(), doc.log().len() + 1);
 }
 
 #[test]
@@ -385,7 +387,13 @@ fn text_that_is_too_large_is_refused_and_changes_nothing() {
 
 #[test]
 fn bytes_are_text_or_a_blob() {
-    assert_eq!(classify(b"\xef\xbb\xbfa\0b\r\n"), ByteClassification::Text("\u{feff}a\0b\r\n"));
+    assert_eq!(classify(b"\xef\xbb\xbfab\r\n"), ByteClassification::Text("\u{feff}ab\r\n"));
+    // A tar of texts is UTF-8 with NULs; a PDF may be plain ASCII.
+    for binary in [&b"a\0b\n"[..], b"%PDF-1.4\n1 0 obj\n", b"!<arch>\ndebian-binary   "] {
+        assert_eq!(classify(binary), ByteClassification::Blob);
+    }
+    let tar = ["a".repeat(257), "ustar".to_owned()].concat();
+    assert_eq!(classify(tar.as_bytes()), ByteClassification::Blob);
     assert_eq!(classify(b""), ByteClassification::Text(""));
     assert_eq!(classify(b"\xff\xfe"), ByteClassification::Blob);
     assert_eq!(classify(&vec![b'a'; MAX_TEXT_BYTES + 1]), ByteClassification::Blob);

@@ -1,4 +1,4 @@
-//! The commit of an edit of the body: one transaction, with an entry in the log where a run begins.
+//! The commit of an edit of the body: one transaction, with the entry of its run in the log.
 
 use yrs::{Any, TransactionMut};
 
@@ -36,14 +36,11 @@ impl BodyWriter<'_> {
         matches!(self.origin, EditOrigin::Rule)
     }
 
-    /// Returns the entry that begins a run, if this edit begins one; an edit that stands `alone`
-    /// always does.
-    pub(super) fn begin_run(&self, alone: bool) -> Option<Any> {
-        let EditOrigin::Author { log, author } = &self.origin else { return None };
-        if !alone && log.goes_on(self.replica.client(), author) {
-            return None;
-        }
-        Some(log::run(author, alone, &log.note_of(&self.replica.version())))
+    /// Returns the entry of the run that an edit of an author is. Every edit is a run of its own,
+    /// so each state between two edits is a version.
+    pub(super) fn begin_run(&mut self) -> Option<Any> {
+        let EditOrigin::Author { log, author } = &mut self.origin else { return None };
+        Some(log::run(author, &log.note_of(&self.replica.version())))
     }
 
     /// Edits the document in one transaction, which begins with an entry in the log, and returns

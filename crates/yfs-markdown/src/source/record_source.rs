@@ -255,6 +255,11 @@ fn kept_leaves(
             is_unusual[list] |= differs(index);
         }
     }
+    let is_beside_unusual = spread_over_neighbors(outline, &mut is_unusual);
+    let is_explicit = |container: usize| match outline.containers[container].kind {
+        ContainerKind::Item { list, .. } => is_beside_unusual[list] || differs(container),
+        _ => differs(container),
+    };
     let has_usual_lines: Vec<bool> =
         (0..keys.len()).map(|index| has_usual_lines(reader, index, profile, care)).collect();
     let is_in_unusual = |container: &usize| match outline.containers[*container].kind {
@@ -266,7 +271,7 @@ fn kept_leaves(
     kept(keys, is_kept, |index| {
         let prefixes = outline.chain(index).into_iter().map(|at| {
             let LinePrefix { first, rest } = &reader.prefixes[at];
-            differs(at).then(|| (first.clone(), rest.clone()))
+            is_explicit(at).then(|| (first.clone(), rest.clone()))
         });
         let prefixes = prefixes.collect();
         let lines = reader.leaf(index).iter().map(|line| line.to_line());
@@ -277,6 +282,23 @@ fn kept_leaves(
     .into_iter()
     .map(|(key, records)| (key, without_needless_hint(records)))
     .collect()
+}
+
+/// Marks all lists of a row as unusual if one of them is: the usual marker of a list depends on the
+/// one right before it. Returns which lists are in such a row of several.
+fn spread_over_neighbors(outline: &TreeOutline<'_>, is_unusual: &mut [bool]) -> Vec<bool> {
+    let mut first: Vec<usize> = Vec::with_capacity(outline.lists.len());
+    let mut rows = vec![(0, false); outline.lists.len()];
+    for (index, list) in outline.lists.iter().enumerate() {
+        let row = list.before.map_or(index, |before| first[before]);
+        first.push(row);
+        rows[row].0 += 1;
+        rows[row].1 |= is_unusual[index];
+    }
+    for (is_unusual, row) in is_unusual.iter_mut().zip(&first) {
+        *is_unusual = rows[*row].1;
+    }
+    first.iter().map(|row| matches!(rows[*row], (2.., true))).collect()
 }
 
 /// Reports whether a leaf's lines are those that a writer without memory writes.

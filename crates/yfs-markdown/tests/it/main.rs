@@ -6,6 +6,7 @@ mod json;
 
 mod bounds;
 mod editors;
+mod lists;
 mod random;
 mod source;
 mod write;

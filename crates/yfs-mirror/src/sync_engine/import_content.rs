@@ -57,7 +57,9 @@ impl ContentImporter<'_> {
                 None
             }
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::FBIG.raw_os_error()) => {
-                self.context.reporter.skip(path, NoticeReason::TooLarge);
+                let is_mirrored = self.context.state.at_path(path).is_some();
+                let why = if is_mirrored { NoticeReason::Outgrown } else { NoticeReason::TooLarge };
+                self.context.reporter.skip(path, why);
                 None
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -6,14 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use yfs_vfs::confined_dir::{ConfinedRoot, CreationAttributes, HostStat, MountPolicy};
+use yfs_vfs::{
+    confined_dir::{ConfinedRoot, CreationAttributes, HostStat, MountPolicy},
+    name_escaping::HostRules,
+};
 
 use super::is_absent;
 use crate::{
     error::{MirrorError, Result},
     ignores::IgnoreRules,
     mirror_state::database::DIR,
-    name_escaping::HostRules,
     watch::DirectoryWatch,
 };
 

@@ -6,6 +6,7 @@ mod both_ways;
 mod joining;
 mod restart;
 mod safety;
+mod size_limit;
 mod storms;
 mod support;
 mod time_travel;

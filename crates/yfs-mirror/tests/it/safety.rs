@@ -19,8 +19,8 @@ use yfs_engine::{
     id::ClientId,
     time::Millis,
 };
-use yfs_mirror::{Mirror, MirrorOptions, NoticeReason, TrustPolicy, name_escaping::HostRules};
-use yfs_vfs::{FileKind, FileSystem, FsCode, WriteOptions};
+use yfs_mirror::{Mirror, MirrorOptions, NoticeReason, TrustPolicy};
+use yfs_vfs::{FileKind, FileSystem, FsCode, WriteOptions, name_escaping::HostRules};
 
 use crate::support::{Pair, v};
 

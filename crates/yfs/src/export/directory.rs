@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use yfs_vfs::{
     DirEntry, FileKind,
     confined_dir::{ConfinedDir, ConfinedRoot, CreationAttributes, MountPolicy},
+    reserved_names::TEMPORARY,
 };
 
 use crate::import::SkipReason;
@@ -52,7 +53,7 @@ impl ExportDirectory {
     }
 
     /// Creates a directory; reports whether it was missing.
-    pub(super) fn make_dir(&self, relative: &str) -> Result<bool, SkipReason> {
+    pub(super) fn make_dir(&self, relative: &Path) -> Result<bool, SkipReason> {
         let (dir, name) = self.open_parent(relative)?;
         match dir.make_dir(name, NEW_DIRECTORY_MODE) {
             Ok(()) => Ok(true),
@@ -67,7 +68,7 @@ impl ExportDirectory {
     /// Sets mode and time of a directory.
     pub(super) fn set_dir(
         &self,
-        relative: &str,
+        relative: &Path,
         attributes: CreationAttributes,
     ) -> Result<(), SkipReason> {
         let (dir, name) = self.open_parent(relative)?;
@@ -80,7 +81,7 @@ impl ExportDirectory {
     /// Writes a file, which appears whole.
     pub(super) fn write_file(
         &self,
-        relative: &str,
+        relative: &Path,
         data: &[u8],
         attributes: CreationAttributes,
         force: bool,
@@ -107,7 +108,7 @@ impl ExportDirectory {
     /// Makes a symbolic link.
     pub(super) fn write_link(
         &self,
-        relative: &str,
+        relative: &Path,
         target: &str,
         force: bool,
     ) -> Result<FileWriteOutcome, SkipReason> {
@@ -135,15 +136,14 @@ impl ExportDirectory {
     }
 
     /// Opens the parent directory of the last component of a path.
-    fn open_parent<'p>(&self, relative: &'p str) -> Result<(ConfinedDir, &'p OsStr), SkipReason> {
-        let (above, name) = relative.rsplit_once('/').unwrap_or(("", relative));
-        let dir = self.root.dir(Path::new(above)).map_err(|error| {
-            match Errno::from_io_error(&error) {
-                Some(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) => SkipReason::InTheWay,
-                _ => skip_reason(&error),
-            }
+    fn open_parent<'p>(&self, relative: &'p Path) -> Result<(ConfinedDir, &'p OsStr), SkipReason> {
+        let above = relative.parent().unwrap_or(Path::new(""));
+        let name = relative.file_name().ok_or(SkipReason::InTheWay)?;
+        let dir = self.root.dir(above).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) => SkipReason::InTheWay,
+            _ => skip_reason(&error),
         })?;
-        Ok((dir, OsStr::new(name)))
+        Ok((dir, name))
     }
 }
 
@@ -198,7 +198,8 @@ fn has_content(dir: &ConfinedDir, name: &OsStr, data: &[u8], size: u64) -> bool 
 
 fn temporary_name() -> String {
     let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
-    format!(".yfs-export-{}-{number}", std::process::id())
+    // A mirror never imports the prefix: a process that was killed leaves no file for others.
+    format!("{TEMPORARY}export-{}-{number}", std::process::id())
 }
 
 fn skip_reason(error: &io::Error) -> SkipReason {
@@ -227,13 +228,17 @@ mod tests {
         fs::write(inside.path().join("file"), "file").unwrap();
         let directory = ExportDirectory::open(inside.path()).unwrap();
         for relative in ["link/a", "link/sub/a", "file/a", "missing/a"] {
-            let written = directory.write_file(relative, b"a", PLAIN, true);
+            let written = directory.write_file(Path::new(relative), b"a", PLAIN, true);
             assert_eq!(written, Err(SkipReason::InTheWay), "{relative}");
-            let linked = directory.write_link(relative, "b", true);
+            let linked = directory.write_link(Path::new(relative), "b", true);
             assert_eq!(linked, Err(SkipReason::InTheWay), "{relative}");
-            assert_eq!(directory.make_dir(relative), Err(SkipReason::InTheWay), "{relative}");
+            assert_eq!(
+                directory.make_dir(Path::new(relative)),
+                Err(SkipReason::InTheWay),
+                "{relative}"
+            );
         }
-        assert_eq!(directory.make_dir("link"), Err(SkipReason::InTheWay));
+        assert_eq!(directory.make_dir(Path::new("link")), Err(SkipReason::InTheWay));
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 
@@ -241,17 +246,25 @@ mod tests {
     fn an_export_replaces_only_what_it_may() {
         let folder = tempfile::tempdir().unwrap();
         let directory = ExportDirectory::open(folder.path()).unwrap();
-        assert_eq!(directory.make_dir("dir"), Ok(true));
-        assert_eq!(directory.make_dir("dir"), Ok(false));
-        let write = |name: &str, data: &[u8], force| directory.write_file(name, data, PLAIN, force);
+        assert_eq!(directory.make_dir(Path::new("dir")), Ok(true));
+        assert_eq!(directory.make_dir(Path::new("dir")), Ok(false));
+        let write = |name: &str, data: &[u8], force| {
+            directory.write_file(Path::new(name), data, PLAIN, force)
+        };
         assert_eq!(write("dir/a", b"one", false), Ok(FileWriteOutcome::Written));
         assert_eq!(write("dir/a", b"one", false), Ok(FileWriteOutcome::Unchanged));
         assert_eq!(write("dir/a", b"two", false), Err(SkipReason::Exists));
         assert_eq!(write("dir", b"two", true), Err(SkipReason::InTheWay));
         assert_eq!(write("dir/a", b"two", true), Ok(FileWriteOutcome::Written));
-        assert_eq!(directory.write_link("dir/a", "b", false), Err(SkipReason::Exists));
-        assert_eq!(directory.write_link("dir/a", "b", true), Ok(FileWriteOutcome::Written));
-        assert_eq!(directory.write_link("dir/a", "b", true), Ok(FileWriteOutcome::Unchanged));
+        assert_eq!(directory.write_link(Path::new("dir/a"), "b", false), Err(SkipReason::Exists));
+        assert_eq!(
+            directory.write_link(Path::new("dir/a"), "b", true),
+            Ok(FileWriteOutcome::Written)
+        );
+        assert_eq!(
+            directory.write_link(Path::new("dir/a"), "b", true),
+            Ok(FileWriteOutcome::Unchanged)
+        );
         assert_eq!(write("dir/a", b"three", true), Ok(FileWriteOutcome::Written));
         let long = "x".repeat(300);
         assert!(matches!(write(&long, b"", false), Err(SkipReason::BadName(_))));

@@ -2,18 +2,20 @@
 
 use std::{
     fs::Metadata,
-    os::unix::fs::PermissionsExt,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
     time::UNIX_EPOCH,
 };
 
 use ignore::{DirEntry, WalkBuilder};
 use smol_str::SmolStr;
-use yfs_engine::{name::NodeName, path::VPath, time::Millis};
-use yfs_vfs::stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE};
+use yfs_engine::{path::VPath, time::Millis};
+use yfs_vfs::{
+    reserved_names::TEMPORARY,
+    stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE},
+};
 
-use super::{ImportOptions, SkipReason, SkippedPath};
+use super::{ImportOptions, SkipReason, SkippedPath, names::ImportNames};
 use crate::error::{Result, WorkspaceError};
 
 /// Directories and files that belong to tools, at any depth.
@@ -49,8 +51,14 @@ pub(crate) struct ImportScan {
     pub(crate) is_directory: bool,
 }
 
-/// Lists the objects in `from`.
-pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<ImportScan> {
+/// Lists the objects in `from`, with their paths below `to`. `is_there` reports whether the
+/// workspace has an object at a path.
+pub(crate) fn scan(
+    from: &Path,
+    to: &VPath,
+    options: &ImportOptions,
+    is_there: &dyn Fn(&VPath) -> bool,
+) -> Result<ImportScan> {
     let host = |source| WorkspaceError::Host { action: "read", path: from.to_owned(), source };
     // The directory itself may be named by a link; links in it are not followed.
     let root = from.canonicalize().map_err(host)?;
@@ -62,11 +70,11 @@ pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<I
         return Ok(scan);
     }
     std::fs::read_dir(&root).map_err(host)?;
-    let refused = Arc::new(Mutex::new(Vec::new()));
-    for entry in walker(&root, options, refused.clone()) {
+    let mut entries = Vec::new();
+    for entry in walker(&root, options) {
         match entry {
             Ok(entry) if entry.depth() == 0 => (),
-            Ok(entry) => scan.add_dir_entry(&root, to, &entry, options),
+            Ok(entry) => entries.push(entry),
             Err(error) => {
                 let path = failed_path(&error).unwrap_or(&root).display().to_string();
                 let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
@@ -74,15 +82,22 @@ pub(crate) fn scan(from: &Path, to: &VPath, options: &ImportOptions) -> Result<I
             }
         }
     }
-    scan.skipped.append(&mut refused.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut names = ImportNames::new(&root, to, &entries);
+    for entry in &entries {
+        match names.destination(entry.path(), is_there) {
+            Some(Ok(to)) => scan.add_dir_entry(entry, to, options),
+            Some(Err(error)) => {
+                let (path, why) = (entry.path().display().to_string(), error.to_string());
+                scan.skipped.push(SkippedPath { path, why: SkipReason::BadName(why) });
+            }
+            // The directory that it is in was left out, and is reported.
+            None => (),
+        }
+    }
     Ok(scan)
 }
 
-fn walker(
-    root: &Path,
-    options: &ImportOptions,
-    refused: Arc<Mutex<Vec<SkippedPath>>>,
-) -> ignore::Walk {
+fn walker(root: &Path, options: &ImportOptions) -> ignore::Walk {
     let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
     let hidden = options.hidden;
     WalkBuilder::new(root)
@@ -97,44 +112,19 @@ fn walker(
             if entry.depth() == 0 {
                 return true;
             }
-            let why = match entry.file_name().to_str() {
-                Some(name) if RESERVED.contains(&name) => return false,
-                Some(name) if !hidden && name.starts_with('.') => return false,
-                Some(name) => match NodeName::new(name) {
-                    Ok(_) => return true,
-                    Err(error) => SkipReason::BadName(error.to_string()),
-                },
-                None => SkipReason::NotUtf8,
-            };
-            let path = entry.path().display().to_string();
-            refused.lock().unwrap_or_else(PoisonError::into_inner).push(SkippedPath { path, why });
-            false
+            match entry.file_name().to_str() {
+                Some(name) if RESERVED.contains(&name) || name.starts_with(TEMPORARY) => false,
+                Some(name) => hidden || !name.starts_with('.'),
+                None => hidden || !entry.file_name().as_bytes().starts_with(b"."),
+            }
         })
         .build()
 }
 
 impl ImportScan {
-    fn add_dir_entry(
-        &mut self,
-        root: &Path,
-        to: &VPath,
-        entry: &DirEntry,
-        options: &ImportOptions,
-    ) {
+    fn add_dir_entry(&mut self, entry: &DirEntry, to: VPath, options: &ImportOptions) {
         let path = entry.path();
         let skip = |why| SkippedPath { path: path.display().to_string(), why };
-        let relative = path.strip_prefix(root).ok().and_then(Path::to_str);
-        let Some(relative) = relative else {
-            self.skipped.push(skip(SkipReason::NotUtf8));
-            return;
-        };
-        let to = match to.resolve(relative) {
-            Ok(to) => to,
-            Err(error) => {
-                self.skipped.push(skip(SkipReason::BadName(error.to_string())));
-                return;
-            }
-        };
         match path.symlink_metadata() {
             Ok(meta) => self.add_entry(path, to, &meta, options),
             Err(error) => self.skipped.push(skip(SkipReason::Failed(error.to_string()))),

@@ -1,5 +1,4 @@
-//! The versions of a file: its content at the end of each run of edits, and where a version was
-//! named.
+//! The versions of a file: its content after each edit, and where a version was named.
 //!
 //! The engine finds them: see `yfs_engine::content::PastVersion`. A file that is a blob has the
 //! versions that its document lists.

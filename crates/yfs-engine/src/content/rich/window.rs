@@ -11,7 +11,6 @@ use super::{
     super::{ContentError, ContentWriteResult, writer::BodyWriter},
     RichBody,
     blocks::CachedBlock,
-    is_rewrite,
     plan::{BaseAlignment, RichEditPlan},
 };
 use crate::rich::live_at;
@@ -67,7 +66,7 @@ impl RichBody {
         if !is_written || cached.file().text != new {
             return Ok(None);
         }
-        let entry = writer.begin_run(is_rewrite(&old_text.text, new));
+        let entry = writer.begin_run();
         let mut plan = RichEditPlan::behind(writer.replica.next_item(), entry.is_some());
         let compare = writer.replica.save_comparison();
         writer.replica.gate.edit(|txn| {

@@ -4,7 +4,7 @@
 //! on that side, which starts with a marker and can be decoded: `%_` on the host for a name of the
 //! workspace, `%-` in the workspace for a name of the host. After the marker, each byte that cannot
 //! be stored is written as `%XX`. The mirror's state records which names belong together; decoding
-//! serves a directory whose state was lost.
+//! serves a directory whose state was lost, imports and exports.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,9 +13,9 @@ use std::{
 
 use smol_str::SmolStr;
 use unicode_normalization::UnicodeNormalization;
-use yfs_engine::name::{MAX_NAME_LEN, NodeName};
+use yfs_types::name::{MAX_NAME_LEN, NodeName};
 
-use crate::untrusted_files;
+use crate::reserved_names::is_reserved;
 
 /// The prefix of a spelling on the host.
 const ON_HOST: &[u8] = b"%_";
@@ -114,7 +114,7 @@ impl HostRules {
             let same = NodeName::new(text).is_ok_and(|name| name.as_str() == text);
             same && !text.starts_with(IN_WORKSPACE)
                 || matches!(text, "." | "..")
-                || untrusted_files::is_reserved(text)
+                || is_reserved(text)
         });
         (is_name && !is_plain).then_some(host)
     }
@@ -152,7 +152,7 @@ fn spelt_by_host(host: &OsStr) -> Option<SmolStr> {
     let bytes = unescape(host.as_bytes().strip_prefix(ON_HOST)?)?;
     let text = String::from_utf8(bytes).ok()?;
     let name = NodeName::new(&text).ok()?.to_smol_str();
-    (name == text && !untrusted_files::is_reserved(&name)).then_some(name)
+    (name == text && !is_reserved(&name)).then_some(name)
 }
 
 fn escape(byte: u8, into: &mut Vec<u8>) {

@@ -1,0 +1,123 @@
+//! Marks in the log for the work of editors, which write no entries themselves.
+//!
+//! A person who types in an editor makes an update with each key. They coalesce: a mark says on
+//! whose behalf an editor's client types, and notes the state of the document before, once in
+//! [`MAX_RUN_MS`]. A save by another writer ends the run at once, so that what the save wrote is in
+//! a version before an editor can delete it.
+//!
+//! # Cost
+//!
+//! An update that continues a run costs a look-up.
+
+use hashbrown::HashMap;
+
+use super::{ContentDoc, ContentError, RunAuthor, log, note::StateNote};
+use crate::{actor::Actor, id::ItemId, time::Millis};
+
+/// The greatest length of a run of typing, in milliseconds.
+pub const MAX_RUN_MS: i64 = 5 * 60 * 1000;
+
+/// The least length of a run of typing that another editor's typing ends, in milliseconds.
+const MIN_RUN_MS: i64 = 10 * 1000;
+
+/// A mark that is to be added to the log with the update of an editor.
+#[derive(Debug)]
+pub struct TypingMark {
+    author: RunAuthor,
+    /// The first item of the update; `None` if it only deletes.
+    first: Option<ItemId>,
+    /// The state of the document before the update.
+    before: StateNote,
+}
+
+/// The runs of typing that this process marked, and how much the log grew since.
+#[derive(Debug, Default)]
+pub(super) struct TypingMarks {
+    last: HashMap<Actor, LastMark>,
+    n_saves: u64,
+    n_claims: u64,
+}
+
+/// The last mark of an actor.
+#[derive(Debug)]
+struct LastMark {
+    at: Millis,
+    /// The numbers of saves and claims in the log then.
+    n_saves: u64,
+    n_claims: u64,
+}
+
+impl TypingMarks {
+    /// Counts an entry of the log.
+    pub(super) fn note_entry(&mut self, is_claim: bool) {
+        if is_claim {
+            self.n_claims += 1;
+        } else {
+            self.n_saves += 1;
+        }
+    }
+
+    fn note_mark(&mut self, author: &RunAuthor) {
+        let Self { n_saves, n_claims, .. } = *self;
+        self.last.insert(author.actor.clone(), LastMark { at: author.at, n_saves, n_claims });
+    }
+
+    /// Reports whether the run of an actor goes on.
+    fn goes_on(&self, author: &RunAuthor) -> bool {
+        self.last.get(&author.actor).is_some_and(|last| {
+            let age = author.at.0.saturating_sub(last.at.0);
+            let max = if last.n_claims == self.n_claims { MAX_RUN_MS } else { MIN_RUN_MS };
+            last.n_saves == self.n_saves && (0..max).contains(&age)
+        })
+    }
+}
+
+impl ContentDoc {
+    /// Returns the mark for an update that an editor made on behalf of an author, or `None` if it
+    /// needs none. The document must not have the update yet. `first` is the first item of the
+    /// update, `None` if the update only deletes.
+    pub fn plan_typing_mark(
+        &mut self,
+        first: Option<ItemId>,
+        author: &RunAuthor,
+    ) -> Option<TypingMark> {
+        // A client that writes entries of its own needs no mark.
+        if first.is_some_and(|first| self.log.writes_entries(first.client)) {
+            return None;
+        }
+        // The first connection that a client typed through says whose it is.
+        let known = first.map(|first| self.log.who(first).map(|known| known.actor.clone()));
+        let is_unattributed = known == Some(None);
+        let actor = known.flatten().unwrap_or_else(|| author.actor.clone());
+        let author = RunAuthor { actor, ..author.clone() };
+        if !is_unattributed && self.log.typing.goes_on(&author) {
+            return None;
+        }
+        let before = self.log.note_of(&self.replica.version());
+        Some(TypingMark { author, first, before })
+    }
+
+    /// Adds a mark to the log, after the document has received the update of the editor.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document cannot be edited at all.
+    pub fn add_typing_mark(&mut self, mark: &TypingMark) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let TypingMark { author, first, before } = mark;
+        let change = match first {
+            Some(first) => {
+                let (client, from) = (first.client, first.clock);
+                self.log.add_claim(&mut self.replica, client, from, author, before)
+            }
+            // Deletions have no ids. The entry is a run of our own that wrote nothing.
+            None => {
+                let change = self.log.add_entry(&mut self.replica, &log::run(author, before));
+                self.log.typing.n_saves -= u64::from(change.is_ok());
+                change
+            }
+        };
+        self.log.typing.note_mark(author);
+        self.follow_change(change)
+    }
+}
