@@ -50,6 +50,7 @@ mod plain;
 mod rebase;
 mod redact;
 mod reference;
+mod registers;
 mod replica;
 mod rich;
 mod timeline;
@@ -66,22 +67,23 @@ mod tests;
 pub use self::{
     anchor::{Anchor, AnchorError, AnchorSide, ResolvedAnchor},
     blame::BlamePiece,
-    blobs::{BlobVersion, NewBlob},
+    blobs::{BlobVersion, BlobVersions, NewBlob},
     classify::{
         ByteClassification, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify, classify_as, line_range,
     },
     compact::{RedactedMerge, compact},
-    convert::{is_only_text, is_rich_of_one},
+    convert::{ConversionStatus, is_only_text, is_rich_of_one},
     document::ContentDoc,
     edit::{ContentWriteResult, SpliceResult},
     error::ContentError,
     import_reference::{ImportedReference, import_reference},
-    label::VersionLabel,
-    log::{LogEntry, MAX_LABEL_LEN, MAX_RUN_MS, RunAuthor},
+    label::{VersionLabel, VersionLabels},
+    log::{AuthorLog, LogEntry, MAX_LABEL_LEN, MAX_RUN_MS, RunAuthor},
     rebase::TextOverlap,
-    redact::{ErasableContent, Redaction},
-    reference::ReferenceContent,
-    timeline::PastVersion,
+    redact::{ErasableContent, Redaction, RedactionView},
+    reference::{ReferenceContent, ReferenceRoots},
+    registers::RegisterEditor,
+    timeline::{PastVersion, Timeline},
     version::{Version, VersionError},
 };
 

@@ -44,12 +44,12 @@ fn measure(n_edits: usize, n_runs: usize) -> Vec<(&'static str, f64)> {
         ("bytes a run", (state.len() - without) as f64 / n_runs as f64),
         ("bytes a run with whole snapshots", whole as f64 / n_runs as f64),
     ];
-    let timeline = doc.timeline();
+    let timeline = doc.timeline().versions();
     assert_eq!(timeline.len(), n_runs);
     let middle = timeline.len() / 2;
-    figures.push(("list the versions, ms", ms(|| drop(doc.timeline()))));
-    figures.push(("find one in the middle, ms", ms(|| drop(doc.past(middle)))));
-    let version = doc.past(middle).expect("it is listed");
+    figures.push(("list the versions, ms", ms(|| drop(doc.timeline().versions()))));
+    figures.push(("find one in the middle, ms", ms(|| drop(doc.timeline().version(middle)))));
+    let version = doc.timeline().version(middle).expect("it is listed");
     figures.push(("read it, ms", ms(|| drop(doc.text_at(&version).expect("it is whole")))));
     let author = author(n_edits, 1);
     figures.push(("begin a run with an edit, ms", {

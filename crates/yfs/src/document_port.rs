@@ -139,7 +139,7 @@ impl DocPort {
                 let doc = &loaded.doc;
                 parked(doc.gate())
                     .iter()
-                    .map(|update| doc.without_redacted(update)[..].into())
+                    .map(|update| doc.redactions().strip_update(update)[..].into())
                     .collect()
             }),
         }
@@ -230,7 +230,7 @@ impl WorkspaceState {
         update: &[u8],
         by: Option<&Actor>,
     ) -> Result<ReceivedContent> {
-        let n_redactions = doc.n_redactions();
+        let n_redactions = doc.redactions().n_records();
         let received = doc.receive(update, UpdateSource::Wire)?;
         for (structs, refusal) in &received.refused {
             let reason = refusal.to_string();
@@ -240,13 +240,13 @@ impl WorkspaceState {
             return Ok(ReceivedContent::default());
         }
         // A peer that still has redacted content cannot bring it back.
-        let update = doc.without_redacted(update).into_owned();
-        let erases = doc.n_redactions() > n_redactions;
+        let update = doc.redactions().strip_update(update).into_owned();
+        let erases = doc.redactions().n_records() > n_redactions;
         if erases {
             self.note_redaction()?;
         }
         // Recorded with the update itself: the document may be evicted before the next upkeep.
-        let aside = doc.record_aside()?;
+        let aside = doc.edit_registers().record_aside()?;
         let claim =
             by.filter(|_| received.changed).and_then(|by| self.attribute_client(doc, &update, by));
         Ok(ReceivedContent {
@@ -260,18 +260,18 @@ impl WorkspaceState {
     fn attribute_client(&self, doc: &mut ContentDoc, update: &[u8], by: &Actor) -> Option<Vec<u8>> {
         let writers = writers(update).ok()?;
         let &[first] = writers.as_slice() else { return None };
-        if doc.who(first).is_some() {
+        if doc.log().who(first).is_some() {
             return None;
         }
         let author = RunAuthor::new(by.clone(), self.now());
         // The update was accepted even if the attribution fails.
-        doc.attribute(first.client, first.clock, &author).ok()?
+        doc.edit_registers().attribute(first.client, first.clock, &author).ok()?
     }
 }
 
 /// Returns the items that list the blobs of a document.
 fn listed_blobs(doc: &ContentDoc) -> BTreeSet<ItemId> {
-    doc.blobs().iter().map(|blob| blob.id).collect()
+    doc.blobs().versions().iter().map(|blob| blob.id).collect()
 }
 
 /// Deletes the items that list blobs, except those in `kept`. Returns the update of this deletion,

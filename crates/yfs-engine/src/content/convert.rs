@@ -24,13 +24,15 @@ mod orphaned_edits;
 mod profile;
 mod root_comparison;
 mod settlement;
+mod status;
 #[cfg(test)]
 mod tests;
 mod write_settlement;
 
+pub use self::status::ConversionStatus;
 pub(super) use self::{
     history::ConversionHistory,
-    profile::{evident_profile, first_half, is_doubled},
+    profile::{evident_profile, first_half},
     root_comparison::{MergedText, RootComparison},
     settlement::RootPresence,
     write_settlement::{write_profile, write_settlement},

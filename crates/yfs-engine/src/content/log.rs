@@ -76,7 +76,7 @@ pub struct LogEntry {
 
 /// The entries of one document, in order.
 #[derive(Debug, Default)]
-pub(super) struct AuthorLog {
+pub struct AuthorLog {
     runs: BTreeMap<EntryOrder, EntryNote>,
     /// The state of the document at each entry. States of deleted entries are kept, since others
     /// build on them.
@@ -160,7 +160,8 @@ impl AuthorLog {
         })
     }
 
-    pub(super) fn entries(&self) -> Vec<LogEntry> {
+    /// Returns the log entries, by client and clock.
+    pub fn entries(&self) -> Vec<LogEntry> {
         let mut entries: Vec<LogEntry> = Vec::with_capacity(self.runs.len());
         for (key, EntryNote { author, alone }) in &self.runs {
             if let Some(last) = entries.last_mut()
@@ -183,7 +184,8 @@ impl AuthorLog {
         entries
     }
 
-    pub(super) fn who(&self, item: ItemId) -> Option<&RunAuthor> {
+    /// Returns on whose behalf an item was written, as far as that was recorded.
+    pub fn who(&self, item: ItemId) -> Option<&RunAuthor> {
         self.run_of(item).0.map(|(_, author)| author)
     }
 

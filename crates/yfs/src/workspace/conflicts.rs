@@ -238,7 +238,7 @@ impl WorkspaceState {
 
 /// Returns the problem of how a document keeps its content, or `None`.
 fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
-    if doc.is_doubled() {
+    if doc.conversion().is_doubled() {
         return Some((ConflictKind::Doubled, "has its whole content twice".to_owned()));
     }
     let aside = doc.set_aside();
@@ -247,12 +247,12 @@ fn describe_unsettled(doc: &ContentDoc) -> Option<(ConflictKind, String)> {
         let detail = format!("a block was deleted while \"{words}\" was typed into it");
         return Some((ConflictKind::Unsettled, detail));
     }
-    if let Some(ReferenceContent::Bytes(bytes)) = doc.reference_content() {
+    if let Some(ReferenceContent::Bytes(bytes)) = doc.reference().read() {
         let n_bytes = bytes.len();
         let detail = format!("{n_bytes} bytes are in the root `timeline`, which yfs does not read");
         return Some((ConflictKind::Unsettled, detail));
     }
-    (doc.needs_conversion() || doc.needs_repair()).then(|| {
+    (doc.conversion().needs_conversion() || doc.conversion().needs_repair()).then(|| {
         (
             ConflictKind::Unsettled,
             "was edited in a root that is no longer its current one".to_owned(),
@@ -364,5 +364,5 @@ fn moved_away(main: &MainDoc) -> Vec<MovedAway> {
 }
 
 fn n_concurrent(doc: &ContentDoc) -> usize {
-    doc.blob_heads().len().saturating_sub(1)
+    doc.blobs().heads().len().saturating_sub(1)
 }

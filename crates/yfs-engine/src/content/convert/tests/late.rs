@@ -126,7 +126,7 @@ impl World {
             }
             Bind(who) => {
                 let editor = &mut self.editors[who];
-                editor.is_rich = editor.doc.held() == RICH;
+                editor.is_rich = editor.doc.conversion().current_root() == RICH;
                 editor.begun = None;
             }
             Send(who, which) => {
@@ -137,13 +137,17 @@ impl World {
                 }
             }
             Convert => {
-                let kind = if self.server.held() == RICH { ContentRoot::Text } else { RICH };
+                let kind = if self.server.conversion().current_root() == RICH {
+                    ContentRoot::Text
+                } else {
+                    RICH
+                };
                 self.server.set_kind(kind);
                 self.server.convert().expect("it can be converted");
             }
             Settle => {
                 self.server.repair().expect("it can be settled");
-                assert!(!self.server.needs_repair());
+                assert!(!self.server.conversion().needs_repair());
             }
             Append(place) => self.append(place),
             Remove(place) => self.remove(place),
@@ -271,7 +275,7 @@ impl World {
     }
 
     fn remove(&mut self, place: usize) {
-        if self.server.held() != ContentRoot::Text {
+        if self.server.conversion().current_root() != ContentRoot::Text {
             return;
         }
         let text = self.server.text();
@@ -294,7 +298,7 @@ impl World {
             }
         }
         self.server.repair().expect("it can be settled");
-        prop_assert!(!self.server.needs_repair());
+        prop_assert!(!self.server.conversion().needs_repair());
         let text = self.server.text();
         for (number, word) in self.words.iter().enumerate().filter(|(_, it)| it.is_begun) {
             let whole = match word.is_finished {
@@ -317,7 +321,9 @@ impl World {
         }
         let stored = replica(999, self.server.kind(), &[&self.server]);
         prop_assert_eq!(stored.text(), text);
-        prop_assert!(!stored.needs_repair() && !stored.needs_conversion());
+        prop_assert!(
+            !stored.conversion().needs_repair() && !stored.conversion().needs_conversion()
+        );
         Ok(())
     }
 }

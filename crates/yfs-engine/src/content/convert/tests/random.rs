@@ -92,7 +92,7 @@ impl World {
     /// Writes where the content is, as a person would.
     fn write(&mut self, who: usize, text: &str) {
         let doc = &mut self.docs[who];
-        let (held, kind) = (doc.held(), doc.kind());
+        let (held, kind) = (doc.conversion().current_root(), doc.kind());
         doc.set_kind(held);
         write(doc, text);
         doc.set_kind(kind);
@@ -110,7 +110,7 @@ fn check(docs: &mut [ContentDoc], to: ContentRoot) -> Result<String, TestCaseErr
     let text = docs[0].text();
     for doc in docs {
         doc.set_kind(to);
-        prop_assert!(!doc.needs_conversion() && !doc.needs_repair());
+        prop_assert!(!doc.conversion().needs_conversion() && !doc.conversion().needs_repair());
         prop_assert_eq!(&doc.text(), &text);
     }
     Ok(text)
