@@ -78,7 +78,7 @@ pub use self::{
     error::ContentError,
     import_reference::{ImportedReference, import_reference},
     label::{VersionLabel, VersionLabels},
-    log::{AuthorLog, LogEntry, MAX_LABEL_LEN, MAX_RUN_MS, RunAuthor},
+    log::{AuthorLog, LogEntry, MAX_RUN_MS, RunAuthor},
     rebase::TextOverlap,
     redact::{ErasableContent, Redaction, RedactionView},
     reference::{ReferenceContent, ReferenceRoots},
@@ -89,6 +89,9 @@ pub use self::{
 
 /// The name of the root that holds text.
 const TEXT: &str = "text";
+
+/// The greatest length of a label that yfs writes, in bytes.
+pub const MAX_LABEL_LEN: usize = 128;
 
 /// The state that a writer read before it wrote.
 #[derive(Debug, Clone, Copy)]

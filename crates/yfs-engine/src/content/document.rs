@@ -19,7 +19,7 @@ use super::{
     reference::{self, ReferenceRoots},
     registers::{ContentRegisters, RegisterEditor},
     replica::ContentReplica,
-    rich::RichCache,
+    rich::{RichCache, RichWriter},
     timeline::Timeline,
     version_alignment,
     writer::{BodyWriter, EditOrigin},
@@ -261,7 +261,8 @@ impl ContentDoc {
         if len > MAX_TEXT_BYTES {
             check_len(self.text().len() + text.len())?;
         }
-        let update = self.write_body(author, |_, writer| PlainBody.append(writer, text))?;
+        let update =
+            self.write_body(author, |_, writer| PlainBody.append(&mut writer.body, text))?;
         Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
@@ -510,12 +511,13 @@ impl ContentDoc {
     fn write_body<R>(
         &mut self,
         author: &RunAuthor,
-        edit: impl FnOnce(ContentBody, &mut BodyWriter<'_>) -> Result<R, ContentError>,
+        edit: impl FnOnce(ContentBody, &mut RichWriter<'_>) -> Result<R, ContentError>,
     ) -> Result<R, ContentError> {
         let Self { replica, rich, registers, .. } = self;
         let origin = EditOrigin::Author { log: &mut registers.log, author };
         let body = ContentBody::of_root(self.kind);
-        let result = edit(body, &mut BodyWriter { replica, rich, origin });
+        let mut writer = RichWriter { body: BodyWriter { replica, origin }, cache: rich };
+        let result = edit(body, &mut writer);
         self.conversions.forget();
         result
     }

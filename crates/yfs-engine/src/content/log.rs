@@ -19,7 +19,7 @@ use smol_str::SmolStr;
 use yrs::{Any, Number};
 
 use super::{
-    ContentError, Version,
+    ContentError, MAX_LABEL_LEN, Version,
     note::{StateNote, StateNotes},
     replica::{ContentReplica, LocalChange},
 };
@@ -33,9 +33,6 @@ use crate::{
 
 /// The greatest length of a run, in milliseconds: a later edit begins a new run.
 pub const MAX_RUN_MS: i64 = 5 * 60 * 1000;
-
-/// The greatest length of a label that we write, in bytes.
-pub const MAX_LABEL_LEN: usize = 128;
 
 /// The member of an entry whose run is one edit.
 const ALONE: &str = "alone";

@@ -18,7 +18,7 @@ use crate::{
         plain::PlainBody,
         rebase::{RebaseOp, TextLength},
         replica::ContentReplica,
-        rich::{self, RichBody, RichCache},
+        rich::{self, RichBody, RichCache, RichWriter},
         writer::{BodyWriter, EditOrigin},
     },
     gate::IdRange,
@@ -83,8 +83,7 @@ impl SettlementWriter {
     }
 
     fn body_writer(&mut self) -> BodyWriter<'_> {
-        let Self { replica, rich, .. } = self;
-        BodyWriter { replica, rich, origin: EditOrigin::Rule }
+        BodyWriter { replica: &mut self.replica, origin: EditOrigin::Rule }
     }
 
     /// Writes another text into the plain text root, and keeps the items of some parts of it.
@@ -112,7 +111,9 @@ impl SettlementWriter {
 
     /// Writes another text into the rich text root, by the least edit.
     fn write_rich(&mut self, text: &str, profile: SchemaProfile) -> Result<(), ContentError> {
-        let written = RichBody { profile }.write_file(&mut self.body_writer(), text, None)?;
+        let body = BodyWriter { replica: &mut self.replica, origin: EditOrigin::Rule };
+        let mut writer = RichWriter { body, cache: &mut self.rich };
+        let written = RichBody { profile }.write_file(&mut writer, text, None)?;
         self.updates.extend(written.update);
         Ok(())
     }
