@@ -26,11 +26,11 @@ fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc
     let mut doc =
         ContentDoc::new(&id, ClientId::new(client).expect("53 bits"), GateLimits::default());
     doc.set_kind(kind);
-    others.iter().for_each(|other| hear(&mut doc, other));
+    others.iter().for_each(|other| merge_state(&mut doc, other));
     doc
 }
 
-fn hear(doc: &mut ContentDoc, other: &ContentDoc) {
+fn merge_state(doc: &mut ContentDoc, other: &ContentDoc) {
     doc.receive(&other.gate().encode_state(), UpdateSource::Store).expect("it is an update");
 }
 
@@ -161,13 +161,13 @@ fn what_was_typed_where_the_content_no_longer_is_comes_over() {
     rename(&mut doc, RICH);
     write(&mut doc, "one\n\n**two**\n");
     type_plainly(&mut late, 3, " late");
-    hear(&mut doc, &late);
+    merge_state(&mut doc, &late);
     assert_eq!(doc.text(), "one\n\n**two**\n");
     repair(&mut doc);
     assert_eq!(doc.text(), "one late\n\n**two**\n");
-    let heard = replica(3, RICH, &[&doc]);
-    assert_eq!(heard.text(), doc.text());
-    assert!(!heard.conversion().needs_conversion());
+    let merged = replica(3, RICH, &[&doc]);
+    assert_eq!(merged.text(), doc.text());
+    assert!(!merged.conversion().needs_conversion());
 }
 
 #[test]
@@ -178,10 +178,10 @@ fn a_document_of_the_other_schema_is_converted() {
     assert_eq!(doc.conversion().evident_profile(), Some(SchemaProfile::CommonMark));
     assert_eq!(doc.keep_profile(SchemaProfile::CommonMark), Ok(None));
     assert!(doc.keep_profile(SchemaProfile::Gfm).expect("it can be converted").is_some());
-    let heard = replica(2, RICH, &[&doc]);
-    assert_eq!(heard.text(), file);
-    assert_eq!(heard.conversion().evident_profile(), Some(SchemaProfile::Gfm));
-    let tree = heard.gate().read(|txn| crate::rich::read(txn, SchemaProfile::Gfm));
+    let merged = replica(2, RICH, &[&doc]);
+    assert_eq!(merged.text(), file);
+    assert_eq!(merged.conversion().evident_profile(), Some(SchemaProfile::Gfm));
+    let tree = merged.gate().read(|txn| crate::rich::read(txn, SchemaProfile::Gfm));
     assert_eq!(yfs_markdown::schema::check(&tree, SchemaProfile::Gfm), Ok(()));
 }
 

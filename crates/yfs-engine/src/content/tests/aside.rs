@@ -33,7 +33,7 @@ fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc
 
 fn write(doc: &mut ContentDoc, text: &str) -> Vec<u8> {
     let written = doc.write(text, None, &author()).expect("it can be written");
-    written.update.expect("it changes something")
+    written.update.expect("it changes the text")
 }
 
 /// Types into the first block that holds some text, behind that.
@@ -56,7 +56,7 @@ fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
         panic!("{anchor:?} is not there");
     });
     doc.forget();
-    update.expect("something was typed")
+    update.expect("words were typed")
 }
 
 const FILE: &str = "First block.\n\nSecond block, of a few words.\n\nThird block.\n";

@@ -98,7 +98,7 @@ fn front_matter_is_kept_and_patched() {
 
 #[test]
 fn one_word_is_one_small_update() {
-    let paragraph = "Some words that *say* something, and `more` of them.\n\n";
+    let paragraph = "Some words that *say* a thing or two, and `more` of them.\n\n";
     let text = paragraph.repeat(100);
     let mut doc = document(1, SchemaProfile::Gfm);
     write(&mut doc, &text, None);
