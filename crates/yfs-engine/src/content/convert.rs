@@ -92,7 +92,7 @@ pub(super) fn has_only_text_root(replica: &ContentReplica) -> bool {
     !NOT_OF_TEXT.iter().any(|root| replica.gate.has_root(root))
 }
 
-/// Reports whether a client id stands for a settlement.
+/// Reports whether a client id is that of a settlement.
 pub(super) fn is_settlement_client(client: ClientId) -> bool {
     client.get() & MARK != 0
 }

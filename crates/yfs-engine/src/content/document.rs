@@ -136,7 +136,7 @@ impl ContentDoc {
     /// settlement will produce.
     pub fn text(&self) -> String {
         let redacted = self.registers.redactions.items();
-        let merged = || self.conversions.text_of_rivals(&self.replica, redacted);
+        let merged = || self.conversions.text_with_concurrent(&self.replica, redacted);
         let other = reference::read_reference_text(&self.replica).or_else(merged);
         other.unwrap_or_else(|| {
             let current = self.conversion().current_root();

@@ -3,7 +3,7 @@
 //! The two texts are aligned as [`RunAlignment`]: stretches that are in both, only in the older, or
 //! only in the newer. With a version the document itself gives the exact alignment, item by item,
 //! so the edit lands among the same characters that its writer saw, as if it had been made then and
-//! merged. With nothing but the older text, a diff has to guess.
+//! merged. With only the older text, a diff has to approximate it.
 //!
 //! Two cases are better here than in a merge of items. If the writer and another client inserted at
 //! one place, a merge puts the insertions in order of client ids; here an insertion that begins a

@@ -294,7 +294,7 @@ impl RichBody {
         // A document keeps its schema: editors delete the elements of a document with both.
         let profile = evident_profile(&read.kids).unwrap_or(self.profile);
         let (document, memory) = file_parts(new, profile);
-        let is_all = base.is_none() && read.is_said();
+        let is_all = base.is_none() && read.is_expressed();
         let wanted = read.merge_blocks(document, profile);
         let edit = read.memory.edit_to(&memory);
         let entry = writer.body.begin_run(is_rewrite(&read.file.text, new));
@@ -415,13 +415,13 @@ impl RichReadState {
     }
 
     /// Reports whether the file expresses all of the document. An empty document was never written.
-    fn is_said(&self) -> bool {
+    fn is_expressed(&self) -> bool {
         self.file.is_exact || self.kids.is_empty()
     }
 
     /// Returns the new blocks of the document when `document` is written as the file.
     fn merge_blocks(&self, document: TreeElement, profile: SchemaProfile) -> Vec<MarkdownNode> {
-        if self.is_said() {
+        if self.is_expressed() {
             return document.children;
         }
         let before = parse(split(&self.file.text).body, profile);

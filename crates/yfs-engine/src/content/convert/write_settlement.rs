@@ -1,4 +1,4 @@
-//! Writes a settlement: in a copy of the document, under the client id that stands for its state.
+//! Writes a settlement: in a copy of the document, under the client id that its state determines.
 //!
 //! Two peers in the same state must write the same bytes. So a settlement has no author, no time
 //! and no random number.
@@ -76,7 +76,7 @@ pub(in crate::content) fn write_profile(
 }
 
 impl SettlementWriter {
-    /// Copies a document under the client id that stands for its state.
+    /// Copies a document under the client id that is derived from its state.
     fn begin(replica: &ContentReplica, wanted: ContentRoot) -> Result<Self, ContentError> {
         let replica = replica.copy_as(settlement_client(replica, wanted))?;
         Ok(Self { replica, rich: RichCache::default(), updates: Vec::new() })
@@ -167,7 +167,7 @@ impl SettlementWriter {
     }
 }
 
-/// Returns the client id that stands for the state of a document and the root that it is to have.
+/// Returns the client id that the state of a document and the root to make current determine.
 fn settlement_client(replica: &ContentReplica, wanted: ContentRoot) -> ClientId {
     let mut bytes = Vec::new();
     write_string(&mut bytes, VERSION);
@@ -182,7 +182,7 @@ fn settlement_client(replica: &ContentReplica, wanted: ContentRoot) -> ClientId 
     client_of_bytes(&bytes)
 }
 
-/// Returns the client id that stands for some bytes.
+/// Returns the client id that is derived from some bytes.
 fn client_of_bytes(bytes: &[u8]) -> ClientId {
     let hash = blake3::hash(bytes);
     let hash = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("32 bytes"));

@@ -249,7 +249,7 @@ fn a_peer_that_has_two_bodies_writes_in_one() {
 
 /// One settlement keeps the block that another deletes, with the text typed into it.
 #[test]
-fn a_letter_in_a_block_that_only_a_rival_deleted_is_there_once() {
+fn a_letter_in_a_block_that_only_a_concurrent_settlement_deleted_is_there_once() {
     let steps = [
         Convert(2),
         Type(0),
