@@ -15,7 +15,8 @@
 //! [`ContentDoc`] joins parts that do not know each other: the replica, the body in one of two
 //! forms (`plain`, `rich`), and registers, each with its own cache (`log`, `blobs`, `label`,
 //! `redact`, `aside`, `convert`). It passes to a part what the part needs of the others, and drops
-//! the caches after a change.
+//! the caches after a change. Callers read a register or the timeline through the part itself, and
+//! write registers through [`RegisterEditor`].
 //!
 //! # Invariants
 //!
