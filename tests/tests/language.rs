@@ -36,10 +36,12 @@ const WIDE_LEFT: &[(&str, usize)] = &[];
 const PLAIN_AREAS: &[&str] = &[
     "crates/yfs",
     "crates/yfs-cli",
+    "crates/yfs-engine",
     "crates/yfs-markdown",
     "crates/yfs-mirror",
     "crates/yfs-node",
     "crates/yfs-replica",
+    "crates/yfs-server",
     "crates/yfs-store",
     "crates/yfs-sync",
     "crates/yfs-types",

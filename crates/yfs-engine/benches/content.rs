@@ -94,7 +94,7 @@ fn pieces(criterion: &mut Criterion) {
         let read = doc.version();
         let again = || {
             let mut doc = copy(&doc, 4);
-            let _update = doc.append("somebody else's\n", &author()).unwrap().update;
+            let _update = doc.append("another person's\n", &author()).unwrap().update;
             doc
         };
         let needle = format!("line {:5} of", kilobytes * 12);

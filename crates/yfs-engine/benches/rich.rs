@@ -22,7 +22,7 @@ const SIZES: [(&str, usize); 4] = [("5KB", 14), ("50KB", 140), ("500KB", 1_400),
 const SECTION: &str = "\
 ## A heading of a section
 
-Some words that *say* something, and `more` of them, with [a link](https://example.org/a?b=c) to
+Some words that *say* one thing, and `more` of them, and [a link](https://example.org/a?b=c) to
 somewhere else. They go on for a second line.
 
 - one item

@@ -15,7 +15,8 @@
 //! [`ContentDoc`] joins parts that do not know each other: the replica, the body in one of two
 //! forms (`plain`, `rich`), and registers, each with its own cache (`log`, `blobs`, `label`,
 //! `redact`, `aside`, `convert`). It passes to a part what the part needs of the others, and drops
-//! the caches after a change.
+//! the caches after a change. Callers read a register or the timeline through the part itself, and
+//! write registers through [`RegisterEditor`].
 //!
 //! # Invariants
 //!
@@ -50,6 +51,7 @@ mod plain;
 mod rebase;
 mod redact;
 mod reference;
+mod registers;
 mod replica;
 mod rich;
 mod timeline;
@@ -68,22 +70,23 @@ mod tests;
 pub use self::{
     anchor::{Anchor, AnchorError, AnchorSide, ResolvedAnchor},
     blame::BlamePiece,
-    blobs::{BlobVersion, NewBlob},
+    blobs::{BlobVersion, BlobVersions, NewBlob},
     classify::{
         ByteClassification, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify, classify_as, line_range,
     },
     compact::{RedactedMerge, compact},
-    convert::{is_only_text, is_rich_of_one},
+    convert::{ConversionStatus, is_only_text, is_rich_of_one},
     document::ContentDoc,
     edit::{ContentWriteResult, SpliceResult},
     error::ContentError,
     import_reference::{ImportedReference, import_reference},
-    label::VersionLabel,
-    log::{LogEntry, MAX_LABEL_LEN, RunAuthor},
+    label::{VersionLabel, VersionLabels},
+    log::{AuthorLog, LogEntry, RunAuthor},
     rebase::TextOverlap,
-    redact::{ErasableContent, Redaction},
-    reference::ReferenceContent,
-    timeline::PastVersion,
+    redact::{ErasableContent, Redaction, RedactionView},
+    reference::{ReferenceContent, ReferenceRoots},
+    registers::RegisterEditor,
+    timeline::{PastVersion, Timeline},
     typing_marks::{MAX_RUN_MS, TypingMark},
     version::{Version, VersionError},
     word_joints::SeparatedWords,
@@ -94,6 +97,9 @@ const TEXT: &str = "text";
 
 /// The root that lists settlements, by the client ids that they were made under.
 pub(crate) const CONVERSIONS: &str = "fs:conv";
+
+/// The greatest length of a label that yfs writes, in bytes.
+pub const MAX_LABEL_LEN: usize = 128;
 
 /// The state that a writer read before it wrote.
 #[derive(Debug, Clone, Copy)]

@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use smol_str::SmolStr;
 
-pub(crate) use self::visibility::Hiders;
+pub(crate) use self::visibility::HidingAncestors;
 use self::{
     arena::{NodeArena, NodeSlot, ROOT, SlotKind},
     display_names::is_valid,
@@ -183,7 +183,7 @@ impl TreeIndex {
             self.break_cycles();
         }
         self.walked = Some(0);
-        self.give_out_names();
+        self.assign_names();
         self.cache.fit(self.arena.n_used());
     }
 

@@ -1,6 +1,6 @@
 //! Access: tokens, and the rights that each grants.
 //!
-//! A token is text that says what it grants, signed with a key that only the store holds (a
+//! A token is text that states what it grants, signed with a key that only the store holds (a
 //! [capability](https://en.wikipedia.org/wiki/Capability-based_security)): any server of the store
 //! can check it, and no other program can create one. `docs/format/tokens.md` describes the bytes.
 //!
@@ -22,21 +22,21 @@ use axum::http::{HeaderMap, header};
 /// The prefix of a WebSocket sub-protocol that carries a token. A browser cannot set other headers.
 const PROTOCOL_PREFIX: &str = "yfs-token.";
 
-/// How a server knows who may do what.
+/// How a server decides what a client may do.
 #[derive(Debug, Clone)]
 pub enum AccessControl {
     /// Every client that can reach the server has all rights. For loopback addresses only.
     Open,
-    /// Tokens are asked for.
+    /// Each client must present a token.
     Tokens(TokenKeys),
 }
 
 impl AccessControl {
-    /// Returns what a token grants; the empty text is no token.
+    /// Returns what a token grants; the empty text is not a token.
     ///
     /// # Errors
     ///
-    /// If it grants nothing here, or not any more.
+    /// If the token grants nothing here, or is no longer valid.
     pub fn check(&self, token: &str) -> Result<AccessGrant, TokenError> {
         match self {
             Self::Open => Ok(AccessGrant::everything()),

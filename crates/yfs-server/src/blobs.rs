@@ -1,4 +1,4 @@
-//! Blobs: contents that are kept by their hash.
+//! Blobs: contents that are stored by their hash.
 
 use axum::{
     Json,
@@ -39,7 +39,7 @@ pub(crate) async fn get(
     }
     let read = |range| block_in_place(|| store.read_blob(&hash, range)).map(Bytes::from);
     let mut response = ranged(&headers, &etag, info.size, |range| Ok(read(range)?))?;
-    // A hash never stands for anything else.
+    // The content of a hash never changes.
     let forever = "private, max-age=31536000, immutable".parse().expect("visible ASCII");
     response.headers_mut().insert(header::CACHE_CONTROL, forever);
     Ok(response)

@@ -1,5 +1,5 @@
-//! Bodies of requests. A file's is held in memory, within one budget for all requests; a blob's
-//! goes to a file.
+//! Request bodies. The body of a file is held in memory, within one budget for all requests; the
+//! body of a blob is written to a file.
 
 use std::{
     error::Error,
@@ -30,41 +30,42 @@ const MAX_FILE_LEN: u64 = 128 << 20;
 /// The greatest size of a blob in a request, in bytes.
 const MAX_BLOB_LEN: u64 = 1 << 30;
 
-/// How many pieces of bodies may be in memory at once, and how long each is.
+/// The number of chunks of bodies that may be in memory at once, and the length of each.
 const MAX_PIECES: usize = 384;
 const PIECE_LEN: usize = 1 << 20;
 
-/// The permits for what bodies hold in memory.
+/// The permits for the memory that bodies use.
 #[derive(Debug, Clone)]
 pub(crate) struct BodyBudget(Arc<Semaphore>);
 
-/// The content of a file, as a request brings it. The budget has it until the request is answered.
+/// The content of a file from a request. It counts against the budget until the request is
+/// answered.
 #[derive(Debug)]
 pub(crate) struct FileBody {
     pub(crate) data: Bytes,
     _held: Option<OwnedSemaphorePermit>,
 }
 
-/// The content of a blob, as a request brings it.
+/// The content of a blob from a request.
 #[derive(Debug)]
 pub(crate) struct BlobBody {
-    /// Holds the content, from its beginning.
+    /// The file with the content, positioned at its beginning.
     pub(crate) file: File,
     pub(crate) hash: ContentHash,
 }
 
-/// Why a body was not read to its end.
+/// The reason why a body was not read to its end.
 #[derive(Debug)]
 pub(crate) enum BodyError {
     /// The caller may not write.
     Unwelcome,
-    /// It is longer than this.
+    /// The body is longer than this limit, in bytes.
     TooLong(u64),
-    /// The bodies of others take all that there is.
+    /// Other requests use the whole budget.
     Busy,
-    /// It did not go on, or was cut.
+    /// The client stopped sending, or the connection was cut.
     Cut(axum::Error),
-    /// It could not be kept.
+    /// The body could not be stored.
     Io(std::io::Error),
 }
 
@@ -75,9 +76,8 @@ impl Default for BodyBudget {
 }
 
 impl BodyBudget {
-    /// Reads a body into memory. What it holds grows with what has arrived, so that a body that is
-    /// announced and never sent holds nothing; one that finds no room is refused rather than kept
-    /// waiting.
+    /// Reads a body into memory. The memory grows with the bytes that arrive, so a body that is
+    /// announced and never sent uses none. A body that exceeds the budget is rejected at once.
     async fn read(&self, body: Body) -> Result<FileBody, BodyError> {
         let mut stream = body.into_data_stream();
         let (mut data, mut held) = (Vec::<u8>::new(), None::<OwnedSemaphorePermit>);
@@ -87,7 +87,7 @@ impl BodyBudget {
             if len as u64 > MAX_FILE_LEN {
                 return Err(BodyError::TooLong(MAX_FILE_LEN));
             }
-            // What is short costs no more than the connection.
+            // A short body costs no more than its connection.
             let n_held = held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
             let n_more = (len / PIECE_LEN).saturating_sub(n_held);
             if n_more > 0 {
@@ -100,7 +100,7 @@ impl BodyBudget {
                 }
             }
             if data.capacity() < len {
-                // By little, since what is reserved beyond the length is not counted.
+                // Grows in small steps, because capacity beyond the length is not counted.
                 data.reserve_exact(chunk.len().max(PIECE_LEN).max(len / 8));
             }
             data.extend_from_slice(&chunk);
@@ -113,7 +113,7 @@ impl FromRequest<ServerState> for FileBody {
     type Rejection = BodyError;
 
     async fn from_request(request: Request, app: &ServerState) -> Result<Self, BodyError> {
-        // Nothing is read of what could not be written.
+        // A body that the caller may not write is not read.
         if request.extensions().get::<MayWrite>() == Some(&MayWrite(false)) {
             return Err(BodyError::Unwelcome);
         }
@@ -144,7 +144,7 @@ impl<S: Sync> FromRequest<S> for BlobBody {
     }
 }
 
-/// Refuses a body that says itself that it is too long.
+/// Rejects a body whose declared length is too large.
 fn check_len(request: &Request, max: u64) -> Result<(), BodyError> {
     let len = request.headers().get(header::CONTENT_LENGTH);
     let len = len.and_then(|len| len.to_str().ok()?.parse::<u64>().ok());
@@ -191,10 +191,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn bodies_share_one_budget_and_hold_what_has_arrived() {
+    async fn bodies_share_one_budget_and_use_memory_as_they_arrive() {
         let budget = BodyBudget(Arc::new(Semaphore::new(3)));
         let piece = || Ok::<_, std::io::Error>(Bytes::from(vec![0; PIECE_LEN]));
-        // One that says nothing holds nothing, and small ones are always read.
+        // A body that never arrives uses no memory, and small ones are always read.
         let (mut sender, first) = mpsc::channel(8);
         let first = budget.read(Body::from_stream(first));
         let held = budget.read(Body::from(vec![0; 2 * PIECE_LEN])).await.unwrap();

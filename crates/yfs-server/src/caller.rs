@@ -1,4 +1,4 @@
-//! Who makes a request, and what they may do: taken from it before anything else.
+//! The caller of a request and its rights, which are extracted before the body.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ pub(crate) struct RequestCaller {
 }
 
 impl RequestCaller {
-    /// Returns the files as they may see them.
+    /// Returns the files that the caller may see.
     pub(crate) fn fs(&self) -> Arc<dyn FileSystem> {
         scoped(&self.app.workspace, &self.grant)
     }
 
-    /// Returns what of the workspace they may see, to be read only.
+    /// Returns the part of the workspace that the caller may see, for reading only.
     pub(crate) fn confined(&self) -> WorkspaceFs {
         confined(&self.app.workspace, &self.grant)
     }
@@ -65,7 +65,7 @@ impl FromRequestParts<ServerState> for RequestCaller {
     }
 }
 
-/// Runs what blocks, the workspace's calls above all, without holding up other connections.
+/// Runs a blocking call, such as a call of the workspace, without delaying other connections.
 pub(crate) async fn apart<T>(call: impl Future<Output = T>) -> T {
     block_in_place(|| Handle::current().block_on(call))
 }

@@ -13,32 +13,33 @@ use yfs_sync::{
 };
 
 use crate::{
-    document_access::{APPEARANCE, ConnectionCredential, OpenedDocument},
+    document_access::{ConnectionCredential, MAX_DOCUMENT_WAIT, OpenedDocument},
     rooms::{ConnectionOutbox, DocSubscription},
     serve::ServerState,
     upgrade::Socket,
     websocket_wire::{CloseReason, IncomingEvent, TICK, WebsocketWire},
 };
 
-/// After how long a silence we ask whether the client is there; it goes away after 30 seconds.
-const SILENCE: Duration = Duration::from_secs(12);
+/// How long the client may be silent before the server pings it; Hocuspocus clients disconnect
+/// after 30 seconds of silence.
+const PING_AFTER: Duration = Duration::from_secs(12);
 
 /// How long a connection may take to open its first document.
-const PATIENCE: Duration = Duration::from_secs(20);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The documents of one connection.
 #[derive(Debug)]
 struct ConnectionDocuments {
     app: ServerState,
-    /// What the connection said when it was opened; what it says of a document counts first.
+    /// The credential of the connection's request; one that names a document takes precedence.
     pass: ConnectionCredential,
-    /// By key: which document was opened, and with what.
+    /// The open documents by key, with the credential that opened each.
     passes: BTreeMap<String, (String, ConnectionCredential)>,
-    /// Whether nothing was opened yet.
-    is_strange: bool,
-    /// How long this connection may still wait for documents that are not there.
-    patience: Duration,
-    /// What became of the request that is answered next, by its key.
+    /// Whether no document was opened yet.
+    has_opened_none: bool,
+    /// How long this connection may still wait for documents that do not exist yet.
+    remaining_wait: Duration,
+    /// The result of the request that is answered next, by its key.
     opened: Option<(String, Result<OpenedDocument, CloseReason>)>,
     outbox: Arc<ConnectionOutbox>,
 }
@@ -47,15 +48,22 @@ struct ConnectionDocuments {
 pub(crate) async fn run(socket: Socket, app: ServerState, pass: ConnectionCredential) {
     let mut wire = WebsocketWire::new(socket, app.metrics.clone());
     let outbox = wire.outbox();
-    let (passes, patience) = (BTreeMap::new(), APPEARANCE);
-    let mut documents =
-        ConnectionDocuments { app, pass, passes, is_strange: true, patience, opened: None, outbox };
+    let (passes, remaining_wait) = (BTreeMap::new(), MAX_DOCUMENT_WAIT);
+    let mut documents = ConnectionDocuments {
+        app,
+        pass,
+        passes,
+        has_opened_none: true,
+        remaining_wait,
+        opened: None,
+        outbox,
+    };
     if let Err(ending) = serve(&mut wire, &mut documents).await {
         wire.end(ending).await;
     }
 }
 
-/// Serves until the client leaves (`Ok`) or has to leave.
+/// Serves until the client disconnects (`Ok`) or the server ends the session.
 async fn serve(
     wire: &mut WebsocketWire,
     documents: &mut ConnectionDocuments,
@@ -66,8 +74,8 @@ async fn serve(
     let mut ticks = interval(TICK);
     loop {
         tokio::select! {
-            heard = wire.receive() => {
-                let frame = match heard {
+            event = wire.receive() => {
+                let frame = match event {
                     IncomingEvent::Message(frame) => frame,
                     IncomingEvent::Gone => return Ok(()),
                     IncomingEvent::Fault(ending) => return Err(ending),
@@ -83,7 +91,7 @@ async fn serve(
                 let now = documents.app.rooms.now();
                 let answer = collab.receive(documents, &frame, now)?;
                 documents.opened = None;
-                if !documents.is_strange {
+                if !documents.has_opened_none {
                     wire.lift_limits();
                 }
                 wire.answer(answer, admitted).await?;
@@ -97,10 +105,10 @@ async fn serve(
             _ = ticks.tick() => {
                 let expelled = documents.check(&mut collab);
                 wire.send(expelled).await?;
-                if documents.is_strange && began.elapsed() >= PATIENCE {
+                if documents.has_opened_none && began.elapsed() >= OPEN_TIMEOUT {
                     return Err(CloseReason::unauthorized("no document was opened"));
                 }
-                if wire.silence() >= SILENCE {
+                if wire.silence() >= PING_AFTER {
                     wire.send([Bytes::from_static(&PING)]).await?;
                 }
                 wire.tick().await?;
@@ -114,11 +122,11 @@ impl ConnectionDocuments {
     /// may wait.
     async fn open_first(&mut self, request: &OpenRequest<'_>) {
         let pass = self.pass_of(request);
-        let opened = self.app.open_within(request.name, &pass, &mut self.patience).await;
+        let opened = self.app.open_within(request.name, &pass, &mut self.remaining_wait).await;
         self.opened = Some((request.key.to_owned(), opened));
     }
 
-    /// Returns what a request shows, or else what the connection showed.
+    /// Returns the credential of a request, or else that of the connection.
     fn pass_of(&self, request: &OpenRequest<'_>) -> ConnectionCredential {
         match request.token {
             "" => self.pass.clone(),
@@ -126,8 +134,7 @@ impl ConnectionDocuments {
         }
     }
 
-    /// Closes the documents for which what they were opened with no longer counts. The others go
-    /// on.
+    /// Closes the documents whose credential is no longer valid. The others stay open.
     fn check(&mut self, collab: &mut CollabSession<DocSubscription>) -> Vec<Vec<u8>> {
         self.passes.retain(|key, _| collab.is_open(key));
         collab.close_documents(|key| {
@@ -148,10 +155,10 @@ impl DocumentOpener for ConnectionDocuments {
         };
         let OpenedDocument { port, access } =
             opened.map_err(|ending| ending.reason().to_owned())?;
-        // Entered before any state is taken, so that nothing falls between.
+        // The connection joins the room before any state is computed, so that it misses no update.
         let subscription = self.app.rooms.join(port, &self.outbox, &prefix(request.key));
         self.passes.insert(request.key.to_owned(), (request.name.to_owned(), pass));
-        self.is_strange = false;
+        self.has_opened_none = false;
         Ok((subscription, access))
     }
 }

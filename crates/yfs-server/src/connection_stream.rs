@@ -1,7 +1,7 @@
-//! A connection's stream with its limits: a client must not stall reads for ever, nor send much
+//! A connection's stream with its limits: a client must not stall reads forever, nor send much
 //! before it is authenticated.
 //!
-//! It holds the connection's slot, so that whatever the stream becomes, a WebSocket above all,
+//! The stream holds the connection's slot, so that a connection that was upgraded to a WebSocket
 //! counts as long as it is open. Writes go through a [`StreamWriter`], which the task that sends an
 //! update to a thousand connections uses as well.
 
@@ -23,21 +23,21 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// How long the other side may take nothing of what is sent.
+/// How long the client may accept no bytes before the connection ends.
 const STALL_LIMIT: Duration = Duration::from_secs(60);
 
-/// How many bytes a WebSocket may send before a document was opened over it. The token comes in the
-/// first hundreds of them; a longer one than 16 KiB is refused.
-pub(crate) const STRANGERS_BYTES: u64 = 1 << 20;
+/// How many bytes a WebSocket may send before a document is opened over it. The token is in the
+/// first few hundred bytes; a token longer than 16 KiB is refused.
+pub(crate) const UNAUTHENTICATED_BYTES: u64 = 1 << 20;
 
 /// A connection's stream.
 #[derive(Debug)]
 pub(crate) struct ConnectionStream {
     reader: OwnedReadHalf,
     writer: StreamWriter,
-    /// How many bytes may still be read, if they are counted.
+    /// How many bytes may still be read; `None` for any number.
     allowance: Option<u64>,
-    /// Runs while the other side takes nothing.
+    /// Runs while the client accepts no bytes.
     stalled: Option<Pin<Box<Sleep>>>,
     _slot: OwnedSemaphorePermit,
 }
@@ -59,12 +59,12 @@ impl ConnectionStream {
         &self.writer
     }
 
-    /// Says how many bytes may be read from now on; nothing for any number.
+    /// Sets how many bytes may be read from now on; `None` for any number.
     pub(crate) fn allow(&mut self, allowance: Option<u64>) {
         self.allowance = allowance;
     }
 
-    /// Passes on what became of a write, unless it has been waiting for too long.
+    /// Returns the result of a write, or an error if it has been pending for too long.
     fn unless_stalled<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Access of a client to a document: with which token, with which rights, and for how long.
+//! Access of a client to a document: its token, its rights, and for how long they are valid.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,16 +18,16 @@ use crate::{
     websocket_wire::CloseReason,
 };
 
-/// How often it is asked whether a token still counts.
+/// How often the server checks that a token is still valid.
 const RECHECK: Duration = Duration::from_secs(15);
 
-/// How long the server waits for a document that a client asks for and this server does not know,
-/// because another process or replica may have just created it: clients take the answer that there
+/// How long the server waits for a document that a client requests and this server does not know,
+/// because another process or replica may have just created it: clients treat the answer that there
 /// is none as final.
-pub(crate) const APPEARANCE: Duration = Duration::from_secs(2);
+pub(crate) const MAX_DOCUMENT_WAIT: Duration = Duration::from_secs(2);
 
 /// The longest delay between two checks of the log for such a document.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const MAX_RECHECK_DELAY: Duration = Duration::from_millis(100);
 
 /// The credential that a client presents.
 #[derive(Debug, Clone)]
@@ -44,21 +44,21 @@ pub(crate) struct OpenedDocument {
 }
 
 impl ConnectionCredential {
-    /// Takes what a request shows.
+    /// Reads the credential of a request.
     pub(crate) fn of_request(headers: &HeaderMap, uri: &Uri) -> Self {
         Self::new(token_of(headers, uri.query()).unwrap_or_default())
     }
 
-    /// Takes a token.
+    /// Makes a credential of a token.
     pub(crate) fn new(token: String) -> Self {
         Self { token, checked: Instant::now() }
     }
 
-    /// Looks from time to time whether the token still opens a document.
+    /// Checks at intervals whether the token still opens a document.
     ///
     /// # Errors
     ///
-    /// If it has expired, was revoked, or the file went to where it does not reach.
+    /// If the token has expired or was revoked, or the file was moved out of its directory.
     pub(crate) fn check(&mut self, app: &ServerState, guid: &str) -> Result<(), CloseReason> {
         if self.checked.elapsed() < RECHECK {
             return Ok(());
@@ -77,33 +77,36 @@ impl ConnectionCredential {
 }
 
 impl ServerState {
-    /// Opens a document by its guid, or ends what is left of `patience` waiting until there is one
-    /// that the token reaches.
+    /// Opens a document by its guid. If the token covers no such document, waits for one until
+    /// `remaining_wait` is used up.
     pub(crate) async fn open_within(
         &self,
         guid: &str,
         pass: &ConnectionCredential,
-        patience: &mut Duration,
+        remaining_wait: &mut Duration,
     ) -> Result<OpenedDocument, CloseReason> {
         loop {
             let began = Instant::now();
             let ending = match block_in_place(|| self.open(guid, pass)) {
-                Err(ending) if ending.may_pass() && !patience.is_zero() => ending,
+                Err(ending) if ending.is_temporary() && !remaining_wait.is_zero() => ending,
                 opened => return opened,
             };
-            // What other processes have logged is taken in before anything is waited for.
+            // Updates that other processes logged are applied before the server waits.
             match block_in_place(|| self.workspace.catch_up()) {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.workspace.replication().wait_for_records(LOOK_AGAIN.min(*patience)).await;
+                    self.workspace
+                        .replication()
+                        .wait_for_records(MAX_RECHECK_DELAY.min(*remaining_wait))
+                        .await;
                 }
                 Err(_) => return Err(ending),
             }
-            *patience = patience.saturating_sub(began.elapsed());
+            *remaining_wait = remaining_wait.saturating_sub(began.elapsed());
         }
     }
 
-    /// Opens a document by its guid. Knowing a guid gives no right to it.
+    /// Opens a document by its guid. Knowing a guid grants no rights.
     pub(crate) fn open(
         &self,
         guid: &str,
@@ -134,8 +137,8 @@ impl ServerState {
         }
     }
 
-    /// Refuses a document that is not a file's that the grant covers. The main document never is,
-    /// but for whom it covers everything.
+    /// Rejects a document that is not the content of a file that the grant covers. Only a grant of
+    /// the whole workspace covers the main document.
     fn check(&self, guid: &str, grant: &AccessGrant) -> Result<(), CloseReason> {
         let path = || self.workspace.nodes().path_of(&FileId::parse(guid).ok()?).ok()?;
         if grant.is_whole() || path().is_some_and(|path| grant.covers(&path)) {
@@ -151,7 +154,7 @@ impl ServerState {
         &self,
         joins: Arc<Semaphore>,
     ) -> Result<AdmittedConnection, CloseReason> {
-        self.admit_within(joins, ADMISSION).await
+        self.admit_within(joins, MAX_JOIN_WAIT).await
     }
 
     async fn admit_within(
@@ -176,7 +179,7 @@ pub(crate) struct AdmittedConnection {
 }
 
 /// How long a client may wait to join.
-const ADMISSION: Duration = Duration::from_secs(30);
+const MAX_JOIN_WAIT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {
@@ -205,18 +208,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waited_too_long_to_join_is_told_to_come_back() {
+    async fn a_client_that_waited_too_long_to_join_must_reconnect() {
         let app = app(&workspace(), Door::Open, 1);
         let joins = || Arc::new(Semaphore::new(1));
         let admitted = app.admit(joins()).await.unwrap();
         assert_eq!(app.admit_within(joins(), Duration::ZERO).await.unwrap_err().code(), 1013);
-        // Who waits is next.
+        // The client that has waited longest is next.
         let (next, ()) = tokio::join!(app.admit(joins()), async { drop(admitted) });
         drop(next.unwrap());
     }
 
     #[tokio::test]
-    async fn who_joins_one_document_keeps_nobody_from_another() {
+    async fn joins_of_one_document_do_not_block_another() {
         let app = app(&workspace(), Door::Open, 2);
         let (crowded, quiet) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
         let _first = app.admit(crowded.clone()).await.unwrap();
@@ -241,15 +244,15 @@ mod tests {
             let path = VPath::parse(&format!("/{number}.txt")).unwrap();
             let made = there.fs().write(&path, "text".into(), &WriteOptions::default()).await;
             let guid = made.unwrap().id.to_string();
-            let mut patience = Duration::from_secs(600);
-            app.open_within(&guid, &ConnectionCredential::new(String::new()), &mut patience)
+            let mut remaining_wait = Duration::from_secs(600);
+            app.open_within(&guid, &ConnectionCredential::new(String::new()), &mut remaining_wait)
                 .await
                 .unwrap();
         }
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_document_that_comes_within_reach_while_it_is_waited_for_is_opened() {
+    async fn a_document_that_becomes_covered_during_the_wait_is_opened() {
         let (workspace, path) = (workspace(), |text| VPath::parse(text).unwrap());
         let fs = workspace.fs();
         let options = WriteOptions::default();
@@ -261,22 +264,23 @@ mod tests {
         let grant = AccessGrant { id: "one".to_owned(), path: path("/docs"), ..owner };
         let pass = ConnectionCredential::new(keys.issue(&grant).unwrap());
         let guid = made.id.to_string();
-        let mut patience = Duration::from_secs(600);
+        let mut remaining_wait = Duration::from_secs(600);
         let (from, to, options) = (path("/a.txt"), path("/docs/a.txt"), MoveOptions::default());
         let (opened, moved) = tokio::join!(
-            app.open_within(&guid, &pass, &mut patience),
+            app.open_within(&guid, &pass, &mut remaining_wait),
             fs.mv(&from, &to, &options),
         );
         moved.unwrap();
         opened.unwrap();
-        // What never comes is refused in the end, and what can never be is refused at once.
-        let mut patience = Duration::from_millis(1);
-        let refused = app.open_within("nothing", &pass, &mut patience).await.unwrap_err();
-        assert_eq!((refused.code(), patience), (4403, Duration::ZERO));
+        // A document that is never created is refused in the end, and an invalid guid is refused at
+        // once.
+        let mut remaining_wait = Duration::from_millis(1);
+        let refused = app.open_within("nothing", &pass, &mut remaining_wait).await.unwrap_err();
+        assert_eq!((refused.code(), remaining_wait), (4403, Duration::ZERO));
         let stranger = ConnectionCredential::new(String::new());
-        let mut patience = Duration::from_secs(600);
+        let mut remaining_wait = Duration::from_secs(600);
         assert_eq!(
-            app.open_within(&guid, &stranger, &mut patience).await.unwrap_err().code(),
+            app.open_within(&guid, &stranger, &mut remaining_wait).await.unwrap_err().code(),
             4401
         );
     }
@@ -297,7 +301,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pass_is_looked_at_again_from_time_to_time() {
+    async fn a_credential_is_checked_again_at_intervals() {
         let (workspace, path) = (workspace(), |text| VPath::parse(text).unwrap());
         let (inside, outside) = (path("/docs/a.txt"), path("/b.txt"));
         let fs = workspace.fs();
@@ -310,7 +314,7 @@ mod tests {
         let mut pass = ConnectionCredential::new(keys.issue(&grant).unwrap());
         app.open(&guid, &pass).unwrap();
         let mut check_again = || {
-            pass.check(&app, &guid).expect("it was looked at a moment ago");
+            pass.check(&app, &guid).expect("it was checked a moment ago");
             pass.checked -= RECHECK;
             pass.check(&app, &guid).map_err(|ending| ending.code())
         };

@@ -1,8 +1,9 @@
-//! `GET /events`: what changes, as it changes, by server-sent events.
+//! `GET /events`: the changes of the workspace, as server-sent events.
 //!
 //! Each event is one change as JSON. The id of an event is a cursor: a client that reconnects sends
-//! the last one (`Last-Event-ID`, or `?since=`), and goes on there. Where the log no longer reaches
-//! back that far, the first event is `reset`: list everything again. Delivery is at least once.
+//! the last one (`Last-Event-ID`, or `?since=`), and continues there. If the log no longer has all
+//! changes since then, the first event is `reset`: the client must list everything again. Delivery
+//! is at least once.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -25,7 +26,7 @@ use crate::{
 /// How long one read of the log waits; a stream without a reader ends by then.
 const WAIT: Duration = Duration::from_secs(15);
 
-/// How many changes one look takes.
+/// How many changes one read returns.
 const PAGE: usize = 256;
 
 /// Follows the log for one client.
@@ -68,7 +69,7 @@ impl EventStream {
         .flatten()
     }
 
-    /// Returns the next events, or nothing when the workspace is closed.
+    /// Returns the next events; `None` when the workspace is closed.
     async fn next(&mut self) -> Option<Vec<Event>> {
         if std::mem::take(&mut self.reset) {
             return Some(vec![self.mark("reset")]);
@@ -104,7 +105,7 @@ fn event_of(change: &ChangeJson) -> Event {
 }
 
 /// Returns the part of a change that a grant covers: a node that moves across the border of the
-/// grant appears or disappears; a change outside is not shown.
+/// grant appears or disappears; a change outside of it is not shown.
 fn visible_part(change: &FileChange, grant: &AccessGrant) -> Option<ChangeJson> {
     let is_covered = grant.covers(&change.path);
     let was_covered = match &change.kind {

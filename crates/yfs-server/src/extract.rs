@@ -1,5 +1,5 @@
-//! Extractors of queries and JSON bodies. What they reject is answered with problem details
-//! (RFC 9457), as every other failure is.
+//! Extractors of queries and JSON bodies. Their rejections are answered with problem details (RFC
+//! 9457), as all other failures are.
 
 use axum::{
     extract::{self, FromRequest, FromRequestParts, Request},

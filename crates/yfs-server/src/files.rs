@@ -22,10 +22,11 @@ use yfs_engine::path::VPath;
 
 use crate::{caller::path_of, problem::Result, serve::ServerState};
 
-/// The greatest size of an edit in a request, in bytes; that of a file is what `FileBody` says.
+/// The greatest size of an edit in a request, in bytes; [`FileBody`](crate::body::FileBody) limits
+/// the size of a file.
 const MAX_EDIT_LEN: usize = 16 << 20;
 
-/// The greatest size of what names paths, in bytes.
+/// The greatest size of a request body that names paths, in bytes.
 const MAX_PATHS_LEN: usize = 1 << 20;
 
 /// Returns the routes.

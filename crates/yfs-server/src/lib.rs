@@ -1,10 +1,10 @@
 //! Serves a workspace to Yjs clients over HTTP and WebSocket.
 //!
-//! `/sync/{guid}` speaks the y-websocket protocol for one document: the main document under the
-//! workspace's id, a file's content under the file's id. `/collab` speaks Hocuspocus: any number of
-//! documents over one connection, named by their guids. `/api/files/{path}` has the files as HTTP
-//! resources, `GET /api/tree` lists them with their guids, `GET /events` tells what changes.
-//! `docs/format/http.md` and `GET /openapi.json` describe all of it.
+//! `/sync/{guid}` serves one document by the y-websocket protocol: the main document under the
+//! workspace's id, a file's content under the file's id. `/collab` serves any number of documents
+//! over one connection by the Hocuspocus protocol, named by their guids. `/api/files/{path}` has
+//! the files as HTTP resources, `GET /api/tree` lists them with their guids, `GET /events` streams
+//! the changes. `docs/format/http.md` and `GET /openapi.json` describe all of it.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -22,8 +22,8 @@
 //! ```
 //!
 //! Every client presents a [token](access::TokenKeys), unless the server is
-//! [open](ServeOptions::open) to this machine. Pages of other origins are refused, so that a
-//! website cannot reach into a workspace through its visitor.
+//! [open](ServeOptions::open) to this machine. Pages of other origins are rejected, so that a
+//! website cannot read a workspace through the browser of its visitor.
 
 pub mod access;
 mod blobs;

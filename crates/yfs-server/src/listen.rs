@@ -1,4 +1,4 @@
-//! Accepting connections: so many, and none that says nothing for ever.
+//! Accepting connections, with a limit on their number and on the time that each may be silent.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -17,16 +17,17 @@ use tokio::{
 
 use crate::{connection_stream::ConnectionStream, upgrade::UpgradeHandler};
 
-/// How long a client may take to send the head of a request, and how long it may rest between two.
+/// How long a client may take to send the head of a request, and how long it may pause between two
+/// requests.
 const HEAD_LIMIT: Duration = Duration::from_secs(20);
 
-/// How many bytes the head of a request may have.
+/// The greatest size of the head of a request, in bytes.
 const MAX_HEAD_LEN: usize = 32 << 10;
 
-/// How long to rest when the system has no room for another connection.
+/// How long to pause when the system cannot accept another connection.
 const REST: Duration = Duration::from_millis(100);
 
-/// Serves connections for ever. Dropping it cuts them.
+/// Serves connections until it is dropped, which cuts them.
 pub(crate) async fn serve(
     listener: &TcpListener,
     router: Router,
@@ -38,7 +39,7 @@ pub(crate) async fn serve(
         let slot = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
         let stream = tokio::select! {
             accepted = listener.accept() => accepted,
-            // What has ended is let go of at once.
+            // Ended connections are removed at once.
             Some(_) = connections.join_next() => continue,
         };
         match stream {
@@ -46,15 +47,16 @@ pub(crate) async fn serve(
                 let router = router.clone();
                 connections.spawn(converse(stream, router, slot));
             }
-            Err(error) if is_theirs(&error) => {}
-            // Out of file descriptors, mostly: others will end.
+            Err(error) if is_covered_by(&error) => {}
+            // Usually the process has no free file descriptors: other connections will end.
             Err(_) => sleep(REST).await,
         }
     }
 }
 
 async fn converse(stream: TcpStream, router: Router, slot: OwnedSemaphorePermit) {
-    // Frames are small and should leave at once; where that cannot be had they leave later.
+    // Frames are small and should be sent at once. If the option cannot be set, they are sent
+    // later.
     stream.set_nodelay(true).ok();
     let handover = UpgradeHandler::default();
     let service = TowerToHyperService::new(router);
@@ -68,15 +70,15 @@ async fn converse(stream: TcpStream, router: Router, slot: OwnedSemaphorePermit)
         .max_buf_size(MAX_HEAD_LEN)
         .serve_connection(TokioIo::new(ConnectionStream::new(stream, slot)), service)
         .with_upgrades();
-    // What fails here fails for one client, who knows.
-    // It is let go of before what comes after it begins: there may be ten thousand of them.
+    // An error here concerns one client, which gets it.
+    // The request is dropped before the session begins: there may be ten thousand of them.
     Box::pin(connection).await.ok();
     if let Some(session) = handover.take() {
         session.await;
     }
 }
 
-fn is_theirs(error: &io::Error) -> bool {
+fn is_covered_by(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

@@ -1,4 +1,4 @@
-//! What the server counts, for Prometheus (`GET /metrics`).
+//! The counters of the server, for Prometheus (`GET /metrics`).
 
 use std::sync::Arc;
 
@@ -28,25 +28,25 @@ pub(crate) struct ServerMetrics {
     registry: Registry,
     /// Open WebSocket connections.
     pub(crate) connections: Gauge,
-    /// Documents open on connections, each as often as it is open.
-    pub(crate) seats: Gauge,
-    /// Updates that clients sent and the log took, or had already.
+    /// Documents that are open on connections, counted once per connection.
+    pub(crate) open_documents: Gauge,
+    /// Updates from clients that the log has, new or known.
     pub(crate) updates: Counter,
     /// Frames sent over WebSockets.
     pub(crate) frames: Counter,
-    /// Bytes sent over WebSockets, without what the protocol adds.
+    /// Bytes sent over WebSockets, without the overhead of the protocol.
     pub(crate) sent_bytes: Counter,
     /// Bytes received over WebSockets.
     pub(crate) received_bytes: Counter,
-    /// States that were computed for who joined.
+    /// States that were computed for clients that joined.
     pub(crate) states: Counter,
-    /// States that were given out again.
+    /// States that were sent again from the cache.
     pub(crate) shared_states: Counter,
     /// Connections and requests without a valid token.
     pub(crate) refused_callers: Counter,
-    /// Connections that were ended, by close code.
+    /// Connections that the server ended, by close code.
     pub(crate) endings: Family<CloseCodeLabel, Counter>,
-    /// Requests that were answered, by status.
+    /// Requests that the server answered, by status.
     pub(crate) requests: Family<StatusLabel, Counter>,
     documents: Gauge,
     document_bytes: Gauge,
@@ -60,7 +60,7 @@ pub(crate) struct CloseCodeLabel {
     pub(crate) code: u32,
 }
 
-/// How a request was answered.
+/// The status class of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct StatusLabel {
     pub(crate) status: u32,
@@ -71,7 +71,7 @@ impl Default for ServerMetrics {
         let mut metrics = Self {
             registry: Registry::with_prefix("yfs"),
             connections: Gauge::default(),
-            seats: Gauge::default(),
+            open_documents: Gauge::default(),
             updates: Counter::default(),
             frames: Counter::default(),
             sent_bytes: Counter::default(),
@@ -95,7 +95,7 @@ impl ServerMetrics {
     fn register(&mut self) {
         let registry = &mut self.registry;
         registry.register("connections", "Open WebSocket connections", self.connections.clone());
-        registry.register("seats", "Documents open on connections", self.seats.clone());
+        registry.register("seats", "Documents open on connections", self.open_documents.clone());
         registry.register("updates", "Updates received from clients", self.updates.clone());
         registry.register("sent_frames", "Frames sent over WebSockets", self.frames.clone());
         registry.register("sent_bytes", "Bytes sent over WebSockets", self.sent_bytes.clone());

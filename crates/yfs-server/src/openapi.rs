@@ -1,8 +1,8 @@
-//! `GET /openapi.json`: what this server answers, for programs.
+//! `GET /openapi.json`: the description of this server, for programs.
 
 use axum::{http::header, response::IntoResponse};
 
-/// The document, by OpenAPI 3.1.
+/// The document, in OpenAPI 3.1.
 pub const OPENAPI: &str = include_str!("openapi.json");
 
 /// Answers `GET /openapi.json`.

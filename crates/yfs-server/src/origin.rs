@@ -1,10 +1,10 @@
-//! Which web pages may talk to the server: those that this machine sent, and those that its owner
-//! named.
+//! Which web pages may send requests to the server: pages from this machine, and pages from the
+//! origins that its owner named.
 //!
 //! A browser sends the `Origin` of the page with each WebSocket handshake; other programs send
-//! none. Without the check, any website could reach a local server through its visitor's browser. A
-//! website that makes its own name point at this machine (DNS rebinding) shows in the `Host`, which
-//! counts where no token is asked for.
+//! none. Without the check, any website could reach a local server through its visitor's browser.
+//! If a website makes its own name resolve to this machine (DNS rebinding), the `Host` header shows
+//! that name; it is checked where the server asks for no token.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,14 +18,14 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use crate::problem::HttpProblem;
 
-/// How long a browser may remember what it was allowed.
+/// How long a browser may cache the permissions.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
 
-/// Which pages may talk to the server.
+/// The origins whose pages may send requests.
 #[derive(Debug, Clone)]
 pub(crate) struct AllowedOrigins {
     named: Arc<[String]>,
-    /// Whether the server may only be asked for by a name of this machine.
+    /// Whether the `Host` of a request must name this machine.
     local_host_only: bool,
 }
 
@@ -35,7 +35,7 @@ impl AllowedOrigins {
         Self { named: named.collect(), local_host_only }
     }
 
-    /// Refuses requests of other pages.
+    /// Rejects requests from pages of other origins.
     pub(crate) async fn check(
         &self,
         headers: &HeaderMap,
@@ -52,8 +52,8 @@ impl AllowedOrigins {
             .into_response()
     }
 
-    /// Lets browsers show answers to the pages that may see them. A page of this machine or of a
-    /// named origin may use every method and send every header that another program may.
+    /// Adds the headers that let a browser show answers to permitted pages. A page of this machine
+    /// or of a named origin may use every method and every header that another program may.
     pub(crate) fn cors(&self) -> CorsLayer {
         let origins = self.clone();
         let allowed = move |origin: &HeaderValue, _: &_| origins.allows_origin(origin);
@@ -81,7 +81,7 @@ impl AllowedOrigins {
             && hosts.next().is_none()
     }
 
-    /// Tells whether the server may be asked for by this name.
+    /// Reports whether a request may name the server by this host.
     fn allows_host(&self, host: Option<&str>) -> bool {
         let is_local = |host| host_of_authority(host).is_some_and(is_loopback);
         !self.local_host_only || host.is_none_or(is_local)
@@ -99,7 +99,7 @@ fn host_of_origin(origin: &str) -> Option<&str> {
     host_of_authority(rest)
 }
 
-/// Returns the host, unless what follows it is no port.
+/// Returns the host, unless its suffix is not a port.
 fn host_of_authority(authority: &str) -> Option<&str> {
     let end = match authority.find(']') {
         Some(end) => end + 1,
@@ -107,14 +107,14 @@ fn host_of_authority(authority: &str) -> Option<&str> {
     };
     let (host, rest) = authority.split_at(end);
     let is_port = |port: &str| {
-        port.starts_with(|it: char| it.is_ascii_digit()) && port.parse::<u16>().is_ok()
+        port.starts_with(|first: char| first.is_ascii_digit()) && port.parse::<u16>().is_ok()
     };
     let is_whole = rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port);
     is_whole.then_some(host)
 }
 
-/// Reports whether a request that changes the workspace does not come from a page of another site,
-/// as far as the browser says so. A request that names its page is judged by that name.
+/// Reports whether the browser does not declare the page of a request that changes the workspace to
+/// be of another site. A request with an `Origin` is checked by that.
 fn is_intended(headers: &HeaderMap) -> bool {
     let is_cross = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
     !is_cross || headers.contains_key(header::ORIGIN)
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_this_machine_and_named_ones_pass() {
+    fn only_pages_of_this_machine_and_of_named_origins_pass() {
         let origins = AllowedOrigins::new(&["https://docs.example.com/".to_owned()], false);
         let passes = |origin| allows(&origins, header::ORIGIN, origin);
         assert!(origins.allows(&HeaderMap::new()));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn without_tokens_only_names_of_this_machine_are_answered() {
+    fn an_open_server_answers_only_to_names_of_this_machine() {
         let open = AllowedOrigins::new(&[], true);
         let passes = |host| allows(&open, header::HOST, host);
         assert!(passes("localhost:4680"));

@@ -1,4 +1,4 @@
-//! What failed, as HTTP tells it: a status, and JSON by RFC 9457 ("problem details").
+//! Failures as HTTP answers: a status, and JSON by RFC 9457 ("problem details").
 
 use axum::{
     Json,
@@ -12,10 +12,10 @@ use yfs_wire::ProblemJson;
 
 use crate::access::TokenError;
 
-/// The answer of a handler.
+/// The result of a handler.
 pub(crate) type Result<T = Response> = std::result::Result<T, HttpProblem>;
 
-/// Why a request was refused. Nothing has changed.
+/// Why a request was rejected. The request has changed nothing.
 #[derive(Debug)]
 pub(crate) struct HttpProblem {
     status: StatusCode,
@@ -30,12 +30,12 @@ impl HttpProblem {
         Self { status, body }
     }
 
-    /// Says that a request makes no sense.
+    /// Makes the problem of a malformed request.
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// Says that a grant does not reach that far.
+    /// Makes the problem of a request that the grant does not cover.
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
@@ -57,7 +57,7 @@ impl IntoResponse for HttpProblem {
 
 impl From<FsError> for HttpProblem {
     fn from(error: FsError) -> Self {
-        // A request that was still waiting when the server stopped may be sent again.
+        // A client may repeat a request that was still waiting when the server stopped.
         if matches!(WorkspaceError::cause_of(&error), Some(WorkspaceError::Closed)) {
             return WorkspaceError::Closed.into();
         }
@@ -117,7 +117,8 @@ fn status_of(code: FsCode) -> StatusCode {
         FsCode::ENOSPC => StatusCode::INSUFFICIENT_STORAGE,
         FsCode::ENOSYS => StatusCode::NOT_IMPLEMENTED,
         FsCode::EIO | FsCode::ECANCELED => StatusCode::INTERNAL_SERVER_ERROR,
-        // EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, ELOOP, EBUSY, EXDEV: what is there stands against it.
+        // EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, ELOOP, EBUSY, EXDEV: they depend on the present
+        // state.
         _ => StatusCode::CONFLICT,
     }
 }
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_waited_while_the_workspace_closed_is_answered_as_one_after_it() {
+    fn a_call_that_waits_while_the_workspace_closes_is_answered_as_a_later_one() {
         let waited = FsError::new(FsCode::EIO, Op::Append, "/a").caused_by(WorkspaceError::Closed);
         for error in [WorkspaceError::Closed, waited.into()] {
             assert_eq!(HttpProblem::from(error).status, StatusCode::SERVICE_UNAVAILABLE);

@@ -13,10 +13,10 @@ use crate::{
     websocket_wire::{CloseReason, WebsocketWire},
 };
 
-/// What the other side did makes no sense.
+/// The close code for a peer that violated the protocol.
 const BAD_MESSAGE: u16 = 4400;
 
-/// What we did failed.
+/// The close code for a failure of this server.
 const FAILED: u16 = 1011;
 
 /// Serves a connection until it ends.
@@ -59,8 +59,8 @@ pub(crate) async fn run(mut socket: Socket, app: ServerState, mut pass: Connecti
     }
 }
 
-/// Reports whether a credential lets its holder write. A credential for less than the whole
-/// workspace is rejected.
+/// Reports whether a credential allows writing. A credential for less than the whole workspace is
+/// rejected.
 fn check_credential(app: &ServerState, pass: &ConnectionCredential) -> Result<bool, CloseReason> {
     let grant = pass.grant(app)?;
     if !grant.is_whole() {
@@ -69,7 +69,7 @@ fn check_credential(app: &ServerState, pass: &ConnectionCredential) -> Result<bo
     Ok(grant.may_write())
 }
 
-/// Tells the other side why the connection ends, if it is there.
+/// Sends the peer the reason why the connection ends, if it is still connected.
 async fn end(socket: &mut Socket, app: &ServerState, error: &ReplicaError) {
     let code = match error {
         ReplicaError::Closed { is_final: true, .. } => 4401,

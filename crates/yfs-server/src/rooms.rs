@@ -1,8 +1,8 @@
-//! What the connections to one document share: who they are, what they are sent, presence.
+//! What the connections to one document share: their list, the frames to send, and presence.
 //!
 //! A room opens with the first connection to its document and closes with the last. One task
-//! follows the document for all of them: each update is written as a frame once, and that frame put
-//! into every outbox.
+//! follows the document for all of them: it encodes each update as a frame once, and puts that
+//! frame into every outbox.
 
 mod awareness_batcher;
 mod outbox;
@@ -39,16 +39,16 @@ use yfs_sync::{
 use self::{awareness_batcher::AwarenessBatcher, state_cache::StateCache};
 use crate::{metrics::ServerMetrics, serve::MAX_JOINS, websocket_wire::CloseReason};
 
-/// How often clients that were not renewed and unused states are removed.
+/// How often expired clients and unused states are removed.
 const SWEEP: Duration = Duration::from_secs(3);
 
-/// How many updates are passed on together at most.
+/// The greatest number of updates in one broadcast.
 const MAX_TOGETHER: usize = 256;
 
-/// The pause after a broadcast, per receiver: several times what sending takes.
+/// The pause after a broadcast, per receiver: several times the time that sending takes.
 const REST_PER_MEMBER: Duration = Duration::from_micros(50);
 
-/// How long it is rested at least, or not at all, and at most.
+/// The shortest pause, below which there is none, and the longest.
 const MIN_REST: Duration = Duration::from_millis(2);
 const MAX_REST: Duration = Duration::from_millis(50);
 
@@ -66,12 +66,12 @@ struct DocumentRoom {
     members: Mutex<Vec<RoomConnection>>,
     presence: Mutex<Presence>,
     gathering: Mutex<AwarenessBatcher>,
-    /// The time from which times are counted.
+    /// The start of the clock that presence uses.
     began: Instant,
     states: StateCache,
     /// Permits for computing and sending states.
     joins: Arc<Semaphore>,
-    /// Whether the document is not followed any more: all members must join another room.
+    /// Whether the room no longer follows the document: all members must join another room.
     has_ended: AtomicBool,
     /// The task that follows the document. It ends with the room.
     follower: OnceLock<AbortHandle>,
@@ -82,11 +82,12 @@ struct DocumentRoom {
 struct RoomConnection {
     connection: PresenceConnection,
     outbox: Arc<ConnectionOutbox>,
-    /// What its frames begin with.
+    /// The prefix of its frames.
     prefix: Arc<[u8]>,
 }
 
-/// A connection's place at a document. Dropping it tells the others that its clients have gone.
+/// The subscription of a connection to a document. Dropping it notifies the other members that its
+/// clients left.
 #[derive(Debug)]
 pub(crate) struct DocSubscription {
     port: DocPort,
@@ -96,13 +97,13 @@ pub(crate) struct DocSubscription {
 }
 
 impl DocumentRooms {
-    /// Opens no room yet.
+    /// Makes an empty set of rooms.
     pub(crate) fn new(metrics: Arc<ServerMetrics>) -> Self {
         Self { rooms: DashMap::new(), began: Instant::now(), metrics }
     }
 
-    /// Enters the room of a document. What others do there is put into the outbox from now on,
-    /// behind the prefix.
+    /// Joins the room of a document. Changes by others are put into the outbox from now on, behind
+    /// the prefix.
     pub(crate) fn join(
         self: &Arc<Self>,
         port: DocPort,
@@ -124,17 +125,17 @@ impl DocumentRooms {
             outbox.end(CloseReason::closed());
         }
         drop(entry);
-        self.metrics.seats.inc();
+        self.metrics.open_documents.inc();
         DocSubscription { port, rooms: self.clone(), room, connection }
     }
 
-    /// Returns the time as the sessions count it.
+    /// Returns the time on the clock of presence.
     pub(crate) fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Expires clients that are not renewed and drops unused states, for ever.
-    pub(crate) async fn sweep_for_ever(&self) -> Infallible {
+    /// Expires clients that do not renew their presence and drops unused states, forever.
+    pub(crate) async fn sweep_forever(&self) -> Infallible {
         loop {
             sleep(SWEEP).await;
             let now = self.now();
@@ -163,8 +164,8 @@ impl DocumentRoom {
             has_ended: AtomicBool::new(false),
             follower: OnceLock::new(),
         });
-        // Not before the room is there: a task that finds none ends, and an update may come at
-        // once.
+        // The task starts after the room is in the map: a task that finds no room ends, and an
+        // update may arrive at once.
         let follower = tokio::spawn(follow(Arc::downgrade(&room), updates));
         room.follower.get_or_init(|| follower.abort_handle());
         room
@@ -184,7 +185,7 @@ impl DocumentRoom {
         members.len()
     }
 
-    /// Sends an awareness update to all members, soon, and together with others.
+    /// Sends an awareness update to all members, batched with others.
     fn relay(self: &Arc<Self>, update: &[u8]) {
         let due = self.gathering.lock().add(update, self.began.elapsed());
         if let Some(due) = due {
@@ -198,7 +199,7 @@ impl DocumentRoom {
         }
     }
 
-    /// Sends the awareness that was gathered to all members.
+    /// Sends the batched awareness to all members.
     fn broadcast_awareness(&self) {
         let n_members = self.members.lock().len();
         let taken = self.gathering.lock().take(self.began.elapsed(), n_members);
@@ -217,10 +218,10 @@ impl DocumentRoom {
     }
 }
 
-/// Sends the changes of a document to its members, until there are none.
+/// Sends the changes of a document to its members until it has none.
 ///
-/// With many members it pauses a little after each broadcast, so that updates of several writers go
-/// out together: a wake-up and a system call for each member is the cost.
+/// With many members it pauses after each broadcast, so that updates of several writers are sent in
+/// one: a broadcast costs a wake-up and a system call per member.
 async fn follow(room: Weak<DocumentRoom>, mut updates: Subscription) {
     loop {
         let first = updates.recv().await;
@@ -260,8 +261,8 @@ impl SyncDocument for DocSubscription {
     }
 
     fn diff(&self, state_vector: &[u8]) -> Result<StateDiff, SyncError> {
-        // The parked updates are read first: one that is completed in between is in the diff, and
-        // one that is parked in between is sent to this connection, which has entered.
+        // The parked updates are read first: an update that is completed in between is in the diff,
+        // and one that is parked in between is sent to this connection, which has joined.
         let compute = || {
             let later = self.port.parked()?;
             Ok(StateDiff { update: self.port.diff(state_vector)?.into(), later })
@@ -327,7 +328,7 @@ impl collab::CollabDocument for DocSubscription {
 
 impl Drop for DocSubscription {
     fn drop(&mut self) {
-        self.rooms.metrics.seats.dec();
+        self.rooms.metrics.open_documents.dec();
         self.room.members.lock().retain(|member| member.connection != self.connection);
         let gone = self.room.presence.lock().leave(self.connection);
         if let Some(update) = gone {

@@ -1,4 +1,4 @@
-//! What is where, and what every answer has.
+//! The routes, and the headers of every answer.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::{
     websocket_session,
 };
 
-/// How long a client may rest while it sends a body.
+/// How long a client may pause while it sends a body.
 const BODY_LIMIT: Duration = Duration::from_secs(30);
 
 /// Returns the routes.

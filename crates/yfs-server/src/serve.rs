@@ -1,4 +1,4 @@
-//! Binding to a port, serving, and ending in order.
+//! Binding to a port, serving, and shutting down.
 
 use std::{
     io,
@@ -19,41 +19,41 @@ use crate::{
     routes::router,
 };
 
-/// The port unless the caller says otherwise.
+/// The default port.
 pub const DEFAULT_PORT: u16 = 4680;
 
-/// How many states are computed and sent at once; who joins beyond that waits.
+/// How many states are computed and sent at once; further clients wait to join.
 pub(crate) const MAX_JOINS: usize = 8;
 
-/// How a workspace is served.
+/// The options of a server.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Where to listen.
+    /// The address to listen on.
     pub host: IpAddr,
-    /// The port; 0 takes any that is free.
+    /// The port; 0 for any free port.
     pub port: u16,
-    /// Whether no token is asked for. For loopback addresses only.
+    /// Whether clients need no token. For loopback addresses only.
     pub open: bool,
     /// Other origins whose pages may call the server, such as `https://example.com`. Pages of this
     /// machine may.
     pub origins: Vec<String>,
-    /// How many connections there may be at once; more wait to be accepted.
+    /// The greatest number of open connections; further ones wait to be accepted.
     pub max_connections: usize,
 }
 
-/// Why serving failed.
+/// The reason why serving failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The address can be reached from other machines, and clients would not be authenticated.
     #[error("refusing to listen on {0} without tokens: other machines can reach it")]
     NotLoopback(IpAddr),
-    /// The port is taken, or may not be used.
+    /// The port is in use, or the process may not use it.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The network failed.
@@ -61,7 +61,7 @@ pub enum ServeError {
     Io(#[from] io::Error),
 }
 
-/// A server that is bound to its port, and not yet serving: who connects meanwhile waits.
+/// A server that is bound to its port and does not serve yet: connections wait.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -76,9 +76,9 @@ pub(crate) struct ServerState {
     pub(crate) access: AccessControl,
     pub(crate) rooms: Arc<DocumentRooms>,
     pub(crate) metrics: Arc<ServerMetrics>,
-    /// Permits for what costs much.
+    /// Permits for expensive operations.
     pub(crate) joins: Arc<Semaphore>,
-    /// What the bodies of requests may hold in memory.
+    /// The memory budget of request bodies.
     pub(crate) bodies: BodyBudget,
 }
 
@@ -102,7 +102,7 @@ impl Server {
     }
 
     /// Serves a workspace until `stop` completes. Open connections are then cut: their clients
-    /// reconnect, and what they sent is in the log.
+    /// reconnect, and the updates that they sent are in the log.
     pub async fn run(
         self,
         workspace: Workspace,
@@ -119,7 +119,7 @@ impl Server {
         let app = ServerState { workspace, access, rooms: rooms_of_app, metrics, joins, bodies };
         let router = router(app, &self.options);
         tokio::select! {
-            never = rooms.sweep_for_ever() => match never {},
+            never = rooms.sweep_forever() => match never {},
             served = listen::serve(&self.listener, router, self.options.max_connections) => {
                 Ok(served?)
             }

@@ -1,4 +1,4 @@
-//! The tree as JSON: which files there are, and the guid under which each is synced.
+//! The tree as JSON: all files, with the guid under which each is synced.
 
 use axum::{Json, response::IntoResponse};
 use yfs_engine::kind::profile_name;
@@ -23,7 +23,7 @@ async fn list(caller: &RequestCaller) -> Result<TreeJson> {
     let entries = found.into_iter().map(|found| {
         let info = match found.entry.kind {
             FileKind::File => workspace.documents().info_of(&found.entry.id),
-            // What it leads to is found by its path.
+            // The target of a link is found by its path.
             FileKind::Symlink => files.document(&found.path).ok(),
             _ => None,
         };

@@ -1,7 +1,7 @@
 //! From a request to a WebSocket (RFC 6455).
 //!
-//! The session runs in the task of its connection, behind the request that became it, and on the
-//! connection's own stream: nothing is between, and when the server ends it ends as well.
+//! The session runs in the task of its connection, after the request that was upgraded, on the
+//! connection's own stream, and ends with the server.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -27,11 +27,10 @@ use crate::{
     document_access::ConnectionCredential, problem::HttpProblem,
 };
 
-/// The greatest size of one WebSocket message, in bytes. A first sync of a large table is an honest
-/// 18 MB.
+/// The greatest size of one WebSocket message, in bytes. A first sync of a large table takes 18 MB.
 const MAX_MESSAGE_LEN: usize = 64 << 20;
 
-/// How much of a WebSocket is read at once, in bytes; every connection holds that much.
+/// The size of a WebSocket's read buffer, in bytes; every connection has one.
 const READ_BUFFER_LEN: usize = 4 << 10;
 
 /// How many bytes of frames are collected before they are written.
@@ -43,23 +42,23 @@ pub(crate) type Socket = WebSocketStream<ConnectionStream>;
 /// The session of a connection, which runs after its last request.
 pub(crate) type SessionFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Where a handler leaves the session for the task of the connection; it is part of every request.
+/// The slot in which a handler leaves the session for the connection's task; every request has one.
 #[derive(Clone, Default)]
 pub(crate) struct UpgradeHandler(Arc<Mutex<Option<SessionFuture>>>);
 
-/// A request to become a WebSocket.
+/// A request for an upgrade to a WebSocket.
 pub(crate) struct WebsocketUpgrade {
     on_upgrade: OnUpgrade,
     handover: UpgradeHandler,
     accept: String,
-    /// The sub-protocol that carried a token, which the answer names.
+    /// The sub-protocol that carried a token, which the answer must name.
     protocol: Option<HeaderValue>,
-    /// What the request said of who it is.
+    /// The credential of the request.
     pass: ConnectionCredential,
 }
 
 impl UpgradeHandler {
-    /// Takes the session, if a request became one.
+    /// Returns the session, if a request was upgraded.
     pub(crate) fn take(&self) -> Option<SessionFuture> {
         self.0.lock().take()
     }
@@ -87,14 +86,14 @@ impl<S: Sync> FromRequestParts<S> for WebsocketUpgrade {
 }
 
 impl WebsocketUpgrade {
-    /// Answers the request, and serves the WebSocket from then on.
+    /// Answers the request, and runs the session on the WebSocket afterwards.
     pub(crate) fn serve<F: Future<Output = ()> + Send>(
         self,
         serve: impl FnOnce(Socket, ConnectionCredential) -> F + Send + 'static,
     ) -> Response {
         let Self { on_upgrade, handover, accept, protocol, pass } = self;
         *handover.0.lock() = Some(Box::pin(async move {
-            // A client that left before the answer has no session.
+            // A client that disconnects before the answer has no session.
             if let Some(socket) = socket(on_upgrade).await {
                 serve(socket, pass).await;
             }
@@ -102,7 +101,7 @@ impl WebsocketUpgrade {
         let headers = [
             (header::CONNECTION, "upgrade"),
             (header::UPGRADE, "websocket"),
-            // The answer must not carry the token into logs of what is between.
+            // The answer must not carry the token into the logs of proxies.
             (header::CACHE_CONTROL, "no-store"),
         ];
         let accept = [(header::SEC_WEBSOCKET_ACCEPT, accept)];

@@ -1,7 +1,7 @@
 //! One WebSocket connection to one document, by the y-websocket protocol.
 //!
-//! The session ends when the client goes, sends what is refused, or falls too far behind: a slow
-//! reader is dropped, an update never.
+//! The session ends when the client disconnects, sends an update that is refused, or reads too
+//! slowly. Its connection is then closed; no update is skipped.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::time::interval;
 use yfs_sync::{collab::CollabDocument as _, hub::HubSession, message::SyncMessage};
 
 use crate::{
-    document_access::{APPEARANCE, ConnectionCredential, OpenedDocument},
+    document_access::{ConnectionCredential, MAX_DOCUMENT_WAIT, OpenedDocument},
     rooms::{ConnectionOutbox, DocSubscription},
     serve::ServerState,
     upgrade::Socket,
@@ -39,7 +39,7 @@ pub(crate) async fn run(
             session.serve(&mut wire).await.err()
         }
         Err(ending) => {
-            // Clients up to version 3.0 know nothing of close codes.
+            // Clients up to version 3.0 do not know close codes.
             let denied = SyncMessage::Denied(ending.reason()).encode();
             wire.send([denied]).await.ok();
             Some(ending)
@@ -57,20 +57,20 @@ async fn enter(
     outbox: Arc<ConnectionOutbox>,
 ) -> Result<WebsocketSession, CloseReason> {
     let OpenedDocument { port, access } =
-        app.open_within(&guid, &pass, &mut { APPEARANCE }).await?;
-    // Entered before any state is taken, so that nothing falls between.
+        app.open_within(&guid, &pass, &mut { MAX_DOCUMENT_WAIT }).await?;
+    // The connection joins the room before any state is computed, so that it misses no update.
     let subscription = app.rooms.join(port, &outbox, &[]);
     let hub = HubSession::new(subscription.connection(), access);
     Ok(WebsocketSession { app, guid, pass, hub, outbox, subscription })
 }
 
 impl WebsocketSession {
-    /// Serves until the client leaves (`Ok`) or has to leave.
+    /// Serves until the client disconnects (`Ok`) or the server ends the session.
     async fn serve(&mut self, wire: &mut WebsocketWire) -> Result<(), CloseReason> {
         let mut ticks = interval(TICK);
         loop {
             tokio::select! {
-                heard = wire.receive() => match heard {
+                event = wire.receive() => match event {
                     IncomingEvent::Message(message) => self.receive(wire, &message).await?,
                     IncomingEvent::Gone => return Ok(()),
                     IncomingEvent::Fault(ending) => return Err(ending),

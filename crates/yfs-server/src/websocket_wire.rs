@@ -1,4 +1,4 @@
-//! One WebSocket: sending without waiting for ever, noticing who is gone, ending with a reason.
+//! One WebSocket: bounded sends, detection of dead connections, and close reasons.
 
 use std::{io::ErrorKind, sync::Arc, time::Duration};
 
@@ -18,38 +18,38 @@ use tokio_tungstenite::tungstenite::{
 use yfs_sync::SyncError;
 
 use crate::{
-    connection_stream::STRANGERS_BYTES,
+    connection_stream::UNAUTHENTICATED_BYTES,
     document_access::AdmittedConnection,
     metrics::{CloseCodeLabel as EndingLabel, ServerMetrics},
     rooms::{ConnectionOutbox, OutgoingFrame},
     upgrade::Socket,
 };
 
-/// How long the network may take to accept what is sent.
+/// How long the network may take to accept a send.
 const SEND_LIMIT: Duration = Duration::from_secs(60);
 
-/// After how long a silence of ours the client is asked whether it is there.
+/// After how long without a send the server pings the client.
 const PING_AFTER: Duration = Duration::from_secs(20);
 
-/// After how long a silence of the client's it is gone. It answers pings at least.
+/// After how long without a message or pong the client counts as gone.
 const GONE_AFTER: Duration = Duration::from_secs(70);
 
-/// How long a client has to answer when another connection speaks for a client of its own.
+/// How long a client may take to answer a probe when another connection uses its client id.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
 /// How often the time is checked.
 pub(crate) const TICK: Duration = Duration::from_secs(5);
 
-/// How many bytes of a message are sent at a time. What is longer is never copied as a whole.
+/// How many bytes of a message are sent at a time. A longer message is never copied as a whole.
 const PART_LEN: usize = 16 << 10;
 
-/// From how many bytes on an answer is counted while it is sent.
+/// The size of an answer, in bytes, from which the permit is held while it is sent.
 const LARGE: usize = 1 << 20;
 
-/// For how long it is counted. Longer, and a few who read slowly would keep many from joining.
-const ADMITTED: Duration = Duration::from_secs(1);
+/// For how long the permit is held at most. A few slow readers could otherwise block other clients.
+const MAX_PERMIT_TIME: Duration = Duration::from_secs(1);
 
-/// Come back, and start over.
+/// The close code that asks the client to reconnect and sync again.
 const TRY_AGAIN_LATER: u16 = 1013;
 
 /// Why a connection ends.
@@ -64,20 +64,20 @@ pub(crate) struct CloseReason {
 pub(crate) struct WebsocketWire {
     socket: Socket,
     metrics: Arc<ServerMetrics>,
-    heard: Instant,
+    received_at: Instant,
     sent: Instant,
-    /// Since when a sign of life is waited for.
+    /// When a probe was sent that is not answered yet.
     probed: Option<Instant>,
 }
 
-/// What a connection brings.
+/// An event of a connection.
 #[derive(Debug)]
 pub(crate) enum IncomingEvent {
     /// A message.
     Message(Bytes),
-    /// The end.
+    /// The client closed the connection.
     Gone,
-    /// What may not be, so that it is ended.
+    /// A violation, for which the server must close the connection.
     Fault(CloseReason),
 }
 
@@ -85,8 +85,8 @@ impl WebsocketWire {
     pub(crate) fn new(mut socket: Socket, metrics: Arc<ServerMetrics>) -> Self {
         let now = Instant::now();
         metrics.connections.inc();
-        socket.get_mut().allow(Some(STRANGERS_BYTES));
-        Self { socket, metrics, heard: now, sent: now, probed: None }
+        socket.get_mut().allow(Some(UNAUTHENTICATED_BYTES));
+        Self { socket, metrics, received_at: now, sent: now, probed: None }
     }
 
     /// Lifts the limit on what an unauthenticated client may send.
@@ -94,7 +94,7 @@ impl WebsocketWire {
         self.socket.get_mut().allow(None);
     }
 
-    /// Makes what others put their frames into.
+    /// Makes the outbox for frames from other tasks.
     pub(crate) fn outbox(&self) -> Arc<ConnectionOutbox> {
         ConnectionOutbox::of(self.socket.get_ref().writer().clone(), self.metrics.clone())
     }
@@ -103,7 +103,7 @@ impl WebsocketWire {
     pub(crate) async fn receive(&mut self) -> IncomingEvent {
         loop {
             let frame = self.socket.next().await;
-            self.heard = Instant::now();
+            self.received_at = Instant::now();
             self.probed = None;
             match frame {
                 Some(Ok(Frame::Binary(bytes))) => {
@@ -112,17 +112,17 @@ impl WebsocketWire {
                 }
                 Some(Ok(Frame::Close(_))) | None => return IncomingEvent::Gone,
                 Some(Err(error)) => return IncomingEvent::of_error(&error),
-                // Pings are answered by the library; text is nothing that we know.
+                // The library answers pings; text messages are not part of the protocols.
                 Some(Ok(_)) => (),
             }
         }
     }
 
-    /// Sends frames in one go. A broken connection shows at the next [`receive`](Self::receive).
+    /// Sends frames in one write. A broken connection shows at the next [`receive`](Self::receive).
     ///
     /// # Errors
     ///
-    /// If the network takes them too slowly.
+    /// If the network accepts them too slowly.
     pub(crate) async fn send(
         &mut self,
         frames: impl IntoIterator<Item = impl Into<OutgoingFrame>>,
@@ -146,9 +146,9 @@ impl WebsocketWire {
         done.map(drop).map_err(|_| CloseReason::behind())
     }
 
-    /// Sends what answers a message. Who was admitted for it stays so while much is on its way,
-    /// which bounds how many states are in memory, but not for long: who reads slowly must not keep
-    /// others from joining.
+    /// Sends the answer to a message. The permit is held while much of the answer is unsent, which
+    /// bounds the number of states in memory, but only for a limited time: a slow reader must not
+    /// block other clients.
     ///
     /// # Errors
     ///
@@ -165,26 +165,26 @@ impl WebsocketWire {
         let mut sending = std::pin::pin!(sending);
         tokio::select! {
             sent = &mut sending => return sent,
-            () = sleep(ADMITTED), if admitted.is_some() => admitted = None,
+            () = sleep(MAX_PERMIT_TIME), if admitted.is_some() => admitted = None,
         }
         drop(admitted);
         sending.await
     }
 
-    /// Returns for how long nothing was sent.
+    /// Returns the time since the last send.
     pub(crate) fn silence(&self) -> Duration {
         self.sent.elapsed()
     }
 
-    /// Lets time pass.
+    /// Checks the timeouts, and pings the client if it is due.
     ///
     /// # Errors
     ///
-    /// If the client has gone without a word.
+    /// If the client has not answered in time.
     pub(crate) async fn tick(&mut self) -> Result<(), CloseReason> {
         let now = Instant::now();
-        let is_mute = self.probed.is_some_and(|probed| now - probed >= PROBE_LIMIT);
-        if is_mute || now - self.heard >= GONE_AFTER {
+        let is_unanswered = self.probed.is_some_and(|probed| now - probed >= PROBE_LIMIT);
+        if is_unanswered || now - self.received_at >= GONE_AFTER {
             return Err(CloseReason::silent());
         }
         if now - self.sent >= PING_AFTER {
@@ -217,20 +217,20 @@ impl WebsocketWire {
 
     /// Keeps other tasks from writing until the outbox is awaited again.
     fn reserve_writer(&self) {
-        self.socket.get_ref().writer().lend(false);
+        self.socket.get_ref().writer().set_shared(false);
     }
 
-    /// Tells the client why the connection ends.
+    /// Sends the client the reason why the connection ends.
     pub(crate) async fn end(mut self, ending: CloseReason) {
         self.reserve_writer();
         let code = u32::from(ending.code);
         self.metrics.endings.get_or_create(&EndingLabel { code }).inc();
         let frame = CloseFrame { code: ending.code.into(), reason: ending.reason.as_str().into() };
-        // It may be gone already, or not read.
+        // The client may be gone already, or not read.
         let closing = async {
             self.socket.send(Frame::Close(Some(frame))).await.ok();
-            // Read on until the other side has closed as well: a connection that is dropped with
-            // unread bytes is reset, and the reason is lost.
+            // The server reads on until the client has closed as well: a connection that is dropped
+            // with unread bytes is reset, and the client does not get the reason.
             while let Some(Ok(_)) = self.socket.next().await {}
         };
         timeout(TICK, closing).await.ok();
@@ -293,22 +293,22 @@ impl CloseReason {
         Self { code: TRY_AGAIN_LATER, reason: "the workspace was closed".to_owned() }
     }
 
-    /// Too many clients wait at once.
+    /// Too many clients wait to join.
     pub(crate) fn busy() -> Self {
         Self { code: TRY_AGAIN_LATER, reason: "too many are joining, try again".to_owned() }
     }
 
-    /// A message is longer than any may be.
+    /// A message exceeds the size limit.
     fn too_large() -> Self {
         Self { code: 1009, reason: "the message is too long".to_owned() }
     }
 
-    /// It is not what RFC 6455 calls a WebSocket.
+    /// The client violated RFC 6455.
     fn malformed() -> Self {
         Self { code: 1002, reason: "malformed frame".to_owned() }
     }
 
-    /// The client says nothing, not even that it is there.
+    /// The client does not answer.
     fn silent() -> Self {
         Self { code: 1001, reason: "silent for too long".to_owned() }
     }
@@ -318,7 +318,7 @@ impl CloseReason {
         Self { code: 4401, reason: short(reason.into()) }
     }
 
-    /// The grant does not reach that far.
+    /// The grant does not cover the document.
     pub(crate) fn forbidden(reason: impl Into<String>) -> Self {
         Self { code: 4403, reason: short(reason.into()) }
     }
@@ -328,9 +328,9 @@ impl CloseReason {
         Self { code: 4404, reason: short(reason.into()) }
     }
 
-    /// Reports whether the reason may pass by itself: the document is made, or moved to where the
-    /// grant reaches.
-    pub(crate) fn may_pass(&self) -> bool {
+    /// Reports whether the condition may end by itself: the document is created, or moved to where
+    /// the grant covers it.
+    pub(crate) fn is_temporary(&self) -> bool {
         matches!(self.code, 4403 | 4404)
     }
 
@@ -352,7 +352,7 @@ impl From<SyncError> for CloseReason {
     }
 }
 
-/// Cuts a reason to what fits into a close frame (123 bytes, RFC 6455 section 5.5).
+/// Cuts a reason to the size of a close frame (123 bytes, RFC 6455 section 5.5).
 fn short(mut reason: String) -> String {
     let mut end = reason.len().min(123);
     while !reason.is_char_boundary(end) {
@@ -375,7 +375,7 @@ mod tests {
     use super::*;
     use crate::connection_stream::ConnectionStream;
 
-    /// A connection, and the other end of it.
+    /// A connection, and its remote end.
     async fn pair() -> (WebsocketWire, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -387,25 +387,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_silent_is_asked_and_who_stays_silent_has_gone() {
+    async fn a_silent_client_is_pinged_and_then_disconnected() {
         let (mut wire, mut other) = pair().await;
         wire.tick().await.unwrap();
         assert!(other.read_u8().now_or_never().is_none());
         wire.sent -= PING_AFTER;
         wire.tick().await.unwrap();
         assert_eq!(other.read_u16().await.unwrap(), 0x8900);
-        wire.heard -= GONE_AFTER;
+        wire.received_at -= GONE_AFTER;
         assert_eq!(wire.tick().await.unwrap_err().code(), 1001);
     }
 
     #[tokio::test]
-    async fn a_client_that_another_connection_speaks_for_must_answer_soon() {
+    async fn a_probed_client_must_answer_soon() {
         use tokio::io::AsyncWriteExt;
         let (mut wire, mut other) = pair().await;
         for answers in [true, false] {
             wire.probe().await.unwrap();
             assert_eq!(other.read_u16().await.unwrap(), 0x8900);
-            // A second claim asks no second time.
+            // A second probe while one is pending sends no second ping.
             wire.probe().await.unwrap();
             if answers {
                 // A pong, and an empty message, masked with zeros.
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_frame_is_written_where_it_came_up_while_the_task_waits_for_one() {
+    async fn a_frame_is_written_directly_while_the_task_waits() {
         let (mut wire, mut other) = pair().await;
         wire.socket.get_ref().writer().writable().await;
         let outbox = wire.outbox();
@@ -460,7 +460,7 @@ mod tests {
         assert_eq!(read[..9], [0x82, 3, b'k', 7, 7, 0x82, 126, 1, 45]);
         assert_eq!(read[310..], [0x82, 1, b'k']);
         assert_eq!((wire.metrics.frames.get(), wire.metrics.sent_bytes.get()), (3, 305));
-        // While it sends frames of its own, the others wait in order.
+        // While the task sends frames of its own, others wait in order.
         wire.send([Bytes::from_static(b"own")]).await.unwrap();
         outbox.push([frame(4)]);
         outbox.push([frame(PART_LEN)]);
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stranger_may_send_so_much_and_no_more() {
+    async fn bytes_of_an_unauthenticated_client_are_limited() {
         use tokio::io::AsyncWriteExt;
         let (mut wire, mut other) = pair().await;
         // An empty message that is masked with zeros.
@@ -478,7 +478,7 @@ mod tests {
         other.write_all(&message).await.unwrap();
         assert!(matches!(wire.receive().await, IncomingEvent::Message(_)));
         other.write_all(&message).await.unwrap();
-        let IncomingEvent::Fault(ending) = wire.receive().await else { panic!("it was heard") };
+        let IncomingEvent::Fault(ending) = wire.receive().await else { panic!("no fault") };
         assert_eq!(ending.code(), 4401);
         let (mut wire, mut other) = pair().await;
         wire.lift_limits();

@@ -40,12 +40,12 @@ fn measure(n_edits: usize) -> Vec<(&'static str, f64)> {
         ("bytes a version in the document", (state.len() - 50_000) as f64 / n_edits as f64),
         ("bytes a version with whole snapshots", whole as f64 / n_edits as f64),
     ];
-    let timeline = doc.timeline();
+    let timeline = doc.timeline().versions();
     assert_eq!(timeline.len(), n_edits + 1);
     let middle = timeline.len() / 2;
-    figures.push(("list the versions, ms", ms(|| drop(doc.timeline()))));
-    figures.push(("find one in the middle, ms", ms(|| drop(doc.past(middle)))));
-    let version = doc.past(middle).expect("it is listed");
+    figures.push(("list the versions, ms", ms(|| drop(doc.timeline().versions()))));
+    figures.push(("find one in the middle, ms", ms(|| drop(doc.timeline().version(middle)))));
+    let version = doc.timeline().version(middle).expect("it is listed");
     figures.push(("read it, ms", ms(|| drop(doc.text_at(&version).expect("it is whole")))));
     let author = author(n_edits);
     figures.push(("edit, ms", {

@@ -152,7 +152,9 @@ impl WorkspaceState {
         if self.options.read_only || is_blob() {
             return Ok(());
         }
-        let is_settled = |doc: &ContentDoc| !doc.needs_conversion() && !doc.needs_repair();
+        let is_settled = |doc: &ContentDoc| {
+            !doc.conversion().needs_conversion() && !doc.conversion().needs_repair()
+        };
         if self.documents.acquire(id).with(|loaded| is_settled(&loaded.doc))? {
             return Ok(());
         }

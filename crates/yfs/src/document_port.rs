@@ -139,7 +139,7 @@ impl DocPort {
                 let doc = &loaded.doc;
                 parked(doc.gate())
                     .iter()
-                    .map(|update| doc.without_redacted(update)[..].into())
+                    .map(|update| doc.redactions().strip_update(update)[..].into())
                     .collect()
             }),
         }
@@ -230,7 +230,7 @@ impl WorkspaceState {
         update: &[u8],
         by: Option<&Actor>,
     ) -> Result<ReceivedContent> {
-        let n_redactions = doc.n_redactions();
+        let n_redactions = doc.redactions().n_records();
         let mark = by.and_then(|by| self.plan_typing_mark(doc, update, by));
         let received = doc.receive(update, UpdateSource::Wire)?;
         for (structs, refusal) in &received.refused {
@@ -241,16 +241,16 @@ impl WorkspaceState {
             return Ok(ReceivedContent::default());
         }
         // A peer that still has redacted content cannot bring it back.
-        let update = doc.without_redacted(update).into_owned();
-        let erases = doc.n_redactions() > n_redactions;
+        let update = doc.redactions().strip_update(update).into_owned();
+        let erases = doc.redactions().n_records() > n_redactions;
         if erases {
             self.note_redaction()?;
         }
         // Recorded with the update itself: the document may be evicted before the next upkeep.
-        let aside = doc.record_aside()?;
+        let aside = doc.edit_registers().record_aside()?;
         // The update was accepted even if the mark cannot be written.
         let mark = mark.filter(|_| received.changed);
-        let mark = mark.and_then(|mark| doc.add_typing_mark(&mark).ok()?);
+        let mark = mark.and_then(|mark| doc.edit_registers().add_typing_mark(&mark).ok()?);
         Ok(ReceivedContent {
             updates: iter::once(update).chain(aside).chain(mark).collect(),
             erases,
@@ -270,13 +270,13 @@ impl WorkspaceState {
             &[first] => Some(first),
             _ => return None,
         };
-        doc.plan_typing_mark(first, &RunAuthor::new(by.clone(), self.now()))
+        doc.edit_registers().plan_typing_mark(first, &RunAuthor::new(by.clone(), self.now()))
     }
 }
 
 /// Returns the items that list the blobs of a document.
 fn listed_blobs(doc: &ContentDoc) -> BTreeSet<ItemId> {
-    doc.blobs().iter().map(|blob| blob.id).collect()
+    doc.blobs().versions().iter().map(|blob| blob.id).collect()
 }
 
 /// Deletes the items that list blobs, except those in `kept`. Returns the update of this deletion,

@@ -115,11 +115,11 @@ fn renaming_converts_in_the_same_step() {
         (FILE.to_owned(), Some(ContentRoot::Text))
     );
     let doc = open(&port(&b, "/plan.txt"), 9, ContentRoot::Text);
-    assert_eq!((doc.held(), doc.text()), (ContentRoot::Text, FILE.to_owned()));
+    assert_eq!((doc.conversion().current_root(), doc.text()), (ContentRoot::Text, FILE.to_owned()));
     append(&b, "/plan.txt", "more\n");
     mv(&b, "/plan.txt", "/again.md");
     assert_eq!(cat(&a, "/again.md"), FILE.to_owned() + "more\n");
-    assert_eq!(open(&port(&a, "/again.md"), 10, RICH).held(), RICH);
+    assert_eq!(open(&port(&a, "/again.md"), 10, RICH).conversion().current_root(), RICH);
     assert_eq!(id_of(&a, "/again.md"), guid);
     assert_eq!(a.conflicts().expect("listed"), []);
 }
@@ -138,12 +138,16 @@ fn copying_and_moving_over_keep_to_the_name_of_the_target() {
     for path in ["/a.md", "/b.txt", "/c.txt", "/d.md"] {
         assert_eq!(cat(&workspace, path), FILE, "{path}");
         let kind = kind(&workspace, path).expect("it holds text");
-        assert_eq!(open(&port(&workspace, path), 9, kind).held(), kind, "{path}");
+        assert_eq!(
+            open(&port(&workspace, path), 9, kind).conversion().current_root(),
+            kind,
+            "{path}"
+        );
     }
     put(&workspace, "/c.txt", "new\n");
     mv(&workspace, "/c.txt", "/a.md");
     assert_eq!(cat(&workspace, "/a.md"), "new\n");
-    assert_eq!(open(&port(&workspace, "/a.md"), 9, RICH).held(), RICH);
+    assert_eq!(open(&port(&workspace, "/a.md"), 9, RICH).conversion().current_root(), RICH);
     assert_eq!(ls(&workspace), "/a.md /b.txt /d.md");
 }
 
@@ -180,8 +184,8 @@ fn markdown_that_is_kept_as_text_is_read_and_converted_when_an_editor_opens_it()
     // Opening it for an editor converts it, with the same result in every process.
     let (here, there) = (port(&a, "/plain.md"), port(&b, "/plain.md"));
     let (here, there) = (open(&here, 9, RICH), open(&there, 10, RICH));
-    assert_eq!((here.held(), here.text()), (RICH, FILE.to_owned()));
-    assert_eq!((there.held(), there.text()), (RICH, FILE.to_owned()));
+    assert_eq!((here.conversion().current_root(), here.text()), (RICH, FILE.to_owned()));
+    assert_eq!((there.conversion().current_root(), there.text()), (RICH, FILE.to_owned()));
     assert_eq!(a.conflicts().expect("listed"), []);
 }
 
@@ -361,8 +365,9 @@ fn the_profile_is_chosen_kept_and_changed() {
     workspace.close().expect("closed");
     let workspace = Workspace::open(store, WorkspaceOptions::default()).expect("opened");
     assert_eq!(workspace.profile(), SchemaProfile::CommonMark);
-    let profile =
-        |workspace: &Workspace| open(&port(workspace, "/a.md"), 9, RICH).evident_profile();
+    let profile = |workspace: &Workspace| {
+        open(&port(workspace, "/a.md"), 9, RICH).conversion().evident_profile()
+    };
     assert_eq!(profile(&workspace), Some(SchemaProfile::CommonMark));
     let report = workspace
         .maintenance()

@@ -84,15 +84,15 @@ impl StrandedWords {
         Ok(change)
     }
 
-    /// Records the words that were found; `None` if all are recorded.
+    /// Records the words that were found.
     pub(super) fn record(
         &mut self,
         replica: &mut ContentReplica,
-    ) -> Result<Option<LocalChange>, ContentError> {
+    ) -> Result<LocalChange, ContentError> {
         let found = std::mem::take(&mut self.found);
         let new = found.diff(&read_recorded(replica));
         if new.is_empty() {
-            return Ok(None);
+            return Ok(LocalChange { update: None, deleted: Some(Vec::new()) });
         }
         let ranges = (RANGES.to_owned(), Any::Buffer(new.encode_v1().into()));
         let element = Any::Map(Arc::new([ranges].into_iter().collect()));
@@ -101,7 +101,7 @@ impl StrandedWords {
             array.insert(txn, 0, element);
         });
         replica.gate.health()?;
-        Ok(Some(change))
+        Ok(change)
     }
 
     /// Notes texts that updates brought, or that they deleted, without listing their deletion.

@@ -58,9 +58,9 @@ pub struct NewBlob {
     pub mime: Option<SmolStr>,
 }
 
-/// The versions of one document.
+/// The versions of content that one document keeps by reference.
 #[derive(Debug, Default)]
-pub(super) struct BlobVersions {
+pub struct BlobVersions {
     versions: BTreeMap<ItemId, BlobVersion>,
 }
 
@@ -97,7 +97,7 @@ impl BlobVersions {
     }
 
     /// Returns the versions, oldest first: each behind those that it replaces.
-    pub(super) fn versions(&self) -> Vec<BlobVersion> {
+    pub fn versions(&self) -> Vec<BlobVersion> {
         // A version is one level above the highest that it replaces. A cycle, which only a
         // malicious peer can make, ends where a version would be visited twice.
         let mut levels: BTreeMap<ItemId, usize> = BTreeMap::new();
@@ -119,7 +119,7 @@ impl BlobVersions {
     }
 
     /// Returns the versions that no other replaces, the latest last. More than one is a conflict.
-    pub(super) fn heads(&self) -> Vec<BlobVersion> {
+    pub fn heads(&self) -> Vec<BlobVersion> {
         let is_replaced = |version: &BlobVersion| {
             let mut others = self.versions.values().filter(|other| other.id != version.id);
             others.any(|other| other.replaces.contains(&version.id))

@@ -6,8 +6,7 @@ use super::{
     plain::PlainBody,
     rebase::{RebaseOp, applied},
     replica::ContentReplica,
-    rich::{RichBody, RichCache},
-    writer::BodyWriter,
+    rich::{RichBody, RichCache, RichWriter},
 };
 use crate::kind::ContentRoot;
 
@@ -41,12 +40,12 @@ impl ContentBody {
     /// document knows the version.
     pub(super) fn write(
         self,
-        writer: &mut BodyWriter<'_>,
+        writer: &mut RichWriter<'_>,
         new: &str,
         base: Option<ContentBase<'_>>,
     ) -> Result<ContentWriteResult, ContentError> {
         match self {
-            Self::Plain(body) => body.write(writer, new, base),
+            Self::Plain(body) => body.write(&mut writer.body, new, base),
             Self::Rich(body) => body.write(writer, new, base),
         }
     }
@@ -54,13 +53,13 @@ impl ContentBody {
     /// Applies changes of the current text, in order of position.
     pub(super) fn apply(
         self,
-        writer: &mut BodyWriter<'_>,
+        writer: &mut RichWriter<'_>,
         current: &str,
         new: &str,
         ops: &[RebaseOp],
     ) -> Result<Option<Vec<u8>>, ContentError> {
         let body = match self {
-            Self::Plain(body) => return body.apply(writer, current, new, ops),
+            Self::Plain(body) => return body.apply(&mut writer.body, current, new, ops),
             Self::Rich(body) => body,
         };
         if ops.is_empty() {

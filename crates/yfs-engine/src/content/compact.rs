@@ -48,15 +48,16 @@ pub fn compact(
     let mut doc = ContentDoc::new(&id, ClientId::from_random(0), GateLimits::default());
     doc.receive(&merged.state, UpdateSource::Store)?;
     let kept = (0..).zip(updates).zip(&merged.absorbed).filter(|(_, absorbed)| !**absorbed);
-    let rewritten = kept.filter_map(|((place, update), _)| match doc.without_redacted(update) {
-        Cow::Owned(update) => Some((place, update)),
-        Cow::Borrowed(_) => None,
-    });
+    let rewritten =
+        kept.filter_map(|((place, update), _)| match doc.redactions().strip_update(update) {
+            Cow::Owned(update) => Some((place, update)),
+            Cow::Borrowed(_) => None,
+        });
     Ok(RedactedMerge {
         rewritten: rewritten.collect(),
         state: doc.gate().encode_state(),
         absorbed: merged.absorbed,
         changes,
-        has_redactions: doc.n_redactions() > 0,
+        has_redactions: doc.redactions().n_records() > 0,
     })
 }

@@ -24,13 +24,15 @@ mod orphaned_edits;
 mod profile;
 mod root_comparison;
 mod settlement;
+mod status;
 #[cfg(test)]
 mod tests;
 mod write_settlement;
 
+pub use self::status::ConversionStatus;
 pub(super) use self::{
     history::ConversionHistory,
-    profile::{evident_profile, first_half, is_doubled},
+    profile::{evident_profile, first_half},
     root_comparison::{MergedText, RootComparison},
     settlement::RootPresence,
     write_settlement::{write_profile, write_settlement},
@@ -90,7 +92,7 @@ pub(super) fn has_only_text_root(replica: &ContentReplica) -> bool {
     !NOT_OF_TEXT.iter().any(|root| replica.gate.has_root(root))
 }
 
-/// Reports whether a client id stands for a settlement.
+/// Reports whether a client id is that of a settlement.
 pub(super) fn is_settlement_client(client: ClientId) -> bool {
     client.get() & MARK != 0
 }

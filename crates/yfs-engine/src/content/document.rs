@@ -1,34 +1,33 @@
 //! The document of one file: it joins the body and the registers, and passes to each what it needs.
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 use super::{
-    Anchor, AnchorError, AnchorSide, BlamePiece, BlobVersion, ContentBase, ContentError,
-    ContentWriteResult, ErasableContent, LogEntry, MAX_TEXT_BYTES, NewBlob, PastVersion, Redaction,
-    ReferenceContent, ResolvedAnchor, RunAuthor, SpliceResult, Version, VersionLabel,
+    Anchor, AnchorError, AnchorSide, BlamePiece, ContentBase, ContentError, ContentWriteResult,
+    ErasableContent, MAX_TEXT_BYTES, ResolvedAnchor, RunAuthor, SpliceResult, Version,
     anchor::AnchoredText,
-    aside::{self, StrandedWords},
-    blame,
+    aside, blame,
     blobs::BlobVersions,
     body::ContentBody,
-    convert::{self, ConversionHistory, MergedText, RootComparison, RootPresence, join_updates},
+    convert::{self, ConversionHistory, ConversionStatus, MergedText, join_updates},
     edit::{self, check_len, replace_pieces},
     label::VersionLabels,
     log::AuthorLog,
     plain::PlainBody,
     rebase::applied,
-    redact::{ErasureScan, RedactionRecords},
-    reference,
-    replica::{ContentReplica, LocalChange},
-    rich::{self, RichCache},
+    redact::{ErasureScan, RedactionView},
+    reference::{self, ReferenceRoots},
+    registers::{ContentRegisters, RegisterEditor},
+    replica::ContentReplica,
+    rich::{RichCache, RichWriter},
     timeline::Timeline,
     version_alignment,
     word_joints::{self, SeparatedWords},
     writer::{BodyWriter, EditOrigin},
 };
 use crate::{
-    gate::{GateLimits, GateRejection, GatedDoc, ReceiveOutcome, RootIx, UpdateScan, UpdateSource},
-    id::{ClientId, FileId, ItemId},
+    gate::{GateLimits, GateRejection, GatedDoc, ReceiveOutcome, UpdateSource},
+    id::{ClientId, FileId},
     kind::{ContentRoot, SchemaProfile},
 };
 
@@ -39,12 +38,8 @@ pub struct ContentDoc {
     /// How the content is to be kept.
     kind: ContentRoot,
     pub(super) rich: RichCache,
-    pub(super) log: AuthorLog,
-    blobs: BlobVersions,
-    labels: VersionLabels,
-    redactions: RedactionRecords,
+    registers: ContentRegisters,
     conversions: ConversionHistory,
-    aside: StrandedWords,
 }
 
 impl ContentDoc {
@@ -55,12 +50,8 @@ impl ContentDoc {
             replica: ContentReplica::new(id, client, limits),
             kind: ContentRoot::Text,
             rich: RichCache::default(),
-            log: AuthorLog::default(),
-            blobs: BlobVersions::default(),
-            labels: VersionLabels::default(),
-            redactions: RedactionRecords::default(),
+            registers: ContentRegisters::default(),
             conversions: ConversionHistory::default(),
-            aside: StrandedWords::default(),
         }
     }
 
@@ -89,12 +80,13 @@ impl ContentDoc {
         let deleted = received.scans.iter().flat_map(|scan| scan.deleted.iter().copied());
         self.rich.note_change(Some(deleted));
         if let Some(before) = before.filter(|_| received.changed) {
-            let comparison = self.conversions.comparison(&self.replica, self.redactions.items());
+            let redacted = self.registers.redactions.items();
+            let comparison = self.conversions.comparison(&self.replica, redacted);
             let find_merged = |ranges: &[_]| comparison.deleted_by_settlements(ranges);
-            self.aside.note_arrival(&self.replica, &before, &received.scans, find_merged);
+            self.registers.aside.note_arrival(&self.replica, &before, &received.scans, find_merged);
         }
         for scan in &received.scans {
-            self.absorb(scan);
+            self.registers.absorb(scan);
         }
         self.erase_redacted();
         Ok(received)
@@ -130,19 +122,15 @@ impl ContentDoc {
         self.kind
     }
 
-    /// Returns how the current content is kept. It differs from the kind that the name implies
-    /// until the document is converted.
-    pub fn held(&self) -> ContentRoot {
-        let settlements = self.conversions.settlements(&self.replica);
-        match (
-            settlements.is_rich_current(RootPresence::of_document(&self.replica, false), self.kind),
-            self.kind,
-        ) {
-            (true, ContentRoot::Text) => {
-                ContentRoot::Rich(self.replica.gate.read(|txn| rich::profile_of(txn)))
-            }
-            (true, kind) => kind,
-            (false, _) => ContentRoot::Text,
+    /// Returns the view that answers which root is current, and what is left to convert.
+    pub fn conversion(&self) -> ConversionStatus<'_> {
+        ConversionStatus {
+            replica: &self.replica,
+            conversions: &self.conversions,
+            redacted: self.registers.redactions.items(),
+            log: &self.registers.log,
+            wanted: self.kind,
+            has_unrecorded: self.registers.aside.has_unrecorded(),
         }
     }
 
@@ -150,16 +138,20 @@ impl ContentDoc {
     /// root may hold each word twice until the next settlement; then this returns the text that the
     /// settlement will produce.
     pub fn text(&self) -> String {
-        let merged = || self.conversions.text_of_rivals(&self.replica, self.redactions.items());
+        let redacted = self.registers.redactions.items();
+        let merged = || self.conversions.text_with_concurrent(&self.replica, redacted);
         let other = reference::read_reference_text(&self.replica).or_else(merged);
-        other.unwrap_or_else(|| ContentBody::of_root(self.held()).text(&self.replica, &self.rich))
+        other.unwrap_or_else(|| {
+            let current = self.conversion().current_root();
+            ContentBody::of_root(current).text(&self.replica, &self.rich)
+        })
     }
 
     /// Reports whether the file is empty.
     pub fn is_empty(&self) -> bool {
-        match self.held() {
+        match self.conversion().current_root() {
             ContentRoot::Text => {
-                self.replica.plain_len_utf16() == 0 && self.reference_content().is_none()
+                self.replica.plain_len_utf16() == 0 && self.reference().read().is_none()
             }
             ContentRoot::Rich(_) => self.text().is_empty(),
         }
@@ -238,7 +230,7 @@ impl ContentDoc {
         let current = self.text();
         let replacement = replace_pieces(&current, old, new, all)?;
         let n_replaced = replacement.n_pieces;
-        let update = if self.needs_conversion() {
+        let update = if self.conversion().needs_conversion() {
             let whole = if all { current.replace(old, new) } else { current.replacen(old, new, 1) };
             self.write(&whole, None, author)?.update
         } else {
@@ -263,7 +255,7 @@ impl ContentDoc {
         if text.is_empty() {
             return Ok(ContentWriteResult::default());
         }
-        if matches!(self.kind, ContentRoot::Rich(_)) || self.needs_conversion() {
+        if matches!(self.kind, ContentRoot::Rich(_)) || self.conversion().needs_conversion() {
             let whole = self.text() + text;
             return self.write(&whole, None, author);
         }
@@ -272,7 +264,8 @@ impl ContentDoc {
         if len > MAX_TEXT_BYTES {
             check_len(self.text().len() + text.len())?;
         }
-        let update = self.write_body(author, |_, writer| PlainBody.append(writer, text))?;
+        let update =
+            self.write_body(author, |_, writer| PlainBody.append(&mut writer.body, text))?;
         Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
@@ -291,7 +284,7 @@ impl ContentDoc {
         self.replica.gate.health()?;
         let current = self.text();
         let ops = edit::replace_range(&current, range, new)?;
-        if self.needs_conversion() {
+        if self.conversion().needs_conversion() {
             return self.write(&applied(&current, new, &ops), None, author);
         }
         let update =
@@ -302,9 +295,9 @@ impl ContentDoc {
     /// Returns the text and the author of each piece, in order. Text in no piece has no known
     /// author.
     pub fn blame(&mut self) -> (String, Vec<BlamePiece>) {
-        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
+        let is_rich = self.conversion().is_rich();
         let AnchoredText { text, spans, .. } = self.anchored_text();
-        let pieces = blame::blame_text(&self.log, &text, &spans, is_rich);
+        let pieces = blame::blame_text(&self.registers.log, &text, &spans, is_rich);
         (text, pieces)
     }
 
@@ -329,119 +322,35 @@ impl ContentDoc {
         self.anchored_text().resolve(anchor)
     }
 
-    /// Returns the log entries, by client and clock.
-    pub fn log(&self) -> Vec<LogEntry> {
-        self.log.entries()
+    /// Returns the authors of the document.
+    pub fn log(&self) -> &AuthorLog {
+        &self.registers.log
     }
 
-    /// Returns on whose behalf an item was written, as far as that was recorded.
-    pub fn who(&self, item: ItemId) -> Option<&RunAuthor> {
-        self.log.who(item)
+    /// Returns the timeline: the past versions and the current one.
+    pub fn timeline(&self) -> Timeline<'_> {
+        self.registers.timeline(&self.replica, &self.conversions)
     }
 
-    /// Records on whose behalf another client writes, from a clock on.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::Refused`] if the document cannot be edited at all.
-    pub fn attribute(
-        &mut self,
-        client: ClientId,
-        from: u32,
-        author: &RunAuthor,
-    ) -> Result<Option<Vec<u8>>, ContentError> {
-        self.replica.gate.health()?;
-        let change = self.log.attribute(&mut self.replica, client, from, author);
-        self.follow_change(change)
+    /// Returns the versions of content that is kept by reference.
+    pub fn blobs(&self) -> &BlobVersions {
+        &self.registers.blobs
     }
 
-    /// Returns the versions of the text, oldest first; the last is the current one.
-    pub fn timeline(&self) -> Vec<PastVersion> {
-        self.history().versions()
+    /// Returns the labels of versions.
+    pub fn labels(&self) -> &VersionLabels {
+        &self.registers.labels
     }
 
-    /// Returns one version of the [timeline](Self::timeline), to be read or compared with.
-    pub fn past(&self, index: usize) -> Option<Version> {
-        self.history().version(index)
+    /// Returns the records of erased content.
+    pub fn redactions(&self) -> RedactionView<'_> {
+        RedactionView { replica: &self.replica, records: &self.registers.redactions }
     }
 
-    /// Returns all versions of content that is kept by reference, each behind those it replaces.
-    pub fn blobs(&self) -> Vec<BlobVersion> {
-        self.blobs.versions()
-    }
-
-    /// Returns the versions that no other replaces, the latest last. More than one is a conflict.
-    pub fn blob_heads(&self) -> Vec<BlobVersion> {
-        self.blobs.heads()
-    }
-
-    /// Lists a new version of content that is kept by reference. It replaces all current ones.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::Refused`] if the document cannot be edited at all.
-    pub fn add_blob_version(
-        &mut self,
-        blob: &NewBlob,
-        author: &RunAuthor,
-    ) -> Result<Option<Vec<u8>>, ContentError> {
-        self.replica.gate.health()?;
-        let change = self.blobs.add(&mut self.replica, blob, author);
-        self.follow_change(change)
-    }
-
-    /// Returns the labels, in the order in which they were given.
-    pub fn labels(&self) -> Vec<VersionLabel> {
-        self.labels.in_order()
-    }
-
-    /// Labels the current version; with `blob`, the given version of a blob.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::BadLabel`] if the name is empty, too long or several lines;
-    /// [`ContentError::Refused`] if the document cannot be edited at all.
-    pub fn add_label(
-        &mut self,
-        name: &str,
-        blob: Option<ItemId>,
-        author: &RunAuthor,
-    ) -> Result<Option<Vec<u8>>, ContentError> {
-        self.replica.gate.health()?;
-        let note = self.log.note_of(&self.replica.version());
-        let change = self.labels.add(&mut self.replica, name, blob, author, &note);
-        self.follow_change(change)
-    }
-
-    /// Removes all labels with a name; does nothing if there are none.
-    ///
-    /// # Errors
-    ///
-    /// [`ContentError::Refused`] if the document cannot be edited at all.
-    pub fn remove_label(&mut self, name: &str) -> Result<Option<Vec<u8>>, ContentError> {
-        self.replica.gate.health()?;
-        let change = self.labels.remove_named(&mut self.replica, name);
-        self.follow_change(change)
-    }
-
-    /// Returns the records of erased content, in order of time.
-    pub fn redactions(&self) -> Vec<Redaction> {
-        self.redactions.in_order()
-    }
-
-    /// Returns the number of redaction records.
-    pub fn n_redactions(&self) -> usize {
-        self.redactions.n_records()
-    }
-
-    /// Reports whether a version of content by reference was erased.
-    pub fn is_blob_redacted(&self, blob: ItemId) -> bool {
-        self.redactions.names_blob(blob)
-    }
-
-    /// Returns an update without the content that was erased here.
-    pub fn without_redacted<'a>(&self, update: &'a [u8]) -> Cow<'a, [u8]> {
-        self.redactions.strip_update(&self.replica, update)
+    /// Returns the view that writes the registers.
+    pub fn edit_registers(&mut self) -> RegisterEditor<'_> {
+        let Self { replica, rich, registers, conversions, .. } = self;
+        RegisterEditor { replica, registers, rich, conversions }
     }
 
     /// Returns the content that could be erased: all deleted content, or the part of it that a
@@ -452,16 +361,14 @@ impl ContentDoc {
     /// [`ContentError::UnknownVersion`]; [`ContentError::Refused`] if the document is unusable.
     pub fn erasable(&mut self, version: Option<&Version>) -> Result<ErasableContent, ContentError> {
         self.replica.gate.health()?;
-        let was_converted = self.was_converted();
+        let was_converted = self.conversion().was_converted();
         let text = if was_converted { self.text() } else { String::new() };
-        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
-        let needs_repair = was_converted && self.needs_repair();
-        let (log, labels) = (&self.log, &self.labels);
-        let (redactions, conversions) = (&self.redactions, &self.conversions);
-        let past = |replica: &ContentReplica| {
-            Timeline { replica, log, labels, redactions, conversions }.readable_past()
-        };
-        let replica = &mut self.replica;
+        let is_rich = self.conversion().is_rich();
+        let needs_repair = was_converted && self.conversion().needs_repair();
+        let (registers, conversions) = (&self.registers, &self.conversions);
+        let past =
+            |replica: &ContentReplica| registers.timeline(replica, conversions).readable_past();
+        let (replica, redactions) = (&mut self.replica, &registers.redactions);
         let mut scan = ErasureScan { replica, conversions, redactions, is_rich, needs_repair };
         scan.find(version, text, past)
     }
@@ -484,8 +391,7 @@ impl ContentDoc {
         if erasable.is_empty() {
             return Ok(None);
         }
-        let change = self.redactions.add(&mut self.replica, erasable, author);
-        let update = self.follow_change(change)?;
+        let update = self.edit_registers().add_redaction(erasable, author)?;
         self.erase_redacted();
         Ok(update)
     }
@@ -493,7 +399,7 @@ impl ContentDoc {
     /// Returns the words that were typed into blocks which another client deleted at the same time,
     /// and that were not put back.
     pub fn set_aside(&self) -> Vec<String> {
-        self.aside.words(&self.replica)
+        self.registers.aside.words(&self.replica)
     }
 
     /// Puts the words that were [set aside](Self::set_aside) into paragraphs at the end of the
@@ -511,22 +417,8 @@ impl ContentDoc {
         let mut text = self.text();
         aside::append_paragraphs(&mut text, &words);
         let written = self.write(&text, None, author)?.update;
-        let change = self.aside.clear(&mut self.replica);
-        let cleared = self.follow_change(change)?;
+        let cleared = self.edit_registers().clear_aside()?;
         Ok(join_updates(written.into_iter().chain(cleared).collect()))
-    }
-
-    /// Records words that arrived in deleted blocks, and returns the update; `None` if there are no
-    /// such words.
-    ///
-    /// # Errors
-    ///
-    /// As [`ContentDoc::write`].
-    pub fn record_aside(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
-        match self.aside.record(&mut self.replica).transpose() {
-            Some(change) => self.follow_change(change),
-            None => Ok(None),
-        }
     }
 
     /// Separates words that two writers put into the place of one, without knowing of each other,
@@ -537,11 +429,11 @@ impl ContentDoc {
     ///
     /// [`ContentError::Refused`] if the document is unusable.
     pub fn separate_words(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
-        if self.log.n_authors() < 2 {
+        if self.registers.log.n_authors() < 2 {
             return Ok(None);
         }
-        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
-        let update = word_joints::separate_words(&mut self.replica, &self.log, is_rich)?;
+        let is_rich = self.conversion().is_rich();
+        let update = word_joints::separate_words(&mut self.replica, &self.registers.log, is_rich)?;
         if let Some(update) = &update {
             self.receive(update, UpdateSource::Store)?;
         }
@@ -554,10 +446,10 @@ impl ContentDoc {
     ///
     /// [`ContentError::Refused`] if the document is unusable.
     pub fn separated_words(&mut self) -> Result<Vec<SeparatedWords>, ContentError> {
-        if self.log.n_authors() < 2 {
+        if self.registers.log.n_authors() < 2 {
             return Ok(Vec::new());
         }
-        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
+        let is_rich = self.conversion().is_rich();
         word_joints::separated_words(&mut self.replica, is_rich)
     }
 
@@ -582,37 +474,6 @@ impl ContentDoc {
         if groups.is_empty() { Ok(None) } else { Ok(self.write(&text, None, author)?.update) }
     }
 
-    /// Reports whether the document was ever written to as a text, rich or plain.
-    pub fn was_text(&self) -> bool {
-        self.replica.has_text() || self.replica.has_rich()
-    }
-
-    /// Reports whether the document is plain text that was never anything else.
-    pub fn is_only_text(&self) -> bool {
-        self.kind == ContentRoot::Text && convert::has_only_text_root(&self.replica)
-    }
-
-    /// Reports whether the document was ever converted.
-    pub fn was_converted(&self) -> bool {
-        ConversionHistory::is_begun(&self.replica)
-    }
-
-    /// Reports whether the current root is not the one that the name implies, or peers settled the
-    /// document at the same time, so that it may hold work twice, or a later version of the
-    /// reference implementation wrote it.
-    pub fn needs_conversion(&self) -> bool {
-        let is_reference = reference::read_reference_text(&self.replica).is_some();
-        let settlements = self.conversions.settlements(&self.replica);
-        let roots = RootPresence::of_document(&self.replica, is_reference);
-        settlements.needs_conversion(roots, self.kind)
-    }
-
-    /// Reports whether there are edits that the current root lacks: in the other root, in blocks
-    /// that were deleted, or among settlements that peers made at the same time.
-    pub fn needs_repair(&self) -> bool {
-        self.aside.has_unrecorded() || self.has_late_edits()
-    }
-
     /// Makes the root current that the name implies. Returns `None` if it is already.
     ///
     /// # Errors
@@ -620,7 +481,7 @@ impl ContentDoc {
     /// As [`ContentDoc::write`].
     pub fn convert(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         self.replica.gate.health()?;
-        if self.needs_conversion() { self.merge_roots().map(Some) } else { Ok(None) }
+        if self.conversion().needs_conversion() { self.merge_roots().map(Some) } else { Ok(None) }
     }
 
     /// Merges all late edits into the root that the name implies, makes that root current, and
@@ -633,10 +494,10 @@ impl ContentDoc {
     pub fn repair(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         self.replica.gate.health()?;
         let mut updates = Vec::new();
-        if self.needs_conversion() || self.has_late_edits() {
+        if self.conversion().needs_conversion() || self.conversion().has_late_edits() {
             updates.push(self.merge_roots()?);
         }
-        updates.extend(self.record_aside()?);
+        updates.extend(self.edit_registers().record_aside()?);
         Ok(join_updates(updates))
     }
 
@@ -647,17 +508,12 @@ impl ContentDoc {
     ///
     /// As [`ContentDoc::write`].
     pub fn repaired(&self) -> Result<Option<Self>, ContentError> {
-        if !self.needs_conversion() && !self.needs_repair() {
+        if !self.conversion().needs_conversion() && !self.conversion().needs_repair() {
             return Ok(None);
         }
         let mut copy = self.clone_of_state(&self.replica.gate.encode_state())?;
         copy.repair()?;
         Ok(Some(copy))
-    }
-
-    /// Returns the profile that the names in the document imply, if any.
-    pub fn evident_profile(&self) -> Option<SchemaProfile> {
-        convert::evident_profile(&self.replica)
     }
 
     /// Converts a document of rich text that keeps the other profile. Editors of the other profile
@@ -671,26 +527,19 @@ impl ContentDoc {
         profile: SchemaProfile,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.replica.gate.health()?;
-        let is_rich = matches!(self.held(), ContentRoot::Rich(_));
+        let is_rich = self.conversion().is_rich();
         let evident = convert::evident_profile(&self.replica)
             .filter(|evident| is_rich && *evident != profile);
         let Some(other) = evident else { return Ok(None) };
         self.set_kind(ContentRoot::Rich(other));
-        let text = match self.comparison().merged_text()? {
+        let text = match self.conversion().comparison().merged_text()? {
             Some(merged) => merged.text,
             None => self.text(),
         };
         self.set_kind(ContentRoot::Rich(profile));
-        let update = convert::write_profile(self.comparison(), &text, profile)?;
+        let update = convert::write_profile(self.conversion().comparison(), &text, profile)?;
         self.receive(&update, UpdateSource::Store)?;
         Ok(Some(update))
-    }
-
-    /// Reports whether the document holds everything twice, as it does after two peers without
-    /// these rules converted it at once: each half by another client.
-    pub fn is_doubled(&self) -> bool {
-        let ContentRoot::Rich(profile) = self.held() else { return false };
-        convert::is_doubled(&self.replica, profile)
     }
 
     /// Keeps one half of a document that holds everything twice. Returns `None` if it does not.
@@ -699,42 +548,32 @@ impl ContentDoc {
     ///
     /// As [`ContentDoc::write`].
     pub fn undouble(&mut self, author: &RunAuthor) -> Result<Option<Vec<u8>>, ContentError> {
-        let ContentRoot::Rich(profile) = self.held() else { return Ok(None) };
+        let ContentRoot::Rich(profile) = self.conversion().current_root() else {
+            return Ok(None);
+        };
         match convert::first_half(&self.replica, profile) {
             Some(text) => Ok(self.write(&text, None, author)?.update),
             None => Ok(None),
         }
     }
 
-    /// Returns the content that a later version of the reference implementation keeps in this
-    /// document; `None` if the roots of yfs hold the content. Bytes are in no text: a reader must
-    /// ask for them here.
-    pub fn reference_content(&self) -> Option<ReferenceContent> {
-        reference::read_reference(&self.replica)
-    }
-
-    /// Returns the content of the roots of later versions of the reference implementation, even if
-    /// the roots of yfs hold content by now.
-    pub fn later_reference_content(&self) -> Option<ReferenceContent> {
-        reference::read_any_reference(&self.replica)
-    }
-
-    /// Returns the content of a root that an application chose: a text unchanged, a tree of an
-    /// editor as markdown. Returns `None` for an empty root, or one of another kind.
-    pub fn named_content(&self, root: &str) -> Option<String> {
-        reference::read_named_root(&self.replica, root)
+    /// Returns the view of the roots of later versions of the reference implementation, and of
+    /// roots that an application chose.
+    pub fn reference(&self) -> ReferenceRoots<'_> {
+        ReferenceRoots { replica: &self.replica }
     }
 
     /// Edits the body, in the form that the name implies, on behalf of an author.
     fn write_body<R>(
         &mut self,
         author: &RunAuthor,
-        edit: impl FnOnce(ContentBody, &mut BodyWriter<'_>) -> Result<R, ContentError>,
+        edit: impl FnOnce(ContentBody, &mut RichWriter<'_>) -> Result<R, ContentError>,
     ) -> Result<R, ContentError> {
-        let Self { replica, rich, log, .. } = self;
-        let origin = EditOrigin::Author { log, author };
+        let Self { replica, rich, registers, .. } = self;
+        let origin = EditOrigin::Author { log: &mut registers.log, author };
         let body = ContentBody::of_root(self.kind);
-        let result = edit(body, &mut BodyWriter { replica, rich, origin });
+        let mut writer = RichWriter { body: BodyWriter { replica, origin }, cache: rich };
+        let result = edit(body, &mut writer);
         self.conversions.forget();
         result
     }
@@ -744,7 +583,7 @@ impl ContentDoc {
         &self,
         base: Option<ContentBase<'_>>,
     ) -> Result<Option<String>, ContentError> {
-        let needs_conversion = self.needs_conversion();
+        let needs_conversion = self.conversion().needs_conversion();
         let settlements = self.conversions.settlements(&self.replica);
         Ok(match base {
             None if needs_conversion => Some(self.text()),
@@ -759,37 +598,20 @@ impl ContentDoc {
 
     /// Merges late edits, and makes the root current that the name implies.
     fn merge_roots(&mut self) -> Result<Vec<u8>, ContentError> {
-        let merged = match self.comparison().merged_text()? {
+        let merged = match self.conversion().comparison().merged_text()? {
             Some(merged) => merged,
             None => MergedText::of_text(self.text()),
         };
-        let update = convert::write_settlement(self.comparison(), self.kind, &merged)?;
+        let update = convert::write_settlement(self.conversion().comparison(), self.kind, &merged)?;
         self.receive(&update, UpdateSource::Store)?;
         Ok(update)
     }
 
-    fn has_late_edits(&self) -> bool {
-        self.conversions.has_late_edits(self.comparison())
-    }
-
-    fn comparison(&self) -> RootComparison<'_> {
-        let is_author = |client| self.log.is_author(client);
-        let is_rich_beside_text =
-            self.conversions.is_rich_beside_text(&self.replica, self.kind, is_author);
-        let comparison = self.conversions.comparison(&self.replica, self.redactions.items());
-        comparison.with_separate_roots(is_rich_beside_text)
-    }
-
-    fn history(&self) -> Timeline<'_> {
-        let Self { replica, log, labels, redactions, conversions, .. } = self;
-        Timeline { replica, log, labels, redactions, conversions }
-    }
-
     /// Returns the text with the items behind it.
     fn anchored_text(&mut self) -> AnchoredText<'_> {
-        let held = self.held();
-        let rich_text = matches!(held, ContentRoot::Rich(_)).then(|| self.text());
-        AnchoredText::read(&mut self.replica, held, self.kind, rich_text)
+        let current = self.conversion().current_root();
+        let rich_text = matches!(current, ContentRoot::Rich(_)).then(|| self.text());
+        AnchoredText::read(&mut self.replica, current, self.kind, rich_text)
     }
 
     /// Returns a document of the same file that holds a state.
@@ -802,26 +624,14 @@ impl ContentDoc {
 
     fn check_known(&self, version: &Version) -> Result<(), ContentError> {
         self.replica.check_clocks(version)?;
-        self.redactions.check_version(&self.replica, version, |version| {
+        self.registers.redactions.check_version(&self.replica, version, |version| {
             self.conversions.settlements(&self.replica).was_rich_at(version)
         })
     }
 
-    /// Drops cached state of the body and of conversions after a change of a register, and returns
-    /// the update.
-    pub(super) fn follow_change(
-        &mut self,
-        change: Result<LocalChange, ContentError>,
-    ) -> Result<Option<Vec<u8>>, ContentError> {
-        let change = change.inspect_err(|_| self.forget())?;
-        self.conversions.forget();
-        self.rich.note_change(change.deleted);
-        Ok(change.update)
-    }
-
     /// Erases all content that redactions name and that is deleted by now.
     fn erase_redacted(&mut self) {
-        if self.redactions.erase_due(&mut self.replica) {
+        if self.registers.redactions.erase_due(&mut self.replica) {
             self.forget();
         }
     }
@@ -831,24 +641,5 @@ impl ContentDoc {
         self.replica.forget_version();
         self.rich.clear();
         self.conversions.forget();
-    }
-
-    /// Updates the registers after an update of a peer.
-    fn absorb(&mut self, scan: &UpdateScan) {
-        for (element, value) in scan.values() {
-            let (id, value) = (element.id, value.to_any());
-            match element.root {
-                RootIx::Log => self.log.insert(id, &value),
-                RootIx::Blobs => self.blobs.insert(id, &value),
-                RootIx::Labels => self.labels.insert(id, &value),
-                RootIx::Redactions => self.redactions.insert(id, &value),
-                _ => {}
-            }
-        }
-        for range in &scan.deleted {
-            self.log.remove(range.client, range.start, range.end());
-            self.blobs.remove(range.client, range.start, range.end());
-            self.labels.remove(range.client, range.start, range.end());
-        }
     }
 }

@@ -34,7 +34,7 @@ pub fn import_reference(
     source.set_kind(kind);
     source.receive(state, UpdateSource::Store)?;
     source.gate().health()?;
-    let text = match source.reference_content() {
+    let text = match source.reference().read() {
         Some(ReferenceContent::Bytes(bytes)) => return Ok(ImportedReference::Bytes(bytes)),
         Some(ReferenceContent::Text(text)) => text,
         None => source.text(),

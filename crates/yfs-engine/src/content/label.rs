@@ -38,7 +38,7 @@ pub struct VersionLabel {
 
 /// The labels of one document.
 #[derive(Debug, Default)]
-pub(super) struct VersionLabels {
+pub struct VersionLabels {
     labels: BTreeMap<ItemId, (VersionLabel, StateNote)>,
     /// The labels that were removed.
     gone: BTreeSet<ItemId>,
@@ -122,7 +122,7 @@ impl VersionLabels {
     }
 
     /// Returns the labels, in the order in which they were given.
-    pub(super) fn in_order(&self) -> Vec<VersionLabel> {
+    pub fn in_order(&self) -> Vec<VersionLabel> {
         let mut labels: Vec<VersionLabel> =
             self.labels.values().map(|(label, _)| label.clone()).collect();
         labels.sort_by_key(|label| (label.author.at, label.id));

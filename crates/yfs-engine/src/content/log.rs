@@ -20,7 +20,7 @@ use smol_str::SmolStr;
 use yrs::{Any, Number};
 
 use super::{
-    ContentError, Version,
+    ContentError, MAX_LABEL_LEN, Version,
     note::{StateNote, StateNotes},
     replica::{ContentReplica, LocalChange},
     typing_marks::TypingMarks,
@@ -32,9 +32,6 @@ use crate::{
     lib0::as_number,
     time::Millis,
 };
-
-/// The greatest length of a label that we write, in bytes.
-pub const MAX_LABEL_LEN: usize = 128;
 
 /// On whose behalf an edit is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +67,7 @@ pub struct LogEntry {
 
 /// The entries of one document, in order.
 #[derive(Debug, Default)]
-pub(super) struct AuthorLog {
+pub struct AuthorLog {
     runs: BTreeMap<EntryOrder, RunAuthor>,
     /// The state of the document at each entry. States of deleted entries are kept, since others
     /// build on them.
@@ -147,13 +144,8 @@ impl AuthorLog {
         clients.len()
     }
 
-    /// Reports whether a client recorded its authors itself, as writers of yfs do.
-    pub(super) fn is_author(&self, client: ClientId) -> bool {
-        let own = EntryOrder::at(client, false, 0)..EntryOrder::at(client, false, u32::MAX);
-        self.runs.range(own).next().is_some()
-    }
-
-    pub(super) fn entries(&self) -> Vec<LogEntry> {
+    /// Returns the log entries, by client and clock.
+    pub fn entries(&self) -> Vec<LogEntry> {
         let mut entries: Vec<LogEntry> = Vec::with_capacity(self.runs.len());
         for (key, author) in &self.runs {
             if let Some(last) = entries.last_mut()
@@ -175,14 +167,15 @@ impl AuthorLog {
         entries
     }
 
-    /// Reports whether a client writes entries itself.
+    /// Reports whether a client writes entries itself, as writers of yfs do.
     pub(super) fn writes_entries(&self, client: ClientId) -> bool {
         // No item has the greatest clock, so the end is behind every entry.
         let own = EntryOrder::at(client, false, 0)..EntryOrder::at(client, false, u32::MAX);
         self.runs.range(own).next().is_some()
     }
 
-    pub(super) fn who(&self, item: ItemId) -> Option<&RunAuthor> {
+    /// Returns on whose behalf an item was written, as far as that was recorded.
+    pub fn who(&self, item: ItemId) -> Option<&RunAuthor> {
         self.run_of(item).0.map(|(_, author)| author)
     }
 

@@ -143,10 +143,11 @@ fn commit_text(
     entry: Option<Any>,
     edit: impl FnOnce(&mut TransactionMut<'_>, &TextRef),
 ) -> Result<Option<Vec<u8>>, ContentError> {
-    writer.commit(entry, |txn| {
+    let change = writer.commit(entry, |txn| {
         let root = txn.get_or_insert_text(TEXT);
         edit(txn, &root);
-    })
+    })?;
+    Ok(change.update)
 }
 
 /// Returns changes of a text as changes of the list, which may also hold embeds.

@@ -3,7 +3,7 @@
 //! The two texts are aligned as [`RunAlignment`]: stretches that are in both, only in the older, or
 //! only in the newer. With a version the document itself gives the exact alignment, item by item,
 //! so the edit lands among the same characters that its writer saw, as if it had been made then and
-//! merged. With nothing but the older text, a diff has to guess.
+//! merged. With only the older text, a diff has to approximate it.
 //!
 //! Two cases are better here than in a merge of items. If the writer and another client inserted at
 //! one place, a merge puts the insertions in order of client ids; here an insertion that begins a
@@ -13,9 +13,11 @@
 
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::ops::{AddAssign, Range};
 
+use self::walk::{RebaseWalk, RebasedTexts};
 use super::{
     diff::{TextComparison, TextSplice, reads_as_one_word, utf16_len},
     typing_runs::TypingRuns,
@@ -242,29 +244,17 @@ pub(super) fn rebase_all(
     walk_along(runs, splices, [base, current, new], true)
 }
 
+/// Rebases splices one after the other; `keeps_equal` says whether equal changes count as two.
 fn walk_along(
     runs: &RunAlignment,
     splices: &[TextSplice],
     [base, current, new]: [&str; 3],
     keeps_equal: bool,
 ) -> (Vec<RebaseOp>, Vec<TextOverlap>) {
-    let mut rebase = RebaseWalk {
-        runs: &runs.runs,
-        rest: runs.runs.first().map_or(TextLength::default(), |run| run.length),
-        old: TextLength::default(),
-        now: TextLength::default(),
-        grown: 0,
-        base,
-        current,
-        new,
-        keeps_equal,
-        ops: Vec::with_capacity(splices.len()),
-        overlaps: Vec::new(),
-    };
-    for splice in splices {
-        rebase.splice(splice);
-    }
-    (rebase.ops, rebase.overlaps)
+    let texts = RebasedTexts { base, current, new };
+    let mut walk = RebaseWalk::along(&runs.runs, texts, keeps_equal);
+    splices.iter().for_each(|splice| walk.rebase_splice(splice));
+    walk.finish()
 }
 
 /// Keeps the beginning of a word that one client continued after the writer, which now deletes it,
@@ -367,163 +357,6 @@ impl RebaseOp {
         ops.push(rest);
         ops.retain(|op| !op.delete.is_zero() || !op.insert.is_empty());
         ops
-    }
-}
-
-/// A walk along both texts.
-struct RebaseWalk<'a> {
-    /// The remaining runs; of the first, `rest` is left.
-    runs: &'a [AlignedRun],
-    rest: TextLength,
-    /// The position in the base, and in the current text.
-    old: TextLength,
-    now: TextLength,
-    /// The number of bytes that the ops so far add.
-    grown: isize,
-    base: &'a str,
-    current: &'a str,
-    new: &'a str,
-    /// Whether equal changes of both sides count as two.
-    keeps_equal: bool,
-    ops: Vec<RebaseOp>,
-    overlaps: Vec<TextOverlap>,
-}
-
-/// The content found on the way through a deleted range.
-#[derive(Default)]
-struct DeletedRangeContent {
-    /// The stretches to delete, in the current text.
-    kept: Vec<(TextLength, TextLength)>,
-    /// The insertions by others, in bytes of the current text.
-    theirs: Vec<Range<usize>>,
-    /// How many bytes of the base others had deleted.
-    gone: usize,
-}
-
-impl RebaseWalk<'_> {
-    fn splice(&mut self, splice: &TextSplice) {
-        let start = TextLength { units: splice.at, bytes: splice.old.start };
-        let end = TextLength { units: splice.at + splice.delete, bytes: splice.old.end };
-        let (base, current, new) = (self.base, self.current, self.new);
-        let (deleted, inserted) = (&base[splice.old.clone()], &new[splice.new.clone()]);
-
-        self.walk(start, &mut DeletedRangeContent::default());
-        let at_start = self.theirs_here();
-        let alike = !self.keeps_equal
-            && at_start.as_ref().is_some_and(|theirs| current[theirs.clone()] == *inserted);
-        if deleted.is_empty() && alike && start.bytes < base.len() {
-            // Another client made the same insertion. At the end it counts as one more entry
-            // instead.
-            return self.step();
-        }
-        let between_deleted = deleted.is_empty() && self.is_between_deleted(start);
-        if goes_behind(inserted, deleted, &base[..start.bytes]) && at_start.is_some() {
-            self.step();
-        }
-        let at = self.now;
-        let mut found = DeletedRangeContent::default();
-        self.walk(end, &mut found);
-
-        let at_end = self.theirs_here();
-        if found.gone > 0 {
-            // Others replaced some of it, and their text may stand at either end.
-            found.theirs.extend(at_end.or(at_start.filter(|theirs| theirs.end == at.bytes)));
-        }
-        let theirs: String = found.theirs.iter().map(|range| &current[range.clone()]).collect();
-        let all_gone = found.gone == deleted.len() && !deleted.is_empty();
-        if all_gone && theirs == *inserted && !self.keeps_equal {
-            return; // Another client made the same change.
-        }
-        let overlaps = !theirs.is_empty() && !deleted.is_empty();
-        let out_of_place = (all_gone || between_deleted) && !inserted.is_empty();
-        if overlaps || out_of_place {
-            self.overlaps.push(TextOverlap {
-                at: at.bytes.strict_add_signed(self.grown),
-                deleted: deleted.to_owned(),
-                inserted: inserted.to_owned(),
-                theirs,
-                deleted_by_both: found.gone > 0 || between_deleted,
-            });
-        }
-        self.emit(at, found.kept, splice.new.clone());
-    }
-
-    fn emit(&mut self, at: TextLength, kept: Vec<(TextLength, TextLength)>, insert: Range<usize>) {
-        let mut kept = kept.into_iter().peekable();
-        self.grown += insert.len() as isize;
-        let first = kept.next_if(|(start, _)| *start == at);
-        let delete = first.map_or(TextLength::default(), |(_, length)| length);
-        self.grown -= delete.bytes as isize;
-        if !insert.is_empty() || !delete.is_zero() {
-            self.ops.push(RebaseOp { at, delete, insert, blanks: (false, false) });
-        }
-        for (at, delete) in kept {
-            self.grown -= delete.bytes as isize;
-            self.ops.push(RebaseOp { at, delete, insert: 0..0, blanks: (false, false) });
-        }
-    }
-
-    /// Advances to `end` of the base, and no further than needed to get there.
-    fn walk(&mut self, end: TextLength, found: &mut DeletedRangeContent) {
-        while self.old.bytes < end.bytes {
-            let Some(run) = self.runs.first() else { return };
-            let wanted = self.old.until(end);
-            let length = match run.side {
-                TextSide::New => self.rest,
-                _ if wanted.bytes < self.rest.bytes => wanted,
-                _ => self.rest,
-            };
-            match run.side {
-                TextSide::Both => found.kept.push((self.now, length)),
-                TextSide::Old => found.gone += length.bytes,
-                TextSide::New => found.theirs.push(self.now.bytes..self.now.bytes + length.bytes),
-            }
-            self.advance(length);
-        }
-    }
-
-    /// Returns the text that others inserted right here, in bytes of the current text.
-    fn theirs_here(&self) -> Option<Range<usize>> {
-        let run = self.runs.first().filter(|run| run.side == TextSide::New)?;
-        (self.rest == run.length).then(|| self.now.bytes..self.now.bytes + run.length.bytes)
-    }
-
-    /// Reports whether others deleted the text on both sides of this place.
-    fn is_between_deleted(&self, here: TextLength) -> bool {
-        let Some(run) = self.runs.first() else { return false };
-        run.side == TextSide::Old && self.rest != run.length && here.bytes > 0
-    }
-
-    /// Advances past the rest of the current run.
-    fn step(&mut self) {
-        self.advance(self.rest);
-    }
-
-    fn advance(&mut self, length: TextLength) {
-        let Some(run) = self.runs.first() else { return };
-        if run.side != TextSide::New {
-            self.old += length;
-        }
-        if run.side != TextSide::Old {
-            self.now += length;
-        }
-        self.rest = length.until(self.rest);
-        if self.rest.is_zero() {
-            self.runs = &self.runs[1..];
-            self.rest = self.runs.first().map_or(TextLength::default(), |run| run.length);
-        }
-    }
-}
-
-/// Reports whether an edit goes behind the text that others inserted at the same place.
-fn goes_behind(inserted: &str, deleted: &str, before: &str) -> bool {
-    let at_line_start = before.is_empty() || before.ends_with('\n');
-    if !deleted.is_empty() {
-        true // It replaces the text behind theirs.
-    } else if at_line_start && inserted.ends_with('\n') {
-        false // Whole lines, and theirs belongs to the line that follows.
-    } else {
-        inserted.starts_with(char::is_whitespace) // It continues the text before.
     }
 }
 

@@ -78,6 +78,37 @@ pub(super) struct RedactionRecords {
     rest: IdSet,
 }
 
+/// A view of a document that reads its redactions.
+#[derive(Debug, Clone, Copy)]
+pub struct RedactionView<'a> {
+    pub(super) replica: &'a ContentReplica,
+    pub(super) records: &'a RedactionRecords,
+}
+
+impl RedactionView<'_> {
+    /// Returns the records of erased content, in order of time.
+    pub fn in_order(self) -> Vec<Redaction> {
+        let mut redactions: Vec<Redaction> = self.records.iter().cloned().collect();
+        redactions.sort_by_key(|redaction| (redaction.author.at, redaction.id));
+        redactions
+    }
+
+    /// Returns the number of records.
+    pub fn n_records(self) -> usize {
+        self.records.known.len()
+    }
+
+    /// Reports whether a version of content by reference was erased.
+    pub fn names_blob(self, blob: ItemId) -> bool {
+        self.records.iter().any(|redaction| redaction.blobs.contains(&blob))
+    }
+
+    /// Returns an update without the content that was erased here.
+    pub fn strip_update<'u>(self, update: &'u [u8]) -> Cow<'u, [u8]> {
+        self.records.strip_update(self.replica, update)
+    }
+}
+
 impl RedactionRecords {
     /// Adds an element of `fs:redactions`. A record holds even if a peer deletes it.
     pub(super) fn insert(&mut self, id: ItemId, value: &Any) {
@@ -91,26 +122,9 @@ impl RedactionRecords {
         self.known.values()
     }
 
-    /// Returns the records, in order of time.
-    pub(super) fn in_order(&self) -> Vec<Redaction> {
-        let mut redactions: Vec<Redaction> = self.iter().cloned().collect();
-        redactions.sort_by_key(|redaction| (redaction.author.at, redaction.id));
-        redactions
-    }
-
     /// Returns all items that the records name.
     pub(super) fn items(&self) -> &IdSet {
         &self.all
-    }
-
-    /// Returns the number of records.
-    pub(super) fn n_records(&self) -> usize {
-        self.known.len()
-    }
-
-    /// Reports whether a record names a version of content by reference.
-    pub(super) fn names_blob(&self, blob: ItemId) -> bool {
-        self.iter().any(|redaction| redaction.blobs.contains(&blob))
     }
 
     /// Adds a record of content to erase, and deletes the part of it that lives in the inactive

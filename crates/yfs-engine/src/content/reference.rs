@@ -30,8 +30,35 @@ pub enum ReferenceContent {
     Bytes(Vec<u8>),
 }
 
+/// A view of a document that reads roots of other programs.
+#[derive(Debug, Clone, Copy)]
+pub struct ReferenceRoots<'a> {
+    pub(super) replica: &'a ContentReplica,
+}
+
+impl ReferenceRoots<'_> {
+    /// Returns the content that a later version of the reference implementation keeps in this
+    /// document; `None` if the roots of yfs hold the content. Bytes are in no text: a reader must
+    /// ask for them here.
+    pub fn read(self) -> Option<ReferenceContent> {
+        read_reference(self.replica)
+    }
+
+    /// Returns the content of the roots of later versions of the reference implementation, even if
+    /// the roots of yfs hold content by now.
+    pub fn read_later(self) -> Option<ReferenceContent> {
+        read_any_reference(self.replica)
+    }
+
+    /// Returns the content of a root that an application chose: a text unchanged, a tree of an
+    /// editor as markdown. Returns `None` for an empty root, or one of another kind.
+    pub fn read_named(self, root: &str) -> Option<String> {
+        read_named_root(self.replica, root)
+    }
+}
+
 /// Reads the content that only roots of the reference implementation hold.
-pub(super) fn read_reference(replica: &ContentReplica) -> Option<ReferenceContent> {
+fn read_reference(replica: &ContentReplica) -> Option<ReferenceContent> {
     if replica.has_text() || replica.has_rich() {
         return None;
     }
@@ -43,7 +70,7 @@ pub(super) fn read_reference(replica: &ContentReplica) -> Option<ReferenceConten
 
 /// Reads the content of roots of the reference implementation, even if the roots of yfs hold
 /// content by now.
-pub(super) fn read_any_reference(replica: &ContentReplica) -> Option<ReferenceContent> {
+fn read_any_reference(replica: &ContentReplica) -> Option<ReferenceContent> {
     replica.gate.read(|txn| content_text(txn).or_else(|| last_entry(txn)))
 }
 
@@ -56,7 +83,7 @@ pub(super) fn read_reference_text(replica: &ContentReplica) -> Option<String> {
 }
 
 /// Reads a root that an application chose.
-pub(super) fn read_named_root(replica: &ContentReplica, root: &str) -> Option<String> {
+fn read_named_root(replica: &ContentReplica, root: &str) -> Option<String> {
     replica.gate.read(|txn| {
         let text = txn.get_text(root)?.get_string(txn);
         if !text.is_empty() {

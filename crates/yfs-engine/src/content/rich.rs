@@ -35,7 +35,7 @@ use yfs_markdown::{
     source::{RenderedText, remember, render_checked},
     tree::{MarkdownNode, TextMark, TreeElement},
 };
-use yrs::{Any, ReadTxn};
+use yrs::{Any, ReadTxn, TransactionMut};
 
 pub(super) use self::stored_source::{FRONT_MATTER, RichMemory, SOURCE};
 use self::{
@@ -49,7 +49,7 @@ use super::{
     diff::diff_chars,
     edit::check_len,
     rebase::{RunAlignment, TextOverlap, applied, rebase, separate_words},
-    replica::ContentReplica,
+    replica::{ContentReplica, LocalChange},
     writer::BodyWriter,
 };
 use crate::{
@@ -83,6 +83,12 @@ pub(super) struct RichCache {
     file: OnceLock<RichFile>,
     /// The file block by block, possibly outdated.
     pub(super) blocks: FileCache,
+}
+
+/// The parts of a document that an edit of its rich text changes.
+pub(super) struct RichWriter<'a> {
+    pub(super) body: BodyWriter<'a>,
+    pub(super) cache: &'a mut RichCache,
 }
 
 /// The state that a writer had read: document, memory and file.
@@ -187,6 +193,33 @@ impl RichCache {
     }
 }
 
+impl RichWriter<'_> {
+    /// Edits the document in one transaction, as [`BodyWriter::commit`] does, and returns the
+    /// update. The cache drops what the transaction changed, or all if the commit failed.
+    fn commit(
+        &mut self,
+        entry: Option<Any>,
+        edit: impl FnOnce(&mut TransactionMut<'_>),
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        let change = self.body.commit(entry, edit).inspect_err(|_| self.cache.clear())?;
+        self.cache.note_change(change.deleted);
+        Ok(change.update)
+    }
+
+    /// Updates the cache and the log after a change whose log entry is an item, and returns the
+    /// update.
+    fn finish(
+        &mut self,
+        change: LocalChange,
+        id: ItemId,
+        entry: Option<Any>,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.cache.note_change(change.deleted);
+        self.body.finish(id, entry)?;
+        Ok(change.update)
+    }
+}
+
 impl RichBody {
     /// Returns the document as a file.
     pub(super) fn file(self, replica: &ContentReplica, cache: &RichCache) -> RichFile {
@@ -198,19 +231,19 @@ impl RichBody {
     /// document knows the version.
     pub(super) fn write(
         self,
-        writer: &mut BodyWriter<'_>,
+        writer: &mut RichWriter<'_>,
         new: &str,
         base: Option<ContentBase<'_>>,
     ) -> Result<ContentWriteResult, ContentError> {
         match base {
             None => self.write_file(writer, new, None),
             Some(ContentBase::Version(version)) => {
-                let is_current = *version == writer.replica.version();
+                let is_current = *version == writer.body.replica.version();
                 self.write_file(writer, new, Some(version).filter(|_| !is_current))
             }
             Some(ContentBase::Text(base)) => {
-                let current = self.file(writer.replica, writer.rich).text;
-                let compare = writer.replica.save_comparison();
+                let current = self.file(writer.body.replica, writer.cache).text;
+                let compare = writer.body.replica.save_comparison();
                 let runs = RunAlignment::of_texts(base, &current, compare);
                 let (mut ops, mut overlaps) =
                     rebase(&runs, &compare(base, new), base, &current, new);
@@ -227,30 +260,34 @@ impl RichBody {
     /// Writes `new` in place of the file that its writer had read at `base`, or of the current one.
     pub(super) fn write_file(
         self,
-        writer: &mut BodyWriter<'_>,
+        writer: &mut RichWriter<'_>,
         new: &str,
         base: Option<&Version>,
     ) -> Result<ContentWriteResult, ContentError> {
-        let current = || self.file(writer.replica, writer.rich).text;
-        if !writer.is_by_rule() && becomes_heavy(new, current) {
+        let current = || self.file(writer.body.replica, writer.cache).text;
+        if !writer.body.is_by_rule() && becomes_heavy(new, current) {
             return Err(ContentError::TooHeavy);
         }
-        if base.is_none() && !writer.is_by_rule() && writer.replica.gate.is_blank() {
+        if base.is_none() && !writer.body.is_by_rule() && writer.body.replica.gate.is_blank() {
             return self.write_first(writer, new);
         }
         if base.is_none()
-            && !writer.is_by_rule()
+            && !writer.body.is_by_rule()
             && let Some(written) = self.write_window(writer, new)?
         {
             return Ok(written);
         }
         #[cfg(test)]
-        writer.rich.blocks.note_whole_write();
-        let fork = base.map(|version| writer.replica.fork_in_place(version)).transpose()?;
+        writer.cache.blocks.note_whole_write();
+        let fork = base.map(|version| writer.body.replica.fork_in_place(version)).transpose()?;
         let read = match &fork {
             None => {
-                let current = self.file(writer.replica, writer.rich);
-                writer.replica.gate.read(|txn| RichReadState::of(txn, self.profile, Some(current)))
+                let current = self.file(writer.body.replica, writer.cache);
+                writer
+                    .body
+                    .replica
+                    .gate
+                    .read(|txn| RichReadState::of(txn, self.profile, Some(current)))
             }
             Some(fork) => fork.read(|txn| RichReadState::of(txn, self.profile, None)),
         };
@@ -260,15 +297,18 @@ impl RichBody {
         // A document keeps its schema: editors delete the elements of a document with both.
         let profile = evident_profile(&read.kids).unwrap_or(self.profile);
         let (document, memory) = file_parts(new, profile);
-        let is_all = base.is_none() && read.is_said();
+        let is_all = base.is_none() && read.is_expressed();
         let wanted = read.merge_blocks(document, profile);
         let edit = read.memory.edit_to(&memory);
-        let entry = writer.begin_run();
+        let entry = writer.body.begin_run();
         let written = Self { profile }.change(writer, read, wanted, edit, base, entry)?;
         if is_all {
             // The document and its memory are those of this file: no rendering is needed.
-            debug_assert_eq!(writer.replica.gate.read(|txn| read_file(txn, profile)).text, new);
-            writer.rich.keep_written(new);
+            debug_assert_eq!(
+                writer.body.replica.gate.read(|txn| read_file(txn, profile)).text,
+                new
+            );
+            writer.cache.keep_written(new);
         }
         Ok(written)
     }
@@ -276,29 +316,32 @@ impl RichBody {
     /// Writes a file into a document that was never written, by one update that yrs applies later.
     fn write_first(
         self,
-        writer: &mut BodyWriter<'_>,
+        writer: &mut RichWriter<'_>,
         new: &str,
     ) -> Result<ContentWriteResult, ContentError> {
         let (document, memory) = file_parts(new, self.profile);
-        let entry = writer.begin_run();
-        let id = ItemId::new(writer.replica.client(), 0);
+        let entry = writer.body.begin_run();
+        let id = ItemId::new(writer.body.replica.client(), 0);
         let mut inserter = NodeInserter::new(id.client, 0);
         if let Some(entry) = &entry {
             inserter.element_of(RootIx::Log.name(), entry);
         }
         inserter.insert(InsertParent::Root, None, None, &document.children);
         RichMemory::default().edit_to(&memory).begin(&mut inserter);
-        let change = writer.replica.begin_with(inserter.finish(Vec::new()))?;
+        let change = writer.body.replica.begin_with(inserter.finish(Vec::new()))?;
         let update = writer.finish(change, id, entry)?;
-        debug_assert_eq!(writer.replica.copy()?.read(|txn| read_file(txn, self.profile)).text, new);
-        writer.rich.keep_written(new);
+        debug_assert_eq!(
+            writer.body.replica.copy()?.read(|txn| read_file(txn, self.profile)).text,
+            new
+        );
+        writer.cache.keep_written(new);
         Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
     /// Rewrites the document that was read, in the current document.
     fn change(
         self,
-        writer: &mut BodyWriter<'_>,
+        writer: &mut RichWriter<'_>,
         read: RichReadState,
         wanted: Vec<MarkdownNode>,
         memory: MemoryEdit,
@@ -306,11 +349,11 @@ impl RichBody {
         entry: Option<Any>,
     ) -> Result<ContentWriteResult, ContentError> {
         let profile = self.profile;
-        let mut plan = RichEditPlan::behind(writer.replica.next_item(), entry.is_some());
-        let is_copy = writer.is_by_rule();
+        let mut plan = RichEditPlan::behind(writer.body.replica.next_item(), entry.is_some());
+        let is_copy = writer.body.is_by_rule();
         // A copy changes words in part, so that it keeps the items of those who typed them.
-        let compare = if is_copy { diff_chars } else { writer.replica.save_comparison() };
-        let (memory, _) = writer.replica.gate.edit(|txn| {
+        let compare = if is_copy { diff_chars } else { writer.body.replica.save_comparison() };
+        let (memory, _) = writer.body.replica.gate.edit(|txn| {
             let now;
             let (live, memory) = match base {
                 None => (&read.kids, memory),
@@ -324,7 +367,7 @@ impl RichBody {
             plan.document(&mut beside, &read.kids, live, &wanted);
             memory
         });
-        writer.replica.gate.health()?;
+        writer.body.replica.gate.health()?;
         if plan.is_empty() && memory.is_empty() {
             return Ok(ContentWriteResult { update: None, overlaps: plan.overlaps });
         }
@@ -340,11 +383,11 @@ impl RichBody {
     }
 
     /// Finds the place of each overlap in the file.
-    fn place(self, writer: &BodyWriter<'_>, overlaps: &mut [TextOverlap]) {
+    fn place(self, writer: &RichWriter<'_>, overlaps: &mut [TextOverlap]) {
         if overlaps.is_empty() {
             return;
         }
-        let text = self.file(writer.replica, writer.rich).text;
+        let text = self.file(writer.body.replica, writer.cache).text;
         for overlap in overlaps {
             let said = [overlap.inserted.as_str(), overlap.theirs.as_str()];
             let found =
@@ -364,13 +407,13 @@ impl RichReadState {
     }
 
     /// Reports whether the file expresses all of the document. An empty document was never written.
-    fn is_said(&self) -> bool {
+    fn is_expressed(&self) -> bool {
         self.file.is_exact || self.kids.is_empty()
     }
 
     /// Returns the new blocks of the document when `document` is written as the file.
     fn merge_blocks(&self, document: TreeElement, profile: SchemaProfile) -> Vec<MarkdownNode> {
-        if self.is_said() {
+        if self.is_expressed() {
             return document.children;
         }
         let before = parse(split(&self.file.text).body, profile);

@@ -66,8 +66,8 @@ fn sync(a: &mut ContentDoc, b: &mut ContentDoc) {
     a.receive(&to_a, UpdateSource::Wire).unwrap();
     b.receive(&to_b, UpdateSource::Wire).unwrap();
     assert_eq!(a.text(), b.text());
-    assert_eq!(a.log(), b.log());
-    assert_eq!(a.blobs(), b.blobs());
+    assert_eq!(a.log().entries(), b.log().entries());
+    assert_eq!(a.blobs().versions(), b.blobs().versions());
 }
 
 fn raw(n: u64) -> Doc {
@@ -121,7 +121,7 @@ fn opening_and_reading_write_nothing() {
     let version = opened.version();
     assert_eq!(opened.text_at(&version).unwrap(), "a😀\n");
     assert_eq!((opened.text().len(), opened.replica.plain_len_utf16()), (6, 4));
-    assert_eq!((opened.log().len(), opened.blobs().len()), (1, 0));
+    assert_eq!((opened.log().entries().len(), opened.blobs().versions().len()), (1, 0));
     assert_eq!(opened.gate().encode_state(), state);
     assert_eq!(doc(3).text(), "");
     assert_eq!(doc(3).gate().encode_state(), [0, 0]);
@@ -191,7 +191,7 @@ fn twenty_agents_at_once_keep_twenty_edits() {
     assert!(text.contains("item 7 (I am typing): done by 7\n"), "{text}");
     assert_eq!(text.lines().count(), 40);
     let names: std::collections::BTreeSet<_> =
-        human.log().into_iter().map(|e| e.actor.name).collect();
+        human.log().entries().into_iter().map(|e| e.actor.name).collect();
     assert_eq!(names.len(), 22, "{names:?}");
 }
 
@@ -232,9 +232,9 @@ fn who_wrote_what() {
     doc.append("four ", &at("bob", 4000).with_label("task 7")).unwrap().update.unwrap();
     doc.append("five ", &at("bob", 5000).with_label("task 7")).unwrap().update.unwrap();
     doc.append("six ", &at("bob", 6000).with_label("task 7")).unwrap().update.unwrap();
-    doc.attribute(client(9), 5, &at("browser", 1)).unwrap().unwrap();
+    doc.edit_registers().attribute(client(9), 5, &at("browser", 1)).unwrap().unwrap();
     let show = |doc: &ContentDoc| {
-        let entries = doc.log().into_iter().map(|e| {
+        let entries = doc.log().entries().into_iter().map(|e| {
             let client = e.client.get() - BIG;
             format!(
                 "{client} {}..{:?} {} {} {:?} {}\n",
@@ -254,7 +254,7 @@ fn who_wrote_what() {
     "#]]
     .assert_eq(&show(&doc));
     let who = |n, clock| {
-        doc.who(ItemId::new(client(n), clock)).map(|author| author.actor.name.to_string())
+        doc.log().who(ItemId::new(client(n), clock)).map(|author| author.actor.name.to_string())
     };
     assert_eq!(who(1, 1).as_deref(), Some("ada"));
     assert_eq!(who(1, 15).as_deref(), Some("bob"));
@@ -264,7 +264,7 @@ fn who_wrote_what() {
     // A process that opens the document again under the same client id begins a run as well.
     let mut again = replica(1, &doc);
     again.append("seven ", &at("bob", 6001).with_label("task 7")).unwrap().update.unwrap();
-    assert_eq!(again.log().len(), doc.log().len() + 1);
+    assert_eq!(again.log().entries().len(), doc.log().entries().len() + 1);
 }
 
 #[test]
@@ -273,13 +273,14 @@ fn every_own_edit_has_an_author() {
     for name in ["x", "y", "x"] {
         doc.write(&format!("{name} {}", doc.text()), None, &author(name)).unwrap().update.unwrap();
     }
-    doc.add_blob_version(
-        &NewBlob { hash: ContentHash::of(b""), size: 0, mime: None },
-        &author("x"),
-    )
-    .unwrap();
+    doc.edit_registers()
+        .add_blob_version(
+            &NewBlob { hash: ContentHash::of(b""), size: 0, mime: None },
+            &author("x"),
+        )
+        .unwrap();
     for clock in 0..doc.gate().clock_of(client(1)) {
-        assert!(doc.who(ItemId::new(client(1), clock)).is_some(), "{clock}");
+        assert!(doc.log().who(ItemId::new(client(1), clock)).is_some(), "{clock}");
     }
 }
 
@@ -292,23 +293,23 @@ fn versions_of_blobs_conflict_when_neither_saw_the_other() {
     };
     let at = |ms| RunAuthor { at: Millis(ms), ..author("x") };
     let mut a = doc(1);
-    a.add_blob_version(&blob(b"one"), &at(1)).unwrap().unwrap();
+    a.edit_registers().add_blob_version(&blob(b"one"), &at(1)).unwrap().unwrap();
     let mut b = replica(2, &a);
-    a.add_blob_version(&blob(b"two"), &at(2)).unwrap().unwrap();
-    b.add_blob_version(&blob(b"three"), &at(3)).unwrap().unwrap();
-    assert_eq!(b.blob_heads().len(), 1);
+    a.edit_registers().add_blob_version(&blob(b"two"), &at(2)).unwrap().unwrap();
+    b.edit_registers().add_blob_version(&blob(b"three"), &at(3)).unwrap().unwrap();
+    assert_eq!(b.blobs().heads().len(), 1);
     sync(&mut a, &mut b);
     let hashes =
         |blobs: Vec<super::BlobVersion>| blobs.into_iter().map(|v| v.hash).collect::<Vec<_>>();
-    assert_eq!(hashes(a.blob_heads()), [ContentHash::of(b"two"), ContentHash::of(b"three")]);
+    assert_eq!(hashes(a.blobs().heads()), [ContentHash::of(b"two"), ContentHash::of(b"three")]);
     // The content of an older version, again: it is a new version all the same, and settles the
     // conflict.
-    a.add_blob_version(&blob(b"one"), &at(4)).unwrap().unwrap();
+    a.edit_registers().add_blob_version(&blob(b"one"), &at(4)).unwrap().unwrap();
     sync(&mut a, &mut b);
-    assert_eq!(hashes(b.blob_heads()), [ContentHash::of(b"one")]);
-    assert_eq!(b.blobs().len(), 4);
-    assert_eq!(b.blobs()[3].at, Millis(4));
-    assert_eq!(b.blobs()[3].replaces.len(), 2);
+    assert_eq!(hashes(b.blobs().heads()), [ContentHash::of(b"one")]);
+    assert_eq!(b.blobs().versions().len(), 4);
+    assert_eq!(b.blobs().versions()[3].at, Millis(4));
+    assert_eq!(b.blobs().versions()[3].replaces.len(), 2);
 }
 
 #[test]

@@ -52,9 +52,9 @@ enum TimelineMark<'a> {
 /// A position in time: never before the entries that it builds on.
 type Order = (i64, u32);
 
-/// The registers that the timeline is read from.
-#[derive(Clone, Copy)]
-pub(super) struct Timeline<'a> {
+/// The past versions of a document and its current one, read from its registers.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeline<'a> {
     pub(super) replica: &'a ContentReplica,
     pub(super) log: &'a AuthorLog,
     pub(super) labels: &'a VersionLabels,
@@ -81,12 +81,12 @@ struct TimelinePass<'a> {
 
 impl<'a> Timeline<'a> {
     /// Returns the versions of the text, oldest first; the last is the current one.
-    pub(super) fn versions(self) -> Vec<PastVersion> {
+    pub fn versions(self) -> Vec<PastVersion> {
         self.pass(usize::MAX).0
     }
 
     /// Returns one version, to be read or compared with.
-    pub(super) fn version(self, index: usize) -> Option<Version> {
+    pub fn version(self, index: usize) -> Option<Version> {
         let (listed, state) = self.pass(index);
         let past = listed.get(index)?;
         Some(if past.current { self.replica.version() } else { state.version() })

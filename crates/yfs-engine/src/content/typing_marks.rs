@@ -11,7 +11,7 @@
 
 use hashbrown::HashMap;
 
-use super::{ContentDoc, ContentError, RunAuthor, log, note::StateNote};
+use super::{ContentError, RegisterEditor, RunAuthor, log, note::StateNote};
 use crate::{actor::Actor, id::ItemId, time::Millis};
 
 /// The greatest length of a run of typing, in milliseconds.
@@ -72,7 +72,7 @@ impl TypingMarks {
     }
 }
 
-impl ContentDoc {
+impl RegisterEditor<'_> {
     /// Returns the mark for an update that an editor made on behalf of an author, or `None` if it
     /// needs none. The document must not have the update yet. `first` is the first item of the
     /// update, `None` if the update only deletes.
@@ -82,18 +82,19 @@ impl ContentDoc {
         author: &RunAuthor,
     ) -> Option<TypingMark> {
         // A client that writes entries of its own needs no mark.
-        if first.is_some_and(|first| self.log.writes_entries(first.client)) {
+        if first.is_some_and(|first| self.registers.log.writes_entries(first.client)) {
             return None;
         }
         // The first connection that a client typed through says whose it is.
-        let known = first.map(|first| self.log.who(first).map(|known| known.actor.clone()));
+        let known =
+            first.map(|first| self.registers.log.who(first).map(|known| known.actor.clone()));
         let is_unattributed = known == Some(None);
         let actor = known.flatten().unwrap_or_else(|| author.actor.clone());
         let author = RunAuthor { actor, ..author.clone() };
-        if !is_unattributed && self.log.typing.goes_on(&author) {
+        if !is_unattributed && self.registers.log.typing.goes_on(&author) {
             return None;
         }
-        let before = self.log.note_of(&self.replica.version());
+        let before = self.registers.log.note_of(&self.replica.version());
         Some(TypingMark { author, first, before })
     }
 
@@ -103,21 +104,20 @@ impl ContentDoc {
     ///
     /// [`ContentError::Refused`] if the document cannot be edited at all.
     pub fn add_typing_mark(&mut self, mark: &TypingMark) -> Result<Option<Vec<u8>>, ContentError> {
-        self.replica.gate.health()?;
         let TypingMark { author, first, before } = mark;
-        let change = match first {
-            Some(first) => {
-                let (client, from) = (first.client, first.clock);
-                self.log.add_claim(&mut self.replica, client, from, author, before)
-            }
-            // Deletions have no ids. The entry is a run of our own that wrote nothing.
-            None => {
-                let change = self.log.add_entry(&mut self.replica, &log::run(author, before));
-                self.log.typing.n_saves -= u64::from(change.is_ok());
-                change
-            }
-        };
-        self.log.typing.note_mark(author);
-        self.follow_change(change)
+        self.commit(|replica, registers| {
+            let log = &mut registers.log;
+            let change = match first {
+                Some(first) => log.add_claim(replica, first.client, first.clock, author, before),
+                None => {
+                    // Deletions have no ids. The entry is a run of our own that wrote nothing.
+                    let change = log.add_entry(replica, &log::run(author, before));
+                    log.typing.n_saves -= u64::from(change.is_ok());
+                    change
+                }
+            };
+            log.typing.note_mark(author);
+            change
+        })
     }
 }

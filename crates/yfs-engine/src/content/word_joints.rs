@@ -165,8 +165,8 @@ fn candidates<'a>(text: &str, spans: &'a [ItemSpan], log: &AuthorLog) -> Vec<Wor
             && left.list == right.list
             && left.item.client != right.item.client;
         if meets
-            && log.is_author(left.item.client)
-            && log.is_author(right.item.client)
+            && log.writes_entries(left.item.client)
+            && log.writes_entries(right.item.client)
             && reads_as_one_word(said(left), said(right))
         {
             joints.push(WordJoint { left, right, is_equal: said(left) == said(right) });

@@ -1,4 +1,6 @@
 //! The commit of an edit of the body: one transaction, with the entry of its run in the log.
+//!
+//! It knows neither form of the body; rich text drops its own cache after a commit.
 
 use yrs::{Any, TransactionMut};
 
@@ -6,14 +8,12 @@ use super::{
     ContentError, RunAuthor,
     log::{self, AuthorLog},
     replica::{ContentReplica, LocalChange, push_front},
-    rich::RichCache,
 };
 use crate::{gate::RootIx, id::ItemId};
 
 /// The parts of a document that an edit of its body changes.
 pub(super) struct BodyWriter<'a> {
     pub(super) replica: &'a mut ContentReplica,
-    pub(super) rich: &'a mut RichCache,
     pub(super) origin: EditOrigin<'a>,
 }
 
@@ -43,13 +43,12 @@ impl BodyWriter<'_> {
         Some(log::run(author, &log.note_of(&self.replica.version())))
     }
 
-    /// Edits the document in one transaction, which begins with an entry in the log, and returns
-    /// the update.
+    /// Edits the document in one transaction, which begins with an entry in the log.
     pub(super) fn commit(
         &mut self,
         entry: Option<Any>,
         edit: impl FnOnce(&mut TransactionMut<'_>),
-    ) -> Result<Option<Vec<u8>>, ContentError> {
+    ) -> Result<LocalChange, ContentError> {
         let id = self.replica.next_item();
         let element = entry.clone();
         let ((), change) = self.replica.edit(|txn| {
@@ -58,21 +57,16 @@ impl BodyWriter<'_> {
             }
             edit(txn);
         });
-        self.finish(change, id, entry)
+        self.finish(id, entry)?;
+        Ok(change)
     }
 
-    /// Updates the cache and the log after a transaction, whose log entry is an item.
-    pub(super) fn finish(
-        &mut self,
-        change: LocalChange,
-        id: ItemId,
-        entry: Option<Any>,
-    ) -> Result<Option<Vec<u8>>, ContentError> {
-        self.rich.note_change(change.deleted);
+    /// Adds the entry that a transaction began with, the item `id`, to the log.
+    pub(super) fn finish(&mut self, id: ItemId, entry: Option<Any>) -> Result<(), ContentError> {
         self.replica.gate.health()?;
         if let (EditOrigin::Author { log, .. }, Some(entry)) = (&mut self.origin, entry) {
             log.insert(id, &entry);
         }
-        Ok(change.update)
+        Ok(())
     }
 }

@@ -117,11 +117,7 @@ impl GatedDoc {
         let mut received = ReceiveOutcome::default();
         let parsed = parse(update, &self.limits, false).expect("we built a valid update");
         let prepared = self.prepare(&parsed, UpdateSource::Store).expect("we built a valid update");
-        assert!(
-            prepared.is_whole(),
-            "an update of our own lacks something: {:?}",
-            prepared.resolved
-        );
+        assert!(prepared.is_whole(), "an update of our own lacks items: {:?}", prepared.resolved);
         match self.integrate(&parsed, prepared, &HashMap::new(), &mut received) {
             Ok(()) => received.scans.pop().unwrap_or_default(),
             Err(_) => UpdateScan::default(),
@@ -142,11 +138,7 @@ impl GatedDoc {
         self.health()?;
         let parsed = parse(update, &self.limits, false)?;
         let prepared = self.prepare(&parsed, UpdateSource::Store)?;
-        assert!(
-            prepared.is_whole(),
-            "an update of our own lacks something: {:?}",
-            prepared.resolved
-        );
+        assert!(prepared.is_whole(), "an update of our own lacks items: {:?}", prepared.resolved);
         if !self.doc.begin(update) {
             return self.integrate(
                 &parsed,

@@ -231,7 +231,7 @@ impl ParkedSet {
 
     /// Returns the clients whose structs wait for an item of a client below a clock, and the client
     /// itself.
-    pub(crate) fn woken_by(&self, client: ClientId, end: u32) -> Vec<ClientId> {
+    pub(crate) fn clients_unblocked_by(&self, client: ClientId, end: u32) -> Vec<ClientId> {
         let least = ClientId::new(0).expect("0 is below the limit");
         let below = (ItemId::new(client, 0), least)..(ItemId::new(client, end), least);
         let woken = self.waiting.range(below).map(|(_, waiter)| *waiter);

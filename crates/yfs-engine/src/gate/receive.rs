@@ -382,7 +382,7 @@ impl GatedDoc {
                 let end = self.places.end(client);
                 self.parked.take_deletes(client, end, &mut deletes);
                 deletes.extend(self.parked.take_held(client, |client| self.places.end(client)));
-                woken.extend(self.parked.woken_by(client, end));
+                woken.extend(self.parked.clients_unblocked_by(client, end));
             }
             woken.sort_unstable();
             woken.dedup();

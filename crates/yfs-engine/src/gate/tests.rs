@@ -196,7 +196,7 @@ fn rows_are_read_as_yrs_reads_them() {
         for scan in doc.receive(&update, UpdateSource::Wire).unwrap().scans {
             for (element, value) in scan.values() {
                 assert_eq!(element.root, RootIx::Files);
-                assert!(rows.insert(element.id, value.to_any()).is_none(), "told twice");
+                assert!(rows.insert(element.id, value.to_any()).is_none(), "reported twice");
             }
             for range in scan.deleted {
                 rows.retain(|id, _| {
@@ -258,7 +258,7 @@ fn what_yrs_fails_on_is_not_touched_again() {
     let panics = std::panic::AssertUnwindSafe(|| {
         doc.edit(|txn| {
             txn.get_or_insert_text("text").insert(txn, 0, "half of an edit");
-            panic!("as told")
+            panic!("as requested")
         })
     });
     assert!(std::panic::catch_unwind(panics).is_err());

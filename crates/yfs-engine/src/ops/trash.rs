@@ -11,7 +11,7 @@ use crate::{
     path::VPath,
     table::{RowChanges, RowWrite},
     time::Millis,
-    tree::{FinalLink, Hiders, NodeRef, PURGE_KEY, TreeIndex},
+    tree::{FinalLink, HidingAncestors, NodeRef, PURGE_KEY, TreeIndex},
 };
 
 /// The member of a trashed file's `meta` that holds the id of the file that took over its content.
@@ -125,9 +125,9 @@ pub fn plan_purge(tree: &TreeIndex, id: &FileId, purge_id: &str) -> Result<Vec<R
 pub fn plan_expire<'a>(tree: &TreeIndex, ids: impl IntoIterator<Item = &'a FileId>) -> ExpirePlan {
     let asked: BTreeMap<&FileId, NodeRef<'_>> =
         ids.into_iter().filter_map(|id| Some((id, tree.node(id)?))).collect();
-    let mut hiders = Hiders::new(tree);
+    let mut hiding = HidingAncestors::new(tree);
     let mut goes = |node: &NodeRef<'_>| {
-        node.is_purged() && hiders.hide(node) && node.id().is_some_and(|id| asked.contains_key(id))
+        node.is_purged() && hiding.hide(node) && node.id().is_some_and(|id| asked.contains_key(id))
     };
     let mut kept = BTreeSet::new();
     for node in asked.values() {

@@ -133,7 +133,7 @@ impl FilesTable {
         let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return };
         let goes = |stamp: &ElementTimestamp, is_understood: bool| {
             let is_ours = draft.row.is_none() || matches!(stamp, ElementTimestamp::Finite(_));
-            (is_understood && is_ours) || stamp.is_unbeatable()
+            (is_understood && is_ours) || stamp.is_maximal()
         };
         if draft.is_row_dirty {
             for (_, element) in self.rows.group(node.row) {

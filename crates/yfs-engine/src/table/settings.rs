@@ -132,7 +132,7 @@ impl WorkspaceSettings {
         for (_, element) in self.elements.group(head) {
             clock = clock.max(element.stamp.bound().unwrap_or(f64::NEG_INFINITY));
             let is_finite = matches!(element.stamp, ElementTimestamp::Finite(_));
-            if value.is_none() || is_finite || element.stamp.is_unbeatable() {
+            if value.is_none() || is_finite || element.stamp.is_maximal() {
                 update.delete(element.id);
             }
         }

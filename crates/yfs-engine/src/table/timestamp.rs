@@ -65,7 +65,7 @@ impl ElementTimestamp {
     }
 
     /// Reports whether no timestamp of this implementation beats this one.
-    pub(super) fn is_unbeatable(&self) -> bool {
+    pub(super) fn is_maximal(&self) -> bool {
         self.bound().is_none_or(|bound| bound >= MAX_SAFE_INTEGER)
     }
 

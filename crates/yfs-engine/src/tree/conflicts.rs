@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 use super::{
     NodeRef, TreeIndex,
     arena::{NodeSlot, SlotKind},
-    visibility::Hiders,
+    visibility::HidingAncestors,
 };
 use crate::{id::FileId, time::Millis};
 
@@ -110,10 +110,10 @@ impl TreeIndex {
     fn name_conflicts(&self) -> Vec<TreeConflict> {
         let directories = std::iter::once(self.root()).chain(self.nodes());
         let mut crowded: BTreeMap<Option<&FileId>, NodeRef<'_>> = BTreeMap::new();
-        let mut hiders = Hiders::new(self);
+        let mut hiding = HidingAncestors::new(self);
         for directory in directories {
             let has_groups = directory.raw().dir.as_ref().is_some_and(|dir| !dir.groups.is_empty());
-            if has_groups && hiders.of(directory.slot()).is_none() {
+            if has_groups && hiding.of(directory.slot()).is_none() {
                 crowded.insert(directory.id(), directory);
             }
         }

@@ -13,11 +13,11 @@ use super::{
     arena::{NodeSlot, ROOT, SlotKind},
 };
 
-/// The destinations of breakers, and known ways from directories to the root.
+/// The destinations of breakers, and known paths from directories to the root.
 ///
 /// Once a breaker has chosen, it keeps its choice. So a walk need not be repeated: each directory
 /// on it leads to where the walk ended.
-struct Ways {
+struct CycleChoices {
     /// The destination of each breaker; `None` until it has chosen.
     choices: HashMap<NodeSlot, Option<NodeSlot>>,
     /// An ancestor of each directory that a walk passed, by effective parents.
@@ -35,10 +35,10 @@ impl TreeIndex {
         breakers.sort_by(|a, b| self.by_move_time(*a, *b));
 
         let choices = breakers.iter().map(|breaker| (*breaker, None)).collect();
-        let mut ways = Ways { choices, above: HashMap::new() };
+        let mut known_paths = CycleChoices { choices, above: HashMap::new() };
         for breaker in &breakers {
-            let choice = self.fall_back(*breaker, &mut ways);
-            ways.choices.insert(*breaker, Some(choice));
+            let choice = self.fall_back(*breaker, &mut known_paths);
+            known_paths.choices.insert(*breaker, Some(choice));
         }
 
         let detached = breakers.iter().map(|slot| (self.arena[*slot].stored_in, *slot)).collect();
@@ -46,9 +46,9 @@ impl TreeIndex {
         let healed = healed
             .into_iter()
             .map(|(_, slot)| slot)
-            .filter(|slot| !ways.choices.contains_key(slot));
+            .filter(|slot| !known_paths.choices.contains_key(slot));
         let homes = healed.map(|slot| (slot, self.parent_of(slot)));
-        let chosen = breakers.iter().filter_map(|slot| Some((*slot, ways.choices[slot]?)));
+        let chosen = breakers.iter().filter_map(|slot| Some((*slot, known_paths.choices[slot]?)));
         let homes: Vec<(NodeSlot, NodeSlot)> = homes.chain(chosen).collect();
         for (slot, home) in homes {
             if self.arena[slot].shown_in != home {
@@ -99,11 +99,13 @@ impl TreeIndex {
         a.parent_ts.total_cmp(&b.parent_ts).then_with(|| a.id.cmp(&b.id))
     }
 
-    fn fall_back(&self, breaker: NodeSlot, ways: &mut Ways) -> NodeSlot {
+    fn fall_back(&self, breaker: NodeSlot, known_paths: &mut CycleChoices) -> NodeSlot {
         for prev in self.arena[breaker].prev_parents() {
             let Some(id) = prev else { return ROOT };
             let Some(slot) = self.arena.find(id.as_str()) else { continue };
-            if self.arena[slot].kind == SlotKind::Directory && self.top_of(slot, ways) == ROOT {
+            if self.arena[slot].kind == SlotKind::Directory
+                && self.top_of(slot, known_paths) == ROOT
+            {
                 return slot;
             }
         }
@@ -112,10 +114,10 @@ impl TreeIndex {
 
     /// Returns the root, or the first trashed directory or breaker that has not chosen yet on the
     /// way from `slot` to it. Every cycle contains a breaker, so the walk ends.
-    fn top_of(&self, slot: NodeSlot, ways: &mut Ways) -> NodeSlot {
+    fn top_of(&self, slot: NodeSlot, known_paths: &mut CycleChoices) -> NodeSlot {
         let (mut top, mut passed) = (slot, Vec::new());
         while top != ROOT && !self.arena[top].trashed {
-            let above = match (ways.above.get(&top), ways.choices.get(&top)) {
+            let above = match (known_paths.above.get(&top), known_paths.choices.get(&top)) {
                 (Some(above), _) => *above,
                 (None, Some(Some(choice))) => *choice,
                 (None, Some(None)) => break,
@@ -126,7 +128,7 @@ impl TreeIndex {
             #[cfg(test)]
             crate::steps::count(1);
         }
-        ways.above.extend(passed.into_iter().map(|slot| (slot, top)));
+        known_paths.above.extend(passed.into_iter().map(|slot| (slot, top)));
         top
     }
 }

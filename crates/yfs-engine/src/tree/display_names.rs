@@ -35,13 +35,13 @@ pub(super) struct DirectoryNames {
     /// Display name to entry. Invariant: an entry that stores a name is under it.
     pub(super) names: BTreeMap<SmolStr, NodeSlot>,
     /// The names that several entries store, and all of those entries.
-    pub(super) groups: BTreeMap<SmolStr, Namesakes>,
+    pub(super) groups: BTreeMap<SmolStr, NameGroup>,
     /// Entries that are themselves trashed. They have no display name.
     pub(super) trashed: BTreeMap<FileId, NodeSlot>,
 }
 
 /// The entries of a directory that store one name, by seniority: the first has the name.
-pub(super) type Namesakes = BTreeMap<(Millis, FileId), NodeSlot>;
+pub(super) type NameGroup = BTreeMap<(Millis, FileId), NodeSlot>;
 
 impl DirectoryNames {
     fn is_empty(&self) -> bool {
@@ -126,13 +126,13 @@ impl TreeIndex {
     pub(super) fn entries_of(&self, slot: NodeSlot) -> impl Iterator<Item = NodeSlot> {
         let dirs = self.arena[slot].dir.iter();
         dirs.flat_map(|dir| {
-            let named = dir.names.values().chain(dir.groups.values().flat_map(Namesakes::values));
+            let named = dir.names.values().chain(dir.groups.values().flat_map(NameGroup::values));
             named.chain(dir.trashed.values()).copied()
         })
     }
 
     /// Assigns the names that became free.
-    pub(super) fn give_out_names(&mut self) {
+    pub(super) fn assign_names(&mut self) {
         for home in std::mem::take(&mut self.freed_cuts) {
             let dir = self.arena[home].dir.iter();
             let names = dir.flat_map(|dir| dir.groups.keys());
@@ -142,7 +142,7 @@ impl TreeIndex {
             self.crowded.extend(long.map(|name| (home, name.clone())));
         }
         while let Some((home, name)) = self.crowded.pop_first() {
-            self.give_out(home, &name);
+            self.assign_group(home, &name);
         }
     }
 
@@ -162,7 +162,7 @@ impl TreeIndex {
         }
     }
 
-    fn give_out(&mut self, home: NodeSlot, name: &SmolStr) {
+    fn assign_group(&mut self, home: NodeSlot, name: &SmolStr) {
         let Some(dir) = &mut self.arena[home].dir else { return };
         let Some(members) = dir.groups.remove(name) else { return };
         // Stale names first, so that a name that is still in the way is really stored by another
@@ -231,7 +231,7 @@ impl TreeIndex {
         });
         let holders = names.flat_map(|name| {
             let alone = dir.names.get(&name).copied();
-            let group = dir.groups.get(&name).into_iter().flat_map(Namesakes::values).copied();
+            let group = dir.groups.get(&name).into_iter().flat_map(NameGroup::values).copied();
             alone.into_iter().chain(group)
         });
         holders.filter(|slot| self.arena[*slot].alias() == component).min_by(senior)

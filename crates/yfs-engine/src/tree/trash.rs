@@ -7,7 +7,7 @@
 use smol_str::SmolStr;
 use yrs::Any;
 
-use super::{NodeRef, TreeIndex, arena::NodeSlot, visibility::Hiders};
+use super::{NodeRef, TreeIndex, arena::NodeSlot, visibility::HidingAncestors};
 use crate::{
     id::FileId,
     path::VPath,
@@ -54,8 +54,8 @@ impl TreeIndex {
     /// Lists the trash as [`trash`](Self::trash) does, with the purged nodes that are not deleted
     /// yet.
     pub fn trash_and_purged(&self) -> Vec<TrashItem> {
-        let mut hiders = Hiders::new(self);
-        let items = self.trashed.iter().map(|slot| self.trash_item(*slot, &mut hiders));
+        let mut hiding = HidingAncestors::new(self);
+        let items = self.trashed.iter().map(|slot| self.trash_item(*slot, &mut hiding));
         let mut items: Vec<TrashItem> = items.collect();
         items.sort_by(|a, b| {
             let order = a.stranded.is_empty().cmp(&b.stranded.is_empty());
@@ -69,10 +69,10 @@ impl TreeIndex {
         self.trashed.len()
     }
 
-    fn trash_item(&self, slot: NodeSlot, hiders: &mut Hiders<'_>) -> TrashItem {
+    fn trash_item(&self, slot: NodeSlot, hiding: &mut HidingAncestors<'_>) -> TrashItem {
         let node = self.node_at(slot);
         let raw = node.raw();
-        let inside = hiders.of(raw.shown_in);
+        let inside = hiding.of(raw.shown_in);
         TrashItem {
             id: raw.id.clone(),
             kind: node.kind(),

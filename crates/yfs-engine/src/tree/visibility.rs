@@ -12,13 +12,13 @@ use super::{
 
 /// The hiding nodes of all nodes that were queried so far.
 #[derive(Debug)]
-pub(crate) struct Hiders<'a> {
+pub(crate) struct HidingAncestors<'a> {
     tree: &'a TreeIndex,
     /// For each node that was passed, the trashed node that hides it.
     known: HashMap<NodeSlot, Option<NodeSlot>>,
 }
 
-impl<'a> Hiders<'a> {
+impl<'a> HidingAncestors<'a> {
     pub(crate) fn new(tree: &'a TreeIndex) -> Self {
         Self { tree, known: HashMap::new() }
     }

@@ -91,7 +91,7 @@ pub(crate) fn all() -> Vec<Attack> {
 pub(crate) fn run(name: &str) {
     match name {
         "!abort" => return overflow(0),
-        "!panic" => panic!("as told"),
+        "!panic" => panic!("as requested"),
         "!memory" => return drop(std::hint::black_box(vec![1_u8; 8 << 30])),
         "!hang" => loop {
             std::thread::yield_now();

@@ -6,7 +6,7 @@ use yfs_engine::{
     time::Millis,
 };
 
-/// What may be done.
+/// The operations that a grant allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantRights {
     /// Reading.
@@ -18,13 +18,13 @@ pub enum GrantRights {
 /// The rights and the actor of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessGrant {
-    /// Tells this grant from others, so that it can be revoked.
+    /// The id of this grant, by which it can be revoked.
     pub id: String,
     /// Reading, or writing as well.
     pub rights: GrantRights,
-    /// The folder or file that it is for; the root for the whole workspace.
+    /// The directory or file that it covers; the root for the whole workspace.
     pub path: VPath,
-    /// When it ends, if it does.
+    /// When it expires; `None` if it does not.
     pub expires: Option<Millis>,
     /// On whose behalf changes are made.
     pub actor: Actor,
@@ -43,24 +43,24 @@ impl AccessGrant {
         Self { id: "open".to_owned(), ..Self::owner(Actor::new(ActorKind::Human, "")) }
     }
 
-    /// Tells whether it is for the whole workspace.
+    /// Reports whether it covers the whole workspace.
     pub fn is_whole(&self) -> bool {
         self.path.is_root()
     }
 
-    /// Tells whether it is for this path.
+    /// Reports whether it covers a path.
     pub fn covers(&self, path: &VPath) -> bool {
         path.starts_with(&self.path)
     }
 
-    /// Tells whether it allows writing.
+    /// Reports whether it allows writing.
     pub fn may_write(&self) -> bool {
         self.rights == GrantRights::Write
     }
 }
 
 impl GrantRights {
-    /// Returns the word that stands for it.
+    /// Returns the word that names these rights in a token.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -68,7 +68,7 @@ impl GrantRights {
         }
     }
 
-    /// Reads the word.
+    /// Parses the word that names rights.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Read, Self::Write].into_iter().find(|rights| rights.as_str() == text)
     }

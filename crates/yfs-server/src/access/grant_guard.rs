@@ -1,4 +1,4 @@
-//! A filesystem as a grant allows it to be used.
+//! A filesystem that is limited to what a grant allows.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ pub(crate) fn scoped(workspace: &Workspace, grant: &AccessGrant) -> Arc<dyn File
     Arc::new(GuardedFs::new(fs, GrantGuard { grant: grant.clone() }))
 }
 
-/// Returns the files of a workspace that a grant reaches, to be read: writing is not checked.
+/// Returns the files of a workspace that a grant covers, for reading: writes are not checked.
 pub(crate) fn confined(workspace: &Workspace, grant: &AccessGrant) -> WorkspaceFs {
     workspace.fs_for(grant.actor.clone()).confined_to(grant.path.clone())
 }
 
-/// Refuses calls that a grant does not allow by their kind or by the text of their paths.
+/// Rejects calls that a grant does not allow because of their kind or the text of their paths.
 #[derive(Debug)]
 struct GrantGuard {
     grant: AccessGrant,
@@ -44,7 +44,7 @@ impl FsGuard for GrantGuard {
 
 impl GrantGuard {
     fn covers_paths(&self, call: &GuardedCall<'_>) -> bool {
-        // The first path of a symbolic link is its text, which leads nowhere by itself.
+        // The first path of a symbolic link is its text, which is not resolved here.
         let first = call.path.filter(|_| call.op != yfs_vfs::Op::Symlink);
         let mut paths = first.into_iter().chain(call.dest);
         paths.all(|path| {

@@ -1,4 +1,4 @@
-//! Tokens made, changed, ended; and a filesystem that ends where its grant does.
+//! Tokens that are issued, changed and revoked; and a filesystem that is limited to its grant.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn keys() -> TokenKeys {
 }
 
 #[test]
-fn a_token_grants_what_it_says_and_only_where_it_was_made() {
+fn a_token_grants_what_it_states_only_in_its_own_store() {
     let (keys, others) = (keys(), keys());
     let grant = grant("/docs", GrantRights::Read);
     let token = keys.issue(&grant).unwrap();
@@ -35,13 +35,13 @@ fn a_token_grants_what_it_says_and_only_where_it_was_made() {
         let mut bytes = token.clone().into_bytes();
         bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
         let changed = String::from_utf8(bytes).unwrap();
-        // The last character has bits that mean nothing; strict decoding refuses them, too.
+        // The last character has bits without a meaning; strict decoding refuses them, too.
         assert!(keys.check(&changed).is_err(), "{at}: {changed}");
     }
 }
 
 #[test]
-fn tokens_end() {
+fn tokens_expire_and_are_revoked() {
     let keys = keys();
     let ending = |at| AccessGrant { expires: Some(Millis(at)), ..grant("/", GrantRights::Write) };
     let check = |grant: &AccessGrant| keys.check(&keys.issue(grant).unwrap());
@@ -71,7 +71,7 @@ fn a_token_is_found_wherever_a_client_can_put_it() {
 }
 
 #[tokio::test]
-async fn a_scoped_filesystem_ends_at_its_folder() {
+async fn a_scoped_filesystem_is_confined_to_its_directory() {
     let workspace =
         Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default()).unwrap();
     let path = |text: &str| VPath::parse(text).unwrap();

@@ -1,4 +1,4 @@
-//! Tokens as text: made, checked, revoked (`docs/format/tokens.md`).
+//! Tokens as text: issued, checked, revoked (`docs/format/tokens.md`).
 
 use std::{fmt, sync::Arc};
 
@@ -10,16 +10,16 @@ use yfs_store::{Store, StoreError};
 
 use super::grant::{AccessGrant, GrantRights};
 
-/// What every token begins with, so that scanners for leaked secrets can find them.
+/// The prefix of every token, so that scanners for leaked secrets can find tokens.
 const PREFIX: &str = "yfs_";
 
 /// The greatest length of a token that is parsed, in bytes.
 const MAX_LEN: usize = 8 << 10;
 
-/// The secret of the store that is the key.
+/// The name of the store's secret that is the key.
 const KEY_SECRET: &str = "server.key";
 
-/// The beginning of the setting that says that a grant was revoked.
+/// The prefix of the settings that record revoked grants.
 const REVOKED_SETTING: &str = "server.revoked.";
 
 /// The beginning of the settings that list the grants that were issued, numbered from 0.
@@ -38,28 +38,28 @@ pub struct TokenKeys {
     clock: fn() -> Millis,
 }
 
-/// Why a token grants nothing.
+/// The reason why a token grants nothing.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// There is none.
+    /// The request has no token.
     #[error("a token is needed")]
     Missing,
-    /// It was not made here, or was changed.
+    /// The token was not issued by this store, or was changed.
     #[error("the token is not valid")]
     Invalid,
-    /// Its time is over.
+    /// The token has expired.
     #[error("the token has expired")]
     Expired,
-    /// It was taken back.
+    /// The token was revoked.
     #[error("the token was revoked")]
     Revoked,
-    /// The store could not be asked.
+    /// The store could not be read.
     #[error("the store failed")]
     Store(#[from] StoreError),
 }
 
-/// What a token says.
+/// The content of a token.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TokenClaims {
@@ -89,13 +89,13 @@ struct IssuedRecord {
 }
 
 impl TokenKeys {
-    /// Takes the key of a store, which is made when it is first needed.
+    /// Reads the key of a store, which is created on first use.
     pub fn of(store: Arc<dyn Store>) -> Self {
         let clock = || yfs::clock::Clock::now(&yfs::clock::SystemClock);
         Self { store, clock }
     }
 
-    /// Makes the token of a grant. Equal grants have equal tokens.
+    /// Returns the token of a grant. Equal grants have equal tokens.
     pub fn issue(&self, grant: &AccessGrant) -> Result<String, TokenError> {
         let claims = TokenClaims::of(grant);
         let claims = serde_json::to_vec(&claims).expect("strings and numbers are JSON");
@@ -145,7 +145,7 @@ impl TokenKeys {
     ///
     /// # Errors
     ///
-    /// If it grants nothing, or not any more.
+    /// If the token grants nothing, or is no longer valid.
     pub fn check(&self, token: &str) -> Result<AccessGrant, TokenError> {
         let claims = self.verified(token)?;
         let grant = claims.read().ok_or(TokenError::Invalid)?;
@@ -158,13 +158,13 @@ impl TokenKeys {
         Ok(grant)
     }
 
-    /// Takes back every token of a grant, for good.
+    /// Revokes every token of a grant, for good.
     pub fn revoke(&self, id: &str) -> Result<(), TokenError> {
         let now = (self.clock)().0.to_string();
         Ok(self.store.set_meta(&format!("{REVOKED_SETTING}{id}"), now.as_bytes())?)
     }
 
-    /// Takes back every token of the store, the owner's included: there is a new key from now on.
+    /// Revokes every token of the store, the owner's included, by replacing the key.
     pub fn revoke_all(&self) -> Result<(), TokenError> {
         Ok(self.store.set_secret(KEY_SECRET, &random_key())?)
     }

@@ -1,9 +1,9 @@
-//! The writing side of a connection. Its own task uses it, and so do tasks that send one frame to a
-//! thousand connections.
+//! The writing side of a connection. The connection's task writes through it, and so do tasks that
+//! send one frame to a thousand connections.
 //!
-//! To wake a task so that it writes one small frame costs more than to write it. So while the task
-//! has nothing to write, a frame is written where it came up. What the network did not take of it
-//! is kept, and goes before everything else.
+//! To wake a task so that it writes one small frame costs more than to write the frame. So while
+//! the connection's task has no frames to write, other tasks write theirs directly. The part of a
+//! frame that the network did not accept is buffered, and is written before any other frame.
 
 use std::{
     io::{self, IoSlice},
@@ -22,44 +22,44 @@ pub(crate) struct StreamWriter(Arc<Mutex<StreamWriterState>>);
 #[derive(Debug)]
 struct StreamWriterState {
     half: OwnedWriteHalf,
-    /// What is left of a frame that was begun elsewhere than in the task.
+    /// The unsent part of a frame that another task began.
     rest: Vec<u8>,
-    /// The task has begun a frame and not ended it.
+    /// Whether the connection's task has begun a frame and not ended it.
     is_midway: bool,
-    /// The task has nothing to write, and says so when it will have.
-    is_lent: bool,
+    /// Whether other tasks may write, because the connection's task has no frames.
+    is_shared: bool,
 }
 
-/// What became of a frame.
+/// The result of an attempt to send a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SendOutcome {
-    /// It is on its way.
+    /// All of it was sent.
     All,
-    /// It has begun: the task must flush, and then it is on its way.
+    /// A part of it was sent: the connection's task must flush the rest.
     Part,
-    /// Nothing: it is for the task to send.
+    /// None of it was sent: the connection's task must send it.
     Nothing,
 }
 
 impl StreamWriter {
     pub(super) fn new(half: OwnedWriteHalf) -> Self {
         let writing =
-            StreamWriterState { half, rest: Vec::new(), is_midway: false, is_lent: false };
+            StreamWriterState { half, rest: Vec::new(), is_midway: false, is_shared: false };
         Self(Arc::new(Mutex::new(writing)))
     }
 
-    /// Says whether others may write. Only the task of the connection says so.
-    pub(crate) fn lend(&self, is_lent: bool) {
-        self.0.lock().is_lent = is_lent;
+    /// Sets whether other tasks may write. Only the connection's task calls this.
+    pub(crate) fn set_shared(&self, is_shared: bool) {
+        self.0.lock().is_shared = is_shared;
     }
 
-    /// Writes a frame at once, if the task lets others write and the network takes some of it.
+    /// Writes a frame at once, if other tasks may write and the network accepts some of it.
     pub(crate) fn try_send(&self, frame: &[IoSlice<'_>]) -> SendOutcome {
         let mut writing = self.0.lock();
-        if !writing.is_lent || writing.is_midway || !writing.rest.is_empty() {
+        if !writing.is_shared || writing.is_midway || !writing.rest.is_empty() {
             return SendOutcome::Nothing;
         }
-        // A connection that has gone shows when the task reads.
+        // The connection's task detects a closed connection when it reads.
         let n_written = writing.half.try_write_vectored(frame).unwrap_or(0);
         if n_written == 0 {
             return SendOutcome::Nothing;
@@ -110,7 +110,7 @@ impl StreamWriter {
 }
 
 impl StreamWriterState {
-    /// Writes what is left of another's frame.
+    /// Writes the unsent part of a frame that another task began.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.rest.is_empty() {
             let n_written = ready!(Pin::new(&mut self.half).poll_write(cx, &self.rest))?;
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::connection_stream::ConnectionStream;
 
-    /// More than any network takes at once.
+    /// More bytes than any network accepts at once.
     const LARGE: usize = 64 << 20;
 
     async fn pair() -> (ConnectionStream, TcpStream) {
@@ -152,25 +152,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn others_write_only_while_the_task_lets_them() {
-        let (line, mut other) = pair().await;
-        let writer = line.writer().clone();
+    async fn other_tasks_write_only_while_they_may() {
+        let (stream, mut other) = pair().await;
+        let writer = stream.writer().clone();
         assert_eq!(send(&writer, &[b"early"]), SendOutcome::Nothing);
-        writer.lend(true);
+        writer.set_shared(true);
         assert_eq!(send(&writer, &[b"one", b" frame"]), SendOutcome::All);
-        writer.lend(false);
+        writer.set_shared(false);
         assert_eq!(send(&writer, &[b"late"]), SendOutcome::Nothing);
-        drop((line, writer));
+        drop((stream, writer));
         let mut read = String::new();
         other.read_to_string(&mut read).await.unwrap();
         assert_eq!(read, "one frame");
     }
 
     #[tokio::test]
-    async fn what_was_begun_is_ended_before_anything_else() {
-        let (mut line, mut other) = pair().await;
-        let writer = line.writer().clone();
-        writer.lend(true);
+    async fn an_unfinished_frame_is_finished_first() {
+        let (mut stream, mut other) = pair().await;
+        let writer = stream.writer().clone();
+        writer.set_shared(true);
         assert_eq!(send(&writer, &[&vec![1; LARGE], &[2]]), SendOutcome::Part);
         assert_eq!(send(&writer, &[b"between"]), SendOutcome::Nothing);
         let reading = tokio::spawn(async move {
@@ -178,26 +178,26 @@ mod tests {
             other.read_to_end(&mut read).await.unwrap();
             read
         });
-        line.flush().await.unwrap();
+        stream.flush().await.unwrap();
         assert_eq!(send(&writer, &[&[3]]), SendOutcome::All);
-        line.write_all(&[4]).await.unwrap();
-        drop((line, writer));
+        stream.write_all(&[4]).await.unwrap();
+        drop((stream, writer));
         let read = reading.await.unwrap();
         assert_eq!((read.len(), &read[LARGE..]), (LARGE + 3, &[2, 3, 4][..]));
         assert!(read[..LARGE].iter().all(|byte| *byte == 1));
     }
 
     #[tokio::test]
-    async fn nobody_writes_into_what_the_task_has_begun() {
-        let (mut line, mut other) = pair().await;
-        let writer = line.writer().clone();
-        writer.lend(true);
-        let n_written = line.write(&vec![1; LARGE]).await.unwrap();
+    async fn no_other_task_writes_into_an_unfinished_frame() {
+        let (mut stream, mut other) = pair().await;
+        let writer = stream.writer().clone();
+        writer.set_shared(true);
+        let n_written = stream.write(&vec![1; LARGE]).await.unwrap();
         assert!(n_written < LARGE);
         let mut read = vec![0; n_written];
         other.read_exact(&mut read).await.unwrap();
         assert_eq!(send(&writer, &[b"between"]), SendOutcome::Nothing);
-        line.write_all(&[2]).await.unwrap();
+        stream.write_all(&[2]).await.unwrap();
         assert_eq!(send(&writer, &[&[3]]), SendOutcome::All);
         other.read_exact(&mut read[..2]).await.unwrap();
         assert_eq!(read[..2], [2, 3]);

@@ -6,16 +6,16 @@ use yfs_vfs::{CreateMode, FsCode, FsError, Op, VersionToken};
 
 use crate::problem::{HttpProblem, Result};
 
-/// What a request asks of the state that it meets.
+/// The preconditions of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestConditions {
     /// Whether the file may, must or must not exist.
     pub(crate) create: CreateMode,
-    /// The state that the client knows.
+    /// The version that the client read.
     pub(crate) known: Option<KnownFileState>,
 }
 
-/// A state of a file.
+/// A version of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KnownFileState {
     pub(crate) version: VersionToken,
@@ -23,7 +23,7 @@ pub(crate) struct KnownFileState {
 }
 
 impl RequestConditions {
-    /// Reads `If-Match` and `If-None-Match` of a request that writes.
+    /// Parses `If-Match` and `If-None-Match` of a request that writes.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self> {
         let mut conditions = Self::default();
         if let Some(tag) = text(headers, &header::IF_NONE_MATCH) {
@@ -53,7 +53,7 @@ impl KnownFileState {
             .ok_or_else(|| HttpProblem::bad_request(format!("If-Match takes one ETag, not {tag}")))
     }
 
-    /// Refuses if another file is at the path now.
+    /// Rejects the request if another file is at the path now.
     pub(crate) fn check_file(&self, id: &FileId, path: &str) -> Result<()> {
         if self.id == id.as_str() {
             return Ok(());
@@ -62,12 +62,12 @@ impl KnownFileState {
     }
 }
 
-/// Writes the tag of a state.
+/// Returns the entity tag of a version.
 pub(crate) fn etag(id: &FileId, version: &VersionToken) -> String {
     format!("\"{version}:{id}\"")
 }
 
-/// Tells whether a reader has this state already.
+/// Reports whether a reader has this version already.
 pub(crate) fn unchanged(headers: &HeaderMap, etag: &str) -> bool {
     let Some(tags) = text(headers, &header::IF_NONE_MATCH) else { return false };
     tags == "*" || tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag)
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_say_what_they_have() {
+    fn readers_name_the_version_that_they_have() {
         let has = |value| unchanged(&headers(&[(header::IF_NONE_MATCH, value)]), "\"17:abc\"");
         assert!(has("*") && has("\"17:abc\"") && has("\"1:x\", W/\"17:abc\""));
         assert!(!has("\"18:abc\"") && !unchanged(&headers(&[]), "\"17:abc\""));

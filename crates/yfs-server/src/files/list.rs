@@ -6,10 +6,10 @@ use yfs_wire::{DirectoryListing, EntryJson};
 
 use crate::problem::Result;
 
-/// How many entries one listing may have.
+/// The greatest number of entries of one listing.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Lists a directory, with all that is below it if `deep`.
+/// Lists a directory; with `deep`, also all that is below it.
 pub(super) async fn list(
     fs: &dyn FileSystem,
     path: &VPath,

@@ -1,4 +1,4 @@
-//! Parts of a content (RFC 9110, section 14).
+//! Ranges of a content (RFC 9110, section 14).
 
 use std::ops::Range;
 
@@ -10,17 +10,16 @@ use axum::{
 
 use crate::problem::{HttpProblem, Result};
 
-/// What part of a content is asked for.
+/// The range of a content that a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum RequestedRange {
     Whole,
     Range(Range<u64>),
-    /// There is no such part.
+    /// The content does not have the range.
     None,
 }
 
-/// Answers with a content of `size` bytes, or the part of it that is asked for. `read` returns a
-/// range.
+/// Answers with a content of `size` bytes, or the requested range of it. `read` returns a range.
 pub(crate) fn ranged(
     headers: &HeaderMap,
     etag: &str,
@@ -59,7 +58,7 @@ fn asked(headers: &HeaderMap, etag: &str, size: u64) -> RequestedRange {
     if text(header::IF_RANGE).is_some_and(|tag| tag != etag) {
         return RequestedRange::Whole;
     }
-    // What is not understood, several parts among it, is answered with the whole.
+    // A range header that is not supported, such as one of several ranges, is ignored.
     text(header::RANGE).and_then(|range| parse(range, size)).unwrap_or(RequestedRange::Whole)
 }
 

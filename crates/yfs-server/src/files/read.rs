@@ -83,13 +83,13 @@ fn past_version(caller: &RequestCaller, path: &VPath, number: u64, headers: &Hea
     let part =
         |range: std::ops::Range<u64>| Ok(data.slice(range.start as usize..range.end as usize));
     let mut response = ranged(headers, &tag, data.len() as u64, part)?;
-    // Late work may renumber versions.
+    // Updates that arrive late may renumber versions.
     response.headers_mut().remove(header::ETAG);
     set_content_headers(&mut response, None);
     Ok(response)
 }
 
-/// Says what a content is. Whatever it is, a browser must not run it as a page of this server's.
+/// Sets the headers of a content. A browser must never run the content as a page of this server.
 fn set_content_headers(response: &mut Response, mime: Option<&str>) {
     let headers = response.headers_mut();
     let text = mime.filter(|mime| mime.starts_with("text/"));

@@ -1,4 +1,4 @@
-//! Writing files, and removing.
+//! Writing and removing files.
 
 use axum::{
     Json,
@@ -49,7 +49,7 @@ pub(super) async fn put(
     .await
 }
 
-/// Answers `POST /api/files/{path}`: the body is added to the end.
+/// Answers `POST /api/files/{path}`: appends the body.
 pub(super) async fn append(
     path: Rest,
     caller: RequestCaller,
@@ -64,7 +64,7 @@ pub(super) async fn append(
     .await
 }
 
-/// Answers `PATCH /api/files/{path}`: a text is replaced by another.
+/// Answers `PATCH /api/files/{path}`: replaces a piece of the text by another.
 pub(super) async fn edit(
     path: Rest,
     caller: RequestCaller,
@@ -89,7 +89,7 @@ pub(super) async fn edit(
     .await
 }
 
-/// Answers `DELETE /api/files/{path}`: it is moved to the trash.
+/// Answers `DELETE /api/files/{path}`: moves the file to the trash.
 pub(super) async fn delete(
     path: Rest,
     caller: RequestCaller,

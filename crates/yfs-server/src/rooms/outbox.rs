@@ -1,10 +1,9 @@
-//! What waits to be sent over one connection.
+//! The frames that wait to be sent over one connection.
 //!
-//! It is bounded in bytes. An update is never dropped for a slow reader: the reader is. Presence
-//! may be dropped, since clients renew it every 15 seconds.
+//! The queue is bounded in bytes. A connection that reads too slowly is closed; its updates are
+//! never dropped. Presence may be dropped, because clients renew it every 15 seconds.
 //!
-//! Where nothing waits, a frame does not wait either: it is written at once, and the connection's
-//! task sleeps on.
+//! If the queue is empty, a frame is written directly, and the connection's task is not woken.
 
 use std::{
     collections::VecDeque,
@@ -26,31 +25,31 @@ use crate::{
     websocket_wire::CloseReason,
 };
 
-/// How many bytes may wait. A first state is not among them: it is sent, not kept.
+/// How many bytes may be queued. A first state does not count: it is sent directly.
 const MAX_BYTES: usize = 16 << 20;
 
-/// How many bytes may wait before presence is left out.
+/// How many bytes may be queued before presence is dropped.
 const MAX_BYTES_LOSSY: usize = 256 << 10;
 
-/// What a frame costs beside its bytes.
+/// The memory that a frame takes beside its bytes.
 const OVERHEAD: usize = 64;
 
-/// Up to how many bytes a frame is written at once.
+/// The greatest length of a frame that is written directly, in bytes.
 const MAX_LEN_AT_ONCE: usize = 16 << 10;
 
-/// How many frames are written at once; more are better written together.
+/// The greatest number of frames that are written directly; more are written in one batch.
 const MAX_FRAMES_AT_ONCE: usize = 2;
 
 /// The first byte of a whole binary message (RFC 6455, section 5.2).
 const WHOLE_BINARY: u8 = 0x82;
 
-/// What waits to be sent.
+/// The queue of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionOutbox {
     queue: Mutex<OutboxQueue>,
-    /// The connection itself, and what counts what is written to it.
-    line: Option<(StreamWriter, Arc<ServerMetrics>)>,
-    /// Whether the client is to be asked if it is there.
+    /// The connection's writer, and the counters of its traffic; `None` in tests.
+    connection: Option<(StreamWriter, Arc<ServerMetrics>)>,
+    /// Whether the server must ping the client.
     is_probed: AtomicBool,
     /// Wakes the connection's task; notified by additions to the queue and by probes.
     filled: Notify,
@@ -60,12 +59,12 @@ pub(crate) struct ConnectionOutbox {
 struct OutboxQueue {
     frames: VecDeque<OutgoingFrame>,
     bytes: usize,
-    /// A frame was written in part.
+    /// Whether a frame was written in part.
     is_unflushed: bool,
     ending: Option<CloseReason>,
 }
 
-/// A frame: a beginning of the connection's own, and what many connections share.
+/// A frame: a prefix of one connection, and a body that many connections share.
 #[derive(Debug, Clone)]
 pub(crate) struct OutgoingFrame {
     prefix: Arc<[u8]>,
@@ -87,7 +86,7 @@ impl OutgoingFrame {
         if self.prefix.is_empty() { self.body } else { [&*self.prefix, &self.body].concat().into() }
     }
 
-    /// Returns how many bytes it has.
+    /// Returns the length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.prefix.len() + self.body.len()
     }
@@ -96,7 +95,7 @@ impl OutgoingFrame {
         self.len() + OVERHEAD
     }
 
-    /// Writes it as a message of its own, if that can be done at once.
+    /// Writes the frame as one message, if the writer accepts it at once.
     fn try_send(&self, writer: &StreamWriter) -> SendOutcome {
         let len = self.len();
         let (long, short) = ((len as u16).to_be_bytes(), len as u8);
@@ -130,10 +129,10 @@ impl From<SharedFrame> for OutgoingFrame {
 impl ConnectionOutbox {
     /// Makes the outbox of a connection.
     pub(crate) fn of(writer: StreamWriter, metrics: Arc<ServerMetrics>) -> Arc<Self> {
-        Arc::new(Self { line: Some((writer, metrics)), ..Self::default() })
+        Arc::new(Self { connection: Some((writer, metrics)), ..Self::default() })
     }
 
-    /// Adds frames that must arrive. Where too much waits already, the connection ends.
+    /// Queues frames that must arrive. If the queue is full, the connection ends.
     pub(crate) fn push(
         &self,
         frames: impl IntoIterator<Item = OutgoingFrame, IntoIter: ExactSizeIterator>,
@@ -161,7 +160,7 @@ impl ConnectionOutbox {
         self.filled.notify_one();
     }
 
-    /// Adds a frame that says itself again later, unless much waits already.
+    /// Queues a frame whose content is sent again later, unless the queue is long.
     pub(crate) fn push_lossy(&self, frame: OutgoingFrame) {
         let mut queue = self.queue.lock();
         if queue.ending.is_some() || queue.bytes > MAX_BYTES_LOSSY {
@@ -176,9 +175,9 @@ impl ConnectionOutbox {
         self.filled.notify_one();
     }
 
-    /// Writes a frame at once, if nothing waits; tells whether it did.
+    /// Writes a frame directly, if the queue is empty. Reports whether it did.
     fn try_send(&self, queue: &mut OutboxQueue, frame: &OutgoingFrame) -> bool {
-        let Some((writer, metrics)) = &self.line else { return false };
+        let Some((writer, metrics)) = &self.connection else { return false };
         if !queue.is_empty() || frame.len() > MAX_LEN_AT_ONCE {
             return false;
         }
@@ -197,26 +196,26 @@ impl ConnectionOutbox {
         self.filled.notify_one();
     }
 
-    /// Asks for a sign of life: another connection speaks for a client of this one.
+    /// Makes the connection ping its client: another connection uses a client id of this one.
     pub(crate) fn probe(&self) {
         self.is_probed.store(true, Ordering::Release);
         self.filled.notify_one();
     }
 
-    /// Reports whether a sign of life was [asked for](Self::probe) since the last call.
+    /// Reports whether a [probe](Self::probe) was requested since the last call.
     pub(crate) fn take_probe(&self) -> bool {
         self.is_probed.swap(false, Ordering::AcqRel)
     }
 
-    /// Waits until there are frames to send, and takes them; an error is the reason why the
-    /// connection ends. If there are none, a partly written frame must be flushed, or the client is
-    /// [probed](Self::take_probe).
+    /// Waits until there are frames to send, and returns them. Fails with the reason when the
+    /// connection ends. Without frames, the caller must flush a partly written frame, or
+    /// [probe](Self::take_probe) the client.
     pub(crate) async fn take(&self) -> Result<VecDeque<OutgoingFrame>, CloseReason> {
         loop {
             {
                 let mut queue = self.queue.lock();
-                if let Some((writer, _)) = &self.line {
-                    writer.lend(queue.is_empty());
+                if let Some((writer, _)) = &self.connection {
+                    writer.set_shared(queue.is_empty());
                 }
                 if let Some(ending) = queue.ending.take() {
                     return Err(ending);
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn frames_come_out_as_they_went_in() {
+    async fn frames_keep_their_order_and_prefix() {
         let outbox = ConnectionOutbox::default();
         let prefix: Arc<[u8]> = Arc::from(&b"key"[..]);
         outbox.push([frame(3)]);
@@ -260,12 +259,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_reads_too_slowly_loses_presence_first_and_then_the_connection() {
+    async fn a_slow_reader_loses_presence_first_and_then_the_connection() {
         let outbox = ConnectionOutbox::default();
         outbox.push([frame(MAX_BYTES_LOSSY)]);
         outbox.push_lossy(frame(1));
         assert_eq!(outbox.take().await.unwrap().len(), 1);
-        // One frame may be of any size; it is what waits behind others that is bounded.
+        // One frame may be of any length; the bound is on the frames behind it.
         outbox.push([frame(2 * MAX_BYTES)]);
         assert_eq!(outbox.take().await.unwrap().len(), 1);
         for _ in 0..40 {

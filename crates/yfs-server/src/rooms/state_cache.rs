@@ -1,7 +1,7 @@
-//! States of a document that several joiners get: what costs much is computed once.
+//! States of a document that several clients join: an expensive state is computed once.
 //!
-//! A kept state is as of some moment; what came since is kept beside it and sent behind it. So it
-//! stays of use while the document is written to.
+//! A cached state is of some moment; the updates since then are cached beside it and sent after it.
+//! So the state stays valid while the document changes.
 
 use std::{
     sync::Arc,
@@ -11,11 +11,11 @@ use std::{
 use parking_lot::Mutex;
 use yfs_sync::StateDiff;
 
-/// From which size on a state is kept, in bytes. A smaller one is computed as fast as it is looked
-/// up.
+/// The size from which a state is cached, in bytes. A smaller one is computed as fast as it is
+/// found.
 const MIN_LEN: usize = 16 << 10;
 
-/// How many bytes of later updates are kept before a state is given up.
+/// How many bytes of later updates are cached before the state is dropped.
 const MAX_LATER: usize = 1 << 20;
 
 /// How long an unused state is kept.
@@ -24,15 +24,15 @@ const EXPIRY: Duration = Duration::from_secs(10);
 /// The state that was computed last.
 #[derive(Debug, Default)]
 pub(super) struct StateCache {
-    /// Locked while a state is computed: who asks meanwhile waits for it.
+    /// Locked while a state is computed: other requests for it wait.
     kept: Mutex<Option<CachedState>>,
-    /// Updates since the moment of the state that is kept or being computed.
+    /// Updates since the moment of the state that is cached or being computed.
     later: Mutex<Option<UpdatesSinceState>>,
 }
 
 #[derive(Debug)]
 struct CachedState {
-    /// Of whom it is all that they lack.
+    /// The state vector of the peers that lack exactly this state.
     state_vector: Vec<u8>,
     diff: StateDiff,
     used: Instant,
@@ -45,7 +45,7 @@ struct UpdatesSinceState {
 }
 
 impl StateCache {
-    /// Returns what a peer with this state vector lacks, and whether that was there already.
+    /// Returns the update that a peer with this state vector lacks, and whether it was cached.
     pub(super) fn diff<E>(
         &self,
         state_vector: &[u8],
@@ -60,7 +60,7 @@ impl StateCache {
             return Ok((StateDiff { update: kept.diff.update.clone(), later }, true));
         }
         *kept = None;
-        // From now on: what arrives while the state is computed may or may not be in it.
+        // From now on: an update that arrives while the state is computed may or may not be in it.
         *self.later.lock() = Some(UpdatesSinceState::default());
         let computed = compute();
         let diff = match computed {
@@ -79,7 +79,7 @@ impl StateCache {
         Ok((diff, false))
     }
 
-    /// Notes an update, before anybody is sent it.
+    /// Notes an update, before it is sent to any member.
     pub(super) fn publish(&self, update: &Arc<[u8]>) {
         let mut later = self.later.lock();
         if let Some(noted) = later.as_mut() {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_state_is_computed_once_and_what_came_later_follows() {
+    fn a_large_state_is_computed_once_and_later_updates_follow() {
         let states = StateCache::default();
         assert!(!get(&states, 1, MIN_LEN).1);
         let update: Arc<[u8]> = Arc::from(&[7][..]);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_or_old_is_computed_again() {
+    fn a_small_or_old_state_is_computed_again() {
         let states = StateCache::default();
         get(&states, 1, MIN_LEN - 1);
         assert!(!get(&states, 1, MIN_LEN).1);

@@ -1,4 +1,4 @@
-//! What many threads at one document see: all of it, in one order, whenever they come.
+//! Many threads at one document: each gets all updates, in one order, whenever it joins.
 
 use std::{
     sync::{
@@ -57,7 +57,7 @@ fn update_in(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Takes what has been sent until the text has so many characters, and returns the document.
+/// Reads frames until the text has a number of characters, and returns the document.
 async fn read_on(mut doc: GatedDoc, outbox: &ConnectionOutbox, len: usize) -> GatedDoc {
     while text_of(&doc).len() < len {
         for frame in outbox.take().await.unwrap() {
@@ -68,12 +68,12 @@ async fn read_on(mut doc: GatedDoc, outbox: &ConnectionOutbox, len: usize) -> Ga
     doc
 }
 
-/// A client that enters and then requests the state gets everything: in the state, or behind it.
+/// A client that joins and then requests the state gets everything: in the state, or after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_update_falls_between_entering_and_the_first_state() {
+async fn no_update_is_missed_between_joining_and_the_first_state() {
     let workspace = workspace();
     let guid = guid_of(&workspace, "/a.txt", "").await;
-    // Long enough for its states to be shared.
+    // Long enough for its states to be cached.
     let long = "x".repeat(20 << 10);
     workspace.documents().port(&guid).unwrap();
     let (rooms, barrier) = (rooms(), Arc::new(Barrier::new(N_WRITERS + N_JOINERS)));
@@ -107,7 +107,7 @@ async fn no_update_falls_between_entering_and_the_first_state() {
         let (barrier, guid, n_written) = (barrier.clone(), guid.clone(), n_written.clone());
         tokio::spawn(async move {
             block_in_place(|| barrier.wait());
-            // Each comes at another moment of the writing.
+            // Each client joins at another moment of the writing.
             block_in_place(|| {
                 while n_written.load(Ordering::Relaxed) < number * N_UPDATES / 2 {
                     thread::yield_now();
@@ -135,7 +135,7 @@ async fn no_update_falls_between_entering_and_the_first_state() {
 
 /// All members get the same updates in the same order, which is that of the log.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn everybody_is_sent_the_same_in_the_same_order() {
+async fn all_members_get_the_same_updates_in_the_same_order() {
     let workspace = workspace();
     let guid = guid_of(&workspace, "/a.txt", "").await;
     let rooms = rooms();
@@ -177,9 +177,9 @@ async fn everybody_is_sent_the_same_in_the_same_order() {
     assert!(keyed.eq(sent[0].iter().map(|frame| &frame[..])));
 }
 
-/// A room ends with its last subscription, and presence tells of who has gone.
+/// A room ends with its last subscription, and presence removes the clients of each that ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_leaves_is_told_to_who_stays() {
+async fn a_leaving_client_is_reported_to_the_remaining_members() {
     let workspace = workspace();
     let guid = guid_of(&workspace, "/a.txt", "text").await;
     let rooms = rooms();
@@ -189,8 +189,8 @@ async fn who_leaves_is_told_to_who_stays() {
     let mut two = rooms.join(port(), &goes, &[]);
     let said = encode(&[PresenceEntry { id: 7, clock: 1, state: "{}" }]);
     let connection = collab::CollabDocument::connection(&two);
-    let told = two.receive_presence(connection, &said, rooms.now()).unwrap().unwrap();
-    collab::CollabDocument::broadcast_presence(&two, &told);
+    let update = two.receive_presence(connection, &said, rooms.now()).unwrap().unwrap();
+    collab::CollabDocument::broadcast_presence(&two, &update);
     let states = async |outbox: &ConnectionOutbox| {
         let frames = outbox.take().await.unwrap();
         let frame = frames.into_iter().next_back().unwrap().into_frame();

@@ -99,8 +99,10 @@ impl<'a> LockedDocuments<'a> {
             };
             document.first_index = batch.updates.len() as u64;
             if let Some(text) = document.text.as_ref().filter(|_| !document.updates.is_empty()) {
-                let is_text =
-                    document.guard.loaded().is_some_and(|loaded| loaded.doc.is_only_text());
+                let is_text = document
+                    .guard
+                    .loaded()
+                    .is_some_and(|loaded| loaded.doc.conversion().is_only_text());
                 let hash = is_text.then(|| SettledForm::PlainText.mark());
                 let fact = DocFact { upto: document.head.seq, size: text.len() as u64, hash };
                 batch.facts.push((name.clone(), fact));
@@ -167,19 +169,19 @@ impl<'a> LockedDocument<'a> {
             self.check_whole()?;
         }
         let doc = self.guard.change();
-        let was_converted = doc.was_converted();
+        let was_converted = doc.conversion().was_converted();
         self.updates = match (change.make)(doc) {
             Ok(updates) => updates,
             Err(error) => {
                 // A conversion that was made before the error is not in the log.
-                let is_intact = !doc.was_converted() && doc.gate().health().is_ok();
+                let is_intact = !doc.conversion().was_converted() && doc.gate().health().is_ok();
                 if is_intact && is_refusal(&error) {
                     self.guard.keep();
                 }
                 return Err(error);
             }
         };
-        if doc.was_converted() && !was_converted {
+        if doc.conversion().was_converted() && !was_converted {
             // Recorded before anything is logged: an unnecessary note does no harm.
             state.note_converted([self.guard.handle().id()])?;
         }

@@ -170,7 +170,7 @@ impl<'t> DocumentChange<'t> {
         Self::new(id, ChangeEffect::EditWithRow, move |doc| {
             let update = match &body {
                 NewBody::Text(text) => doc.write(text, None, &author)?.update,
-                NewBody::Blob(blob) => doc.add_blob_version(blob, &author)?,
+                NewBody::Blob(blob) => doc.edit_registers().add_blob_version(blob, &author)?,
             };
             Ok(update.into_iter().collect())
         })

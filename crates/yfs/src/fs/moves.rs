@@ -326,7 +326,8 @@ impl WorkspaceFs {
         let author = self.content_author(&self.author);
         let failed = |error: ContentError| fs_error(error.into(), call.op, call.to);
         if let Some(blob) = old.blob {
-            let noted = doc.add_blob_version(&new_blob(blob), &author).map_err(failed)?;
+            let noted =
+                doc.edit_registers().add_blob_version(&new_blob(blob), &author).map_err(failed)?;
             return Ok(noted.map(|update| new_doc(&row.id, &row.name, update, None)));
         }
         let text = self.state.text(source);
@@ -336,7 +337,8 @@ impl WorkspaceFs {
         if let Some(blob) = self.too_heavy_as(call, &text.content, kind)? {
             row.blob = Some(blob);
             blobs.push(blob.hash);
-            let noted = doc.add_blob_version(&new_blob(blob), &author).map_err(failed)?;
+            let noted =
+                doc.edit_registers().add_blob_version(&new_blob(blob), &author).map_err(failed)?;
             return Ok(noted.map(|update| new_doc(&row.id, &row.name, update, None)));
         }
         let written = doc.write(&text.content, None, &author).map_err(failed)?;

@@ -150,7 +150,7 @@ impl Documents<'_> {
         );
         let doc = self.load_scratch(&self.state.options.ids.file_id(), kind, &found)?;
         let content = match root {
-            Some(root) => doc.named_content(root).map(String::into_bytes),
+            Some(root) => doc.reference().read_named(root).map(String::into_bytes),
             None => content_of(&doc),
         };
         let no_content = || {
@@ -256,7 +256,7 @@ impl Documents<'_> {
     }
 
     fn later_reference(&self, id: &FileId) -> Result<Option<ReferenceContent>> {
-        self.state.documents.acquire(id).with(|loaded| loaded.doc.later_reference_content())
+        self.state.documents.acquire(id).with(|loaded| loaded.doc.reference().read_later())
     }
 
     /// Moves content that is in the roots of later versions to the root that readers and editors
@@ -268,7 +268,7 @@ impl Documents<'_> {
                 .state
                 .documents
                 .acquire(id)
-                .with(|loaded| loaded.doc.reference_content().is_some())?;
+                .with(|loaded| loaded.doc.reference().read().is_some())?;
             match (now, &content.before) {
                 (ReferenceContent::Text(_), _) if is_new => self.state.settle_content(id)?,
                 (now, Some(before)) if now != *before => {
@@ -314,9 +314,9 @@ fn split_documents(
 
 /// Returns the content of a document from the roots that files of a workspace use.
 fn content_of(doc: &ContentDoc) -> Option<Vec<u8>> {
-    match doc.reference_content() {
+    match doc.reference().read() {
         Some(content) => Some(bytes_of(content)),
-        None if doc.was_text() || doc.gate().root_names().is_empty() => {
+        None if doc.conversion().was_text() || doc.gate().root_names().is_empty() => {
             Some(doc.text().into_bytes())
         }
         None => None,

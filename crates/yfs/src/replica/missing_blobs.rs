@@ -59,8 +59,8 @@ impl Replication<'_> {
             let Some(blob) = entry.and_then(|entry| entry.row.blob) else { continue };
             // Redacted blobs are not fetched again.
             let versions = self.state.documents.acquire(id).with(|loaded| {
-                let mut versions = loaded.doc.blobs();
-                versions.retain(|version| !loaded.doc.is_blob_redacted(version.id));
+                let mut versions = loaded.doc.blobs().versions();
+                versions.retain(|version| !loaded.doc.redactions().names_blob(version.id));
                 versions
             })?;
             versions.into_iter().for_each(|version| add(version.hash, version.size));

@@ -73,7 +73,7 @@ impl History<'_> {
             loaded.check_whole(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
             let (text, pieces) = loaded.doc.blame();
             let n_before = n_before(&loaded.doc, &found);
-            Ok::<_, FsError>((text, pieces, loaded.doc.timeline(), n_before))
+            Ok::<_, FsError>((text, pieces, loaded.doc.timeline().versions(), n_before))
         })??;
         let mut versions: HashMap<ItemId, u64> = HashMap::new();
         for (number, past) in (n_before as u64 + 1..).zip(&timeline) {

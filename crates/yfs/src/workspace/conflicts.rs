@@ -242,7 +242,7 @@ impl WorkspaceState {
 
 /// Returns the problem of how a document keeps its content, or `None`.
 fn describe_unsettled(doc: &mut ContentDoc) -> Option<(ConflictKind, String)> {
-    if doc.is_doubled() {
+    if doc.conversion().is_doubled() {
         return Some((ConflictKind::Doubled, "has its whole content twice".to_owned()));
     }
     let aside = doc.set_aside();
@@ -258,12 +258,12 @@ fn describe_unsettled(doc: &mut ContentDoc) -> Option<(ConflictKind, String)> {
         let detail = format!("has words that writers put into the place of one: {groups}");
         return Some((ConflictKind::Words, detail));
     }
-    if let Some(ReferenceContent::Bytes(bytes)) = doc.reference_content() {
+    if let Some(ReferenceContent::Bytes(bytes)) = doc.reference().read() {
         let n_bytes = bytes.len();
         let detail = format!("{n_bytes} bytes are in the root `timeline`, which yfs does not read");
         return Some((ConflictKind::Unsettled, detail));
     }
-    (doc.needs_conversion() || doc.needs_repair()).then(|| {
+    (doc.conversion().needs_conversion() || doc.conversion().needs_repair()).then(|| {
         (
             ConflictKind::Unsettled,
             "was edited in a root that is no longer its current one".to_owned(),
@@ -375,5 +375,5 @@ fn moved_away(main: &MainDoc) -> Vec<MovedAway> {
 }
 
 fn n_concurrent(doc: &ContentDoc) -> usize {
-    doc.blob_heads().len().saturating_sub(1)
+    doc.blobs().heads().len().saturating_sub(1)
 }

@@ -161,8 +161,9 @@ impl WorkspaceState {
             let (update, blobs, text, settled, head) =
                 self.documents.acquire(&row.id).with(|loaded| {
                     let state = loaded.doc.gate().encode_state();
-                    let settled = loaded.doc.is_only_text().then_some(SettledForm::PlainText);
-                    (state, loaded.doc.blobs(), loaded.doc.text(), settled, loaded.head)
+                    let settled =
+                        loaded.doc.conversion().is_only_text().then_some(SettledForm::PlainText);
+                    (state, loaded.doc.blobs().versions(), loaded.doc.text(), settled, loaded.head)
                 })?;
             parcel.packed.push(PackedFile { id: row.id.clone(), head });
             parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));

@@ -195,16 +195,16 @@ impl Nodes<'_> {
         let text = std::str::from_utf8(data).ok();
         self.state.documents.acquire(id).with(|loaded| match (&location, text) {
             (ContentLocation::Text, Some(text)) => {
-                let n_versions = loaded.doc.timeline().len();
+                let n_versions = loaded.doc.timeline().versions().len();
                 let latest = (n_versions.saturating_sub(MAX_COMPARED)..n_versions).rev();
-                let mut versions = latest.filter_map(|index| loaded.doc.past(index));
+                let mut versions = latest.filter_map(|index| loaded.doc.timeline().version(index));
                 let found = versions
                     .find(|version| loaded.doc.text_at(version).is_ok_and(|then| then == text));
                 found.map(|version| DurableVersion::Text(version).token())
             }
             (ContentLocation::Blob(_), _) => {
                 let hash = yfs_engine::hash::ContentHash::of(data);
-                let is_known = loaded.doc.blobs().iter().any(|blob| blob.hash == hash);
+                let is_known = loaded.doc.blobs().versions().iter().any(|blob| blob.hash == hash);
                 is_known.then(|| DurableVersion::Blob(hash).token())
             }
             _ => None,
@@ -216,7 +216,8 @@ impl Nodes<'_> {
     pub fn n_written_by(&self, id: &FileId, actor: &Actor) -> Result<u64> {
         self.state.refresh()?;
         self.state.documents.acquire(id).with(|loaded| {
-            let entries = loaded.doc.log().into_iter().filter(|entry| entry.actor == *actor);
+            let entries =
+                loaded.doc.log().entries().into_iter().filter(|entry| entry.actor == *actor);
             let lengths = entries.map(|entry| {
                 let end = entry.to.unwrap_or_else(|| loaded.doc.gate().clock_of(entry.client));
                 u64::from(end.saturating_sub(entry.from))

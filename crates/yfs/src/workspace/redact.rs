@@ -148,8 +148,11 @@ impl History<'_> {
     /// Returns the records of redactions of a file.
     pub fn redactions(&self, path: &VPath) -> Result<Vec<RedactionInfo>> {
         let found = self.resolve_target(path)?;
-        let redactions =
-            self.state.documents.acquire(&found.id).with(|loaded| loaded.doc.redactions())?;
+        let redactions = self
+            .state
+            .documents
+            .acquire(&found.id)
+            .with(|loaded| loaded.doc.redactions().in_order())?;
         let info = redactions.into_iter().map(|redaction| RedactionInfo {
             author: redaction.author,
             n_units: redaction.n_units,
@@ -180,11 +183,13 @@ impl History<'_> {
             ContentLocation::Blob(blob) => Some(blob.hash),
             ContentLocation::Text => None,
         };
-        let mut blobs = doc.blobs();
+        let mut blobs = doc.blobs().versions();
         let number = match scope {
             RedactionScope::Version(number) => number,
             RedactionScope::History => {
-                blobs.retain(|blob| Some(blob.hash) != shown && !doc.is_blob_redacted(blob.id));
+                blobs.retain(|blob| {
+                    Some(blob.hash) != shown && !doc.redactions().names_blob(blob.id)
+                });
                 let mut erasable = doc.erasable(None)?;
                 erasable.blobs = blobs.into_iter().map(|blob| blob.id).collect();
                 return Ok(erasable);
@@ -195,13 +200,13 @@ impl History<'_> {
         match stored {
             StoredVersion::Blob(blob) if Some(blob.hash) == shown => Err(fail(FsCode::EPERM)),
             StoredVersion::Blob(blob) => {
-                let is_there = !doc.is_blob_redacted(blob.id);
+                let is_there = !doc.redactions().names_blob(blob.id);
                 let blobs = is_there.then_some(blob.id).into_iter().collect();
                 Ok(ErasableContent::of_blobs(blobs))
             }
             StoredVersion::Past(_) if info.current => Err(fail(FsCode::EPERM)),
             StoredVersion::Past(index) => {
-                let version = doc.past(index).ok_or_else(|| fail(FsCode::EINVAL))?;
+                let version = doc.timeline().version(index).ok_or_else(|| fail(FsCode::EINVAL))?;
                 let mut erasable = doc.erasable(Some(&version))?;
                 let n_before = n_before(doc, found);
                 erasable.held_by.iter_mut().for_each(|index| *index += n_before);
@@ -266,7 +271,7 @@ fn join_pieces(pieces: &[ErasableItems], text: impl Fn(&ErasableItems) -> String
 }
 
 fn hashes(doc: &ContentDoc, erasable: &ErasableContent) -> Vec<ContentHash> {
-    let blobs = doc.blobs().into_iter();
+    let blobs = doc.blobs().versions().into_iter();
     let named = blobs.filter(|blob| erasable.blobs.contains(&blob.id)).map(|blob| blob.hash);
     let named: BTreeSet<ContentHash> = named.collect();
     named.into_iter().collect()

@@ -283,8 +283,8 @@ impl WorkspaceState {
 
 /// Returns the blob versions that were not redacted.
 fn list_unredacted(doc: &ContentDoc) -> Vec<BlobVersion> {
-    let mut versions = doc.blobs();
-    versions.retain(|version| !doc.is_blob_redacted(version.id));
+    let mut versions = doc.blobs().versions();
+    versions.retain(|version| !doc.redactions().names_blob(version.id));
     versions
 }
 

@@ -108,11 +108,11 @@ impl History<'_> {
             let blob = match &found.location {
                 ContentLocation::Text => None,
                 ContentLocation::Blob(shown) => {
-                    let mut blobs = doc.blobs().into_iter();
+                    let mut blobs = doc.blobs().versions().into_iter();
                     blobs.rfind(|blob| blob.hash == shown.hash).map(|blob| blob.id)
                 }
             };
-            Ok(doc.add_label(name, blob, &author)?)
+            Ok(doc.edit_registers().add_label(name, blob, &author)?)
         })?;
         Ok(())
     }
@@ -120,7 +120,7 @@ impl History<'_> {
     /// Removes a name from the versions of a file that have it; reports whether any had.
     pub fn unname_version(&self, path: &VPath, name: &str) -> Result<bool> {
         let found = self.resolve_target(path)?;
-        self.state.annotate(&found.id, |doc| Ok(doc.remove_label(name)?))
+        self.state.annotate(&found.id, |doc| Ok(doc.edit_registers().remove_label(name)?))
     }
 
     pub(super) fn resolve_target(&self, path: &VPath) -> Result<ResolvedFile> {
@@ -165,7 +165,7 @@ impl WorkspaceFs {
                 StoredVersion::Blob(blob) => return Ok(Err(blob)),
                 StoredVersion::Past(index) => index,
             };
-            let version = loaded.doc.past(index).ok_or_else(no_such)?;
+            let version = loaded.doc.timeline().version(index).ok_or_else(no_such)?;
             match loaded.doc.text_at(&version) {
                 Ok(text) => Ok(Ok(text)),
                 Err(ContentError::Redacted) => Err(redacted()),
@@ -201,16 +201,16 @@ pub(super) fn list(doc: &ContentDoc, found: &ResolvedFile) -> Vec<(VersionInfo, 
 /// Returns how many versions are listed before those of a document's current form.
 pub(super) fn n_before(doc: &ContentDoc, found: &ResolvedFile) -> usize {
     match &found.location {
-        ContentLocation::Text => doc.blobs().len(),
+        ContentLocation::Text => doc.blobs().versions().len(),
         ContentLocation::Blob(_) => texts(doc).len(),
     }
 }
 
 fn texts(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
-    if !doc.was_text() {
+    if !doc.conversion().was_text() {
         return Vec::new();
     }
-    let past = doc.timeline().into_iter().enumerate();
+    let past = doc.timeline().versions().into_iter().enumerate();
     past.map(|(index, past)| (of_text(past), StoredVersion::Past(index))).collect()
 }
 
@@ -224,9 +224,9 @@ fn of_text(past: PastVersion) -> VersionInfo {
 }
 
 fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
-    let labels = doc.labels();
+    let labels = doc.labels().in_order();
     let mut listed: Vec<_> = Vec::new();
-    for blob in doc.blobs() {
+    for blob in doc.blobs().versions() {
         let names = labels.iter().filter(|label| label.blob == Some(blob.id));
         let info = VersionInfo {
             number: 0,
@@ -234,7 +234,7 @@ fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
             actor: blob.actor.clone(),
             label: None,
             names: names.map(|label| label.name.clone()).collect(),
-            redacted: doc.is_blob_redacted(blob.id),
+            redacted: doc.redactions().names_blob(blob.id),
             current: false,
         };
         listed.push((info, StoredVersion::Blob(blob)));

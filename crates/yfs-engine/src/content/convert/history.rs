@@ -16,8 +16,8 @@ use crate::{content::replica::ContentReplica, id::ClientId, kind::ContentRoot};
 pub(in crate::content) struct ConversionHistory {
     /// All settlements, read on first use.
     settlements: OnceLock<SettlementList>,
-    /// The merged text of the file and its rival settlements, computed on first use; `None` without
-    /// rivals.
+    /// The merged text of the file and its concurrent settlements, computed on first use; `None`
+    /// without any.
     merged_text: OnceLock<Option<String>>,
     /// Whether late edits are to be merged, computed on first use.
     has_late_edits: OnceLock<bool>,
@@ -67,15 +67,15 @@ impl ConversionHistory {
         are_separate.then(|| is_rich(wanted))
     }
 
-    /// Returns the text of the file merged with all rival settlements; `None` if there are none.
-    pub(in crate::content) fn text_of_rivals(
+    /// Returns the text of the file merged with all concurrent settlements; `None` without any.
+    pub(in crate::content) fn text_with_concurrent(
         &self,
         replica: &ContentReplica,
         redacted: &IdSet,
     ) -> Option<String> {
         let merge = || {
             let settlements = self.settlements(replica);
-            let is_merged = settlements.has_rivals() && replica.gate.health().is_ok();
+            let is_merged = settlements.has_concurrent() && replica.gate.health().is_ok();
             let merged = is_merged.then(|| self.comparison(replica, redacted).merged_text().ok());
             merged.flatten().flatten().map(|merged| merged.text)
         };

@@ -1,4 +1,4 @@
-//! Edits that arrived in blocks which a settlement had deleted or a rival settlement had made.
+//! Edits that arrived in blocks which a settlement had deleted or a concurrent one had made.
 //!
 //! Yjs deletes text that arrives in a deleted block, so no root shows it. A settlement records what
 //! it deleted, so such edits are found by the blocks that it is in: these are rendered once without
@@ -41,14 +41,14 @@ pub(super) struct OrphanedItem {
 
 impl RootComparison<'_> {
     /// Returns the edits that are new since a version, in blocks that a settlement deleted or that
-    /// a rival made.
+    /// a concurrent one made.
     pub(super) fn orphans(
         &self,
         after: &Version,
-        rivals: &[ConversionSettlement],
+        concurrent: &[ConversionSettlement],
     ) -> Vec<OrphanedItem> {
         let settlements = &self.settlements.all;
-        let mut orphans = self.strays_since(after, settlements, rivals);
+        let mut orphans = self.orphans_since(after, settlements, concurrent);
         if orphans.is_empty() {
             return orphans;
         }
@@ -56,13 +56,14 @@ impl RootComparison<'_> {
         orphans
     }
 
-    fn strays_since(
+    fn orphans_since(
         &self,
         version: &Version,
         settlements: &[ConversionSettlement],
-        rivals: &[ConversionSettlement],
+        concurrent: &[ConversionSettlement],
     ) -> Vec<OrphanedItem> {
-        if rivals.is_empty() && settlements.iter().all(|settlement| settlement.gone.is_empty()) {
+        if concurrent.is_empty() && settlements.iter().all(|settlement| settlement.gone.is_empty())
+        {
             return Vec::new();
         }
         let now = self.replica.version();
@@ -81,7 +82,7 @@ impl RootComparison<'_> {
                 around.iter().any(|id| id.client == settlement.client)
             };
             let deleting = settlements.iter().rfind(has_deleted);
-            deleting.or_else(|| rivals.iter().find(has_made)).cloned()
+            deleting.or_else(|| concurrent.iter().find(has_made)).cloned()
         };
         self.replica.gate.read(|txn| {
             let orphan = |range: IdRange| {
@@ -97,13 +98,13 @@ impl RootComparison<'_> {
         &self,
         mut text: String,
         orphans: &[OrphanedItem],
-        rivals: &[ConversionSettlement],
+        concurrent: &[ConversionSettlement],
     ) -> Result<String, ContentError> {
         for orphans in orphans.chunk_by(|left, right| left.by.client == right.by.client) {
             let by = &orphans[0].by;
             // Orphans that were merged before stand around the present ones.
             let before: Vec<OrphanedItem> =
-                self.strays_since(&by.from, std::slice::from_ref(by), rivals);
+                self.orphans_since(&by.from, std::slice::from_ref(by), concurrent);
             let now = self.replica.version();
             let mut deleted = now.snapshot().delete_set.clone();
             deleted.diff_with(&by.gone);
@@ -146,7 +147,7 @@ impl RootComparison<'_> {
 }
 
 /// Returns those orphans that a version does not show. It does show text that was typed into a
-/// block that only a rival deleted.
+/// block that only a concurrent settlement deleted.
 pub(super) fn hidden_at(version: &Version, orphans: Vec<OrphanedItem>) -> Vec<OrphanedItem> {
     let deleted = &version.snapshot().delete_set;
     let mut hidden = Vec::with_capacity(orphans.len());

@@ -66,16 +66,16 @@ impl RootComparison<'_> {
     /// Returns the text of the file with all late edits merged; `None` if there is none.
     pub(in crate::content) fn merged_text(&self) -> Result<Option<MergedText>, ContentError> {
         let Some(last) = self.settlements.last() else { return self.text_of_separate_roots() };
-        let rivals = self.settlements.rivals();
+        let concurrent = self.settlements.concurrent();
         let after = last.after();
-        let now = self.without_rivals(&rivals, &after);
-        let orphans = hidden_at(&now, self.orphans(&after, &rivals));
+        let now = self.without_concurrent(&concurrent, &after);
+        let orphans = hidden_at(&now, self.orphans(&after, &concurrent));
         let mut then = self.fork(&after)?;
         let is_stale_same = || {
             let base = then.read(|txn| root_text(txn, !last.is_to_rich));
             base == self.replica.gate.read(|txn| root_text(txn, !last.is_to_rich))
         };
-        if rivals.is_empty() && orphans.is_empty() && is_stale_same() {
+        if concurrent.is_empty() && orphans.is_empty() && is_stale_same() {
             return Ok(None);
         }
         let mut here = self.fork(&now)?;
@@ -88,13 +88,13 @@ impl RootComparison<'_> {
         let (ops, _) = rebase_all(&runs, &late.splices, &late.base, &current.now, &late.now);
         let mut merged = applied(&current.now, &late.now, &ops);
         let mut kept = Vec::new();
-        if orphans.is_empty() && rivals.is_empty() {
+        if orphans.is_empty() && concurrent.is_empty() {
             kept = match last.is_to_rich {
                 true => inserted_at(&ops),
                 false => kept_around(&ops, current.now.len()),
             };
         } else {
-            merged = self.with_orphans(merged, &orphans, &rivals)?;
+            merged = self.with_orphans(merged, &orphans, &concurrent)?;
         }
         Ok(Some(MergedText { text: merged, kept }))
     }
@@ -132,17 +132,18 @@ impl RootComparison<'_> {
         Ok(Some(MergedText { text, kept: vec![kept] }))
     }
 
-    /// Returns the document without the rivals' writes and deletions on top of a version.
-    fn without_rivals(&self, rivals: &[ConversionSettlement], after: &Version) -> Version {
+    /// Returns the document without the writes and deletions of concurrent settlements after a
+    /// version.
+    fn without_concurrent(&self, concurrent: &[ConversionSettlement], after: &Version) -> Version {
         let now = self.replica.version();
         let mut deleted = now.snapshot().delete_set.clone();
-        for rival in rivals {
-            deleted.diff_with(&rival.gone);
+        for other in concurrent {
+            deleted.diff_with(&other.gone);
         }
         deleted.merge_with(after.snapshot().delete_set.clone());
         let known = up_to(&deleted.diff(&after.snapshot().delete_set), after);
-        deleted.diff_with(&self.lost_to(rivals, &known));
-        self.hide_items_of(rivals, &mut deleted);
+        deleted.diff_with(&self.lost_to(concurrent, &known));
+        self.hide_items_of(concurrent, &mut deleted);
         with_deleted(&now, deleted)
     }
 
@@ -191,17 +192,17 @@ impl RootComparison<'_> {
         with_deleted(&now, deleted)
     }
 
-    /// Returns the deleted items that Yjs deleted because rivals deleted their parent without
-    /// knowing them.
-    fn lost_to(&self, rivals: &[ConversionSettlement], lost: &IdSet) -> IdSet {
-        if rivals.is_empty() || lost.is_empty() {
+    /// Returns the deleted items that Yjs deleted because a concurrent settlement deleted their
+    /// parent without knowing them.
+    fn lost_to(&self, concurrent: &[ConversionSettlement], lost: &IdSet) -> IdSet {
+        if concurrent.is_empty() || lost.is_empty() {
             return IdSet::new();
         }
         let mut parts = self.replica.gate.parts_in(&to_ranges(lost), &[ROOT]);
         self.replica.gate.read(|txn| {
             parts.retain(|part| {
                 let around = ancestors(txn, ItemId::new(part.client, part.start));
-                around.iter().any(|id| rivals.iter().any(|rival| holds(&rival.gone, *id)))
+                around.iter().any(|id| concurrent.iter().any(|other| holds(&other.gone, *id)))
             });
         });
         to_set(&parts)
@@ -216,7 +217,7 @@ impl RootComparison<'_> {
     /// Returns the items of orphans that are still to be merged.
     pub(in crate::content) fn unmerged_items(&self) -> IdSet {
         let Some(last) = self.settlements.last() else { return IdSet::new() };
-        let orphans = self.orphans(&last.after(), &self.settlements.rivals());
+        let orphans = self.orphans(&last.after(), &self.settlements.concurrent());
         to_set(&orphans.into_iter().map(|orphan| orphan.range).collect::<Vec<_>>())
     }
 }

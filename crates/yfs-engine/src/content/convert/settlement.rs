@@ -68,21 +68,22 @@ impl SettlementList {
         }
     }
 
-    /// Reports whether a settlement has to make another root current or to merge rivals.
+    /// Reports whether a settlement has to make another root current or to merge concurrent
+    /// settlements.
     pub(in crate::content) fn needs_conversion(
         &self,
         roots: RootPresence,
         wanted: ContentRoot,
     ) -> bool {
         self.is_rich_current(roots, wanted) != is_rich(wanted)
-            || self.has_rivals()
+            || self.has_concurrent()
             || roots.is_reference
     }
 
     /// Reports whether a version was read from the root that is current now.
     pub(in crate::content) fn is_of_current_root(&self, version: &Version) -> bool {
         let Some(last) = self.last() else { return true };
-        if self.had_rivals_at(version) {
+        if self.had_concurrent_at(version) {
             return false;
         }
         if last.is_known_to(version) {
@@ -96,7 +97,7 @@ impl SettlementList {
     /// converted.
     pub(in crate::content) fn sources(&self) -> Option<Vec<Version>> {
         let last = self.last()?;
-        Some(self.rivals().iter().chain([last]).map(ConversionSettlement::after).collect())
+        Some(self.concurrent().iter().chain([last]).map(ConversionSettlement::after).collect())
     }
 
     /// Returns each state that content was converted from or was just converted to, and whether
@@ -130,22 +131,22 @@ impl SettlementList {
     }
 
     /// Returns the settlements that the last one did not know of.
-    pub(super) fn rivals(&self) -> Vec<ConversionSettlement> {
+    pub(super) fn concurrent(&self) -> Vec<ConversionSettlement> {
         let Some((last, others)) = self.all.split_last() else { return Vec::new() };
-        others.iter().filter(|other| other.is_rival_of(last)).cloned().collect()
+        others.iter().filter(|other| other.is_concurrent_with(last)).cloned().collect()
     }
 
-    pub(in crate::content) fn has_rivals(&self) -> bool {
+    pub(in crate::content) fn has_concurrent(&self) -> bool {
         let Some((last, others)) = self.all.split_last() else { return false };
-        others.iter().any(|other| other.is_rival_of(last))
+        others.iter().any(|other| other.is_concurrent_with(last))
     }
 
     /// Reports whether peers had settled the document at the same time when it was at a version.
-    fn had_rivals_at(&self, version: &Version) -> bool {
+    fn had_concurrent_at(&self, version: &Version) -> bool {
         let known: Vec<&ConversionSettlement> =
             self.all.iter().filter(|settlement| settlement.is_known_to(version)).collect();
         let Some((last, others)) = known.split_last() else { return false };
-        others.iter().any(|other| other.is_rival_of(last))
+        others.iter().any(|other| other.is_concurrent_with(last))
     }
 }
 
@@ -196,7 +197,7 @@ impl ConversionSettlement {
     }
 
     /// Reports whether a settlement was made apart from a later one.
-    fn is_rival_of(&self, last: &Self) -> bool {
+    fn is_concurrent_with(&self, last: &Self) -> bool {
         !self.is_note && self.client != last.client && !self.is_known_to(&last.from)
     }
 

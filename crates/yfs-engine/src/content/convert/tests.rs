@@ -26,11 +26,11 @@ fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc
     let mut doc =
         ContentDoc::new(&id, ClientId::new(client).expect("53 bits"), GateLimits::default());
     doc.set_kind(kind);
-    others.iter().for_each(|other| hear(&mut doc, other));
+    others.iter().for_each(|other| merge_state(&mut doc, other));
     doc
 }
 
-fn hear(doc: &mut ContentDoc, other: &ContentDoc) {
+fn merge_state(doc: &mut ContentDoc, other: &ContentDoc) {
     doc.receive(&other.gate().encode_state(), UpdateSource::Store).expect("it is an update");
 }
 
@@ -46,14 +46,18 @@ fn everybody_hears(docs: &mut [ContentDoc]) {
 fn rename(doc: &mut ContentDoc, kind: ContentRoot) {
     doc.set_kind(kind);
     doc.convert().expect("it can be converted");
-    assert!(!doc.needs_conversion());
+    assert!(!doc.conversion().needs_conversion());
 }
 
 /// Repairs a document, as the peer that keeps the log does.
 fn repair(doc: &mut ContentDoc) {
-    assert!(doc.needs_repair() || doc.needs_conversion() || doc.repair() == Ok(None));
+    assert!(
+        doc.conversion().needs_repair()
+            || doc.conversion().needs_conversion()
+            || doc.repair() == Ok(None)
+    );
     doc.repair().expect("it can be repaired");
-    assert!(!doc.needs_repair());
+    assert!(!doc.conversion().needs_repair());
 }
 
 fn write(doc: &mut ContentDoc, text: &str) {
@@ -74,14 +78,14 @@ fn content_goes_to_and_fro_to_the_byte() {
     for (kind, add) in [(RICH, "3\n"), (ContentRoot::Text, "4\n"), (RICH, "5\n")] {
         let before = doc.text();
         doc.set_kind(kind);
-        assert!(doc.needs_conversion());
+        assert!(doc.conversion().needs_conversion());
         assert_eq!(doc.text(), before, "before anybody converts it");
         rename(&mut doc, kind);
         assert_eq!(doc.text(), before);
         write(&mut doc, &(before.clone() + add));
         let stored = replica(9, kind, &[&doc]);
         assert_eq!(stored.text(), before + add);
-        assert_eq!(stored.held(), kind);
+        assert_eq!(stored.conversion().current_root(), kind);
     }
 }
 
@@ -95,7 +99,7 @@ fn a_write_converts_first_and_is_one_update() {
     let update = doc.write(&new, None, &author()).expect("a write").update.expect("a change");
     other.receive(&update, UpdateSource::Store).expect("it is an update");
     assert_eq!(other.text(), new);
-    assert_eq!(other.held(), RICH);
+    assert_eq!(other.conversion().current_root(), RICH);
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn several_who_convert_make_it_once() {
         everybody_hears(&mut docs);
         for doc in &docs {
             assert_eq!(doc.text(), FILE);
-            assert!(!doc.needs_conversion());
+            assert!(!doc.conversion().needs_conversion());
         }
     }
 }
@@ -127,7 +131,7 @@ fn conversions_of_different_states_are_made_again() {
     everybody_hears(&mut docs);
     for doc in &docs {
         assert_eq!(doc.text(), "one!\n\ntwo\n");
-        assert!(!doc.needs_conversion());
+        assert!(!doc.conversion().needs_conversion());
     }
 }
 
@@ -145,7 +149,7 @@ fn a_copy_that_somebody_typed_in_stays() {
     everybody_hears(&mut docs);
     for doc in &docs {
         assert_eq!(doc.text(), "one!\n\ntwo and more\n");
-        assert!(!doc.needs_conversion());
+        assert!(!doc.conversion().needs_conversion());
     }
 }
 
@@ -157,13 +161,13 @@ fn what_was_typed_where_the_content_no_longer_is_comes_over() {
     rename(&mut doc, RICH);
     write(&mut doc, "one\n\n**two**\n");
     type_plainly(&mut late, 3, " late");
-    hear(&mut doc, &late);
+    merge_state(&mut doc, &late);
     assert_eq!(doc.text(), "one\n\n**two**\n");
     repair(&mut doc);
     assert_eq!(doc.text(), "one late\n\n**two**\n");
-    let heard = replica(3, RICH, &[&doc]);
-    assert_eq!(heard.text(), doc.text());
-    assert!(!heard.needs_conversion());
+    let merged = replica(3, RICH, &[&doc]);
+    assert_eq!(merged.text(), doc.text());
+    assert!(!merged.conversion().needs_conversion());
 }
 
 #[test]
@@ -171,13 +175,13 @@ fn a_document_of_the_other_schema_is_converted() {
     let mut doc = replica(1, ContentRoot::Rich(SchemaProfile::CommonMark), &[]);
     let file = FILE.to_owned() + "\nA *word*\n\n***\n\n| a | b |\n|---|---|\n| c | d |\n";
     write(&mut doc, &file);
-    assert_eq!(doc.evident_profile(), Some(SchemaProfile::CommonMark));
+    assert_eq!(doc.conversion().evident_profile(), Some(SchemaProfile::CommonMark));
     assert_eq!(doc.keep_profile(SchemaProfile::CommonMark), Ok(None));
     assert!(doc.keep_profile(SchemaProfile::Gfm).expect("it can be converted").is_some());
-    let heard = replica(2, RICH, &[&doc]);
-    assert_eq!(heard.text(), file);
-    assert_eq!(heard.evident_profile(), Some(SchemaProfile::Gfm));
-    let tree = heard.gate().read(|txn| crate::rich::read(txn, SchemaProfile::Gfm));
+    let merged = replica(2, RICH, &[&doc]);
+    assert_eq!(merged.text(), file);
+    assert_eq!(merged.conversion().evident_profile(), Some(SchemaProfile::Gfm));
+    let tree = merged.gate().read(|txn| crate::rich::read(txn, SchemaProfile::Gfm));
     assert_eq!(yfs_markdown::schema::check(&tree, SchemaProfile::Gfm), Ok(()));
 }
 
@@ -187,11 +191,11 @@ fn what_two_plain_peers_converted_is_repaired() {
     let mut docs: Vec<_> = (1..3).map(|client| replica(client, RICH, &[])).collect();
     docs.iter_mut().for_each(|doc| write(doc, body));
     everybody_hears(&mut docs);
-    assert!(docs[0].is_doubled());
+    assert!(docs[0].conversion().is_doubled());
     assert!(docs[0].undouble(&author()).expect("it can be repaired").is_some());
     everybody_hears(&mut docs);
     for doc in &docs {
-        assert!(!doc.is_doubled());
+        assert!(!doc.conversion().is_doubled());
         assert_eq!(doc.text(), body);
     }
 }
@@ -211,12 +215,12 @@ fn roots_that_were_begun_apart_are_one_file() {
         };
         for doc in &mut docs {
             doc.set_kind(kind);
-            assert!(doc.needs_repair() && !doc.needs_conversion());
+            assert!(doc.conversion().needs_repair() && !doc.conversion().needs_conversion());
             repair(doc);
             assert_eq!(doc.text(), expected);
         }
         everybody_hears(&mut docs);
-        assert!(docs.iter().all(|doc| !doc.needs_repair() && doc.text() == expected));
+        assert!(docs.iter().all(|doc| !doc.conversion().needs_repair() && doc.text() == expected));
         // From then on both roots are in step.
         write(&mut docs[0], "other words\n");
         rename(&mut docs[0], ContentRoot::Text);
@@ -235,7 +239,7 @@ fn an_old_copy_that_a_plain_peer_left_in_the_other_root_is_not_merged() {
     let update = plain.transact().encode_diff_v1(&yrs::StateVector::default());
     doc.receive(&update, UpdateSource::Wire).expect("it is an update");
     doc.set_kind(ContentRoot::Text);
-    assert!(!doc.needs_repair() && !doc.needs_conversion());
+    assert!(!doc.conversion().needs_repair() && !doc.conversion().needs_conversion());
     assert_eq!(doc.text(), "new words");
 }
 

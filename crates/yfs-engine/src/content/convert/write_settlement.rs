@@ -1,4 +1,4 @@
-//! Writes a settlement: in a copy of the document, under the client id that stands for its state.
+//! Writes a settlement: in a copy of the document, under the client id that its state determines.
 //!
 //! Two peers in the same state must write the same bytes. So a settlement has no author, no time
 //! and no random number.
@@ -18,7 +18,7 @@ use crate::{
         plain::PlainBody,
         rebase::{RebaseOp, TextLength},
         replica::ContentReplica,
-        rich::{self, RichBody, RichCache},
+        rich::{self, RichBody, RichCache, RichWriter},
         writer::{BodyWriter, EditOrigin},
     },
     gate::IdRange,
@@ -76,15 +76,14 @@ pub(in crate::content) fn write_profile(
 }
 
 impl SettlementWriter {
-    /// Copies a document under the client id that stands for its state.
+    /// Copies a document under the client id that is derived from its state.
     fn begin(replica: &ContentReplica, wanted: ContentRoot) -> Result<Self, ContentError> {
         let replica = replica.copy_as(settlement_client(replica, wanted))?;
         Ok(Self { replica, rich: RichCache::default(), updates: Vec::new() })
     }
 
     fn body_writer(&mut self) -> BodyWriter<'_> {
-        let Self { replica, rich, .. } = self;
-        BodyWriter { replica, rich, origin: EditOrigin::Rule }
+        BodyWriter { replica: &mut self.replica, origin: EditOrigin::Rule }
     }
 
     /// Writes another text into the plain text root, and keeps the items of some parts of it.
@@ -113,7 +112,9 @@ impl SettlementWriter {
 
     /// Writes another text into the rich text root, by the least edit.
     fn write_rich(&mut self, text: &str, profile: SchemaProfile) -> Result<(), ContentError> {
-        let written = RichBody { profile }.write_file(&mut self.body_writer(), text, None)?;
+        let body = BodyWriter { replica: &mut self.replica, origin: EditOrigin::Rule };
+        let mut writer = RichWriter { body, cache: &mut self.rich };
+        let written = RichBody { profile }.write_file(&mut writer, text, None)?;
         self.updates.extend(written.update);
         Ok(())
     }
@@ -167,7 +168,7 @@ impl SettlementWriter {
     }
 }
 
-/// Returns the client id that stands for the state of a document and the root that it is to have.
+/// Returns the client id that the state of a document and the root to make current determine.
 fn settlement_client(replica: &ContentReplica, wanted: ContentRoot) -> ClientId {
     let mut bytes = Vec::new();
     write_string(&mut bytes, VERSION);
@@ -182,7 +183,7 @@ fn settlement_client(replica: &ContentReplica, wanted: ContentRoot) -> ClientId 
     client_of_bytes(&bytes)
 }
 
-/// Returns the client id that stands for some bytes.
+/// Returns the client id that is derived from some bytes.
 fn client_of_bytes(bytes: &[u8]) -> ClientId {
     let hash = blake3::hash(bytes);
     let hash = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("32 bytes"));

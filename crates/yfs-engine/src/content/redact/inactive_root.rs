@@ -40,7 +40,7 @@ impl NeededContent {
         let mut atoms = Vec::new();
         memory.values().for_each(|value| atoms_of(&value, &mut atoms));
         atoms_in(&document, &mut atoms);
-        Self { text, body: said_by(&document), atoms: atoms.into_iter().collect() }
+        Self { text, body: text_by_lines(&document), atoms: atoms.into_iter().collect() }
     }
 
     /// Returns the items of a root whose content the file contains as well.
@@ -141,7 +141,7 @@ impl ErasureScan<'_> {
             let Ok(mut fork) = self.fork(&from) else { continue };
             restated.merge_with(needed.of(&mut fork, is_rich)?);
         }
-        // What a settlement copied is copied again from the same items if a rival of it stands.
+        // What a settlement copied is copied again from the same items if a concurrent one wins.
         let comparison = self.conversions.comparison(self.replica, self.redactions.items());
         for state in comparison.states_to_settle_from() {
             let Ok(mut fork) = self.fork(&state) else { continue };
@@ -251,7 +251,7 @@ fn kept(said: &str, origins: &[(u32, ContentOrigin)], needed: &str) -> IdSet {
 }
 
 /// Returns the text of a document, each text that stands alone on lines of its own.
-fn said_by(document: &TreeElement) -> String {
+fn text_by_lines(document: &TreeElement) -> String {
     let mut said = String::new();
     let mut is_text = false;
     let mut waiting: Vec<&MarkdownNode> = document.children.iter().rev().collect();

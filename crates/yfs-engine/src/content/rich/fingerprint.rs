@@ -80,11 +80,11 @@ fn put_text(text: &TextRun, out: &mut Vec<u8>) {
 }
 
 fn put_attributes(owner: &str, attributes: &Attributes, out: &mut Vec<u8>) {
-    let is_said =
+    let is_counted =
         |(name, value): &&(_, AttributeValue)| !value.is_null() && !is_derived(owner, as_str(name));
-    let mut said: Vec<_> = attributes.iter().filter(is_said).collect();
-    said.sort_by(|(left, _), (right, _)| left.cmp(right));
-    for (name, value) in said {
+    let mut counted: Vec<_> = attributes.iter().filter(is_counted).collect();
+    counted.sort_by(|(left, _), (right, _)| left.cmp(right));
+    for (name, value) in counted {
         out.push(SAID);
         out.extend_from_slice(name.as_bytes());
         put_value(value, out);

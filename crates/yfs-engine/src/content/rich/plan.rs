@@ -294,7 +294,7 @@ impl SiblingList<'_, '_, '_, '_> {
                 for piece in change.inserted(&range) {
                     let text = new.text[piece].to_owned();
                     self.overlap_of(slot.text.clone(), text.clone(), String::new(), true);
-                    self.beside_the_gone(base, text);
+                    self.insert_beside_deleted(base, text);
                 }
                 continue;
             };
@@ -311,7 +311,7 @@ impl SiblingList<'_, '_, '_, '_> {
     }
 
     /// Inserts text whose `Y.XmlText` others deleted: behind the remains of the texts around it.
-    fn beside_the_gone(&mut self, base: &LiveText, text: String) {
+    fn insert_beside_deleted(&mut self, base: &LiveText, text: String) {
         let place = base.slots.iter().find_map(|slot| self.places.get(&slot.id).copied());
         let at = place.map_or(self.live.len(), |place| place + 1);
         let left = at.checked_sub(1).and_then(|at| self.live[at].ids().last());

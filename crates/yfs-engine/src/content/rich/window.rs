@@ -8,8 +8,8 @@ use yfs_markdown::{
 };
 
 use super::{
-    super::{ContentError, ContentWriteResult, writer::BodyWriter},
-    RichBody,
+    super::{ContentError, ContentWriteResult},
+    RichBody, RichWriter,
     blocks::CachedBlock,
     plan::{BaseAlignment, RichEditPlan},
 };
@@ -31,52 +31,52 @@ impl RichBody {
     /// that is not possible; then nothing changed.
     pub(super) fn write_window(
         self,
-        writer: &mut BodyWriter<'_>,
+        writer: &mut RichWriter<'_>,
         new: &str,
     ) -> Result<Option<ContentWriteResult>, ContentError> {
-        if let Some(cached) = writer.rich.blocks.take(writer.replica, self.profile) {
+        if let Some(cached) = writer.cache.blocks.take(writer.body.replica, self.profile) {
             return self.write_in(writer, cached, new);
         }
-        let Some(file) = writer.rich.file.get() else { return Ok(None) };
-        let divided = writer.rich.blocks.divide(writer.replica, file, self.profile);
+        let Some(file) = writer.cache.file.get() else { return Ok(None) };
+        let divided = writer.cache.blocks.divide(writer.body.replica, file, self.profile);
         let Some(cached) = divided else { return Ok(None) };
         let written = self.write_in(writer, cached, new)?;
-        writer.rich.blocks.note_division(written.is_some());
+        writer.cache.blocks.note_division(written.is_some());
         Ok(written)
     }
 
     fn write_in(
         self,
-        writer: &mut BodyWriter<'_>,
+        writer: &mut RichWriter<'_>,
         mut cached: CachedBlock,
         new: &str,
     ) -> Result<Option<ContentWriteResult>, ContentError> {
         let profile = self.profile;
         let old_text = cached.file();
         let Some(window) = cached.window(new, profile).filter(|_| old_text.is_exact) else {
-            writer.rich.blocks.keep(cached);
+            writer.cache.blocks.keep(cached);
             return Ok(None);
         };
         let EditWindow { old, n_before, n_after, document } = window;
         let around = cached.rendered.around(old.clone());
-        let handles = writer.replica.gate.read(|txn| cached.handles(txn, around.clone()));
+        let handles = writer.body.replica.gate.read(|txn| cached.handles(txn, around.clone()));
         let Some(handles) = handles else { return Ok(None) };
         let nodes = document.children.clone();
         let is_written = cached.rendered.replace(&cached.map, profile, old, nodes);
         if !is_written || cached.file().text != new {
             return Ok(None);
         }
-        let entry = writer.begin_run();
-        let mut plan = RichEditPlan::behind(writer.replica.next_item(), entry.is_some());
-        let compare = writer.replica.save_comparison();
-        writer.replica.gate.edit(|txn| {
+        let entry = writer.body.begin_run();
+        let mut plan = RichEditPlan::behind(writer.body.replica.next_item(), entry.is_some());
+        let compare = writer.body.replica.save_comparison();
+        writer.body.replica.gate.edit(|txn| {
             let live = live_at(txn, &handles, profile);
             let mut beside = BaseAlignment { txn, version: None, profile, is_copy: false, compare };
             let changed = n_before..live.len() - n_after;
             let new = &document.children[n_before..document.children.len() - n_after];
             plan.blocks(&mut beside, &live, changed, new);
         });
-        writer.replica.gate.health()?;
+        writer.body.replica.gate.health()?;
         if plan.is_empty() {
             return Ok(None);
         }
@@ -85,9 +85,17 @@ impl RichBody {
             // The plan requires that its items come first.
             plan.make(txn, None).expect("we built a valid update");
         })?;
-        writer.replica.gate.read(|txn| cached.is_now(txn)).then(|| writer.rich.blocks.keep(cached));
-        debug_assert_eq!(writer.replica.gate.read(|txn| super::read_file(txn, profile)).text, new);
-        writer.rich.keep_written(new);
+        writer
+            .body
+            .replica
+            .gate
+            .read(|txn| cached.is_now(txn))
+            .then(|| writer.cache.blocks.keep(cached));
+        debug_assert_eq!(
+            writer.body.replica.gate.read(|txn| super::read_file(txn, profile)).text,
+            new
+        );
+        writer.cache.keep_written(new);
         Ok(Some(ContentWriteResult { update, overlaps }))
     }
 }

@@ -33,12 +33,12 @@ fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc
 
 fn write(doc: &mut ContentDoc, text: &str) -> Vec<u8> {
     let written = doc.write(text, None, &author()).expect("it can be written");
-    written.update.expect("it changes something")
+    written.update.expect("it changes the text")
 }
 
 /// Types into the first block that holds some text, behind that.
 fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
-    let is_rich = doc.held() == RICH;
+    let is_rich = doc.conversion().current_root() == RICH;
     let plain = doc.replica.plain_text();
     let (_, update) = doc.replica.gate.edit(|txn| {
         if !is_rich {
@@ -56,7 +56,7 @@ fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
         panic!("{anchor:?} is not there");
     });
     doc.forget();
-    update.expect("something was typed")
+    update.expect("words were typed")
 }
 
 const FILE: &str = "First block.\n\nSecond block, of a few words.\n\nThird block.\n";
@@ -99,9 +99,9 @@ fn a_word_that_was_typed_into_a_deleted_block_is_set_aside() {
         }
         assert!(!server.text().contains("wordthatgoes"));
         assert_eq!(server.set_aside(), ["wordthatgoes "]);
-        assert!(server.needs_repair());
+        assert!(server.conversion().needs_repair());
         assert!(server.repair().expect("it can be recorded").is_some());
-        assert!(!server.needs_repair());
+        assert!(!server.conversion().needs_repair());
         let mut other = replica(9, RICH, &[&server]);
         assert_eq!(other.set_aside(), ["wordthatgoes "]);
         assert!(other.put_back(&author()).expect("it can be put back").is_some());
@@ -123,7 +123,7 @@ fn nothing_is_set_aside_of_what_its_reader_deleted() {
     let again = write(&mut ben, FILE);
     server.receive(&again, UpdateSource::Wire).expect("an update");
     assert!(server.set_aside().is_empty());
-    assert!(!server.needs_repair());
+    assert!(!server.conversion().needs_repair());
 }
 
 proptest! {

@@ -189,7 +189,7 @@ impl World {
     fn label(&mut self, n: usize) {
         let (_, author) = self.author();
         let name = format!("name {}", self.n_typed);
-        let update = self.replicas[n].add_label(&name, None, &author).unwrap();
+        let update = self.replicas[n].edit_registers().add_label(&name, None, &author).unwrap();
         self.send(n, update);
     }
 
@@ -199,9 +199,9 @@ impl World {
         }
         let (_, author) = self.author();
         let doc = &mut self.replicas[n];
-        let timeline = doc.timeline();
+        let timeline = doc.timeline().versions();
         let version = match self.random.below(2) {
-            0 if !timeline.is_empty() => doc.past(self.random.below(timeline.len())),
+            0 if !timeline.is_empty() => doc.timeline().version(self.random.below(timeline.len())),
             _ => None,
         };
         let erasable = doc.erasable(version.as_ref()).unwrap();
@@ -244,7 +244,7 @@ impl World {
 
     fn check_equal(mut self, compacted: &[u8]) {
         let (text, blamed) = self.replicas[0].blame();
-        let timeline = self.replicas[0].timeline();
+        let timeline = self.replicas[0].timeline().versions();
         let texts: Vec<_> =
             (0..timeline.len()).map(|nth| past_text(&self.replicas[0], nth)).collect();
         let places: Vec<_> =
@@ -271,8 +271,8 @@ impl World {
         }
         for replica in &mut self.replicas {
             assert_eq!(replica.blame(), (text.clone(), blamed.clone()));
-            assert_eq!(replica.redactions().len(), replica.n_redactions());
-            assert_eq!(replica.timeline(), timeline);
+            assert_eq!(replica.redactions().in_order().len(), replica.redactions().n_records());
+            assert_eq!(replica.timeline().versions(), timeline);
             for (nth, text) in texts.iter().enumerate() {
                 assert_eq!(&past_text(replica, nth), text);
             }
@@ -290,7 +290,7 @@ impl World {
 
 /// Returns the text of a version, or `None` if some of it was erased.
 fn past_text(doc: &ContentDoc, nth: usize) -> Option<String> {
-    match doc.text_at(&doc.past(nth).unwrap()) {
+    match doc.text_at(&doc.timeline().version(nth).unwrap()) {
         Ok(text) => Some(text),
         Err(ContentError::Redacted) => None,
         Err(error) => panic!("{error}"),
@@ -322,13 +322,13 @@ fn an_update_of_a_peer_that_kept_it_is_cleaned() {
     assert_eq!(pieces.concat(), "secret");
     let record = ada.redact(&erasable, &author("ada")).unwrap().unwrap();
     for update in [&first, &edited, &record] {
-        let cleaned = ada.without_redacted(update);
+        let cleaned = ada.redactions().strip_update(update);
         assert!(!cleaned.windows(6).any(|bytes| bytes == b"secret"));
     }
     // A peer that never had the content ends with the same state, from the cleaned updates.
     let mut eve = doc(3);
     for update in [&first, &edited, &record] {
-        eve.receive(&ada.without_redacted(update), UpdateSource::Wire).unwrap();
+        eve.receive(&ada.redactions().strip_update(update), UpdateSource::Wire).unwrap();
     }
     bob.receive(&edited, UpdateSource::Wire).unwrap();
     bob.receive(&record, UpdateSource::Wire).unwrap();

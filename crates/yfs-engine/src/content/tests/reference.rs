@@ -59,14 +59,14 @@ fn check(state: &[u8], kind: ContentRoot, text: &str) {
     assert_eq!(doc.text(), text);
     assert_eq!(doc.text().len(), text.len());
     assert!(!doc.is_empty());
-    assert!(doc.needs_conversion());
+    assert!(doc.conversion().needs_conversion());
     let mut written = open(state, kind);
     let new = text.to_owned() + "\nMore.\n";
     assert!(written.write(&new, None, &author()).is_ok());
     assert_eq!(written.text(), new);
     assert!(doc.convert().expect("it can be converted").is_some());
-    assert_eq!((doc.text(), doc.held()), (text.to_owned(), kind));
-    assert!(!doc.needs_conversion() && !doc.needs_repair());
+    assert_eq!((doc.text(), doc.conversion().current_root()), (text.to_owned(), kind));
+    assert!(!doc.conversion().needs_conversion() && !doc.conversion().needs_repair());
     assert_eq!(open(&doc.gate().encode_state(), kind).text(), text);
     let client = ClientId::new(9).expect("53 bits");
     let imported = import_reference(state, &id(), kind, client, &author());
@@ -124,8 +124,8 @@ fn a_sheet_is_read_as_comma_separated_values() {
 fn bytes_of_a_timeline_are_reported() {
     let state = timeline(entry("binary", Any::Buffer([0xff, 0, 1].as_slice().into())));
     let doc = open(&state, ContentRoot::Text);
-    assert_eq!(doc.reference_content(), Some(ReferenceContent::Bytes(vec![0xff, 0, 1])));
-    assert!(!doc.needs_conversion());
+    assert_eq!(doc.reference().read(), Some(ReferenceContent::Bytes(vec![0xff, 0, 1])));
+    assert!(!doc.conversion().needs_conversion());
     let client = ClientId::new(9).expect("53 bits");
     let imported = import_reference(&state, &id(), ContentRoot::Text, client, &author());
     assert_eq!(imported, Ok(ImportedReference::Bytes(vec![0xff, 0, 1])));

@@ -281,7 +281,7 @@ impl World {
             })
             .collect();
         for doc in &agents {
-            assert_eq!(doc.log(), agents[0].log());
+            assert_eq!(doc.log().entries(), agents[0].log().entries());
             assert!(doc.gate().parked().is_empty());
         }
     }

@@ -17,8 +17,8 @@ fn at(name: &str, ms: i64) -> RunAuthor {
 }
 
 fn texts(doc: &ContentDoc) -> Vec<String> {
-    let all = 0..doc.timeline().len();
-    all.map(|nth| doc.text_at(&doc.past(nth).unwrap()).unwrap()).collect()
+    let all = 0..doc.timeline().versions().len();
+    all.map(|nth| doc.text_at(&doc.timeline().version(nth).unwrap()).unwrap()).collect()
 }
 
 #[test]
@@ -32,7 +32,8 @@ fn a_save_between_two_edits_of_another_writer_is_a_version() {
     agent.receive(&saved.update.unwrap(), UpdateSource::Store).unwrap();
     agent.edit(" IMPORTANT", "", false, &at("agent", 1000)).unwrap().update.unwrap();
     assert_eq!(texts(&agent), ["5\n6\n7\n", "5\n6 IMPORTANT\n7\n", "5\n6\n7\n"]);
-    let authors: Vec<_> = agent.timeline().iter().map(|v| v.author.clone().unwrap()).collect();
+    let authors: Vec<_> =
+        agent.timeline().versions().iter().map(|v| v.author.clone().unwrap()).collect();
     assert_eq!(authors, [at("agent", 0), at("person", 500), at("agent", 1000)]);
 }
 
@@ -92,9 +93,11 @@ impl Editor {
         }
         let update = self.doc.transact().encode_diff_v1(&before);
         let first = writers(&update).unwrap().first().copied();
-        let mark = server.plan_typing_mark(first, &at(self.actor, ms));
+        let mark = server.edit_registers().plan_typing_mark(first, &at(self.actor, ms));
         assert!(server.receive(&update, UpdateSource::Wire).unwrap().changed);
-        mark.map_or(0, |mark| server.add_typing_mark(&mark).unwrap().unwrap().len())
+        mark.map_or(0, |mark| {
+            server.edit_registers().add_typing_mark(&mark).unwrap().unwrap().len()
+        })
     }
 }
 
@@ -117,7 +120,7 @@ fn keystrokes_coalesce_and_a_save_between_them_is_a_version() {
     assert_eq!(ada.key(&mut server, 3001, |txn, text| text.remove_range(txn, 0, 100)), 0);
     assert_eq!(texts(&server), ["one\n", &typed, &saved, "one\n"]);
     let actors: Vec<_> =
-        server.timeline().iter().map(|v| v.author.clone().unwrap().actor.name).collect();
+        server.timeline().versions().iter().map(|v| v.author.clone().unwrap().actor.name).collect();
     assert_eq!(actors, ["agent", "ada", "person", "ada"]);
 }
 

@@ -165,7 +165,7 @@ proptest! {
             prop_assert!(!is_refused(&mut one_by_one, &state));
         }
         let text = |doc: &GatedDoc| {
-            doc.read(|txn| txn.get_text("text").map(|it| it.get_string(txn)))
+            doc.read(|txn| txn.get_text("text").map(|text| text.get_string(txn)))
         };
         prop_assert_eq!(text(&whole), text(&one_by_one));
     }

@@ -65,7 +65,7 @@ fn aliases_find_what_names_hide() {
             "/x~bbcdefg.md",
             "/~~z",
             "/.id/bbcdefghijklmno",
-            "/.id/nobody",
+            "/.id/unknown",
             "/.id",
             "/.id/abcdefgh0/q",
             "/d~abcdefgh.d/q",
@@ -76,7 +76,7 @@ fn aliases_find_what_names_hide() {
             /x~bbcdefg.md: no such file or directory: /x~bbcdefg.md | no such file or directory: /x~bbcdefg.md
             /~~z: z | z
             /.id/bbcdefghijklmno: bbcdefghijklmno | bbcdefghijklmno
-            /.id/nobody: no such file or directory: /.id/nobody | no such file or directory: /.id/nobody
+            /.id/unknown: no such file or directory: /.id/unknown | no such file or directory: /.id/unknown
             /.id: no such file or directory: /.id | no such file or directory: /.id
             /.id/abcdefgh0/q: q | q
             /d~abcdefgh.d/q: q | q"#]],

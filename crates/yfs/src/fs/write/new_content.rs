@@ -48,7 +48,10 @@ impl WorkspaceFs {
             }
             ByteClassification::Blob => {
                 let blob = self.put_blob(op, path, data)?;
-                let update = doc.add_blob_version(&new_blob(blob), &author).map_err(failed)?;
+                let update = doc
+                    .edit_registers()
+                    .add_blob_version(&new_blob(blob), &author)
+                    .map_err(failed)?;
                 Ok(NewFileContent::Blob { blob, update })
             }
         }

@@ -22,7 +22,7 @@ enum Step {
     /// An editor deletes a word that it typed.
     Delete(usize),
     /// An editor receives the updates of the server.
-    Hear(usize),
+    Merge(usize),
     /// An editor shows the form that it knows to be current.
     Bind(usize),
     /// The server receives one of an editor's updates that it lacks.
@@ -45,7 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(who, place, is_half)| Type { who, place, is_half }),
         3 => who().prop_map(Finish),
         1 => who().prop_map(Delete),
-        2 => who().prop_map(Hear),
+        2 => who().prop_map(Merge),
         2 => who().prop_map(Bind),
         5 => (who(), 0..3_usize).prop_map(|(who, which)| Send(who, which)),
         3 => Just(Convert),
@@ -120,13 +120,13 @@ impl World {
             Type { who, place, is_half } => self.type_word(who, place, is_half),
             Finish(who) => self.finish_word(who),
             Delete(who) => self.delete_word(who),
-            Hear(who) => {
+            Merge(who) => {
                 let state = self.server.gate().encode_state();
                 self.editors[who].doc.receive(&state, UpdateSource::Store).expect("an update");
             }
             Bind(who) => {
                 let editor = &mut self.editors[who];
-                editor.is_rich = editor.doc.held() == RICH;
+                editor.is_rich = editor.doc.conversion().current_root() == RICH;
                 editor.begun = None;
             }
             Send(who, which) => {
@@ -137,13 +137,17 @@ impl World {
                 }
             }
             Convert => {
-                let kind = if self.server.held() == RICH { ContentRoot::Text } else { RICH };
+                let kind = if self.server.conversion().current_root() == RICH {
+                    ContentRoot::Text
+                } else {
+                    RICH
+                };
                 self.server.set_kind(kind);
                 self.server.convert().expect("it can be converted");
             }
             Settle => {
                 self.server.repair().expect("it can be settled");
-                assert!(!self.server.needs_repair());
+                assert!(!self.server.conversion().needs_repair());
             }
             Append(place) => self.append(place),
             Remove(place) => self.remove(place),
@@ -200,7 +204,7 @@ impl World {
         let found = match &caret {
             Caret::Plain(_) => None,
             Caret::Rich(id, _) => {
-                let found = texts(&editor.doc).into_iter().find(|(it, ..)| it == id);
+                let found = texts(&editor.doc).into_iter().find(|(own, ..)| own == id);
                 let Some((_, handle, _)) = found else { return };
                 Some(handle)
             }
@@ -271,7 +275,7 @@ impl World {
     }
 
     fn remove(&mut self, place: usize) {
-        if self.server.held() != ContentRoot::Text {
+        if self.server.conversion().current_root() != ContentRoot::Text {
             return;
         }
         let text = self.server.text();
@@ -294,9 +298,9 @@ impl World {
             }
         }
         self.server.repair().expect("it can be settled");
-        prop_assert!(!self.server.needs_repair());
+        prop_assert!(!self.server.conversion().needs_repair());
         let text = self.server.text();
-        for (number, word) in self.words.iter().enumerate().filter(|(_, it)| it.is_begun) {
+        for (number, word) in self.words.iter().enumerate().filter(|(_, word)| word.is_begun) {
             let whole = match word.is_finished {
                 true => half(number) + &other_half(number),
                 false => half(number),
@@ -317,7 +321,9 @@ impl World {
         }
         let stored = replica(999, self.server.kind(), &[&self.server]);
         prop_assert_eq!(stored.text(), text);
-        prop_assert!(!stored.needs_repair() && !stored.needs_conversion());
+        prop_assert!(
+            !stored.conversion().needs_repair() && !stored.conversion().needs_conversion()
+        );
         Ok(())
     }
 }
@@ -334,7 +340,7 @@ fn behind(doc: &ContentDoc, caret: &Caret, word: &str) -> String {
     let said = match caret {
         Caret::Plain(_) => doc.replica.plain_text(),
         Caret::Rich(id, _) => {
-            let found = texts(doc).into_iter().find(|(it, ..)| it == id);
+            let found = texts(doc).into_iter().find(|(own, ..)| own == id);
             found.map(|(_, _, said)| said).unwrap_or_default()
         }
     };
@@ -396,7 +402,7 @@ fn what_was_typed_before_a_rename_there_and_back_is_in_the_file() {
             ],
             &[
                 Convert,
-                Hear(0),
+                Merge(0),
                 Bind(0),
                 type_one(0, 3),
                 Convert,
@@ -438,7 +444,7 @@ fn a_word_beside_a_deleted_one_keeps_its_letters() {
     run_both(&[
         Convert,
         Append(2),
-        Hear(2),
+        Merge(2),
         Convert,
         type_one(0, 0),
         type_one(1, 31),

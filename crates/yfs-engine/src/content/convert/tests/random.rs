@@ -17,7 +17,7 @@ enum Step {
     Delete(usize),
     Convert(usize),
     Back(usize),
-    Hear(usize, usize),
+    Merge(usize, usize),
     Redact(usize),
 }
 use Step::*;
@@ -28,7 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => who.clone().prop_map(Type),
         1 => who.clone().prop_map(Delete),
         2 => who.clone().prop_map(Convert),
-        3 => (who.clone(), who.clone()).prop_map(|(who, whom)| Hear(who, whom)),
+        3 => (who.clone(), who.clone()).prop_map(|(who, whom)| Merge(who, whom)),
         2 => who.prop_map(Redact),
     ]
 }
@@ -85,12 +85,12 @@ impl World {
             }
             Convert(who) => rename(&mut self.docs[who % n_docs], to),
             Back(who) => rename(&mut self.docs[who % n_docs], from),
-            Hear(who, whom) if who % n_docs != whom % n_docs => {
+            Merge(who, whom) if who % n_docs != whom % n_docs => {
                 let state = self.docs[whom % n_docs].gate().encode_state();
                 let source = crate::gate::UpdateSource::Store;
                 self.docs[who % n_docs].receive(&state, source).expect("it is an update");
             }
-            Hear(..) => {}
+            Merge(..) => {}
             Redact(who) => redact(&mut self.docs[who % n_docs]),
         }
     }
@@ -105,7 +105,7 @@ impl World {
         typed: &str,
     ) {
         let doc = &mut self.docs[who];
-        let edits_rich = doc.held() == RICH;
+        let edits_rich = doc.conversion().current_root() == RICH;
         let texts = if edits_rich { texts(doc) } else { Vec::new() };
         doc.replica.gate.edit(|txn| {
             let place = |text: &str| Some(utf16_len(&text[..text.find(word)? + distance]));
@@ -127,7 +127,7 @@ impl World {
 
 fn redact(doc: &mut ContentDoc) {
     let text = doc.text();
-    let erasable = doc.erasable(None).expect("it can be told");
+    let erasable = doc.erasable(None).expect("the erasable content is known");
     doc.redact(&erasable, &author()).expect("it can be erased");
     assert_eq!(doc.text(), text, "a redaction changed the text");
 }
@@ -136,7 +136,7 @@ fn check(docs: &mut [ContentDoc], to: ContentRoot) -> Result<String, TestCaseErr
     let text = docs[0].text();
     for doc in docs {
         doc.set_kind(to);
-        prop_assert!(!doc.needs_conversion() && !doc.needs_repair());
+        prop_assert!(!doc.conversion().needs_conversion() && !doc.conversion().needs_repair());
         prop_assert_eq!(&doc.text(), &text);
     }
     Ok(text)
@@ -187,7 +187,7 @@ fn run(n_docs: usize, to: ContentRoot, steps: &[Step]) -> Result<(), TestCaseErr
 fn content_is_there_once_where_somebody_goes_to_and_fro() {
     let scripts: [(usize, &[Step]); 6] = [
         (4, &[Convert(0), Type(2), Back(4), Convert(2)]),
-        (3, &[Type(4), Convert(3), Convert(2), Hear(4, 2), Convert(4), Back(0)]),
+        (3, &[Type(4), Convert(3), Convert(2), Merge(4, 2), Convert(4), Back(0)]),
         (
             4,
             &[
@@ -197,7 +197,7 @@ fn content_is_there_once_where_somebody_goes_to_and_fro() {
                 Delete(4),
                 Convert(4),
                 Type(4),
-                Hear(0, 2),
+                Merge(0, 2),
                 Redact(0),
                 Convert(2),
             ],
@@ -207,7 +207,7 @@ fn content_is_there_once_where_somebody_goes_to_and_fro() {
             &[
                 Type(0),
                 Convert(2),
-                Hear(2, 0),
+                Merge(2, 0),
                 Convert(4),
                 Type(2),
                 Convert(1),
@@ -224,7 +224,7 @@ fn content_is_there_once_where_somebody_goes_to_and_fro() {
                 Type(0),
                 Convert(1),
                 Convert(2),
-                Hear(2, 3),
+                Merge(2, 3),
                 Back(2),
                 Type(4),
                 Convert(2),
@@ -239,7 +239,7 @@ fn content_is_there_once_where_somebody_goes_to_and_fro() {
                 Back(1),
                 Type(3),
                 Convert(2),
-                Hear(3, 2),
+                Merge(3, 2),
                 Back(3),
                 Type(1),
             ],
@@ -263,7 +263,7 @@ fn a_peer_that_has_two_bodies_writes_in_one() {
         Type(0),
         Type(1),
         Type(1),
-        Hear(1, 0),
+        Merge(1, 0),
         Type(0),
         Type(0),
         Type(1),
@@ -275,7 +275,7 @@ fn a_peer_that_has_two_bodies_writes_in_one() {
 
 /// One settlement keeps the block that another deletes, with the text typed into it.
 #[test]
-fn a_letter_in_a_block_that_only_a_rival_deleted_is_there_once() {
+fn a_letter_in_a_block_that_only_a_concurrent_settlement_deleted_is_there_once() {
     let steps = [
         Convert(2),
         Type(0),
@@ -285,10 +285,10 @@ fn a_letter_in_a_block_that_only_a_rival_deleted_is_there_once() {
         Type(2),
         Type(2),
         Convert(1),
-        Hear(0, 1),
-        Hear(4, 3),
+        Merge(0, 1),
+        Merge(4, 3),
         Type(4),
-        Hear(1, 2),
+        Merge(1, 2),
         Convert(1),
     ];
     for to in [RICH, ContentRoot::Text] {
@@ -305,9 +305,9 @@ fn content_is_there_once_where_two_settle_apart() {
         Convert(2),
         Convert(1),
         Type(2),
-        Hear(2, 4),
+        Merge(2, 4),
         Convert(3),
-        Hear(1, 0),
+        Merge(1, 0),
         Type(2),
         Type(1),
     ];
@@ -324,11 +324,11 @@ fn a_letter_is_there_once_where_one_redacts_between_conversions() {
         Type(1),
         Type(0),
         Convert(3),
-        Hear(1, 0),
+        Merge(1, 0),
         Convert(2),
-        Hear(3, 4),
+        Merge(3, 4),
         Type(2),
-        Hear(3, 2),
+        Merge(3, 2),
         Type(3),
         Redact(0),
         Type(1),

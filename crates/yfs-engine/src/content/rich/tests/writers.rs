@@ -131,7 +131,7 @@ fn typing_reads_no_block_but_those_around() {
         let text = human.text();
         let place = text.find(&format!("Paragraph {at} of")).expect("it is there") + 9;
         let typed = human.replace_range(place..place, "s", &super::author()).expect("it is typed");
-        receive(&mut reader, &typed.update.expect("it changes something"));
+        receive(&mut reader, &typed.update.expect("it changes the text"));
         assert_eq!(reader.text(), human.text());
     }
     assert_eq!(reader.rich.blocks.n_whole(), n_whole);
