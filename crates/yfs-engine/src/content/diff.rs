@@ -231,11 +231,15 @@ impl TextDiffer<'_> {
     /// Returns only the letters that were added to the beginning or the end of a word. They are an
     /// insertion, so that what two writers add is both there; but part of a number is no number.
     fn added_letters(&self, change: ByteChange) -> ByteChange {
-        if change.is_one_sided() || self.has_number(&change) {
+        let word = &self.old[change.old.clone()];
+        if change.is_one_sided() || word.contains(char::is_numeric) {
             return change;
         }
         let added = self.trim(change.clone(), cluster_start, cluster_end);
-        if added.old.is_empty() { added } else { change }
+        let letters = &self.new[added.new.clone()];
+        let is_number =
+            letters.starts_with(char::is_numeric) || letters.ends_with(char::is_numeric);
+        if added.old.is_empty() && !is_number { added } else { change }
     }
 
     fn has_number(&self, change: &ByteChange) -> bool {

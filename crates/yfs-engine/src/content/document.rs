@@ -453,8 +453,8 @@ impl ContentDoc {
         word_joints::separated_words(&mut self.replica, is_rich)
     }
 
-    /// Keeps one word of each group that was [separated](Self::separate_words): the one at an index,
-    /// or the last if there are fewer. Returns `None` if nothing is separated.
+    /// Keeps one word of each group that was [separated](Self::separate_words): the one at an
+    /// index, or the last if there are fewer. Returns `None` if nothing is separated.
     ///
     /// # Errors
     ///

@@ -176,7 +176,7 @@ fn candidates<'a>(text: &str, spans: &'a [ItemSpan], log: &AuthorLog) -> Vec<Wor
 }
 
 /// Reports whether both texts came into the place of the same text, and neither writer had seen the
-/// other's. Whoever inserts text beside known text names it as a neighbor.
+/// other's. A writer that inserts text beside known text names it as a neighbor.
 fn is_unknown_to_both(
     joint: &WordJoint<'_>,
     origins: &HashMap<ItemId, ItemOrigins>,

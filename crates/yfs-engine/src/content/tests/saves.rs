@@ -55,7 +55,8 @@ fn each_of_a_hundred_saves_is_a_version_of_few_bytes() {
     println!("{} bytes a save logged, {} bytes a save in the state", updates / 100, n_bytes / 100);
     assert_eq!(texts(&doc), saved);
     assert!(updates / 100 < 230, "{updates}");
-    assert!(n_bytes / 100 < 170, "{n_bytes}");
+    // The number of a line changes apart from its words (decision 44).
+    assert!(n_bytes / 100 < 220, "{n_bytes}");
 }
 
 /// An editor, whose keystrokes a server receives on behalf of an actor.
