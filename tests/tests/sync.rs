@@ -105,10 +105,12 @@ fn a_clone_works_offline_and_merges() {
     // Who wrote what came along.
     let blame = ok(&dir, &["versions", "ls", "/docs/idea.md", "--json"]);
     assert!(blame.lines().count() >= 2, "{blame}");
-    // Nothing new is hardly anything.
+    // Without news, at most the records since the last mark of the log are sent again; how many
+    // these are depends on when the server made it. Here it is all that was done since the clone.
     let idle: Value = serde_json::from_str(&ok(&dir, &["sync", "--json"])).unwrap();
     assert_eq!((&idle["sent"], &idle["new"]), (&0.into(), &0.into()), "{idle}");
-    assert!(idle["bytes_received"].as_u64() < Some(600), "{idle}");
+    assert!(idle["received"].as_u64() < Some(30), "{idle}");
+    assert!(idle["bytes_received"].as_u64() < Some(6_000), "{idle}");
     assert_eq!(server.interrupt(), Some(0));
     let gone = run(&dir, &["sync"], b"");
     assert_eq!(gone.code, Some(1), "{}", gone.stderr);

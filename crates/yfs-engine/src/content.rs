@@ -54,6 +54,7 @@ mod reference;
 mod registers;
 mod replica;
 mod rich;
+mod rule_client;
 mod timeline;
 mod typing_marks;
 mod typing_runs;

@@ -14,10 +14,10 @@ use yrs::{
 
 use super::{
     ContentError, Version,
-    convert::is_settlement_client,
     item_places::text_around,
     item_sets::{to_ranges, to_set},
     replica::{ContentReplica, LocalChange},
+    rule_client::is_rule_client,
     version::read_deletes,
 };
 use crate::{
@@ -121,7 +121,7 @@ impl StrandedWords {
             return;
         }
         let mut lost = replica.gate.parts_in(&to_ranges(&lost), &[ROOT]);
-        lost.retain(|range| !is_settlement_client(range.client));
+        lost.retain(|range| !is_rule_client(range.client));
         let merged: HashSet<IdRange> = find_merged(&lost).into_iter().collect();
         let texts: Vec<IdRange> = replica.gate.read(|txn| {
             let is_text = |range: &IdRange| {

@@ -38,15 +38,11 @@ pub(super) use self::{
     write_settlement::{write_profile, write_settlement},
 };
 pub(crate) use super::CONVERSIONS;
-use super::{TEXT, reference, replica::ContentReplica};
+use super::{TEXT, reference, replica::ContentReplica, rule_client::is_rule_client};
 use crate::{
     gate::{GateLimits, origins},
-    id::ClientId,
     rich::ROOT,
 };
-
-/// Client ids of settlements have this bit, which ids that are drawn at random never have.
-const MARK: u64 = 1 << 52;
 
 /// Reports whether all updates of a document contain only rich text and history of one client. Then
 /// there is nothing to settle: the document was never converted and has no duplicates. It needs no
@@ -80,7 +76,7 @@ pub fn is_only_text<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &Ga
         let Some(origins) = origins(update, limits) else { return false };
         !origins.roots.iter().any(|root| NOT_OF_TEXT.contains(root))
             // A rule separated words of several writers.
-            && !origins.clients.iter().any(|client| is_settlement_client(*client))
+            && !origins.clients.iter().any(|client| is_rule_client(*client))
     })
 }
 
@@ -90,11 +86,6 @@ const NOT_OF_TEXT: [&str; 4] = [ROOT, CONVERSIONS, reference::CONTENT, reference
 /// Reports whether a document has only the root of plain text.
 pub(super) fn has_only_text_root(replica: &ContentReplica) -> bool {
     !NOT_OF_TEXT.iter().any(|root| replica.gate.has_root(root))
-}
-
-/// Reports whether a client id is that of a settlement.
-pub(super) fn is_settlement_client(client: ClientId) -> bool {
-    client.get() & MARK != 0
 }
 
 /// Makes one update of several that follow each other.

@@ -429,15 +429,14 @@ impl ContentDoc {
     ///
     /// [`ContentError::Refused`] if the document is unusable.
     pub fn separate_words(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
-        if self.registers.log.n_authors() < 2 {
+        if !self.registers.log.has_several_authors() {
             return Ok(None);
         }
         let is_rich = self.conversion().is_rich();
         let update = word_joints::separate_words(&mut self.replica, &self.registers.log, is_rich)?;
-        if let Some(update) = &update {
-            self.receive(update, UpdateSource::Store)?;
-        }
-        Ok(update)
+        let Some(update) = update else { return Ok(None) };
+        let received = self.receive(&update, UpdateSource::Store)?;
+        Ok(received.changed.then_some(update))
     }
 
     /// Returns the words that were [separated](Self::separate_words), and are still.
@@ -446,7 +445,7 @@ impl ContentDoc {
     ///
     /// [`ContentError::Refused`] if the document is unusable.
     pub fn separated_words(&mut self) -> Result<Vec<SeparatedWords>, ContentError> {
-        if self.registers.log.n_authors() < 2 {
+        if !self.registers.log.has_several_authors() {
             return Ok(Vec::new());
         }
         let is_rich = self.conversion().is_rich();
@@ -467,9 +466,13 @@ impl ContentDoc {
         let groups = self.separated_words()?;
         let mut text = self.text();
         for group in groups.iter().rev() {
-            let len = group.words.iter().map(|word| word.len() + 1).sum::<usize>() - 1;
-            let kept = &group.words[index.min(group.words.len() - 1)];
-            text.replace_range(group.at..group.at + len, kept);
+            let all = group.words.join(" ");
+            let range = group.at..group.at + all.len();
+            // With edits in both roots, the text that is read has the words elsewhere.
+            if text.get(range.clone()) == Some(&*all) {
+                let kept = &group.words[index.min(group.words.len() - 1)];
+                text.replace_range(range, kept);
+            }
         }
         if groups.is_empty() { Ok(None) } else { Ok(self.write(&text, None, author)?.update) }
     }

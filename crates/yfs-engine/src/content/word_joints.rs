@@ -16,6 +16,7 @@ use super::{
     item_spans::{ItemSpan, spans_of},
     log::AuthorLog,
     replica::ContentReplica,
+    rule_client::{is_rule_client, rule_client},
 };
 use crate::{
     gate::{IdRange, ItemOrigins, origins_of_items, write_delete_set},
@@ -25,9 +26,6 @@ use crate::{
 
 /// What the hash for the client id of a separator begins with; it must change with the rule.
 const SEPARATOR: &str = "yfs separator 1";
-
-/// Client ids of rules have this bit, which ids that are drawn at random never have.
-const RULE_MARK: u64 = 1 << 52;
 
 /// Words that two or more writers put into the place of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +69,9 @@ pub(super) fn separate_words(
     let origins = origins_of_items(&replica.gate.encode_state(), &replica.limits(), items)?;
     let version = replica.version();
     let deleted = &version.snapshot().delete_set;
-    joints.retain(|joint| is_unknown_to_both(joint, &origins, deleted));
+    joints.retain(|joint| {
+        is_unknown_to_both(joint, &origins, deleted) && !was_separated(replica, joint)
+    });
     idle.retain(|blank| is_separator(*blank, &origins));
     let is_empty = joints.is_empty() && idle.is_empty();
     Ok((!is_empty).then(|| encode(&joints, &idle)))
@@ -83,6 +83,9 @@ pub(super) fn separated_words(
     is_rich: bool,
 ) -> Result<Vec<SeparatedWords>, ContentError> {
     replica.gate.health()?;
+    if !replica.version().clocks().any(|(client, _)| is_rule_client(client)) {
+        return Ok(Vec::new());
+    }
     let (text, spans) = spans_of(&mut replica.gate, is_rich);
     let blanks = spans.iter().filter(|span| is_blank_of_rule(&text, span));
     let blanks: Vec<&ItemSpan> = blanks.collect();
@@ -102,6 +105,13 @@ pub(super) fn separated_words(
     Ok(words_around(&text, blanks.into_iter().filter(separates)))
 }
 
+/// Reports whether the separator of a joint was there and an editor deleted it, which decides that
+/// the words are one.
+fn was_separated(replica: &ContentReplica, joint: &WordJoint<'_>) -> bool {
+    let (left, right) = joint.items();
+    replica.gate.clock_of(separator_client(left, right)) > 0
+}
+
 /// Reports whether an item is a separator: its client id says which items it separates.
 fn is_separator(item: ItemId, origins: &HashMap<ItemId, ItemOrigins>) -> bool {
     match origins.get(&item) {
@@ -114,7 +124,7 @@ fn is_separator(item: ItemId, origins: &HashMap<ItemId, ItemOrigins>) -> bool {
 
 /// Reports whether a span is a blank that a rule inserted.
 fn is_blank_of_rule(text: &str, span: &ItemSpan) -> bool {
-    span.item.client.get() & RULE_MARK != 0 && &text[span.at..span.at + span.len] == " "
+    is_rule_client(span.item.client) && &text[span.at..span.at + span.len] == " "
 }
 
 /// Returns the blanks of rules that separate nothing any more: where a third word came between two
@@ -242,9 +252,7 @@ fn separator_client(left: ItemId, right: ItemId) -> ClientId {
         write_var_uint(&mut bytes, item.client.get());
         write_var_uint(&mut bytes, item.clock.into());
     }
-    let hash = blake3::hash(&bytes);
-    let hash = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("32 bytes"));
-    ClientId::new(RULE_MARK | (hash >> 12)).expect("53 bits")
+    rule_client(&bytes)
 }
 
 /// Returns the words on both sides of each separator; words between two separators are of one

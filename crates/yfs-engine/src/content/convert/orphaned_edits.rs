@@ -11,7 +11,6 @@ use yrs::{Assoc, ClientID, ReadTxn};
 
 use super::{
     align_items::beside,
-    is_settlement_client,
     root_comparison::{RootComparison, with_deleted},
     settlement::ConversionSettlement,
 };
@@ -23,6 +22,7 @@ use crate::{
         item_sets::{holds, to_ranges, to_set},
         item_spans::{ItemSpan, spans_of_blocks},
         rebase::{RunAlignment, applied, rebase_all},
+        rule_client::is_rule_client,
     },
     gate::IdRange,
     id::{ClientId, ItemId},
@@ -67,7 +67,7 @@ impl RootComparison<'_> {
             return Vec::new();
         }
         let now = self.replica.version();
-        let since = now.clocks().filter(|(client, _)| !is_settlement_client(*client)).filter_map(
+        let since = now.clocks().filter(|(client, _)| !is_rule_client(*client)).filter_map(
             |(client, end)| {
                 let start = version.snapshot().state_map.get(&ClientID::new(client.get()));
                 (start < end).then(|| IdRange { client, start, len: end - start })

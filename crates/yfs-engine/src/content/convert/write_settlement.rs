@@ -6,7 +6,7 @@
 use yrs::{Map as _, Update, WriteTxn as _, updates::decoder::Decode as _};
 
 use super::{
-    CONVERSIONS, MARK, RootComparison,
+    CONVERSIONS, RootComparison,
     align_items::{SharedItemRange, beside_at},
     join_updates,
     root_comparison::MergedText,
@@ -19,6 +19,7 @@ use crate::{
         rebase::{RebaseOp, TextLength},
         replica::ContentReplica,
         rich::{self, RichBody, RichCache, RichWriter},
+        rule_client::rule_client,
         writer::{BodyWriter, EditOrigin},
     },
     gate::IdRange,
@@ -180,12 +181,5 @@ fn settlement_client(replica: &ContentReplica, wanted: ContentRoot) -> ClientId 
     };
     write_var_uint(&mut bytes, kind);
     bytes.extend(replica.version().encode_in_order());
-    client_of_bytes(&bytes)
-}
-
-/// Returns the client id that is derived from some bytes.
-fn client_of_bytes(bytes: &[u8]) -> ClientId {
-    let hash = blake3::hash(bytes);
-    let hash = u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("32 bytes"));
-    ClientId::new(MARK | (hash >> 12)).expect("53 bits")
+    rule_client(&bytes)
 }

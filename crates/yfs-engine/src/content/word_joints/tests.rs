@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use yfs_markdown::schema::SchemaProfile;
+use yrs::{ReadTxn as _, Text as _};
 
 use crate::{
     actor::{Actor, ActorKind},
@@ -134,6 +135,42 @@ fn a_conflict_ends_with_one_of_the_words() {
             assert_eq!(doc.text(), "timeout 60 s\n");
             assert_eq!(doc.separated_words().expect("a usable document"), []);
         }
+    }
+}
+
+/// A person who deletes the blank between the words has decided. No replica writes an update for it
+/// again, which the others would answer for ever.
+#[test]
+fn a_blank_that_an_editor_deleted_does_not_come_back() {
+    let mut docs = replicas(2, ContentRoot::Text, "timeout 30 s\n");
+    write(&mut docs[0], "timeout 45 s\n");
+    write(&mut docs[1], "timeout 60 s\n");
+    exchange(&mut docs, false);
+    let (_, update) = docs[0].replica.gate.edit(|txn| {
+        let root = txn.get_text("text").expect("it is there");
+        root.remove_range(txn, "timeout 45".len() as u32, 1);
+    });
+    docs[0].forget();
+    docs[1].receive(&update.expect("an update"), UpdateSource::Wire).expect("accepted");
+    for doc in &mut docs {
+        assert_eq!(doc.separate_words(), Ok(None));
+        assert_eq!(doc.text(), "timeout 4560 s\n");
+        assert_eq!(doc.separated_words(), Ok(vec![]));
+    }
+}
+
+/// What a peer calls a separator may stand anywhere: nothing is kept that is not there.
+#[test]
+fn words_are_kept_only_where_the_text_has_them() {
+    for kind in KINDS {
+        let mut docs = replicas(2, kind, "# t 30\n\n- a 30 b\n");
+        write(&mut docs[0], "# t 45\n\n- a 45 b\n");
+        write(&mut docs[1], "# t 60\n\n- a 60 b\n");
+        exchange(&mut docs, true);
+        let author = RunAuthor::new(Actor::new(ActorKind::Human, "test"), Millis(2_000));
+        docs[0].keep_word(1, &author).expect("kept").expect("an update");
+        let text = docs[0].text();
+        assert!(["# t 45\n\n- a 45 b\n", "# t 60\n\n- a 60 b\n"].contains(&&*text), "{text}");
     }
 }
 
