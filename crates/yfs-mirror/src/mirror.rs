@@ -20,7 +20,7 @@ use crate::{
     mirror_worker::{self, MirrorWorker, WorkerMessage},
     options::MirrorOptions,
     report::{MirrorNotice, MirrorReport},
-    sync_engine::{MirrorEngine, Notify},
+    sync_engine::{self, MirrorEngine, Notify},
 };
 
 /// The number of notices that wait for a slow subscriber.
@@ -112,10 +112,9 @@ impl Mirror {
     ///
     /// The same as [`start`](Self::start).
     pub fn is_proven(workspace: &Workspace, directory: &Path) -> Result<bool> {
-        let options = MirrorOptions::default();
-        match MirrorEngine::open(workspace, directory, options, Box::new(|_| ())) {
+        match sync_engine::is_proven(workspace, directory) {
             Err(MirrorError::Busy(_)) => Ok(true),
-            engine => engine?.is_proven(),
+            is_proven => is_proven,
         }
     }
 

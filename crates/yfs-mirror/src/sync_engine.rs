@@ -48,10 +48,12 @@ use self::{
     scanner::{DiskScan, DiskScanner},
     superseded::SupersededKeeper,
     sync_pass::SyncPass,
+    workspace_access::WorkspaceAccess,
 };
 pub(crate) use self::{mirror_reporter::Notify, superseded::SUPERSEDED};
 use crate::{
-    error::Result,
+    error::{MirrorError, Result},
+    mirror_state::database::MirrorDatabase,
     options::MirrorOptions,
     report::{MirrorReport, NoticeReason},
     watch::DirectoryWatch,
@@ -87,11 +89,6 @@ impl MirrorEngine {
     /// Returns the directory as an absolute path without links.
     pub(crate) fn directory(&self) -> &Path {
         &self.context.directory.path
-    }
-
-    /// Reports whether the store has all that both sides agreed on.
-    pub(crate) fn is_proven(&mut self) -> Result<bool> {
-        self.context.check_proven()
     }
 
     /// Returns the report so far.
@@ -192,6 +189,16 @@ impl MirrorEngine {
         DeletionImporter { context, pass }.import_deletions()?;
         context.commit(&[])
     }
+}
+
+/// Reports whether a workspace has all that the mirror of a directory agreed on with it. Reads
+/// neither the files nor the log.
+pub(crate) fn is_proven(workspace: &Workspace, directory: &Path) -> Result<bool> {
+    let host = |source| MirrorError::Host { action: "open", path: directory.to_owned(), source };
+    let path = directory.canonicalize().map_err(host)?;
+    let database = MirrorDatabase::connect(&path, workspace.id())?;
+    let (actor, name) = (MirrorOptions::default().actor, database.actor_name()?);
+    WorkspaceAccess::new(workspace, actor, name).has_mark_of(&database)
 }
 
 /// Reports whether an error means that an object does not exist, or has become another kind of

@@ -170,13 +170,14 @@ impl RemoteServer {
         let mut rest = RESTS[0];
         loop {
             let mut reported = None;
-            let on_step = |session: &ReplicaSession| {
+            let on_step = |session: &mut ReplicaSession| {
                 if session.is_done() {
                     rest = RESTS[0];
-                    let progress = session.progress();
+                    let mut progress = session.progress();
                     let news = (progress.n_sent, progress.n_new, progress.n_blobs);
                     if reported != Some(news) {
                         reported = Some(news);
+                        progress.changed = session.take_changed();
                         tell(ConnectionEvent::InStep(&progress));
                     }
                 }
@@ -199,7 +200,7 @@ impl RemoteServer {
     async fn exchange(
         &self,
         workspace: &Workspace,
-        mut is_over: impl FnMut(&ReplicaSession) -> bool,
+        mut is_over: impl FnMut(&mut ReplicaSession) -> bool,
     ) -> Result<ExchangeProgress, ReplicaError> {
         let key = self.setting();
         let epoch = workspace.replication().epoch()?;
@@ -234,7 +235,8 @@ impl RemoteServer {
         })?;
         session.remember_all()?;
         save(&session)?;
-        Ok(session.progress())
+        let changed = session.take_changed();
+        Ok(ExchangeProgress { changed, ..session.progress() })
     }
 
     async fn connect(&self) -> Result<WebSocketStream<MaybeTlsStream<TcpStream>>, ReplicaError> {

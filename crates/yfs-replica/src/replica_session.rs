@@ -96,6 +96,9 @@ pub struct ExchangeProgress {
     /// The guids of documents whose changes here the hub does not accept, because this side may not
     /// write. Complete at the end of an exchange.
     pub unsent: BTreeSet<String>,
+    /// The files whose contents changed here. [`RemoteServer`](crate::client::RemoteServer) sets it
+    /// at the end of an exchange.
+    pub changed: BTreeSet<FileId>,
 }
 
 /// The reason why replication ends.
@@ -208,6 +211,8 @@ pub struct ReplicaSession {
     /// position, and the exchange starts from the beginning.
     confirmed: Option<String>,
     progress: ExchangeProgress,
+    /// The files whose contents a guest received since they were returned last.
+    changed: BTreeSet<FileId>,
 }
 
 #[derive(Debug)]
@@ -252,6 +257,7 @@ impl ReplicaSession {
             n_unconfirmed: 0,
             confirmed: None,
             progress: ExchangeProgress::default(),
+            changed: BTreeSet::new(),
         }
     }
 
@@ -329,6 +335,11 @@ impl ReplicaSession {
             _ => BTreeSet::new(),
         };
         ExchangeProgress { n_blobs, n_lacking, unsent, ..self.progress.clone() }
+    }
+
+    /// Returns the files whose contents changed here since the last call; none for a hub.
+    pub fn take_changed(&mut self) -> BTreeSet<FileId> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Returns the next frame to send, or `None` if there is none now.
@@ -526,6 +537,8 @@ impl ReplicaSession {
         self.progress.n_new += taken.n_new;
         if matches!(self.role, SessionRole::Hub { .. }) {
             self.workspace.replication().settle_contents(&taken)?;
+        } else {
+            self.changed.extend(taken.changed.iter().cloned());
         }
         for (doc, refusal) in &taken.refused {
             self.send_rejection(doc, &refusal.to_string())?;

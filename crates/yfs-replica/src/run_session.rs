@@ -47,7 +47,7 @@ pub async fn carry<E: Into<ReplicaError>>(
     session: &mut ReplicaSession,
     sink: impl Sink<Bytes, Error = E>,
     stream: impl Stream<Item = Result<Bytes, E>>,
-    mut stop: impl FnMut(&ReplicaSession) -> Result<bool, ReplicaError>,
+    mut stop: impl FnMut(&mut ReplicaSession) -> Result<bool, ReplicaError>,
 ) -> Result<(), ReplicaError> {
     let (outgoing, mut waiting) = mpsc::channel::<Bytes>(WAITING);
     let (mut sink, mut stream) = (pin!(sink), pin!(stream));

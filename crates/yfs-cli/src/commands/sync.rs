@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use yfs::{Workspace, WorkspaceOptions, workspace::conflicts::ConflictKind};
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::id::FileId;
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
@@ -74,8 +74,9 @@ pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result 
     let remote = find_remote(&args, &workspace)?;
     let unfinished = clone::unfinished_directory(&workspace, &file)?;
     let directory = unfinished.or_else(|| mirror::mirrored_directory(&file));
-    if unfinished.is_some() {
-        complete_clone(&args, &remote, &workspace, directory, context).await?;
+    if let Some(directory) = directory {
+        let is_unfinished = unfinished.is_some();
+        complete_workspace(&args, &remote, &workspace, directory, is_unfinished, context).await?;
     }
     let result = if args.watch {
         let dir = file.parent().expect("a file is in a directory");
@@ -101,26 +102,34 @@ fn find_remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
     })
 }
 
-/// Receives the rest of an interrupted clone before the directory is compared with the workspace:
-/// files in it would else be taken for new ones.
-async fn complete_clone(
+/// Asks the server for records that the workspace lacks before the directory is imported, which
+/// would take their text for new edits: the rest of an interrupted clone, or what was lost when the
+/// workspace was repaired or replaced by a backup.
+async fn complete_workspace(
     args: &SyncArgs,
     remote: &RemoteServer,
     workspace: &Workspace,
-    directory: Option<&Path>,
+    directory: &Path,
+    is_unfinished: bool,
     context: &mut CommandContext,
 ) -> Result {
-    context.remark("completing an interrupted clone");
-    exchange(remote, workspace, context).await?;
-    if let Some(directory) = directory {
-        mirror::synchronize_once(workspace, directory, args.policy, context)?;
+    if is_unfinished {
+        context.remark("completing an interrupted clone");
+    } else if Mirror::is_proven(workspace, directory).map_err(mirror::mirror_failure)? {
+        return Ok(());
+    } else {
+        mirror::check_damage(workspace)?;
+        context.remark("the workspace lacks records that it had; the server is asked first");
     }
-    clone::set_complete(workspace, true)
+    exchange(remote, workspace, context).await?;
+    if is_unfinished {
+        mirror::synchronize_once(workspace, directory, args.policy, context)?;
+        clone::set_complete(workspace, true)?;
+    }
+    Ok(())
 }
 
-/// Exchanges everything once: imports the directory first, and writes received changes to it. If
-/// the workspace lacks what it agreed on with the directory, the server may have it, so it is asked
-/// first.
+/// Exchanges everything once: imports the directory first, and writes received changes to it.
 async fn sync_once(
     args: &SyncArgs,
     remote: &RemoteServer,
@@ -129,29 +138,14 @@ async fn sync_once(
     context: &mut CommandContext,
 ) -> Result {
     if let Some(directory) = directory {
-        get_lost_records(remote, workspace, directory, context).await?;
         mirror::synchronize_once(workspace, directory, args.policy, context)?;
     }
     let progress = exchange(remote, workspace, context).await?;
+    report_conflicts(workspace, &progress, context)?;
     if let Some(directory) = directory {
         mirror::synchronize_once(workspace, directory, args.policy, context)?;
     }
     print_progress(&progress, context)
-}
-
-/// Asks the server for the records that a repaired or restored workspace lacks, if it does not have
-/// all that it agreed on with the directory.
-async fn get_lost_records(
-    remote: &RemoteServer,
-    workspace: &Workspace,
-    directory: &Path,
-    context: &mut CommandContext,
-) -> Result {
-    if !Mirror::is_proven(workspace, directory).map_err(mirror::mirror_failure)? {
-        context.remark("the workspace lacks records that it had; the server is asked first");
-        exchange(remote, workspace, context).await?;
-    }
-    Ok(())
 }
 
 /// Keeps the workspace synchronized with the server, and the directory with the workspace unless
@@ -163,9 +157,6 @@ async fn sync_continuously(
     directory: Option<&Path>,
     context: &mut CommandContext,
 ) -> Result {
-    if let Some(directory) = directory {
-        get_lost_records(remote, workspace, directory, context).await?;
-    }
     let options = mirror::options(args.policy);
     let start = |directory| Mirror::start(workspace, directory, options, &Handle::current());
     let mirror = match directory.map(start) {
@@ -197,13 +188,6 @@ pub(crate) async fn exchange(
     drop(bar);
     let progress = exchanged?;
     remote.keep(workspace)?;
-    if progress.n_new > 0 {
-        let conflicts = workspace.conflicts()?.into_iter();
-        for conflict in conflicts.filter(|conflict| conflict.kind == ConflictKind::Words) {
-            let path = context.out.safe(&conflict.path).into_owned();
-            context.remark(&format!("{path}: {} (see `yfs conflicts`)", conflict.detail));
-        }
-    }
     for refused in &progress.refused {
         context.fail(&CommandError::other(format!("rejected: {refused}")));
     }
@@ -224,6 +208,19 @@ pub(crate) async fn exchange(
         sentence_size(progress.bytes_sent),
     ));
     Ok(progress)
+}
+
+/// Reports the received files whose contents are in conflict.
+fn report_conflicts(
+    workspace: &Workspace,
+    progress: &Exchanged,
+    context: &mut CommandContext,
+) -> Result {
+    for conflict in workspace.replication().content_conflicts(&progress.changed)? {
+        let path = context.out.safe(&conflict.path).into_owned();
+        context.remark(&format!("{path}: {} (see `yfs conflicts`)", conflict.detail));
+    }
+    Ok(())
 }
 
 /// Reports the files whose changes stay here because the token does not allow to write.
@@ -267,6 +264,8 @@ async fn follow(
                 context.remark(&format!("synchronized with {}", remote.url()));
                 remembered = remote.keep(workspace).map_err(CommandError::from);
             }
+            // A conflict that cannot be read now is in the list of `yfs conflicts`.
+            report_conflicts(workspace, progress, context).ok();
             // If the reader of the output is gone, the end of the command reports it.
             if context.out.json {
                 context

@@ -1,16 +1,15 @@
 //! `yfs trash`: lists, restores and purges removed files.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, time::Duration};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::TrashEntry;
-use yfs_engine::{id::FileId, path::VPath, time::Millis};
-use yfs_vfs::{FileKind, FsCode};
+use yfs_engine::{id::FileId, time::Millis};
 use yfs_wire::{ExpireReportJson, Rfc3339Time, TrashEntryJson};
 
 use crate::{
-    context::{CommandContext, Fs},
+    context::CommandContext,
     errors::{CommandError, Result},
     json, parse_time,
     pattern::fnmatch,
@@ -101,7 +100,7 @@ pub(crate) async fn run(args: TrashArgs, context: &mut CommandContext) -> Result
     match args.command {
         TrashCommand::Ls { all, since, items } => list(context, all, since, &items),
         TrashCommand::Restore { items, all: _, since, to } => {
-            restore(context, &items, since, to.as_deref()).await
+            restore(context, &items, since, to.as_deref())
         }
         TrashCommand::Purge { items } => purge(context, &items),
         TrashCommand::Empty { older_than, keep } => empty(context, older_than, keep),
@@ -161,7 +160,7 @@ fn list(
     Ok(())
 }
 
-async fn restore(
+fn restore(
     context: &mut CommandContext,
     items: &[String],
     since: Option<Millis>,
@@ -169,7 +168,6 @@ async fn restore(
 ) -> Result {
     let to = to.map(|to| context.path(to)).transpose()?.map(|to| to.path);
     let workspace = context.writable()?;
-    let fs: Fs = Arc::new(workspace.fs_for(context.actor()));
     let trash = workspace.trash().list_all()?;
     let mut chosen: Vec<TrashEntry> = Vec::new();
     for item in items {
@@ -189,8 +187,7 @@ async fn restore(
     }
     let mut restored = HashSet::new();
     for entry in chosen.iter().filter(|entry| restored.insert(entry.id.clone())) {
-        let free = if to.is_none() { free_path(&fs, entry).await? } else { None };
-        match workspace.trash().restore(&entry.id, to.as_ref().or(free.as_ref())) {
+        match workspace.trash().restore(&entry.id, to.as_ref()) {
             Ok(path) if context.out.json => {
                 let value = json!({ "id": entry.id.as_str(), "path": path.as_str() });
                 context.out.json_line(&value)?;
@@ -206,30 +203,6 @@ async fn restore(
         context.remark("nothing to restore");
     }
     Ok(())
-}
-
-/// Returns a path to restore an item to if its former path is in use: what is there keeps its name.
-async fn free_path(fs: &Fs, entry: &TrashEntry) -> Result<Option<VPath>> {
-    let Ok(former) = VPath::parse(&entry.original) else { return Ok(None) };
-    let (Some(parent), Some(name)) = (former.parent(), former.file_name()) else { return Ok(None) };
-    let (stem, extension) = match name.rfind('.').filter(|at| *at > 0) {
-        Some(at) if entry.kind == FileKind::File => name.split_at(at),
-        _ => (name, ""),
-    };
-    let mut candidate = former.clone();
-    let mut number = 0_u64;
-    loop {
-        match fs.lstat(&candidate).await {
-            Ok(_) => number += 1,
-            Err(error) if error.code == FsCode::ENOENT => break,
-            // The directory above is not one any more: the workspace finds another.
-            Err(error) if error.code == FsCode::ENOTDIR => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-        let count = if number > 1 { format!(" {number}") } else { String::new() };
-        candidate = parent.join(&format!("{stem} (restored{count}){extension}"));
-    }
-    Ok((number > 0).then_some(candidate))
 }
 
 fn purge(context: &mut CommandContext, items: &[String]) -> Result {

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 use yrs::Any;
 
 use super::{OpCode, OpError, OpReason, RowSource, resolve_free, resolve_row};
 use crate::{
     id::FileId,
+    name::{MAX_NAME_LEN, split_extension},
     path::VPath,
     table::{RowChanges, RowWrite},
     time::Millis,
@@ -20,6 +21,9 @@ pub const REPLACED_KEY: &str = "replaced";
 /// The member of such a file's `meta` that holds the BLAKE3 hash of that content, in hexadecimal:
 /// content of the file beyond it came too late to be taken over.
 pub const HELD_KEY: &str = "held";
+
+/// The length of an extension above which it counts as part of the name, in bytes.
+const MAX_EXTENSION_LEN: usize = 64;
 
 /// The plan of a final deletion.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -52,10 +56,9 @@ pub fn plan_trash(
 /// Plans to restore a node from the trash: a trashed one, or one that a trashed directory hides.
 ///
 /// Without `to` it returns to its former place, or if that is gone or hidden, to the nearest
-/// visible directory above. If its name was given to another node meanwhile, both are shown (the
-/// rule for display names decides which one gets a suffix), because an error would leave work in
-/// the trash. With `to`, that path must be free. Restoring reverses a purge, and clears the record
-/// that the node was moved over another file.
+/// visible directory above. If another node there has its name, it is named `NAME (restored)`,
+/// because an error would leave work in the trash. With `to`, that path must be free. Restoring
+/// reverses a purge, and clears the record that the node was moved over another file.
 pub fn plan_restore(
     tree: &TreeIndex,
     rows: &dyn RowSource,
@@ -75,7 +78,11 @@ pub fn plan_restore(
             }
             home
         }
-        None => node.restore_destination(),
+        None => {
+            let home = node.restore_destination();
+            changes.name = find_free_name(tree, home, node);
+            home
+        }
     };
     if node.parent() != Some(home) {
         changes.parent = Some(home.id().cloned());
@@ -100,6 +107,25 @@ pub fn plan_restore(
         writes.extend(same.map(|id| patch_meta(id, purge_patch(None))));
     }
     Ok(writes)
+}
+
+/// Returns the name under which a node is restored to a directory if its own is in use there.
+fn find_free_name(tree: &TreeIndex, home: NodeRef<'_>, node: NodeRef<'_>) -> Option<SmolStr> {
+    let name = node.stored_name();
+    tree.child(home, name)?;
+    let (stem, extension) = match split_extension(name) {
+        (stem, extension) if !node.is_directory() && extension.len() <= MAX_EXTENSION_LEN => {
+            (stem, extension)
+        }
+        _ => (name, ""),
+    };
+    let numbers = std::iter::once(String::new()).chain((2..).map(|number| format!(" {number}")));
+    let mut names = numbers.map(|number| {
+        let suffix = format!(" (restored{number}){extension}");
+        let stem = &stem[..stem.floor_char_boundary(MAX_NAME_LEN - suffix.len())];
+        format_smolstr!("{stem}{suffix}")
+    });
+    names.find(|name| tree.child(home, name).is_none())
 }
 
 /// Plans to purge a trashed node, the first phase of deleting it: it and all nodes below it are

@@ -127,6 +127,17 @@ impl MirrorDatabase {
     /// [`MirrorError::Busy`] while another mirror has the lock; [`MirrorError::OtherWorkspace`] if
     /// the directory is a mirror of another workspace.
     pub fn open(directory: &Path, workspace: &WorkspaceId) -> Result<(Self, MirrorState)> {
+        let database = Self::connect(directory, workspace)?;
+        let state = database.read()?;
+        Ok((database, state))
+    }
+
+    /// Opens the database of a directory for a workspace, and does not read the state.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`open`](Self::open).
+    pub fn connect(directory: &Path, workspace: &WorkspaceId) -> Result<Self> {
         let dir = directory.join(DIR);
         let host = |path: &Path, source| MirrorError::Host {
             action: "open",
@@ -159,8 +170,7 @@ impl MirrorDatabase {
         connection.execute_batch(TABLES)?;
         let database = Self { connection, _lock: lock };
         database.check_workspace(directory, workspace)?;
-        let state = database.read()?;
-        Ok((database, state))
+        Ok(database)
     }
 
     fn check_workspace(&self, directory: &Path, workspace: &WorkspaceId) -> Result<()> {
@@ -218,6 +228,12 @@ impl MirrorDatabase {
         state.take_changed();
         state.superseded.changed.clear();
         Ok(state)
+    }
+
+    /// Reports whether nothing was agreed on, as when a directory is mirrored for the first time.
+    pub fn is_empty(&self) -> Result<bool> {
+        let any = "SELECT EXISTS (SELECT 1 FROM node) OR EXISTS (SELECT 1 FROM superseded)";
+        Ok(!self.connection.query_row(any, [], |row| row.get::<_, bool>(0))?)
     }
 
     /// Returns the mark of the store's log that was written with the last commit.

@@ -93,16 +93,9 @@ impl MirrorContext {
         self.database.commit(&mut self.state, settled, &mark)
     }
 
-    /// Reports whether the store has all that the state says both sides agreed on. A store that
-    /// went back in time does not have the mark that was written with the state.
+    /// Reports whether the store has all that the state says both sides agreed on.
     pub(super) fn check_proven(&mut self) -> Result<bool> {
-        if self.state.is_empty() && self.state.superseded().is_empty() {
-            return Ok(true);
-        }
-        match self.database.mark()? {
-            Some(mark) => self.workspace.find_mark(&mark),
-            None => Ok(false),
-        }
+        self.workspace.has_mark_of(&self.database)
     }
 
     /// Forgets what both sides agreed on: they meet as for the first time, and nothing is deleted.

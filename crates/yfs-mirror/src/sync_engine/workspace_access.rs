@@ -15,7 +15,10 @@ use yfs_vfs::{
     WriteOptions,
 };
 
-use crate::{error::Result, mirror_state::EditBase};
+use crate::{
+    error::Result,
+    mirror_state::{EditBase, database::MirrorDatabase},
+};
 
 /// A workspace, and the actor of the changes that the mirror makes there.
 pub(super) struct WorkspaceAccess {
@@ -68,8 +71,20 @@ impl WorkspaceAccess {
         Ok(mark.to_string())
     }
 
+    /// Reports whether the store has all that a mirror's database says both sides agreed on. A
+    /// store that went back in time does not have the mark that was written there.
+    pub(super) fn has_mark_of(&mut self, database: &MirrorDatabase) -> Result<bool> {
+        if database.is_empty()? {
+            return Ok(true);
+        }
+        match database.mark()? {
+            Some(mark) => self.find_mark(&mark),
+            None => Ok(false),
+        }
+    }
+
     /// Reports whether the store's log has a mark that was made earlier. The next marks follow it.
-    pub(super) fn find_mark(&mut self, mark: &str) -> Result<bool> {
+    fn find_mark(&mut self, mark: &str) -> Result<bool> {
         let Ok(mark) = mark.parse() else { return Ok(false) };
         let has_mark = self.workspace.replication().has_mirror_mark(&self.name, &mark)?;
         self.mark = has_mark.then_some(mark);

@@ -94,10 +94,9 @@ fn what_was_written_in_a_directory_that_stepped_aside_is_news() {
     assert!(all.iter().any(|name| name.contains("news")) && !pair.at(&aside).exists(), "{all:?}");
 }
 
-/// A mirror that died had moved a file out of the way, a program wrote to it there, and the
-/// workspace deleted it.
-#[test]
-fn a_parked_file_that_was_deleted_and_changed_returns() {
+/// Leaves a directory as a mirror does that died when it had moved a file out of the way. A program
+/// wrote to the file there, and the workspace deleted it.
+fn park_changed_and_deleted() -> Pair {
     let mut pair = Pair::new();
     pair.put("b/a.txt", "one\n");
     pair.check();
@@ -106,23 +105,21 @@ fn a_parked_file_that_was_deleted_and_changed_returns() {
     fs::rename(pair.at("b/a.txt"), &parked).unwrap();
     fs::write(&parked, "one\ntwo\n").unwrap();
     pair.rm("/b/a.txt");
+    pair
+}
+
+#[test]
+fn a_parked_file_that_was_deleted_and_changed_returns() {
+    let mut pair = park_changed_and_deleted();
     pair.start();
     let report = pair.check();
     assert!(report.skipped.is_empty(), "{report:?}");
     assert_eq!(pair.read("/b/a.txt"), "one\ntwo\n");
 }
 
-/// As before, and another file took the name on disk.
 #[test]
 fn a_parked_file_whose_name_was_taken_returns_under_another() {
-    let mut pair = Pair::new();
-    pair.put("b/a.txt", "one\n");
-    pair.check();
-    pair.stop();
-    let parked = pair.at(&format!("b/.yfs-tmp-{}", pair.id("/b/a.txt")));
-    fs::rename(pair.at("b/a.txt"), &parked).unwrap();
-    fs::write(&parked, "one\ntwo\n").unwrap();
-    pair.rm("/b/a.txt");
+    let mut pair = park_changed_and_deleted();
     pair.put("b/a.txt", "other\n");
     pair.start();
     let report = pair.check();

@@ -21,6 +21,7 @@ use crate::{
     commit::{ChangeEffect, DocumentChange, StructureAccess, Transaction},
     error::{Result, WorkspaceError},
     state::WorkspaceState,
+    workspace::conflicts::ConflictReport,
 };
 
 /// The setting of the store that reports that content of some document was redacted.
@@ -109,6 +110,13 @@ impl Replication<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the conflicts in the contents of files, for example of those that
+    /// [`receive`](Self::receive) changed. Files that do not exist have none.
+    pub fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
+        self.state.refresh()?;
+        self.state.content_conflicts(ids)
     }
 
     fn receive_main_update(&self, update: &[u8], received: &mut ReceivedUpdates) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Conflicts, reported for people: how each was resolved, and where the file is.
 
+use std::collections::BTreeSet;
+
 use smol_str::SmolStr;
 use yfs_engine::{
     Any,
@@ -163,6 +165,17 @@ impl WorkspaceState {
             }
         }
         Ok(conflicts)
+    }
+
+    /// Returns the conflicts in the contents of those files that are texts.
+    pub(crate) fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
+        let texts: Vec<(FileId, SettledForm)> = {
+            let main = self.main.read();
+            let is_visible =
+                |id: &&FileId| main.tree().node(id).is_some_and(|node| node.is_visible());
+            ids.iter().filter(is_visible).filter_map(|id| text_file(&main, id)).collect()
+        };
+        self.unsettled_among(&texts)
     }
 
     /// Returns the texts that have content outside their current root, or have it twice. Records
@@ -331,12 +344,14 @@ fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
 fn text_files(main: &MainDoc) -> Vec<(FileId, SettledForm)> {
     let visible = main.tree().visible().filter(|node| !node.is_directory());
     let ids = visible.filter_map(|node| node.id());
-    let text = |id: &FileId| {
-        let row = main.files().get(id)?.row;
-        let is_text = row.blob.is_none() && row.link.is_none();
-        is_text.then(|| (id.clone(), SettledForm::of_name(&row.name)))
-    };
-    ids.filter_map(text).collect()
+    ids.filter_map(|id| text_file(main, id)).collect()
+}
+
+/// Returns a file and the form of its text, unless it is no text.
+fn text_file(main: &MainDoc, id: &FileId) -> Option<(FileId, SettledForm)> {
+    let row = main.files().get(id)?.row;
+    let is_text = row.blob.is_none() && row.link.is_none();
+    is_text.then(|| (id.clone(), SettledForm::of_name(&row.name)))
 }
 
 /// Returns the files that are kept as rich text.

@@ -90,7 +90,8 @@ impl Trash<'_> {
     /// Restores an object from the trash, and returns its new path.
     ///
     /// Without `to` it returns to its earlier path or, if that is gone, to the nearest directory
-    /// above it that exists. A purge is reversed.
+    /// above it that exists; if another object has its name, it is named `NAME (restored)`. A
+    /// purge is reversed.
     ///
     /// # Errors
     ///

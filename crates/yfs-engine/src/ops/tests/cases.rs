@@ -363,7 +363,7 @@ fn things_are_restored() {
             restore b: b parent / untrashed
             restore c: c parent /
             restore d: d untrashed
-            restore e: e untrashed
+            restore e: e name "p (restored)" untrashed
             restore u: u parent p untrashed
             restore p: invalid argument, not in the trash: /p
             restore no: no such file or directory: /.id/no
@@ -377,14 +377,14 @@ fn things_are_restored() {
         tree,
         &["restore e", "restore a"],
         expect![[r#"
-        /p
-        /p (1)/
-        /p (1)/a
-        trash: /d
-        trash: /q
-        trash: /p (1)/s
-        trash: /q/r/b
-        trash: /p (1)/s/t/u"#]],
+            /p/
+            /p/a
+            /p (restored)
+            trash: /d
+            trash: /q
+            trash: /p/s
+            trash: /q/r/b
+            trash: /p/s/t/u"#]],
     );
 }
 
