@@ -151,7 +151,7 @@ impl ContentReplica {
     }
 
     /// Returns how a save of this document is compared with what its writer had read: by whole
-    /// words, but by characters once it was converted. A rival conversion may have made a copy of a
+    /// words, but by characters once it was converted. Another conversion may have made a copy of a
     /// word, and then a word that was replaced in the copy comes back (decision 23); its characters
     /// do not.
     pub(super) fn save_comparison(&self) -> TextComparison {
