@@ -31,7 +31,7 @@ impl ContentBody {
     /// Returns the text of the file.
     pub(super) fn text(self, replica: &ContentReplica, cache: &RichCache) -> String {
         match self {
-            Self::Plain(_) => replica.plain_text(),
+            Self::Plain(_) => replica.plain_text().to_owned(),
             Self::Rich(body) => body.file(replica, cache).text,
         }
     }

@@ -641,7 +641,7 @@ impl ContentDoc {
 
     /// Drops all cached state of the content.
     pub(super) fn forget(&mut self) {
-        self.replica.forget_version();
+        self.replica.drop_caches();
         self.rich.clear();
         self.conversions.forget();
     }

@@ -21,9 +21,11 @@ use yrs::{Any, ClientID, IdSet, Snapshot, StateVector, updates::encoder::Encode}
 
 use super::{
     Version,
+    item_sets::to_set,
     version::{read_partial, read_snapshot},
 };
 use crate::{
+    gate::{IdRange, uncovered},
     id::{ClientId, ItemId},
     lib0::{Lib0Reader, write_var_uint},
 };
@@ -118,8 +120,13 @@ impl StateNotes {
         if version.clocks().next().is_none() {
             return StateNote::Nothing;
         }
-        let whole = version.encode();
         let since = self.latest.and_then(|latest| self.since(latest, version));
+        if let Some(since) = &since
+            && since.len() < least_len(version)
+        {
+            return StateNote::Since(since.as_slice().into());
+        }
+        let whole = version.encode();
         match since {
             Some(since) if since.len() < whole.len() => StateNote::Since(since.into()),
             _ => StateNote::Whole(whole.into()),
@@ -139,13 +146,18 @@ impl StateNotes {
         let newer = version.clocks().filter(|(client, clock)| *clock > state.clock(*client));
         let clocks: StateVector =
             newer.map(|(client, clock)| (ClientID::new(client.get()), clock)).collect();
-        let deleted = version.snapshot().delete_set.diff(&state.deleted());
+        let deleted = state.deleted_since(version.snapshot());
         let mut bytes = Vec::new();
         write_var_uint(&mut bytes, base.client.get());
         write_var_uint(&mut bytes, u64::from(base.clock));
         bytes.extend(Snapshot::new(clocks, deleted).encode_v1());
         Some(bytes)
     }
+}
+
+/// Returns a length that the encoding of a version has at least: a deleted range takes two bytes.
+fn least_len(version: &Version) -> usize {
+    2 * version.snapshot().delete_set.iter().map(|(_, ranges)| ranges.len()).sum::<usize>()
 }
 
 impl NotedState {
@@ -248,6 +260,25 @@ impl NotedState {
         Version::noted(Snapshot::new(clocks, deleted))
     }
 
+    /// Returns what is deleted in a snapshot, but not in this state.
+    fn deleted_since(&self, snapshot: &Snapshot) -> IdSet {
+        let none = BTreeMap::new();
+        let mut newer = Vec::new();
+        for (client, ranges) in snapshot.delete_set.iter() {
+            let client = client_of(*client);
+            let known = self.deleted.get(&client).unwrap_or(&none);
+            let mut equal = known.iter().peekable();
+            for Range { start, end } in ranges.iter().cloned() {
+                // Nearly all ranges are known as they are.
+                while equal.next_if(|(known, _)| **known < start).is_some() {}
+                if equal.next_if(|known| *known == (&start, &end)).is_none() {
+                    uncovered(known, IdRange { client, start, len: end - start }, &mut newer);
+                }
+            }
+        }
+        to_set(&newer)
+    }
+
     fn deleted(&self) -> IdSet {
         let mut deleted = IdSet::new();
         for (client, ranges) in &self.deleted {
@@ -292,10 +323,31 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
+    use yrs::{ClientID, ID, IdSet, Snapshot, StateVector};
 
-    use super::insert;
+    use super::{NotedState, insert};
 
     proptest! {
+        #[test]
+        fn what_is_deleted_since_is_the_difference(
+            known in prop::collection::vec((1..4u64, 0..60u32, 1..9u32), 0..30),
+            later in prop::collection::vec((1..4u64, 0..60u32, 1..9u32), 0..30),
+            kept in prop::collection::vec(any::<bool>(), 30),
+        ) {
+            let set = |ranges: &mut dyn Iterator<Item = &(u64, u32, u32)>| {
+                let mut set = IdSet::new();
+                ranges.for_each(|(client, start, len)| {
+                    set.insert(ID::new(ClientID::new(*client), *start), *len);
+                });
+                set
+            };
+            let mut state = NotedState::default();
+            state.add_snapshot(&Snapshot::new(StateVector::default(), set(&mut known.iter())));
+            let kept = known.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(range, _)| range);
+            let now = Snapshot::new(StateVector::default(), set(&mut kept.chain(&later)));
+            prop_assert_eq!(state.deleted_since(&now), now.delete_set.diff(&state.deleted()));
+        }
+
         #[test]
         fn ranges_are_sets(added in prop::collection::vec((0..60u32, 1..9u32), 0..40)) {
             let (mut ranges, mut model) = (BTreeMap::new(), BTreeSet::new());

@@ -11,7 +11,9 @@ use super::{
     ContentBase, ContentError, ContentWriteResult, TEXT,
     diff::utf16_len,
     edit::check_len,
-    rebase::{RebaseOp, RunAlignment, TextLength, keep_begun_words, rebase, separate_words},
+    rebase::{
+        RebaseOp, RunAlignment, TextLength, applied, keep_begun_words, rebase, separate_words,
+    },
     typing_runs::{TypingRuns, typing_runs},
     version_alignment::align_plain_text,
     writer::BodyWriter,
@@ -32,7 +34,7 @@ impl PlainBody {
         new: &str,
         base: Option<ContentBase<'_>>,
     ) -> Result<ContentWriteResult, ContentError> {
-        let current = writer.replica.plain_text();
+        let current = writer.replica.plain_text().to_owned();
         let (base, runs) = align_base(writer, base, &current)?;
         let splices = writer.replica.save_comparison()(&base, new);
         let (mut ops, mut overlaps) = rebase(&runs, &splices, &base, &current, new);
@@ -58,7 +60,12 @@ impl PlainBody {
         text: &str,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         let entry = writer.begin_run();
-        commit_text(writer, entry, |txn, root| root.push(txn, text))
+        let known = writer.replica.take_plain_text();
+        let update = commit_text(writer, entry, |txn, root| root.push(txn, text))?;
+        if let Some(known) = known {
+            writer.replica.keep_plain_text(known + text);
+        }
+        Ok(update)
     }
 
     /// Applies changes of the current text, in order of position.
@@ -79,7 +86,7 @@ impl PlainBody {
         let len_utf16 = utf16_len(current);
         let edits = text_changes(writer, new, ops, len_utf16)?;
         let entry = writer.begin_run();
-        commit_text(writer, entry, |txn, root| {
+        let update = commit_text(writer, entry, |txn, root| {
             if edits.len() > MAX_WALKS {
                 root.apply_delta(txn, delta(&edits));
                 return;
@@ -92,7 +99,9 @@ impl PlainBody {
                     root.remove_range(txn, edit.at + utf16_len(edit.insert), edit.delete);
                 }
             }
-        })
+        })?;
+        writer.replica.keep_plain_text(applied(current, new, ops));
+        Ok(update)
     }
 }
 

@@ -162,7 +162,7 @@ impl RegisterEditor<'_> {
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.replica.gate.health()?;
         let change = write(self.replica, self.registers).inspect_err(|_| {
-            self.replica.forget_version();
+            self.replica.drop_caches();
             self.rich.clear();
             self.conversions.forget();
         })?;

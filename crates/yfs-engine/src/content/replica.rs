@@ -1,7 +1,7 @@
 //! The Yjs replica of one content document: what the body and all registers read and write.
 //!
 //! It knows the roots of text, but no register and no cache of content. It keeps only what every
-//! part needs: the client that writes, and the current version.
+//! part needs: the client that writes, the current version, and the plain text.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use yrs::{
 
 use super::{
     CONVERSIONS, ContentError, TEXT, Version,
-    diff::{TextComparison, diff, diff_chars},
+    diff::{TextComparison, diff, diff_chars, utf16_len},
     item_sets::{to_ranges, to_set, up_to},
 };
 use crate::{
@@ -35,6 +35,8 @@ pub(super) struct ContentReplica {
     limits: GateLimits,
     /// The current version, computed on first use.
     version: OnceLock<Version>,
+    /// The current plain text, read on first use: yrs walks all items for it, also deleted ones.
+    plain_text: OnceLock<String>,
 }
 
 /// The changes of one transaction of this process.
@@ -56,6 +58,7 @@ impl ContentReplica {
             client,
             limits,
             version: OnceLock::new(),
+            plain_text: OnceLock::new(),
         }
     }
 
@@ -66,7 +69,7 @@ impl ContentReplica {
         source: UpdateSource,
     ) -> Result<ReceiveOutcome, GateRejection> {
         let received = self.gate.receive(update, source);
-        self.version.take();
+        self.drop_caches();
         received
     }
 
@@ -97,13 +100,14 @@ impl ContentReplica {
         Ok(self.note_change(Some(update)))
     }
 
-    /// Drops the cached version.
-    pub(super) fn forget_version(&mut self) {
+    /// Drops what was computed from the document, which was changed in another way.
+    pub(super) fn drop_caches(&mut self) {
         self.version.take();
+        self.plain_text.take();
     }
 
     fn note_change(&mut self, update: Option<Vec<u8>>) -> LocalChange {
-        self.version.take();
+        self.drop_caches();
         let deleted = update.as_deref().map_or(Ok(Vec::new()), deleted_by).ok();
         LocalChange { update, deleted }
     }
@@ -214,7 +218,25 @@ impl ContentReplica {
     }
 
     /// Returns the plain text, whichever root is current.
-    pub(super) fn plain_text(&self) -> String {
+    pub(super) fn plain_text(&self) -> &str {
+        self.plain_text.get_or_init(|| self.read_plain_text())
+    }
+
+    /// Returns the plain text if it was read since the last change, and forgets it.
+    pub(super) fn take_plain_text(&mut self) -> Option<String> {
+        self.plain_text.take()
+    }
+
+    /// Keeps the plain text that an edit resulted in. A document with other content between the
+    /// letters reads its text again.
+    pub(super) fn keep_plain_text(&mut self, text: String) {
+        if self.plain_len_utf16() == utf16_len(&text) {
+            debug_assert_eq!(text, self.read_plain_text());
+            self.plain_text = OnceLock::from(text);
+        }
+    }
+
+    fn read_plain_text(&self) -> String {
         self.gate
             .read(|txn| txn.get_text(TEXT).map(|text| text.get_string(txn)))
             .unwrap_or_default()

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use yrs::{ClientID, ID, IdSet, Snapshot};
+use yrs::{ClientID, IdSet, Snapshot};
 
 use super::{
     role::DocRole,
@@ -149,8 +149,9 @@ impl ItemLists {
         let clients = clients.map(|(id, client)| (ClientID::new(id.get()), client));
         let mut deleted = IdSet::new();
         for (id, client) in clients.clone() {
-            for (start, end) in &client.deleted {
-                deleted.insert(ID::new(id, *start), end - start);
+            if !client.deleted.is_empty() {
+                let ranges = deleted.range_mut(id);
+                client.deleted.iter().for_each(|(start, end)| ranges.insert(*start..*end));
             }
         }
         Snapshot::new(clients.map(|(id, client)| (id, client.end)).collect(), deleted)
@@ -212,7 +213,8 @@ pub(crate) fn find(spans: &[(u32, ListTag)], clock: u32) -> Option<ListTag> {
     spans.get(after.checked_sub(1)?).map(|(_, tag)| *tag)
 }
 
-fn uncovered(deleted: &BTreeMap<u32, u32>, range: IdRange, new: &mut Vec<IdRange>) {
+/// Adds the parts of a range that are not in `deleted`, a map of starts to ends.
+pub(crate) fn uncovered(deleted: &BTreeMap<u32, u32>, range: IdRange, new: &mut Vec<IdRange>) {
     let mut from = range.start;
     if let Some((_, end)) = deleted.range(..=range.start).next_back() {
         from = from.max(*end);

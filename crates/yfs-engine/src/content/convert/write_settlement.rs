@@ -93,7 +93,7 @@ impl SettlementWriter {
         text: &str,
         kept: &[(usize, usize, usize)],
     ) -> Result<(), ContentError> {
-        let current = self.replica.plain_text();
+        let current = self.replica.plain_text().to_owned();
         let kept = kept.iter().map(|&(new, old, len)| SharedItemRange { old, new, len });
         let splices = beside_at(&current, text, kept).splices();
         let (mut ops, mut at) = (Vec::new(), TextLength::default());

@@ -39,7 +39,7 @@ fn write(doc: &mut ContentDoc, text: &str) -> Vec<u8> {
 /// Types into the first block that holds some text, behind that.
 fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
     let is_rich = doc.conversion().current_root() == RICH;
-    let plain = doc.replica.plain_text();
+    let plain = doc.replica.plain_text().to_owned();
     let (_, update) = doc.replica.gate.edit(|txn| {
         if !is_rich {
             let at = plain.find(anchor).expect("it is there") + anchor.len();

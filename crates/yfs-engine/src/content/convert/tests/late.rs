@@ -338,7 +338,7 @@ fn boundary(text: &str, place: usize) -> u32 {
 /// Returns the text behind a word where it was typed.
 fn behind(doc: &ContentDoc, caret: &Caret, word: &str) -> String {
     let said = match caret {
-        Caret::Plain(_) => doc.replica.plain_text(),
+        Caret::Plain(_) => doc.replica.plain_text().to_owned(),
         Caret::Rich(id, _) => {
             let found = texts(doc).into_iter().find(|(own, ..)| own == id);
             found.map(|(_, _, said)| said).unwrap_or_default()
