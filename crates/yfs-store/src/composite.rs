@@ -211,6 +211,10 @@ where
         self.log.doc_head(doc)
     }
 
+    fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
+        self.log.time_at(position)
+    }
+
     fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
         self.log.tailed_doc_head(doc)
     }

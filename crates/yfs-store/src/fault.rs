@@ -137,6 +137,10 @@ impl UpdateLog for FaultStore {
         self.below.tail(after, select)
     }
 
+    fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
+        self.below.time_at(position)
+    }
+
     fn head(&self) -> Result<Seq, StoreError> {
         self.n_head_reads.fetch_add(1, Ordering::Relaxed);
         self.below.head()

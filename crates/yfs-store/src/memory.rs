@@ -404,6 +404,11 @@ impl UpdateLog for MemoryStore {
         Ok(CompactionOutcome::Done { n_absorbed, n_kept, bytes_before, bytes_after })
     }
 
+    fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
+        let data = &self.state()?.now;
+        Ok(data.log.range(position..).next().map(|(_, record)| record.at))
+    }
+
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
         let data = &self.state()?.now;
         Ok(data.docs.iter().map(|(name, doc)| data.stats_of(name, doc)).collect())

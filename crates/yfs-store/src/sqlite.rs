@@ -363,6 +363,10 @@ impl UpdateLog for SqliteStore {
         self.inner.doc_head(doc)
     }
 
+    fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
+        self.inner.time_at(position)
+    }
+
     fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
         self.inner.tailed_doc_head(doc)
     }

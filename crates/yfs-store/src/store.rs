@@ -95,6 +95,15 @@ pub trait UpdateLog: Send + Sync + Debug {
         self.doc_head(doc)
     }
 
+    /// Returns the time of the first record at or after a position, as its [`AppendBatch`] named
+    /// it; `None` if there is no such record, or the log does not know.
+    ///
+    /// The record at the position may have been compacted, so this is the time at which it was
+    /// logged, or later.
+    fn time_at(&self, _position: Seq) -> Result<Option<Millis>, StoreError> {
+        Ok(None)
+    }
+
     /// Waits until the head is beyond a position, and returns whether it is.
     ///
     /// Appends of this handle wake the caller at once; those of others within 20 ms.

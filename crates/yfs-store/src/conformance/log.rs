@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = &[
     ("a tailing handle behind a compaction must reload", compact_and_tail),
     ("a compaction of kept records hides no earlier one", compact_of_what_stayed),
     ("a compaction moves no head", compact_moves_no_head),
+    ("the time of a position is that of the next record there is", times_of_positions),
     ("a compaction keeps the heads that it covers", compact_keeps_heads),
     ("no head of a forgotten document is kept", forget_drops_heads),
     ("a failed merge changes nothing", compact_failure),
@@ -317,6 +318,21 @@ fn compact_moves_no_head(open: &Open) {
         assert_eq!(store.load(&doc("a")).expect("load").head.seq, written.last);
         let timely = batch("b", "x").expecting(doc("a"), written.last);
         store.append(timely).expect("a compaction is not news");
+    }
+}
+
+fn times_of_positions(open: &Open) {
+    let (here, there) = (open(), open());
+    let append = |name: &str, at| {
+        let batch = AppendBatch::one(doc(name), b"one".to_vec(), Millis(at));
+        here.append(batch).expect("append").last
+    };
+    let (first, second, last) = (append("a", 1000), append("b", 2000), append("c", 3000));
+    here.compact(&doc("b"), &join).expect("compact");
+    for store in [&here, &there, &open()] {
+        let times = [first, second, last].map(|position| store.time_at(position).expect("time"));
+        assert_eq!(times, [Some(Millis(1000)), Some(Millis(3000)), Some(Millis(3000))]);
+        assert_eq!(store.time_at(Seq(last.0 + 1)).expect("time"), None);
     }
 }
 

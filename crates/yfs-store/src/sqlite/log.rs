@@ -228,6 +228,15 @@ impl SqliteInner {
         self.with_index(|index| index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
     }
 
+    pub(super) fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
+        // A marker of a compaction has the time of what it removed.
+        let find = "SELECT at FROM log WHERE seq >= ?1 AND kind = 0 ORDER BY seq LIMIT 1";
+        let reader = self.reader()?;
+        let mut select = reader.prepare_cached(find).map_err(store_error(LOAD))?;
+        let at = select.query_row([position.0.cast_signed()], |row| row.get(0)).optional();
+        Ok(at.map_err(store_error(LOAD))?.map(Millis))
+    }
+
     pub(super) fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
         self.ensure_open()?;
         let index = self.index.lock();
