@@ -75,6 +75,9 @@ pub(crate) struct GlobalArgs {
         hide_possible_values = true
     )]
     pub(crate) color: ColorChoice,
+    /// Do not show long output a page at a time
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
 /// When to use colors.

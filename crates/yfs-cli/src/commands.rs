@@ -90,6 +90,7 @@ declare_commands! {
     grep::GrepArgs,
     du::DuArgs,
     trash::TrashArgs,
+    log::LogArgs,
     versions::VersionsArgs,
     label::LabelArgs,
     blame::BlameArgs,

@@ -182,7 +182,12 @@ impl CommandContext {
 
     /// Ends the command: closes the workspace, flushes the output, and returns the exit code.
     pub(crate) fn finish(mut self, result: Result) -> ExitCode {
-        let flushed = self.out.flush();
+        let result = match result {
+            // Leaving the pager before the end is no failure.
+            Err(CommandError::Closed) if self.out.has_pager() => Ok(()),
+            result => result,
+        };
+        let flushed = self.out.finish();
         // The data is in the log already; closing makes it survive a power cut, too.
         let closed = self.workspace.take().map_or(Ok(()), Workspace::close);
         match result.and(closed.map_err(CommandError::from)).and(flushed) {

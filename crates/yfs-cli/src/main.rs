@@ -8,6 +8,7 @@
 mod account;
 mod args;
 mod commands;
+mod compare;
 mod context;
 mod discover;
 mod errors;
@@ -16,6 +17,7 @@ mod json;
 mod mode;
 mod number_options;
 mod output;
+mod pager;
 mod parse_date;
 mod parse_time;
 mod pattern;

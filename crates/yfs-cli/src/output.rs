@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    io::{self, BufWriter, IsTerminal, StdoutLock, Write},
+    io::{self, BufWriter, IsTerminal, Write},
 };
 
 use serde_json::Value;
@@ -13,11 +13,15 @@ use crate::{
     args::{ColorChoice, GlobalArgs},
     errors::Result,
     format_text::EscapedText,
+    pager::Pager,
 };
 
 /// The output of results.
 pub(crate) struct CommandOutput {
-    stdout: BufWriter<StdoutLock<'static>>,
+    stdout: BufWriter<Box<dyn Write>>,
+    /// The program that shows the output a page at a time.
+    pager: Option<Pager>,
+    no_pager: bool,
     /// Whether standard output is a terminal.
     pub(crate) is_terminal: bool,
     /// Whether to print JSON.
@@ -59,7 +63,40 @@ impl CommandOutput {
             ColorChoice::Auto => is_terminal && !plain,
         };
         let json = globals.json;
-        Self { stdout: BufWriter::new(stdout), is_terminal, json, color: color && !json }
+        Self {
+            stdout: BufWriter::new(Box::new(stdout)),
+            pager: None,
+            no_pager: globals.no_pager,
+            is_terminal,
+            json,
+            color: color && !json,
+        }
+    }
+
+    /// Writes to a pager from now on, if standard output is a terminal.
+    pub(crate) fn start_pager(&mut self) {
+        if !self.is_terminal || self.json || self.no_pager || self.pager.is_some() {
+            return;
+        }
+        if let Some((pager, stdin)) = Pager::start() {
+            self.stdout = BufWriter::new(Box::new(stdin));
+            self.pager = Some(pager);
+        }
+    }
+
+    /// Flushes the buffer, and waits until the person has left the pager, which may be before the
+    /// end.
+    pub(crate) fn finish(&mut self) -> Result {
+        let flushed = self.flush();
+        let Some(pager) = self.pager.take() else { return flushed };
+        self.stdout = BufWriter::new(Box::new(io::sink()));
+        pager.wait();
+        Ok(())
+    }
+
+    /// Reports whether the output goes to a pager.
+    pub(crate) fn has_pager(&self) -> bool {
+        self.pager.is_some()
     }
 
     /// Writes bytes as they are.

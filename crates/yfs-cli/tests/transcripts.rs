@@ -54,6 +54,11 @@ fn history_is_told_and_erased() {
 }
 
 #[test]
+fn changes_of_all_files_are_listed() {
+    check("log");
+}
+
+#[test]
 fn directories_come_in_and_go_out() {
     check("transfer");
 }

@@ -26,6 +26,7 @@ use crate::{
 
 pub mod anchors;
 pub mod blame;
+pub mod change_list;
 pub mod compact;
 
 pub mod conflicts;

@@ -66,6 +66,7 @@ pub(crate) async fn run(args: BlameArgs, context: &mut CommandContext) -> Result
             context.out.json_line(&json::value(&BlameLineJson::<Rfc3339Time>::from(line)))
         });
     }
+    context.out.start_pager();
     let name =
         |line: &BlameLine| line.actor.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
     let widest = lines.iter().map(|line| name(line).width()).max().unwrap_or(0);

@@ -1,7 +1,5 @@
 //! `yfs versions`: lists, prints, compares and restores earlier versions of a file.
 
-mod compare;
-
 use clap::{Args, Subcommand};
 use serde_json::json;
 use yfs::{
@@ -12,11 +10,11 @@ use yfs::{
     },
 };
 
-use self::compare::{ComparedSides, bracketed, print_unified, print_words, unified, words};
 use yfs_wire::{Rfc3339Time, VersionJson};
 
 use crate::{
     commands::write::report_write,
+    compare::{ComparedSides, bracketed, print_unified, print_words, unified, words},
     context::CommandContext,
     errors::{CommandError, Result, write_stderr},
     json, parse_time,
@@ -158,6 +156,7 @@ fn list(context: &mut CommandContext, path: &str, named: bool, all: bool) -> Res
     } else {
         thin_versions(&mut versions, parse_time::now())
     };
+    context.out.start_pager();
     for version in versions {
         let actor = version.actor.as_ref().map(ToString::to_string);
         if context.out.json {
@@ -183,6 +182,7 @@ fn list(context: &mut CommandContext, path: &str, named: bool, all: bool) -> Res
         context.out.line(&line)?;
     }
     if n_thinned > 0 {
+        context.out.flush()?;
         write_stderr(&format!("{n_thinned} older versions are not listed; --all lists them"));
     }
     Ok(())
@@ -230,5 +230,6 @@ fn diff(
         let value = json!({ "path": path, "from": from, "to": to, "diff": diff });
         return context.out.json_line(&value);
     }
+    context.out.start_pager();
     if by_words { print_words(context, &sides) } else { print_unified(context, &sides) }
 }

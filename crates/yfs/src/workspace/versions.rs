@@ -18,6 +18,7 @@ use crate::{
     History,
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile, WorkspaceFs, fs_error, resolve_file},
+    state::WorkspaceState,
 };
 
 /// One version of a file.
@@ -150,12 +151,24 @@ impl WorkspaceFs {
     /// [`WorkspaceError::Redacted`] if some of it was erased for good.
     pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
         let found = self.resolve_at(Op::Open, path)?;
+        self.state().version_content(&found, number, path)
+    }
+}
+
+impl WorkspaceState {
+    /// Returns the content of a version of a file, which errors name by `path`.
+    pub(super) fn version_content(
+        &self,
+        found: &ResolvedFile,
+        number: u64,
+        path: &VPath,
+    ) -> Result<Bytes> {
         let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
         let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
         let damaged = |error| fs_error(error, Op::Read, path);
-        let read = self.state().documents.acquire(&found.id).with(|loaded| {
+        let read = self.documents.acquire(&found.id).with(|loaded| {
             loaded.check_whole(&found.id).map_err(damaged)?;
-            let mut listed = list(&loaded.doc, &found).into_iter();
+            let mut listed = list(&loaded.doc, found).into_iter();
             let (info, stored) =
                 listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
             if info.redacted {
@@ -176,7 +189,7 @@ impl WorkspaceFs {
         })??;
         match read {
             Ok(text) => Ok(text.into()),
-            Err(blob) => Ok(self.state().store.read_blob(&blob.hash, 0..blob.size)?.into()),
+            Err(blob) => Ok(self.store.read_blob(&blob.hash, 0..blob.size)?.into()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Differences of two versions: by lines, or by words.
+//! Differences of two texts: by lines, or by words.
 
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 
@@ -8,20 +8,29 @@ use crate::{context::CommandContext, errors::Result, output::TextRole};
 const CONTEXT: usize = 3;
 
 /// The two sides of a comparison, with their names.
-pub(super) struct ComparedSides<'a> {
-    pub(super) names: [String; 2],
-    pub(super) texts: [&'a str; 2],
+pub(crate) struct ComparedSides<'a> {
+    pub(crate) names: [String; 2],
+    pub(crate) texts: [&'a str; 2],
+}
+
+/// Returns the numbers of added and of removed lines.
+pub(crate) fn changed_lines(before: &str, after: &str) -> [usize; 2] {
+    let diff = TextDiff::from_lines(before, after);
+    diff.ops().iter().fold([0, 0], |[added, removed], op| match op.tag() {
+        DiffTag::Equal => [added, removed],
+        _ => [added + op.new_range().len(), removed + op.old_range().len()],
+    })
 }
 
 /// Returns a unified diff; empty if the sides are equal.
-pub(super) fn unified(sides: &ComparedSides<'_>) -> String {
+pub(crate) fn unified(sides: &ComparedSides<'_>) -> String {
     let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
     let mut unified = diff.unified_diff();
     unified.context_radius(CONTEXT).header(&sides.names[0], &sides.names[1]).to_string()
 }
 
 /// Prints a unified diff.
-pub(super) fn print_unified(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
+pub(crate) fn print_unified(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
     if sides.texts[0] == sides.texts[1] {
         return Ok(());
     }
@@ -37,7 +46,7 @@ pub(super) fn print_unified(context: &mut CommandContext, sides: &ComparedSides<
 }
 
 /// Returns the hunks that differ, with deleted and inserted words marked inside the lines.
-pub(super) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String) -> String {
+pub(crate) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String) -> String {
     let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
     let (old, new) = (lines_of(sides.texts[0]), lines_of(sides.texts[1]));
     let mut out = String::new();
@@ -58,7 +67,7 @@ pub(super) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) ->
 }
 
 /// Prints the hunks that differ by words: in colors, or with brackets if colors are off.
-pub(super) fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
+pub(crate) fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
     if sides.texts[0] == sides.texts[1] {
         return Ok(());
     }
@@ -77,7 +86,7 @@ pub(super) fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_
 }
 
 /// Marks a piece with brackets, as `git diff --word-diff` does.
-pub(super) fn bracketed(tag: ChangeTag, text: &str) -> String {
+pub(crate) fn bracketed(tag: ChangeTag, text: &str) -> String {
     match tag {
         ChangeTag::Equal => text.to_owned(),
         ChangeTag::Delete => format!("[-{text}-]"),

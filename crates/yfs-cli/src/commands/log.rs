@@ -1,0 +1,273 @@
+//! `yfs log`: prints who changed which files, and when.
+
+use clap::Args;
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+use yfs::{
+    History,
+    workspace::change_list::{HistoryChange, HistoryEntry},
+};
+use yfs_engine::time::Millis;
+
+use crate::{
+    compare::{
+        ComparedSides, bracketed, changed_lines, print_unified, print_words, unified, words,
+    },
+    context::CommandContext,
+    errors::Result,
+    output::TextRole,
+    parse_time,
+};
+
+const HELP: &str = "\
+One line per change, the latest first: local time, actor, change, path, added and removed lines, and
+the number of the version (`yfs versions show PATH N`). A file keeps its history when it is renamed
+or moved, and is listed under its present path; what is in the trash, under its former path. Renames
+themselves are not recorded, nor is who removed a file.
+
+TIME is a date or a time such as '2 days ago', yesterday, 2026-11-21 or '09:30'. ACTOR is a part of
+an actor's name, such as ana, agent: or human:ana.
+
+On a terminal, the output goes to $YFS_PAGER, $PAGER or less.
+
+Examples:
+  yfs log                               the whole workspace
+  yfs log -n 20 --author agent: /docs   the last 20 changes that agents made in /docs
+  yfs log --since yesterday --patch     with the changed lines
+  yfs log --graph                       a column for each actor
+
+JSON: one object per line: {at, path, id, kind, change, actor, label, version, names, redacted,
+added, removed}; with --patch also diff. change is created, edited or deleted.";
+
+/// List the changes of all files, the latest first
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct LogArgs {
+    /// Only changes of this file, or below this directory
+    #[arg(value_name = "PATH", default_value = "/")]
+    path: String,
+    /// Print at most N changes
+    #[arg(short = 'n', long, value_name = "N")]
+    max_count: Option<usize>,
+    /// Only changes at or after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_now)]
+    since: Option<Millis>,
+    /// Only changes at or before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_now)]
+    until: Option<Millis>,
+    /// Only changes of this actor
+    #[arg(long, value_name = "ACTOR")]
+    author: Option<String>,
+    /// Print the oldest of the changes first
+    #[arg(long)]
+    reverse: bool,
+    /// Print the changed lines
+    #[arg(short, long)]
+    patch: bool,
+    /// Print the changed lines, with the changed words marked
+    #[arg(long)]
+    word_diff: bool,
+    /// Show each actor in a column of its own
+    #[arg(long)]
+    graph: bool,
+    /// Do not count the changed lines, which reads two versions of each file
+    #[arg(long, conflicts_with_all = ["patch", "word_diff"])]
+    no_count: bool,
+    /// Follow renames, as `yfs log` always does
+    #[arg(long, hide = true)]
+    follow: bool,
+}
+
+/// Prints the changes.
+pub(crate) async fn run(args: LogArgs, context: &mut CommandContext) -> Result {
+    let path = context.path(&args.path)?;
+    let workspace = context.readable()?;
+    let history = workspace.history();
+    let mut printer = LogPrinter { args: &args, columns: Vec::new(), actor_width: ACTOR_WIDTH };
+    let entries = history.changes(&path.path)?;
+    // An error ends the list, so it is kept.
+    let selected = entries
+        .filter(|entry| entry.as_ref().map_or(true, |entry| args.selects(entry)))
+        .take_while(|entry| entry.as_ref().map_or(true, |entry| args.is_recent(entry)))
+        .take(args.max_count.unwrap_or(usize::MAX));
+    context.out.start_pager();
+    if args.reverse {
+        let mut entries = selected.collect::<std::result::Result<Vec<_>, _>>()?;
+        entries.reverse();
+        return entries.iter().try_for_each(|entry| printer.print(&history, entry, context));
+    }
+    for entry in selected {
+        printer.print(&history, &entry?, context)?;
+    }
+    Ok(())
+}
+
+/// Parses a time relative to the present.
+fn parse_now(text: &str) -> Result<Millis, String> {
+    parse_time::parse(text, parse_time::now())
+}
+
+impl LogArgs {
+    fn selects(&self, entry: &HistoryEntry) -> bool {
+        let in_time = self.until.is_none_or(|until| entry.at <= until);
+        let by_author = self.author.as_ref().is_none_or(|wanted| {
+            let actor = entry.actor.as_ref().map(|actor| actor.to_string().to_lowercase());
+            actor.is_some_and(|actor| actor.contains(&wanted.to_lowercase()))
+        });
+        in_time && by_author
+    }
+
+    fn is_recent(&self, entry: &HistoryEntry) -> bool {
+        self.since.is_none_or(|since| entry.at >= since)
+    }
+
+    fn prints_diff(&self) -> bool {
+        self.patch || self.word_diff
+    }
+}
+
+/// The width of the column of actors, if no name is longer.
+const ACTOR_WIDTH: usize = 10;
+
+/// The printer of entries, with what it knows of those before.
+struct LogPrinter<'a> {
+    args: &'a LogArgs,
+    /// The actors that have a column of the graph.
+    columns: Vec<String>,
+    actor_width: usize,
+}
+
+/// The contents before and after a change, if both are text.
+struct ChangedText {
+    before: String,
+    after: String,
+}
+
+impl LogPrinter<'_> {
+    fn print(
+        &mut self,
+        history: &History<'_>,
+        entry: &HistoryEntry,
+        context: &mut CommandContext,
+    ) -> Result {
+        let text = if self.args.no_count { None } else { changed_text(history, entry)? };
+        let counts = text.as_ref().map(|text| changed_lines(&text.before, &text.after));
+        if context.out.json {
+            let mut value = entry_json(entry, counts);
+            if let Some(text) = text.filter(|_| self.args.prints_diff()) {
+                let (names, texts) = text.sides(entry);
+                let sides = ComparedSides { names, texts };
+                let by_words = self.args.word_diff;
+                value["diff"] =
+                    if by_words { words(&sides, &bracketed) } else { unified(&sides) }.into();
+            }
+            return context.out.json_line(&value);
+        }
+        let line = self.line(entry, counts, context);
+        context.out.line(line.trim_end())?;
+        if let Some(text) = text.filter(|_| self.args.prints_diff()) {
+            let (names, texts) = text.sides(entry);
+            let sides = ComparedSides { names, texts };
+            let print = if self.args.word_diff { print_words } else { print_unified };
+            print(context, &sides)?;
+            context.out.line("")?;
+        }
+        Ok(())
+    }
+
+    fn line(
+        &mut self,
+        entry: &HistoryEntry,
+        counts: Option<[usize; 2]>,
+        context: &CommandContext,
+    ) -> String {
+        let out = &context.out;
+        let actor = entry.actor.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+        let mut line = if self.args.graph { self.graph(&actor, context) } else { String::new() };
+        let actor = out.safe(&actor).into_owned();
+        self.actor_width = self.actor_width.max(actor.width());
+        let pad = " ".repeat(self.actor_width - actor.width());
+        let time = out.painted(TextRole::Number, &parse_time::minute(entry.at));
+        let path = out.name(entry.kind, entry.path.as_str());
+        line += &format!("{time}  {actor}{pad}  {:<7}  {path}", entry.change.as_str());
+        if let Some([added, removed]) = counts {
+            let added = out.painted(TextRole::Added, &format!("+{added}"));
+            let removed = out.painted(TextRole::Removed, &format!("-{removed}"));
+            line += &format!("  {added} {removed}");
+        }
+        if let Some(version) = entry.version {
+            line += &format!("  v{version}");
+        }
+        if let Some(label) = &entry.label {
+            line += &format!("  {}", out.safe(label));
+        }
+        for name in &entry.names {
+            line += &format!("  [{}]", out.safe(name));
+        }
+        if entry.is_redacted {
+            line += "  (redacted)";
+        }
+        line
+    }
+
+    /// Returns the graph's part of a line: a column for each actor so far, with a mark in one.
+    fn graph(&mut self, actor: &str, context: &CommandContext) -> String {
+        let known = self.columns.iter().position(|known| known == actor);
+        let own = known.unwrap_or_else(|| {
+            self.columns.push(actor.to_owned());
+            self.columns.len() - 1
+        });
+        let column = |at: usize| if at == own { "*" } else { "|" };
+        let columns = (0..self.columns.len()).map(|at| format!("{} ", column(at)));
+        context.out.painted(TextRole::Separator, &columns.collect::<String>()) + " "
+    }
+}
+
+impl ChangedText {
+    /// Returns the names and the texts of the two sides of a comparison.
+    fn sides(&self, entry: &HistoryEntry) -> ([String; 2], [&str; 2]) {
+        let name = |number: u64| match number {
+            0 => "/dev/null".to_owned(),
+            number => format!("{} (version {number})", entry.path),
+        };
+        let number = entry.version.unwrap_or(0);
+        ([name(number.saturating_sub(1)), name(number)], [&self.before, &self.after])
+    }
+}
+
+/// Returns the contents of both sides of a change; `None` if one is no text, or was erased.
+fn changed_text(history: &History<'_>, entry: &HistoryEntry) -> Result<Option<ChangedText>> {
+    let [before, after] = history.contents_of(entry)?;
+    let before = match before {
+        Some(before) => before,
+        None if entry.change == HistoryChange::Created => bytes::Bytes::new(),
+        None => return Ok(None),
+    };
+    let Some(after) = after else { return Ok(None) };
+    // What has a NUL byte is binary, as for `git diff`.
+    let is_text = |content: &bytes::Bytes| !content.contains(&0);
+    let text = |content| {
+        Some(content).filter(is_text).and_then(|content| String::from_utf8(content.into()).ok())
+    };
+    let both = text(before).zip(text(after));
+    Ok(both.map(|(before, after)| ChangedText { before, after }))
+}
+
+/// Describes an entry.
+fn entry_json(entry: &HistoryEntry, counts: Option<[usize; 2]>) -> Value {
+    let names: Vec<&str> = entry.names.iter().map(AsRef::as_ref).collect();
+    json!({
+        "at": parse_time::rfc3339(entry.at),
+        "path": entry.path.as_str(),
+        "id": entry.id.as_str(),
+        "kind": crate::json::kind(entry.kind),
+        "change": entry.change.as_str(),
+        "actor": entry.actor.as_ref().map(ToString::to_string),
+        "label": entry.label.as_deref(),
+        "version": entry.version,
+        "names": names,
+        "redacted": entry.is_redacted,
+        "added": counts.map(|counts| counts[0]),
+        "removed": counts.map(|counts| counts[1]),
+    })
+}

@@ -1,0 +1,192 @@
+//! The changes of all files, in one list.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/handles.rs"]
+mod support;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, AtomicUsize, Ordering},
+};
+
+use support::{at, now, put};
+use yfs::{
+    Workspace, WorkspaceError, WorkspaceOptions,
+    clock::Clock,
+    documents::DocumentProvider,
+    workspace::change_list::{HistoryChange, HistoryEntry},
+};
+use yfs_engine::{actor::Actor, id::FileId, path::VPath, time::Millis};
+use yfs_vfs::{FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
+
+/// A clock that moves on by a second with each look at it.
+#[derive(Debug, Default)]
+struct StepClock(AtomicI64);
+
+impl Clock for StepClock {
+    fn now(&self) -> Millis {
+        Millis(self.0.fetch_add(1000, Ordering::Relaxed))
+    }
+}
+
+/// Counts the documents that are loaded.
+#[derive(Debug, Default)]
+struct LoadCounter(AtomicUsize);
+
+impl DocumentProvider for LoadCounter {
+    fn attach(&self, _: &FileId) -> Box<dyn Send> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::new(())
+    }
+}
+
+struct TestWorkspace {
+    clock: Arc<StepClock>,
+    directory: tempfile::TempDir,
+}
+
+impl TestWorkspace {
+    fn create() -> (Self, Workspace) {
+        let own =
+            Self { clock: Arc::new(StepClock::default()), directory: tempfile::tempdir().unwrap() };
+        let file = own.directory.path().join("workspace.db");
+        let workspace = Workspace::create_at(&file, own.options(None)).unwrap();
+        (own, workspace)
+    }
+
+    fn options(&self, loads: Option<Arc<LoadCounter>>) -> WorkspaceOptions {
+        WorkspaceOptions {
+            follow: false,
+            clock: self.clock.clone(),
+            provider: loads.map(|loads| -> Arc<dyn DocumentProvider> { loads }),
+            ..WorkspaceOptions::default()
+        }
+    }
+
+    /// Opens the workspace again, with nothing in memory.
+    fn reopen(&self, loads: &Arc<LoadCounter>) -> Workspace {
+        let file = self.directory.path().join("workspace.db");
+        Workspace::open_at(&file, self.options(Some(loads.clone()))).unwrap()
+    }
+}
+
+fn changes(workspace: &Workspace, below: &str) -> Vec<HistoryEntry> {
+    workspace.history().changes(&at(below)).unwrap().map(Result::unwrap).collect()
+}
+
+/// Returns the changes as lines.
+fn shown(workspace: &Workspace, below: &str) -> String {
+    let line = |entry: &HistoryEntry| {
+        let actor = entry.actor.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+        format!("{} {} {actor} {:?}\n", entry.change.as_str(), entry.path, entry.version)
+    };
+    changes(workspace, below).iter().map(line).collect()
+}
+
+fn path_of(file: usize) -> VPath {
+    at(&format!("/d{}/f{file}.txt", file % 3))
+}
+
+/// Makes changes of a dozen files, by two actors, and compacts some in between.
+fn make_changes(workspace: &Workspace) {
+    (0..3).for_each(|n| {
+        now(workspace.fs().mkdir(&at(&format!("/d{n}")), &Default::default())).unwrap();
+    });
+    for step in 0..120_usize {
+        let file = step * step % 13;
+        let actor: Actor = ["human:ana", "agent:bot"][step % 2].parse().unwrap();
+        let text = format!("step {step}\n");
+        let fs = workspace.fs_for(actor);
+        now(fs.append(&path_of(file), text.into(), &WriteOptions::default())).unwrap();
+        if step % 31 == 30 {
+            workspace.maintenance().compact(&mut |_, _| ()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn changes_of_all_files_are_listed_from_the_last() {
+    let (own, workspace) = TestWorkspace::create();
+    make_changes(&workspace);
+    now(workspace.fs().mv(&path_of(1), &at("/d2/moved.txt"), &MoveOptions::default())).unwrap();
+    now(workspace.fs().rm(&path_of(3), &RemoveOptions::default())).unwrap();
+    drop(workspace);
+    let workspace = own.reopen(&Arc::default());
+    let listed = changes(&workspace, "/");
+    assert!(listed.is_sorted_by(|a, b| a.at >= b.at), "{listed:?}");
+    assert_eq!((listed[0].change, &listed[0].path), (HistoryChange::Deleted, &path_of(3)));
+    let mut expected = Vec::new();
+    for file in (0..13).filter(|file| *file != 3) {
+        let path = if file == 1 { at("/d2/moved.txt") } else { path_of(file) };
+        let Ok(versions) = workspace.history().versions(&path) else { continue };
+        expected.extend(versions.into_iter().map(|info| (info.at, path.clone(), info.number)));
+    }
+    let versions = listed.iter().filter(|entry| entry.path != path_of(3));
+    let mut versions: Vec<_> =
+        versions.filter_map(|entry| Some((entry.at, entry.path.clone(), entry.version?))).collect();
+    expected.sort();
+    versions.sort();
+    assert_eq!(versions, expected);
+    assert!(listed.iter().any(|entry| entry.path == path_of(3) && entry.version == Some(1)));
+}
+
+#[test]
+fn the_last_changes_load_only_what_was_changed_last() {
+    let (own, workspace) = TestWorkspace::create();
+    (0..50).for_each(|n| put(&workspace, &format!("/f{n}.txt"), "one\n"));
+    put(&workspace, "/f7.txt", "two\n");
+    drop(workspace);
+    let loads = Arc::<LoadCounter>::default();
+    let workspace = own.reopen(&loads);
+    let mut entries = workspace.history().changes(&VPath::root()).unwrap();
+    let last = entries.next().unwrap().unwrap();
+    assert_eq!((last.path.as_str(), last.version), ("/f7.txt", Some(2)));
+    assert_eq!(entries.next().unwrap().unwrap().path, at("/f49.txt"));
+    let n_loaded = loads.0.load(Ordering::Relaxed);
+    assert!((1..5).contains(&n_loaded), "{n_loaded} documents");
+    assert_eq!(entries.count(), 49);
+    assert_eq!(loads.0.load(Ordering::Relaxed), 50);
+}
+
+#[test]
+fn changes_below_a_path_include_what_was_removed_there() {
+    let (_own, workspace) = TestWorkspace::create();
+    for path in ["/a/x.txt", "/a/b/y.txt", "/c/z.txt", "/ab.txt"] {
+        put(&workspace, path, "one\n");
+    }
+    put(&workspace, "/a/x.txt", "one\ntwo\n");
+    let remove = RemoveOptions { recursive: true, force: false };
+    now(workspace.fs().rm(&at("/a/b"), &remove)).unwrap();
+    now(workspace.fs().rm(&at("/c"), &remove)).unwrap();
+    expect_test::expect![[r#"
+        deleted /a/b - None
+        edited /a/x.txt system: Some(2)
+        created /a/b/y.txt system: Some(1)
+        created /a/x.txt system: Some(1)
+    "#]]
+    .assert_eq(&shown(&workspace, "/a"));
+    expect_test::expect![[r#"
+        created /c/z.txt system: Some(1)
+    "#]]
+    .assert_eq(&shown(&workspace, "/c/z.txt"));
+    let missing = workspace.history().changes(&at("/nothing")).unwrap_err();
+    assert!(matches!(missing, WorkspaceError::Fs(error) if error.code == FsCode::ENOENT));
+}
+
+#[test]
+fn a_change_has_the_contents_before_and_after_it() {
+    let (_own, workspace) = TestWorkspace::create();
+    put(&workspace, "/a.txt", "one\n");
+    put(&workspace, "/a.txt", "one\ntwo\n");
+    now(workspace.fs().rm(&at("/a.txt"), &RemoveOptions::default())).unwrap();
+    let contents: Vec<_> = changes(&workspace, "/")
+        .iter()
+        .map(|entry| workspace.history().contents_of(entry).unwrap())
+        .collect();
+    let text = |text: &'static str| Some(bytes::Bytes::from_static(text.as_bytes()));
+    assert_eq!(
+        contents,
+        [[None, None], [text("one\n"), text("one\ntwo\n")], [None, text("one\n")]]
+    );
+}
