@@ -420,6 +420,10 @@ export type Trashed = {
    */
   trashedAt: UnixMillis,
   /**
+   * The actor who moved it there, if that is recorded.
+   */
+  trashedBy: string | null,
+  /**
    * The number of nodes that were below it.
    */
   hidden: number,

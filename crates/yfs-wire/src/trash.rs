@@ -23,6 +23,8 @@ pub struct TrashEntryJson<T = UnixMillis> {
     pub original: String,
     /// The time when it was moved to the trash.
     pub trashed_at: T,
+    /// The actor who moved it there, if that is recorded.
+    pub trashed_by: Option<String>,
     /// The number of nodes that were below it.
     pub hidden: u64,
     /// The paths of nodes below it that other writers changed or added since.
@@ -70,6 +72,7 @@ impl<T: From<Millis>> From<&TrashEntry> for TrashEntryJson<T> {
             kind: entry.kind.into(),
             original: entry.original.clone(),
             trashed_at: entry.trashed_at.into(),
+            trashed_by: entry.trashed_by.as_ref().map(ToString::to_string),
             hidden: entry.n_hidden,
             stranded: entry.stranded.clone(),
             purging: entry.purging,

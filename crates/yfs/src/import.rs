@@ -4,12 +4,14 @@
 //! under one label. Running it again imports only what is missing: directory ids are derived, equal
 //! files are left unchanged, changed ones are written as the least edit.
 
+mod compare;
 mod files;
 mod names;
 mod scan;
 mod yjs;
 
 pub(crate) use self::scan::RESERVED;
+pub use self::compare::{DifferenceKind, DirectoryComparison, DirectoryDifference};
 pub use self::yjs::{YjsImportError, YjsImportReport};
 
 use std::{fmt, path::Path};
@@ -32,12 +34,15 @@ pub(crate) const MAX_ROWS: usize = 1_000;
 /// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// Whether files that `.gitignore` files name are left out.
+    /// Whether files that `.gitignore` and `.yfsignore` files name are left out.
     pub gitignore: bool,
     /// Whether names that begin with a dot are imported. `.git` and `.yfs` never are.
     pub hidden: bool,
     /// The largest file that is imported, in bytes. Larger ones are left out and reported.
     pub max_file_len: u64,
+    /// Whether files are read whose size and time are those of the file in the workspace. Without
+    /// it, they are taken to be unchanged, as `rsync` and `make` do.
+    pub checksum: bool,
     /// The number of threads that read files; 0 for the number of processors.
     pub n_threads: usize,
 }
@@ -111,7 +116,8 @@ pub enum SkipReason {
 
 impl Default for ImportOptions {
     fn default() -> Self {
-        Self { gitignore: true, hidden: true, max_file_len: 256 << 20, n_threads: 0 }
+        let max_file_len = 256 << 20;
+        Self { gitignore: true, hidden: true, max_file_len, checksum: false, n_threads: 0 }
     }
 }
 

@@ -57,7 +57,7 @@ pub use crate::{
     export::{ExportOptions, ExportReport},
     fs::{TextInMemory, WorkspaceFs},
     import::{
-        ImportOptions, ImportReport, SkipReason, SkippedPath, TransferProgress, YjsImportError,
+        DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, ImportReport, SkipReason, SkippedPath, TransferProgress, YjsImportError,
         YjsImportReport,
     },
     options::WorkspaceOptions,

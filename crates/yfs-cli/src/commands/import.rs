@@ -18,8 +18,9 @@ use crate::{
 };
 
 const HELP: &str = "\
-Paths that .gitignore excludes are skipped, and so are .git and .yfs. Links are imported as links. A
-second import of the same directory imports only changes. A name that the workspace cannot hold, or
+Paths that .gitignore or .yfsignore exclude are skipped, and so are .git and .yfs. Links are
+imported as links. A second import of the same directory reads only files whose size or time
+differs from the workspace; with --checksum it reads all. A name that the workspace cannot hold, or
 that Unicode takes for one with another name, is spelled %-NAME with bytes as %XX, as in a mirror;
 `yfs export` writes the original name.
 
@@ -49,7 +50,7 @@ pub(crate) struct ImportArgs {
     /// The destination
     #[arg(value_name = "PATH", default_value = "/")]
     to: String,
-    /// Also import paths that .gitignore files exclude
+    /// Also import paths that .gitignore and .yfsignore files exclude
     #[arg(long)]
     no_ignore: bool,
     /// Skip names that begin with a dot
@@ -58,8 +59,11 @@ pub(crate) struct ImportArgs {
     /// Skip files larger than SIZE
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
     max_size: u64,
+    /// Read also the files whose size and time are those of the workspace
+    #[arg(long)]
+    checksum: bool,
     /// Import Yjs documents: DIR contains them, or is one
-    #[arg(long, conflicts_with_all = ["no_ignore", "no_hidden", "max_size"])]
+    #[arg(long, conflicts_with_all = ["no_ignore", "no_hidden", "max_size", "checksum"])]
     yjs: bool,
     /// The name of the root with the content of the Yjs document
     #[arg(long, value_name = "NAME", requires = "yjs")]
@@ -76,6 +80,7 @@ pub(crate) async fn run(args: ImportArgs, context: &mut CommandContext) -> Resul
         gitignore: !args.no_ignore,
         hidden: !args.no_hidden,
         max_file_len: args.max_size,
+        checksum: args.checksum,
         ..ImportOptions::default()
     };
     let workspace = context.writable()?;

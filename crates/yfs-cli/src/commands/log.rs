@@ -23,7 +23,7 @@ const HELP: &str = "\
 One line per change, the latest first: local time, actor, change, path, added and removed lines, and
 the number of the version (`yfs versions show PATH N`). A file keeps its history when it is renamed
 or moved, and is listed under its present path; what is in the trash, under its former path. Renames
-themselves are not recorded, nor is who removed a file.
+themselves are not recorded.
 
 TIME is a date or a time such as '2 days ago', yesterday, 2026-11-21 or '09:30'. ACTOR is a part of
 an actor's name, such as ana, agent: or human:ana.

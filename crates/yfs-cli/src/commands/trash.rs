@@ -145,6 +145,9 @@ fn list(
         let time = parse_time::short(item.trashed_at, parse_time::now());
         let mut line =
             format!("{}  {time}  {}", item.id, context.out.name(item.kind, &item.original));
+        if let Some(actor) = &item.trashed_by {
+            line += &format!("  {}", context.out.safe(&actor.to_string()));
+        }
         if item.n_hidden > 0 {
             line += &format!("  (and {} in it)", item.n_hidden);
         }

@@ -104,7 +104,8 @@ impl WorkspaceFs {
             if path.is_root() {
                 return Err(FsError::new(FsCode::EBUSY, Op::Rm, path));
             }
-            let writes = ops::plan_trash(main.tree(), path, now, options.recursive);
+            let by = &self.author.actor;
+            let writes = ops::plan_trash(main.tree(), path, now, options.recursive, by);
             Ok(Transaction::rows(writes.map_err(|error| op_error(error, Op::Rm, path))?, ()))
         });
         match removed {

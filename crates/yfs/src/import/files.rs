@@ -11,7 +11,7 @@ use std::{
 
 use yfs_vfs::{FileKind, FsCode, FsError};
 
-use super::{DirectoryImporter, MAX_ROWS, SkipReason, scan::ImportEntry};
+use super::{DirectoryImporter, ImportOptions, MAX_ROWS, SkipReason, scan::ImportEntry};
 use crate::{
     WorkspaceFs,
     error::Result,
@@ -46,14 +46,14 @@ pub(super) fn import(importer: &mut DirectoryImporter<'_>, files: &[ImportEntry]
         0 => thread::available_parallelism().map_or(2, usize::from),
         n_threads => n_threads,
     };
-    let max_len = importer.options.max_file_len;
+    let options = importer.options;
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let fs = importer.fs.clone();
     thread::scope(|scope| {
         let (sender, outcomes) = sync_channel(n_threads * CHUNK);
         for _ in 0..n_threads.min(files.len().div_ceil(CHUNK)) {
             let (sender, fs, next, stop) = (sender.clone(), &fs, &next, &stop);
-            scope.spawn(move || compare_files(fs, files, (next, stop), max_len, &sender));
+            scope.spawn(move || compare_files(fs, files, (next, stop), options, &sender));
         }
         drop(sender);
         let mut batch = ImportBatch::default();
@@ -85,7 +85,7 @@ fn compare_files<'a>(
     fs: &WorkspaceFs,
     files: &'a [ImportEntry],
     (next, stop): (&AtomicUsize, &AtomicBool),
-    max_len: u64,
+    options: &ImportOptions,
     outcomes: &SyncSender<ImportOutcome<'a>>,
 ) {
     loop {
@@ -94,16 +94,23 @@ fn compare_files<'a>(
             return;
         }
         for found in &files[start..files.len().min(start + CHUNK)] {
-            if outcomes.send(compare_file(fs, found, max_len)).is_err() {
+            if outcomes.send(compare_file(fs, found, options)).is_err() {
                 return;
             }
         }
     }
 }
 
-fn compare_file<'a>(fs: &WorkspaceFs, found: &'a ImportEntry, max_len: u64) -> ImportOutcome<'a> {
+fn compare_file<'a>(
+    fs: &WorkspaceFs,
+    found: &'a ImportEntry,
+    options: &ImportOptions,
+) -> ImportOutcome<'a> {
     let mut n_bytes = 0;
-    let verdict = match read(found, max_len) {
+    if !options.checksum && looks_unchanged(fs, found) {
+        return ImportOutcome { found, n_bytes, verdict: ImportVerdict::Unchanged };
+    }
+    let verdict = match read(found, options.max_file_len) {
         Ok(data) => {
             n_bytes = data.len() as u64;
             compare(fs, found, &data).unwrap_or_else(|error| match error.code {
@@ -116,7 +123,15 @@ fn compare_file<'a>(fs: &WorkspaceFs, found: &'a ImportEntry, max_len: u64) -> I
     ImportOutcome { found, n_bytes, verdict }
 }
 
-fn read(found: &ImportEntry, max_len: u64) -> Result<Vec<u8>, SkipReason> {
+/// Reports whether the file in the workspace has the size and time of the one on the host.
+pub(super) fn looks_unchanged(fs: &WorkspaceFs, found: &ImportEntry) -> bool {
+    // A damaged file is compared, and reported then.
+    let Ok(Some(stat)) = fs.stat_if_exists(&found.to) else { return false };
+    stat.kind == FileKind::File && stat.size == found.size && Some(stat.mtime) == found.mtime
+}
+
+/// Reads a file of the host.
+pub(super) fn read(found: &ImportEntry, max_len: u64) -> Result<Vec<u8>, SkipReason> {
     let failed = |error: io::Error| SkipReason::Failed(error.to_string());
     let data = fs::read(&found.from).map_err(failed)?;
     let size = data.len() as u64;
@@ -181,7 +196,7 @@ impl DirectoryImporter<'_> {
                 Ok(_) => self.count_done(*n_bytes, |report| report.n_created += 1),
                 // Another writer created it meanwhile, so it is compared now.
                 Err(error) if error.code == FsCode::EEXIST => {
-                    let again = compare_file(&self.fs, found, self.options.max_file_len);
+                    let again = compare_file(&self.fs, found, self.options);
                     self.count_verdict(found, again.n_bytes, again.verdict)?;
                 }
                 Err(error) => self.skip_entry(found, SkipReason::of(&error)),

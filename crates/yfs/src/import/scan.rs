@@ -32,6 +32,8 @@ pub(crate) struct ImportEntry {
     /// Permission bits, if they differ from the default of a new object.
     pub(crate) mode: Option<u32>,
     pub(crate) mtime: Option<Millis>,
+    /// Its size in bytes.
+    pub(crate) size: u64,
 }
 
 /// The kind of an object to import.
@@ -100,8 +102,12 @@ pub(crate) fn scan(
 fn walker(root: &Path, options: &ImportOptions) -> ignore::Walk {
     let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
     let hidden = options.hidden;
-    WalkBuilder::new(root)
-        .standard_filters(false)
+    let mut builder = WalkBuilder::new(root);
+    builder.standard_filters(false);
+    if options.gitignore {
+        builder.add_custom_ignore_filename(".yfsignore");
+    }
+    builder
         .git_ignore(options.gitignore)
         .git_exclude(options.gitignore)
         .parents(options.gitignore && in_repository)
@@ -153,7 +159,8 @@ impl ImportScan {
         };
         let mode = meta.permissions().mode() & 0o7777;
         let mode = Some(mode).filter(|mode| *mode != default_mode && !file_type.is_symlink());
-        self.found.push(ImportEntry { from: from.to_owned(), to, kind, mode, mtime: mtime(meta) });
+        let (from, mtime, size) = (from.to_owned(), mtime(meta), meta.len());
+        self.found.push(ImportEntry { from, to, kind, mode, mtime, size });
     }
 }
 

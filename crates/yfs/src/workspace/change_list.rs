@@ -16,6 +16,7 @@ use yfs_engine::{
     actor::Actor,
     id::FileId,
     main_doc::MainDoc,
+    ops,
     path::VPath,
     time::Millis,
     tree::{NodeRef, TrashItem},
@@ -45,7 +46,7 @@ pub struct HistoryEntry {
     pub kind: FileKind,
     /// The change.
     pub change: HistoryChange,
-    /// Its author; `None` if it is not recorded, as for removals.
+    /// Its author; `None` if it is not recorded.
     pub actor: Option<Actor>,
     /// The label of the change.
     pub label: Option<SmolStr>,
@@ -285,13 +286,14 @@ fn former_path(item: &TrashItem, node: NodeRef<'_>) -> VPath {
 
 fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {
     let kind = kind_and_location(main, &item.id).map_or(FileKind::File, |(kind, _)| kind);
+    let row = main.files().get(&item.id).map(|entry| entry.row);
     HistoryEntry {
         at: item.trashed_at,
         id: item.id,
         path: item.original,
         kind,
         change: HistoryChange::Deleted,
-        actor: None,
+        actor: row.as_ref().and_then(ops::trashed_by),
         label: None,
         version: None,
         names: Vec::new(),

@@ -129,11 +129,15 @@ impl WorkspaceState {
             for file in &parcel.packed {
                 preconditions.extend(self.expect_content(&file.id, Some(file.head))?);
             }
-            let mut writes = ops::plan_trash(main.tree(), path, now, true)
+            let by = &self.options.actor;
+            let mut writes = ops::plan_trash(main.tree(), path, now, true, by)
                 .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
             for write in &mut writes {
                 if let RowWrite::Update { changes, .. } = write {
-                    let moved = serde_json::json!({ MOVED_KEY: home.as_str() });
+                    let moved = serde_json::json!({
+                        MOVED_KEY: home.as_str(),
+                        ops::TRASHED_BY_KEY: by.to_string(),
+                    });
                     changes.meta = Some(json_convert::from_json(&moved));
                 }
             }

@@ -7,6 +7,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use yfs_engine::{
+    actor::Actor,
     content::{BlobVersion, ContentDoc},
     hash::ContentHash,
     id::{FileId, ItemId},
@@ -44,6 +45,8 @@ pub struct TrashEntry {
     pub kind: FileKind,
     /// When it was trashed, by the clock of the writer that trashed it.
     pub trashed_at: Millis,
+    /// Who trashed it, if that is recorded.
+    pub trashed_by: Option<Actor>,
     /// The path that it had.
     pub original: String,
     /// The number of objects that are hidden with it.
@@ -307,7 +310,7 @@ fn to_fs_error(error: ops::OpError, id: &FileId) -> WorkspaceError {
 
 fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
     let row = main.files().get(&item.id).map(|entry| entry.row);
-    let kind = match (item.kind, row.is_some_and(|row| row.link.is_some())) {
+    let kind = match (item.kind, row.as_ref().is_some_and(|row| row.link.is_some())) {
         (NodeKind::Directory, _) => FileKind::Directory,
         (NodeKind::File, true) => FileKind::Symlink,
         (NodeKind::File, false) => FileKind::File,
@@ -321,6 +324,7 @@ fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
         name: item.name.to_string(),
         kind,
         trashed_at: item.trashed_at,
+        trashed_by: row.as_ref().and_then(ops::trashed_by),
         original: item.original.to_string(),
         n_hidden: main.tree().node(&item.id).map_or(0, |node| node.n_hidden() as u64),
         stranded: item.stranded.iter().map(in_trash).collect(),

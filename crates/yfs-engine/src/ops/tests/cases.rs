@@ -320,12 +320,12 @@ fn things_are_trashed() {
             "rm /no", "rm /g/x",
         ],
         expect![[r#"
-            rm /g: g trashed
+            rm /g: g trashed meta {trashed_by: human:ada}
             rm /d: directory not empty: /d
-            rm -r /d: d trashed
-            rm /d/e: e trashed
-            rm /was: was trashed
-            rm /to_d: to_d trashed
+            rm -r /d: d trashed meta {trashed_by: human:ada}
+            rm /d/e: e trashed meta {trashed_by: human:ada}
+            rm /was: was trashed meta {trashed_by: human:ada}
+            rm /to_d: to_d trashed meta {trashed_by: human:ada}
             rm /: invalid argument, the root cannot be changed: /
             rm -r /: invalid argument, the root cannot be changed: /
             rm /no: no such file or directory: /no
