@@ -9,7 +9,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use yfs_tests::{
     command::{Server, ok, program, run},
     editor::Editor,
@@ -140,6 +140,42 @@ fn sync_completes_a_clone_that_was_interrupted() {
     fs::write(dir.join("b.txt"), "from away\n").unwrap();
     ok(&dir, &["sync"]);
     assert_eq!(ok(home.path(), &["cat", "/b.txt"]), "from away\n");
+}
+
+#[test]
+fn a_dry_run_lists_the_changes_of_both_sides_and_makes_none() {
+    let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
+        fs::write(home.path().join(name), "from home\n").unwrap();
+    }
+    let server = Server::start_with_tokens(home.path(), 0);
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let token = ok(home.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+    let dir = away.path().join("copy");
+    ok(away.path(), &["clone", &url, dir.to_str().unwrap(), "--token", &token]);
+    let preview =
+        || -> Value { serde_json::from_str(&ok(&dir, &["sync", "--dry-run", "--json"])).unwrap() };
+    let unsent = || -> Value {
+        let status = ok(&dir, &["status", "--json"]);
+        serde_json::from_str::<Value>(&status).unwrap()["unsent"].take()
+    };
+    assert_eq!(preview(), json!({ "receive": [], "send": [] }));
+    assert_eq!(unsent(), json!([]));
+    ok(&dir, &["append", "/a.txt", "--content", "from away\n"]);
+    ok(home.path(), &["append", "/b.txt", "--content", "more\n"]);
+    ok(home.path(), &["mv", "/c.txt", "/moved.txt"]);
+    ok(home.path(), &["rm", "/d.txt"]);
+    let receive = ["/b.txt", "/c.txt -> /moved.txt", "/d.txt (removed)"];
+    for _ in 0..2 {
+        assert_eq!(preview(), json!({ "receive": receive, "send": ["/a.txt"] }));
+        assert_eq!(unsent(), json!(["/a.txt"]));
+    }
+    assert_eq!(ok(&dir, &["cat", "/b.txt", "/c.txt"]), "from home\nfrom home\n");
+    assert_eq!(ok(home.path(), &["cat", "/a.txt"]), "from home\n");
+    ok(&dir, &["sync"]);
+    assert_eq!(ok(home.path(), &["cat", "/a.txt"]), "from home\nfrom away\n");
+    assert_eq!(preview(), json!({ "receive": [], "send": [] }));
+    assert_eq!(unsent(), json!([]));
 }
 
 #[test]

@@ -13,6 +13,11 @@ pub(crate) struct ComparedSides<'a> {
     pub(crate) texts: [&'a str; 2],
 }
 
+/// Returns a content as text, if it is: UTF-8 without NUL bytes, as for `git diff`.
+pub(crate) fn text_of(content: &[u8]) -> Option<&str> {
+    std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
+}
+
 /// Returns the numbers of added and of removed lines.
 pub(crate) fn changed_lines(before: &str, after: &str) -> [usize; 2] {
     let diff = TextDiff::from_lines(before, after);

@@ -10,6 +10,7 @@ use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
+    time::Millis,
 };
 use yfs_vfs::{FileSystem, FsError, Op};
 
@@ -34,6 +35,8 @@ pub(crate) struct CommandContext {
     report: ErrorReporter,
     /// The workspace, once a command has opened it.
     workspace: Option<Workspace>,
+    /// The earlier time at which the command reads the workspace.
+    past: Option<Millis>,
     /// Whether a part of the command failed and the rest continued.
     failed: bool,
     /// The exit code of a command that defines its own, as `grep` does.
@@ -48,15 +51,41 @@ impl CommandContext {
             out: CommandOutput::new(&cli.globals),
             report: ErrorReporter::of(cli),
             workspace: None,
+            past: None,
             failed: false,
             exit_code: None,
         }
     }
 
-    /// Opens the workspace's files for reading.
+    /// Opens the workspace's files for reading: as they are, or as they were.
     pub(crate) fn reader(&mut self) -> Result<Fs> {
-        let workspace = self.readable()?;
-        Ok(Arc::new(workspace.fs_for(self.actor())))
+        let reading = WorkspaceOptions { actor: self.actor(), ..WorkspaceOptions::reading() };
+        let workspace = self.open(reading)?;
+        match self.past {
+            Some(time) => Ok(Arc::new(workspace.history().state_at(Some(time))?.into_fs())),
+            None => Ok(Arc::new(workspace.fs_for(self.actor()))),
+        }
+    }
+
+    /// Reads the workspace as it was at a time, from now on.
+    pub(crate) fn set_past(&mut self, time: Millis) {
+        self.past = Some(time);
+    }
+
+    /// Returns the time at which the workspace is read, if that is not the present.
+    pub(crate) fn past(&self) -> Option<Millis> {
+        self.past
+    }
+
+    /// Fails if the workspace is read as it was at an earlier time.
+    fn check_present(&self) -> Result {
+        match self.past {
+            None => Ok(()),
+            Some(_) => {
+                let message = "this needs the present workspace; `yfs at` only reads earlier files";
+                Err(CommandError::usage(message))
+            }
+        }
     }
 
     /// Opens the workspace's files for reading and writing.
@@ -67,6 +96,7 @@ impl CommandContext {
 
     /// Opens the workspace's files for reading, and follows what other processes write.
     pub(crate) fn follower(&mut self) -> Result<Fs> {
+        self.check_present()?;
         let actor = self.actor();
         let options = WorkspaceOptions { actor, follow: true, ..WorkspaceOptions::reading() };
         let workspace = self.open(options)?;
@@ -75,12 +105,14 @@ impl CommandContext {
 
     /// Opens the workspace for reading. It writes nothing, and works in a read-only directory.
     pub(crate) fn readable(&mut self) -> Result<Workspace> {
+        self.check_present()?;
         let reading = WorkspaceOptions { actor: self.actor(), ..WorkspaceOptions::reading() };
         self.open(reading)
     }
 
     /// Opens the workspace for reading and writing.
     pub(crate) fn writable(&mut self) -> Result<Workspace> {
+        self.check_present()?;
         let options = WorkspaceOptions::one_shot(self.actor());
         self.open(options)
     }

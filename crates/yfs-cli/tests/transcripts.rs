@@ -59,6 +59,11 @@ fn changes_of_all_files_are_listed() {
 }
 
 #[test]
+fn earlier_states_are_read_and_compared() {
+    check("past");
+}
+
+#[test]
 fn directories_come_in_and_go_out() {
     check("transfer");
 }

@@ -118,6 +118,18 @@ impl Mirror {
         }
     }
 
+    /// Reports whether another mirror synchronizes a directory with a workspace now.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`start`](Self::start), except [`MirrorError::Busy`].
+    pub fn is_running(workspace: &Workspace, directory: &Path) -> Result<bool> {
+        match sync_engine::is_proven(workspace, directory) {
+            Err(MirrorError::Busy(_)) => Ok(true),
+            checked => checked.map(|_| false),
+        }
+    }
+
     /// Waits until both sides are quiet and equal, except for skipped paths. Returns the report so
     /// far.
     ///

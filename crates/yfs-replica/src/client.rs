@@ -1,6 +1,6 @@
 //! The connecting side: WebSocket connections to a server, with reconnects for a permanent one.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt, future::ready};
@@ -15,7 +15,7 @@ use tokio_tungstenite::{
         protocol::{CloseFrame, WebSocketConfig},
     },
 };
-use yfs::Workspace;
+use yfs::{Workspace, replica::LogCursor};
 use yfs_engine::{hash::ContentHash, id::WorkspaceId};
 use yfs_sync::replica::ReplicaMessage;
 
@@ -149,11 +149,57 @@ impl RemoteServer {
         workspace: &Workspace,
         mut on_step: impl FnMut(&ExchangeProgress),
     ) -> Result<ExchangeProgress, ReplicaError> {
-        self.exchange(workspace, |session| {
+        self.exchange(workspace, true, |session| {
             on_step(&session.progress());
             session.is_done()
         })
         .await
+    }
+
+    /// Receives everything from the server into a copy of the workspace, and sends nothing. The
+    /// counters and [`ExchangeProgress::unsent`] say what [`sync`](Self::sync) of the workspace
+    /// itself would exchange.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`sync`](Self::sync).
+    pub async fn preview(
+        &self,
+        copy: &Workspace,
+        mut on_step: impl FnMut(&ExchangeProgress),
+    ) -> Result<ExchangeProgress, ReplicaError> {
+        self.exchange(copy, false, |session| {
+            on_step(&session.progress());
+            session.is_done()
+        })
+        .await
+    }
+
+    /// Returns the guids of the documents that changed here since the last exchange with the server
+    /// ended; while one is going on, also those that it received. Returns `None` if that is not
+    /// known, because there was no exchange, or this store is an older copy.
+    pub fn unsent(&self, workspace: &Workspace) -> Result<Option<BTreeSet<String>>, ReplicaError> {
+        let marks = self.marks(workspace)?;
+        let mark: Option<LogCursor> =
+            marks.pushed.or(marks.checked).and_then(|mark| mark.parse().ok());
+        let Some(mark) = mark else { return Ok(None) };
+        let changed = workspace.replication().changed_since(&mark)?;
+        Ok(changed.map(|changed| {
+            let changed = changed.iter().map(ToString::to_string);
+            marks.unsent.into_iter().chain(changed).collect()
+        }))
+    }
+
+    /// Returns the marks of the last exchange, if they are still valid.
+    fn marks(&self, workspace: &Workspace) -> Result<HubMarks, ReplicaError> {
+        let epoch = workspace.replication().epoch()?;
+        let stored = workspace.store().get_meta(&self.setting())?;
+        let stored: Option<StoredMarks> =
+            stored.and_then(|stored| serde_json::from_slice(&stored).ok());
+        Ok(stored
+            .filter(|stored| stored.epoch == epoch)
+            .map(|stored| stored.marks)
+            .unwrap_or_default())
     }
 
     /// Exchanges changes with the server until an error is final, and reconnects after a broken
@@ -183,7 +229,7 @@ impl RemoteServer {
                 }
                 false
             };
-            let error = match self.exchange(workspace, on_step).await {
+            let error = match self.exchange(workspace, true, on_step).await {
                 Ok(_) => ReplicaError::gone("it has gone"),
                 Err(error) if error.is_final() => return Err(error),
                 Err(error) => error,
@@ -200,17 +246,17 @@ impl RemoteServer {
     async fn exchange(
         &self,
         workspace: &Workspace,
+        may_send: bool,
         mut is_over: impl FnMut(&mut ReplicaSession) -> bool,
     ) -> Result<ExchangeProgress, ReplicaError> {
         let key = self.setting();
         let epoch = workspace.replication().epoch()?;
-        let stored = workspace.store().get_meta(&key)?;
-        let stored: Option<StoredMarks> =
-            stored.and_then(|stored| serde_json::from_slice(&stored).ok());
-        let valid = stored.filter(|stored| stored.epoch == epoch);
-        let mut saved = valid.map(|stored| stored.marks).unwrap_or_default();
+        let mut saved = self.marks(workspace)?;
         let socket = self.connect().await?;
         let mut session = ReplicaSession::guest(workspace.clone(), &saved);
+        if !may_send {
+            session = session.without_sending();
+        }
         let (sink, stream) = socket.split();
         let sink = sink.sink_map_err(broken);
         let sink = sink.with(|frame: Bytes| ready(Ok::<_, ReplicaError>(Frame::Binary(frame))));

@@ -213,6 +213,8 @@ pub struct ReplicaSession {
     progress: ExchangeProgress,
     /// The files whose contents a guest received since they were returned last.
     changed: BTreeSet<FileId>,
+    /// Whether a guest sends its changes, if the hub allows it.
+    may_send: bool,
 }
 
 #[derive(Debug)]
@@ -240,6 +242,13 @@ impl ReplicaSession {
         guest
     }
 
+    /// Makes a guest keep its changes to itself, as if the hub did not allow it to write.
+    #[must_use]
+    pub fn without_sending(mut self) -> Self {
+        self.may_send = false;
+        self
+    }
+
     fn new(workspace: Workspace, role: SessionRole) -> Self {
         Self {
             workspace,
@@ -258,6 +267,7 @@ impl ReplicaSession {
             confirmed: None,
             progress: ExchangeProgress::default(),
             changed: BTreeSet::new(),
+            may_send: true,
         }
     }
 
@@ -435,6 +445,7 @@ impl ReplicaSession {
         if id != self.workspace.id() {
             return Err(ReplicaError::OtherWorkspace(id.clone()));
         }
+        let writable = writable && self.may_send;
         *is_writer = writable;
         // Before this was recorded, a guest that may not write did not check its log.
         let has_unchecked_log = remembered.pulled.is_some() && remembered.checked.is_none();

@@ -3,7 +3,7 @@
 //!
 //! [`FileSystem`] is the trait and its written contract. It is async, because backends may be
 //! remote, and is used as `Arc<dyn FileSystem>`. [`FileSystemExt`] adds convenience methods.
-//! [`MemoryFs`] and [`HostFs`] are backends. [`FaultFs`] and [`ReadOnlyFs`] wrap another
+//! [`MemoryFs`], [`HostFs`] and [`SnapshotFs`] are backends. [`FaultFs`] and [`ReadOnlyFs`] wrap another
 //! filesystem. [`conformance`] is the test suite for every backend.
 //!
 //! Modules in reading order: [`file_system`] and its vocabulary ([`stat`], [`options`], [`error`],
@@ -61,6 +61,7 @@ pub mod options;
 mod path_components;
 pub mod read_only;
 pub mod reserved_names;
+pub mod snapshot;
 pub mod stat;
 pub mod stream;
 pub mod walk;
@@ -85,6 +86,7 @@ pub use crate::{
         RemoveOptions, StreamOptions, VersionBase, WalkOptions, WriteOptions,
     },
     read_only::ReadOnlyFs,
+    snapshot::{SnapshotContents, SnapshotFs, SnapshotNode},
     stat::{DirEntry, FileKind, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
     stream::{ChunkStream, FileChunk},
 };

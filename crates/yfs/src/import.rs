@@ -10,8 +10,8 @@ mod names;
 mod scan;
 mod yjs;
 
-pub(crate) use self::scan::RESERVED;
 pub use self::compare::{DifferenceKind, DirectoryComparison, DirectoryDifference};
+pub(crate) use self::scan::RESERVED;
 pub use self::yjs::{YjsImportError, YjsImportReport};
 
 use std::{fmt, path::Path};

@@ -57,8 +57,8 @@ pub use crate::{
     export::{ExportOptions, ExportReport},
     fs::{TextInMemory, WorkspaceFs},
     import::{
-        DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, ImportReport, SkipReason, SkippedPath, TransferProgress, YjsImportError,
-        YjsImportReport,
+        DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, ImportReport,
+        SkipReason, SkippedPath, TransferProgress, YjsImportError, YjsImportReport,
     },
     options::WorkspaceOptions,
     replica::Replication,

@@ -28,6 +28,7 @@ pub mod anchors;
 pub mod blame;
 pub mod change_list;
 pub mod compact;
+pub mod past;
 
 pub mod conflicts;
 pub mod damage;

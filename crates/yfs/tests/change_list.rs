@@ -2,74 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/step_clock.rs"]
+mod step_clock;
 #[path = "support/handles.rs"]
 mod support;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, AtomicUsize, Ordering},
-};
+use std::sync::Arc;
 
+use step_clock::{LoadCounter, TestWorkspace};
 use support::{at, now, put};
 use yfs::{
-    Workspace, WorkspaceError, WorkspaceOptions,
-    clock::Clock,
-    documents::DocumentProvider,
+    Workspace, WorkspaceError,
     workspace::change_list::{HistoryChange, HistoryEntry},
 };
-use yfs_engine::{actor::Actor, id::FileId, path::VPath, time::Millis};
+use yfs_engine::{actor::Actor, path::VPath};
 use yfs_vfs::{FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
-
-/// A clock that moves on by a second with each look at it.
-#[derive(Debug, Default)]
-struct StepClock(AtomicI64);
-
-impl Clock for StepClock {
-    fn now(&self) -> Millis {
-        Millis(self.0.fetch_add(1000, Ordering::Relaxed))
-    }
-}
-
-/// Counts the documents that are loaded.
-#[derive(Debug, Default)]
-struct LoadCounter(AtomicUsize);
-
-impl DocumentProvider for LoadCounter {
-    fn attach(&self, _: &FileId) -> Box<dyn Send> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Box::new(())
-    }
-}
-
-struct TestWorkspace {
-    clock: Arc<StepClock>,
-    directory: tempfile::TempDir,
-}
-
-impl TestWorkspace {
-    fn create() -> (Self, Workspace) {
-        let own =
-            Self { clock: Arc::new(StepClock::default()), directory: tempfile::tempdir().unwrap() };
-        let file = own.directory.path().join("workspace.db");
-        let workspace = Workspace::create_at(&file, own.options(None)).unwrap();
-        (own, workspace)
-    }
-
-    fn options(&self, loads: Option<Arc<LoadCounter>>) -> WorkspaceOptions {
-        WorkspaceOptions {
-            follow: false,
-            clock: self.clock.clone(),
-            provider: loads.map(|loads| -> Arc<dyn DocumentProvider> { loads }),
-            ..WorkspaceOptions::default()
-        }
-    }
-
-    /// Opens the workspace again, with nothing in memory.
-    fn reopen(&self, loads: &Arc<LoadCounter>) -> Workspace {
-        let file = self.directory.path().join("workspace.db");
-        Workspace::open_at(&file, self.options(Some(loads.clone()))).unwrap()
-    }
-}
 
 fn changes(workspace: &Workspace, below: &str) -> Vec<HistoryEntry> {
     workspace.history().changes(&at(below)).unwrap().map(Result::unwrap).collect()
@@ -143,10 +90,10 @@ fn the_last_changes_load_only_what_was_changed_last() {
     let last = entries.next().unwrap().unwrap();
     assert_eq!((last.path.as_str(), last.version), ("/f7.txt", Some(2)));
     assert_eq!(entries.next().unwrap().unwrap().path, at("/f49.txt"));
-    let n_loaded = loads.0.load(Ordering::Relaxed);
+    let n_loaded = loads.count();
     assert!((1..5).contains(&n_loaded), "{n_loaded} documents");
     assert_eq!(entries.count(), 49);
-    assert_eq!(loads.0.load(Ordering::Relaxed), 50);
+    assert_eq!(loads.count(), 50);
 }
 
 #[test]
@@ -160,7 +107,7 @@ fn changes_below_a_path_include_what_was_removed_there() {
     now(workspace.fs().rm(&at("/a/b"), &remove)).unwrap();
     now(workspace.fs().rm(&at("/c"), &remove)).unwrap();
     expect_test::expect![[r#"
-        deleted /a/b - None
+        deleted /a/b system: None
         edited /a/x.txt system: Some(2)
         created /a/b/y.txt system: Some(1)
         created /a/x.txt system: Some(1)

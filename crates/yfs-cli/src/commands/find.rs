@@ -71,8 +71,11 @@ pub(crate) async fn run(mut args: FindArgs, context: &mut CommandContext) -> Res
     let mut plan = parse::parse(words).map_err(CommandError::Usage)?;
     let fs = if plan.deletes() { context.writer()? } else { context.reader()? };
     plan.resolve(&fs, context).await?;
-    let environment =
-        ExecEnvironment { workspace: context.file()?, actor: context.actor().to_string() };
+    let environment = ExecEnvironment {
+        workspace: context.file()?,
+        actor: context.actor().to_string(),
+        past: context.past(),
+    };
     let mut run = FindRun::new(&plan, fs, environment);
     let roots = if paths.is_empty() { vec![TypedPath::root()] } else { context.paths(paths) };
     for root in roots {

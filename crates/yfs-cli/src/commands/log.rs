@@ -11,7 +11,8 @@ use yfs_engine::time::Millis;
 
 use crate::{
     compare::{
-        ComparedSides, bracketed, changed_lines, print_unified, print_words, unified, words,
+        ComparedSides, bracketed, changed_lines, print_unified, print_words, text_of, unified,
+        words,
     },
     context::CommandContext,
     errors::Result,
@@ -244,13 +245,8 @@ fn changed_text(history: &History<'_>, entry: &HistoryEntry) -> Result<Option<Ch
         None => return Ok(None),
     };
     let Some(after) = after else { return Ok(None) };
-    // What has a NUL byte is binary, as for `git diff`.
-    let is_text = |content: &bytes::Bytes| !content.contains(&0);
-    let text = |content| {
-        Some(content).filter(is_text).and_then(|content| String::from_utf8(content.into()).ok())
-    };
-    let both = text(before).zip(text(after));
-    Ok(both.map(|(before, after)| ChangedText { before, after }))
+    let both = text_of(&before).zip(text_of(&after));
+    Ok(both.map(|(before, after)| ChangedText { before: before.into(), after: after.into() }))
 }
 
 /// Describes an entry.

@@ -1,5 +1,7 @@
 //! `yfs sync`: exchanges changes with a server.
 
+mod preview;
+
 use std::path::Path;
 
 use clap::Args;
@@ -37,6 +39,10 @@ Examples:
   yfs sync
   yfs sync http://localhost:4680 --token yfs_...
   yfs sync --watch
+  yfs sync --dry-run
+
+With --dry-run, nothing changes here or on the server: the changes of the server are received into a
+temporary copy of the workspace. Files that differ on disk (`yfs status`) would be sent as well.
 
 If a clone was interrupted, the command completes it. With a token that only reads, changes of this
 side stay here: the command lists their files and exits with 1.
@@ -44,7 +50,8 @@ side stay here: the command lists their files and exits with 1.
 Exit status: 1 if the server is not reachable or rejects the connection, or changes stay here.
 
 JSON: {sent, received, new, bytes_sent, bytes_received, blobs, refused};
-with --watch one such object each time both sides are synchronized.";
+with --watch one such object each time both sides are synchronized; with --dry-run {receive: [PATH],
+send: [PATH]}.";
 
 /// Exchange changes with a server
 #[derive(Debug, Args)]
@@ -58,6 +65,9 @@ pub(crate) struct SyncArgs {
     /// Keep running, and exchange changes as they are made
     #[arg(long)]
     watch: bool,
+    /// Only print what would be exchanged
+    #[arg(short = 'n', long, conflicts_with = "watch")]
+    dry_run: bool,
     #[command(flatten)]
     policy: mirror::MirrorPolicyArgs,
 }
@@ -69,6 +79,9 @@ pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result 
     } else {
         WorkspaceOptions::one_shot(context.actor())
     };
+    if args.dry_run {
+        return preview::run(&args, context).await;
+    }
     let file = context.file()?;
     let workspace = context.open_at(&file, options)?;
     let remote = find_remote(&args, &workspace)?;

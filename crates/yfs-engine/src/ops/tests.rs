@@ -212,7 +212,9 @@ impl Planner<'_> {
                 };
                 plan.writes
             }
-            "rm" => plan_trash(tree, &path(0), now, has('r'), &"human:ada".parse().expect("an actor"))?,
+            "rm" => {
+                plan_trash(tree, &path(0), now, has('r'), &"human:ada".parse().expect("an actor"))?
+            }
             "restore" => {
                 let to = arguments.get(1).map(|to| VPath::parse(to).unwrap());
                 plan_restore(tree, rows, &named(tree, &arguments[0]), to.as_ref())?

@@ -80,6 +80,24 @@ impl Replication<'_> {
             must_return_cursor: true,
         }))
     }
+
+    /// Lists the documents with records after a cursor, without reading them; `None` if this log
+    /// does not have the cursor.
+    pub fn changed_since(&self, since: &LogCursor) -> Result<Option<BTreeSet<FileId>>> {
+        self.state.check_open()?;
+        let Some(mut after) = self.state.find_mark(since)? else { return Ok(None) };
+        let mut changed = BTreeSet::new();
+        loop {
+            let page = self.state.store.tail(after, &|_, _| false)?;
+            let reload = page.reload.iter().filter(|notice| !notice.forgotten);
+            changed.extend(reload.map(|notice| FileId::from(&notice.doc)));
+            changed.extend(page.touched.iter().map(|touched| FileId::from(&touched.doc)));
+            if !page.more {
+                return Ok(Some(changed));
+            }
+            after = page.upto;
+        }
+    }
 }
 
 impl ReplicaFeed {

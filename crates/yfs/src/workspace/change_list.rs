@@ -13,18 +13,15 @@ use std::{
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
-    actor::Actor,
-    id::FileId,
-    main_doc::MainDoc,
-    ops,
-    path::VPath,
-    time::Millis,
-    tree::{NodeRef, TrashItem},
+    actor::Actor, id::FileId, main_doc::MainDoc, ops, path::VPath, time::Millis, tree::TrashItem,
 };
 use yfs_store::{DocName, Seq};
 use yfs_vfs::{FileKind, Op};
 
-use super::versions::{VersionInfo, list};
+use super::{
+    past::former_path,
+    versions::{VersionInfo, list},
+};
 use crate::{
     History,
     error::Result,
@@ -271,17 +268,6 @@ fn find_objects(
         Err(_) => {}
     }
     Ok((files, removals))
-}
-
-/// Returns the path of a node that was removed with the directory that an item of the trash is.
-fn former_path(item: &TrashItem, node: NodeRef<'_>) -> VPath {
-    let mut names = Vec::new();
-    let mut at = Some(node);
-    while let Some(node) = at.filter(|node| node.id() != Some(&item.id)) {
-        names.push(node.name());
-        at = node.parent();
-    }
-    names.iter().rev().fold(item.original.clone(), |path, name| path.join(name))
 }
 
 fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {

@@ -7,8 +7,9 @@
 use std::{env, io, process::Command};
 
 use clap::CommandFactory;
+use yfs_engine::time::Millis;
 
-use crate::args::CliArgs;
+use crate::{args::CliArgs, parse_time};
 
 /// Programs of the host that take no paths.
 const HARMLESS_PROGRAMS: [&str; 4] = ["echo", "printf", "true", "false"];
@@ -36,6 +37,8 @@ pub(crate) struct ExecEnvironment {
     pub(super) workspace: std::path::PathBuf,
     /// The actor.
     pub(super) actor: String,
+    /// The earlier time at which the workspace is read.
+    pub(super) past: Option<Millis>,
 }
 
 impl ExecCommand {
@@ -100,6 +103,9 @@ impl ExecCommand {
             true => Command::new(env::current_exe()?),
             false => Command::new(words.remove(0)),
         };
+        if let Some(time) = environment.past.filter(|_| self.is_yfs) {
+            command.args(["at", &parse_time::rfc3339(time)]);
+        }
         command.args(words);
         command.env("YFS_WORKSPACE", &environment.workspace);
         command.env("YFS_ACTOR", &environment.actor);

@@ -1,0 +1,222 @@
+//! `yfs status`: what waits: on disk, for the server, for a decision.
+
+use std::{collections::BTreeSet, path::Path};
+
+use clap::Args;
+use serde_json::json;
+use yfs::{DifferenceKind, DirectoryComparison, ImportOptions, Workspace};
+use yfs_engine::id::FileId;
+use yfs_mirror::Mirror;
+use yfs_replica::client::RemoteServer;
+
+use crate::{
+    commands::{diff::own_directory, mirror},
+    context::CommandContext,
+    errors::Result,
+    format_text::counted,
+    output::TextRole,
+};
+
+const HELP: &str = "\
+Prints whether the directory on disk differs from the workspace, what was not sent to the server
+yet, and what needs a decision: conflicts, rejected updates, damage. Nothing is changed, and the
+server is not asked.
+
+Examples:
+  yfs status
+  yfs status --short                    only the paths that differ on disk
+
+JSON: {file, directory, mirrored, mirror_running, differences: [{path, change}], server, unsent:
+[PATH], conflicts, trashed, quarantined, parked}. unsent is null if it is not known.";
+
+/// The most paths of a list, unless all are asked for.
+const MAX_LISTED: usize = 20;
+
+/// Print what differs on disk, what was not sent, and what needs a decision
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct StatusArgs {
+    /// Print only the paths that differ on disk
+    #[arg(short, long)]
+    short: bool,
+    /// List all paths, not only the first 20
+    #[arg(short, long)]
+    all: bool,
+}
+
+/// What the command found.
+struct WorkspaceStatus<'a> {
+    file: &'a Path,
+    directory: Option<&'a Path>,
+    /// Whether a mirror has synchronized the directory.
+    is_mirrored: bool,
+    is_mirror_running: bool,
+    comparison: DirectoryComparison,
+    server: Option<String>,
+    /// The paths of files that were not sent; `None` if that is not known.
+    unsent: Option<Vec<String>>,
+    n_conflicts: usize,
+    n_trashed: u64,
+    n_quarantined: u64,
+    n_parked: u64,
+}
+
+/// Prints the status.
+pub(crate) async fn run(args: StatusArgs, context: &mut CommandContext) -> Result {
+    let file = context.file()?;
+    let workspace = context.readable()?;
+    let status = collect(&workspace, &file)?;
+    if context.out.json {
+        let differences = status
+            .comparison
+            .differences
+            .iter()
+            .map(|found| json!({ "path": found.path.as_str(), "change": found.kind.as_str() }));
+        return context.out.json_line(&json!({
+            "file": status.file.to_string_lossy(),
+            "directory": status.directory.map(|directory| directory.to_string_lossy()),
+            "mirrored": status.is_mirrored,
+            "mirror_running": status.is_mirror_running,
+            "differences": differences.collect::<Vec<_>>(),
+            "server": status.server,
+            "unsent": status.unsent,
+            "conflicts": status.n_conflicts,
+            "trashed": status.n_trashed,
+            "quarantined": status.n_quarantined,
+            "parked": status.n_parked,
+        }));
+    }
+    if args.short {
+        return print_differences(&status.comparison, "", usize::MAX, context);
+    }
+    print(&status, if args.all { usize::MAX } else { MAX_LISTED }, context)
+}
+
+fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<'a>> {
+    let directory = own_directory(file);
+    let is_mirrored = mirror::mirrored_directory(file).is_some();
+    let is_mirror_running = match directory.filter(|_| is_mirrored) {
+        Some(directory) => {
+            Mirror::is_running(workspace, directory).map_err(mirror::mirror_failure)?
+        }
+        None => false,
+    };
+    let comparison = match directory {
+        Some(directory) => workspace.compare_directory(directory, &ImportOptions::default())?,
+        None => DirectoryComparison::default(),
+    };
+    let remote = RemoteServer::of(workspace)?;
+    let unsent = match &remote {
+        Some(remote) => remote.unsent(workspace)?.map(|guids| paths_of(workspace, &guids)),
+        None => None,
+    };
+    let stats = workspace.maintenance().stats()?;
+    Ok(WorkspaceStatus {
+        file,
+        directory,
+        is_mirrored,
+        is_mirror_running,
+        comparison,
+        server: remote.map(|remote| remote.url().to_owned()),
+        unsent,
+        n_conflicts: workspace.conflicts()?.len(),
+        n_trashed: stats.n_trashed,
+        n_quarantined: stats.store.n_quarantined,
+        n_parked: stats.n_parked,
+    })
+}
+
+/// Returns the paths of documents; of the main document, `/`, unless files changed as well.
+fn paths_of(workspace: &Workspace, guids: &BTreeSet<String>) -> Vec<String> {
+    let main = workspace.id().as_str();
+    // A change of a content changes its row as well.
+    let listed = guids.iter().filter(|guid| *guid != main || guids.len() == 1);
+    let path_of = |guid: &String| match FileId::parse(guid) {
+        Ok(id) if guid != main => workspace.nodes().path_of(&id).ok().flatten(),
+        _ => Some(yfs_engine::path::VPath::root()),
+    };
+    listed.filter_map(path_of).map(|path| path.to_string()).collect()
+}
+
+fn print(status: &WorkspaceStatus<'_>, max_listed: usize, context: &mut CommandContext) -> Result {
+    let file = status.file.display().to_string();
+    context.out.line(&format!("Workspace: {file}"))?;
+    if let Some(directory) = status.directory {
+        let mirror = match (status.is_mirror_running, status.is_mirrored) {
+            (true, _) => "a mirror is running",
+            (false, true) => "no mirror is running",
+            (false, false) => "not mirrored",
+        };
+        context.out.line(&format!("Directory: {} ({mirror})", directory.display()))?;
+    }
+    if let Some(server) = &status.server {
+        context.out.line(&format!("Server:    {server}"))?;
+    }
+    let n_differences = status.comparison.differences.len();
+    if n_differences > 0 {
+        let differ = counted(n_differences as u64, "file differs", "files differ");
+        let hint = "`yfs diff` shows how; a mirror makes both sides equal";
+        context.out.line(&format!("\n{differ} on disk ({hint}):"))?;
+        print_differences(&status.comparison, "  ", max_listed, context)?;
+    }
+    print_unsent(status, max_listed, context)?;
+    let counts = [
+        (status.n_conflicts as u64, "conflict", "conflicts", "`yfs conflicts` lists them"),
+        (status.n_quarantined, "rejected update", "rejected updates", "`yfs quarantine ls`"),
+        (status.n_parked, "update waits", "updates wait", "earlier updates have not arrived yet"),
+    ];
+    for (count, one, many, hint) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+        context.out.line(&format!("\n{} ({hint})", counted(count, one, many)))?;
+    }
+    for skipped in &status.comparison.skipped {
+        context.remark(&format!("{}: not compared: {}", skipped.path, skipped.why));
+    }
+    let is_clean = n_differences == 0 && status.unsent.as_ref().is_none_or(Vec::is_empty);
+    if is_clean && status.n_conflicts == 0 && status.directory.is_some() {
+        context.out.line("\nThe directory and the workspace are equal")?;
+    }
+    Ok(())
+}
+
+fn print_differences(
+    comparison: &DirectoryComparison,
+    indent: &str,
+    max_listed: usize,
+    context: &mut CommandContext,
+) -> Result {
+    for found in comparison.differences.iter().take(max_listed) {
+        let role = match found.kind {
+            DifferenceKind::Added => TextRole::Added,
+            DifferenceKind::Removed => TextRole::Removed,
+            _ => TextRole::Separator,
+        };
+        let kind = context.out.painted(role, &format!("{:<7}", found.kind.as_str()));
+        let path = context.out.safe(found.path.as_str()).into_owned();
+        context.out.line(&format!("{indent}{kind}  {path}"))?;
+    }
+    print_rest(comparison.differences.len(), max_listed, indent, context)
+}
+
+fn print_unsent(
+    status: &WorkspaceStatus<'_>,
+    max_listed: usize,
+    context: &mut CommandContext,
+) -> Result {
+    let Some(unsent) = status.unsent.as_ref().filter(|unsent| !unsent.is_empty()) else {
+        return Ok(());
+    };
+    let changed = counted(unsent.len() as u64, "file", "files");
+    context.out.line(&format!("\n{changed} changed since the last `yfs sync`:"))?;
+    for path in unsent.iter().take(max_listed) {
+        let path = context.out.safe(path).into_owned();
+        context.out.line(&format!("  {path}"))?;
+    }
+    print_rest(unsent.len(), max_listed, "  ", context)
+}
+
+fn print_rest(n: usize, max_listed: usize, indent: &str, context: &mut CommandContext) -> Result {
+    match n.saturating_sub(max_listed) {
+        0 => Ok(()),
+        rest => context.out.line(&format!("{indent}and {rest} more (--all lists them)")),
+    }
+}

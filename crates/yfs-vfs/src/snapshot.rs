@@ -1,0 +1,360 @@
+//! A filesystem of objects that do not change, whose content is read when it is first needed.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use smol_str::SmolStr;
+use yfs_types::{id::FileId, name::MAX_NAME_LEN, path::VPath, time::Millis};
+
+use crate::{
+    edit::{EditOutcome, TextReplacement},
+    error::{FsCode, FsError, Op},
+    file_system::{FileContent, FileSystem, WriteOutcome},
+    options::{CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions},
+    path_components::{NameComparison, PendingComponents},
+    stat::{DirEntry, FileKind, Metadata, Stat, VersionToken},
+};
+
+/// An object of a [`SnapshotFs`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnapshotNode {
+    /// Its description. The size and version of a file are replaced if `is_sized` is off.
+    pub stat: Stat,
+    /// Whether the size of a file is known without reading it.
+    pub is_sized: bool,
+    /// The target of a link.
+    pub target: Option<String>,
+}
+
+/// The source of the contents of a [`SnapshotFs`].
+pub trait SnapshotContents: Send + Sync + fmt::Debug {
+    /// Returns the content of a file.
+    fn read(&self, id: &FileId, path: &VPath) -> Result<Bytes, FsError>;
+}
+
+/// A filesystem that cannot be changed: all writing operations return `EROFS`.
+///
+/// The tree is in memory; each content is read once, when it or its size is first needed.
+#[derive(Debug)]
+pub struct SnapshotFs<C> {
+    nodes: HashMap<VPath, SnapshotNode>,
+    children: HashMap<VPath, BTreeSet<SmolStr>>,
+    contents: C,
+    read: Mutex<HashMap<FileId, Bytes>>,
+}
+
+/// Whether a lookup follows a link at the end of its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FinalLink {
+    Follow,
+    Stop,
+}
+
+impl<C: SnapshotContents> SnapshotFs<C> {
+    /// Makes a filesystem of these objects. Missing directories above an object are added, and of
+    /// several objects at one path the first is kept. The root needs no object.
+    pub fn new(nodes: impl IntoIterator<Item = (VPath, SnapshotNode)>, contents: C) -> Self {
+        let mut own = Self {
+            nodes: HashMap::new(),
+            children: HashMap::new(),
+            contents,
+            read: Mutex::default(),
+        };
+        own.add(VPath::root(), directory());
+        for (path, node) in nodes {
+            own.add(path, node);
+        }
+        own
+    }
+
+    fn add(&mut self, path: VPath, node: SnapshotNode) {
+        if self.nodes.contains_key(&path) {
+            return;
+        }
+        if let Some((parent, name)) = path.parent().zip(path.file_name()) {
+            self.add(parent.clone(), directory());
+            self.children.entry(parent).or_default().insert(name.into());
+        }
+        self.nodes.insert(path, node);
+    }
+
+    /// Finds the object at a path, and returns its path without links.
+    fn lookup(&self, path: &VPath, last: FinalLink) -> Result<(VPath, &SnapshotNode), FsCode> {
+        let mut pending = PendingComponents::new(path, NameComparison::FormC);
+        let mut at = VPath::root();
+        while let Some(component) = pending.next() {
+            if self.node(&at)?.stat.kind != FileKind::Directory {
+                return Err(FsCode::ENOTDIR);
+            }
+            match component.name.as_str() {
+                "." => continue,
+                ".." => {
+                    at = at.parent().unwrap_or_else(VPath::root);
+                    continue;
+                }
+                name if name.len() > MAX_NAME_LEN => return Err(FsCode::ENAMETOOLONG),
+                _ => (),
+            }
+            let child = at.join(&component.name);
+            match &self.node(&child)?.target {
+                Some(target) if last == FinalLink::Follow || !pending.is_empty() => {
+                    if pending.follow(target)? {
+                        at = VPath::root();
+                    }
+                }
+                _ => at = child,
+            }
+        }
+        let node = self.node(&at)?;
+        Ok((at, node))
+    }
+
+    fn node(&self, path: &VPath) -> Result<&SnapshotNode, FsCode> {
+        self.nodes.get(path).ok_or(FsCode::ENOENT)
+    }
+
+    fn content(&self, path: &VPath, node: &SnapshotNode) -> Result<Bytes, FsError> {
+        if let Some(known) = self.read.lock().get(&node.stat.id) {
+            return Ok(known.clone());
+        }
+        let content = self.contents.read(&node.stat.id, path)?;
+        self.read.lock().insert(node.stat.id.clone(), content.clone());
+        Ok(content)
+    }
+
+    fn describe(&self, path: &VPath, node: &SnapshotNode) -> Result<Stat, FsError> {
+        let mut stat = node.stat.clone();
+        if stat.kind == FileKind::File && !node.is_sized {
+            stat.size = self.content(path, node)?.len() as u64;
+            stat.version = Some(node.version());
+        }
+        Ok(stat)
+    }
+
+    fn stat_of(&self, op: Op, path: &VPath, last: FinalLink) -> Result<Stat, FsError> {
+        let found = self.lookup(path, last).map_err(|code| FsError::new(code, op, path))?;
+        self.describe(&found.0, found.1)
+    }
+}
+
+#[async_trait]
+impl<C: SnapshotContents> FileSystem for SnapshotFs<C> {
+    async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
+        let fail = |code| FsError::new(code, Op::Open, path);
+        let (found, node) = self.lookup(path, FinalLink::Follow).map_err(fail)?;
+        match node.stat.kind {
+            FileKind::Directory => Err(fail(FsCode::EISDIR)),
+            FileKind::File => {
+                let data = self.content(&found, node)?;
+                Ok(FileContent { data, version: node.version() })
+            }
+            _ => Err(fail(FsCode::EINVAL)),
+        }
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        _: Bytes,
+        _: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        Err(refusal(Op::Open, path))
+    }
+
+    async fn append(
+        &self,
+        path: &VPath,
+        _: Bytes,
+        _: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        Err(refusal(Op::Append, path))
+    }
+
+    async fn edit(&self, path: &VPath, _: &TextReplacement) -> Result<EditOutcome, FsError> {
+        Err(refusal(Op::Edit, path))
+    }
+
+    async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.stat_of(Op::Stat, path, FinalLink::Follow)
+    }
+
+    async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.stat_of(Op::Lstat, path, FinalLink::Stop)
+    }
+
+    async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+        let fail = |code| FsError::new(code, Op::Scandir, path);
+        let (found, node) = self.lookup(path, FinalLink::Follow).map_err(fail)?;
+        if !node.stat.is_directory() {
+            return Err(fail(FsCode::ENOTDIR));
+        }
+        let names = self.children.get(&found).into_iter().flatten();
+        let entry_of = |name: &SmolStr| {
+            let path = found.join(name);
+            let stat = self.describe(&path, self.node(&path).map_err(fail)?)?;
+            let mut entry = DirEntry::new(name.clone(), stat.id, stat.kind);
+            (entry.size, entry.mtime, entry.mode) = (stat.size, stat.mtime, stat.mode);
+            Ok(entry)
+        };
+        names.map(entry_of).collect()
+    }
+
+    async fn mkdir(&self, path: &VPath, _: &MkdirOptions) -> Result<(), FsError> {
+        Err(refusal(Op::Mkdir, path))
+    }
+
+    async fn rm(&self, path: &VPath, _: &RemoveOptions) -> Result<(), FsError> {
+        Err(refusal(Op::Rm, path))
+    }
+
+    async fn cp(&self, from: &VPath, to: &VPath, _: &CopyOptions) -> Result<(), FsError> {
+        Err(refusal(Op::Cp, from).to(to))
+    }
+
+    async fn mv(&self, from: &VPath, to: &VPath, _: &MoveOptions) -> Result<(), FsError> {
+        Err(refusal(Op::Rename, from).to(to))
+    }
+
+    async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+        Err(FsError::new(FsCode::EROFS, Op::Symlink, target).to(path))
+    }
+
+    async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
+        let fail = |code| FsError::new(code, Op::Readlink, path);
+        let (_, node) = self.lookup(path, FinalLink::Stop).map_err(fail)?;
+        node.target.clone().ok_or_else(|| fail(FsCode::EINVAL))
+    }
+
+    async fn link(&self, existing: &VPath, path: &VPath) -> Result<(), FsError> {
+        Err(refusal(Op::Link, existing).to(path))
+    }
+
+    async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
+        let found = self.lookup(path, FinalLink::Follow);
+        found.map(|(path, _)| path).map_err(|code| FsError::new(code, Op::Realpath, path))
+    }
+
+    async fn utimes(&self, path: &VPath, _: Millis) -> Result<(), FsError> {
+        Err(refusal(Op::Utimes, path))
+    }
+
+    async fn chmod(&self, path: &VPath, _: u32) -> Result<(), FsError> {
+        Err(refusal(Op::Chmod, path))
+    }
+
+    async fn set_metadata(&self, path: &VPath, _: Metadata) -> Result<(), FsError> {
+        Err(refusal(Op::SetMetadata, path))
+    }
+}
+
+impl SnapshotNode {
+    /// Returns the version of the content, which is the only one that the file has here.
+    fn version(&self) -> VersionToken {
+        self.stat.version.clone().unwrap_or_else(|| VersionToken::new("snapshot"))
+    }
+}
+
+fn directory() -> SnapshotNode {
+    let id = FileId::from_bytes([0; 16]);
+    let stat = Stat::new(id, FileKind::Directory);
+    SnapshotNode { stat, is_sized: true, target: None }
+}
+
+fn refusal(op: Op, path: &VPath) -> FsError {
+    FsError::new(FsCode::EROFS, op, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{MemoryFs, WalkOptions, conformance::script};
+
+    /// The contents of another filesystem, by path.
+    #[derive(Debug)]
+    struct Copied(HashMap<VPath, Bytes>);
+
+    impl SnapshotContents for Copied {
+        fn read(&self, _: &FileId, path: &VPath) -> Result<Bytes, FsError> {
+            self.0.get(path).cloned().ok_or_else(|| FsError::new(FsCode::EIO, Op::Read, path))
+        }
+    }
+
+    async fn snapshot_of(fs: &Arc<dyn FileSystem>) -> Arc<dyn FileSystem> {
+        let (mut nodes, mut contents) = (Vec::new(), HashMap::new());
+        for found in fs.walk(&VPath::root(), &WalkOptions::default()).await.unwrap() {
+            let stat = fs.lstat(&found.path).await.unwrap();
+            let target = fs.readlink(&found.path).await.ok();
+            if stat.is_file() {
+                contents.insert(found.path.clone(), fs.read(&found.path).await.unwrap().data);
+            }
+            // A directory that is missing is added.
+            if !stat.is_directory() || found.path.as_str() == "/empty" {
+                let is_sized = found.path.as_str().len() % 2 == 0;
+                nodes.push((found.path, SnapshotNode { stat, is_sized, target }));
+            }
+        }
+        Arc::new(SnapshotFs::new(nodes, Copied(contents)))
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_reads_like_what_it_was_taken_of() {
+        let memory: Arc<dyn FileSystem> = Arc::new(MemoryFs::new());
+        let prepare = "
+            write /d/e/f hello
+            write /g.txt one
+            mkdir /empty
+            ln e/f /d/l
+            ln d /dir
+            ln ../g.txt /d/up
+            ln loop /loop
+            ln nowhere /broken";
+        script::check(&memory, prepare).await.unwrap();
+        let script = "
+            cat /d/l => hello
+            cat /dir/e/f => hello
+            cat /dir/up => one
+            cat /d/e/../../g.txt => one
+            cat /d !! EISDIR
+            cat /none !! ENOENT
+            cat /g.txt/x !! ENOTDIR
+            cat /loop !! ELOOP
+            cat /broken !! ENOENT
+            range /d/e/f 1 2 => el
+            stat /d/l => file 5
+            stat /empty => directory 0
+            lstat /broken => symlink 7
+            ls / => broken@ d/ dir@ empty/ g.txt loop@
+            ls /empty =>
+            ls /g.txt !! ENOTDIR
+            readlink /d/l => e/f
+            readlink /g.txt !! EINVAL
+            realpath /dir/l => /d/e/f
+            walk / => /broken@ /d/ /d/e/ /d/e/f /d/l@ /d/up@ /dir@ /empty/ /g.txt /loop@
+            glob f => /d/e/f
+            grep hello => /d/e/f:1:hello
+            totals / => 2 3 8";
+        script::check(&memory, script).await.unwrap();
+        let snapshot = snapshot_of(&memory).await;
+        script::check(&snapshot, script).await.unwrap();
+        let refused = "
+            write /new x !! EROFS
+            append /g.txt x !! EROFS
+            edit /g.txt one x !! EROFS
+            mkdir /e !! EROFS
+            rm /g.txt !! EROFS
+            cp /g.txt /g !! EROFS
+            mv /d /e !! EROFS
+            ln x /m !! EROFS
+            link /g.txt /m !! EROFS
+            utimes 1 /g.txt !! EROFS
+            chmod 600 /g.txt !! EROFS";
+        script::check(&snapshot, refused).await.unwrap();
+    }
+}
