@@ -94,6 +94,7 @@ declare_commands! {
     log::LogArgs,
     diff::DiffArgs,
     at::AtArgs,
+    watch::WatchArgs,
     versions::VersionsArgs,
     label::LabelArgs,
     blame::BlameArgs,
