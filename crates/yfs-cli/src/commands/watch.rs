@@ -22,8 +22,9 @@ change. Several changes of one file in a short time may be one line. `yfs log` k
 changes that other processes made.
 
 The command runs until Ctrl-C. With --json, the first line and the last change of each page have a
-cursor: passed to --since, it continues there, also in another process. If the log does not reach
-back that far, the command fails, and the files must be listed again.
+cursor: passed to --since, it continues there, also in another process. No change is left out; those
+made just before the cursor may be printed again. If the log does not reach back that far, the
+command fails, and the files must be listed again.
 
 Examples:
   yfs watch
