@@ -93,6 +93,7 @@ declare_commands! {
     status::StatusArgs,
     log::LogArgs,
     diff::DiffArgs,
+    undo::UndoArgs,
     at::AtArgs,
     watch::WatchArgs,
     versions::VersionsArgs,

@@ -64,6 +64,11 @@ fn earlier_states_are_read_and_compared() {
 }
 
 #[test]
+fn changes_are_undone() {
+    check("undo");
+}
+
+#[test]
 fn directories_come_in_and_go_out() {
     check("transfer");
 }

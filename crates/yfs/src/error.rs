@@ -12,7 +12,7 @@ use yfs_engine::{
 use yfs_store::StoreError;
 use yfs_vfs::FsError;
 
-use crate::import::YjsImportError;
+use crate::{import::YjsImportError, workspace::undo::UndoRefusal};
 
 /// The result of a call on a workspace.
 pub type Result<T, E = WorkspaceError> = std::result::Result<T, E>;
@@ -72,6 +72,14 @@ pub enum WorkspaceError {
         path: String,
         /// The number of the version.
         number: u64,
+    },
+    /// A change cannot be undone; nothing changed.
+    #[error("cannot undo the change of {path}: {reason}")]
+    NotUndoable {
+        /// The path of the file.
+        path: String,
+        /// The reason.
+        reason: UndoRefusal,
     },
     /// A file is not a Yjs document that can be imported; nothing changed.
     #[error("cannot import {path}")]

@@ -39,6 +39,7 @@ pub mod nodes;
 pub mod redact;
 pub mod stats;
 pub mod trash;
+pub mod undo;
 pub mod version_thinning;
 pub mod versions;
 

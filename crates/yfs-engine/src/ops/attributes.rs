@@ -2,7 +2,10 @@
 
 use yrs::Any;
 
-use super::{HELD_KEY, OpError, OpReason, REPLACED_KEY, RowSource, TRASHED_BY_KEY, resolve_row};
+use super::{
+    HELD_KEY, OpError, OpReason, REPLACED_KEY, RowSource, TRASH_LABEL_KEY, TRASHED_BY_KEY,
+    resolve_row,
+};
 use crate::{
     path::VPath,
     table::{RowChanges, RowWrite},
@@ -50,10 +53,8 @@ pub fn plan_touch(
 pub fn plan_meta(tree: &TreeIndex, path: &VPath, patch: &Any) -> Result<Vec<RowWrite>, OpError> {
     let (_, id) = resolve_row(tree, path, FinalLink::Yes)?;
     let Any::Map(members) = patch else { return Err(OpError::invalid(OpReason::Meta, path)) };
-    if [PURGE_KEY, REPLACED_KEY, HELD_KEY, TRASHED_BY_KEY]
-        .iter()
-        .any(|key| members.contains_key(*key))
-    {
+    let own = [PURGE_KEY, REPLACED_KEY, HELD_KEY, TRASHED_BY_KEY, TRASH_LABEL_KEY];
+    if own.iter().any(|key| members.contains_key(*key)) {
         return Err(OpError::invalid(OpReason::Meta, path));
     }
     if members.is_empty() {

@@ -12,6 +12,7 @@ use yrs::Any;
 
 use super::*;
 use crate::{
+    content::RunAuthor,
     table::{RowChanges, RowHistory, RowWrite},
     time::Millis,
     tree::tests::{build, id, parse},
@@ -213,7 +214,8 @@ impl Planner<'_> {
                 plan.writes
             }
             "rm" => {
-                plan_trash(tree, &path(0), now, has('r'), &"human:ada".parse().expect("an actor"))?
+                let by = RunAuthor::new("human:ada".parse().unwrap(), now);
+                plan_trash(tree, &path(0), has('r'), &by)?
             }
             "restore" => {
                 let to = arguments.get(1).map(|to| VPath::parse(to).unwrap());

@@ -7,12 +7,11 @@ use yrs::Any;
 
 use super::{OpCode, OpError, OpReason, RowSource, resolve_free, resolve_row};
 use crate::{
-    actor::Actor,
+    content::RunAuthor,
     id::FileId,
     name::{MAX_NAME_LEN, split_extension},
     path::VPath,
     table::{FileRow, RowChanges, RowWrite},
-    time::Millis,
     tree::{FinalLink, HidingAncestors, NodeRef, PURGE_KEY, TreeIndex},
 };
 
@@ -25,6 +24,9 @@ pub const HELD_KEY: &str = "held";
 
 /// The member of a trashed node's `meta` that names the actor who put it into the trash.
 pub const TRASHED_BY_KEY: &str = "trashed_by";
+
+/// The member of a trashed node's `meta` that holds the label of that change, if it has one.
+pub const TRASH_LABEL_KEY: &str = "trash_label";
 
 /// The length of an extension above which it counts as part of the name, in bytes.
 const MAX_EXTENSION_LEN: usize = 64;
@@ -42,29 +44,37 @@ pub struct ExpirePlan {
 /// Plans to put the node at `path` into the trash. A link at the end is not followed.
 ///
 /// Trashing a directory is one write, however many children it has; if any are visible, `recursive`
-/// must be set. The write records `by`, the actor ([`TRASHED_BY_KEY`]).
+/// must be set. The write records who did it, and when ([`trashed_by`]).
 pub fn plan_trash(
     tree: &TreeIndex,
     path: &VPath,
-    now: Millis,
     recursive: bool,
-    by: &Actor,
+    by: &RunAuthor,
 ) -> Result<Vec<RowWrite>, OpError> {
     let (node, id) = resolve_row(tree, path, FinalLink::No)?;
     if !recursive && node.n_children() > 0 {
         return Err(OpError::new(OpCode::NotEmpty, path));
     }
-    let by = HashMap::from([(TRASHED_BY_KEY.to_owned(), Any::from(by.to_string()))]);
-    let (trashed_at, meta) = (Some(Some(now)), Some(Any::from(by)));
+    let actor = (TRASHED_BY_KEY.to_owned(), Any::from(by.actor.to_string()));
+    let mut members = HashMap::from([actor]);
+    if let Some(label) = &by.label {
+        members.insert(TRASH_LABEL_KEY.to_owned(), Any::from(label.as_str()));
+    }
+    let (trashed_at, meta) = (Some(Some(by.at)), Some(Any::from(members)));
     let changes = RowChanges { trashed_at, meta, ..RowChanges::default() };
     Ok(vec![RowWrite::Update { id: id.clone(), changes }])
 }
 
-/// Returns the actor who put a node into the trash, if it is recorded.
-pub fn trashed_by(row: &FileRow) -> Option<Actor> {
+/// Returns who put a node into the trash, and when, if it is recorded.
+pub fn trashed_by(row: &FileRow) -> Option<RunAuthor> {
     let Some(Any::Map(meta)) = &row.meta else { return None };
-    let Some(Any::String(actor)) = meta.get(TRASHED_BY_KEY) else { return None };
-    actor.parse().ok()
+    let text = |key: &str| match meta.get(key) {
+        Some(Any::String(text)) => Some(text),
+        _ => None,
+    };
+    let actor = text(TRASHED_BY_KEY)?.parse().ok()?;
+    let label = text(TRASH_LABEL_KEY).map(SmolStr::new);
+    Some(RunAuthor { actor, at: row.trashed_at?, label })
 }
 
 /// Plans to restore a node from the trash: a trashed one, or one that a trashed directory hides.
@@ -107,7 +117,7 @@ pub fn plan_restore(
     let meta = rows.row(id).and_then(|row| row.meta);
     let purge = meta.as_ref().and_then(purge_of);
     if let Some(Any::Map(meta)) = &meta {
-        let gone = [PURGE_KEY, REPLACED_KEY, HELD_KEY, TRASHED_BY_KEY].into_iter();
+        let gone = [PURGE_KEY, REPLACED_KEY, HELD_KEY, TRASHED_BY_KEY, TRASH_LABEL_KEY].into_iter();
         let gone =
             gone.filter(|key| meta.contains_key(*key)).map(|key| (key.to_owned(), Any::Null));
         let patch: HashMap<String, Any> = gone.collect();

@@ -99,13 +99,12 @@ impl WorkspaceFs {
 
     pub(crate) fn rm_now(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Rm)?;
-        let now = self.state.now();
+        let by = self.content_author(&self.author);
         let removed = self.commit(Op::Rm, path, |main| {
             if path.is_root() {
                 return Err(FsError::new(FsCode::EBUSY, Op::Rm, path));
             }
-            let by = &self.author.actor;
-            let writes = ops::plan_trash(main.tree(), path, now, options.recursive, by);
+            let writes = ops::plan_trash(main.tree(), path, options.recursive, &by);
             Ok(Transaction::rows(writes.map_err(|error| op_error(error, Op::Rm, path))?, ()))
         });
         match removed {

@@ -272,15 +272,16 @@ fn find_objects(
 
 fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {
     let kind = kind_and_location(main, &item.id).map_or(FileKind::File, |(kind, _)| kind);
-    let row = main.files().get(&item.id).map(|entry| entry.row);
+    let by = main.files().get(&item.id).and_then(|entry| ops::trashed_by(&entry.row));
+    let (actor, label) = by.map(|by| (by.actor, by.label)).unzip();
     HistoryEntry {
         at: item.trashed_at,
         id: item.id,
         path: item.original,
         kind,
         change: HistoryChange::Deleted,
-        actor: row.as_ref().and_then(ops::trashed_by),
-        label: None,
+        actor,
+        label: label.flatten(),
         version: None,
         names: Vec::new(),
         is_redacted: false,

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, io};
 
 use yfs_engine::{
+    content::RunAuthor,
     hash::ContentHash,
     id::{FileId, WorkspaceId},
     main_doc::MainDoc,
@@ -129,14 +130,14 @@ impl WorkspaceState {
             for file in &parcel.packed {
                 preconditions.extend(self.expect_content(&file.id, Some(file.head))?);
             }
-            let by = &self.options.actor;
-            let mut writes = ops::plan_trash(main.tree(), path, now, true, by)
+            let by = RunAuthor::new(self.options.actor.clone(), now);
+            let mut writes = ops::plan_trash(main.tree(), path, true, &by)
                 .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
             for write in &mut writes {
                 if let RowWrite::Update { changes, .. } = write {
                     let moved = serde_json::json!({
                         MOVED_KEY: home.as_str(),
-                        ops::TRASHED_BY_KEY: by.to_string(),
+                        ops::TRASHED_BY_KEY: by.actor.to_string(),
                     });
                     changes.meta = Some(json_convert::from_json(&moved));
                 }

@@ -324,7 +324,7 @@ fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
         name: item.name.to_string(),
         kind,
         trashed_at: item.trashed_at,
-        trashed_by: row.as_ref().and_then(ops::trashed_by),
+        trashed_by: row.as_ref().and_then(ops::trashed_by).map(|by| by.actor),
         original: item.original.to_string(),
         n_hidden: main.tree().node(&item.id).map_or(0, |node| node.n_hidden() as u64),
         stranded: item.stranded.iter().map(in_trash).collect(),
