@@ -115,6 +115,7 @@ declare_commands! {
     token::TokenArgs,
     #[cfg(target_os = "linux")]
     mirror::MirrorArgs => one_worker,
+    config::ConfigArgs,
     completions::CompletionsArgs,
 }
 

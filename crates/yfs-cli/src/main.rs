@@ -23,6 +23,7 @@ mod parse_time;
 mod pattern;
 mod posix_regex;
 mod progress;
+mod settings;
 mod typed_path;
 
 use std::process::ExitCode;
@@ -32,10 +33,16 @@ use clap::Parser;
 use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
 
 fn main() -> ExitCode {
-    let cli = match CliArgs::try_parse_from(number_options::expand(std::env::args_os())) {
+    let mut cli = match CliArgs::try_parse_from(number_options::expand(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return errors::wrong_usage(&error),
     };
+    // `yfs config` mends a file that cannot be read.
+    if !matches!(cli.command.name(), "config" | "completions")
+        && let Err(error) = settings::apply(&mut cli.globals)
+    {
+        return ErrorReporter::of(&cli).fatal(&error);
+    }
     let mut context = CommandContext::new(&cli);
     let runtime = match cli.command.create_runtime() {
         Ok(runtime) => runtime,

@@ -1,12 +1,14 @@
 //! The pager: the program that shows long output a page at a time.
 //!
-//! As git does: `YFS_PAGER`, else `PAGER`, else `less`, run by the shell. `LESS=FRX` is set unless
+//! As git does: `YFS_PAGER`, else the setting, else `PAGER`, else `less`, run by the shell. `LESS=FRX` is set unless
 //! it is set already, so that `less` ends at once if the output fits on a page, and keeps colors.
 
 use std::{
     env,
     process::{Child, ChildStdin, Command, Stdio},
 };
+
+use crate::settings;
 
 /// The pager of a person who names none.
 const DEFAULT: &str = "less";
@@ -18,7 +20,8 @@ impl Pager {
     /// Starts the pager, and returns it with its standard input. Returns `None` if the person
     /// turned it off (an empty name, or `cat`), or it cannot be started.
     pub(crate) fn start() -> Option<(Self, ChildStdin)> {
-        let named = ["YFS_PAGER", "PAGER"].into_iter().find_map(env::var_os);
+        let named = env::var_os("YFS_PAGER").or_else(|| settings::pager().map(Into::into));
+        let named = named.or_else(|| env::var_os("PAGER"));
         let program = named.or_else(|| is_installed(DEFAULT).then(|| DEFAULT.into()))?;
         if program.is_empty() || program == "cat" {
             return None;

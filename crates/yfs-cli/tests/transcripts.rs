@@ -69,6 +69,11 @@ fn changes_are_undone() {
 }
 
 #[test]
+fn settings_are_kept_in_files() {
+    check("config");
+}
+
+#[test]
 fn directories_come_in_and_go_out() {
     check("transfer");
 }
@@ -148,6 +153,7 @@ fn run(dir: &Path, command: &str) -> String {
         .current_dir(dir)
         .env("PATH", path.unwrap())
         .envs([("TZ", "UTC"), ("LC_ALL", "C"), ("YFS_ACTOR", "human:ada"), ("COLUMNS", "80")])
+        .env("YFS_CONFIG", dir.join("account.toml"))
         .env_remove("YFS_WORKSPACE")
         .env_remove("NO_COLOR")
         .output()

@@ -15,6 +15,7 @@ use crate::{
     format_text::{counted, parse_size, sentence_size},
     json,
     progress::CommandProgress,
+    settings,
 };
 
 const HELP: &str = "\
@@ -56,9 +57,10 @@ pub(crate) struct ImportArgs {
     /// Skip names that begin with a dot
     #[arg(long)]
     no_hidden: bool,
-    /// Skip files larger than SIZE
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size)]
-    max_size: u64,
+    /// Skip files larger than SIZE [default: 256M, or the setting max-size]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, env = "YFS_MAX_SIZE")]
+    #[arg(hide_env_values = true)]
+    max_size: Option<u64>,
     /// Read also the files whose size and time are those of the workspace
     #[arg(long)]
     checksum: bool,
@@ -79,7 +81,7 @@ pub(crate) async fn run(args: ImportArgs, context: &mut CommandContext) -> Resul
     let options = ImportOptions {
         gitignore: !args.no_ignore,
         hidden: !args.no_hidden,
-        max_file_len: args.max_size,
+        max_file_len: args.max_size.unwrap_or_else(settings::max_size),
         checksum: args.checksum,
         ..ImportOptions::default()
     };

@@ -17,6 +17,7 @@ use crate::{
     discover,
     errors::{CommandError, DAMAGE_HINT, Result},
     format_text::{counted, parse_size},
+    settings,
 };
 
 const HELP: &str = "\
@@ -82,10 +83,17 @@ pub(crate) struct MirrorPolicyArgs {
     /// Accept executable bits, and files that tools execute or load automatically
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Do not mirror files larger than SIZE
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size,
-        env = "YFS_MAX_SIZE")]
-    pub(crate) max_size: u64,
+    /// Do not mirror files larger than SIZE [default: 256M, or the setting max-size]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, env = "YFS_MAX_SIZE")]
+    #[arg(hide_env_values = true)]
+    max_size: Option<u64>,
+}
+
+impl MirrorPolicyArgs {
+    /// Returns the size above which files are not mirrored.
+    pub(crate) fn max_size(self) -> u64 {
+        self.max_size.unwrap_or_else(settings::max_size)
+    }
 }
 
 /// Mirrors the directory.
@@ -104,7 +112,7 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
 /// Returns the options of a mirror.
 pub(crate) fn options(policy: MirrorPolicyArgs) -> MirrorOptions {
     let trust = if policy.trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Directory };
-    MirrorOptions { trust, max_file_len: policy.max_size, ..MirrorOptions::default() }
+    MirrorOptions { trust, max_file_len: policy.max_size(), ..MirrorOptions::default() }
 }
 
 /// Converts the error of a mirror, and adds a hint if the workspace is damaged.

@@ -222,7 +222,7 @@ fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
             }
             let file = discover::file_below(dir);
             if !file.is_file() {
-                return create_and_import(dir, &file, options, args.policy.max_size, context);
+                return create_and_import(dir, &file, options, args.policy.max_size(), context);
             }
             file
         }
@@ -231,7 +231,7 @@ fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
     let is_complete = is_import_complete(&workspace)?;
     if let (Some(dir), false) = (&args.dir, is_complete) {
         context.remark("resuming an interrupted import");
-        import_directory(&workspace, dir, args.policy.max_size, context)?;
+        import_directory(&workspace, dir, args.policy.max_size(), context)?;
     }
     Ok(workspace)
 }
