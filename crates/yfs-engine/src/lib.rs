@@ -35,6 +35,8 @@ pub mod kind;
 pub mod lib0;
 pub mod main_doc;
 pub mod ops;
+#[cfg(test)]
+mod property_tests;
 pub mod rich;
 #[cfg(test)]
 mod steps;
