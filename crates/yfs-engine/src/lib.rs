@@ -35,12 +35,12 @@ pub mod kind;
 pub mod lib0;
 pub mod main_doc;
 pub mod ops;
-#[cfg(test)]
-mod property_tests;
 pub mod rich;
 #[cfg(test)]
 mod steps;
 pub mod table;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 
 pub use yfs_types::{actor, hash, id, name, path, time};

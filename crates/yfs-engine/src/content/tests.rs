@@ -453,7 +453,7 @@ fn a_rebased_write_says_what_a_fork_would_have_said() {
 }
 
 proptest! {
-    #![proptest_config(crate::property_tests::config(300))]
+    #![proptest_config(crate::tests::property_config(300))]
 
     #[test]
     fn what_was_written_is_what_is_read(texts in proptest::collection::vec(awkward_text(), 1..6)) {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     id::FileId,
-    property_tests::{self, ScriptSteps},
+    tests::{ScriptSteps, property_config, random_script},
     time::Millis,
 };
 
@@ -376,7 +376,7 @@ fn step(skew: Skew) -> impl Strategy<Value = Step> {
 fn history(skew: Skew) -> impl Strategy<Value = HistoryScript> {
     const HOURS: [i64; 5] = [0, 3_600_000, -1_800_000, 60_000, 900_000];
     let setups = prop::array::uniform5((0..1_000_000_u64, 0..50_i64));
-    let steps = property_tests::script(step(skew), N_STEPS);
+    let steps = random_script(step(skew), N_STEPS);
     let parts = (3..=5_usize, setups, 0..HOURS.len(), steps);
     parts.prop_map(move |(n_peers, setups, turn, steps)| {
         let setup = |(ix, (number, small_ms)): (usize, (u64, i64))| PeerSetup {
@@ -392,7 +392,7 @@ fn history(skew: Skew) -> impl Strategy<Value = HistoryScript> {
     })
 }
 
-/// Plays one history, of which the first `n_plain` peers are plain.
+/// Plays one history. The first `n_plain` peers are plain.
 fn play(script: &HistoryScript, n_plain: usize) -> Figures {
     let mut world = World::new(&script.peers, n_plain);
     let mut now = 1_700_000_000_000_i64;
@@ -494,7 +494,7 @@ fn run_many(
 }
 
 fn check_none_lost(skew: Skew) {
-    let config = property_tests::config(120);
+    let config = property_config(120);
     let n_histories = config.cases as usize;
     let figures = run_many(config, 0, skew, |figures| {
         assert_eq!((figures.n_lost, figures.n_diverged), (0, 0), "{figures:?}");
@@ -521,7 +521,7 @@ fn our_peers_lose_nothing_with_clocks_an_hour_apart() {
 #[test]
 fn a_plain_peer_loses_no_more_than_in_the_simulation() {
     for (skew, most) in [(Skew::None, 5.0), (Skew::Hours, 5.0)] {
-        let config = ProptestConfig { rng_seed: RngSeed::Fixed(1), ..property_tests::config(100) };
+        let config = ProptestConfig { rng_seed: RngSeed::Fixed(1), ..property_config(100) };
         let figures = run_many(config, 1, skew, |figures| {
             assert_eq!(figures.n_diverged, 0, "{figures:?}");
         });

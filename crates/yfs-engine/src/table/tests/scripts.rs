@@ -11,7 +11,11 @@ use super::{
     super::{FileRow, NodeKind, RowChanges, RowWrite},
     peers::{Ours, file_id},
 };
-use crate::{id::FileId, property_tests, time::Millis};
+use crate::{
+    id::FileId,
+    tests::{property_config, random_script},
+    time::Millis,
+};
 
 const N_STEPS: usize = 80;
 
@@ -235,12 +239,12 @@ fn check(n_peers: usize, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(property_tests::config(24))]
+    #![proptest_config(property_config(24))]
 
     #[test]
     fn tables_are_functions_of_their_documents(
         n_peers in 2..=5_usize,
-        steps in property_tests::script(step(), N_STEPS),
+        steps in random_script(step(), N_STEPS),
     ) {
         check(n_peers, &steps.0);
     }

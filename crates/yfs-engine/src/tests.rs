@@ -1,4 +1,4 @@
-//! The configuration of property tests.
+//! What property tests share: their configuration, and random scripts.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ const MAX_SHRINK_ITERS: u32 = 10_000;
 
 /// Returns a configuration with `n_cases` cases, or with the number in `PROPTEST_CASES` if that
 /// variable is set.
-pub(crate) fn config(n_cases: u32) -> Config {
+pub(crate) fn property_config(n_cases: u32) -> Config {
     let mut config = Config { max_shrink_iters: MAX_SHRINK_ITERS, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = n_cases;
@@ -23,7 +23,7 @@ pub(crate) fn config(n_cases: u32) -> Config {
 pub(crate) struct ScriptSteps<T>(pub(crate) Vec<T>);
 
 /// Returns a strategy of scripts of `n_steps` steps. A failing script shrinks to fewer steps.
-pub(crate) fn script<S: Strategy>(
+pub(crate) fn random_script<S: Strategy>(
     step: S,
     n_steps: usize,
 ) -> impl Strategy<Value = ScriptSteps<S::Value>> {
