@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::rng::Rng;
+use rand::{RngExt, rngs::ChaCha8Rng};
 
 /// What programs write in place must have a place: as many characters as a word has.
 const SLOT: &str = "........";
@@ -64,14 +64,14 @@ impl DiskSaveKind {
     ];
 
     /// Puts a word into the file at a path, in this way; nothing if it is no text.
-    pub fn save(self, path: &Path, word: &str, rng: &mut Rng) -> Option<DiskSaved> {
+    pub fn save(self, path: &Path, word: &str, rng: &mut ChaCha8Rng) -> Option<DiskSaved> {
         path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-        let at = rng.below(8);
+        let at = rng.random_range(0..8);
         match self {
             Self::Whole => fs::write(path, with_line(&read(path)?, at, word)).ok()?,
             Self::TwoParts => {
                 let text = with_line(&read(path)?, at, word);
-                let (first, rest) = text.as_bytes().split_at(rng.below(text.len()));
+                let (first, rest) = text.as_bytes().split_at(rng.random_range(0..text.len()));
                 let mut file = File::options().write(true).truncate(true).open(path).ok()?;
                 file.write_all(first).ok()?;
                 let (rest, word) = (rest.to_vec(), word.to_owned());
@@ -108,7 +108,7 @@ impl DiskSaveKind {
             }
             Self::Late => {
                 let text = read(path)?;
-                thread::sleep(Duration::from_micros(rng.draw() % 150_000));
+                thread::sleep(Duration::from_micros(rng.random_range(0..150_000)));
                 // Not where it was deleted or renamed meanwhile: that would make another file.
                 let mut file = File::options().write(true).truncate(true).open(path).ok()?;
                 file.write_all(with_line(&text, at, word).as_bytes()).ok()?;

@@ -13,7 +13,6 @@ pub mod node;
 pub mod pair;
 pub mod process;
 pub mod replicas;
-pub mod rng;
 pub mod script;
 pub mod socket;
 pub mod sources;

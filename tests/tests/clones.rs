@@ -16,11 +16,9 @@ use std::{
     time::Duration,
 };
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use serde_json::Value;
-use yfs_tests::{
-    command::{Server, ok, program, run},
-    rng::Rng,
-};
+use yfs_tests::command::{Server, ok, program, run};
 
 /// How many steps a history has.
 const N_STEPS: usize = 30;
@@ -34,7 +32,7 @@ const OPTIONS: [&str; 1] = ["--no-mirror"];
 /// A history while it is played.
 struct World {
     seed: u64,
-    rng: Rng,
+    rng: ChaCha8Rng,
     /// Holds what the workspaces are in.
     _dir: tempfile::TempDir,
     home: PathBuf,
@@ -83,17 +81,17 @@ impl World {
         for clone in &clones {
             ok(dir.path(), &["clone", &url, clone.to_str().unwrap(), "--token", &token]);
         }
-        let (rng, server, committed) = (Rng::new(seed), Some(server), Vec::new());
+        let (rng, server, committed) = (ChaCha8Rng::seed_from_u64(seed), Some(server), Vec::new());
         Self { seed, rng, _dir: dir, home, clones, server, port, committed, n_texts: 0 }
     }
 
     fn step(&mut self) {
-        let place = match self.rng.below(4) {
+        let place = match self.rng.random_range(0..4) {
             3 => self.home.clone(),
             number => self.clones[number].clone(),
         };
-        let clone = self.clones[self.rng.below(3)].clone();
-        match self.rng.below(100) {
+        let clone = self.clones[self.rng.random_range(0..3)].clone();
+        match self.rng.random_range(0..100) {
             0..25 => self.append(&place),
             25..45 => self.edit(&place),
             45..55 => self.create(&place),
@@ -119,7 +117,7 @@ impl World {
     /// Lets a process run for a while before it is killed: this is chance, and nothing waits for
     /// anything.
     fn rest(&mut self) {
-        thread::sleep(Duration::from_micros(self.rng.draw() % 400_000));
+        thread::sleep(Duration::from_micros(self.rng.random_range(0..400_000)));
     }
 
     fn append(&mut self, place: &Path) {
@@ -132,7 +130,7 @@ impl World {
         let Some(path) = self.pick(place) else { return };
         let content = ok(place, &["cat", &path]);
         let lines: Vec<&str> = content.lines().filter(|line| !line.is_empty()).collect();
-        let Some(line) = self.rng.pick(&lines).copied() else { return };
+        let Some(line) = lines.choose(&mut self.rng).copied() else { return };
         let text = self.text();
         let new = format!("{line} {text}");
         // A line that is there twice is refused, and nothing is committed.
@@ -141,7 +139,7 @@ impl World {
 
     fn create(&mut self, place: &Path) {
         let text = self.text();
-        let (extension, content) = match self.rng.below(3) {
+        let (extension, content) = match self.rng.random_range(0..3) {
             0 => ("md", format!("# New\n\n{text}\n").into_bytes()),
             1 => ("txt", format!("{text}\n").into_bytes()),
             _ => ("bin", [&[0xFF, 0, 0xFE], text.as_bytes()].concat()),
@@ -177,7 +175,7 @@ impl World {
         let found = ok(place, &["find", "/"]);
         let is_text = |path: &&str| path.ends_with(".txt") || path.ends_with(".md");
         let texts: Vec<&str> = found.lines().filter(is_text).collect();
-        self.rng.pick(&texts).map(|path| (*path).to_owned())
+        texts.choose(&mut self.rng).map(|path| (*path).to_owned())
     }
 
     /// Syncs all clones until nothing is new, and compares.

@@ -8,11 +8,11 @@
 
 use std::{collections::BTreeMap, env, path::Path, thread, time::Duration};
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_tests::{
     process::{Process, role, write_line},
-    rng::Rng,
     script::{Player, now, path, play_on},
 };
 use yfs_vfs::{FileKind, FileSystem, MemoryFs, WalkOptions};
@@ -32,7 +32,7 @@ fn what_was_acknowledged_survives_kill_9() {
         .expect("a workspace")
         .close()
         .expect("closed");
-    let mut rng = Rng::new(seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut n_acked, mut n_landed) = (0, 0);
     let mut known: BTreeMap<String, Tree> = BTreeMap::new();
     for kill in 0..n_kills {
@@ -44,7 +44,7 @@ fn what_was_acknowledged_survives_kill_9() {
             assert_eq!(child.read_line(), "ready");
         }
         for (name, child) in children {
-            thread::sleep(Duration::from_micros(rng.draw() % 60_000));
+            thread::sleep(Duration::from_micros(rng.random_range(0..60_000)));
             let acked = child.kill();
             assert!(
                 acked.iter().all(|line| line == "ok" || line.starts_with("refused")),
@@ -103,16 +103,20 @@ fn number(name: &str, default: u64) -> u64 {
 /// What the child of this name does, forever.
 fn script(name: &str) -> impl Iterator<Item = String> {
     let seed = name.bytes().fold(7_u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte));
-    let (mut rng, top) = (Rng::new(seed), format!("/{name}"));
-    let file = |rng: &mut Rng| format!("{}/{}", ["", "/d", "/e/f"][rng.below(3)], rng.below(6));
+    let (mut rng, top) = (ChaCha8Rng::seed_from_u64(seed), format!("/{name}"));
+    let file = |rng: &mut ChaCha8Rng| {
+        format!("{}/{}", ["", "/d", "/e/f"][rng.random_range(0..3)], rng.random_range(0..6))
+    };
     (0..).map(move |number| {
         let at = format!("{top}{}", file(&mut rng));
-        match rng.below(24) {
+        match rng.random_range(0..24) {
             0..4 => format!("create {at} = created {number}|"),
-            4..8 => format!("write {at} = written {number}|{}", "more|".repeat(rng.below(9))),
+            4..8 => {
+                format!("write {at} = written {number}|{}", "more|".repeat(rng.random_range(0..9)))
+            }
             8..13 => format!("append {at} = appended {number}|"),
             13 => format!("edit {at} = written -> edited {number}"),
-            14 => format!("mkdir -p {top}/d/{}", 6 + rng.below(4)),
+            14 => format!("mkdir -p {top}/d/{}", 6 + rng.random_range(0..4)),
             15 => format!("mv {at} {top}/m{number}"),
             16..19 => format!("mv {at} {top}{}", file(&mut rng)),
             19..21 => format!("cp {at} {top}{}", file(&mut rng)),

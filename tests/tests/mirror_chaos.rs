@@ -19,6 +19,7 @@ use std::{
     time::Duration,
 };
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use serde_json::{Value, json};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{
@@ -32,7 +33,6 @@ use yfs_tests::{
     editor::Editor,
     http::{Answer, Client},
     mirror::{MirrorProcess, Shown, mirror_once, shown_in_workspace, shown_on_disk},
-    rng::Rng,
     script::now,
 };
 use yfs_vfs::{FileKind, FileSystem, FileSystemExt, MoveOptions, WalkOptions, WriteOptions};
@@ -70,7 +70,7 @@ struct Served {
 }
 
 struct World {
-    rng: Rng,
+    rng: ChaCha8Rng,
     folder: PathBuf,
     file: PathBuf,
     workspace: Workspace,
@@ -119,7 +119,8 @@ impl World {
         let actor = Actor::new(ActorKind::Agent, "library");
         let workspace =
             Workspace::create_at(&file, WorkspaceOptions::one_shot(actor)).expect("a workspace");
-        let (rng, words, halves, log) = (Rng::new(seed), Vec::new(), Vec::new(), Vec::new());
+        let (rng, words, halves, log) =
+            (ChaCha8Rng::seed_from_u64(seed), Vec::new(), Vec::new(), Vec::new());
         let (keeper, served) = (None, None);
         let mut world = Self { rng, folder, file, workspace, keeper, served, words, halves, log };
         if is_served {
@@ -143,10 +144,10 @@ impl World {
 
     /// Does one thing, on one side. What that side refuses is refused.
     fn step(&mut self) {
-        if !self.halves.is_empty() && self.rng.percent(30) {
+        if !self.halves.is_empty() && self.rng.random_ratio(30, 100) {
             self.finish_half(0);
         }
-        match self.rng.below(100) {
+        match self.rng.random_range(0..100) {
             0..3 => {
                 if let Some(keeper) = self.keeper.take() {
                     self.log.push("kill".into());
@@ -170,7 +171,7 @@ impl World {
                 self.start();
             }
             // What tools do has pauses: long ones, short ones and none.
-            10..22 => thread::sleep(Duration::from_micros(self.rng.draw() % 200_000)),
+            10..22 => thread::sleep(Duration::from_micros(self.rng.random_range(0..200_000))),
             22..58 => self.act(Side::Disk),
             58..70 if self.is_listening() => self.act(Side::Http),
             70..82 if self.served.is_some() => self.act(Side::Editor),
@@ -186,7 +187,7 @@ impl World {
 
     fn act(&mut self, side: Side) {
         let (path, other) = (self.path(side), self.path(side));
-        let what = self.rng.below(100);
+        let what = self.rng.random_range(0..100);
         let word = format!("w{}.", self.log.len());
         let (kind, did) = match what {
             _ if side == Side::Editor => ("type", self.type_word(&path, &word)),
@@ -210,7 +211,7 @@ impl World {
     /// Saves a text on disk in one of all ways.
     fn save_on_disk(&mut self, path: &str, word: String) {
         let at = self.on_disk(path);
-        let kind = *self.rng.pick(&DiskSaveKind::ALL).expect("there are some");
+        let kind = *DiskSaveKind::ALL.choose(&mut self.rng).expect("there are some");
         // Programs do not write to what another one is writing.
         let is_free = !self.halves.iter().any(|half| half.is_at(&at));
         let saved = is_free.then(|| kind.save(&at, &word, &mut self.rng)).flatten();
@@ -252,7 +253,7 @@ impl World {
 
     /// Returns a path: often of an existing entry, else one of a few fixed paths.
     fn path(&mut self, side: Side) -> String {
-        if self.rng.percent(60) {
+        if self.rng.random_ratio(60, 100) {
             let there: Vec<String> = match side {
                 // No writer opens the files that the mirror is about to put in place.
                 Side::Disk => {
@@ -267,13 +268,17 @@ impl World {
                     listed.iter().map(|item| path(&item.path)).collect()
                 }
             };
-            if let Some(path) = self.rng.pick(&there) {
+            if let Some(path) = there.choose(&mut self.rng) {
                 return path.clone();
             }
         }
         let dirs = ["", "a/", "b/", "a/c/", "d e/"];
         let names = ["one.txt", "two.md", "three.rs", "f\u{f6}ur.txt", "five"];
-        format!("{}{}", dirs[self.rng.below(dirs.len())], names[self.rng.below(names.len())])
+        format!(
+            "{}{}",
+            dirs[self.rng.random_range(0..dirs.len())],
+            names[self.rng.random_range(0..names.len())]
+        )
     }
 
     fn on_disk(&self, path: &str) -> PathBuf {
@@ -314,7 +319,7 @@ impl World {
 
     /// Puts a word into a text, at some line, and takes nothing away.
     fn insert(&mut self, side: Side, path: &str, word: &str) -> Option<bool> {
-        let at = self.rng.below(8);
+        let at = self.rng.random_range(0..8);
         match side {
             Side::Disk | Side::Editor => return None,
             Side::Library => {
@@ -424,7 +429,7 @@ impl World {
     fn write_bytes(&mut self, side: Side, path: &str, word: &str) -> Option<()> {
         // Under names that no text ever has: bytes over a text delete words that were not read yet.
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-        let path = format!("{above}/raw{}.bin", self.rng.below(3));
+        let path = format!("{above}/raw{}.bin", self.rng.random_range(0..3));
         let path = path.trim_start_matches('/').to_owned();
         let bytes = [word.as_bytes(), &[0, 255, 254]].concat();
         match side {

@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "tests say what they ran on")]
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use serde_json::{Value, json};
 use yfs_engine::{
     actor::{Actor, ActorKind},
@@ -21,17 +22,10 @@ use yfs_engine::{
 use yfs_markdown::{schema::check, tree_equality::same};
 use yfs_tests::node::{from_hex, run_script, to_hex};
 
-/// Pseudo-random numbers, the same on every run (xorshift64*).
-struct Dice(u64);
+/// Random blocks of markdown, the same on every run.
+struct MarkdownDice(ChaCha8Rng);
 
-impl Dice {
-    fn roll(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n
-    }
-
+impl MarkdownDice {
     fn words(&mut self, n: usize) -> String {
         const WORDS: [&str; 12] = [
             "alpha",
@@ -47,12 +41,12 @@ impl Dice {
             "lambda",
             "mu",
         ];
-        (0..n).map(|_| WORDS[self.roll(WORDS.len())]).collect::<Vec<_>>().join(" ")
+        (0..n).map(|_| WORDS[self.0.random_range(0..WORDS.len())]).collect::<Vec<_>>().join(" ")
     }
 
     fn block(&mut self) -> String {
         let (a, b, c) = (self.words(4), self.words(3), self.words(2));
-        match self.roll(9) {
+        match self.0.random_range(0..9) {
             0 => format!("## {c} heading"),
             1 => format!("- {a}\n- {b}\n- {c}"),
             2 => format!("1. {a}\n   - {b}\n   - {c}\n2. {b}"),
@@ -71,23 +65,23 @@ struct Scenario {
     read: String,
     state: String,
     typing: Vec<(usize, String)>,
-    dice: Dice,
+    dice: MarkdownDice,
     /// What the document said when everything was typed.
     typed: String,
     then: Option<Vec<u8>>,
 }
 
 fn scenario(seed: usize, profile: SchemaProfile) -> Scenario {
-    let mut dice = Dice((seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let blocks: Vec<String> = (0..3 + dice.roll(8)).map(|_| dice.block()).collect();
+    let mut dice = MarkdownDice(ChaCha8Rng::seed_from_u64(seed as u64));
+    let blocks: Vec<String> = (0..3 + dice.0.random_range(0..8)).map(|_| dice.block()).collect();
     let read = blocks.join("\n\n") + "\n";
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
     let mut doc = ContentDoc::new(&id, ClientId::new(5).unwrap(), GateLimits::default());
     doc.set_kind(ContentRoot::Rich(profile));
     assert!(doc.write(&read, None, &author()).unwrap().update.is_some());
-    let typing = (0..1 + dice.roll(3)).map(|n| {
+    let typing = (0..dice.0.random_range(1..=3)).map(|n| {
         let letter = char::from_u32(0xac00 + n as u32).unwrap();
-        (dice.roll(10_000), letter.to_string())
+        (dice.0.random_range(0..10_000), letter.to_string())
     });
     let typing = typing.collect();
     let (base, state) = (doc.version(), to_hex(&doc.gate().encode_state()));
@@ -109,16 +103,16 @@ impl Scenario {
     fn edited(&mut self) -> String {
         let mut blocks: Vec<String> =
             self.read.trim_end().split("\n\n").map(str::to_owned).collect();
-        for _ in 0..1 + self.dice.roll(4) {
-            let at = self.dice.roll(blocks.len());
-            match self.dice.roll(6) {
+        for _ in 0..self.dice.0.random_range(1..=4) {
+            let at = self.dice.0.random_range(0..blocks.len());
+            match self.dice.0.random_range(0..6) {
                 0 if blocks.len() > 1 => drop(blocks.remove(at)),
                 1 => blocks.insert(at, self.dice.block()),
                 2 => blocks.push(self.dice.block()),
                 3 => blocks[at] = self.dice.block(),
                 4 => {
                     let block = blocks.remove(at);
-                    blocks.insert(self.dice.roll(blocks.len() + 1), block);
+                    blocks.insert(self.dice.0.random_range(0..=blocks.len()), block);
                 }
                 _ => blocks[at] = blocks[at].replacen("alpha", "omega and more", 1),
             }

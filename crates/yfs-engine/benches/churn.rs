@@ -8,6 +8,7 @@
 
 use std::{env, time::Instant};
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_engine::{
     gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
     id::{ClientId, FileId},
@@ -35,10 +36,10 @@ fn main() {
     }
     let mut tenths = vec![(3 * n_rows, weight(&peers[0]))];
     let begun = Instant::now();
-    let mut random = Random(7);
+    let mut random = ChaCha8Rng::seed_from_u64(7);
     for at in 1..=n_writes {
-        let (row, field) = (random.below(n_rows), random.below(3));
-        let change = change(row, field, random.below(usize::MAX >> 1), n_rows);
+        let (row, field) = (random.random_range(0..n_rows), random.random_range(0..3));
+        let change = change(row, field, random.random_range(0..usize::MAX >> 1), n_rows);
         write(&mut peers, at % 2, &change, (3 * n_rows + at) as i64);
         if at % (n_writes / 10).max(1) == 0 {
             tenths.push((3 * n_rows + at, weight(&peers[0])));
@@ -96,15 +97,4 @@ fn weight(peer: &MainDoc) -> (usize, usize) {
         GatedDoc::new(&id, DocRole::Main, ClientId::from_random(9), GateLimits::default());
     let received = copy.receive(&state, UpdateSource::Store).expect("our own state");
     (received.scans.iter().map(|scan| scan.n_structs).sum(), state.len())
-}
-
-/// A linear congruential generator (Knuth's MMIX): the same rows each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
 }

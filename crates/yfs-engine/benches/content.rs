@@ -7,6 +7,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     content::{ContentBase, ContentDoc, RunAuthor, diff::diff},
@@ -46,10 +47,10 @@ fn fresh(text: &str) -> ContentDoc {
 fn aged(text: &str) -> ContentDoc {
     let (mut a, mut b) = (fresh(text), doc(3));
     b.receive(&a.gate().encode_state(), UpdateSource::Store).unwrap();
-    let mut at = 7;
+    let mut random = ChaCha8Rng::seed_from_u64(7);
     for n in 0..2000 {
         let (writer, reader) = if n % 2 == 0 { (&mut a, &mut b) } else { (&mut b, &mut a) };
-        at = (at * 7919 + 13) % text.len();
+        let at = random.random_range(0..text.len());
         let update = writer.replace_range(at..at + 1, "+-", &author()).unwrap().update;
         update.map(|update| reader.receive(&update, UpdateSource::Wire).unwrap());
     }

@@ -39,6 +39,8 @@ pub mod rich;
 #[cfg(test)]
 mod steps;
 pub mod table;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 
 pub use yfs_types::{actor, hash, id, name, path, time};

@@ -2,12 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test")]
 
-#[path = "hostile/rng.rs"]
-mod rng;
-
 use std::collections::HashMap;
 
-use rng::Rng;
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use yfs_engine::{
     gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
@@ -60,12 +57,12 @@ struct History {
 }
 
 impl History {
-    fn new(rng: &mut Rng) -> Self {
+    fn new(rng: &mut ChaCha8Rng) -> Self {
         let ours = (0..3).map(main_doc).collect();
         let stock = (0..2).map(|nth| stock(5 + 900 * nth, false)).collect();
         let mut history = Self { ours, stock, updates: Vec::new(), n_writers: 3 };
         for step in 0..40 {
-            match rng.below(10) {
+            match rng.random_range(0..10) {
                 0..5 => history.ours_write(rng, step),
                 5 | 6 => history.stock_writes(rng, step),
                 7 => history.reopen(rng),
@@ -75,14 +72,14 @@ impl History {
         history
     }
 
-    fn ours_write(&mut self, rng: &mut Rng, step: i64) {
-        let nth = rng.below(self.ours.len());
+    fn ours_write(&mut self, rng: &mut ChaCha8Rng, step: i64) {
+        let nth = rng.random_range(0..self.ours.len());
         let main = &mut self.ours[nth];
-        let key = id(&format!("f{}", rng.below(6)));
+        let key = id(&format!("f{}", rng.random_range(0..6)));
         let write = if main.files().get(&key).is_none() {
             let row = FileRow::new(key, "new", None, NodeKind::File, Millis(1));
             RowWrite::Create { row, derived: false }
-        } else if rng.below(4) == 0 {
+        } else if rng.random_ratio(1, 4) {
             RowWrite::Delete { id: key }
         } else {
             let name = Some(format!("name {step}").into());
@@ -94,36 +91,38 @@ impl History {
         self.updates.push(update);
     }
 
-    fn stock_writes(&mut self, rng: &mut Rng, step: i64) {
-        let doc = &self.stock[rng.below(self.stock.len())];
+    fn stock_writes(&mut self, rng: &mut ChaCha8Rng, step: i64) {
+        let doc = &self.stock[rng.random_range(0..self.stock.len())];
         let array = doc.get_or_insert_array("table:files");
         let mut txn = doc.transact_mut();
         let len = array.len(&txn);
-        if len > 1 && rng.below(2) == 0 {
-            array.remove(&mut txn, rng.below(len as usize) as u32);
+        if len > 1 && rng.random_ratio(1, 2) {
+            array.remove(&mut txn, rng.random_range(0..len));
         }
         let row = HashMap::from([
-            ("key".to_owned(), Any::from(format!("f{}", rng.below(6)))),
-            ("ts".to_owned(), Any::from(rng.below(4) as f64)),
+            ("key".to_owned(), Any::from(format!("f{}", rng.random_range(0..6)))),
+            ("ts".to_owned(), Any::from(rng.random_range(0..4) as f64)),
             ("val".to_owned(), Any::from(format!("stock {step}"))),
         ]);
-        let at = [0, array.len(&txn), rng.below(array.len(&txn) as usize + 1) as u32][rng.below(3)];
+        let at =
+            [0, array.len(&txn), rng.random_range(0..=array.len(&txn))][rng.random_range(0..3)];
         array.insert(&mut txn, at, Any::from(row));
         self.updates.push(txn.encode_update_v1());
     }
 
     /// A process ends, and another begins under new ids.
-    fn reopen(&mut self, rng: &mut Rng) {
-        let nth = rng.below(self.ours.len());
+    fn reopen(&mut self, rng: &mut ChaCha8Rng) {
+        let nth = rng.random_range(0..self.ours.len());
         let mut again = main_doc(self.n_writers);
         again.receive(&self.ours[nth].encode_state(), UpdateSource::Store).unwrap();
         self.ours[nth] = again;
         self.n_writers += 1;
     }
 
-    fn sync(&mut self, rng: &mut Rng) {
-        let (ours, stock) = (rng.below(self.ours.len()), rng.below(self.stock.len()));
-        let other = rng.below(self.ours.len());
+    fn sync(&mut self, rng: &mut ChaCha8Rng) {
+        let (ours, stock) =
+            (rng.random_range(0..self.ours.len()), rng.random_range(0..self.stock.len()));
+        let other = rng.random_range(0..self.ours.len());
         let diff = self.ours[other].encode_diff(&self.ours[ours].state_vector()).unwrap();
         self.ours[ours].receive(&diff, UpdateSource::Store).unwrap();
         let stock = &self.stock[stock];
@@ -158,7 +157,7 @@ fn gated_order(updates: &[Vec<u8>], source: UpdateSource) -> (Vec<String>, Vec<u
 #[test]
 fn rows_have_one_order_whatever_arrives_when() {
     for seed in 0..300 {
-        let mut rng = Rng(seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut updates = History::new(&mut rng).updates;
         let expected = stock_order(&updates, true);
         assert_eq!(stock_order(&updates, false), expected, "seed {seed}: collected");
@@ -169,9 +168,7 @@ fn rows_have_one_order_whatever_arrives_when() {
             updates.reverse();
             let (order, _) = gated_order(&updates, UpdateSource::Store);
             assert_eq!(order, expected, "seed {seed}: in reverse");
-            for at in (1..updates.len()).rev() {
-                updates.swap(at, rng.below(at + 1));
-            }
+            updates.shuffle(&mut rng);
         }
     }
 }

@@ -2,12 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test")]
 
-#[path = "hostile/rng.rs"]
-mod rng;
-
 use std::collections::HashMap;
 
-use rng::Rng;
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use yfs_engine::{
     gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateBuilder, UpdateSource, merge},
     id::{ClientId, FileId, ItemId},
@@ -118,31 +115,34 @@ struct History {
 }
 
 impl History {
-    fn new(rng: &mut Rng, skip_gc: bool) -> Self {
+    fn new(rng: &mut ChaCha8Rng, skip_gc: bool) -> Self {
         let docs: Vec<Doc> = (1..=3).map(|client| stock(client, skip_gc)).collect();
         let mut history = Self { docs, written: Vec::new(), said: Vec::new() };
         let mut stale = vec![StateVector::default()];
-        for _ in 0..12 + rng.below(24) {
-            let nth = rng.below(3);
-            match rng.below(8) {
+        for _ in 0..12 + rng.random_range(0..24) {
+            let nth = rng.random_range(0..3);
+            match rng.random_range(0..8) {
                 0..4 => {
                     let update = change(&history.docs[nth], rng);
                     history.said.push(update.clone());
                     history.written.push(update);
                 }
                 4 | 5 if !history.said.is_empty() => {
-                    apply(&history.docs[nth], &history.said[rng.below(history.said.len())]);
+                    apply(
+                        &history.docs[nth],
+                        &history.said[rng.random_range(0..history.said.len())],
+                    );
                 }
                 6 if history.said.len() > 2 => {
-                    let n = 2 + rng.below(2);
+                    let n = 2 + rng.random_range(0..2);
                     let some: Vec<_> = (0..n)
-                        .map(|_| history.said[rng.below(history.said.len())].clone())
+                        .map(|_| history.said[rng.random_range(0..history.said.len())].clone())
                         .collect();
                     history.said.push(merge_updates_v1(some).unwrap());
                 }
                 _ => {
                     let txn = history.docs[nth].transact();
-                    let since = &stale[rng.below(stale.len())];
+                    let since = &stale[rng.random_range(0..stale.len())];
                     history.said.push(txn.encode_state_as_update_v1(since));
                     stale.push(txn.state_vector());
                 }
@@ -154,13 +154,13 @@ impl History {
     /// Returns the clients' updates, in any order, some of them dropped or repeated. Each
     /// transaction is among them: by itself, or in its client's answer at the end, which includes
     /// items that the client cannot read yet.
-    fn deliveries(&self, rng: &mut Rng) -> Vec<Vec<u8>> {
-        let dropped = |rng: &mut Rng| rng.below(3) == 0;
+    fn deliveries(&self, rng: &mut ChaCha8Rng) -> Vec<Vec<u8>> {
+        let dropped = |rng: &mut ChaCha8Rng| rng.random_ratio(1, 3);
         let mut some: Vec<_> = self.said.iter().filter(|_| !dropped(rng)).cloned().collect();
-        for _ in 0..rng.below(6) {
-            some.push(self.said[rng.below(self.said.len())].clone());
+        for _ in 0..rng.random_range(0..6) {
+            some.push(self.said[rng.random_range(0..self.said.len())].clone());
         }
-        if rng.below(3) == 0 {
+        if rng.random_ratio(1, 3) {
             some.extend(self.written.iter().cloned());
         } else {
             some = some.split_off(some.len() / 2);
@@ -168,7 +168,7 @@ impl History {
                 |doc: &Doc| doc.transact().encode_state_as_update_v1(&StateVector::default());
             some.extend(self.docs.iter().map(state));
         }
-        shuffle(&mut some, rng);
+        some.shuffle(rng);
         some
     }
 
@@ -181,39 +181,33 @@ impl History {
     }
 }
 
-fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
-    for at in (1..items.len()).rev() {
-        items.swap(at, rng.below(at + 1));
-    }
-}
-
-fn change(doc: &Doc, rng: &mut Rng) -> Vec<u8> {
+fn change(doc: &Doc, rng: &mut ChaCha8Rng) -> Vec<u8> {
     let text = doc.get_or_insert_text("text");
     let table = doc.get_or_insert_array("table:files");
     let map = doc.get_or_insert_map("map");
     let xml = doc.get_or_insert_xml_fragment("richtext");
-    edit(doc, |txn| match rng.below(8) {
+    edit(doc, |txn| match rng.random_range(0..8) {
         0..4 => {
-            let at = rng.below(text.len(txn) as usize + 1) as u32;
-            text.insert(txn, at, ["one ", "zwö", "3"][rng.below(3)]);
+            let at = rng.random_range(0..=text.len(txn));
+            text.insert(txn, at, ["one ", "zwö", "3"][rng.random_range(0..3)]);
         }
         4 if text.len(txn) > 2 => {
-            let at = rng.below(text.len(txn) as usize - 1) as u32;
-            text.remove_range(txn, at, 1 + rng.below((text.len(txn) - at) as usize) as u32);
+            let at = rng.random_range(0..text.len(txn) as usize - 1) as u32;
+            text.remove_range(txn, at, rng.random_range(1..=(text.len(txn) - at) as usize) as u32);
         }
         5 => {
-            let row = HashMap::from([("key".to_owned(), Any::from(rng.below(3) as f64))]);
-            let at = rng.below(table.len(txn) as usize + 1) as u32;
+            let row = HashMap::from([("key".to_owned(), Any::from(rng.random_range(0..3) as f64))]);
+            let at = rng.random_range(0..=table.len(txn));
             table.insert(txn, at, Any::from(row));
             if table.len(txn) > 2 {
-                table.remove(txn, rng.below(2) as u32);
+                table.remove(txn, rng.random_range(0..2));
             }
         }
         6 => {
-            map.insert(txn, format!("key{}", rng.below(2)), MapPrelim::from([("n", 1)]));
+            map.insert(txn, format!("key{}", rng.random_range(0..2)), MapPrelim::from([("n", 1)]));
         }
         _ => {
-            let at = rng.below(xml.len(txn) as usize + 1) as u32;
+            let at = rng.random_range(0..=xml.len(txn));
             xml.insert(txn, at, XmlElementPrelim::empty("paragraph"));
             if xml.len(txn) > 3 {
                 xml.remove_range(txn, 0, 1);
@@ -253,7 +247,7 @@ fn shown_by(txn: &impl ReadTxn) -> String {
 #[test]
 fn histories_delivered_in_any_order_end_as_yrs_has_them() {
     for seed in 0..400 {
-        let mut rng = Rng(seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let skip_gc = seed % 4 != 0;
         let history = History::new(&mut rng, skip_gc);
         let whole = history.whole();
@@ -277,13 +271,13 @@ fn histories_delivered_in_any_order_end_as_yrs_has_them() {
         assert_eq!(gate.encode_diff(&gate.state_vector()).unwrap()[0], 0, "seed {seed}");
 
         // The log gives the same in any order, and compacted anywhere.
-        shuffle(&mut logged, &mut rng);
+        logged.shuffle(&mut rng);
         let mut again = gated(role);
         for update in &logged {
             again.receive(update, UpdateSource::Store).unwrap();
         }
         assert_same(&again, &whole, seed);
-        let (early, late) = logged.split_at(rng.below(logged.len() + 1));
+        let (early, late) = logged.split_at(rng.random_range(0..=logged.len()));
         let merged = merge(role, None, early).unwrap();
         let kept = early.iter().zip(&merged.absorbed).filter(|(_, absorbed)| !**absorbed);
         let mut rest: Vec<_> = kept.map(|(update, _)| update.clone()).collect();

@@ -216,15 +216,16 @@ fn assert_found(workspace: &Workspace, written: &[String]) {
     }
 }
 
-/// Returns a configuration with as many histories as `PROPTEST_CASES` says, otherwise 60.
-fn config() -> ProptestConfig {
+/// Returns a configuration with `n_cases` cases, or with the number in `PROPTEST_CASES` if that
+/// variable is set.
+fn config(n_cases: u32) -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    let is_told = std::env::var_os("PROPTEST_CASES").is_some();
-    if is_told { config } else { ProptestConfig { cases: 60, ..config } }
+    let is_set = std::env::var_os("PROPTEST_CASES").is_some();
+    if is_set { config } else { ProptestConfig { cases: n_cases, ..config } }
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(60))]
 
     #[test]
     fn all_have_everything_in_the_end(steps in proptest::collection::vec(step(), 1..60)) {

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
 use yfs_store::{
     AppendBatch, BlobStore, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore,
     Store, StoreExt, UpdateLog,
@@ -217,12 +218,8 @@ fn visibility(path: &Path) {
 fn blobs(path: &Path) {
     const N_BYTES: usize = 64 << 20;
     let store = SqliteStore::open_or_create(path).expect("open");
-    let mut state = 7_u64;
-    let mut noise = Vec::with_capacity(N_BYTES);
-    while noise.len() < N_BYTES {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        noise.extend((state >> 16).to_le_bytes().into_iter().take(6));
-    }
+    let mut noise = vec![0; N_BYTES];
+    ChaCha8Rng::seed_from_u64(7).fill_bytes(&mut noise);
     let start = Instant::now();
     let hash = store.put_bytes(&noise, Millis(1)).expect("put").hash;
     println!("put a blob: {:.0} MB/s", megabytes(noise.len()) / start.elapsed().as_secs_f64());

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use yfs_store::{
@@ -216,17 +217,14 @@ fn flipped_bits_are_noticed() {
     let (directory, path) = sample();
     let bytes = fs::read(&path).expect("read");
     let hash = SqliteStore::open(&path).expect("open").blobs().expect("blobs")[0].hash;
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = ChaCha8Rng::seed_from_u64(7);
     let (mut n_harmless, mut n_noticed) = (0, 0);
     for round in 0..200 {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
         let mut flipped = bytes.clone();
         // The first page contains the layout of the whole file, so it gets its share of flips.
-        let at =
-            if round % 8 == 0 { random as usize % 4096 } else { random as usize % bytes.len() };
-        flipped[at] ^= 1 << (random >> 60 & 7);
+        let n_candidates = if round % 8 == 0 { 4096 } else { bytes.len() };
+        let at = random.random_range(0..n_candidates);
+        flipped[at] ^= 1 << random.random_range(0..8);
         let copy = directory.path().join(format!("flipped-{round}"));
         fs::write(&copy, &flipped).expect("write");
         let Ok(store) = SqliteStore::open(&copy) else {
@@ -277,12 +275,9 @@ fn a_full_disk_changes_nothing() {
     assert_eq!(store.check().expect("check").problems, []);
 }
 
+/// Returns bytes that do not compress.
 fn noise(n_bytes: usize) -> Vec<u8> {
-    let mut state = 7_u64;
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    (0..n_bytes).map(|_| next()).collect()
+    let mut bytes = vec![0; n_bytes];
+    ChaCha8Rng::seed_from_u64(7).fill_bytes(&mut bytes);
+    bytes
 }

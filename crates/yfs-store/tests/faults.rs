@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
 use yfs_store::{
     AppendBatch, BlobStore, DocName, FaultStore, LocalState, MemoryStore, MergedSnapshot, Seq,
     SqliteStore, Store, StoreError, StoreExt, StoreFault, UpdateLog,
@@ -205,8 +206,8 @@ fn a_disk_that_is_really_full_changes_nothing() {
         }
     };
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
-    let noise: Vec<u8> =
-        (0..3_u32 << 20).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 9) as u8).collect();
+    let mut noise = vec![0; 3 << 20];
+    ChaCha8Rng::seed_from_u64(7).fill_bytes(&mut noise);
     store.put_bytes(&noise, Millis(1)).expect_err("it is full");
     assert_eq!(n_updates(&store, "a"), n_appended, "reading goes on");
     assert_eq!(store.check().expect("check").problems, []);

@@ -8,13 +8,14 @@
 #![expect(unsafe_code, reason = "SQLite is interposed through its C interface")]
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     ffi::{CStr, c_char, c_int, c_void},
     fs,
     path::Path,
     sync::{Mutex, OnceLock},
 };
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rusqlite::ffi;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, SqliteStore, Store,
@@ -175,7 +176,7 @@ struct Disk {
     /// The synced bytes of each file.
     synced: HashMap<String, Vec<u8>>,
     /// The unsynced events of each file, in order.
-    pending: HashMap<String, Vec<Step>>,
+    pending: BTreeMap<String, Vec<Step>>,
 }
 
 fn apply(bytes: &mut Vec<u8>, at: usize, data: &[u8]) {
@@ -209,7 +210,7 @@ impl Disk {
     }
 
     /// Cuts the power: each pending block is written or lost.
-    fn cut(&self, chance: &mut impl FnMut() -> u64) -> HashMap<String, Vec<u8>> {
+    fn cut(&self, random: &mut ChaCha8Rng) -> HashMap<String, Vec<u8>> {
         let mut files = self.synced.clone();
         for (file, steps) in &self.pending {
             let bytes = files.entry(file.clone()).or_default();
@@ -220,13 +221,13 @@ impl Disk {
                         while start < data.len() {
                             let in_block = BLOCK_LEN - (at + start) % BLOCK_LEN;
                             let end = data.len().min(start + in_block);
-                            if chance().is_multiple_of(2) {
+                            if random.random_bool(0.5) {
                                 apply(bytes, at + start, &data[start..end]);
                             }
                             start = end;
                         }
                     }
-                    Step::Truncate { len, .. } if chance().is_multiple_of(2) => {
+                    Step::Truncate { len, .. } if random.random_bool(0.5) => {
                         bytes.resize(*len, 0);
                     }
                     _ => (),
@@ -292,21 +293,14 @@ fn what_was_flushed_survives() {
     let directory = tempfile::tempdir().expect("a directory");
     write_history(&directory.path().join("store.db"));
     let steps = std::mem::take(&mut *STEPS.lock().expect("no thread panics while it has the lock"));
-    let mut random = 0x1234_5678_9abc_def1_u64;
-    let mut chance = || {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random >> 20
-    };
-
+    let mut random = ChaCha8Rng::seed_from_u64(7);
     let n_cuts = std::env::var("YFS_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
-    let mut cuts: Vec<usize> = (0..n_cuts).map(|_| chance() as usize % steps.len()).collect();
+    let mut cuts: Vec<usize> = (0..n_cuts).map(|_| random.random_range(0..steps.len())).collect();
     cuts.sort_unstable();
     let (mut disk, mut n_safe, mut next, mut n_lost) = (Disk::default(), 0, 0, 0);
     for (at, step) in steps.iter().enumerate() {
         while next < cuts.len() && cuts[next] == at {
-            let n_there = reopen(&disk.cut(&mut chance), n_safe, directory.path(), next);
+            let n_there = reopen(&disk.cut(&mut random), n_safe, directory.path(), next);
             n_lost += usize::from(n_there < 600);
             next += 1;
         }

@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store,
     StoreError, StoredDocument, UpdateLog,
@@ -129,14 +130,11 @@ fn killed() {
     };
     let mut processes: Vec<_> = (0..5).map(|slot| spawn(slot, 0)).collect();
     let mut acked = BTreeSet::new();
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = ChaCha8Rng::seed_from_u64(7);
     for n_spawned in 1..=n_kills() {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
         // Each pause ends at a random moment of the children's work.
-        thread::sleep(Duration::from_micros(20_000 + random % 60_000));
-        let slot = (random >> 32) as usize % processes.len();
+        thread::sleep(Duration::from_micros(random.random_range(20_000..80_000)));
+        let slot = random.random_range(0..processes.len());
         let killed = std::mem::replace(&mut processes[slot], spawn(slot, n_spawned));
         acked.extend(killed.kill());
     }

@@ -7,6 +7,7 @@ use std::{
     thread,
 };
 
+use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_store::{
     AppendBatch, BlobStore, DocName, MergedSnapshot, SqliteStore, Store, StoreExt, UpdateLog,
 };
@@ -16,14 +17,8 @@ const SECRET: &[u8] = b"the secret of the house";
 
 /// Returns content that does not compress, with the secret in it.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed | 1;
-    let random = std::iter::repeat_with(|| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    });
-    let mut bytes: Vec<u8> = random.take(len).collect();
+    let mut bytes = vec![0; len];
+    ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
     bytes.splice(len / 2..len / 2, SECRET.iter().copied());
     bytes
 }
@@ -129,14 +124,10 @@ fn rows_that_were_moved_are_wiped() {
             changes: Vec::new(),
         })
     };
-    let mut random = 7_usize;
-    let mut below = |limit: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041);
-        (random >> 33) % limit
-    };
+    let mut random = ChaCha8Rng::seed_from_u64(7);
     // The secrets are in every eighth document, and rows around them are added and deleted.
     for round in 0..400 {
-        let updates = (0..40).map(|at| (doc(at), noise(round + 1, 1 + below(1500))));
+        let updates = (0..40).map(|at| (doc(at), noise(round + 1, random.random_range(1..=1500))));
         let updates = updates.map(|(doc, data)| {
             let is_secret =
                 doc.as_str().trim_start_matches("doc").parse::<usize>().unwrap() % 8 == 0;
@@ -144,7 +135,7 @@ fn rows_that_were_moved_are_wiped() {
             (doc, if is_secret { data } else { vec![b'x'; len] })
         });
         store.append(AppendBatch::new(updates.collect(), Millis(1))).unwrap();
-        let other = below(40);
+        let other = random.random_range(0..40);
         if other % 8 != 0 {
             store.compact(&doc(other), &clean).unwrap();
         }

@@ -1,8 +1,8 @@
 //! An unreliable network in memory, for tests: it loses, repeats and reorders frames, and cuts
-//! connections, all determined by a seed.
+//! connections.
 //!
 //! Frames are delivered only by [`SimulatedNetwork::deliver`], which picks one of the frames in
-//! transit.
+//! transit. The caller supplies the random numbers.
 
 use std::{collections::BTreeMap, mem};
 
@@ -47,15 +47,13 @@ pub struct SimulatedNetwork {
     /// The queues by connection and receiving end. Cutting a connection removes its queues.
     queues: BTreeMap<(LinkId, NetworkEnd), Vec<Vec<u8>>>,
     faults: NetworkFaults,
-    seed: u64,
     n_links: u64,
 }
 
 impl SimulatedNetwork {
     /// Makes a network without connections.
-    pub fn new(seed: u64, faults: NetworkFaults) -> Self {
-        let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        Self { queues: BTreeMap::new(), faults, seed, n_links: 0 }
+    pub fn new(faults: NetworkFaults) -> Self {
+        Self { queues: BTreeMap::new(), faults, n_links: 0 }
     }
 
     /// Sets the faults of later deliveries, and returns the previous faults.
@@ -86,47 +84,48 @@ impl SimulatedNetwork {
     }
 
     /// Delivers a frame; returns `None` if no frame is in transit.
-    pub fn deliver(&mut self) -> Option<NetworkDelivery> {
+    ///
+    /// `random_below` returns a random number below its argument, which is at least 1.
+    pub fn deliver(
+        &mut self,
+        random_below: &mut impl FnMut(usize) -> usize,
+    ) -> Option<NetworkDelivery> {
         loop {
             let filled = |(_, queue): &(&(LinkId, NetworkEnd), &Vec<_>)| !queue.is_empty();
             let busy: Vec<_> = self.queues.iter().filter(filled).map(|(at, _)| *at).collect();
-            let (link, to) = *busy.get(self.below(busy.len())?)?;
-            let len = self.queues.get(&(link, to))?.len();
-            let at = if self.percent(self.faults.reordered) { self.below(len)? } else { 0 };
-            let frame = self.queues.get_mut(&(link, to))?.remove(at);
-            if self.percent(self.faults.lost) {
+            if busy.is_empty() {
+                return None;
+            }
+            let (link, to) = *busy.get(random_below(busy.len()))?;
+            let queue = self.queues.get_mut(&(link, to))?;
+            let is_reordered = random_below(100) < self.faults.reordered as usize;
+            let at = if is_reordered { random_below(queue.len()) } else { 0 };
+            let frame = queue.remove(at);
+            if random_below(100) < self.faults.lost as usize {
                 continue;
             }
-            if self.percent(self.faults.repeated) {
+            if random_below(100) < self.faults.repeated as usize {
                 self.send(link, to, frame.clone());
             }
             return Some(NetworkDelivery { link, to, frame });
         }
     }
-
-    /// Returns a pseudorandom number below `limit`, or `None` if `limit` is 0.
-    pub fn below(&mut self, limit: usize) -> Option<usize> {
-        self.seed ^= self.seed << 13;
-        self.seed ^= self.seed >> 7;
-        self.seed ^= self.seed << 17;
-        (self.seed >> 11).checked_rem(limit as u64).map(|number| number as usize)
-    }
-
-    fn percent(&mut self, often: u32) -> bool {
-        self.below(100).is_some_and(|drawn| drawn < often as usize)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+
     use super::*;
 
     fn arrived(faults: NetworkFaults) -> Vec<u8> {
-        let mut network = SimulatedNetwork::new(7, faults);
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut random_below = |limit| rng.random_range(0..limit);
+        let mut network = SimulatedNetwork::new(faults);
         let link = network.connect();
         (0..100).for_each(|n| network.send(link, NetworkEnd::Hub, vec![n]));
         let mut arrived = Vec::new();
-        while let Some(delivery) = network.deliver() {
+        while let Some(delivery) = network.deliver(&mut random_below) {
             assert_eq!((delivery.link, delivery.to), (link, NetworkEnd::Hub));
             arrived.extend(delivery.frame);
         }
@@ -149,11 +148,11 @@ mod tests {
 
     #[test]
     fn nothing_arrives_over_a_connection_that_was_cut() {
-        let mut network = SimulatedNetwork::new(1, NetworkFaults::default());
+        let mut network = SimulatedNetwork::new(NetworkFaults::default());
         let link = network.connect();
         network.send(link, NetworkEnd::Guest, vec![1]);
         network.cut(link);
         network.send(link, NetworkEnd::Guest, vec![2]);
-        assert_eq!(network.deliver(), None);
+        assert_eq!(network.deliver(&mut |_| 0), None);
     }
 }

@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_engine::{
     content::{ContentDoc, RunAuthor},
     gate::{GateLimits, UpdateSource},
@@ -151,6 +152,7 @@ struct Guest {
 /// The hub, its guests, and the network between them.
 struct World {
     network: SimulatedNetwork,
+    rng: ChaCha8Rng,
     room: PresenceRoom,
     hub: Replica,
     sessions: BTreeMap<LinkId, HubSession>,
@@ -187,7 +189,8 @@ impl World {
             link: None,
         };
         Self {
-            network: SimulatedNetwork::new(seed, faults),
+            network: SimulatedNetwork::new(faults),
+            rng: ChaCha8Rng::seed_from_u64(seed),
             room: PresenceRoom::default(),
             hub: Replica::new(is_main, 0),
             sessions: BTreeMap::new(),
@@ -261,7 +264,8 @@ impl World {
     }
 
     fn deliver(&mut self) -> bool {
-        let Some(delivery) = self.network.deliver() else { return false };
+        let mut random_below = |limit| self.rng.random_range(0..limit);
+        let Some(delivery) = self.network.deliver(&mut random_below) else { return false };
         let (link, now) = (delivery.link, self.now);
         match delivery.to {
             NetworkEnd::Hub => {
@@ -342,12 +346,16 @@ fn faults() -> impl Strategy<Value = NetworkFaults> {
     })
 }
 
+/// Returns a configuration with `n_cases` cases, or with the number in `PROPTEST_CASES` if that
+/// variable is set.
+fn config(n_cases: u32) -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let is_set = std::env::var_os("PROPTEST_CASES").is_some();
+    if is_set { config } else { ProptestConfig { cases: n_cases, ..config } }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 96,
-        failure_persistence: None,
-        ..Default::default()
-    })]
+    #![proptest_config(config(96))]
 
     #[test]
     fn all_have_everything_once(

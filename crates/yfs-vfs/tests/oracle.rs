@@ -103,15 +103,16 @@ async fn compare(script: &[String]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Returns a configuration that takes seconds; `PROPTEST_CASES` runs more.
-fn config() -> ProptestConfig {
+/// Returns a configuration with `n_cases` cases, or with the number in `PROPTEST_CASES` if that
+/// variable is set.
+fn config(n_cases: u32) -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let is_set = std::env::var_os("PROPTEST_CASES").is_some();
-    if is_set { config } else { ProptestConfig { cases: 48, ..config } }
+    if is_set { config } else { ProptestConfig { cases: n_cases, ..config } }
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(48))]
 
     #[test]
     fn random_scripts_agree_with_the_host(script in prop::collection::vec(step(), 1..40)) {

@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, GrepQuery, WriteOptions};
@@ -73,17 +74,16 @@ async fn fill(workspace: &Workspace, tree: &Path, n_files: usize) {
 
 fn text(seed: usize) -> String {
     let mut text = String::with_capacity(FILE_LEN + 80);
-    let mut number = seed;
+    let mut random = ChaCha8Rng::seed_from_u64(seed as u64);
     while text.len() < FILE_LEN {
-        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
-        let word = match (number >> 33) % 10_000 {
+        let word = match random.random_range(0..10_000) {
             0 => "harbourmaster",
             1..500 => "lantern",
             500..600 => "weather 417",
             _ => "tide",
         };
-        text +=
-            &format!("line {:04} about the {word} and the sea on a quiet morning\n", number >> 52);
+        let number = random.random_range(0..4_096);
+        text += &format!("line {number:04} about the {word} and the sea on a quiet morning\n");
     }
     text
 }

@@ -10,6 +10,7 @@
 mod measure;
 
 use measure::thread_cpu;
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     content::{AnchorSide, ContentDoc, RunAuthor, compact},
@@ -78,15 +79,13 @@ fn edited(n_edits: usize) -> (ContentDoc, Vec<Vec<u8>>, usize) {
         (0..1_000).map(|n| format!("line {n:4} of a text with many words in it.\n")).collect();
     let first = docs[0].append(&text, &author(0)).expect("written").update.expect("an update");
     docs[1].receive(&first, UpdateSource::Wire).expect("it is sound");
-    let (mut updates, mut whole, mut state) = (vec![first], 0, 88_172_645_463_325_252_u64);
+    let (mut updates, mut whole) = (vec![first], 0);
+    let mut random = ChaCha8Rng::seed_from_u64(7);
     for nth in 0..n_edits {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
         let [a, b] = &mut docs;
         let (writer, other) = if nth.is_multiple_of(2) { (a, b) } else { (b, a) };
         whole += writer.version().encode().len();
-        let at = state as usize % (text.len() - 8);
+        let at = random.random_range(0..text.len() - 8);
         let edit = writer.replace_range(at..at + 4, "word", &author(nth));
         if let Some(update) = edit.expect("it can be edited").update {
             other.receive(&update, UpdateSource::Wire).expect("it is sound");

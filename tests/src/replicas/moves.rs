@@ -1,9 +1,9 @@
 //! What a replica does next: a random line of a script, drawn from what it sees.
 
+use rand::{RngExt, rngs::ChaCha8Rng, seq::IndexedRandom};
 use yfs_vfs::{FileContent, FileKind};
 
 use super::{ledger::Ledger, ledger::count, view::View};
-use crate::rng::Rng;
 
 const NAMES: [&str; 8] = ["a", "b", "c.txt", "d.md", "é", "src", ".env", "😀.rs"];
 
@@ -11,7 +11,7 @@ const NAMES: [&str; 8] = ["a", "b", "c.txt", "d.md", "é", "src", ".env", "😀.
 #[derive(Debug)]
 pub struct Chooser<'a> {
     /// Decides.
-    pub rng: &'a mut Rng,
+    pub rng: &'a mut ChaCha8Rng,
     /// Makes marks.
     pub ledger: &'a mut Ledger,
     /// What is there.
@@ -28,7 +28,7 @@ impl Chooser<'_> {
     /// Draws a line.
     pub fn line(&mut self) -> String {
         let number = self.number;
-        match self.rng.below(100) {
+        match self.rng.random_range(0..100) {
             0..16 => self.write(),
             16..22 => format!("append {} = {}", self.file(), self.new_line()),
             22..30 => self.edit(),
@@ -44,14 +44,14 @@ impl Chooser<'_> {
             80..83 => format!("ln {} {}", self.any(), self.new_path(2)),
             83..88 => format!("chmod {} {}", number % 0o1000, self.any()),
             88..91 => format!("utimes {} {}", 1_600_000_000_000 + u64::from(number), self.any()),
-            91..94 => format!("meta k{} v{number} {}", self.rng.below(3), self.any()),
+            91..94 => format!("meta k{} v{number} {}", self.rng.random_range(0..3), self.any()),
             _ => format!("bytes {} {number}", self.file()),
         }
     }
 
     /// Replaces a file's text, or creates it.
     fn write(&mut self) -> String {
-        let at = if self.rng.percent(60) { self.file() } else { self.new_path(3) };
+        let at = if self.rng.random_ratio(60, 100) { self.file() } else { self.new_path(3) };
         let old = self.view.get(&at).and_then(|item| item.content.clone()).unwrap_or_default();
         let text = self.rewritten(&old);
         format!("write {at} = {text}")
@@ -60,9 +60,9 @@ impl Chooser<'_> {
     /// Writes over a text that the player read some steps ago.
     fn write_seen(&mut self) -> String {
         let read: Vec<(&String, &FileContent)> = self.read.iter().collect();
-        let Some((at, content)) = self.rng.pick(&read).copied() else { return self.write() };
+        let Some((at, content)) = read.choose(self.rng).copied() else { return self.write() };
         let text = self.rewritten(&content.data);
-        let how = if self.rng.percent(50) { "write-base" } else { "write-seen" };
+        let how = if self.rng.random_ratio(50, 100) { "write-base" } else { "write-seen" };
         format!("{how} {at} = {text}")
     }
 
@@ -71,15 +71,15 @@ impl Chooser<'_> {
         let old = str::from_utf8(old).unwrap_or_default();
         let mut lines: Vec<String> =
             old.split('\n').filter(|line| !line.is_empty()).map(str::to_owned).collect();
-        if !lines.is_empty() && self.rng.percent(35) {
-            lines.remove(self.rng.below(lines.len()));
+        if !lines.is_empty() && self.rng.random_ratio(35, 100) {
+            lines.remove(self.rng.random_range(0..lines.len()));
         }
-        if !lines.is_empty() && self.rng.percent(25) {
-            let at = self.rng.below(lines.len());
+        if !lines.is_empty() && self.rng.random_ratio(25, 100) {
+            let at = self.rng.random_range(0..lines.len());
             lines[at].push_str(" more");
         }
-        for _ in 0..self.rng.below(3) {
-            let at = self.rng.below(lines.len() + 1);
+        for _ in 0..self.rng.random_range(0..3) {
+            let at = self.rng.random_range(0..=lines.len());
             let line = self.new_line();
             lines.insert(at, line.trim_end_matches('|').to_owned());
         }
@@ -91,9 +91,9 @@ impl Chooser<'_> {
         let old = self.view.get(&at).and_then(|item| item.content.clone()).unwrap_or_default();
         let once: Vec<char> =
             count(&old).into_iter().filter(|(_, n)| *n == 1).map(|(mark, _)| mark).collect();
-        let Some(old) = self.rng.pick(&once).copied() else { return format!("read {at}") };
+        let Some(old) = once.choose(self.rng).copied() else { return format!("read {at}") };
         let new = self.ledger.new_mark();
-        if self.rng.percent(50) {
+        if self.rng.random_ratio(50, 100) {
             format!("edit {at} = {old} -> {old} and {new}")
         } else {
             format!("edit {at} = {old} -> {new}")
@@ -101,12 +101,12 @@ impl Chooser<'_> {
     }
 
     fn new_line(&mut self) -> String {
-        let word = ["the", "of", "a word", "é́"][self.rng.below(4)];
+        let word = ["the", "of", "a word", "é́"][self.rng.random_range(0..4)];
         format!("{word} {}|", self.ledger.new_mark())
     }
 
     fn trashed(&mut self, call: &str) -> String {
-        match self.rng.pick(&self.trash) {
+        match self.trash.choose(self.rng) {
             Some(id) => format!("{call} {id}"),
             None => format!("rm {}", self.any()),
         }
@@ -114,27 +114,27 @@ impl Chooser<'_> {
 
     fn file(&mut self) -> String {
         let files = self.paths(|kind| kind == FileKind::File);
-        self.rng.pick(&files).cloned().unwrap_or_else(|| self.new_path(3))
+        files.choose(self.rng).cloned().unwrap_or_else(|| self.new_path(3))
     }
 
     fn any(&mut self) -> String {
         let all = self.paths(|_| true);
-        self.rng.pick(&all).cloned().unwrap_or_else(|| self.new_path(1))
+        all.choose(self.rng).cloned().unwrap_or_else(|| self.new_path(1))
     }
 
     fn destination(&mut self) -> String {
-        if self.rng.percent(25) { self.any() } else { self.new_path(3) }
+        if self.rng.random_ratio(25, 100) { self.any() } else { self.new_path(3) }
     }
 
     /// Returns a path that may or may not be there, below a folder that is.
     fn new_path(&mut self, depth: usize) -> String {
         let folders = self.paths(|kind| kind == FileKind::Directory);
-        let mut path = match self.rng.percent(60) {
-            true => self.rng.pick(&folders).cloned().unwrap_or_default(),
+        let mut path = match self.rng.random_ratio(60, 100) {
+            true => folders.choose(self.rng).cloned().unwrap_or_default(),
             false => String::new(),
         };
-        for _ in 0..=self.rng.below(depth) {
-            path = format!("{path}/{}", NAMES[self.rng.below(NAMES.len())]);
+        for _ in 0..=self.rng.random_range(0..depth) {
+            path = format!("{path}/{}", NAMES[self.rng.random_range(0..NAMES.len())]);
         }
         path
     }

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use rand::{RngExt, rngs::ChaCha8Rng, seq::IndexedRandom};
 use yfs_engine::{Number, id::FileId};
 use yrs::{
     Any, Array, ArrayRef, Doc, OffsetKind, Options, Out, ReadTxn, StateVector, Transact, Update,
     updates::decoder::Decode, updates::encoder::Encode,
 };
-
-use crate::rng::Rng;
 
 /// The main document in the hands of an application that follows only the seed.
 #[derive(Debug)]
@@ -35,17 +34,19 @@ impl Plain {
     }
 
     /// Changes a random row as an application does.
-    pub fn step(&mut self, rng: &mut Rng, now: i64) {
+    pub fn step(&mut self, rng: &mut ChaCha8Rng, now: i64) {
         let rows = self.rows();
         let keys: Vec<&String> = rows.keys().collect();
-        let Some(key) = rng.pick(&keys) else { return };
+        let Some(key) = keys.choose(rng) else { return };
         let mut row = rows[*key].clone();
         let folders: Vec<&String> =
             keys.iter().copied().filter(|key| text(&rows[*key]["type"]) == "folder").collect();
-        match rng.below(12) {
-            0..3 => drop(row.insert("name".into(), Any::from(format!("plain{}", rng.below(9))))),
+        match rng.random_range(0..12) {
+            0..3 => drop(
+                row.insert("name".into(), Any::from(format!("plain{}", rng.random_range(0..9)))),
+            ),
             3..6 => {
-                let parent = rng.pick(&folders).map_or(Any::Null, |id| Any::from(id.as_str()));
+                let parent = folders.choose(rng).map_or(Any::Null, |id| Any::from(id.as_str()));
                 row.insert("parentId".into(), parent);
             }
             6 => drop(row.insert("trashedAt".into(), Any::from(now as f64))),

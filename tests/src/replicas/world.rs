@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use tempfile::TempDir;
 use yfs::WorkspaceError;
 use yfs_engine::{
@@ -31,7 +32,7 @@ use super::{
     replica::{Message, Replica},
     view::{View, timeless},
 };
-use crate::{rng::Rng, sources::TestClock};
+use crate::sources::TestClock;
 
 /// When histories begin, in ms.
 const START: i64 = 1_700_000_000_000;
@@ -57,7 +58,7 @@ pub struct History {
 /// Replicas, and what is known of their work.
 #[derive(Debug)]
 pub struct World {
-    rng: Rng,
+    rng: ChaCha8Rng,
     id: FileId,
     common: Arc<AtomicI64>,
     replicas: Vec<Replica>,
@@ -97,11 +98,11 @@ impl World {
     ///
     /// Panics if stores cannot be made.
     pub fn new(history: History) -> Self {
-        let mut rng = Rng::new(history.seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(history.seed);
         let common = Arc::new(AtomicI64::new(START));
         let id = FileId::parse("workspace").expect("an id");
         let dir = history.on_disk.then(|| TempDir::new().expect("a directory"));
-        let skew = rng.below(SKEWS.len());
+        let skew = rng.random_range(0..SKEWS.len());
         let replicas = ('a'..).take(history.n_replicas).enumerate().map(|(ix, letter)| {
             let store: Arc<dyn Store> = match &dir {
                 Some(dir) => {
@@ -123,14 +124,15 @@ impl World {
 
     /// Runs one random event.
     pub fn step(&mut self) {
-        let time = if self.rng.percent(30) { 0 } else { self.rng.below(3_000) as i64 };
+        let time =
+            if self.rng.random_ratio(30, 100) { 0 } else { self.rng.random_range(0..3_000) as i64 };
         self.common.fetch_add(time, Ordering::Relaxed);
-        let at = self.rng.below(self.replicas.len());
-        match self.rng.below(100) {
+        let at = self.rng.random_range(0..self.replicas.len());
+        match self.rng.random_range(0..100) {
             0..52 => self.play(at),
             52..76 => self.deliver(at),
             76..83 => {
-                let other = self.rng.below(self.replicas.len());
+                let other = self.rng.random_range(0..self.replicas.len());
                 self.sync(at, other);
             }
             83..86 => self.act(at, "flush".to_owned()),
@@ -268,7 +270,7 @@ impl World {
     fn send(&mut self, from: usize, said: Vec<Message>) {
         for to in (0..self.replicas.len()).filter(|to| *to != from) {
             for message in &said {
-                let n_copies = match self.rng.below(100) {
+                let n_copies = match self.rng.random_range(0..100) {
                     0..30 => 0,
                     30..85 => 1,
                     _ => 2,
@@ -282,18 +284,18 @@ impl World {
 
     /// Delivers some of what is on its way, in any order.
     fn deliver(&mut self, at: usize) {
-        for _ in 0..=self.rng.below(6) {
+        for _ in 0..=self.rng.random_range(0..6) {
             let n_waiting = self.replicas[at].inbox.len();
             if n_waiting == 0 {
                 break;
             }
-            let message = self.replicas[at].inbox.swap_remove(self.rng.below(n_waiting));
+            let message = self.replicas[at].inbox.swap_remove(self.rng.random_range(0..n_waiting));
             self.log.push(format!("{} receives {}", self.replicas[at].letter, message.guid));
             // A file whose row has not come yet is not known here.
             if let Some(port) = self.replicas[at].port(&message.guid) {
                 port.receive(&message.update).expect("an honest update");
             }
-            if self.rng.percent(15) {
+            if self.rng.random_ratio(15, 100) {
                 self.replicas[at].inbox.push(message);
             }
         }
@@ -390,8 +392,8 @@ impl World {
     /// Follows a document, or stops following it.
     fn bind(&mut self, at: usize) {
         let guids: Vec<FileId> = self.replicas[at].rows().keys().cloned().collect();
-        if let Some(guid) = self.rng.pick(&guids) {
-            if self.rng.percent(70) {
+        if let Some(guid) = guids.choose(&mut self.rng) {
+            if self.rng.random_ratio(70, 100) {
                 self.replicas[at].bind(guid);
             } else {
                 self.replicas[at].unbind(guid);
@@ -411,14 +413,14 @@ impl World {
             })
             .map(|item| item.id.clone())
             .collect();
-        let Some(guid) = self.rng.pick(&files).cloned() else { return };
+        let Some(guid) = files.choose(&mut self.rng).cloned() else { return };
         let Some(port) = replica.port(&guid) else { return };
         self.number += 1;
         let doc = editor(1_000_000 + u64::from(self.number), &port.diff(&[0]).expect("a diff"));
         let seen = doc.transact().state_vector();
         let typed = format!("typed {}", self.ledger.new_mark());
         // Never between the halves of a character.
-        let at_end = self.rng.percent(50);
+        let at_end = self.rng.random_ratio(50, 100);
         if replica.kind(&guid) == ContentRoot::Text {
             let text = doc.get_or_insert_text("text");
             let place = if at_end { text.len(&doc.transact()) } else { 0 };
@@ -444,7 +446,7 @@ impl World {
             self.log.push("a plain peer works".to_owned());
             plain.step(&mut self.rng, now);
         }
-        if self.rng.percent(50) {
+        if self.rng.random_ratio(50, 100) {
             self.sync_plain(at);
         }
     }

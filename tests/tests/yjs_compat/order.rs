@@ -1,6 +1,7 @@
 //! The order of rows, which decides ties: one order in our documents and in Yjs, whatever arrives
 //! when.
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use serde_json::{Value, json};
 use yfs_engine::{
     gate::{GateLimits, UpdateSource},
@@ -12,25 +13,6 @@ use yfs_engine::{
 use yfs_tests::node::Yjs;
 use yrs::{Any, Array, Out, ReadTxn};
 
-/// A small generator (SplitMix64), so that every case replays from its number.
-pub(crate) struct Rng(pub(crate) u64);
-
-impl Rng {
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % n.max(1) as u64) as usize
-    }
-
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for at in (1..items.len()).rev() {
-            items.swap(at, self.below(at + 1));
-        }
-    }
-}
-
 fn main_doc(number: u64) -> MainDoc {
     let [rows, cells, meta] =
         [0, 1, 2].map(|ix| ClientId::new(1000 + (number * 7919) % 613 * 3 + ix).unwrap());
@@ -39,12 +21,12 @@ fn main_doc(number: u64) -> MainDoc {
 }
 
 /// One of ours writes a row; clocks stand still, so that there are ties.
-fn ours_write(main: &mut MainDoc, rng: &mut Rng, step: usize) -> Vec<u8> {
-    let key = FileId::parse(&format!("f{}", rng.below(5))).unwrap();
+fn ours_write(main: &mut MainDoc, rng: &mut ChaCha8Rng, step: usize) -> Vec<u8> {
+    let key = FileId::parse(&format!("f{}", rng.random_range(0..5))).unwrap();
     let write = if main.files().get(&key).is_none() {
         let row = FileRow::new(key, "new", None, NodeKind::File, Millis(1));
         RowWrite::Create { row, derived: false }
-    } else if rng.below(4) == 0 {
+    } else if rng.random_ratio(1, 4) {
         RowWrite::Delete { id: key }
     } else {
         let name = Some(format!("name {step}").into());
@@ -56,7 +38,7 @@ fn ours_write(main: &mut MainDoc, rng: &mut Rng, step: usize) -> Vec<u8> {
 }
 
 /// Makes a history of two of ours and two stock clients, and returns its updates.
-fn history(yjs: &mut Yjs, rng: &mut Rng) -> Vec<Vec<u8>> {
+fn history(yjs: &mut Yjs, rng: &mut ChaCha8Rng) -> Vec<Vec<u8>> {
     let mut ours: Vec<MainDoc> = (0..2).map(main_doc).collect();
     let stock = ["s0", "s1"];
     for (doc, client) in stock.iter().zip([5, 900]) {
@@ -64,13 +46,14 @@ fn history(yjs: &mut Yjs, rng: &mut Rng) -> Vec<Vec<u8>> {
     }
     let (mut updates, mut n_writers) = (Vec::new(), 2);
     for step in 0..30 {
-        let (nth, doc) = (rng.below(2), stock[rng.below(2)]);
-        let key = format!("f{}", rng.below(5));
-        match rng.below(9) {
+        let (nth, doc) = (rng.random_range(0..2), stock[rng.random_range(0..2)]);
+        let key = format!("f{}", rng.random_range(0..5));
+        match rng.random_range(0..9) {
             0..4 => updates.push(ours_write(&mut ours[nth], rng, step)),
             4 | 5 => {
                 let row = json!({ "name": format!("stock {step}"), "type": "file" });
-                let set = json!({ "doc": doc, "key": key, "val": row, "now": rng.below(3) });
+                let set =
+                    json!({ "doc": doc, "key": key, "val": row, "now": rng.random_range(0..3) });
                 updates.extend(yjs.change("table_set", set));
             }
             6 => {
@@ -132,14 +115,14 @@ fn our_order(updates: &[Vec<u8>]) -> Vec<String> {
 fn rows_have_the_order_that_yjs_gives_them() {
     let mut yjs = Yjs::start();
     for seed in 0..60 {
-        let mut rng = Rng(seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut updates = history(&mut yjs, &mut rng);
         let expected = yjs_order(&mut yjs, &updates, true);
         for gc in [false, true] {
             updates.reverse();
             assert_eq!(yjs_order(&mut yjs, &updates, gc), expected, "seed {seed}: in reverse");
             assert_eq!(our_order(&updates), expected, "seed {seed}: ours");
-            rng.shuffle(&mut updates);
+            updates.shuffle(&mut rng);
             assert_eq!(yjs_order(&mut yjs, &updates, gc), expected, "seed {seed}: in any order");
         }
     }

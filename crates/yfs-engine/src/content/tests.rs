@@ -10,6 +10,7 @@ mod saves;
 
 use expect_test::expect;
 use proptest::prelude::*;
+use rand::{RngExt, rngs::ChaCha8Rng};
 use yrs::{
     Any, ClientID, Doc, GetString, OffsetKind, Options, ReadTxn, Text, Transact, Update,
     updates::{
@@ -44,6 +45,11 @@ fn doc(n: u64) -> ContentDoc {
 
 fn author(name: &str) -> RunAuthor {
     RunAuthor::new(Actor::new(ActorKind::Agent, name), Millis(1_795_296_141_108))
+}
+
+/// Returns one of these.
+fn pick<T: Copy>(random: &mut ChaCha8Rng, from: &[T]) -> T {
+    from[random.random_range(0..from.len())]
 }
 
 fn doc_with(n: u64, text: &str) -> ContentDoc {
@@ -447,7 +453,7 @@ fn a_rebased_write_says_what_a_fork_would_have_said() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(crate::tests::property_config(300))]
 
     #[test]
     fn what_was_written_is_what_is_read(texts in proptest::collection::vec(awkward_text(), 1..6)) {

@@ -1,12 +1,8 @@
 //! Honest updates, made with yrs.
 
-#[path = "rng.rs"]
-mod rng;
-
 use std::collections::HashMap;
 
-pub(crate) use self::rng::Rng;
-
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yrs::{
     Any, Array, ArrayPrelim, ClientID, Doc, Map, MapPrelim, OffsetKind, Options, ReadTxn,
     StateVector, Text, Transact, Update, Xml, XmlElementPrelim, XmlFragment, XmlTextPrelim,
@@ -25,7 +21,7 @@ pub(crate) fn corpus() -> Vec<Vec<u8>> {
                 ..Options::default()
             })
         });
-        let mut rng = Rng(42);
+        let mut rng = ChaCha8Rng::seed_from_u64(42);
         for round in 0..24 {
             change(&docs[round % 2], round, &mut rng);
             if round % 6 == 5 {
@@ -46,7 +42,7 @@ pub(crate) fn corpus() -> Vec<Vec<u8>> {
     updates
 }
 
-fn change(doc: &Doc, round: usize, rng: &mut Rng) {
+fn change(doc: &Doc, round: usize, rng: &mut ChaCha8Rng) {
     let text = doc.get_or_insert_text("text");
     let table = doc.get_or_insert_array("table:files");
     let array = doc.get_or_insert_array("arr");
@@ -54,7 +50,7 @@ fn change(doc: &Doc, round: usize, rng: &mut Rng) {
     let xml = doc.get_or_insert_xml_fragment("xml");
     let mut txn = doc.transact_mut();
     let len = text.len(&txn);
-    text.insert(&mut txn, rng.below(len as usize + 1) as u32, "héllo 😀 wörld");
+    text.insert(&mut txn, rng.random_range(0..=len), "héllo 😀 wörld");
     if len > 30 {
         text.remove_range(&mut txn, 3, 4);
         text.format(&mut txn, 5, 6, Attrs::from([("bold".into(), true.into())]));

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_engine::{
     gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateSource, merge},
     id::{ClientId, FileId},
@@ -14,10 +15,7 @@ use yrs::{
     updates::decoder::Decode,
 };
 
-use super::{
-    attacks::use_it,
-    corpus::{Rng, corpus},
-};
+use super::{attacks::use_it, corpus::corpus};
 
 /// Runs the cases that `seed` names, as `seed:count`.
 pub(crate) fn run(seed: &str) {
@@ -31,7 +29,8 @@ pub(crate) fn run(seed: &str) {
             continue;
         }
         let number = seed * 1_000_003 + case;
-        let said = std::panic::catch_unwind(|| fuzz_one(&corpus, &mut Rng(number)));
+        let said =
+            std::panic::catch_unwind(|| fuzz_one(&corpus, &mut ChaCha8Rng::seed_from_u64(number)));
         let said = said.unwrap_or_else(|_| panic!("seed {seed} case {case}"));
         *counts.entry(said).or_default() += 1;
     }
@@ -43,19 +42,19 @@ fn gated(role: DocRole, client: u64) -> GatedDoc {
     GatedDoc::new(&guid, role, ClientId::new(client).unwrap(), GateLimits::default())
 }
 
-fn fuzz_one(corpus: &[Vec<u8>], rng: &mut Rng) -> String {
-    let role = if rng.below(2) == 0 { DocRole::Main } else { DocRole::Content };
+fn fuzz_one(corpus: &[Vec<u8>], rng: &mut ChaCha8Rng) -> String {
+    let role = if rng.random_ratio(1, 2) { DocRole::Main } else { DocRole::Content };
     let mut doc = gated(role, 7);
     let mut log = Vec::new();
     let mut said = String::new();
-    if rng.below(2) == 0 {
-        feed(&mut doc, &mut log, &corpus[rng.below(corpus.len())]);
+    if rng.random_ratio(1, 2) {
+        feed(&mut doc, &mut log, &corpus[rng.random_range(0..corpus.len())]);
     }
-    for _ in 0..1 + rng.below(3) {
+    for _ in 0..rng.random_range(1..=3) {
         // Most mutations are rejected; a few tries find one that is not.
         let mut update = Vec::new();
         for _ in 0..8 {
-            let honest = &corpus[rng.below(corpus.len())];
+            let honest = &corpus[rng.random_range(0..corpus.len())];
             update = mutate(rng, honest, corpus);
             if doc.check(&update, UpdateSource::Wire) == Ok(true) {
                 break;
@@ -64,8 +63,8 @@ fn fuzz_one(corpus: &[Vec<u8>], rng: &mut Rng) -> String {
         said = feed(&mut doc, &mut log, &update);
     }
     // An honest update may complete parked structs.
-    for _ in 0..rng.below(3) {
-        feed(&mut doc, &mut log, &corpus[rng.below(corpus.len())]);
+    for _ in 0..rng.random_range(0..3) {
+        feed(&mut doc, &mut log, &corpus[rng.random_range(0..corpus.len())]);
     }
     reopen(&doc, role, &log);
     sync(&mut doc, role, &mut log);
@@ -182,33 +181,33 @@ fn unordered(txn: &impl ReadTxn) -> String {
     format!("{clocks:?} {text:?} {xml:?} {:?}", txn.snapshot().delete_set)
 }
 
-fn mutate(rng: &mut Rng, update: &[u8], corpus: &[Vec<u8>]) -> Vec<u8> {
+fn mutate(rng: &mut ChaCha8Rng, update: &[u8], corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = update.to_vec();
-    for _ in 0..1 + rng.below(3) {
+    for _ in 0..rng.random_range(1..=3) {
         if bytes.is_empty() {
             break;
         }
-        let at = rng.below(bytes.len());
-        match rng.below(9) {
-            0 => bytes[at] ^= 1 << rng.below(8),
-            1 => bytes[at] = rng.next() as u8,
+        let at = rng.random_range(0..bytes.len());
+        match rng.random_range(0..9) {
+            0 => bytes[at] ^= 1 << rng.random_range(0..8),
+            1 => bytes[at] = rng.random(),
             2 => drop(bytes.remove(at)),
-            3 => bytes.insert(at, rng.next() as u8),
+            3 => bytes.insert(at, rng.random()),
             4 => bytes.truncate(at),
-            5 => drop(bytes.splice(at..at, vec![0xff; 1 + rng.below(8)])),
+            5 => drop(bytes.splice(at..at, vec![0xff; rng.random_range(1..=8)])),
             6 => {
-                let other = rng.below(bytes.len());
+                let other = rng.random_range(0..bytes.len());
                 bytes.swap(at, other);
             }
             7 => {
-                let end = (at + 1 + rng.below(16)).min(bytes.len());
+                let end = (at + rng.random_range(1..=16)).min(bytes.len());
                 let again = bytes[at..end].to_vec();
                 bytes.splice(at..at, again);
             }
             _ => {
-                let other = &corpus[rng.below(corpus.len())];
-                let from = rng.below(other.len());
-                let piece = &other[from..(from + 1 + rng.below(24)).min(other.len())];
+                let other = &corpus[rng.random_range(0..corpus.len())];
+                let from = rng.random_range(0..other.len());
+                let piece = &other[from..(from + rng.random_range(1..=24)).min(other.len())];
                 let end = (at + piece.len()).min(bytes.len());
                 bytes.splice(at..end, piece.iter().copied());
             }

@@ -107,8 +107,16 @@ fn document() -> impl Strategy<Value = String> {
     )
 }
 
+/// Returns a configuration with `n_cases` cases, or with the number in `PROPTEST_CASES` if that
+/// variable is set.
+fn config(n_cases: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let is_set = std::env::var_os("PROPTEST_CASES").is_some();
+    if is_set { config } else { ProptestConfig { cases: n_cases, ..config } }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(config(1_000))]
 
     #[test]
     fn files_of_lists_come_back(text in document()) {

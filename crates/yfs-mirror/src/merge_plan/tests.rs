@@ -122,8 +122,16 @@ fn steps_between(from: &Tree, to: &Tree) -> Vec<LayoutStep> {
     plan_steps(wanted.collect(), &stands, &at)
 }
 
+/// Returns a configuration with `n_cases` cases, or with the number in `PROPTEST_CASES` if that
+/// variable is set.
+fn config(n_cases: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let is_set = std::env::var_os("PROPTEST_CASES").is_some();
+    if is_set { config } else { ProptestConfig { cases: n_cases, ..config } }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(config(1_000))]
 
     /// Any tree can be turned into any other. Each step is possible, and no step replaces an
     /// object.

@@ -22,15 +22,9 @@ pub(super) const CASES: &[Case] = &[
 
 /// Returns bytes that do not compress, the same for the same seed.
 fn noise(seed: u64, n_bytes: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut bytes = Vec::with_capacity(n_bytes + 8);
-    while bytes.len() < n_bytes {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend(state.to_le_bytes());
-    }
-    bytes.truncate(n_bytes);
+    let mut bytes = vec![0; n_bytes];
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
     bytes
 }
 

@@ -207,7 +207,7 @@ pub(crate) fn awkward_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(crate::tests::property_config(500))]
 
     #[test]
     fn splices_turn_old_into_new(old in awkward_text(), new in awkward_text()) {

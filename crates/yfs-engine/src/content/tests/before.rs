@@ -1,11 +1,12 @@
 //! Versions from before a compaction, found again from the state after it.
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yrs::{
     ClientID, Doc, Options, ReadTxn, StateVector, Text, Transact, Update, WriteTxn, Xml,
     XmlElementPrelim, XmlFragment, updates::decoder::Decode,
 };
 
-use super::{author, client, doc, replicas::Random};
+use super::{author, client, doc};
 use crate::{
     content::{ContentBase, ContentDoc, Version, compact},
     gate::{StateChange, UpdateSource},
@@ -14,7 +15,7 @@ use crate::{
 
 /// Writers whose updates are logged in any order, and more than once.
 struct Writers {
-    random: Random,
+    random: ChaCha8Rng,
     typists: Vec<Doc>,
     agents: Vec<ContentDoc>,
     sent: Vec<Vec<u8>>,
@@ -33,11 +34,11 @@ impl Writers {
         };
         let typists = (1..4).map(typist).collect();
         let agents = (4..6).map(doc).collect();
-        Self { random: Random(seed | 1), typists, agents, sent: Vec::new() }
+        Self { random: ChaCha8Rng::seed_from_u64(seed), typists, agents, sent: Vec::new() }
     }
 
     fn step(&mut self) {
-        match self.random.below(8) {
+        match self.random.random_range(0..8) {
             0..3 => self.type_randomly(),
             3 => self.set_attribute(),
             4..6 => self.write(),
@@ -51,14 +52,14 @@ impl Writers {
     }
 
     fn type_randomly(&mut self) {
-        let n = self.random.below(self.typists.len());
+        let n = self.random.random_range(0..self.typists.len());
         let before = self.typists[n].transact().state_vector();
         {
             let mut txn = self.typists[n].transact_mut();
             let text = txn.get_or_insert_text("text");
             let len = text.len(&txn);
-            let at = self.random.below(len as usize + 1) as u32;
-            if len > at + 2 && self.random.below(3) == 0 {
+            let at = self.random.random_range(0..=len);
+            if len > at + 2 && self.random.random_ratio(1, 3) {
                 text.remove_range(&mut txn, at, 2);
             } else {
                 text.insert(&mut txn, at, "xyz");
@@ -70,7 +71,7 @@ impl Writers {
     /// Two typists that set one attribute delete each other's value, and neither lists the
     /// deletion.
     fn set_attribute(&mut self) {
-        let n = self.random.below(self.typists.len());
+        let n = self.random.random_range(0..self.typists.len());
         let before = self.typists[n].transact().state_vector();
         {
             let mut txn = self.typists[n].transact_mut();
@@ -79,20 +80,24 @@ impl Writers {
                 Some(node) => node.into_xml_element().expect("only elements are inserted"),
                 None => root.push_back(&mut txn, XmlElementPrelim::empty("p")),
             };
-            if self.random.below(6) == 0 {
+            if self.random.random_ratio(1, 6) {
                 root.remove_range(&mut txn, 0, 1);
             } else {
-                element.insert_attribute(&mut txn, "level", format!("{}", self.random.below(9)));
+                element.insert_attribute(
+                    &mut txn,
+                    "level",
+                    format!("{}", self.random.random_range(0..9)),
+                );
             }
         }
         self.send(n, &before);
     }
 
     fn write(&mut self) {
-        let n = self.random.below(self.agents.len());
+        let n = self.random.random_range(0..self.agents.len());
         let agent = &mut self.agents[n];
         let mut text = agent.text();
-        let at = text.floor_char_boundary(self.random.below(text.len() + 1));
+        let at = text.floor_char_boundary(self.random.random_range(0..=text.len()));
         text.insert_str(at, "word ");
         let update = agent.write(&text, None, &author("agent")).expect("written").update;
         self.sent.extend(update);
@@ -101,8 +106,8 @@ impl Writers {
     fn catch_up(&mut self) {
         let Some(last) = self.sent.len().checked_sub(1) else { return };
         for _ in 0..3 {
-            let update = self.sent[self.random.below(last + 1)].clone();
-            let to = self.random.below(self.typists.len() + self.agents.len());
+            let update = self.sent[self.random.random_range(0..=last)].clone();
+            let to = self.random.random_range(0..self.typists.len() + self.agents.len());
             match to.checked_sub(self.typists.len()) {
                 Some(agent) => drop(self.agents[agent].receive(&update, UpdateSource::Wire)),
                 None => {
@@ -117,9 +122,9 @@ impl Writers {
     fn log(mut self) -> Vec<Vec<u8>> {
         let mut log = Vec::new();
         while !self.sent.is_empty() {
-            let at = self.random.below(self.sent.len().min(6));
+            let at = self.random.random_range(0..self.sent.len().min(6));
             let update = self.sent.remove(at);
-            if self.random.below(10) == 0 {
+            if self.random.random_ratio(1, 10) {
                 log.push(update.clone());
             }
             log.push(update);
@@ -143,7 +148,7 @@ fn read(log: &[Vec<u8>], kind: ContentRoot) -> Vec<(Version, String)> {
 #[test]
 fn every_version_before_a_compaction_is_found_again() {
     for seed in 1..200 {
-        let mut writers = Writers::new(seed * 0x9e37_79b9);
+        let mut writers = Writers::new(seed);
         (0..40).for_each(|_| writers.step());
         let log = writers.log();
         let read = read(&log, ContentRoot::Text);
@@ -189,10 +194,10 @@ fn a_write_merges_with_a_version_from_before_a_compaction() {
 
 #[test]
 fn no_bytes_are_a_change_that_panics() {
-    let mut random = Random(7);
+    let mut random = ChaCha8Rng::seed_from_u64(7);
     let version = super::doc_with(1, "text").version();
     for _ in 0..2000 {
-        let bytes: Vec<u8> = (0..random.below(12)).map(|_| random.below(256) as u8).collect();
+        let bytes: Vec<u8> = (0..random.random_range(0..12)).map(|_| random.random()).collect();
         drop(StateChange::decode(&bytes));
         drop(version.before([&bytes[..]]));
     }

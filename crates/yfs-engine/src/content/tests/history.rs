@@ -8,9 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use yrs::{Doc, ReadTxn, StateVector, Transact, Update, updates::decoder::Decode};
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use yrs::{ClientID, Doc, ReadTxn, StateVector, Transact, Update, updates::decoder::Decode};
 
-use super::{author, doc, raw, replicas::Random};
+use super::{author, doc, pick, raw};
 use crate::{
     content::{
         Anchor, AnchorSide, ContentDoc, ContentError, MAX_RUN_MS, RunAuthor, Version, compact,
@@ -24,7 +25,7 @@ const N_REPLICAS: usize = 4;
 const ACTORS: [&str; 3] = ["x", "y", "z"];
 
 struct World {
-    random: Random,
+    random: ChaCha8Rng,
     replicas: Vec<ContentDoc>,
     /// A plain peer, which keeps content that others erase.
     keeper: Doc,
@@ -54,7 +55,7 @@ fn contains_char(bytes: &[u8], c: char) -> bool {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let random = ChaCha8Rng::seed_from_u64(seed);
         let replicas: Vec<ContentDoc> = (0..N_REPLICAS as u64).map(doc).collect();
         Self {
             random,
@@ -72,14 +73,14 @@ impl World {
     }
 
     fn author(&mut self) -> (&'static str, RunAuthor) {
-        self.now += self.random.pick(&[1, 1000, MAX_RUN_MS / 3, MAX_RUN_MS]);
-        let name = self.random.pick(&ACTORS);
+        self.now += pick(&mut self.random, &[1, 1000, MAX_RUN_MS / 3, MAX_RUN_MS]);
+        let name = pick(&mut self.random, &ACTORS);
         (name, RunAuthor { at: Millis(self.now), ..author(name) })
     }
 
     fn step(&mut self) {
-        let n = self.random.below(N_REPLICAS);
-        match self.random.below(20) {
+        let n = self.random.random_range(0..N_REPLICAS);
+        match self.random.random_range(0..20) {
             0..6 => self.deliver(n),
             6 => self.resync(n),
             7..12 => self.type_some(n),
@@ -95,7 +96,7 @@ impl World {
     fn send(&mut self, from: usize, update: Option<Vec<u8>>) {
         let Some(update) = update else { return };
         for to in (0..N_REPLICAS).filter(|to| *to != from) {
-            let copies = self.random.pick(&[0, 1, 1, 1, 2]);
+            let copies = pick(&mut self.random, &[0, 1, 1, 1, 2]);
             self.network[to].extend((0..copies).map(|_| update.clone()));
         }
         self.keeper.transact_mut().apply_update(Update::decode_v1(&update).unwrap()).unwrap();
@@ -104,21 +105,21 @@ impl World {
 
     fn deliver(&mut self, to: usize) {
         if !self.network[to].is_empty() {
-            let at = self.random.below(self.network[to].len());
+            let at = self.random.random_range(0..self.network[to].len());
             let update = self.network[to].swap_remove(at);
             self.replicas[to].receive(&update, UpdateSource::Wire).unwrap();
         }
     }
 
     fn resync(&mut self, n: usize) {
-        let from = self.random.below(N_REPLICAS);
+        let from = self.random.random_range(0..N_REPLICAS);
         let update =
             self.replicas[from].gate().encode_diff(&self.replicas[n].gate().state_vector());
         self.replicas[n].receive(&update.unwrap(), UpdateSource::Wire).unwrap();
     }
 
     fn word(&mut self, name: &'static str) -> String {
-        let len = 1 + self.random.below(4) as u32;
+        let len = self.random.random_range(1..=4);
         let word: String = (self.n_typed..self.n_typed + len).map(typed_char).collect();
         self.n_typed += len;
         self.typed.extend(word.chars().map(|c| (c, name)));
@@ -128,13 +129,13 @@ impl World {
     fn place(&mut self, text: &str) -> usize {
         let places: Vec<usize> =
             text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        self.random.pick(&places)
+        pick(&mut self.random, &places)
     }
 
     fn type_some(&mut self, n: usize) {
         let (name, author) = self.author();
         let mut word = self.word(name);
-        if self.random.below(4) == 0 {
+        if self.random.random_ratio(1, 4) {
             word.push('\n');
         }
         let text = self.replicas[n].text();
@@ -177,7 +178,7 @@ impl World {
         if places.is_empty() {
             return;
         }
-        let (at, c) = self.random.pick(&places);
+        let (at, c) = pick(&mut self.random, &places);
         let anchor = self.replicas[n].anchor(at, AnchorSide::Right).unwrap();
         let left = self.replicas[n].anchor(at + c.len_utf8(), AnchorSide::Left).unwrap();
         for anchor in [anchor, left] {
@@ -194,17 +195,28 @@ impl World {
     }
 
     fn redact(&mut self, n: usize) {
-        if self.random.below(3) > 0 {
+        if self.random.random_range(0..3) > 0 {
             return;
         }
         let (_, author) = self.author();
         let doc = &mut self.replicas[n];
         let timeline = doc.timeline().versions();
-        let version = match self.random.below(2) {
-            0 if !timeline.is_empty() => doc.timeline().version(self.random.below(timeline.len())),
+        let version = match self.random.random_range(0..2) {
+            0 if !timeline.is_empty() => {
+                doc.timeline().version(self.random.random_range(0..timeline.len()))
+            }
             _ => None,
         };
-        let erasable = doc.erasable(version.as_ref()).unwrap();
+        let erasable = match doc.erasable(version.as_ref()) {
+            // A note can arrive before updates of other writers that its version includes.
+            Err(ContentError::UnknownVersion { client, wanted, known }) if version.is_some() => {
+                let all = self.keeper.transact().state_vector();
+                let n_made = all.get(&ClientID::new(client.get()));
+                assert!(known < wanted && wanted <= n_made, "{known} of {wanted}, {n_made} made");
+                return;
+            }
+            erasable => erasable.unwrap(),
+        };
         let text = doc.text();
         let update = doc.redact(&erasable, &author).unwrap();
         assert_eq!(doc.text(), text, "a redaction changed the text");

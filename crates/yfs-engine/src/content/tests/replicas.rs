@@ -7,34 +7,20 @@
 
 use std::collections::BTreeSet;
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yrs::{
     Assoc, Doc, GetString, IndexedSequence, ReadTxn, StateVector, StickyIndex, Text, Transact,
     Update,
     updates::{decoder::Decode, encoder::Encode},
 };
 
-use super::{author, doc, raw};
+use super::{author, doc, pick, raw};
 use crate::{
     content::{ContentBase, ContentDoc, ContentError, Version},
     gate::UpdateSource,
 };
 
 const N_SEEDS: u64 = 600;
-
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
 
 enum Replica {
     Person { doc: Doc, carets: Vec<(char, StickyIndex)> },
@@ -78,7 +64,7 @@ impl Replica {
 }
 
 struct World {
-    random: Random,
+    random: ChaCha8Rng,
     replicas: Vec<Replica>,
     /// Updates under way to each replica.
     network: Vec<Vec<Vec<u8>>>,
@@ -111,13 +97,13 @@ impl World {
             replica.receive(&state);
         }
         let network = replicas.iter().map(|_| Vec::new()).collect();
-        let random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let random = ChaCha8Rng::seed_from_u64(seed);
         Self { random, replicas, network, n_typed: 0, deleted: BTreeSet::new() }
     }
 
     fn step(&mut self) {
-        let n = self.random.below(self.replicas.len());
-        match self.random.below(10) {
+        let n = self.random.random_range(0..self.replicas.len());
+        match self.random.random_range(0..10) {
             0..4 => self.deliver(n),
             4 => self.resync(n),
             _ => {
@@ -134,14 +120,14 @@ impl World {
 
     fn send(&mut self, from: usize, update: &[u8]) {
         for to in (0..self.replicas.len()).filter(|to| *to != from) {
-            let copies = self.random.pick(&[0, 1, 1, 1, 2]);
+            let copies = pick(&mut self.random, &[0, 1, 1, 1, 2]);
             self.network[to].extend((0..copies).map(|_| update.to_vec()));
         }
     }
 
     fn deliver(&mut self, to: usize) {
         if !self.network[to].is_empty() {
-            let at = self.random.below(self.network[to].len());
+            let at = self.random.random_range(0..self.network[to].len());
             let update = self.network[to].swap_remove(at);
             self.replicas[to].receive(&update);
         }
@@ -149,7 +135,7 @@ impl World {
 
     /// Asks another replica for all updates that this one lacks.
     fn resync(&mut self, n: usize) {
-        let from = self.random.below(self.replicas.len());
+        let from = self.random.random_range(0..self.replicas.len());
         let update = self.replicas[from].diff(&self.replicas[n].state_vector());
         self.replicas[n].receive(&update);
     }
@@ -163,9 +149,9 @@ impl World {
         let now = text.get_string(&txn);
         let places: Vec<usize> = now.char_indices().map(|(at, _)| at).chain([now.len()]).collect();
         let units = |at: usize| now[..at].encode_utf16().count() as u32;
-        let start = random.pick(&places);
-        if random.below(4) == 0 {
-            let n_chars = 1 + random.below(6);
+        let start = pick(random, &places);
+        if random.random_ratio(1, 4) {
+            let n_chars = random.random_range(1..=6);
             let end =
                 now[start..].char_indices().nth(n_chars).map_or(now.len(), |(at, _)| start + at);
             deleted.extend(now[start..end].chars().filter(|c| is_typed(*c)));
@@ -184,38 +170,31 @@ impl World {
     fn act(&mut self, n: usize) -> Option<Vec<u8>> {
         let Self { random, replicas, deleted, .. } = self;
         let Replica::Agent { doc, reads } = &mut replicas[n] else { return None };
-        let me = author(random.pick(&["x", "y"]));
-        let word = random.pick(&[
-            "alpha",
-            "b",
-            "let words = 2;",
-            "\n",
-            "a\nline\n",
-            "😀",
-            "e\u{301}",
-            " ",
-            "}\n",
-        ]);
-        match random.below(8) {
+        let me = author(pick(random, &["x", "y"]));
+        let word = pick(
+            random,
+            &["alpha", "b", "let words = 2;", "\n", "a\nline\n", "😀", "e\u{301}", " ", "}\n"],
+        );
+        match random.random_range(0..8) {
             0..3 => {
                 reads.push((doc.version(), doc.text()));
                 None
             }
             3..6 => {
-                let (version, text) = if reads.is_empty() || random.below(4) == 0 {
+                let (version, text) = if reads.is_empty() || random.random_ratio(1, 4) {
                     (doc.version(), doc.text())
                 } else {
-                    reads.swap_remove(random.below(reads.len()))
+                    reads.swap_remove(random.random_range(0..reads.len()))
                 };
                 let places: Vec<usize> =
                     text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-                let start = random.pick(&places);
-                let n_chars = random.pick(&[0, 1, 3, 12, 30]);
+                let start = pick(random, &places);
+                let n_chars = pick(random, &[0, 1, 3, 12, 30]);
                 let mut end = text[start..]
                     .char_indices()
                     .nth(n_chars)
                     .map_or(text.len(), |(at, _)| start + at);
-                if random.below(3) > 0 {
+                if random.random_range(0..3) > 0 {
                     // Most agents keep text that people wrote.
                     end = text[start..end].find(is_typed).map_or(end, |at| start + at);
                 }
@@ -231,9 +210,11 @@ impl World {
             }
             6 => doc.append(word, &me).unwrap().update,
             _ => {
-                let old = random
-                    .pick(&["words", "alpha", "main", "line", "e\u{301}", "the end", "absent"]);
-                match doc.edit(old, word, random.below(2) == 0, &me) {
+                let old = pick(
+                    random,
+                    &["words", "alpha", "main", "line", "e\u{301}", "the end", "absent"],
+                );
+                match doc.edit(old, word, random.random_ratio(1, 2), &me) {
                     Ok(edited) => edited.update,
                     Err(ContentError::NotFound | ContentError::NotUnique { .. }) => None,
                     Err(error) => panic!("{error}"),

@@ -190,7 +190,7 @@ fn line_and_changes() -> impl Strategy<Value = (Vec<String>, Vec<Vec<Option<Stri
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(crate::tests::property_config(200))]
 
     /// Each number in the merged text is one that stood in the base or that a writer wrote.
     #[test]

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yrs::{Any, Array, Doc, ReadTxn, StateVector, Transact, Update, updates::decoder::Decode};
 
-use super::peers::{Ours, Rng, file_id};
+use super::peers::{Ours, file_id};
 use crate::steps;
 
 const N_ELEMENTS: usize = 20_000;
@@ -71,9 +72,9 @@ fn an_element_of_a_key_that_has_many_costs_a_few_steps() {
     let update = hostile.insert(0, stamps(N_ELEMENTS));
     check_steps(2 * N_ELEMENTS, || drop(ours.receive(&update)));
     assert_eq!(name_of(&ours), format!("named at {}", N_ELEMENTS - 1));
-    let mut rng = Rng::new(1);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
     for number in 1..=100 {
-        let at = rng.below(N_ELEMENTS) as u32;
+        let at = rng.random_range(0..N_ELEMENTS) as u32;
         let update = hostile.insert(at, [Any::from((N_ELEMENTS + number) as f64)]);
         check_steps(8, || drop(ours.receive(&update)));
         assert_eq!(name_of(&ours), format!("named at {}", N_ELEMENTS + number));
@@ -135,23 +136,24 @@ fn many_clients_may_write_one_key() {
 #[test]
 fn random_elements_of_one_key_win_as_in_a_fresh_table() {
     for seed in 1..=200 {
-        let mut rng = Rng::new(seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut ours, hostile) = (Ours::new(1), Hostile::new(9));
         let mut n_live = 0_u32;
         for _ in 0..20 {
-            let at = rng.below(n_live as usize + 1) as u32;
-            let update = if n_live > 0 && rng.below(3) == 0 {
-                let n_gone = 1 + rng.below((n_live - at.min(n_live - 1)) as usize) as u32;
+            let at = rng.random_range(0..=n_live);
+            let update = if n_live > 0 && rng.random_ratio(1, 3) {
+                let n_gone = rng.random_range(1..=(n_live - at.min(n_live - 1)) as usize) as u32;
                 n_live -= n_gone;
                 hostile.delete(at.min(n_live), n_gone)
             } else {
                 let kinds = [Any::from(1.0), Any::from(2.0), Any::from(-0.0), Any::from(0.0)];
                 let odd = [Any::from("1"), Any::from(f64::NAN), Any::Null, Any::from(3.0)];
-                let kinds = kinds.into_iter().chain(odd.into_iter().take(rng.below(5)));
+                let kinds = kinds.into_iter().chain(odd.into_iter().take(rng.random_range(0..5)));
                 let kinds: Vec<Any> = kinds.collect();
-                let n_new = 1 + rng.below(3);
+                let n_new = rng.random_range(1..=3);
                 n_live += n_new as u32;
-                hostile.insert(at, (0..n_new).map(|_| kinds[rng.below(kinds.len())].clone()))
+                hostile
+                    .insert(at, (0..n_new).map(|_| kinds[rng.random_range(0..kinds.len())].clone()))
             };
             ours.receive(&update);
             ours.check_invariants();

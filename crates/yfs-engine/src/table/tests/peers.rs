@@ -205,29 +205,3 @@ fn winners(txn: &impl ReadTxn, array: &ArrayRef) -> BTreeMap<String, (u32, f64, 
     }
     winners
 }
-
-/// A small random source that replays from its seed.
-#[derive(Debug)]
-pub(super) struct Rng(pub(super) u64);
-
-impl Rng {
-    pub(super) fn new(seed: u64) -> Self {
-        let mut rng = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        for _ in 0..8 {
-            rng.next();
-        }
-        rng
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Returns a number below `limit`.
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-}

@@ -1,8 +1,10 @@
 //! Checks that a million small writes leave nothing behind that grows.
 
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+
 use super::{
     super::{FileRow, NodeKind, RowChanges, RowWrite},
-    peers::{Ours, Rng, file_id},
+    peers::{Ours, file_id},
 };
 use crate::{
     gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
@@ -56,9 +58,9 @@ pub(super) fn populate(n_rows: usize) -> (Ours, Ours) {
 
 /// Lets two writers take turns to write to rows at random.
 pub(super) fn churn(left: &mut Ours, right: &mut Ours, n_rows: usize, n_writes: usize) {
-    let mut rng = Rng::new(7);
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
     for turn in 0..n_writes {
-        let number = rng.below(n_rows);
+        let number = rng.random_range(0..n_rows);
         let write =
             if turn % 4 < 2 { rename(number, turn) } else { touch(number, turn as u64 + 1) };
         let now = Millis(1_700_000_001_000 + turn as i64);

@@ -1,6 +1,8 @@
 //! Trees that a hostile peer may make, in which each node could cost a walk over all others. Steps
 //! are counted: they must grow linearly with the number of nodes.
 
+use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
+
 use super::*;
 use crate::steps;
 
@@ -27,11 +29,7 @@ fn chain(n_nodes: usize) -> Vec<RowHistory> {
 
 /// Puts entries in an order that is unrelated to their places.
 fn shuffle(entries: &mut [RowHistory]) {
-    let mut state = 1_usize;
-    for at in (1..entries.len()).rev() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        entries.swap(at, (state >> 33) % (at + 1));
-    }
+    entries.shuffle(&mut ChaCha8Rng::seed_from_u64(1));
 }
 
 /// Applies entries as one batch, lists the whole tree, and removes all entries again.
