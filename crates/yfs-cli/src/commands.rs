@@ -65,6 +65,7 @@ macro_rules! select_runtime {
 
 declare_commands! {
     init::InitArgs,
+    demo::DemoArgs,
     import::ImportArgs,
     export::ExportArgs,
     ls::LsArgs,
@@ -110,6 +111,7 @@ declare_commands! {
     #[cfg(target_os = "linux")]
     mirror::MirrorArgs => one_worker,
     completions::CompletionsArgs,
+    man::ManArgs,
 }
 
 /// Creates the runtime of a command that opens a workspace and ends.

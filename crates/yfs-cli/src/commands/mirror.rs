@@ -84,9 +84,13 @@ pub(crate) struct MirrorPolicyArgs {
     pub(crate) trust: bool,
     /// Do not mirror files larger than SIZE
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_size,
-        env = "YFS_MAX_SIZE")]
+        env = "YFS_MAX_SIZE", hide_env_values = true)]
     pub(crate) max_size: u64,
 }
+
+/// The policy of a mirror without options.
+pub(crate) const DEFAULT_POLICY: MirrorPolicyArgs =
+    MirrorPolicyArgs { trust: false, max_size: 256 << 20 };
 
 /// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
