@@ -184,9 +184,8 @@ impl PageShell {
         let mut changed = (started, String::new());
         loop {
             let text = fs::read_to_string(&log).unwrap();
-            let address = Regex::new(r"http://127\.0\.0\.1:(\d+)/").unwrap();
-            if let Some(found) = address.captures(&text) {
-                self.port = Some(found[1].to_owned());
+            if let Some((_, rest)) = text.split_once("http://127.0.0.1:") {
+                self.port = rest.split('/').next().map(str::to_owned);
             }
             let text = self.readable(&stable(&text, self.dir.path()));
             if !text.is_empty() && text == expected || started.elapsed() > START_TIMEOUT {
