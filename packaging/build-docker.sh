@@ -3,8 +3,8 @@
 #
 #   packaging/build-docker.sh [TARGET]
 #
-# Needs the output of packaging/build-static.sh for the same TARGET. Without a Docker daemon, it lays
-# out the files of the image, and runs the command in them with chroot if the user is root.
+# Needs the output of packaging/build-static.sh for the same TARGET. Without a Docker daemon, it
+# lays out the files of the image, and runs the command in them with chroot if the user is root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -3,8 +3,8 @@
 #
 #   HOMEPAGE=URL DOWNLOADS=URL packaging/build-homebrew.sh
 #
-# Needs the .sha256 files of packaging/build-static.sh in target/dist. A target whose file is missing
-# keeps its placeholder, and the script fails.
+# Needs the .sha256 files of packaging/build-static.sh in target/dist. A target whose file is
+# missing keeps its placeholder, and the script fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -4,8 +4,8 @@
 #
 #   packaging/build-node.sh [--addon-only]
 #
-# A release runs it with --addon-only on each platform, collects the directories `prebuilds`, and runs
-# it once without. Needs Node.js 20 with npm.
+# A release runs it with --addon-only on each platform, collects the directories `prebuilds`, and
+# runs it once without. Needs Node.js 20 with npm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -15,7 +15,10 @@ if [ -z "$target" ]; then
     target=${host/-gnu/-musl}
     installed "$target" || target=$host
 fi
-installed "$target" || { echo "the standard library of $target is missing: rustup target add $target" >&2; exit 1; }
+if ! installed "$target"; then
+    echo "the standard library of $target is missing: rustup target add $target" >&2
+    exit 1
+fi
 case $target in
     *-linux-*) export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" ;;
 esac
@@ -45,7 +48,8 @@ command -v sha256sum > /dev/null || checksum="shasum -a 256"
 (cd "$dist" && $checksum "$name.tar.gz" > "$name.tar.gz.sha256")
 case $target in
     *-linux-*)
-        if file "$binary" 2> /dev/null | grep -q 'dynamically linked' || ldd "$binary" 2>&1 | grep -q '=>'; then
+        # Of a static binary, ldd prints `statically linked` or `not a dynamic executable`.
+        if ldd "$binary" 2>&1 | grep -q '=>'; then
             echo "$binary is not static" >&2
             exit 1
         fi
