@@ -58,6 +58,16 @@ deny:
 doc *args:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked {{args}}
 
-# Serve a folder to Yjs editors.
-serve dir="fixtures/handbook":
+# Serve a directory to Yjs editors; the demo if no other is named.
+serve dir="yfs-demo":
+    test -e {{dir}} || cargo run --release -- demo {{dir}}
     cargo run --release -- serve {{dir}}
+
+# Render docs/ as a book, in target/book.
+book:
+    command -v mdbook > /dev/null || cargo install mdbook
+    mdbook build
+
+# Write docs/reference/commands.md from the definition of the command line.
+reference:
+    UPDATE_EXPECT=1 cargo test -p yfs-cli --bins reference

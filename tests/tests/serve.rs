@@ -2,17 +2,43 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs;
+use std::{fs, process::Command};
 
 use serde_json::Value;
 use yfs_tests::{
     command::{Server, ok, run},
     copy_tree,
     editor::Editor,
-    fixture,
+    fixture, node, root,
 };
 
 const PAGE: &str = "/CODEOWNERS";
+
+/// The program of the guide, run as it stands, by Node with the packages of the tests.
+#[test]
+fn the_program_of_the_guide_edits_a_file() {
+    let guide = fs::read_to_string(root().join("docs/guides/connect-an-editor.md")).unwrap();
+    let (_, program) = guide.split_once("```js\n").unwrap();
+    let (program, _) = program.split_once("```").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &["demo", "demo", "--quiet"]);
+    let dir = dir.path().join("demo");
+    let server = Server::start_with_tokens(&dir, 0);
+    let token = ok(&dir, &["token", "new", "--path", "/notes"]);
+    node::ensure_installed("");
+    let output = Command::new("node")
+        .args(["--input-type=module", "--eval", program])
+        .current_dir(node::dir())
+        .env("SERVER", format!("http://127.0.0.1:{}", server.port()))
+        .env("TOKEN", token.trim())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let text = ok(&dir, &["cat", "/notes/log.txt"]);
+    assert!(text.ends_with("Thu  calm, says the editor\n"), "{text}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{text}\n"));
+}
 
 #[test]
 fn a_folder_is_imported_once_and_edited() {

@@ -266,6 +266,19 @@ fn documents_exist_and_their_links_resolve() {
     }
 }
 
+/// A page without a line in the summary is not in the book.
+#[test]
+fn every_page_is_in_the_book() {
+    let docs = root().join("docs");
+    let summary = links(&read(&docs.join("SUMMARY.md")));
+    for path in files().iter().filter(|path| has_extension(path, &["md"])) {
+        let Ok(page) = path.strip_prefix(&docs) else { continue };
+        let is_listed = summary.iter().any(|link| Path::new(link) == page);
+        let is_summary = page == Path::new("SUMMARY.md");
+        assert!(is_listed || is_summary, "docs/SUMMARY.md has no line for {}", page.display());
+    }
+}
+
 /// A decision is named by its number, so no two have the same.
 #[test]
 fn decisions_are_numbered() {

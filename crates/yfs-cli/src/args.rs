@@ -1,5 +1,8 @@
 //! The command line: the options of every command.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};

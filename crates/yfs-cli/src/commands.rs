@@ -65,6 +65,7 @@ macro_rules! select_runtime {
 
 declare_commands! {
     init::InitArgs,
+    demo::DemoArgs,
     import::ImportArgs,
     export::ExportArgs,
     ls::LsArgs,
@@ -117,6 +118,7 @@ declare_commands! {
     mirror::MirrorArgs => one_worker,
     config::ConfigArgs,
     completions::CompletionsArgs,
+    man::ManArgs,
 }
 
 /// Creates the runtime of a command that opens a workspace and ends.

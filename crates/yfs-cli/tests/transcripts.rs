@@ -4,10 +4,15 @@
 //! for the whole file. The lines after it are its output on standard output and standard error, and
 //! the exit status if that is not 0. `UPDATE_EXPECT=1` writes the actual output into the file; read
 //! the difference before you keep it. Ids and times that differ between runs are replaced.
+//!
+//! The blocks `console` of README and of the book are transcripts, too: see [`markdown_page`].
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
 
-use std::{env, fs, path::Path, process::Command};
+#[path = "support/markdown_page.rs"]
+mod markdown_page;
+
+use std::{env, ffi::OsString, fs, path::Path, process::Command};
 
 use expect_test::expect_file;
 use regex::Regex;
@@ -79,6 +84,11 @@ fn directories_come_in_and_go_out() {
 }
 
 #[test]
+fn a_demo_is_created() {
+    check("demo");
+}
+
+#[test]
 fn refused_updates_are_listed_shown_and_dropped() {
     check_after("quarantine", |dir| {
         assert_eq!(run(dir, "yfs init --quiet && yfs write a.txt --content a"), "");
@@ -115,6 +125,17 @@ fn bad_input_gives_one_clear_error() {
     check("errors");
 }
 
+#[test]
+fn examples_of_the_book_run() {
+    let pages = markdown_page::pages_with_examples();
+    assert!(pages.len() >= 6, "the pages are found: {pages:?}");
+    std::thread::scope(|scope| {
+        for page in &pages {
+            scope.spawn(|| markdown_page::check(page));
+        }
+    });
+}
+
 fn check(name: &str) {
     check_after(name, |_| ());
 }
@@ -140,18 +161,10 @@ fn check_after(name: &str, prepare: impl FnOnce(&Path)) {
 }
 
 fn run(dir: &Path, command: &str) -> String {
-    let program = Path::new(env!("CARGO_BIN_EXE_yfs"));
-    let path = env::join_paths(
-        program
-            .parent()
-            .map(Path::to_owned)
-            .into_iter()
-            .chain(env::split_paths(&env::var_os("PATH").unwrap())),
-    );
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1\n{command}")])
         .current_dir(dir)
-        .env("PATH", path.unwrap())
+        .env("PATH", path_with_command())
         .envs([("TZ", "UTC"), ("LC_ALL", "C"), ("YFS_ACTOR", "human:ada"), ("COLUMNS", "80")])
         .env("YFS_CONFIG", dir.join("account.toml"))
         .env_remove("YFS_WORKSPACE")
@@ -166,6 +179,13 @@ fn run(dir: &Path, command: &str) -> String {
         text += &format!("[exit {}]\n", output.status.code().unwrap_or(-1));
     }
     stable(&text, dir)
+}
+
+/// Returns the search path of shells, which begins with the directory of the command.
+fn path_with_command() -> OsString {
+    let dir = Path::new(env!("CARGO_BIN_EXE_yfs")).parent().map(Path::to_owned);
+    let inherited = env::var_os("PATH").unwrap();
+    env::join_paths(dir.into_iter().chain(env::split_paths(&inherited))).unwrap()
 }
 
 /// Replaces text that differs between runs.

@@ -185,6 +185,7 @@ function load(): Native {
 function* addonPlaces(): Generator<string, void, void> {
   for (const module of moduleFiles()) {
     yield join(dirname(module), '..', ADDON)
+    yield join(dirname(module), '..', 'prebuilds', `${process.platform}-${process.arch}`, ADDON)
     yield join(dirname(module), ADDON)
   }
   for (const module of moduleFiles()) {

@@ -96,6 +96,10 @@ impl MirrorPolicyArgs {
     }
 }
 
+/// The policy of a mirror without options.
+pub(crate) const DEFAULT_POLICY: MirrorPolicyArgs =
+    MirrorPolicyArgs { trust: false, max_size: None };
+
 /// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
     let options = MirrorOptions { confirm_deletions: args.confirm, ..options(args.policy) };

@@ -51,7 +51,7 @@ others.
 
 Examples:
   yfs serve .
-  yfs serve fixtures/handbook --port 0      any free port
+  yfs serve yfs-demo --port 0               any free port
   yfs serve . --open                        no tokens; for this machine only
   yfs serve . --host 0.0.0.0                other machines, behind an https proxy
   curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:4680/api/tree
