@@ -1,7 +1,8 @@
 //! The pager: the program that shows long output a page at a time.
 //!
-//! As git does: `YFS_PAGER`, else the setting, else `PAGER`, else `less`, run by the shell. `LESS=FRX` is set unless
-//! it is set already, so that `less` ends at once if the output fits on a page, and keeps colors.
+//! It is `YFS_PAGER`, else the setting, else `PAGER`, else `less`, and the shell runs it, as git
+//! does. `LESS=FRX` is set unless it is set already, so that `less` ends at once if the output fits
+//! on a page, and keeps colors.
 
 use std::{
     env,

@@ -3,8 +3,8 @@
 //!
 //! [`FileSystem`] is the trait and its written contract. It is async, because backends may be
 //! remote, and is used as `Arc<dyn FileSystem>`. [`FileSystemExt`] adds convenience methods.
-//! [`MemoryFs`], [`HostFs`] and [`SnapshotFs`] are backends. [`FaultFs`] and [`ReadOnlyFs`] wrap another
-//! filesystem. [`conformance`] is the test suite for every backend.
+//! [`MemoryFs`], [`HostFs`] and [`SnapshotFs`] are backends. [`FaultFs`] and [`ReadOnlyFs`] wrap
+//! another filesystem. [`conformance`] is the test suite for every backend.
 //!
 //! Modules in reading order: [`file_system`] and its vocabulary ([`stat`], [`options`], [`error`],
 //! [`edit`], [`line_page`], [`stream`], [`changes`]), then what works over any filesystem

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use clap::Args;
 use serde_json::json;
 use yfs::{
-    DifferenceKind, ImportOptions, Workspace,
+    DifferenceKind, DirectoryComparison, ImportOptions, Workspace,
     workspace::past::{PastContent, PastEntry, PastState},
 };
 use yfs_engine::{path::VPath, time::Millis};
@@ -130,7 +130,7 @@ async fn compare_disk(
         CommandError::usage("the workspace is in no directory of its own; name one with --dir")
     })?;
     let options = ImportOptions { checksum: args.checksum, ..ImportOptions::default() };
-    let comparison = workspace.compare_directory(directory, &options)?;
+    let comparison = DirectoryComparison::new(workspace, directory, &options)?;
     context.out.start_pager();
     for skipped in &comparison.skipped {
         let message = format!("{}: not compared: {}", skipped.path, skipped.why);

@@ -102,7 +102,9 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
         None => false,
     };
     let comparison = match directory {
-        Some(directory) => workspace.compare_directory(directory, &ImportOptions::default())?,
+        Some(directory) => {
+            DirectoryComparison::new(workspace, directory, &ImportOptions::default())?
+        }
         None => DirectoryComparison::default(),
     };
     let remote = RemoteServer::of(workspace)?;

@@ -29,7 +29,7 @@ command fails, and the files must be listed again.
 Examples:
   yfs watch
   yfs watch /docs /plan.md
-  yfs watch -n 1 /inbox && echo 'something is in the inbox'
+  yfs watch -n 1 /inbox && echo 'the inbox has changed'
   yfs watch --json --since 3f2a-1@9c0d.17
 
 JSON: {type: \"watching\", cursor}, then lines of {type, path, from, id, kind, actor, at, cursor}.";
@@ -107,7 +107,7 @@ async fn print_changes(
     Ok(())
 }
 
-/// Reports whether a change is of one of the paths, or of something below them.
+/// Reports whether a change is of one of the paths, or of an object below them.
 fn is_selected(change: &FileChange, below: &[VPath]) -> bool {
     let is_below = |path: &VPath| below.iter().any(|below| path.starts_with(below));
     let was_below = match &change.kind {

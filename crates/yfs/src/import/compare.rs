@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Workspace, WorkspaceFs, error::Result};
 
-/// The differences between the workspace and a directory ([`Workspace::compare_directory`]).
+/// The differences between a workspace and a directory.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DirectoryComparison {
@@ -63,26 +63,21 @@ impl DifferenceKind {
     }
 }
 
-impl Workspace {
-    /// Compares the files and links of the workspace with those of a directory of the host.
+impl DirectoryComparison {
+    /// Compares the files and links of a workspace with those of a directory of the host.
     ///
-    /// What [`import`](Self::import) leaves out with these options is not compared: it is neither
+    /// What [`Workspace::import`] leaves out with these options is not compared: it is neither
     /// added, nor removed if the workspace has it. Directories and permission bits are not
     /// compared. Nothing is changed.
     ///
     /// # Errors
     ///
     /// Fails if the directory or the workspace cannot be read.
-    pub fn compare_directory(
-        &self,
-        directory: &Path,
-        options: &ImportOptions,
-    ) -> Result<DirectoryComparison> {
-        let fs = self.fs();
+    pub fn new(workspace: &Workspace, directory: &Path, options: &ImportOptions) -> Result<Self> {
+        let fs = workspace.fs();
         let is_there = |path: &VPath| matches!(fs.stat_if_exists(path), Ok(Some(_)));
         let scan = scan::scan(directory, &VPath::root(), options, &is_there)?;
-        let mut comparison =
-            DirectoryComparison { skipped: scan.skipped, ..DirectoryComparison::default() };
+        let mut comparison = Self { skipped: scan.skipped, ..Self::default() };
         let mut found = HashSet::with_capacity(scan.found.len());
         for entry in scan.found {
             if !matches!(entry.kind, ImportEntryKind::Directory) {
@@ -94,9 +89,7 @@ impl Workspace {
         comparison.differences.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(comparison)
     }
-}
 
-impl DirectoryComparison {
     fn add_entry(
         &mut self,
         fs: &WorkspaceFs,

@@ -44,7 +44,7 @@ pub enum UndoRefusal {
     /// The file was put into the trash since.
     #[error("it is in the trash; restore it first")]
     InTrash,
-    /// The file was created by the change, and somebody else has edited it since.
+    /// The change created the file, and another actor has edited it since.
     #[error("others have edited it since it was created")]
     EditedSince,
     /// The content is binary, and has changed since.

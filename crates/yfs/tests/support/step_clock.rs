@@ -1,4 +1,4 @@
-//! A workspace whose clock moves on with each look at it, and that counts the documents it loads.
+//! A workspace whose clock moves on each time that it is read, and that counts loaded documents.
 #![allow(dead_code, clippy::allow_attributes, reason = "not every test needs all of it")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use std::sync::{
 use yfs::{Workspace, WorkspaceOptions, clock::Clock, documents::DocumentProvider};
 use yfs_engine::{id::FileId, time::Millis};
 
-/// A clock that moves on by a second with each look at it.
+/// A clock that moves on by a second each time that it is read.
 #[derive(Debug, Default)]
 pub(crate) struct StepClock(AtomicI64);
 
