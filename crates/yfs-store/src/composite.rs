@@ -319,6 +319,10 @@ where
         docs.iter().map(|doc| self.doc_fact(doc)).collect()
     }
 
+    fn repair_facts(&self) -> Result<bool, StoreError> {
+        self.local.repair_facts()
+    }
+
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
         for (doc, fact) in facts {
             let head = self.log.doc_head(doc)?;

@@ -251,6 +251,10 @@ impl LocalState for FaultStore {
         self.below.doc_facts(docs)
     }
 
+    fn repair_facts(&self) -> Result<bool, StoreError> {
+        self.below.repair_facts()
+    }
+
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
         self.below.set_doc_facts(facts)
     }

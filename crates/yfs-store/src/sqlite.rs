@@ -454,6 +454,10 @@ impl LocalState for SqliteStore {
         self.inner.doc_facts(docs)
     }
 
+    fn repair_facts(&self) -> Result<bool, StoreError> {
+        self.inner.repair_facts()
+    }
+
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
         self.inner.with_room(true, || self.inner.set_doc_facts(facts))
     }

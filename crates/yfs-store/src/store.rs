@@ -217,6 +217,12 @@ pub trait LocalState: Send + Sync + Debug {
     /// Keeps facts of documents that were written.
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError>;
 
+    /// Makes the facts of all documents unknown if they cannot be read, and reports whether that
+    /// was so. Until then, a fact that cannot be read is unknown, and writing one fails.
+    fn repair_facts(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     /// Records when this store first saw each of these keys, unless it saw them before.
     fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError>;
 

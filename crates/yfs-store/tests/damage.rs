@@ -9,8 +9,8 @@ use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use yfs_store::{
-    AppendBatch, BlobStore, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, Seq,
-    SqliteStore, Store, StoreError, StoreExt, UpdateLog,
+    AppendBatch, BlobStore, DocFact, DocName, LocalState, LogRecord, MergeError, MergedSnapshot,
+    OpenOptions, Seq, SqliteStore, Store, StoreError, StoreExt, UpdateLog,
 };
 use yfs_types::time::Millis;
 
@@ -112,6 +112,42 @@ fn a_newer_format_is_refused() {
 fn a_store_that_is_there_is_not_made_again() {
     let (_directory, path) = sample();
     assert!(matches!(SqliteStore::create_new(&path), Err(StoreError::Exists { .. })));
+    assert_all_well(&SqliteStore::open(&path).expect("open"));
+}
+
+#[test]
+fn facts_that_cannot_be_read_are_unknown_until_they_are_made_anew() {
+    let (_directory, path) = sample();
+    let store = SqliteStore::open(&path).expect("open");
+    let fact = |store: &SqliteStore, number| {
+        let head = store.doc_head(&doc(number)).expect("head").seq;
+        (doc(number), DocFact { upto: head, size: 7, hash: None })
+    };
+    let facts: Vec<_> = (0..N_DOCS).map(|number| fact(&store, number)).collect();
+    store.set_doc_facts(&facts).expect("set");
+    assert!(!store.repair_facts().expect("read"));
+    store.close().expect("close");
+    drop(store);
+    let file = Connection::open(&path).expect("open");
+    let find = "SELECT rootpage FROM sqlite_schema WHERE name = 'fact'";
+    let page: u32 = file.query_row(find, [], |row| row.get(0)).expect("a page");
+    let find = "PRAGMA page_size";
+    let len: u32 = file.query_row(find, [], |row| row.get(0)).expect("a length");
+    drop(file);
+    let mut bytes = fs::read(&path).expect("read");
+    // The places of the cells in the page.
+    bytes[((page - 1) * len + 8) as usize..][..64].fill(0xff);
+    fs::write(&path, bytes).expect("write");
+
+    let store = SqliteStore::open(&path).expect("open");
+    assert_eq!(store.doc_facts(&[doc(1), doc(2)]).expect("facts"), [None, None]);
+    assert!(matches!(store.set_doc_facts(&facts), Err(StoreError::Corrupt { .. })));
+    assert_ne!(store.check().expect("check").problems, []);
+    assert!(store.repair_facts().expect("repaired"));
+    assert_all_well(&store);
+    store.set_doc_facts(&facts).expect("set");
+    assert_eq!(store.doc_facts(&[doc(1)]).expect("facts"), [Some(facts[1].1)]);
+    drop(store);
     assert_all_well(&SqliteStore::open(&path).expect("open"));
 }
 

@@ -5,10 +5,16 @@ use std::fs;
 use rusqlite::OptionalExtension;
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use super::{SqliteInner, log::write_fact, schema::store_error};
+use super::{
+    SqliteInner,
+    log::write_fact,
+    schema::{FACT_TABLE, store_error},
+    wipe::note_rewrite,
+};
 use crate::{DocFact, DocName, Seq, StoreError, StoreStats};
 
 const FACTS: &str = "read facts of documents";
+const REPAIR: &str = "repair the facts of documents";
 const SEEN: &str = "read when a key was first seen";
 const SETTING: &str = "read a setting";
 const STATS: &str = "compute the statistics of the store";
@@ -41,7 +47,12 @@ impl SqliteInner {
                     })
                 })
                 .optional()
-                .map_err(store_error(FACTS))?;
+                .map_err(store_error(FACTS));
+            let fact = match fact {
+                // Facts can be computed again; `check` reports the damage.
+                Err(StoreError::Corrupt { .. }) => None,
+                fact => fact?,
+            };
             facts.push(fact.filter(|fact| fact.upto.0 >= head));
         }
         Ok(facts)
@@ -58,6 +69,27 @@ impl SqliteInner {
             }
             Ok(())
         })
+    }
+
+    /// Makes the table of facts anew if it cannot be read, and reports whether that was so.
+    pub(super) fn repair_facts(&self) -> Result<bool, StoreError> {
+        let read = "SELECT count(upto + size + coalesce(length(hash), 0)) FROM fact";
+        let count = self.reader()?.query_row(read, [], |row| row.get::<_, i64>(0));
+        match count.map_err(store_error(FACTS)) {
+            Ok(_) => return Ok(false),
+            Err(StoreError::Corrupt { .. }) => (),
+            Err(error) => return Err(error),
+        }
+        // Dropping the table would read it. Its pages go when the file is rewritten.
+        let forget = "PRAGMA writable_schema = ON;
+                      DELETE FROM sqlite_schema WHERE name = 'fact';
+                      PRAGMA writable_schema = RESET;";
+        self.write(REPAIR, |tx| {
+            let made = tx.execute_batch(forget).and_then(|()| tx.execute_batch(FACT_TABLE));
+            made.and_then(|()| note_rewrite(tx)).map_err(store_error(REPAIR))
+        })?;
+        self.wipe()?;
+        Ok(true)
     }
 
     pub(super) fn note_first_seen(&self, keys: &[&str], at: Millis) -> Result<(), StoreError> {

@@ -41,6 +41,12 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const CALLS_BEFORE_LOOK: i32 = 30;
 const CALLS_PER_LOOK: i32 = 100;
 
+/// The sizes and hashes of documents, which can be computed again.
+pub(super) const FACT_TABLE: &str = "
+CREATE TABLE fact (
+    doc INTEGER PRIMARY KEY, upto INTEGER NOT NULL, size INTEGER NOT NULL, hash BLOB) STRICT;
+";
+
 const TABLES: &str = "
 CREATE TABLE doc (n INTEGER PRIMARY KEY AUTOINCREMENT, guid TEXT NOT NULL) STRICT;
 CREATE TABLE log (
@@ -52,8 +58,6 @@ CREATE TABLE snapshot (
     doc INTEGER PRIMARY KEY, upto INTEGER NOT NULL, marker INTEGER NOT NULL, at INTEGER NOT NULL,
     len INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;
 CREATE TABLE snapshot_body (doc INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
-CREATE TABLE fact (
-    doc INTEGER PRIMARY KEY, upto INTEGER NOT NULL, size INTEGER NOT NULL, hash BLOB) STRICT;
 CREATE TABLE first_seen (key TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE released (
@@ -231,6 +235,7 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
         return check_format(found, path).map(|()| false);
     }
     tx.execute_batch(TABLES).map_err(store_error(ACTION))?;
+    tx.execute_batch(FACT_TABLE).map_err(store_error(ACTION))?;
     tx.execute_batch(quarantine::TABLE).map_err(store_error(ACTION))?;
     tx.execute_batch(UPLOAD_TABLE).map_err(store_error(ACTION))?;
     tx.execute_batch(PAST_HEAD_TABLE).map_err(store_error(ACTION))?;

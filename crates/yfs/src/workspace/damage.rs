@@ -147,6 +147,7 @@ impl Maintenance<'_> {
     pub fn set_damage_aside(&self) -> Result<Vec<DamagedDocument>> {
         let state = self.state;
         state.check_writable()?;
+        state.store.repair_facts()?;
         let damaged = self.damaged_documents()?;
         if damaged.is_empty() {
             return Ok(damaged);
