@@ -1,9 +1,9 @@
 //! A mirror over a store that was damaged at a random place: no file on disk is lost or changed
 //! back, and if the command reports success, nothing is missing in the workspace.
 //!
-//! `YFS_DAMAGE_RUNS` and `YFS_DAMAGE_SEED` set the number of runs and the first seed. The ids in the
-//! store are random, so a seed does not damage the same records again: `YFS_DAMAGE_KEEP` names a
-//! directory for copies of the damaged store, and of the folder after a failure.
+//! `YFS_DAMAGE_RUNS` and `YFS_DAMAGE_SEED` set the number of runs and the first seed. The ids in
+//! the store are random, so a seed does not damage the same records again: `YFS_DAMAGE_KEEP` names
+//! a directory for copies of the damaged store, and of the folder after a failure.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
