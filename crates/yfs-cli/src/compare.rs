@@ -2,7 +2,11 @@
 
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 
-use crate::{context::CommandContext, errors::Result, output::TextRole};
+use crate::{
+    context::CommandContext,
+    errors::Result,
+    output::{CommandOutput, TextRole},
+};
 
 /// The number of unchanged lines around a change.
 const CONTEXT: usize = 3;
@@ -27,15 +31,36 @@ pub(crate) fn changed_lines(before: &str, after: &str) -> [usize; 2] {
     })
 }
 
+/// Returns the difference of two texts for a program: by words, or as a unified diff.
+pub(crate) fn rendered(sides: &ComparedSides<'_>, by_words: bool) -> String {
+    if by_words { words(sides, &bracketed) } else { unified(sides) }
+}
+
+/// Prints the difference of two texts: by words, or as a unified diff.
+pub(crate) fn print(
+    context: &mut CommandContext,
+    sides: &ComparedSides<'_>,
+    by_words: bool,
+) -> Result {
+    if by_words { print_words(context, sides) } else { print_unified(context, sides) }
+}
+
+/// Returns the numbers of added and of removed lines in colors: `+3 -1`.
+pub(crate) fn painted_counts([added, removed]: [usize; 2], out: &CommandOutput) -> String {
+    let added = out.painted(TextRole::Added, &format!("+{added}"));
+    let removed = out.painted(TextRole::Removed, &format!("-{removed}"));
+    format!("{added} {removed}")
+}
+
 /// Returns a unified diff; empty if the sides are equal.
-pub(crate) fn unified(sides: &ComparedSides<'_>) -> String {
+fn unified(sides: &ComparedSides<'_>) -> String {
     let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
     let mut unified = diff.unified_diff();
     unified.context_radius(CONTEXT).header(&sides.names[0], &sides.names[1]).to_string()
 }
 
 /// Prints a unified diff.
-pub(crate) fn print_unified(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
+fn print_unified(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
     if sides.texts[0] == sides.texts[1] {
         return Ok(());
     }
@@ -51,7 +76,7 @@ pub(crate) fn print_unified(context: &mut CommandContext, sides: &ComparedSides<
 }
 
 /// Returns the hunks that differ, with deleted and inserted words marked inside the lines.
-pub(crate) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String) -> String {
+fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) -> String) -> String {
     let diff = TextDiff::from_lines(sides.texts[0], sides.texts[1]);
     let (old, new) = (lines_of(sides.texts[0]), lines_of(sides.texts[1]));
     let mut out = String::new();
@@ -72,7 +97,7 @@ pub(crate) fn words(sides: &ComparedSides<'_>, mark: &dyn Fn(ChangeTag, &str) ->
 }
 
 /// Prints the hunks that differ by words: in colors, or with brackets if colors are off.
-pub(crate) fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
+fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_>) -> Result {
     if sides.texts[0] == sides.texts[1] {
         return Ok(());
     }
@@ -91,7 +116,7 @@ pub(crate) fn print_words(context: &mut CommandContext, sides: &ComparedSides<'_
 }
 
 /// Marks a piece with brackets, as `git diff --word-diff` does.
-pub(crate) fn bracketed(tag: ChangeTag, text: &str) -> String {
+fn bracketed(tag: ChangeTag, text: &str) -> String {
     match tag {
         ChangeTag::Equal => text.to_owned(),
         ChangeTag::Delete => format!("[-{text}-]"),

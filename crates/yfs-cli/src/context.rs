@@ -59,8 +59,7 @@ impl CommandContext {
 
     /// Opens the workspace's files for reading: as they are, or as they were.
     pub(crate) fn reader(&mut self) -> Result<Fs> {
-        let reading = WorkspaceOptions { actor: self.actor(), ..WorkspaceOptions::reading() };
-        let workspace = self.open(reading)?;
+        let workspace = self.open_for_reading()?;
         match self.past {
             Some(time) => Ok(Arc::new(workspace.history().state_at(Some(time))?.into_fs())),
             None => Ok(Arc::new(workspace.fs_for(self.actor()))),
@@ -106,6 +105,10 @@ impl CommandContext {
     /// Opens the workspace for reading. It writes nothing, and works in a read-only directory.
     pub(crate) fn readable(&mut self) -> Result<Workspace> {
         self.check_present()?;
+        self.open_for_reading()
+    }
+
+    fn open_for_reading(&mut self) -> Result<Workspace> {
         let reading = WorkspaceOptions { actor: self.actor(), ..WorkspaceOptions::reading() };
         self.open(reading)
     }

@@ -84,6 +84,15 @@ pub(crate) fn parse(text: &str, now: Millis) -> Result<Millis, String> {
     Ok(Millis(parsed.timestamp().as_millisecond()))
 }
 
+/// Parses the argument of an option such as `--since`: a time, or an age such as `2h`.
+pub(crate) fn parse_option(text: &str) -> Result<Millis, String> {
+    let now = now();
+    match parse_duration(text) {
+        Ok(age) if text.bytes().any(|byte| byte.is_ascii_alphabetic()) => Ok(before(now, age)),
+        _ => parse(text, now),
+    }
+}
+
 /// Parses a time as `touch -t` does: `[[CC]YY]MMDDhhmm[.ss]`.
 pub(crate) fn parse_stamp(text: &str, now: Millis) -> Result<Millis, String> {
     let bad = || format!("invalid date '{text}' (expected [[CC]YY]MMDDhhmm[.ss])");

@@ -13,21 +13,18 @@ use std::{
 
 use clap::ValueEnum;
 use toml_edit::DocumentMut;
+use yfs::ImportOptions;
 use yfs_engine::actor::Actor;
 
 use crate::{
     args::{ColorChoice, GlobalArgs},
-    discover,
+    discover::{self, DIR},
     errors::{CommandError, Result},
     format_text::parse_size,
 };
 
 /// The name of a file with settings.
 const FILE: &str = "config.toml";
-
-/// The size above which files are not mirrored or imported, unless a setting or an option says
-/// otherwise.
-const DEFAULT_MAX_SIZE: u64 = 256 << 20;
 
 /// A setting that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +43,7 @@ pub(crate) enum SettingKey {
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     values: BTreeMap<SettingKey, (String, PathBuf)>,
-    /// Names in files that are no settings.
+    /// Names in files that are no settings there.
     pub(crate) unknown: Vec<(String, PathBuf)>,
 }
 
@@ -65,6 +62,12 @@ impl SettingKey {
             Self::MaxSize => "max-size",
             Self::Pager => "pager",
         }
+    }
+
+    /// Reports whether the file of a workspace may have it. The pager is a command that yfs runs,
+    /// and a directory may come from another person.
+    pub(crate) fn may_be_local(self) -> bool {
+        self != Self::Pager
     }
 
     /// Checks a value.
@@ -95,14 +98,18 @@ impl Settings {
     /// Reads the files that apply to a workspace.
     pub(crate) fn read(workspace: Option<&Path>) -> Result<Self> {
         let mut settings = Self::default();
-        for file in files(workspace).into_iter().flatten() {
-            settings.add_file(&file)?;
+        let [of_account, of_workspace] = files(workspace);
+        if let Some(file) = of_account {
+            settings.add_file(&file, false)?;
+        }
+        if let Some(file) = of_workspace {
+            settings.add_file(&file, true)?;
         }
         Ok(settings)
     }
 
     /// Adds the settings of a file, which replace those there are.
-    fn add_file(&mut self, file: &Path) -> Result {
+    fn add_file(&mut self, file: &Path, is_local: bool) -> Result {
         use io::ErrorKind::{NotADirectory, PermissionDenied};
         let text = match read_text(file) {
             // As with git: with the home directory of another user, that user's settings do not
@@ -121,6 +128,10 @@ impl Settings {
             };
             let value = item.as_str().ok_or_else(|| invalid("the value is not a string".into()))?;
             key.check(value).map_err(invalid)?;
+            if is_local && !key.may_be_local() {
+                self.unknown.push((name.to_owned(), file.to_owned()));
+                continue;
+            }
             self.values.insert(key, (value.to_owned(), file.to_owned()));
         }
         Ok(())
@@ -159,13 +170,19 @@ pub(crate) fn pager() -> Option<String> {
 /// Returns the size above which files are not mirrored or imported.
 pub(crate) fn max_size() -> u64 {
     let setting = SETTINGS.get().and_then(|settings| settings.get(SettingKey::MaxSize));
-    setting.and_then(|(size, _)| parse_size(size).ok()).unwrap_or(DEFAULT_MAX_SIZE)
+    setting
+        .and_then(|(size, _)| parse_size(size).ok())
+        .unwrap_or(ImportOptions::default().max_file_len)
 }
 
-/// Returns the files of the account and of the workspace, if there are such places.
+/// Returns the files of the account and of the workspace, if there are such places. A workspace
+/// outside of a `.yfs` directory has none: what is beside it belongs to other programs.
 pub(crate) fn files(workspace: Option<&Path>) -> [Option<PathBuf>; 2] {
     let beside = discover::find(workspace).ok();
-    [user_file(), beside.and_then(|file| Some(file.parent()?.join(FILE)))]
+    [
+        user_file(),
+        beside.and_then(|file| Some(file.parent().filter(|dir| dir.ends_with(DIR))?.join(FILE))),
+    ]
 }
 
 /// Returns the file of the account: `YFS_CONFIG`, else below `XDG_CONFIG_HOME` or `~/.config`.

@@ -147,13 +147,9 @@ impl RemoteServer {
     pub async fn sync(
         &self,
         workspace: &Workspace,
-        mut on_step: impl FnMut(&ExchangeProgress),
+        on_step: impl FnMut(&ExchangeProgress),
     ) -> Result<ExchangeProgress, ReplicaError> {
-        self.exchange(workspace, true, |session| {
-            on_step(&session.progress());
-            session.is_done()
-        })
-        .await
+        self.exchange_once(workspace, true, on_step).await
     }
 
     /// Receives everything from the server into a copy of the workspace, and sends nothing. The
@@ -166,9 +162,18 @@ impl RemoteServer {
     pub async fn preview(
         &self,
         copy: &Workspace,
+        on_step: impl FnMut(&ExchangeProgress),
+    ) -> Result<ExchangeProgress, ReplicaError> {
+        self.exchange_once(copy, false, on_step).await
+    }
+
+    async fn exchange_once(
+        &self,
+        workspace: &Workspace,
+        may_send: bool,
         mut on_step: impl FnMut(&ExchangeProgress),
     ) -> Result<ExchangeProgress, ReplicaError> {
-        self.exchange(copy, false, |session| {
+        self.exchange(workspace, may_send, |session| {
             on_step(&session.progress());
             session.is_done()
         })

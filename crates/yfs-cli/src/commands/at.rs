@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser};
+use yfs_engine::time::Millis;
 
 use crate::{
     args::{CliArgs, GlobalArgs},
@@ -18,7 +19,7 @@ later are at their former paths; files that were renamed are at their present on
 are not recorded. Keystrokes that form one version appear together. Nothing is changed: to bring a
 file back, use `yfs versions restore`, `yfs trash restore` or `yfs undo`.
 
-TIME is a date or a time such as '2 days ago', yesterday, 2026-11-21 or '09:30'.
+TIME is a date, a time or an age, such as '2 days ago', 2h, yesterday, 2026-11-21 or '09:30'.
 
 Examples:
   yfs at yesterday ls -l /docs
@@ -37,8 +38,8 @@ const COMMANDS: [&str; 11] =
 #[command(after_help = HELP)]
 pub(crate) struct AtArgs {
     /// The time
-    #[arg(value_name = "TIME")]
-    time: String,
+    #[arg(value_name = "TIME", value_parser = parse_time::parse_option)]
+    time: Millis,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required = true)]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -47,10 +48,8 @@ pub(crate) struct AtArgs {
 
 /// Runs the command.
 pub(crate) async fn run(args: AtArgs, context: &mut CommandContext) -> Result {
-    let now = parse_time::now();
-    let time = parse_time::parse(&args.time, now).map_err(CommandError::usage)?;
-    if time > now {
-        return Err(CommandError::usage(format!("{}: this is in the future", args.time)));
+    if args.time > parse_time::now() {
+        return Err(CommandError::usage("TIME is in the future"));
     }
     let words = std::iter::once("yfs".to_owned()).chain(args.command);
     let cli = CliArgs::try_parse_from(number_options::expand(words.map(Into::into)))
@@ -61,7 +60,7 @@ pub(crate) async fn run(args: AtArgs, context: &mut CommandContext) -> Result {
         return Err(CommandError::usage(message));
     }
     apply_options(&cli.globals, context);
-    context.set_past(time);
+    context.set_past(args.time);
     Box::pin(cli.command.run(context)).await
 }
 

@@ -14,7 +14,7 @@ Settings:
   actor      the actor that changes are recorded for: human:NAME or agent:NAME
   color      when to use colors: auto, always or never
   max-size   the size above which files are not mirrored or imported: 256M
-  pager      the program that shows long output; cat for none
+  pager      the program that shows long output; cat for none; not with --local
 
 Options and environment variables (YFS_ACTOR, YFS_MAX_SIZE, YFS_PAGER, NO_COLOR) take precedence,
 then the file of the workspace (.yfs/config.toml), then that of the account (YFS_CONFIG, else
@@ -57,12 +57,16 @@ pub(crate) async fn run(args: ConfigArgs, context: &mut CommandContext) -> Resul
             let invalid = |why| CommandError::usage(format!("{}: {why}", key.name()));
             key.check(value).map_err(invalid)?;
         }
+        if args.local && !key.may_be_local() {
+            let message = format!("{} is a setting of the account only", key.name());
+            return Err(CommandError::usage(message));
+        }
         let [of_account, of_workspace] = settings::files(workspace.as_deref());
         let file = if args.local { of_workspace } else { of_account };
         let file = file.ok_or_else(|| match args.local {
-            true => {
-                CommandError::other("no workspace here; pass --workspace, or leave out --local")
-            }
+            true => CommandError::other(
+                "no workspace in a .yfs directory here; pass --workspace, or leave out --local",
+            ),
             false => CommandError::other("no home directory; name a file with YFS_CONFIG"),
         })?;
         return settings::write(&file, key, args.value.as_deref());

@@ -13,15 +13,12 @@ use yfs_engine::{path::VPath, time::Millis};
 use yfs_vfs::FileKind;
 
 use crate::{
-    compare::{
-        ComparedSides, bracketed, changed_lines, print_unified, print_words, text_of, unified,
-        words,
-    },
+    compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
     output::TextRole,
-    parse_time,
+    parse_time, settings,
 };
 
 const HELP: &str = "\
@@ -33,7 +30,7 @@ directories and permission bits. Files of equal size and time are not read, unle
 With --from, compares the workspace at two times: from that time (-) to --to, or to now (+). Files
 are listed under their present paths. To compare two versions of one file, use `yfs versions diff`.
 
-TIME is a date or a time such as '2 days ago', yesterday, 2026-11-21 or '09:30'.
+TIME is a date, a time or an age, such as '2 days ago', 2h, yesterday, 2026-11-21 or '09:30'.
 
 Examples:
   yfs diff                              what is different on disk
@@ -57,10 +54,10 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["from", "to"])]
     dir: Option<PathBuf>,
     /// Compare the workspace from this time on
-    #[arg(long, value_name = "TIME", value_parser = parse_now)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time::parse_option)]
     from: Option<Millis>,
     /// Compare the workspace up to this time
-    #[arg(long, value_name = "TIME", value_parser = parse_now, requires = "from")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time::parse_option, requires = "from")]
     to: Option<Millis>,
     /// Mark changed words inside the lines
     #[arg(long, visible_alias = "word-diff")]
@@ -107,11 +104,6 @@ pub(crate) async fn run(args: DiffArgs, context: &mut CommandContext) -> Result 
     Ok(())
 }
 
-/// Parses a time relative to the present.
-fn parse_now(text: &str) -> Result<Millis, String> {
-    parse_time::parse(text, parse_time::now())
-}
-
 /// Returns the directory that a workspace is compared with, unless one is named: the one that
 /// contains it.
 pub(crate) fn own_directory(file: &Path) -> Option<&Path> {
@@ -129,7 +121,11 @@ async fn compare_disk(
     let directory = args.dir.as_deref().or_else(|| own_directory(&file)).ok_or_else(|| {
         CommandError::usage("the workspace is in no directory of its own; name one with --dir")
     })?;
-    let options = ImportOptions { checksum: args.checksum, ..ImportOptions::default() };
+    let options = ImportOptions {
+        checksum: args.checksum,
+        max_file_len: settings::max_size(),
+        ..ImportOptions::default()
+    };
     let comparison = DirectoryComparison::new(workspace, directory, &options)?;
     context.out.start_pager();
     for skipped in &comparison.skipped {
@@ -245,7 +241,7 @@ fn print(args: &DiffArgs, found: &FileDifference, context: &mut CommandContext) 
     if context.out.json {
         let diff = texts.map(|texts| {
             let sides = ComparedSides { names: found.names.clone(), texts };
-            if args.word { words(&sides, &bracketed) } else { unified(&sides) }
+            compare::rendered(&sides, args.word)
         });
         return context.out.json_line(&json!({
             "path": found.path.as_str(),
@@ -260,14 +256,8 @@ fn print(args: &DiffArgs, found: &FileDifference, context: &mut CommandContext) 
         return context.out.line(&format!("{:<7}  {path}", found.kind.as_str()));
     }
     if args.stat {
-        let counts = counts.map_or_else(
-            || "binary".to_owned(),
-            |[added, removed]| {
-                let added = context.out.painted(TextRole::Added, &format!("+{added}"));
-                let removed = context.out.painted(TextRole::Removed, &format!("-{removed}"));
-                format!("{added} {removed}")
-            },
-        );
+        let counts = counts.map(|counts| painted_counts(counts, &context.out));
+        let counts = counts.unwrap_or_else(|| "binary".to_owned());
         return context.out.line(&format!("{path}  {counts}"));
     }
     let Some(texts) = texts else {
@@ -284,9 +274,8 @@ fn print(args: &DiffArgs, found: &FileDifference, context: &mut CommandContext) 
         let [before, after] = &found.names;
         let names = format!("--- {before}\n+++ {after}");
         context.out.line(&context.out.painted(TextRole::Heading, &names))?;
-        return print_words(context, &sides);
     }
-    print_unified(context, &sides)
+    compare::print(context, &sides, args.word)
 }
 
 impl FileDifference {

@@ -10,10 +10,7 @@ use yfs::{
 use yfs_engine::time::Millis;
 
 use crate::{
-    compare::{
-        ComparedSides, bracketed, changed_lines, print_unified, print_words, text_of, unified,
-        words,
-    },
+    compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
     context::CommandContext,
     errors::Result,
     output::TextRole,
@@ -26,8 +23,8 @@ the number of the version (`yfs versions show PATH N`). A file keeps its history
 or moved, and is listed under its present path; what is in the trash, under its former path. Renames
 themselves are not recorded.
 
-TIME is a date or a time such as '2 days ago', yesterday, 2026-11-21 or '09:30'. ACTOR is a part of
-an actor's name, such as ana, agent: or human:ana.
+TIME is a date, a time or an age, such as '2 days ago', 2h, yesterday, 2026-11-21 or '09:30'. ACTOR
+is a part of an actor's name, such as ana, agent: or human:ana.
 
 On a terminal, the output goes to $YFS_PAGER, $PAGER or less.
 
@@ -51,10 +48,10 @@ pub(crate) struct LogArgs {
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
     /// Only changes at or after this time
-    #[arg(long, value_name = "TIME", value_parser = parse_now)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time::parse_option)]
     since: Option<Millis>,
     /// Only changes at or before this time
-    #[arg(long, value_name = "TIME", value_parser = parse_now)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time::parse_option)]
     until: Option<Millis>,
     /// Only changes of this actor
     #[arg(long, value_name = "ACTOR")]
@@ -101,11 +98,6 @@ pub(crate) async fn run(args: LogArgs, context: &mut CommandContext) -> Result {
         printer.print(&history, &entry?, context)?;
     }
     Ok(())
-}
-
-/// Parses a time relative to the present.
-fn parse_now(text: &str) -> Result<Millis, String> {
-    parse_time::parse(text, parse_time::now())
 }
 
 impl LogArgs {
@@ -158,9 +150,7 @@ impl LogPrinter<'_> {
             if let Some(text) = text.filter(|_| self.args.prints_diff()) {
                 let (names, texts) = text.sides(entry);
                 let sides = ComparedSides { names, texts };
-                let by_words = self.args.word_diff;
-                value["diff"] =
-                    if by_words { words(&sides, &bracketed) } else { unified(&sides) }.into();
+                value["diff"] = compare::rendered(&sides, self.args.word_diff).into();
             }
             return context.out.json_line(&value);
         }
@@ -169,8 +159,7 @@ impl LogPrinter<'_> {
         if let Some(text) = text.filter(|_| self.args.prints_diff()) {
             let (names, texts) = text.sides(entry);
             let sides = ComparedSides { names, texts };
-            let print = if self.args.word_diff { print_words } else { print_unified };
-            print(context, &sides)?;
+            compare::print(context, &sides, self.args.word_diff)?;
             context.out.line("")?;
         }
         Ok(())
@@ -191,10 +180,8 @@ impl LogPrinter<'_> {
         let time = out.painted(TextRole::Number, &parse_time::minute(entry.at));
         let path = out.name(entry.kind, entry.path.as_str());
         line += &format!("{time}  {actor}{pad}  {:<7}  {path}", entry.change.as_str());
-        if let Some([added, removed]) = counts {
-            let added = out.painted(TextRole::Added, &format!("+{added}"));
-            let removed = out.painted(TextRole::Removed, &format!("-{removed}"));
-            line += &format!("  {added} {removed}");
+        if let Some(counts) = counts {
+            line += &format!("  {}", painted_counts(counts, out));
         }
         if let Some(version) = entry.version {
             line += &format!("  v{version}");

@@ -15,6 +15,7 @@ use crate::{
     errors::Result,
     format_text::counted,
     output::TextRole,
+    settings,
 };
 
 const HELP: &str = "\
@@ -103,7 +104,9 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
     };
     let comparison = match directory {
         Some(directory) => {
-            DirectoryComparison::new(workspace, directory, &ImportOptions::default())?
+            let max_file_len = settings::max_size();
+            let options = ImportOptions { max_file_len, ..ImportOptions::default() };
+            DirectoryComparison::new(workspace, directory, &options)?
         }
         None => DirectoryComparison::default(),
     };

@@ -56,7 +56,7 @@ enum TrashCommand {
         #[arg(long)]
         all: bool,
         /// List only items removed since this time: a date, or an age such as 2h
-        #[arg(long, value_name = "TIME", value_parser = parse_since)]
+        #[arg(long, value_name = "TIME", value_parser = parse_time::parse_option)]
         since: Option<Millis>,
         /// List only these items
         #[arg(value_name = "ITEM")]
@@ -71,7 +71,7 @@ enum TrashCommand {
         #[arg(long, conflicts_with = "items")]
         all: bool,
         /// Restore only items removed since this time: a date, or an age such as 2h
-        #[arg(long, value_name = "TIME", value_parser = parse_since)]
+        #[arg(long, value_name = "TIME", value_parser = parse_time::parse_option)]
         since: Option<Millis>,
         /// Restore to this path instead
         #[arg(long, value_name = "PATH")]
@@ -104,17 +104,6 @@ pub(crate) async fn run(args: TrashArgs, context: &mut CommandContext) -> Result
         }
         TrashCommand::Purge { items } => purge(context, &items),
         TrashCommand::Empty { older_than, keep } => empty(context, older_than, keep),
-    }
-}
-
-/// Parses the argument of `--since`: a time, or an age.
-fn parse_since(text: &str) -> Result<Millis, String> {
-    let now = parse_time::now();
-    match parse_time::parse_duration(text) {
-        Ok(age) if text.bytes().any(|byte| byte.is_ascii_alphabetic()) => {
-            Ok(parse_time::before(now, age))
-        }
-        _ => parse_time::parse(text, now),
     }
 }
 

@@ -33,7 +33,7 @@ and modes are not undone, because they are not recorded.
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.
 
-TIME is a date or a time such as '10 minutes ago', yesterday or '09:30'.
+TIME is a date, a time or an age, such as '10 minutes ago', 2h, yesterday or '09:30'.
 
 Examples:
   yfs undo                              your last change
@@ -58,7 +58,7 @@ pub(crate) struct UndoArgs {
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
     /// Undo all changes since this time
-    #[arg(long, value_name = "TIME", value_parser = parse_now)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time::parse_option)]
     since: Option<Millis>,
     /// Undo all changes with this label, which sessions and tools set
     #[arg(long, value_name = "LABEL")]
@@ -117,11 +117,6 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
         context.continue_after(undone)?;
     }
     Ok(())
-}
-
-/// Parses a time relative to the present.
-fn parse_now(text: &str) -> Result<Millis, String> {
-    parse_time::parse(text, parse_time::now())
 }
 
 /// Lists the changes, and asks whether to undo them.

@@ -14,7 +14,7 @@ use yfs_wire::{Rfc3339Time, VersionJson};
 
 use crate::{
     commands::write::report_write,
-    compare::{ComparedSides, bracketed, print_unified, print_words, unified, words},
+    compare::{self, ComparedSides},
     context::CommandContext,
     errors::{CommandError, Result, write_stderr},
     json, parse_time,
@@ -225,11 +225,11 @@ fn diff(
     let name = |number: u64| format!("{} (version {number})", path.path);
     let sides = ComparedSides { names: [name(from), name(to)], texts: [&before, &after] };
     if context.out.json {
-        let diff = if by_words { words(&sides, &bracketed) } else { unified(&sides) };
+        let diff = compare::rendered(&sides, by_words);
         let path = path.path.as_str();
         let value = json!({ "path": path, "from": from, "to": to, "diff": diff });
         return context.out.json_line(&value);
     }
     context.out.start_pager();
-    if by_words { print_words(context, &sides) } else { print_unified(context, &sides) }
+    compare::print(context, &sides, by_words)
 }

@@ -146,7 +146,8 @@ impl PastEntry {
 impl SnapshotContents for PastReader {
     fn read(&self, id: &FileId, path: &VPath) -> Result<Bytes, FsError> {
         match self.files.get(id) {
-            None => Ok(self.fs.read_with_id(path)?.1.data),
+            // By its id, because others may move the file meanwhile.
+            None => Ok(self.fs.read_with_id(&VPath::root().join(".id").join(id.as_str()))?.1.data),
             Some((found, PastContent::Version(number))) => {
                 let content = self.fs.state().version_content(found, *number, path);
                 content.map_err(|error| fs_error(error, Op::Read, path))
