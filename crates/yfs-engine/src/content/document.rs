@@ -134,12 +134,11 @@ impl ContentDoc {
         }
     }
 
-    /// Returns the text of the file. If peers settled the document at the same time, the current
-    /// root may hold each word twice until the next settlement; then this returns the text that the
-    /// settlement will produce.
+    /// Returns the text of the file. If the current root lacks edits of the other one, or peers
+    /// settled the document at the same time, this is the text that the next settlement will
+    /// produce.
     pub fn text(&self) -> String {
-        let redacted = self.registers.redactions.items();
-        let merged = || self.conversions.text_with_concurrent(&self.replica, redacted);
+        let merged = || self.conversion().merged_text().map(str::to_owned);
         let other = reference::read_reference_text(&self.replica).or_else(merged);
         other.unwrap_or_else(|| {
             let current = self.conversion().current_root();
@@ -150,10 +149,10 @@ impl ContentDoc {
     /// Reports whether the file is empty.
     pub fn is_empty(&self) -> bool {
         match self.conversion().current_root() {
-            ContentRoot::Text => {
+            ContentRoot::Text if !self.conversion().was_converted() => {
                 self.replica.plain_len_utf16() == 0 && self.reference().read().is_none()
             }
-            ContentRoot::Rich(_) => self.text().is_empty(),
+            _ => self.text().is_empty(),
         }
     }
 
@@ -230,7 +229,7 @@ impl ContentDoc {
         let current = self.text();
         let replacement = replace_pieces(&current, old, new, all)?;
         let n_replaced = replacement.n_pieces;
-        let update = if self.conversion().needs_conversion() {
+        let update = if self.conversion().needs_settlement() {
             let whole = if all { current.replace(old, new) } else { current.replacen(old, new, 1) };
             self.write(&whole, None, author)?.update
         } else {
@@ -255,7 +254,7 @@ impl ContentDoc {
         if text.is_empty() {
             return Ok(ContentWriteResult::default());
         }
-        if matches!(self.kind, ContentRoot::Rich(_)) || self.conversion().needs_conversion() {
+        if matches!(self.kind, ContentRoot::Rich(_)) || self.conversion().needs_settlement() {
             let whole = self.text() + text;
             return self.write(&whole, None, author);
         }
@@ -284,7 +283,7 @@ impl ContentDoc {
         self.replica.gate.health()?;
         let current = self.text();
         let ops = edit::replace_range(&current, range, new)?;
-        if self.conversion().needs_conversion() {
+        if self.conversion().needs_settlement() {
             return self.write(&applied(&current, new, &ops), None, author);
         }
         let update =
@@ -477,14 +476,15 @@ impl ContentDoc {
         if groups.is_empty() { Ok(None) } else { Ok(self.write(&text, None, author)?.update) }
     }
 
-    /// Makes the root current that the name implies. Returns `None` if it is already.
+    /// Makes the root current that the name implies, with all late edits. Returns `None` if it is
+    /// already, and lacks none.
     ///
     /// # Errors
     ///
     /// As [`ContentDoc::write`].
     pub fn convert(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         self.replica.gate.health()?;
-        if self.conversion().needs_conversion() { self.merge_roots().map(Some) } else { Ok(None) }
+        if self.conversion().needs_settlement() { self.merge_roots().map(Some) } else { Ok(None) }
     }
 
     /// Merges all late edits into the root that the name implies, makes that root current, and
@@ -497,7 +497,7 @@ impl ContentDoc {
     pub fn repair(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         self.replica.gate.health()?;
         let mut updates = Vec::new();
-        if self.conversion().needs_conversion() || self.conversion().has_late_edits() {
+        if self.conversion().needs_settlement() {
             updates.push(self.merge_roots()?);
         }
         updates.extend(self.edit_registers().record_aside()?);
@@ -586,17 +586,28 @@ impl ContentDoc {
         &self,
         base: Option<ContentBase<'_>>,
     ) -> Result<Option<String>, ContentError> {
-        let needs_conversion = self.conversion().needs_conversion();
+        let needs_settlement = self.conversion().needs_settlement();
         let settlements = self.conversions.settlements(&self.replica);
         Ok(match base {
-            None if needs_conversion => Some(self.text()),
+            None if needs_settlement => Some(self.text()),
             Some(ContentBase::Version(version))
-                if needs_conversion || !settlements.is_of_current_root(version) =>
+                if needs_settlement || !settlements.is_of_current_root(version) =>
             {
                 Some(self.text_at(version)?)
             }
+            Some(ContentBase::Version(version)) if !settlements.is_last_known_to(version) => {
+                self.merged_text_at(version)?
+            }
             _ => None,
         })
+    }
+
+    /// Returns the text at a version if that had edits which its current root lacked.
+    fn merged_text_at(&self, version: &Version) -> Result<Option<String>, ContentError> {
+        self.check_known(version)?;
+        let state = self.replica.fork(version)?.encode_state();
+        let past = self.clone_of_state(&state)?;
+        Ok(past.conversion().merged_text().map(str::to_owned))
     }
 
     /// Merges late edits, and makes the root current that the name implies.

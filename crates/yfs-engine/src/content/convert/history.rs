@@ -16,11 +16,8 @@ use crate::{content::replica::ContentReplica, id::ClientId, kind::ContentRoot};
 pub(in crate::content) struct ConversionHistory {
     /// All settlements, read on first use.
     settlements: OnceLock<SettlementList>,
-    /// The merged text of the file and its concurrent settlements, computed on first use; `None`
-    /// without any.
+    /// The text of the file with all late edits merged, computed on first use; `None` without any.
     merged_text: OnceLock<Option<String>>,
-    /// Whether late edits are to be merged, computed on first use.
-    has_late_edits: OnceLock<bool>,
 }
 
 impl ConversionHistory {
@@ -67,26 +64,16 @@ impl ConversionHistory {
         are_separate.then(|| is_rich(wanted))
     }
 
-    /// Returns the text of the file merged with all concurrent settlements; `None` without any.
-    pub(in crate::content) fn text_with_concurrent(
-        &self,
-        replica: &ContentReplica,
-        redacted: &IdSet,
-    ) -> Option<String> {
-        let merge = || {
-            let settlements = self.settlements(replica);
-            let is_merged = settlements.has_concurrent() && replica.gate.health().is_ok();
-            let merged = is_merged.then(|| self.comparison(replica, redacted).merged_text().ok());
-            merged.flatten().flatten().map(|merged| merged.text)
-        };
-        self.merged_text.get_or_init(merge).clone()
-    }
-
-    /// Reports whether there are edits of one root that the current root lacks.
-    pub(in crate::content) fn has_late_edits(&self, comparison: RootComparison<'_>) -> bool {
-        let find = || comparison.merged_text().is_ok_and(|merged| merged.is_some());
-        let may_have = Self::is_begun(comparison.replica) || comparison.has_separate_roots();
-        may_have && *self.has_late_edits.get_or_init(find)
+    /// Returns the text of the file with all edits merged that its current root lacks; `None`
+    /// without any.
+    pub(in crate::content) fn merged_text(&self, comparison: RootComparison<'_>) -> Option<&str> {
+        let replica = comparison.replica;
+        let may_have = Self::is_begun(replica) || comparison.has_separate_roots();
+        if !may_have || replica.gate.health().is_err() {
+            return None;
+        }
+        let merge = || comparison.merged_text().ok().flatten().map(|merged| merged.text);
+        self.merged_text.get_or_init(merge).as_deref()
     }
 }
 

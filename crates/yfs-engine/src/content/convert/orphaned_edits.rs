@@ -7,11 +7,11 @@
 
 use std::collections::BTreeSet;
 
-use yrs::{Assoc, ClientID, ReadTxn};
+use yrs::{Assoc, ReadTxn};
 
 use super::{
     align_items::beside,
-    root_comparison::{RootComparison, with_deleted},
+    root_comparison::{RootComparison, made_since, with_deleted},
     settlement::ConversionSettlement,
 };
 use crate::{
@@ -67,12 +67,7 @@ impl RootComparison<'_> {
             return Vec::new();
         }
         let now = self.replica.version();
-        let since = now.clocks().filter(|(client, _)| !is_rule_client(*client)).filter_map(
-            |(client, end)| {
-                let start = version.snapshot().state_map.get(&ClientID::new(client.get()));
-                (start < end).then(|| IdRange { client, start, len: end - start })
-            },
-        );
+        let since = made_since(&now, version).filter(|range| !is_rule_client(range.client));
         let parts = self.replica.gate.parts_in(&since.collect::<Vec<_>>(), &[ROOT]);
         let by = |around: &[ItemId]| {
             let has_deleted = |settlement: &&ConversionSettlement| {

@@ -1,6 +1,6 @@
 //! Compares both roots with their state after the last settlement, and merges the changes of both.
 
-use yrs::{GetString as _, IdSet, ReadTxn, Snapshot};
+use yrs::{ClientID, GetString as _, IdSet, ReadTxn, Snapshot};
 
 use super::{
     align_items::beside,
@@ -17,7 +17,7 @@ use crate::{
         replica::ContentReplica,
         rich,
     },
-    gate::GatedDoc,
+    gate::{GatedDoc, IdRange},
     id::ItemId,
     rich::ROOT,
 };
@@ -70,12 +70,16 @@ impl RootComparison<'_> {
         let after = last.after();
         let now = self.without_concurrent(&concurrent, &after);
         let orphans = hidden_at(&now, self.orphans(&after, &concurrent));
+        let is_all_here = concurrent.is_empty() && orphans.is_empty();
+        if is_all_here && !self.has_changed_since(&after, !last.is_to_rich) {
+            return Ok(None);
+        }
         let mut then = self.fork(&after)?;
         let is_stale_same = || {
             let base = then.read(|txn| root_text(txn, !last.is_to_rich));
             base == self.replica.gate.read(|txn| root_text(txn, !last.is_to_rich))
         };
-        if concurrent.is_empty() && orphans.is_empty() && is_stale_same() {
+        if is_all_here && is_stale_same() {
             return Ok(None);
         }
         let mut here = self.fork(&now)?;
@@ -97,6 +101,16 @@ impl RootComparison<'_> {
             merged = self.with_orphans(merged, &orphans, &concurrent)?;
         }
         Ok(Some(MergedText { text: merged, kept }))
+    }
+
+    /// Reports whether a root has items that were made or deleted since a version. It costs what
+    /// happened since then.
+    fn has_changed_since(&self, version: &Version, is_rich: bool) -> bool {
+        let now = self.replica.version();
+        let deleted = now.snapshot().delete_set.diff(&version.snapshot().delete_set);
+        let mut ranges = to_ranges(&deleted);
+        ranges.extend(made_since(&now, version));
+        !self.replica.gate.parts_in(&ranges, &[if is_rich { ROOT } else { TEXT }]).is_empty()
     }
 
     /// Reports whether both roots were begun apart and never settled.
@@ -150,7 +164,7 @@ impl RootComparison<'_> {
     /// Deletes all items that some settlements made.
     fn hide_items_of(&self, settlements: &[ConversionSettlement], deleted: &mut IdSet) {
         for settlement in settlements {
-            let client = yrs::ClientID::new(settlement.client.get());
+            let client = ClientID::new(settlement.client.get());
             deleted.range_mut(client).insert(0..self.replica.gate.clock_of(settlement.client));
         }
     }
@@ -220,6 +234,17 @@ impl RootComparison<'_> {
         let orphans = self.orphans(&last.after(), &self.settlements.concurrent());
         to_set(&orphans.into_iter().map(|orphan| orphan.range).collect::<Vec<_>>())
     }
+}
+
+/// Returns the ranges of items that a version has and an earlier one lacks.
+pub(super) fn made_since<'v>(
+    now: &'v Version,
+    earlier: &'v Version,
+) -> impl Iterator<Item = IdRange> + 'v {
+    now.clocks().filter_map(|(client, end)| {
+        let start = earlier.snapshot().state_map.get(&ClientID::new(client.get()));
+        (start < end).then(|| IdRange { client, start, len: end - start })
+    })
 }
 
 /// Returns a version of the same clocks with other deletions.

@@ -93,6 +93,11 @@ impl SettlementList {
         before == last.is_to_rich
     }
 
+    /// Reports whether a version has the record of the last settlement, if there is one.
+    pub(in crate::content) fn is_last_known_to(&self, version: &Version) -> bool {
+        self.last().is_none_or(|last| last.is_known_to(version))
+    }
+
     /// Returns the versions that the roots are compared with; `None` if the content was never
     /// converted.
     pub(in crate::content) fn sources(&self) -> Option<Vec<Version>> {

@@ -79,7 +79,19 @@ impl<'a> ConversionStatus<'a> {
     /// Reports whether there are edits that the current root lacks in the other root, or among
     /// settlements that peers made at the same time.
     pub(in crate::content) fn has_late_edits(self) -> bool {
-        self.conversions.has_late_edits(self.comparison())
+        self.merged_text().is_some()
+    }
+
+    /// Reports whether a write has to settle the document first, so that it starts from what
+    /// readers get.
+    pub(in crate::content) fn needs_settlement(self) -> bool {
+        self.needs_conversion() || self.has_late_edits()
+    }
+
+    /// Returns the text of the file with all edits merged that the current root lacks; `None`
+    /// without any.
+    pub(in crate::content) fn merged_text(self) -> Option<&'a str> {
+        self.conversions.merged_text(self.comparison())
     }
 
     /// Returns the comparison of both roots, without redacted items.

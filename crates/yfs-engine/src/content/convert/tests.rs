@@ -8,7 +8,7 @@ use yrs::{ReadTxn as _, Text as _, Transact as _, WriteTxn as _};
 
 use crate::{
     actor::{Actor, ActorKind},
-    content::{ContentDoc, RunAuthor, is_rich_of_one},
+    content::{ContentBase, ContentDoc, RunAuthor, is_rich_of_one},
     gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     kind::ContentRoot,
@@ -70,6 +70,34 @@ fn type_plainly(doc: &mut ContentDoc, at: u32, text: &str) {
 }
 
 const FILE: &str = "---\ntitle: 'x' # y\n---\nTitle\n=====\n\n* one\n* two\n";
+
+/// One process renames the file while another one saves it, as a mirror does.
+#[test]
+fn what_is_saved_beside_a_conversion_is_in_the_file() {
+    for (from, to) in [(ContentRoot::Text, RICH), (RICH, ContentRoot::Text)] {
+        let mut renamer = replica(1, from, &[]);
+        write(&mut renamer, "one\n\ntwo\n");
+        let mut saver = replica(2, from, &[&renamer]);
+        rename(&mut renamer, to);
+        write(&mut saver, "one\n\nsaved\n\ntwo\n");
+        saver.set_kind(to);
+        merge_state(&mut saver, &renamer);
+        let mut reader = replica(3, to, &[&saver]);
+        assert_eq!(reader.text(), "one\n\nsaved\n\ntwo\n", "before any settlement");
+        let read = reader.version();
+        assert_eq!(reader.text_at(&read).as_deref(), Ok("one\n\nsaved\n\ntwo\n"));
+        // A save settles the file first, whether its base is older, newer or of the same time.
+        let mut stale = replica(4, to, &[&reader]);
+        write(&mut saver, "one\n\nsaved\n\nmore\n\ntwo\n");
+        merge_state(&mut reader, &saver);
+        merge_state(&mut stale, &saver);
+        let text = "zero\n\none\n\nsaved\n\ntwo\n";
+        let base = Some(ContentBase::Version(&read));
+        assert!(stale.write(text, base, &author()).is_ok());
+        assert_eq!(stale.text(), "zero\n\none\n\nsaved\n\nmore\n\ntwo\n");
+        assert!(!stale.conversion().needs_repair());
+    }
+}
 
 #[test]
 fn content_goes_to_and_fro_to_the_byte() {
@@ -162,7 +190,8 @@ fn what_was_typed_where_the_content_no_longer_is_comes_over() {
     write(&mut doc, "one\n\n**two**\n");
     type_plainly(&mut late, 3, " late");
     merge_state(&mut doc, &late);
-    assert_eq!(doc.text(), "one\n\n**two**\n");
+    assert!(!doc.conversion().needs_conversion() && doc.conversion().needs_repair());
+    assert_eq!(doc.text(), "one late\n\n**two**\n", "readers get it before it is settled");
     repair(&mut doc);
     assert_eq!(doc.text(), "one late\n\n**two**\n");
     let merged = replica(3, RICH, &[&doc]);
