@@ -13,6 +13,7 @@ use yfs_engine::{
     content::{ContentBase, ContentDoc, RunAuthor, diff::diff},
     gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
+    kind::{ContentRoot, SchemaProfile},
     time::Millis,
 };
 
@@ -57,6 +58,21 @@ fn aged(text: &str) -> ContentDoc {
     copy(&a, 2)
 }
 
+/// Returns a document that was renamed to markdown and back, and then typed into in 2,000 places.
+fn converted(text: &str) -> ContentDoc {
+    let mut doc = fresh(text);
+    for kind in [ContentRoot::Rich(SchemaProfile::Gfm), ContentRoot::Text] {
+        doc.set_kind(kind);
+        doc.convert().unwrap();
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    for _ in 0..2000 {
+        let at = random.random_range(0..text.len());
+        let _update = doc.replace_range(at..at, "+", &author()).unwrap().update;
+    }
+    copy(&doc, 2)
+}
+
 fn copy(from: &ContentDoc, client: u64) -> ContentDoc {
     let mut doc = doc(client);
     doc.receive(&from.gate().encode_state(), UpdateSource::Store).unwrap();
@@ -67,7 +83,8 @@ fn writes(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("write_one_word");
     for (name, kilobytes) in SIZES {
         let old = text(kilobytes);
-        for (age, mut doc) in [("fresh", fresh(&old)), ("aged", aged(&old))] {
+        let all = [("fresh", fresh(&old)), ("aged", aged(&old)), ("converted", converted(&old))];
+        for (age, mut doc) in all {
             let now = doc.text();
             let texts = ["bananas", "words"].map(|word| now.replacen("text", word, 1));
             let sizes = texts.each_ref().map(|new| {
