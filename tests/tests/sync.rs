@@ -355,3 +355,62 @@ fn a_value_that_two_clones_change_is_a_conflict() {
     }
     assert_eq!(run(&clones[1], &["conflicts", "resolve", "/notes.md"], b"").code, Some(1));
 }
+
+/// A removal that meets a change: every replica lists it with both writers, `sync` names it on the
+/// side of either writer, and one command ends it everywhere.
+#[test]
+fn a_removal_beside_a_change_is_a_conflict() {
+    let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::create_dir(home.path().join("dir")).unwrap();
+    for path in ["edited.txt", "dir/old.txt", "kept.txt", "gone.txt"] {
+        fs::write(home.path().join(path), "base\n").unwrap();
+    }
+    let server = Server::start_with_tokens(home.path(), 0);
+    let url = format!("http://127.0.0.1:{}", server.port());
+    let token = ok(home.path(), &["--quiet", "token", "owner"]).trim().to_owned();
+    let clones = ["ana", "bob"].map(|name| away.path().join(name));
+    for dir in &clones {
+        ok(away.path(), &["clone", &url, dir.to_str().unwrap(), "--token", &token]);
+    }
+    let [ana, bob] = &clones;
+    // Bob changes first, so no clock says that Ana did not know.
+    fs::write(bob.join("edited.txt"), "base\nof bob\n").unwrap();
+    fs::write(bob.join("kept.txt"), "base\nof bob\n").unwrap();
+    fs::write(bob.join("dir/new.txt"), "new\n").unwrap();
+    ok(bob, &["conflicts"]);
+    ok(bob, &["mirror", ".", "--once"]);
+    for path in ["edited.txt", "kept.txt", "gone.txt"] {
+        fs::remove_file(ana.join(path)).unwrap();
+    }
+    fs::remove_dir_all(ana.join("dir")).unwrap();
+    ok(ana, &["sync"]);
+    let said = run(bob, &["sync"], b"").stderr;
+    let named = ["/edited.txt", "/kept.txt", "/dir/new.txt"];
+    assert!(named.iter().all(|path| said.contains(path)) && !said.contains("gone"), "{said}");
+    assert!(!bob.join("edited.txt").exists());
+    let said = run(ana, &["sync"], b"").stderr;
+    assert!(named.iter().all(|path| said.contains(path)), "{said}");
+    for place in [home.path(), ana, bob] {
+        let listed = ok(place, &["conflicts"]);
+        for (kind, path) in
+            [("removed", "/edited.txt"), ("removed", "/kept.txt"), ("stranded", "/dir/new.txt")]
+        {
+            assert!(listed.contains(&format!("{kind}: {path}: ")), "{listed}");
+        }
+        assert_eq!(listed.lines().count(), 3, "{listed}");
+    }
+    let refused = run(ana, &["conflicts", "resolve", "/edited.txt"], b"");
+    assert!(refused.stderr.contains("--restore or --delete"), "{}", refused.stderr);
+    ok(ana, &["conflicts", "resolve", "/edited.txt", "--restore"]);
+    ok(ana, &["conflicts", "resolve", "/kept.txt", "--delete"]);
+    ok(ana, &["conflicts", "resolve", "/dir", "--restore"]);
+    ok(ana, &["sync"]);
+    ok(bob, &["sync"]);
+    for place in [home.path(), ana, bob] {
+        assert_eq!(ok(place, &["conflicts"]), "");
+        assert_eq!(ok(place, &["cat", "/edited.txt"]), "base\nof bob\n");
+        assert_eq!(ok(place, &["cat", "/dir/new.txt"]), "new\n");
+        assert_eq!(run(place, &["cat", "/kept.txt"], b"").code, Some(1));
+    }
+    assert_eq!(run(ana, &["conflicts", "resolve", "/kept.txt", "--delete"], b"").code, Some(1));
+}

@@ -33,6 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod removal;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +51,8 @@ use crate::{
     time::Millis,
     tree::TreeIndex,
 };
+
+pub use self::removal::LateChange;
 
 /// An empty update: the plan if there is nothing to do.
 pub const EMPTY_UPDATE: &[u8] = &[0, 0];

@@ -25,8 +25,8 @@ pub use self::{
     },
     rename::{MovePlan, RenameOptions, plan_move},
     trash::{
-        ExpirePlan, HELD_KEY, REPLACED_KEY, TRASH_LABEL_KEY, TRASHED_BY_KEY, plan_expire,
-        plan_purge, plan_restore, plan_trash, trashed_by,
+        ExpirePlan, HELD_KEY, REPLACED_KEY, TRASH_KNOWN_KEY, TRASH_LABEL_KEY, TRASHED_BY_KEY,
+        plan_expire, plan_purge, plan_restore, plan_trash, trashed_by,
     },
 };
 use crate::{

@@ -31,6 +31,7 @@ mod format;
 mod iso;
 mod plan;
 mod row;
+mod row_clocks;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 pub use self::{
     attributes::RowAttributes,
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
+    row_clocks::{RowClocks, UnknownChanges},
     settings::WorkspaceSettings,
 };
 use self::{

@@ -77,6 +77,12 @@ pub enum NoticeReason {
     /// Both sides changed bytes that cannot be merged; those of the directory are current, those of
     /// the workspace are in its history.
     Unmerged,
+    /// The workspace removed the object, and it changed in the directory: it was restored.
+    Restored,
+    /// The directory lacks the object, and it changed in the workspace: it is written again.
+    Rewritten,
+    /// A save met a change of the same word by another writer: the file has the words of both.
+    Words(String),
     /// The directory contains files that are not in the workspace, so it stays.
     NotEmpty,
     /// The hash of its content is known, but the bytes have not arrived in this store yet.
@@ -116,6 +122,11 @@ impl fmt::Display for NoticeReason {
             Self::Unmerged => {
                 "changed on both sides, not mergeable; `yfs versions` has the other content"
             }
+            Self::Restored => "was removed in the workspace and changed here, so it was restored",
+            Self::Rewritten => {
+                "was removed here and changed in the workspace, so it is written here again"
+            }
+            Self::Words(detail) => return write!(f, "{detail} (see `yfs conflicts`)"),
             Self::NotEmpty => "kept, because it contains files that are not in the workspace",
             Self::Absent => "the content has not been received yet",
             Self::Unproven => {

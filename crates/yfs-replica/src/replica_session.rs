@@ -96,7 +96,7 @@ pub struct ExchangeProgress {
     /// The guids of documents whose changes here the hub does not accept, because this side may not
     /// write. Complete at the end of an exchange.
     pub unsent: BTreeSet<String>,
-    /// The files whose contents changed here. [`RemoteServer`](crate::client::RemoteServer) sets it
+    /// The files whose contents or rows changed here. [`RemoteServer`](crate::client::RemoteServer) sets it
     /// at the end of an exchange.
     pub changed: BTreeSet<FileId>,
 }
@@ -347,7 +347,7 @@ impl ReplicaSession {
         ExchangeProgress { n_blobs, n_lacking, unsent, ..self.progress.clone() }
     }
 
-    /// Returns the files whose contents changed here since the last call; none for a hub.
+    /// Returns the files whose contents or rows changed here since the last call; none for a hub.
     pub fn take_changed(&mut self) -> BTreeSet<FileId> {
         std::mem::take(&mut self.changed)
     }
@@ -549,7 +549,7 @@ impl ReplicaSession {
         if matches!(self.role, SessionRole::Hub { .. }) {
             self.workspace.replication().settle_contents(&taken)?;
         } else {
-            self.changed.extend(taken.changed.iter().cloned());
+            self.changed.extend(taken.changed.iter().chain(&taken.rows).cloned());
         }
         for (doc, refusal) in &taken.refused {
             self.send_rejection(doc, &refusal.to_string())?;

@@ -5,12 +5,17 @@
 //! when the file was idle for a while, at least once a minute while it is edited, and on flush and
 //! close.
 
-use std::{collections::btree_map::Entry, time::Duration};
+use std::{
+    collections::{BTreeSet, btree_map::Entry},
+    time::Duration,
+};
 
 use yfs_engine::{
     id::FileId,
+    path::VPath,
     table::{RowChanges, RowWrite},
     time::Millis,
+    tree::FinalLink,
 };
 
 use yfs_store::DocName;
@@ -59,11 +64,31 @@ impl WorkspaceState {
         self.report(|_| true)
     }
 
+    /// Reports the unreported files at and below a path.
+    pub(crate) fn report_below(&self, path: &VPath) -> Result<()> {
+        let ids: Vec<FileId> = self.unreported.lock().keys().cloned().collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let below: BTreeSet<FileId> = {
+            let main = self.main.read();
+            let Ok(top) = main.tree().resolve(path, FinalLink::No) else { return Ok(()) };
+            let is_below =
+                |id: &FileId| main.tree().node(id).is_some_and(|node| node.is_within(top));
+            ids.into_iter().filter(is_below).collect()
+        };
+        self.report_those(|id, _| below.contains(id))
+    }
+
     fn report(&self, due: impl Fn(&UnreportedEdit) -> bool) -> Result<()> {
+        self.report_those(|_, edit| due(edit))
+    }
+
+    fn report_those(&self, due: impl Fn(&FileId, &UnreportedEdit) -> bool) -> Result<()> {
         loop {
             let batch: Vec<(FileId, UnreportedEdit)> = {
                 let unreported = self.unreported.lock();
-                let due = unreported.iter().filter(|(_, edit)| due(edit));
+                let due = unreported.iter().filter(|(id, edit)| due(id, edit));
                 due.take(MAX_ROWS).map(|(id, edit)| (id.clone(), *edit)).collect()
             };
             if batch.is_empty() {

@@ -37,6 +37,7 @@ mod history;
 pub mod move_between;
 pub mod nodes;
 pub mod redact;
+pub mod removals;
 pub mod stats;
 pub mod trash;
 pub mod undo;

@@ -28,6 +28,10 @@ pub const TRASHED_BY_KEY: &str = "trashed_by";
 /// The member of a trashed node's `meta` that holds the label of that change, if it has one.
 pub const TRASH_LABEL_KEY: &str = "trash_label";
 
+/// The member of a trashed node's `meta` that holds what its remover knew of the rows at and below
+/// it ([`RowClocks`](crate::table::RowClocks)).
+pub const TRASH_KNOWN_KEY: &str = "trash_known";
+
 /// The length of an extension above which it counts as part of the name, in bytes.
 const MAX_EXTENSION_LEN: usize = 64;
 
@@ -117,7 +121,8 @@ pub fn plan_restore(
     let meta = rows.row(id).and_then(|row| row.meta);
     let purge = meta.as_ref().and_then(purge_of);
     if let Some(Any::Map(meta)) = &meta {
-        let gone = [PURGE_KEY, REPLACED_KEY, HELD_KEY, TRASHED_BY_KEY, TRASH_LABEL_KEY].into_iter();
+        let of_trash = [TRASHED_BY_KEY, TRASH_LABEL_KEY, TRASH_KNOWN_KEY];
+        let gone = [PURGE_KEY, REPLACED_KEY, HELD_KEY].into_iter().chain(of_trash);
         let gone =
             gone.filter(|key| meta.contains_key(*key)).map(|key| (key.to_owned(), Any::Null));
         let patch: HashMap<String, Any> = gone.collect();

@@ -64,6 +64,11 @@ impl TreeIndex {
         items
     }
 
+    /// Returns the trashed nodes, without the nodes that they hide, in no order.
+    pub fn trashed(&self) -> impl Iterator<Item = NodeRef<'_>> {
+        self.trashed.iter().map(|slot| self.node_at(*slot))
+    }
+
     /// Returns the number of trashed nodes, without the nodes that they hide.
     pub fn n_trashed(&self) -> usize {
         self.trashed.len()

@@ -280,7 +280,7 @@ impl<'a> NodeRef<'a> {
     }
 
     /// Returns all nodes that it hides when trashed: those below and not hidden by another.
-    pub(super) fn covered(&self) -> AllDescendants<'a> {
+    pub(crate) fn covered(&self) -> AllDescendants<'a> {
         self.below(true)
     }
 

@@ -336,6 +336,8 @@ impl ContentImporter<'_> {
             }
             held => {
                 self.context.reporter.report.n_merged += u64::from(held.is_some());
+                let words = self.context.workspace.words_in_conflict(id)?;
+                self.context.reporter.notify_words(path, words);
                 work.version = SmolStr::default();
                 EditBase::Bytes(read.data.to_vec().into())
             }

@@ -11,6 +11,7 @@ use super::{mirror_context::MirrorContext, sync_pass::SyncPass};
 use crate::{
     error::Result,
     merge_plan::{ObjectAction, SideChange, decide_action},
+    report::NoticeReason,
 };
 
 /// Imports deletions.
@@ -79,7 +80,11 @@ impl DeletionImporter<'_> {
         };
         match decide_action(SideChange::Gone, side) {
             ObjectAction::GoesFromWorkspace => self.pass.trash(self.context, id),
-            ObjectAction::ReturnsToDirectory => self.delete_in_part(id),
+            ObjectAction::ReturnsToDirectory => {
+                let path = self.context.state.path(id);
+                self.context.reporter.notify_event(&path, NoticeReason::Rewritten);
+                self.delete_in_part(id)
+            }
             _ => {
                 self.pass.forget(self.context, id);
                 Ok(())

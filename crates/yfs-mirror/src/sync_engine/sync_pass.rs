@@ -263,6 +263,9 @@ impl SyncPass {
         let is_restored = context.workspace.restore_object(id);
         if is_restored {
             context.reporter.count_workspace(|counts| counts.created += 1);
+            if context.state.get(id).is_some() {
+                context.reporter.notify_event(&context.state.path(id), NoticeReason::Restored);
+            }
             let below = context.workspace.nodes().objects(Some(id))?;
             self.work.extend(below.into_iter().map(|object| object.id));
             self.work.insert(id.clone());

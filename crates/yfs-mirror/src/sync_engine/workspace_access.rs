@@ -1,13 +1,16 @@
 //! The workspace as the mirror uses it: by ids, under the mirror's actor.
 
-use std::future::Future;
+use std::{collections::BTreeSet, future::Future};
 
 use bytes::Bytes;
 use smol_str::{SmolStr, format_smolstr};
 use yfs::{
     Workspace, WorkspaceError, WorkspaceFs,
     replica::LogCursor,
-    workspace::nodes::{NewObject, Nodes, TreeNode},
+    workspace::{
+        conflicts::ConflictKind,
+        nodes::{NewObject, Nodes, TreeNode},
+    },
 };
 use yfs_engine::{actor::Actor, id::FileId, name::split_extension, path::VPath, time::Millis};
 use yfs_vfs::{
@@ -139,6 +142,14 @@ impl WorkspaceAccess {
             }
             written => written.map(|_| EditOutcome::Merged),
         }
+    }
+
+    /// Returns a description of the words that several writers put into one place of a file.
+    pub(super) fn words_in_conflict(&self, id: &FileId) -> Result<Option<String>> {
+        let ids = BTreeSet::from([id.clone()]);
+        let conflicts = self.workspace.replication().content_conflicts(&ids)?;
+        let words = conflicts.into_iter().find(|conflict| conflict.kind == ConflictKind::Words);
+        Ok(words.map(|conflict| conflict.detail))
     }
 
     /// Sets those attributes of an object that are given.

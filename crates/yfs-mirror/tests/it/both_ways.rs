@@ -9,7 +9,7 @@ use std::{
 #[cfg(target_os = "linux")]
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use yfs_engine::time::Millis;
-use yfs_mirror::TrustPolicy;
+use yfs_mirror::{NoticeReason, TrustPolicy};
 use yfs_vfs::FileSystem;
 
 use crate::support::{Pair, v};
@@ -345,4 +345,35 @@ fn renames_on_disk_beside_renames_in_the_workspace_leave_no_conflict() {
     contents.sort();
     let whole = (0..10).map(|number| format!("file 644 \"file {number}\\n\""));
     assert_eq!(contents, whole.collect::<Vec<_>>());
+}
+
+/// A change wins over a removal on either side, and the mirror says so; it also says which words of
+/// a save met a change of the same word.
+#[test]
+fn a_change_beside_another_is_in_the_notices() {
+    let mut pair = Pair::new();
+    for path in ["disk.txt", "work.txt", "word.txt"] {
+        pair.put(path, "timeout = 30\n");
+    }
+    pair.check();
+    pair.stop();
+    pair.rm("/disk.txt");
+    pair.put("disk.txt", "timeout = 30\nmore\n");
+    pair.write("/work.txt", "timeout = 30\nmore\n");
+    fs::remove_file(pair.at("work.txt")).unwrap();
+    pair.write("/word.txt", "timeout = 45\n");
+    pair.put("word.txt", "timeout = 60\n");
+    pair.start();
+    pair.check();
+    let report = pair.stop();
+    let notice = |path: &str| {
+        let notices = report.notices.iter().filter(|notice| notice.path.as_os_str() == path);
+        notices.map(|notice| notice.why.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(notice("disk.txt"), [NoticeReason::Restored]);
+    assert_eq!(notice("work.txt"), [NoticeReason::Rewritten]);
+    let [NoticeReason::Words(words)] = &notice("word.txt")[..] else { panic!("{report:?}") };
+    assert!(words.contains("\"45\"") && words.contains("\"60\""), "{words}");
+    assert_eq!(pair.read("/disk.txt"), "timeout = 30\nmore\n");
+    assert_eq!(pair.text("work.txt"), "timeout = 30\nmore\n");
 }

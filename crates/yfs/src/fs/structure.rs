@@ -100,11 +100,13 @@ impl WorkspaceFs {
     pub(crate) fn rm_now(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Rm)?;
         let by = self.content_author(&self.author);
+        // Edits whose rows are not written yet would read as edits that were not known here.
+        self.state.report_below(path).map_err(|error| fs_error(error, Op::Rm, path))?;
         let removed = self.commit(Op::Rm, path, |main| {
             if path.is_root() {
                 return Err(FsError::new(FsCode::EBUSY, Op::Rm, path));
             }
-            let writes = ops::plan_trash(main.tree(), path, options.recursive, &by);
+            let writes = main.plan_trash(path, options.recursive, &by);
             Ok(Transaction::rows(writes.map_err(|error| op_error(error, Op::Rm, path))?, ()))
         });
         match removed {

@@ -26,7 +26,8 @@ pub struct ConflictReport {
     pub kind: ConflictKind,
     /// The file or directory concerned.
     pub id: FileId,
-    /// The path at which it is visible.
+    /// The path at which it is visible; for `Removed`, and `Stranded` with a record, the one that it
+    /// had.
     pub path: String,
     /// A description of what happened, for people.
     pub detail: String,
@@ -44,6 +45,8 @@ pub enum ConflictKind {
     Orphan,
     /// It changed inside a directory that another writer put into the trash.
     Stranded,
+    /// One writer put it into the trash, and another changed it without knowing of that.
+    Removed,
     /// Its stored name cannot be shown as it is.
     InvalidName,
     /// It was written with a clock that is more than a day ahead.
@@ -90,6 +93,7 @@ impl ConflictKind {
             Self::Cycle => "cycle",
             Self::Orphan => "orphan",
             Self::Stranded => "stranded",
+            Self::Removed => "removed",
             Self::InvalidName => "invalid-name",
             Self::FutureTimestamp => "future-timestamp",
             Self::Blob => "blob",
@@ -110,11 +114,13 @@ impl Workspace {
         let now = state.now();
         let (mut conflicts, blobs, texts, replaced) = {
             let main = state.main.read();
-            let settled = main.tree().conflicts(now);
+            let mut settled = main.tree().conflicts(now);
+            settled.retain(|conflict| !is_recorded(&main, conflict));
             let conflicts: Vec<ConflictReport> =
                 settled.iter().flat_map(|conflict| describe(&main, conflict)).collect();
             (conflicts, visible_blobs(&main), text_files(&main), replaced_files(&main))
         };
+        conflicts.extend(state.removal_conflicts()?);
         for id in blobs {
             let n_others = state.documents.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
             if n_others > 0 {
@@ -167,7 +173,7 @@ impl WorkspaceState {
         Ok(conflicts)
     }
 
-    /// Returns the conflicts in the contents of those files that are texts.
+    /// Returns the conflicts in the contents of those files that are texts, and those of removals.
     pub(crate) fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
         let texts: Vec<(FileId, SettledForm)> = {
             let main = self.main.read();
@@ -175,7 +181,9 @@ impl WorkspaceState {
                 |id: &&FileId| main.tree().node(id).is_some_and(|node| node.is_visible());
             ids.iter().filter(is_visible).filter_map(|id| text_file(&main, id)).collect()
         };
-        self.unsettled_among(&texts)
+        let mut conflicts = self.unsettled_among(&texts)?;
+        conflicts.extend(self.removal_conflicts_among(ids)?);
+        Ok(conflicts)
     }
 
     /// Returns the texts that have content outside their current root, or have it twice. Records
@@ -326,6 +334,13 @@ fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Reports whether a conflict is of a removal that recorded what its writer knew: then the record
+/// counts, and not the times.
+fn is_recorded(main: &MainDoc, conflict: &TreeConflict) -> bool {
+    let TreeConflict::Stranded { trashed, .. } = conflict else { return false };
+    main.tree().node(trashed).is_some_and(|node| main.late_changes(node).is_some())
 }
 
 fn path_of(main: &MainDoc, id: &FileId) -> String {

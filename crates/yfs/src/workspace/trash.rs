@@ -80,14 +80,14 @@ impl Trash<'_> {
     pub fn list(&self) -> Result<Vec<TrashEntry>> {
         self.state.refresh()?;
         let main = self.state.main.read();
-        Ok(main.tree().trash().iter().map(|item| describe(&main, item)).collect())
+        Ok(describe_all(&main, main.tree().trash_and_purged(), false))
     }
 
     /// Lists the trash with the purged objects that are not deleted yet: they can be restored.
     pub fn list_all(&self) -> Result<Vec<TrashEntry>> {
         self.state.refresh()?;
         let main = self.state.main.read();
-        Ok(main.tree().trash_and_purged().iter().map(|item| describe(&main, item)).collect())
+        Ok(describe_all(&main, main.tree().trash_and_purged(), true))
     }
 
     /// Restores an object from the trash, and returns its new path.
@@ -124,7 +124,7 @@ impl Trash<'_> {
         for id in ids {
             let by = Some(&self.state.options.actor);
             let purged = self.state.commit(StructureAccess::Change, by, |main| {
-                let writes = ops::plan_purge(main.tree(), id, purge_id.as_str());
+                let writes = main.plan_purge(id, purge_id.as_str());
                 let writes = writes.map_err(|error| to_fs_error(error, id))?;
                 let n_writes = writes.len() as u64;
                 Ok(Transaction::rows(writes, n_writes))
@@ -308,6 +308,17 @@ fn to_fs_error(error: ops::OpError, id: &FileId) -> WorkspaceError {
     WorkspaceError::Fs(error)
 }
 
+/// Describes the trash: first the objects with changes that their removers did not know of. Purged
+/// objects without any are left out unless `with_purged` is set.
+fn describe_all(main: &MainDoc, items: Vec<TrashItem>, with_purged: bool) -> Vec<TrashEntry> {
+    let entries = items.iter().map(|item| describe(main, item));
+    let mut entries: Vec<TrashEntry> = entries
+        .filter(|entry| with_purged || !entry.purging || !entry.stranded.is_empty())
+        .collect();
+    entries.sort_by_key(|entry| entry.stranded.is_empty());
+    entries
+}
+
 fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
     let row = main.files().get(&item.id).map(|entry| entry.row);
     let kind = match (item.kind, row.as_ref().is_some_and(|row| row.link.is_some())) {
@@ -315,6 +326,9 @@ fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
         (NodeKind::File, true) => FileKind::Symlink,
         (NodeKind::File, false) => FileKind::File,
     };
+    let late = main.tree().node(&item.id).and_then(|node| main.late_changes(node));
+    let late = late.into_iter().flatten().map(|late| late.id).filter(|id| *id != item.id);
+    let stranded: BTreeSet<FileId> = item.stranded.iter().cloned().chain(late).collect();
     let in_trash = |id: &FileId| {
         let node = main.tree().node(id);
         node.and_then(|node| node.path_in_trash()).map_or_else(|| id.to_string(), |(_, path)| path)
@@ -327,7 +341,7 @@ fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
         trashed_by: row.as_ref().and_then(ops::trashed_by).map(|by| by.actor),
         original: item.original.to_string(),
         n_hidden: main.tree().node(&item.id).map_or(0, |node| node.n_hidden() as u64),
-        stranded: item.stranded.iter().map(in_trash).collect(),
+        stranded: stranded.iter().map(in_trash).collect(),
         purging: item.purged,
     }
 }

@@ -1,0 +1,107 @@
+//! Removals that did not know of a change: one writer trashes a file or a directory, and another
+//! edits it, or creates files in it, at the same time.
+//!
+//! A removal records what its writer knew of the removed rows. Every peer finds from the rows alone
+//! which of them have more, whatever the clocks of the writers say (decision 45).
+
+use std::collections::HashMap;
+
+use yrs::Any;
+
+use super::MainDoc;
+use crate::{
+    content::RunAuthor,
+    id::FileId,
+    ops::{self, OpError},
+    path::VPath,
+    table::{RowChanges, RowClocks, RowWrite, UnknownChanges},
+    tree::NodeRef,
+};
+
+/// A node in the trash that has changes which its remover did not know of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LateChange {
+    /// The node.
+    pub id: FileId,
+    /// The changes.
+    pub changes: UnknownChanges,
+}
+
+impl MainDoc {
+    /// Plans to put the node at `path` into the trash as [`ops::plan_trash`] does, and records what
+    /// is known of the rows. Costs a walk of the nodes below.
+    pub fn plan_trash(
+        &self,
+        path: &VPath,
+        recursive: bool,
+        by: &RunAuthor,
+    ) -> Result<Vec<RowWrite>, OpError> {
+        let mut writes = ops::plan_trash(&self.tree, path, recursive, by)?;
+        self.record_known(&mut writes);
+        Ok(writes)
+    }
+
+    /// Plans to trash a hidden node once more, by itself: its changes are known now.
+    pub fn plan_trash_hidden(&self, id: &FileId, by: &RunAuthor) -> Vec<RowWrite> {
+        let actor = Any::from(by.actor.to_string());
+        let meta = Any::from(HashMap::from([(ops::TRASHED_BY_KEY.to_owned(), actor)]));
+        let trashed_at = Some(Some(by.at));
+        let changes = RowChanges { trashed_at, meta: Some(meta), ..RowChanges::default() };
+        let mut writes = vec![RowWrite::Update { id: id.clone(), changes }];
+        self.record_known(&mut writes);
+        writes
+    }
+
+    /// Plans to purge a trashed node as [`ops::plan_purge`] does: all changes so far are known.
+    pub fn plan_purge(&self, id: &FileId, purge_id: &str) -> Result<Vec<RowWrite>, OpError> {
+        let mut writes = ops::plan_purge(&self.tree, id, purge_id)?;
+        let is_top = |write: &&mut RowWrite| matches!(write, RowWrite::Update { id: written, .. } if written == id);
+        if self.known_at_removal(id).is_some()
+            && let Some(write) = writes.iter_mut().find(is_top)
+        {
+            self.record_known(std::slice::from_mut(write));
+        }
+        Ok(writes)
+    }
+
+    /// Returns the nodes at and below a trashed node that have changes which its remover did not
+    /// know of, by id; `None` if the remover recorded nothing. Nodes that were removed or purged by
+    /// themselves are left out.
+    pub fn late_changes(&self, trashed: NodeRef<'_>) -> Option<Vec<LateChange>> {
+        let known = self.known_at_removal(trashed.id()?)?;
+        let below = trashed.covered().filter(|node| trashed.is_purged() || !node.is_purged());
+        let ids = std::iter::once(trashed).chain(below).filter_map(|node| node.id());
+        let changed = ids.map(|id| LateChange {
+            id: id.clone(),
+            changes: self.files.changes_beyond(id, &known),
+        });
+        let mut late: Vec<LateChange> = changed.filter(|late| late.changes.any()).collect();
+        late.sort_by(|a, b| a.id.cmp(&b.id));
+        Some(late)
+    }
+
+    fn known_at_removal(&self, id: &FileId) -> Option<RowClocks> {
+        let Some(Any::Map(meta)) = self.files.get(id)?.row.meta else { return None };
+        let Any::String(known) = meta.get(ops::TRASH_KNOWN_KEY)? else { return None };
+        RowClocks::parse(known)
+    }
+
+    /// Adds what is known of the rows at and below each written one to its metadata.
+    fn record_known(&self, writes: &mut [RowWrite]) {
+        for write in writes {
+            let RowWrite::Update { id, changes } = write else { continue };
+            let Some(node) = self.tree.node(id) else { continue };
+            let mut known = RowClocks::default();
+            let below = node.descendants().filter_map(|node| node.id());
+            std::iter::once(&*id).chain(below).for_each(|id| self.files.add_clocks(id, &mut known));
+            // Of more than 900 writers nothing is recorded, also nothing of an earlier removal.
+            let known = known.encode().map_or(Any::Null, Any::from);
+            let mut members = match changes.meta.take() {
+                Some(Any::Map(members)) => (*members).clone(),
+                _ => HashMap::new(),
+            };
+            members.insert(ops::TRASH_KNOWN_KEY.to_owned(), known);
+            changes.meta = Some(Any::from(members));
+        }
+    }
+}

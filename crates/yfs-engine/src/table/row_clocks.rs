@@ -1,0 +1,117 @@
+//! What a writer knew of rows: for each client, the greatest clock among their elements.
+//!
+//! A writer receives the items of a client in the order of their clocks. So an element of the same
+//! rows with a greater clock was unknown to it (decision 45).
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use super::{FilesTable, NONE, format::RowField, row::NodeKind};
+use crate::id::{ClientId, FileId, ItemId};
+
+/// The length of an encoded record above which none is made, in bytes; it is part of a row's
+/// `meta`, which has at most 64 KiB.
+const MAX_LEN: usize = 16 << 10;
+
+/// The greatest clock of each client among the elements of some rows.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct RowClocks {
+    by_client: BTreeMap<ClientId, u32>,
+}
+
+/// The changes of a row that a writer did not know of.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownChanges {
+    /// The row was made.
+    pub is_new: bool,
+    /// Its name or its directory changed.
+    pub is_moved: bool,
+    /// Its content changed.
+    pub is_edited: bool,
+}
+
+impl UnknownChanges {
+    /// Reports whether there is any.
+    pub fn any(self) -> bool {
+        self.is_new || self.is_moved || self.is_edited
+    }
+}
+
+impl RowClocks {
+    /// Encodes the clocks as text: `client:clock` in hexadecimal, joined by blanks. Returns `None`
+    /// if that is longer than 16 KiB.
+    pub fn encode(&self) -> Option<String> {
+        let pairs = self.by_client.iter();
+        let pairs: Vec<String> =
+            pairs.map(|(client, clock)| format!("{:x}:{clock:x}", client.get())).collect();
+        let text = pairs.join(" ");
+        (text.len() <= MAX_LEN).then_some(text)
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote; `None` if it is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut clocks = Self::default();
+        for pair in text.split_ascii_whitespace() {
+            let (client, clock) = pair.split_once(':')?;
+            let client = ClientId::new(u64::from_str_radix(client, 16).ok()?).ok()?;
+            clocks.add(ItemId::new(client, u32::from_str_radix(clock, 16).ok()?));
+        }
+        Some(clocks)
+    }
+
+    fn add(&mut self, item: ItemId) {
+        match self.by_client.entry(item.client) {
+            Entry::Occupied(mut known) => *known.get_mut() = item.clock.max(*known.get()),
+            Entry::Vacant(slot) => drop(slot.insert(item.clock)),
+        }
+    }
+
+    fn has(&self, item: ItemId) -> bool {
+        self.by_client.get(&item.client).is_some_and(|clock| item.clock <= *clock)
+    }
+}
+
+impl FilesTable {
+    /// Adds the elements of a row and of its cells to `clocks`.
+    pub fn add_clocks(&self, id: &FileId, clocks: &mut RowClocks) {
+        let Some(node) = self.find(id).map(|ix| self.nodes.get(ix)) else { return };
+        if node.row != NONE {
+            self.rows.group(node.row).for_each(|(_, element)| clocks.add(element.id));
+        }
+        for (head, _) in self.cells.siblings(node.cells) {
+            self.cells.group(head).for_each(|(_, element)| clocks.add(element.id));
+        }
+    }
+
+    /// Returns the changes of a row beyond `clocks`. Permission bits, metadata, and what the write
+    /// made that trashed the row, are none.
+    pub fn changes_beyond(&self, id: &FileId, clocks: &RowClocks) -> UnknownChanges {
+        let mut unknown = UnknownChanges::default();
+        let Some(node) = self.find(id).map(|ix| self.nodes.get(ix)) else { return unknown };
+        let heads = || self.cells.siblings(node.cells);
+        let trashing = heads().find(|(_, head)| head.value.field == RowField::Trashed);
+        let trashing = trashing.map(|(_, element)| (element.id.client, &element.stamp));
+        for (head, _) in heads() {
+            let elements = self.cells.group(head).map(|(_, element)| element);
+            let mut unseen = elements.filter(|element| {
+                !clocks.has(element.id) && trashing != Some((element.id.client, &element.stamp))
+            });
+            let Some(element) = unseen.next() else { continue };
+            match element.value.field {
+                RowField::Name | RowField::Parent => unknown.is_moved = true,
+                RowField::Stat | RowField::Blob | RowField::Link => unknown.is_edited = true,
+                RowField::Trashed | RowField::Mode | RowField::Meta => {}
+            }
+        }
+        // Each change of a field writes the row again, so only without cells it says who made it.
+        let is_uncelled = node.cells == NONE && node.row != NONE;
+        if is_uncelled && let Some(entry) = self.entry(node) {
+            let is_derived = entry.derived && entry.row.kind == NodeKind::Directory;
+            let mut elements = self.rows.group(node.row);
+            unknown.is_new = !is_derived && elements.all(|(_, element)| !clocks.has(element.id));
+        }
+        if self.entry(node).is_some_and(|entry| entry.row.kind == NodeKind::Directory) {
+            unknown.is_edited = false;
+        }
+        unknown
+    }
+}
