@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
+use yfs_engine::actor::Actor;
+
 /// The changes that a mirror made since it started, and the paths that it skips.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -81,8 +83,8 @@ pub enum NoticeReason {
     Restored,
     /// The directory lacks the object, and it changed in the workspace: it is written again.
     Rewritten,
-    /// A save met a change of the same word by another writer: the file has the words of both.
-    Words(String),
+    /// A save met a change in the same place by another writer, if known: the file has both.
+    Overlapped(Option<Actor>),
     /// The directory contains files that are not in the workspace, so it stays.
     NotEmpty,
     /// The hash of its content is known, but the bytes have not arrived in this store yet.
@@ -126,7 +128,10 @@ impl fmt::Display for NoticeReason {
             Self::Rewritten => {
                 "was removed here and changed in the workspace, so it is written here again"
             }
-            Self::Words(detail) => return write!(f, "{detail} (see `yfs conflicts`)"),
+            Self::Overlapped(by) => {
+                let by = by.as_ref().map_or("another writer".to_owned(), ToString::to_string);
+                return write!(f, "{by} changed the same place; the file has both changes");
+            }
             Self::NotEmpty => "kept, because it contains files that are not in the workspace",
             Self::Absent => "the content has not been received yet",
             Self::Unproven => {

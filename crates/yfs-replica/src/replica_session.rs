@@ -96,8 +96,8 @@ pub struct ExchangeProgress {
     /// The guids of documents whose changes here the hub does not accept, because this side may not
     /// write. Complete at the end of an exchange.
     pub unsent: BTreeSet<String>,
-    /// The files whose contents or rows changed here. [`RemoteServer`](crate::client::RemoteServer) sets it
-    /// at the end of an exchange.
+    /// The files whose contents or rows changed here.
+    /// [`RemoteServer`](crate::client::RemoteServer) sets it at the end of an exchange.
     pub changed: BTreeSet<FileId>,
 }
 

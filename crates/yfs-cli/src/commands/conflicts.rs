@@ -15,9 +15,10 @@ const HELP: &str = "\
 If two writers changed the same word without knowing of each other, the file has both words, side by
 side (kind `words`). Edit the file, or keep one of the words with `resolve`.
 
-If one writer removed a file (kind `removed`) or its directory (kind `stranded`) and another changed
-the file without knowing of that, the file with the change is in the trash. `resolve --restore` puts
-it back; `resolve --delete` keeps it in the trash. For a directory, both concern all files in it.
+If one writer removed a file (kind `removed`) or its directory (kind `stranded`) and
+another changed the file without knowing of that, the file with the change is in the
+trash. `resolve --restore` puts it back; `resolve --delete` keeps it in the trash. For a
+directory, both concern all files in it.
 
 Examples:
   yfs conflicts
@@ -25,8 +26,7 @@ Examples:
   yfs conflicts resolve config.toml --keep 2
   yfs conflicts resolve notes.txt --restore       take a removed file back, with its changes
 
-JSON: one object per line: {kind, id, path, detail}; resolve: {path}, of the restored object if
-there is one.";
+JSON: one object per line: {kind, id, path, detail}; resolve: {path}.";
 
 /// List conflicts that rules resolved: equal names, words that several writers changed, removals
 #[derive(Debug, Args)]

@@ -55,10 +55,11 @@ impl MainDoc {
     /// Plans to purge a trashed node as [`ops::plan_purge`] does: all changes so far are known.
     pub fn plan_purge(&self, id: &FileId, purge_id: &str) -> Result<Vec<RowWrite>, OpError> {
         let mut writes = ops::plan_purge(&self.tree, id, purge_id)?;
-        let is_top = |write: &&mut RowWrite| matches!(write, RowWrite::Update { id: written, .. } if written == id);
-        if self.known_at_removal(id).is_some()
-            && let Some(write) = writes.iter_mut().find(is_top)
-        {
+        let is_known = self.known_at_removal(id).is_some();
+        for write in writes.iter_mut().filter(|_| is_known) {
+            if !matches!(write, RowWrite::Update { id: written, .. } if written == id) {
+                continue;
+            }
             self.record_known(std::slice::from_mut(write));
         }
         Ok(writes)

@@ -47,7 +47,7 @@ impl RowClocks {
         (text.len() <= MAX_LEN).then_some(text)
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` if it is something else.
+    /// Reads what [`encode`](Self::encode) wrote; `None` if the text is no such record.
     pub fn parse(text: &str) -> Option<Self> {
         let mut clocks = Self::default();
         for pair in text.split_ascii_whitespace() {

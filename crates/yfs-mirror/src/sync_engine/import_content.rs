@@ -304,10 +304,13 @@ impl ContentImporter<'_> {
             mtime_ms: read.stamp.mtime_ms(),
             label: format_smolstr!("save {} {}", read.stamp.mtime_ms(), &hash[..8]),
         })?;
-        if written == EditOutcome::Replaced && !is_known {
-            let path = self.context.state.path(&node.id);
-            self.context.reporter.notify_event(&path, NoticeReason::Unmerged);
-        }
+        let why = match written {
+            EditOutcome::Replaced if !is_known => NoticeReason::Unmerged,
+            EditOutcome::Overlapped(by) => NoticeReason::Overlapped(by),
+            _ => return Ok(()),
+        };
+        let path = self.context.state.path(&node.id);
+        self.context.reporter.notify_event(&path, why);
         Ok(())
     }
 
@@ -336,8 +339,6 @@ impl ContentImporter<'_> {
             }
             held => {
                 self.context.reporter.report.n_merged += u64::from(held.is_some());
-                let words = self.context.workspace.words_in_conflict(id)?;
-                self.context.reporter.notify_words(path, words);
                 work.version = SmolStr::default();
                 EditBase::Bytes(read.data.to_vec().into())
             }

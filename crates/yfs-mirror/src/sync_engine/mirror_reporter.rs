@@ -19,16 +19,13 @@ pub(super) struct MirrorReporter {
     notify: Notify,
     /// The number of failures by path. A failed operation is retried in a later pass.
     failed: HashMap<PathBuf, u32>,
-    /// The words in conflict that were last reported, by path.
-    words: HashMap<PathBuf, String>,
     /// The number of changes made on either side.
     n_done: u64,
 }
 
 impl MirrorReporter {
     pub(super) fn new(notify: Notify) -> Self {
-        let (failed, words) = (HashMap::new(), HashMap::new());
-        Self { report: MirrorReport::default(), notify, failed, words, n_done: 0 }
+        Self { report: MirrorReport::default(), notify, failed: HashMap::new(), n_done: 0 }
     }
 
     /// Returns the number of changes made on either side.
@@ -62,18 +59,6 @@ impl MirrorReporter {
         (self.notify)(&notice);
         if self.report.notices.len() < MAX_NOTICES {
             self.report.notices.push(notice);
-        }
-    }
-
-    /// Notifies the subscribers of words of several writers in one place, once per conflict. `None`
-    /// ends it.
-    pub(super) fn notify_words(&mut self, path: &Path, detail: Option<String>) {
-        let Some(detail) = detail else {
-            self.words.remove(path);
-            return;
-        };
-        if self.words.insert(path.to_owned(), detail.clone()).as_ref() != Some(&detail) {
-            self.notify_event(path, NoticeReason::Words(detail));
         }
     }
 

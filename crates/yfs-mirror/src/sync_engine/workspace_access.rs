@@ -1,16 +1,13 @@
 //! The workspace as the mirror uses it: by ids, under the mirror's actor.
 
-use std::{collections::BTreeSet, future::Future};
+use std::future::Future;
 
 use bytes::Bytes;
 use smol_str::{SmolStr, format_smolstr};
 use yfs::{
     Workspace, WorkspaceError, WorkspaceFs,
     replica::LogCursor,
-    workspace::{
-        conflicts::ConflictKind,
-        nodes::{NewObject, Nodes, TreeNode},
-    },
+    workspace::nodes::{NewObject, Nodes, TreeNode},
 };
 use yfs_engine::{actor::Actor, id::FileId, name::split_extension, path::VPath, time::Millis};
 use yfs_vfs::{
@@ -48,10 +45,12 @@ pub(super) struct DiskEdit<'a> {
 }
 
 /// The outcome of writing an edit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EditOutcome {
     /// The edit was merged with the changes that others made since its base.
     Merged,
+    /// The edit was merged, and met changes of others in the same place; one of them, if known.
+    Overlapped(Option<Actor>),
     /// The content is not text, or its base cannot be found again: the bytes of the edit are
     /// current, and those of others stay in the versions.
     Replaced,
@@ -140,16 +139,11 @@ impl WorkspaceAccess {
                 block_on_call(self.fs.write(&path, edit.data, &options))?;
                 Ok(EditOutcome::Replaced)
             }
-            written => written.map(|_| EditOutcome::Merged),
+            written => written.map(|mut outcome| match outcome.overlaps.pop() {
+                Some(overlap) => EditOutcome::Overlapped(overlap.actor),
+                None => EditOutcome::Merged,
+            }),
         }
-    }
-
-    /// Returns a description of the words that several writers put into one place of a file.
-    pub(super) fn words_in_conflict(&self, id: &FileId) -> Result<Option<String>> {
-        let ids = BTreeSet::from([id.clone()]);
-        let conflicts = self.workspace.replication().content_conflicts(&ids)?;
-        let words = conflicts.into_iter().find(|conflict| conflict.kind == ConflictKind::Words);
-        Ok(words.map(|conflict| conflict.detail))
     }
 
     /// Sets those attributes of an object that are given.

@@ -113,7 +113,8 @@ impl Replication<'_> {
     }
 
     /// Returns the conflicts in the contents of files, for example of those that
-    /// [`receive`](Self::receive) changed, and of their removals. Files that do not exist have none.
+    /// [`receive`](Self::receive) changed, and of their removals. Files that do not exist have
+    /// none.
     pub fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
         self.state.refresh()?;
         self.state.content_conflicts(ids)

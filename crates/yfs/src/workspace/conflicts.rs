@@ -26,8 +26,7 @@ pub struct ConflictReport {
     pub kind: ConflictKind,
     /// The file or directory concerned.
     pub id: FileId,
-    /// The path at which it is visible; for `Removed`, and `Stranded` with a record, the one that it
-    /// had.
+    /// The path at which it is visible; for a removal with a record, the one that it had.
     pub path: String,
     /// A description of what happened, for people.
     pub detail: String,
