@@ -115,8 +115,8 @@ fn pair_09_one_moves_into_a_folder_that_one_trashes() {
         &["rm /f"],
         &["mv /n /f/n"],
         expect![[r#"
-        trash: /f, with late work in n
-        conflict: stranded /.id/a00000000000000"#]],
+            trash: /f, with late work in n
+            conflict: stranded /f/n"#]],
     );
 }
 
@@ -127,8 +127,8 @@ fn pair_10_one_creates_in_a_folder_that_one_trashes() {
         &["rm /f"],
         &["write /f/new = work|"],
         expect![[r#"
-        trash: /f, with late work in new
-        conflict: stranded /.id/b00000000000000"#]],
+            trash: /f, with late work in new
+            conflict: stranded /f/new"#]],
     );
 }
 
@@ -140,20 +140,34 @@ fn pair_11_one_moves_into_a_folder_that_one_deletes_for_good() {
         &["rm /f", "purge f"],
         &["mv /n /f/n"],
         expect![[r#"
-        trash: /f, with late work in n
-        conflict: stranded /.id/a00000000000000"#]],
+            trash: /f, with late work in n
+            conflict: stranded /f/n"#]],
     );
 }
 
 #[test]
 fn pair_12_one_trashes_and_one_renames() {
-    check(&["write /f = text|"], &["rm /f"], &["mv /f /g"], expect!["trash: /g"]);
+    check(
+        &["write /f = text|"],
+        &["rm /f"],
+        &["mv /f /g"],
+        expect![[r#"
+        trash: /g
+        conflict: removed /g"#]],
+    );
 }
 
 #[test]
 fn pair_13_one_trashes_and_one_edits() {
     // The edit is in the trash with the file.
-    check(&["write /f = text|"], &["rm /f"], &["append /f = more|"], expect!["trash: /f"]);
+    check(
+        &["write /f = text|"],
+        &["rm /f"],
+        &["append /f = more|"],
+        expect![[r#"
+        trash: /f
+        conflict: removed /f"#]],
+    );
 }
 
 #[test]
@@ -163,8 +177,9 @@ fn pair_14_one_trashes_and_one_moves() {
         &["rm /f"],
         &["mv /f /d/f"],
         expect![[r#"
-        /d/
-        trash: /d/f"#]],
+            /d/
+            trash: /d/f
+            conflict: removed /d/f"#]],
     );
 }
 
@@ -203,13 +218,18 @@ fn pair_18_one_deletes_for_good_and_one_changes_the_row() {
         &["write /f = text|"],
         &["rm /f", "purge f"],
         &["chmod 420 /f", "mv /f /g"],
-        expect![[""]],
+        expect!["conflict: removed /g"],
     );
 }
 
 #[test]
 fn pair_19_one_deletes_for_good_and_one_edits() {
-    check(&["write /f = text|"], &["rm /f", "purge f"], &["append /f = more|"], expect![[""]]);
+    check(
+        &["write /f = text|"],
+        &["rm /f", "purge f"],
+        &["append /f = more|"],
+        expect!["conflict: removed /f"],
+    );
 }
 
 #[test]
