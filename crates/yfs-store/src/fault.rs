@@ -32,6 +32,7 @@ pub struct FaultStore {
     below: Arc<dyn Store>,
     plan: Mutex<FaultPlan>,
     n_head_reads: AtomicU64,
+    n_loads: AtomicU64,
 }
 
 /// The calls that a fault affects.
@@ -64,7 +65,12 @@ struct FaultPlan {
 impl FaultStore {
     /// Wraps a store. All calls succeed as before until [`fail`](Self::fail) is called.
     pub fn new(below: Arc<dyn Store>) -> Self {
-        Self { below, plan: Mutex::default(), n_head_reads: AtomicU64::new(0) }
+        Self {
+            below,
+            plan: Mutex::default(),
+            n_head_reads: AtomicU64::new(0),
+            n_loads: AtomicU64::new(0),
+        }
     }
 
     /// Makes one call fail, after `n_good` calls of its kind have succeeded.
@@ -76,6 +82,12 @@ impl FaultStore {
     /// [`UpdateLog::doc_head`].
     pub fn n_head_reads(&self) -> u64 {
         self.n_head_reads.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many calls have read a whole document: [`UpdateLog::load`] and
+    /// [`UpdateLog::load_history`].
+    pub fn n_loads(&self) -> u64 {
+        self.n_loads.load(Ordering::Relaxed)
     }
 
     /// Makes every append, load, tail and flush take longer.
@@ -120,11 +132,13 @@ impl UpdateLog for FaultStore {
 
     fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
         self.apply_fault(StoreFault::Load)?;
+        self.n_loads.fetch_add(1, Ordering::Relaxed);
         self.below.load(doc)
     }
 
     fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
         self.apply_fault(StoreFault::Load)?;
+        self.n_loads.fetch_add(1, Ordering::Relaxed);
         self.below.load_history(doc)
     }
 

@@ -20,6 +20,8 @@
 //! - Nothing is appended after [`WorkspaceState::close_log`] returned.
 
 mod documents;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -193,6 +195,13 @@ impl WorkspaceState {
         if !documents.check_preconditions(&preconditions) {
             return Ok(None);
         }
+        let depends_on_rows =
+            access.is_conditional() && !main.as_ref().is_some_and(|main| main.is_peers);
+        if !changes.is_empty()
+            && (depends_on_rows && self.is_main_overtaken(seen)? || documents.are_overtaken()?)
+        {
+            return Ok(None);
+        }
         documents.change(changes)?;
 
         let mut updates = Vec::with_capacity(1 + new_documents.len());
@@ -204,7 +213,7 @@ impl WorkspaceState {
                 .map(|document| (DocName::from(&document.id), document.update.clone())),
         );
         let mut batch = AppendBatch::new(updates, now);
-        if access.is_conditional() && !main.as_ref().is_some_and(|main| main.is_peers) {
+        if depends_on_rows {
             batch = batch.expecting(self.main_name.clone(), seen);
         }
         batch.blobs = blobs;
@@ -233,6 +242,16 @@ impl WorkspaceState {
         // Called last, so that a reader of a cursor with this position finds the events.
         self.skip_own_records(&appended);
         Ok(Some(committed))
+    }
+
+    /// Reports whether another process has written rows after a position.
+    ///
+    /// The append would fail. It is checked before documents are changed, because a document with a
+    /// change that was not logged has to be loaded again
+    /// ([decision 47](../../../docs/decisions/0047-a-lost-race-costs-what-the-others-wrote.md)).
+    fn is_main_overtaken(&self, seen: Seq) -> Result<bool> {
+        let head = self.store.doc_head(&self.main_name)?;
+        Ok(head.origin != self.store.origin() && head.seq > seen)
     }
 
     /// Encodes the update of the main document, or returns `None` if nothing changes.

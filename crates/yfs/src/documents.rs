@@ -302,6 +302,30 @@ impl DocHandle {
         }
     }
 
+    /// Applies the records of other processes that the document lacks: those after `tailed`, up to
+    /// which all were applied. Subscribers get them when they are tailed.
+    fn apply_tail(&self, loaded: &mut LoadedDocument, tailed: Seq) -> Result<()> {
+        let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
+        let (name, own) = (DocName::from(&self.entry.id), pool.store.origin());
+        loop {
+            let after = loaded.seen.max(tailed);
+            let page = pool.store.tail(after, &|doc, origin| *doc == name && origin != own)?;
+            let is_damaged = page.damaged.iter().any(|damage| damage.doc == name);
+            if is_damaged || page.reload.iter().any(|reload| reload.doc == name) {
+                return self.apply_log(loaded);
+            }
+            for record in &page.records {
+                loaded.doc.receive(&record.data, UpdateSource::Store)?;
+                loaded.head = loaded.head.max(record.head());
+                self.charge(&record.data);
+            }
+            loaded.seen = page.upto.max(after);
+            if !page.more {
+                return Ok(());
+            }
+        }
+    }
+
     /// Applies all records that the log has of the document. The tailed position stays unchanged,
     /// so that subscribers still get the new records.
     fn apply_log(&self, loaded: &mut LoadedDocument) -> Result<()> {

@@ -76,6 +76,21 @@ impl<'a> LockedDocuments<'a> {
         })
     }
 
+    /// Reports whether another process has changed a content that the transaction was planned from,
+    /// so that the append would fail.
+    pub(super) fn are_overtaken(&mut self) -> Result<bool> {
+        let store = &self.state.store;
+        for document in self.documents.iter_mut().filter(|document| document.is_expected) {
+            let head = store.doc_head(&DocName::from(document.guard.handle().id()))?;
+            let loaded = document.guard.loaded();
+            if head.origin != store.origin() && loaded.is_some_and(|loaded| head.seq > loaded.seen)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Makes the changes in memory.
     pub(super) fn change(&mut self, changes: BTreeMap<FileId, DocumentChange<'_>>) -> Result<()> {
         for (id, change) in changes {
@@ -231,7 +246,7 @@ impl<'a> LockedDocument<'a> {
             for update in &self.updates {
                 handle.charge(update);
             }
-            committed.is_overtaken = self.guard.confirm(committed.head, appended);
+            committed.is_overtaken = self.guard.confirm(committed.head, appended, state.tailed());
             state.written.lock().insert(DocName::from(id));
         }
         if committed.is_overtaken && effect.is_local_edit() {

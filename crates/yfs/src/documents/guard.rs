@@ -6,7 +6,7 @@
 
 use parking_lot::MutexGuard;
 use yfs_engine::content::ContentDoc;
-use yfs_store::{AppendReceipt, DocHead};
+use yfs_store::{AppendReceipt, DocHead, Seq};
 
 use super::{DocHandle, LoadedDocument};
 
@@ -56,7 +56,13 @@ impl<'a> DocumentGuard<'a> {
     /// States that the change was logged as the record `head`. Reports whether other processes had
     /// appended to the document in between. If so, their records are applied as well, so that the
     /// document is the logged state at its head.
-    pub(crate) fn confirm(&mut self, head: DocHead, appended: &AppendReceipt) -> bool {
+    ///
+    /// All records up to `tailed` were applied to every document in memory.
+    ///
+    /// # Cost
+    ///
+    /// The records after `tailed`, if others appended.
+    pub(crate) fn confirm(&mut self, head: DocHead, appended: &AppendReceipt, tailed: Seq) -> bool {
         self.is_ahead_of_log = false;
         let Some(loaded) = self.slot.as_mut() else { return appended.overtaken };
         loaded.head = loaded.head.max(head);
@@ -65,7 +71,7 @@ impl<'a> DocumentGuard<'a> {
         }
         // The change is in the log. If the other records cannot be applied, the document is loaded
         // again.
-        if self.handle.apply_log(loaded).is_err() {
+        if self.handle.apply_tail(loaded, tailed).is_err() {
             *self.slot = None;
         }
         true
