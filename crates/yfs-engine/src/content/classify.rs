@@ -69,7 +69,11 @@ pub(super) fn becomes_heavy(new: &str, old: impl FnOnce() -> String) -> bool {
 }
 
 fn is_heavier(text: &str, most: usize) -> bool {
-    text.len() > most && weight(text) > most
+    text.len() > most && {
+        #[cfg(test)]
+        crate::steps::count(text.len());
+        weight(text) > most
+    }
 }
 
 /// Returns the range of some lines of a text, in bytes, with their newlines.

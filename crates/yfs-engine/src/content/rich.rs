@@ -264,18 +264,17 @@ impl RichBody {
         new: &str,
         base: Option<&Version>,
     ) -> Result<ContentWriteResult, ContentError> {
+        let is_change =
+            base.is_none() && !writer.body.is_by_rule() && !writer.body.replica.gate.is_blank();
+        if is_change && let Some(written) = self.write_window(writer, new)? {
+            return Ok(written);
+        }
         let current = || self.file(writer.body.replica, writer.cache).text;
         if !writer.body.is_by_rule() && becomes_heavy(new, current) {
             return Err(ContentError::TooHeavy);
         }
         if base.is_none() && !writer.body.is_by_rule() && writer.body.replica.gate.is_blank() {
             return self.write_first(writer, new);
-        }
-        if base.is_none()
-            && !writer.body.is_by_rule()
-            && let Some(written) = self.write_window(writer, new)?
-        {
-            return Ok(written);
         }
         #[cfg(test)]
         writer.cache.blocks.note_whole_write();

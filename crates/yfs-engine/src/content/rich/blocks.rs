@@ -14,8 +14,9 @@ use yfs_markdown::{
     schema::SchemaProfile,
     source::{RenderedBlocks, SourceMap},
     tree::TreeElement,
+    weight::weight,
 };
-use yrs::{ReadTxn, Xml as _, XmlElementRef, XmlFragment as _, XmlOut};
+use yrs::{BranchID, ID, ReadTxn, Xml as _, XmlElementRef, XmlFragment as _, XmlOut};
 
 use super::{RichFile, RichMemory, SOURCE, evident_profile, file_of};
 use crate::{
@@ -67,6 +68,8 @@ pub(super) struct CachedBlock {
     /// The front matter as it stands in the file.
     front: String,
     clocks: HashMap<ClientId, u32>,
+    /// At least the [`weight`] of the file. A change adds its blocks.
+    pub(super) most_weight: usize,
 }
 
 /// The children of the root that changed: their old places, and their new ones.
@@ -197,7 +200,8 @@ impl FileCache {
             }
             let document = TreeElement::new("doc").with_children(into_nodes(kids));
             let rendered = RenderedBlocks::of_text(&document, &map, profile, body)?;
-            Some(CachedBlock { rendered, ids, profile, map, front, clocks: clocks_of(txn) })
+            let (clocks, most_weight) = (clocks_of(txn), weight(&file.text));
+            Some(CachedBlock { rendered, ids, profile, map, front, clocks, most_weight })
         })
     }
 
@@ -221,7 +225,8 @@ fn read_whole(txn: &impl ReadTxn, profile: SchemaProfile) -> (RichFile, Option<C
         let rendered = RenderedBlocks::new(&document, &map, profile);
         if let Some(rendered) = rendered.filter(|rendered| rendered.text().len() >= MIN_LEN) {
             let clocks = clocks_of(txn);
-            let cached = CachedBlock { rendered, ids, profile, map, front, clocks };
+            let most_weight = weight(&front) + weight(rendered.text()) + 1;
+            let cached = CachedBlock { rendered, ids, profile, map, front, clocks, most_weight };
             return (cached.file(), Some(cached));
         }
         return (file_of(document.children, &memory, profile), None);
@@ -250,6 +255,8 @@ fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
         ids.push(item_of(element.as_ref())?);
         handles.push(element);
     }
+    #[cfg(test)]
+    crate::steps::count(ids.len());
     // The list ends before a child that is no XML.
     (fragment.len(txn) as usize == ids.len()).then_some((ids, handles))
 }
@@ -297,21 +304,43 @@ impl CachedBlock {
         txn: &impl ReadTxn,
         range: Range<usize>,
     ) -> Option<Vec<XmlElementRef>> {
-        let XmlOut::Element(first) = txn.get_xml_fragment(ROOT)?.first_child()? else {
-            return None;
-        };
-        let handles = siblings_at(txn, (0, first), 0..range.end)?.split_off(range.start);
+        let Some(id) = self.ids.get(range.start) else { return Some(Vec::new()) };
+        let handles = siblings_at(txn, (range.start, element_at(txn, *id)?), range.clone())?;
         let ids = handles.iter().map(|handle| item_of(handle.as_ref()));
         ids.eq(self.ids[range].iter().map(|id| Some(*id))).then_some(handles)
     }
 
-    /// Notes that the blocks are those of the document now. Reports whether their number is the
-    /// same.
-    pub(super) fn is_now(&mut self, txn: &impl ReadTxn) -> bool {
-        let Some((ids, _)) = children(txn) else { return false };
-        self.ids = ids;
+    /// Notes that the document has the blocks that were written: `window` now, where `n_old` were.
+    /// Reports whether their number is right.
+    pub(super) fn is_now(
+        &mut self,
+        txn: &impl ReadTxn,
+        window: Range<usize>,
+        n_old: usize,
+    ) -> bool {
+        let Some(ids) = self.ids_now(txn, window.clone()) else { return false };
+        self.ids.splice(window.start..window.start + n_old, ids);
         self.clocks = clocks_of(txn);
-        self.ids.len() == self.rendered.n_blocks()
+        let len = txn.get_xml_fragment(ROOT).map_or(0, |root| root.len(txn) as usize);
+        self.ids.len() == self.rendered.n_blocks() && self.ids.len() == len
+    }
+
+    /// Returns the children of the root in a range; the one before it did not change.
+    fn ids_now(&self, txn: &impl ReadTxn, range: Range<usize>) -> Option<Vec<ItemId>> {
+        let known = match range.start.checked_sub(1) {
+            Some(before) => (before, element_at(txn, self.ids[before])?),
+            None => match txn.get_xml_fragment(ROOT)?.first_child()? {
+                XmlOut::Element(first) => (0, first),
+                _ => return None,
+            },
+        };
+        let found = siblings_at(txn, known.clone(), known.0..range.end)?;
+        found[range.start - known.0..].iter().map(|child| item_of(child.as_ref())).collect()
+    }
+
+    /// Reports whether a text is the whole file.
+    pub(super) fn is_file(&self, text: &str) -> bool {
+        text.strip_prefix(&self.front) == Some(self.rendered.text())
     }
 
     pub(super) fn file(&self) -> RichFile {
@@ -379,11 +408,21 @@ impl CachedBlock {
             {
                 return None;
             }
+            self.most_weight += weight(&self.rendered.text()[self.rendered.part(now)]) + 1;
         }
         if let Some((ids, _)) = children {
             self.ids = ids;
         }
         Some(())
+    }
+}
+
+/// Returns the element that begins at an item, without a walk over its siblings.
+fn element_at(txn: &impl ReadTxn, id: ItemId) -> Option<XmlElementRef> {
+    let id = ID::new(yrs::ClientID::new(id.client.get()), id.clock);
+    match XmlOut::try_from(BranchID::Nested(id).get_branch(txn)?).ok()? {
+        XmlOut::Element(element) => Some(element),
+        _ => None,
     }
 }
 
@@ -398,6 +437,8 @@ fn siblings_at(
         _ => None,
     };
     let n_before = at.checked_sub(range.start)?;
+    #[cfg(test)]
+    crate::steps::count(range.len());
     let mut before: Vec<_> =
         known.siblings(txn).rev().take(n_before).map(element).collect::<Option<_>>()?;
     before.reverse();

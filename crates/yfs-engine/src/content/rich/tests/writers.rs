@@ -6,6 +6,7 @@ use super::{document, receive, replica, write};
 use crate::{
     content::{ByteClassification, ContentDoc, ContentError, classify_as},
     kind::ContentRoot,
+    steps,
 };
 
 /// Starts with `base`; one replica then writes `theirs`, and another, which has only read `base`,
@@ -164,6 +165,29 @@ fn writes_after_a_whole_write_compare_no_block_but_those_around() {
             "{end:?}"
         );
     }
+}
+
+/// A long file is neither weighed nor walked again for each line that is added to it.
+#[test]
+fn a_write_visits_the_blocks_around_it_only() {
+    let mut doc = document(1, SchemaProfile::Gfm);
+    let words = "some words of a long paragraph ".repeat(8);
+    let blocks = (0..500).map(|at| format!("## Part {at}\n\nParagraph {at} of {words}.\n\n"));
+    write(&mut doc, &(blocks.collect::<String>() + "The end.\n"), None);
+    assert!(doc.text().len() > crate::content::MAX_RICH_WEIGHT, "{}", doc.text().len());
+    drop(doc.append("\nMore.\n", &super::author()).expect("it is added"));
+    let mut most = 0;
+    for at in 0..10 {
+        most = most.max(steps::of(|| {
+            drop(doc.append(&format!("\nLine {at}.\n"), &super::author()).expect("it is added"));
+        }));
+        let (old, new) = (format!("Paragraph {at} of"), format!("Paragraph {at} with"));
+        most = most.max(steps::of(|| {
+            drop(doc.edit(&old, &new, false, &super::author()).expect("it is there"));
+        }));
+    }
+    assert!(most < 40, "{most} steps for a file of 1,000 blocks");
+    assert_eq!(replica(&doc, 2).text(), doc.text());
 }
 
 /// Short lines take 1,500 times their length as rich text.
