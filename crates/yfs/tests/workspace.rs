@@ -1,12 +1,15 @@
 //! Features of a workspace beyond a filesystem: trash, versions, conflicts, moves to other
 //! workspaces, several handles.
 
+#[path = "support/step_clock.rs"]
+mod step_clock;
 #[path = "support/handles.rs"]
 mod support;
 
 use std::{sync::Arc, time::Duration};
 
 use expect_test::expect;
+use step_clock::{LoadCounter, TestWorkspace};
 use support::{Pair, append, at, cat, create, ls, now, put, two_processes, until_equal};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{actor::Actor, id::FileId};
@@ -43,6 +46,35 @@ fn what_was_purged_goes_after_its_retention_and_not_before() {
     let gone = workspace.trash().expire(Duration::ZERO).unwrap();
     assert_eq!((gone.n_rows, gone.n_documents), (2, 1));
     assert_eq!(workspace.maintenance().stats().unwrap().n_files, 0);
+}
+
+#[test]
+fn emptying_the_trash_loads_no_document_while_rows_name_all_blobs() {
+    let (own, workspace) = TestWorkspace::create();
+    for number in 0..20 {
+        put(&workspace, &format!("/{number}.txt"), "text");
+    }
+    let (bytes, options) = (bytes::Bytes::from_static(b"\xff"), WriteOptions::default());
+    now(workspace.fs().write(&at("/a.bin"), bytes, &options)).unwrap();
+    put(&workspace, "/gone.txt", "1");
+    rm(&workspace, "/gone.txt");
+    let id = workspace.trash().list().unwrap()[0].id.clone();
+    workspace.trash().purge(&[id]).unwrap();
+    workspace.close().unwrap();
+
+    let loads = Arc::<LoadCounter>::default();
+    let workspace = own.reopen(&loads);
+    let gone = workspace.trash().expire(Duration::ZERO).unwrap();
+    assert_eq!((gone.n_rows, loads.count()), (1, 0), "rows, and documents loaded");
+    assert_eq!(&now(workspace.fs().read(&at("/a.bin"))).unwrap().data[..], b"\xff");
+
+    rm(&workspace, "/a.bin");
+    let id = workspace.trash().list().unwrap()[0].id.clone();
+    workspace.trash().purge(&[id]).unwrap();
+    for _ in 0..3 {
+        workspace.trash().expire(Duration::ZERO).unwrap();
+    }
+    assert!(workspace.store().blobs().unwrap().is_empty());
 }
 
 #[test]

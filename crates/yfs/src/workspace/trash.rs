@@ -18,6 +18,7 @@ use yfs_engine::{
     time::Millis,
     tree::{NodeRef, TrashItem},
 };
+use yfs_store::DocName;
 use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
 use crate::{
@@ -233,13 +234,59 @@ impl WorkspaceState {
         // that are logged while the documents are read, and is not removed.
         let mark = self.store.blob_mark()?;
         self.refresh()?;
-        if self.store.blobs()?.is_empty() || !self.main.read().doc().parked().is_empty() {
+        if !self.main.read().doc().parked().is_empty() {
             return Ok(0);
         }
-        let Some(named) = self.named_blobs(None)? else { return Ok(0) };
         let age = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
         let older_than = Millis(self.now().0.saturating_sub(age));
-        Ok(self.store.remove_blobs(mark, older_than, &|hash| named.contains(hash))?)
+        let Some(unnamed) = self.unnamed_blobs(older_than)? else { return Ok(0) };
+        Ok(self.store.remove_blobs(mark, older_than, &|hash| !unnamed.contains(hash))?)
+    }
+
+    /// Returns the blobs that were last put before a time and that nothing names. Returns `None` if
+    /// an update that waits for others may name some.
+    ///
+    /// # Cost
+    ///
+    /// Loads documents only until all blobs of that age are found to be named: none if a row names
+    /// each of them.
+    fn unnamed_blobs(&self, older_than: Millis) -> Result<Option<BTreeSet<ContentHash>>> {
+        let old = self.store.blobs()?.into_iter().filter(|blob| blob.at < older_than);
+        let mut unnamed: BTreeSet<ContentHash> = old.map(|blob| blob.hash).collect();
+        if unnamed.is_empty() {
+            return Ok(Some(unnamed));
+        }
+        for hash in self.blobs_named_by_rows() {
+            unnamed.remove(&hash);
+        }
+        for stats in self.store.documents()? {
+            if unnamed.is_empty() {
+                break;
+            }
+            if stats.doc == self.main_name {
+                continue;
+            }
+            let Some(versions) = self.blob_versions_of(&stats.doc)? else { return Ok(None) };
+            for version in versions {
+                unnamed.remove(&version.hash);
+            }
+        }
+        Ok(Some(unnamed))
+    }
+
+    fn blobs_named_by_rows(&self) -> BTreeSet<ContentHash> {
+        let main = self.main.read();
+        main.files().iter().filter_map(|entry| Some(entry.row.blob?.hash)).collect()
+    }
+
+    /// Returns the blob versions of a document, or `None` if an update that waits for others may
+    /// add some.
+    fn blob_versions_of(&self, doc: &DocName) -> Result<Option<Vec<BlobVersion>>> {
+        let handle = self.documents.acquire(&FileId::from(doc));
+        handle.with(|loaded| {
+            let is_complete = loaded.doc.gate().parked().is_empty();
+            is_complete.then(|| list_unredacted(&loaded.doc))
+        })
     }
 
     /// Returns every blob that a row or a version of a file names, except these versions of this
@@ -252,34 +299,23 @@ impl WorkspaceState {
         if !self.main.read().doc().parked().is_empty() {
             return Ok(None);
         }
-        self.named_blobs(Some((id, versions)))
+        self.named_blobs((id, versions))
     }
 
     fn named_blobs(
         &self,
-        left_out: Option<(&FileId, &[ItemId])>,
+        (left_out, left_out_versions): (&FileId, &[ItemId]),
     ) -> Result<Option<BTreeSet<ContentHash>>> {
-        let mut named: BTreeSet<ContentHash> = {
-            let main = self.main.read();
-            main.files().iter().filter_map(|entry| Some(entry.row.blob?.hash)).collect()
-        };
+        let mut named = self.blobs_named_by_rows();
         for stats in self.store.documents()? {
             if stats.doc == self.main_name {
                 continue;
             }
-            let handle = self.documents.acquire(&FileId::from(&stats.doc));
-            let (versions, is_complete) = handle.with(|loaded| {
-                (list_unredacted(&loaded.doc), loaded.doc.gate().parked().is_empty())
-            })?;
-            if !is_complete {
-                return Ok(None);
+            let Some(mut versions) = self.blob_versions_of(&stats.doc)? else { return Ok(None) };
+            if FileId::from(&stats.doc) == *left_out {
+                versions.retain(|version| !left_out_versions.contains(&version.id));
             }
-            let left_out = left_out.filter(|(id, _)| *id == handle.id());
-            let is_left_out = |version: &BlobVersion| {
-                left_out.is_some_and(|(_, versions)| versions.contains(&version.id))
-            };
-            let versions = versions.into_iter().filter(|version| !is_left_out(version));
-            named.extend(versions.map(|version| version.hash));
+            named.extend(versions.into_iter().map(|version| version.hash));
         }
         Ok(Some(named))
     }
