@@ -14,8 +14,8 @@ use yfs_vfs::{FileSystem, MkdirOptions, WriteOptions};
 
 use crate::{Workspace, WorkspaceOptions, content::Updates, error::Result};
 
-/// A file, and two handles of its store, of which the first counts what it loads.
-struct Scene {
+/// A file, and two handles of its store. The first counts what it loads.
+struct TwoHandles {
     store: Arc<FaultStore>,
     here: Workspace,
     there: Workspace,
@@ -35,7 +35,7 @@ fn append(doc: &mut ContentDoc, line: &str) -> Result<Updates> {
     Ok(doc.append(line, &author)?.update.into_iter().collect())
 }
 
-impl Scene {
+impl TwoHandles {
     /// Makes a file that both handles have in memory.
     fn new() -> Self {
         let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
@@ -82,7 +82,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 
 #[test]
 fn an_edit_whose_path_may_have_moved_loads_nothing() {
-    let scene = Scene::new();
+    let scene = TwoHandles::new();
     let (before, n_plans, n_edits) = (scene.store.n_loads(), Cell::new(0), Cell::new(0));
     let overtaken = |_: &_| {
         n_plans.set(n_plans.get() + 1);
@@ -105,7 +105,7 @@ fn an_edit_whose_path_may_have_moved_loads_nothing() {
 
 #[test]
 fn an_edit_of_a_content_that_others_changed_loads_nothing() {
-    let scene = Scene::new();
+    let scene = TwoHandles::new();
     let before = scene.store.n_loads();
     let head = scene.store.doc_head(&DocName::from(&scene.file)).expect("a head");
     let edit = |_: &mut ContentDoc| panic!("a change that cannot be logged was made");
@@ -119,7 +119,7 @@ fn an_edit_of_a_content_that_others_changed_loads_nothing() {
 
 #[test]
 fn an_edit_that_is_logged_after_others_reads_the_tail() {
-    let scene = Scene::new();
+    let scene = TwoHandles::new();
     let before = scene.store.n_loads();
     let state = &scene.here.state;
     for number in 0..20 {
