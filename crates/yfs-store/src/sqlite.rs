@@ -186,7 +186,8 @@ impl SqliteStore {
             let (location, connection, format) = schema::open_read_only(path)?;
             (location, connection, format, Vec::new())
         } else {
-            let (connection, restricted_paths) = schema::open(path, options)?;
+            let open = || schema::open(path, options);
+            let (connection, restricted_paths) = DiskReserve::new(path).open_with_room(open)?;
             (StoreLocation::writable(path), connection, schema::FORMAT, restricted_paths)
         };
         let n_pages = options.max_bytes.map(|n_bytes| n_bytes / schema::PAGE_LEN);

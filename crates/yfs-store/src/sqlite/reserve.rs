@@ -20,6 +20,10 @@ use crate::StoreError;
 /// The reserved space, in bytes.
 pub(super) const RESERVE_BYTES: u64 = 2 << 20;
 
+/// The part of the reserve that opening a store may use, in bytes: the write-ahead log, whose index
+/// alone takes 32 KiB, is created again after the last process closed the store.
+const OPENING_BYTES: u64 = 256 << 10;
+
 /// The largest batch that may use the reserve, in bytes. Removals may use it as well.
 pub(super) const SMALL_BATCH_BYTES: usize = 16 << 10;
 
@@ -55,13 +59,32 @@ impl DiskReserve {
 
     /// Fills the reserve, if a good deal more space is free. If that fails, there is no reserve.
     pub(super) fn fill(&self) {
-        if self.path.exists() || !has_room(&self.path) {
+        let is_whole = |file: fs::Metadata| file.len() >= RESERVE_BYTES;
+        if self.path.metadata().is_ok_and(is_whole) || !has_room(&self.path) {
             return;
         }
         let Ok((temporary, file)) = temporary_file(&self.path) else { return };
         if allocate(file).and_then(|()| fs::rename(&temporary, &self.path)).is_err() {
             fs::remove_file(&temporary).ok();
         }
+    }
+
+    /// Opens a store; on a full disk, with part of the reserve. The rest stays for removals.
+    pub(super) fn open_with_room<T>(
+        &self,
+        mut open: impl FnMut() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match open() {
+            Err(StoreError::Full { .. }) if self.shrink().is_ok() => open(),
+            opened => opened,
+        }
+    }
+
+    /// Frees part of the reserve.
+    fn shrink(&self) -> io::Result<()> {
+        let file = fs::File::options().write(true).open(&self.path)?;
+        let len = file.metadata()?.len();
+        file.set_len(len.saturating_sub(OPENING_BYTES))
     }
 
     /// Frees the reserve, and reports whether there was any.

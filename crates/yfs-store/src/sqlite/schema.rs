@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig, ffi};
 
 use super::{
     OpenOptions, access,
@@ -336,9 +336,17 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
+fn is_extended(error: &rusqlite::Error, code: i32) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == code)
+}
+
 /// Returns a function that converts an SQLite error of an action to a store error.
 pub(super) fn store_error(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
     move |error| match error.sqlite_error_code() {
+        // The index of the write-ahead log cannot grow.
+        Some(ErrorCode::SystemIoFailure) if is_extended(&error, ffi::SQLITE_IOERR_SHMSIZE) => {
+            StoreError::Full { action }
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             StoreError::Locked { action, holder: holder::take_holder() }
         }
