@@ -228,7 +228,8 @@ impl ConfinedDir {
         Ok(symlinkat(OsStr::from_bytes(target), &self.fd, name)?)
     }
 
-    /// Creates a file, whose name must be free; with `sync`, its bytes survive a power failure.
+    /// Creates a file, whose name must be free; with `sync`, its bytes survive a power failure. If
+    /// it cannot be completed, as on a full disk, it is removed again.
     pub fn make_file(
         &self,
         name: &OsStr,
@@ -240,13 +241,21 @@ impl ConfinedDir {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))?;
         let mut file = File::from(fd);
-        file.write_all(data)?;
-        fchmod(&file, attributes.mode())?;
-        futimens(&file, &attributes.times())?;
-        if sync {
-            fsync(&file)?;
+        let mut complete = || {
+            file.write_all(data)?;
+            fchmod(&file, attributes.mode())?;
+            futimens(&file, &attributes.times())?;
+            if sync {
+                fsync(&file)?;
+            }
+            Ok(())
+        };
+        let completed: io::Result<()> = complete();
+        if completed.is_err() {
+            // The first error is the one to report.
+            self.remove_file(name).ok();
         }
-        Ok(())
+        completed
     }
 
     /// Sets permission bits and modification time of the directory itself.

@@ -202,8 +202,11 @@ impl CrashRecovery<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let hash = ContentHash::of(&data);
-        let is_known = node.is_some_and(|node| node.hash == hash)
-            || self.context.workspace.nodes().read_durable(id).is_ok_and(|held| held.data == data)
+        // A mirror that died while it wrote the file left its beginning.
+        let held = self.context.workspace.nodes().read_durable(id);
+        let is_known = data.is_empty()
+            || node.is_some_and(|node| node.hash == hash)
+            || held.is_ok_and(|held| held.data.starts_with(&data))
             || self.context.workspace.nodes().find_base(id, &data).is_ok_and(|base| base.is_some());
         if is_known {
             return Ok(dir.remove_file(name));

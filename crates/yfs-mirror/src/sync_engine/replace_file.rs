@@ -204,8 +204,12 @@ impl<'a> FileReplacer<'a> {
                     // An object of another kind took the name in the last moment.
                     return self.change_back(one, path);
                 }
-                SupersededKeeper { context: self.context, pass: self.pass }
-                    .supersede(dir, &temporary, node)?;
+                let mut keeper = SupersededKeeper { context: self.context, pass: self.pass };
+                if let Err(error) = keeper.supersede(dir, &temporary, node) {
+                    // The old file keeps its name, as the state says. A later pass retries.
+                    self.pass.record_disk_failure(self.context, path, &error);
+                    return self.change_back(one, path);
+                }
             }
             // Some filesystems cannot exchange names.
             Err(error) if cannot(&error) => dir.rename_over(&temporary, name)?,
