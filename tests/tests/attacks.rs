@@ -433,35 +433,71 @@ fn sockets_that_say_nothing_are_in_nobodys_way() {
     served.assert_unharmed(pair);
 }
 
-/// A row of a file whose content is a blob, as an update of the main document.
-fn row_of_blob(hash: ContentHash, size: f64) -> Vec<u8> {
-    let text = |text: &str| Any::from(text);
-    let blob = [("hash", text(&hash.to_string())), ("size", Any::from(size))];
-    let map = |entries: Vec<(&str, Any)>| {
-        Any::from(
-            entries
-                .into_iter()
-                .map(|(key, entry)| (key.to_owned(), entry))
-                .collect::<HashMap<_, _>>(),
-        )
-    };
-    let value = map(vec![
-        ("id", text("blobfile1234567")),
-        ("name", text("x.bin")),
+fn map(entries: Vec<(&str, Any)>) -> Any {
+    let entries = entries.into_iter().map(|(key, entry)| (key.to_owned(), entry));
+    Any::from(entries.collect::<HashMap<_, _>>())
+}
+
+/// A row of the files table, with fields beside those that every row has.
+fn row(id: &str, name: &str, kind: &str, others: Vec<(&str, Any)>) -> Any {
+    let mut value = vec![
+        ("id", Any::from(id)),
+        ("name", Any::from(name)),
         ("parentId", Any::Null),
-        ("type", text("file")),
-        ("size", Any::from(size)),
+        ("type", Any::from(kind)),
+        ("size", Any::from(0.0)),
         ("createdAt", Any::from(1.0)),
         ("updatedAt", Any::from(1.0)),
         ("trashedAt", Any::Null),
-        ("blob", map(blob.to_vec())),
-    ]);
-    let row = map(vec![("key", text("blobfile1234567")), ("val", value), ("ts", Any::from(1.0))]);
+    ];
+    value.extend(others);
+    map(vec![("key", Any::from(id)), ("val", map(value)), ("ts", Any::from(1.0))])
+}
+
+/// Rows as an update of the main document.
+fn update_of_rows(rows: impl IntoIterator<Item = Any>) -> Vec<u8> {
     let doc = Doc::with_client_id(9);
     let table = doc.get_or_insert_array("table:files");
     let mut txn = doc.transact_mut();
-    table.push_back(&mut txn, row);
+    table.insert_range(&mut txn, 0, rows);
     txn.encode_update_v1()
+}
+
+/// A row of a file whose content is a blob, as an update of the main document.
+fn row_of_blob(hash: ContentHash, size: f64) -> Vec<u8> {
+    let blob = map(vec![("hash", Any::from(hash.to_string())), ("size", Any::from(size))]);
+    let others = vec![("size", Any::from(size)), ("blob", blob)];
+    update_of_rows([row("blobfile1234567", "x.bin", "file", others)])
+}
+
+/// The whole paths of all entries would take 220 MB, twice.
+#[test]
+fn directories_nested_by_a_peer_are_listed_in_bounded_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.txt"), "").unwrap();
+    let server = Server::start_with(dir.path(), &["--open", "--no-mirror"]);
+    let client = Client { port: server.port(), token: None };
+    let main = client.get("/api/tree").json()["workspace"].as_str().unwrap().to_owned();
+    let n_deep: usize = 8_000;
+    let id = |number: usize| format!("deep{number:011}");
+    let rows = (0..n_deep).map(|number| {
+        let parent = number.checked_sub(1).map_or(Any::Null, |above| Any::from(id(above)));
+        row(&id(number), "a name", "folder", vec![("parentId", parent)])
+    });
+    let frame = SyncMessage::Update(&update_of_rows(rows)).encode();
+    let mut socket = Socket::open(server.port(), &format!("/sync/{main}"), &[]);
+    socket.send(&frame);
+    socket.wait_for(|message| message == frame);
+    let tree = client.get("/api/tree").json();
+    let paths: Vec<&str> =
+        tree["entries"].as_array().unwrap().iter().map(|e| e["path"].as_str().unwrap()).collect();
+    assert_eq!(paths.len(), n_deep + 1);
+    assert!(paths.iter().all(|path| path.len() <= 4096), "all of them can be opened");
+    let deepest = paths.iter().find(|path| path.starts_with("/.id/")).unwrap();
+    let stat = client.get(&format!("/api/stat{}", deepest.replace(' ', "%20"))).json();
+    assert_eq!(stat["kind"], "directory", "{stat}");
+    let memory = server.peak_memory();
+    assert!(memory < 200 << 20, "the server took {} MB", memory >> 20);
 }
 
 #[test]

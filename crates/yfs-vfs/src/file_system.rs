@@ -308,7 +308,9 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// of [`readdir`](Self::readdir). Links below it are listed and not followed.
     ///
     /// `ENOTDIR` for anything but a directory; `EFBIG` above [`WalkOptions::max_entries`]. Objects
-    /// that vanish during the walk are left out.
+    /// that vanish during the walk are left out. A path that would be longer than
+    /// [`MAX_PATH_LEN`](yfs_types::path::MAX_PATH_LEN) begins with the object's path by its id, if
+    /// the backend has such paths.
     async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
         walk::walk(self, path, options).await
     }

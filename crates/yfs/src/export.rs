@@ -127,6 +127,11 @@ impl DirectoryExporter<'_> {
                 Some(relative) if relative.split('/').any(reserved) => {
                     self.skip(&item.path, SkipReason::Reserved);
                 }
+                // A path that is too long begins with an id.
+                None => {
+                    let why = "its path is too long".to_owned();
+                    self.skip(&item.path, SkipReason::Failed(why));
+                }
                 _ if item.entry.kind == FileKind::Directory => directories.push(item),
                 _ => files.push(item),
             }

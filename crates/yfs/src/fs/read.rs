@@ -5,7 +5,7 @@ use serde_json::Value;
 use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
-    path::VPath,
+    path::{MAX_PATH_LEN, VPath},
     table::{BlobRef, RowAttributes},
     time::Millis,
     tree::{FinalLink, NodeRef},
@@ -217,7 +217,11 @@ impl WorkspaceFs {
                 if found.len() >= options.max_entries {
                     return Err(FsError::new(FsCode::EFBIG, Op::Walk, path));
                 }
-                let child_path = at.join(child.name());
+                let joined = at.join(child.name());
+                // Rows of peers nest directories as deep as they want. Whole paths of all of them
+                // would take memory that grows with the square of the depth.
+                let is_too_long = joined.as_str().len() > MAX_PATH_LEN;
+                let child_path = if is_too_long { child.path() } else { joined };
                 let Some((entry, is_text)) = node_entry(&main, child) else { continue };
                 found.push((WalkEntry::new(child_path.clone(), entry), is_text));
                 if child.is_directory() && pending.len() < options.max_depth {
