@@ -16,10 +16,11 @@ use std::{
 use yfs_engine::{name::NameError, path::VPath};
 use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, WalkEntry, name_escaping::HostRules};
 
-use self::directory::{ExportDirectory, FileWriteOutcome, attributes_of};
+use self::directory::{ExportDirectory, FileWriteOutcome, LargeContent, attributes_of};
 use crate::{
     Workspace, WorkspaceFs,
     error::{Result, WorkspaceError},
+    fs::stream::is_surely_blob,
     import::{SkipReason, SkippedPath, TransferProgress},
 };
 
@@ -237,17 +238,28 @@ impl ExportWriter {
         let mut n_bytes = 0;
         let result = host_path(relative).and_then(|on_host| match item.entry.kind {
             FileKind::Symlink => self.write_link(item, relative, &on_host),
-            _ => self
-                .fs
-                .content(&item.path)
-                .map_err(|error| SkipReason::Failed(error.to_string()))
-                .and_then(|data| {
-                    n_bytes = data.len() as u64;
-                    let attributes = attributes_of(&item.entry);
-                    self.disk.write_file(&on_host, &data, attributes, self.force)
-                }),
+            _ => self.write_file(item, &on_host, &mut n_bytes),
         });
         ExportOutcome { path: item.path.clone(), n_bytes, result }
+    }
+
+    fn write_file(
+        &self,
+        item: &WalkEntry,
+        on_host: &Path,
+        n_bytes: &mut u64,
+    ) -> Result<FileWriteOutcome, SkipReason> {
+        let failed = |error: FsError| SkipReason::Failed(error.to_string());
+        let attributes = attributes_of(&item.entry);
+        let blob = self.fs.blob_at(&item.path).map_err(failed)?;
+        if let Some(blob) = blob.filter(|blob| is_surely_blob(blob.size)) {
+            *n_bytes = blob.size;
+            let content = LargeContent { fs: &self.fs, path: &item.path, blob };
+            return self.disk.write_large_file(on_host, &content, attributes, self.force);
+        }
+        let data = self.fs.content(&item.path).map_err(failed)?;
+        *n_bytes = data.len() as u64;
+        self.disk.write_file(on_host, &data, attributes, self.force)
     }
 
     fn write_link(

@@ -11,6 +11,7 @@ pub(crate) mod durable_version;
 mod moves;
 mod read;
 mod scope;
+pub(crate) mod stream;
 mod structure;
 mod write;
 
@@ -30,10 +31,10 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    ChangeAuthor, ChangeCursor, ChangePage, ChangesOptions, CopyOptions, DirEntry, EditOutcome,
-    FileContent, FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult,
-    Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, TextReplacement, TreeTotals,
-    WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
+    ChangeAuthor, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
+    EditOutcome, FileContent, FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery,
+    GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions,
+    TextReplacement, TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
 };
 
 use crate::{Workspace, state::WorkspaceState};
@@ -146,6 +147,14 @@ impl FileSystem for WorkspaceFs {
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         self.read_range_now(path, offset, len)
+    }
+
+    async fn read_stream(
+        &self,
+        path: &VPath,
+        options: &StreamOptions,
+    ) -> Result<ChunkStream, FsError> {
+        self.read_stream_now(path, options)
     }
 
     async fn write(

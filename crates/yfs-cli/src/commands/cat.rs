@@ -23,6 +23,9 @@ Examples:
 JSON: one object per line: {path, size, version, content}; base64 instead of content if the file is
 not UTF-8.";
 
+/// The bytes of a large file that are in memory at a time.
+const CHUNK_LEN: usize = 4 << 20;
+
 /// Concatenate files and print them
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -114,7 +117,8 @@ pub(crate) async fn run(args: CatArgs, context: &mut CommandContext) -> Result {
 }
 
 async fn print(context: &mut CommandContext, fs: &Fs, path: &TypedPath) -> Result {
-    let mut chunks = fs.read_stream(&path.path, &StreamOptions::default()).await?;
+    let options = StreamOptions { chunk_len: CHUNK_LEN, ..StreamOptions::default() };
+    let mut chunks = fs.read_stream(&path.path, &options).await?;
     while let Some(chunk) = chunks.next().await {
         context.out.raw(&chunk?.data)?;
     }

@@ -11,13 +11,14 @@ use std::{
 };
 
 use rustix::io::Errno;
+use yfs_engine::{path::VPath, table::BlobRef};
 use yfs_vfs::{
     DirEntry, FileKind,
     confined_dir::{ConfinedDir, ConfinedRoot, CreationAttributes, MountPolicy},
     reserved_names::TEMPORARY,
 };
 
-use crate::import::SkipReason;
+use crate::{WorkspaceFs, import::SkipReason};
 
 /// The permission bits of a new directory until its content is written.
 const NEW_DIRECTORY_MODE: u32 = 0o755;
@@ -29,6 +30,14 @@ static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug, Clone)]
 pub(super) struct ExportDirectory {
     root: ConfinedRoot,
+}
+
+/// A content that is read from the store while it is written.
+#[derive(Debug)]
+pub(super) struct LargeContent<'a> {
+    pub(super) fs: &'a WorkspaceFs,
+    pub(super) path: &'a VPath,
+    pub(super) blob: BlobRef,
 }
 
 /// The outcome of writing a file or link.
@@ -87,21 +96,37 @@ impl ExportDirectory {
         force: bool,
     ) -> Result<FileWriteOutcome, SkipReason> {
         let (dir, name) = self.open_parent(relative)?;
-        let there = dir.facts(name).map_err(|error| skip_reason(&error))?;
-        match there.map(|facts| (facts.kind, facts.size)) {
-            None => (),
-            Some((FileKind::File, size)) if has_content(&dir, name, data, size) => {
-                let set = dir.set_attributes(name, attributes);
-                return set
-                    .map(|()| FileWriteOutcome::Unchanged)
-                    .map_err(|error| skip_reason(&error));
-            }
-            Some((FileKind::Directory, _)) => return Err(SkipReason::InTheWay),
-            Some(_) if !force => return Err(SkipReason::Exists),
-            Some(_) => (),
+        let is_equal = |size: u64| has_content(&dir, name, data, size);
+        if let Some(unchanged) = check_existing(&dir, name, is_equal, attributes, force)? {
+            return Ok(unchanged);
         }
         place_object(&dir, name, force, |temporary| {
             dir.make_file(temporary, data, attributes, false)
+        })
+    }
+
+    /// Writes a file that is not held in memory; it appears whole.
+    pub(super) fn write_large_file(
+        &self,
+        relative: &Path,
+        content: &LargeContent<'_>,
+        attributes: CreationAttributes,
+        force: bool,
+    ) -> Result<FileWriteOutcome, SkipReason> {
+        let (dir, name) = self.open_parent(relative)?;
+        let is_equal = |size: u64| size == content.blob.size && content.is_in(&dir, name);
+        if let Some(unchanged) = check_existing(&dir, name, is_equal, attributes, force)? {
+            return Ok(unchanged);
+        }
+        place_object(&dir, name, force, |temporary| {
+            let private = CreationAttributes { mode: 0o600, ..attributes };
+            dir.make_file(temporary, b"", private, false)?;
+            let mut file = dir.open_file(temporary, true)?;
+            content
+                .fs
+                .copy_blob(content.path, content.blob, &mut file)
+                .map_err(io::Error::other)?;
+            dir.set_attributes(temporary, attributes)
         })
     }
 
@@ -144,6 +169,39 @@ impl ExportDirectory {
             _ => skip_reason(&error),
         })?;
         Ok((dir, name))
+    }
+}
+
+impl LargeContent<'_> {
+    /// Reports whether a file of the directory has this content.
+    fn is_in(&self, dir: &ConfinedDir, name: &OsStr) -> bool {
+        let file = dir.open_file(name, false);
+        file.is_ok_and(|mut file| {
+            let equal = self.fs.has_streamed_content(self.path, &mut file);
+            matches!(equal, Ok(Ok(true)))
+        })
+    }
+}
+
+/// Checks that a file may be written under a name. Returns the outcome if there is nothing to
+/// write, because a file of this content is there, whose attributes are set.
+fn check_existing(
+    dir: &ConfinedDir,
+    name: &OsStr,
+    is_equal: impl FnOnce(u64) -> bool,
+    attributes: CreationAttributes,
+    force: bool,
+) -> Result<Option<FileWriteOutcome>, SkipReason> {
+    let there = dir.facts(name).map_err(|error| skip_reason(&error))?;
+    match there.map(|facts| (facts.kind, facts.size)) {
+        None => Ok(None),
+        Some((FileKind::File, size)) if is_equal(size) => {
+            let set = dir.set_attributes(name, attributes);
+            set.map(|()| Some(FileWriteOutcome::Unchanged)).map_err(|error| skip_reason(&error))
+        }
+        Some((FileKind::Directory, _)) => Err(SkipReason::InTheWay),
+        Some(_) if !force => Err(SkipReason::Exists),
+        Some(_) => Ok(None),
     }
 }
 

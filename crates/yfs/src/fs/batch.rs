@@ -86,6 +86,15 @@ impl NewNode {
 }
 
 impl PreparedContent {
+    fn new(id: FileId, content: NewFileContent) -> Self {
+        match content {
+            NewFileContent::Text { update, size } => Self { id, size, blob: None, update },
+            NewFileContent::Blob { blob, update } => {
+                Self { id, size: blob.size, blob: Some(blob), update }
+            }
+        }
+    }
+
     /// Returns the number of bytes that wait in memory.
     pub(crate) fn weight(&self) -> usize {
         self.update.as_ref().map_or(0, Vec::len)
@@ -107,15 +116,19 @@ impl WorkspaceFs {
     /// Prepares the content of a file to create; bytes that are not text go to the store.
     pub(crate) fn prepare(&self, path: &VPath, data: &[u8]) -> Result<PreparedContent, FsError> {
         let id = self.state.options.ids.file_id();
-        let by = self.author(None);
-        Ok(match self.new_content(Op::Open, path, &id, data, &by)? {
-            NewFileContent::Text { update, size } => {
-                PreparedContent { id, size, blob: None, update }
-            }
-            NewFileContent::Blob { blob, update } => {
-                PreparedContent { id, size: blob.size, blob: Some(blob), update }
-            }
-        })
+        let content = self.new_content(Op::Open, path, &id, data, &self.author(None))?;
+        Ok(PreparedContent::new(id, content))
+    }
+
+    /// Prepares a file to create whose bytes are in the store already.
+    pub(crate) fn prepare_blob(
+        &self,
+        path: &VPath,
+        blob: BlobRef,
+    ) -> Result<PreparedContent, FsError> {
+        let id = self.state.options.ids.file_id();
+        let content = self.new_blob_content(Op::Open, path, &id, blob, &self.author(None))?;
+        Ok(PreparedContent::new(id, content))
     }
 
     /// Creates many objects in one transaction, and returns their ids. An object that cannot be

@@ -85,7 +85,8 @@ impl WorkspaceFs {
         Ok(data.slice(start as usize..end as usize))
     }
 
-    fn read_blob(
+    /// Returns a range of a blob.
+    pub(super) fn read_blob(
         &self,
         path: &VPath,
         blob: BlobRef,

@@ -148,8 +148,8 @@ fn difference_of(
             let looks_equal = !options.checksum && files::looks_unchanged(fs, entry);
             looks_equal
                 || stat.size == entry.size
-                    && match files::read(entry, options.max_file_len) {
-                        Ok(data) => fs.has_content(&entry.to, &data)?,
+                    && match files::has_equal_content(fs, entry, options.max_file_len)? {
+                        Ok(is_equal) => is_equal,
                         Err(why) => return Ok(Err(why)),
                     }
         }

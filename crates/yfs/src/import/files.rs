@@ -1,7 +1,10 @@
 //! Reads files with several threads, and creates them in batches.
 
+mod large_file;
+
 use std::{
-    fs, io,
+    fs::File,
+    io::{self, Read},
     sync::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{SyncSender, sync_channel},
@@ -15,7 +18,10 @@ use super::{DirectoryImporter, ImportOptions, MAX_ROWS, SkipReason, scan::Import
 use crate::{
     WorkspaceFs,
     error::Result,
-    fs::batch::{NewNode, PreparedNode},
+    fs::{
+        batch::{NewNode, PreparedNode},
+        stream::is_surely_blob,
+    },
 };
 
 /// The number of files that a thread claims at a time.
@@ -29,6 +35,14 @@ struct ImportOutcome<'a> {
     found: &'a ImportEntry,
     n_bytes: u64,
     verdict: ImportVerdict,
+}
+
+/// The content of a file of the host.
+enum HostContent {
+    /// A content that may be a text.
+    Whole(Vec<u8>),
+    /// A content that is too large for a text, to be read piece by piece.
+    Stream(File),
 }
 
 enum ImportVerdict {
@@ -110,16 +124,21 @@ fn compare_file<'a>(
     if !options.checksum && looks_unchanged(fs, found) {
         return ImportOutcome { found, n_bytes, verdict: ImportVerdict::Unchanged };
     }
-    let verdict = match read(found, options.max_file_len) {
-        Ok(data) => {
+    let verdict = match open(found, options.max_file_len) {
+        Ok(HostContent::Whole(data)) => {
             n_bytes = data.len() as u64;
-            compare(fs, found, &data).unwrap_or_else(|error| match error.code {
-                FsCode::EIO | FsCode::ENOSPC | FsCode::EROFS => ImportVerdict::Failed(error),
-                _ => ImportVerdict::Skipped(SkipReason::of(&error)),
-            })
+            compare(fs, found, &data)
         }
-        Err(why) => ImportVerdict::Skipped(why),
+        Ok(HostContent::Stream(file)) => {
+            n_bytes = found.size;
+            large_file::compare(fs, found, file, options.max_file_len)
+        }
+        Err(why) => Ok(ImportVerdict::Skipped(why)),
     };
+    let verdict = verdict.unwrap_or_else(|error| match error.code {
+        FsCode::EIO | FsCode::ENOSPC | FsCode::EROFS => ImportVerdict::Failed(error),
+        _ => ImportVerdict::Skipped(SkipReason::of(&error)),
+    });
     ImportOutcome { found, n_bytes, verdict }
 }
 
@@ -130,13 +149,39 @@ pub(super) fn looks_unchanged(fs: &WorkspaceFs, found: &ImportEntry) -> bool {
     stat.kind == FileKind::File && stat.size == found.size && Some(stat.mtime) == found.mtime
 }
 
-/// Reads a file of the host.
-pub(super) fn read(found: &ImportEntry, max_len: u64) -> Result<Vec<u8>, SkipReason> {
+/// Reads a file of the host, or opens it if it is too large for a text.
+fn open(found: &ImportEntry, max_len: u64) -> Result<HostContent, SkipReason> {
     let failed = |error: io::Error| SkipReason::Failed(error.to_string());
-    let data = fs::read(&found.from).map_err(failed)?;
-    let size = data.len() as u64;
+    let mut file = File::open(&found.from).map_err(failed)?;
     // The file may have grown since the scan.
-    if size > max_len { Err(SkipReason::TooLarge { size }) } else { Ok(data) }
+    let size = file.metadata().map_err(failed)?.len();
+    if size > max_len {
+        return Err(SkipReason::TooLarge { size });
+    }
+    if is_surely_blob(size) {
+        return Ok(HostContent::Stream(file));
+    }
+    let mut data = Vec::with_capacity(size as usize);
+    (&mut file).take(max_len.saturating_add(1)).read_to_end(&mut data).map_err(failed)?;
+    let size = data.len() as u64;
+    if size > max_len { Err(SkipReason::TooLarge { size }) } else { Ok(HostContent::Whole(data)) }
+}
+
+/// Reports whether the file in the workspace, of the same size, has the content of the one on the
+/// host.
+pub(super) fn has_equal_content(
+    fs: &WorkspaceFs,
+    found: &ImportEntry,
+    max_len: u64,
+) -> Result<Result<bool, SkipReason>, FsError> {
+    match open(found, max_len) {
+        Ok(HostContent::Whole(data)) => fs.has_content(&found.to, &data).map(Ok),
+        Ok(HostContent::Stream(mut file)) => {
+            let equal = fs.has_streamed_content(&found.to, &mut file)?;
+            Ok(equal.map_err(|error| SkipReason::Failed(error.to_string())))
+        }
+        Err(why) => Ok(Err(why)),
+    }
 }
 
 /// Compares a file with the object at its destination, and writes it there if that is a file.

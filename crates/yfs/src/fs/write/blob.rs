@@ -1,9 +1,15 @@
 //! Blobs of contents: storing one, and the error of one that was removed.
 
-use yfs_engine::{content::NewBlob, path::VPath, table::BlobRef};
-use yfs_store::StoreError;
-use yfs_vfs::{FsError, Op};
+use std::io::Read;
 
+use yfs_engine::{content::NewBlob, path::VPath, table::BlobRef, time::Millis};
+use yfs_store::StoreError;
+use yfs_vfs::{CreateMode, FsCode, FsError, Op, WriteOptions};
+
+use super::{
+    MAX_ATTEMPTS,
+    write_target::{WriteTarget, find_target},
+};
 use crate::{
     error::WorkspaceError,
     fs::{WorkspaceFs, convert_types::fs_error},
@@ -18,9 +24,51 @@ impl WorkspaceFs {
         data: &[u8],
     ) -> Result<BlobRef, FsError> {
         let mut reader = data;
-        let info = self.state.store.put_blob(&mut reader, self.state.now());
+        self.put_stream(op, path, &mut reader)
+    }
+
+    /// Stores the bytes that a reader gives as a blob, piece by piece.
+    pub(crate) fn put_stream(
+        &self,
+        op: Op,
+        path: &VPath,
+        data: &mut dyn Read,
+    ) -> Result<BlobRef, FsError> {
+        let info = self.state.store.put_blob(data, self.state.now());
         let info = info.map_err(|error| fs_error(error.into(), op, path))?;
         Ok(BlobRef { hash: info.hash, size: info.size })
+    }
+
+    /// Replaces the content of an existing file by a blob that was put into the store.
+    pub(crate) fn overwrite_by_blob(
+        &self,
+        path: &VPath,
+        blob: BlobRef,
+        mode: Option<u32>,
+        mtime: Option<Millis>,
+    ) -> Result<(), FsError> {
+        let create = CreateMode::Never;
+        let options = WriteOptions { mode, mtime, create, follow: false, ..Default::default() };
+        let by = self.author(None);
+        for _ in 0..MAX_ATTEMPTS {
+            let found = find_target(&self.state.main.read(), Op::Open, path, &options)?;
+            let Some(found) = found else {
+                return Err(FsError::new(FsCode::ESTALE, Op::Open, path));
+            };
+            let (found, options) = (&found, &options);
+            let expected = None;
+            let target =
+                WriteTarget { fs: self, op: Op::Open, path, found, options, expected, by: &by };
+            match self.put_stored(target, blob) {
+                // Another process has replaced the file meanwhile.
+                Err(error) if error.code == FsCode::ESTALE => (),
+                written => {
+                    written?;
+                    return self.write_row_options(Op::Open, path, &found.id, options);
+                }
+            }
+        }
+        Err(FsError::new(FsCode::EBUSY, Op::Open, path))
     }
 }
 

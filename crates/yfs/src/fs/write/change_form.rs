@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use yfs_engine::table::{RowChanges, RowWrite};
+use yfs_engine::table::{BlobRef, RowChanges, RowWrite};
 use yfs_vfs::{FsCode, FsError, WriteOutcome};
 
 use super::{
@@ -28,18 +28,23 @@ impl WorkspaceFs {
     ) -> Result<WriteOutcome, FsError> {
         for _ in 0..MAX_ATTEMPTS {
             let blob = self.put_blob(target.op, target.path, data)?;
-            match self.change_form(
-                target,
-                ContentLocation::Blob(blob),
-                blob.size,
-                NewBody::Blob(new_blob(blob)),
-            ) {
+            match self.put_stored(target, blob) {
                 // An equal blob existed, and was removed meanwhile.
                 Err(error) if is_blob_gone(&error) => {}
                 written => return written,
             }
         }
         Err(target.fail(FsCode::EBUSY))
+    }
+
+    /// Replaces the content of a file by a blob that is in the store.
+    pub(super) fn put_stored(
+        &self,
+        target: WriteTarget<'_>,
+        blob: BlobRef,
+    ) -> Result<WriteOutcome, FsError> {
+        let body = NewBody::Blob(new_blob(blob));
+        self.change_form(target, ContentLocation::Blob(blob), blob.size, body)
     }
 
     /// Replaces a blob by a text.

@@ -48,12 +48,27 @@ impl WorkspaceFs {
             }
             ByteClassification::Blob => {
                 let blob = self.put_blob(op, path, data)?;
-                let update = doc
-                    .edit_registers()
-                    .add_blob_version(&new_blob(blob), &author)
-                    .map_err(failed)?;
-                Ok(NewFileContent::Blob { blob, update })
+                let noted = doc.edit_registers().add_blob_version(&new_blob(blob), &author);
+                Ok(NewFileContent::Blob { blob, update: noted.map_err(failed)? })
             }
         }
+    }
+
+    /// Prepares the content of a new file whose bytes are in the store already.
+    pub(in crate::fs) fn new_blob_content(
+        &self,
+        op: Op,
+        path: &VPath,
+        id: &FileId,
+        blob: BlobRef,
+        by: &ChangeAuthor,
+    ) -> Result<NewFileContent, FsError> {
+        let name = path.components().next_back().unwrap_or_default();
+        let profile = self.state.main.read_recursive().profile();
+        let mut doc = self.state.new_doc(id, ContentRoot::of(FileCategory::of(name), profile));
+        let author = self.content_author(by);
+        let noted = doc.edit_registers().add_blob_version(&new_blob(blob), &author);
+        let update = noted.map_err(|error| fs_error(error.into(), op, path))?;
+        Ok(NewFileContent::Blob { blob, update })
     }
 }
