@@ -6,6 +6,7 @@
 
 mod compare;
 mod files;
+pub(crate) mod label;
 mod names;
 mod scan;
 mod yjs;
@@ -134,7 +135,9 @@ impl Workspace {
         options: &ImportOptions,
         progress: &dyn Fn(&TransferProgress),
     ) -> Result<ImportReport> {
-        let fs = self.fs().for_operation("import");
+        let named = from.canonicalize().ok();
+        let name = named.as_deref().and_then(Path::file_name).unwrap_or_default();
+        let fs = self.fs().for_import(&name.to_string_lossy());
         DirectoryImporter {
             fs,
             options,

@@ -24,7 +24,10 @@ use super::{
     structure::new_doc,
     write::NewFileContent,
 };
-use crate::commit::{NewDocument, StructureAccess, Transaction};
+use crate::{
+    commit::{NewDocument, StructureAccess, Transaction},
+    import::label::import_label,
+};
 
 /// An object to create.
 #[derive(Debug)]
@@ -102,9 +105,10 @@ impl PreparedContent {
 }
 
 impl WorkspaceFs {
-    /// Returns the same filesystem with a separate label for one operation of many changes.
-    pub(crate) fn for_operation(self, name: &str) -> Self {
-        let label = format!("{name} {}", self.state.options.ids.file_id());
+    /// Returns the same filesystem with a label of its own for the changes of an import from a
+    /// source with this name.
+    pub(crate) fn for_import(self, source: &str) -> Self {
+        let label = import_label(&self.state.options.ids.file_id(), source);
         self.labelled(&label)
     }
 

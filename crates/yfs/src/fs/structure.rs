@@ -20,9 +20,10 @@ use super::{
     write::{NewFileContent, meta_patch},
 };
 use crate::{
-    commit::{Committed, NewDocument, StructureAccess, Transaction},
+    commit::{Committed, MainChange, NewDocument, StructureAccess, Transaction},
     fs::read::CUSTOM_KEY,
     json_convert,
+    row_record::sign_writes,
     settled_form::SettledForm,
     state::WorkspaceState,
 };
@@ -190,9 +191,13 @@ impl WorkspaceFs {
         path: &VPath,
         mut plan: impl FnMut(&MainDoc) -> Result<Transaction<'t, T>, FsError>,
     ) -> Result<Committed<T>, FsError> {
+        let by = self.content_author(&self.author);
         let plan = |main: &MainDoc| {
-            let transaction = plan(main)?;
+            let mut transaction = plan(main)?;
             self.check_rows(main, op, path, &transaction.main)?;
+            if let MainChange::Rows(writes) = &mut transaction.main {
+                sign_writes(main, writes, &by);
+            }
             Ok(transaction)
         };
         let committed = self.state.commit(StructureAccess::Change, Some(&self.author.actor), plan);

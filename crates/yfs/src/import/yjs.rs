@@ -140,7 +140,7 @@ impl Documents<'_> {
     ) -> Result<YjsImportReport> {
         self.state.check_writable()?;
         let found = files::read_file(from, &self.state.options.limits)?;
-        let fs = self.workspace().fs().for_operation("import");
+        let fs = self.workspace().fs().for_import("");
         let name = from.file_name().and_then(|name| name.to_str());
         let name = name.map(|name| name.strip_suffix(".bin").unwrap_or(name));
         let to = &destination_of_file(&fs, name, to)?;
@@ -288,7 +288,7 @@ impl Documents<'_> {
         let Some(path) = self.workspace().nodes().path_of(id)? else { return Ok(()) };
         let base = base.map(|base| VersionBase::Content(base.into()));
         let options = WriteOptions { base, ..WriteOptions::default() };
-        self.workspace().fs().for_operation("import").write_sync(&path, &data, &options)?;
+        self.workspace().fs().for_import("").write_sync(&path, &data, &options)?;
         Ok(())
     }
 }
