@@ -13,6 +13,7 @@ mod context;
 mod discover;
 mod errors;
 mod format_text;
+mod history_steps;
 mod json;
 mod mode;
 mod number_options;

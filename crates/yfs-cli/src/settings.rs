@@ -13,7 +13,7 @@ use std::{
 
 use clap::ValueEnum;
 use toml_edit::DocumentMut;
-use yfs::ImportOptions;
+use yfs::{ImportOptions, import::ignores::check_ignore_pattern};
 use yfs_engine::actor::Actor;
 
 use crate::{
@@ -33,6 +33,8 @@ pub(crate) enum SettingKey {
     Actor,
     /// When to use colors.
     Color,
+    /// The patterns of paths that are not mirrored or imported.
+    Ignores,
     /// The size above which files are not mirrored or imported.
     MaxSize,
     /// The program that shows long output.
@@ -52,13 +54,15 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 impl SettingKey {
     /// All settings, in order of their names.
-    pub(crate) const ALL: [Self; 4] = [Self::Actor, Self::Color, Self::MaxSize, Self::Pager];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Actor, Self::Color, Self::Ignores, Self::MaxSize, Self::Pager];
 
     /// Returns its name in a file.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Actor => "actor",
             Self::Color => "color",
+            Self::Ignores => "ignores",
             Self::MaxSize => "max-size",
             Self::Pager => "pager",
         }
@@ -77,6 +81,7 @@ impl SettingKey {
             Self::Color => ColorChoice::from_str(value, false)
                 .map(drop)
                 .map_err(|_| format!("invalid value '{value}' (expected auto, always or never)")),
+            Self::Ignores => patterns(value).try_for_each(check_ignore_pattern),
             Self::MaxSize => parse_size(value).map(drop),
             Self::Pager => Ok(()),
         }
@@ -173,6 +178,17 @@ pub(crate) fn max_size() -> u64 {
     setting
         .and_then(|(size, _)| parse_size(size).ok())
         .unwrap_or(ImportOptions::default().max_file_len)
+}
+
+/// Returns the patterns of paths that are not mirrored or imported.
+pub(crate) fn ignores() -> Vec<String> {
+    let setting = SETTINGS.get().and_then(|settings| settings.get(SettingKey::Ignores));
+    setting.map_or_else(Vec::new, |(text, _)| patterns(text).map(str::to_owned).collect())
+}
+
+/// Splits a list of patterns, which commas separate.
+fn patterns(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|pattern| !pattern.is_empty())
 }
 
 /// Returns the files of the account and of the workspace, if there are such places. A workspace

@@ -16,6 +16,7 @@ use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
 };
+use yfs::import::ignores::ignore_rules;
 use yfs_vfs::confined_dir::ConfinedRoot;
 
 /// The names of files with rules; later ones take precedence over earlier ones.
@@ -25,12 +26,19 @@ const FILES: [&str; 2] = [".gitignore", ".yfsignore"];
 const MAX_LEN: u64 = 1 << 20;
 
 /// The rules of all directories, each read when it is first needed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct IgnoreRules {
+    /// The patterns of the options, which no file overrides.
+    of_options: Gitignore,
     of_dirs: HashMap<PathBuf, Option<Arc<Gitignore>>>,
 }
 
 impl IgnoreRules {
+    /// Makes the rules with the patterns of the mirror's options.
+    pub(crate) fn new(patterns: &[String]) -> Self {
+        Self { of_options: ignore_rules(patterns), of_dirs: HashMap::new() }
+    }
+
     /// Reports whether a name is that of a file with rules.
     pub(crate) fn is_rules(name: &OsStr) -> bool {
         FILES.iter().any(|file| name == *file)
@@ -51,6 +59,9 @@ impl IgnoreRules {
     }
 
     fn is_matched(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
+        if self.of_options.matched(path, is_dir).is_ignore() {
+            return true;
+        }
         for dir in path.ancestors().skip(1) {
             let Some(rules) = self.read_rules(root, dir) else { continue };
             let relative = path.strip_prefix(dir).unwrap_or(path);
@@ -110,12 +121,12 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        write(".gitignore", "*.log\n/build/\n!keep.log\nsecret\n");
+        write(".gitignore", "*.log\n/build/\n!keep.log\nsecret\n!kept.tmp\n");
         write(".yfsignore", "!secret\nlocal\n");
         write("sub/.gitignore", "!*.log\n/only\n");
         write("build/.gitignore", "!*\n");
         let root = ConfinedRoot::open(directory.path(), MountPolicy::OneDevice).unwrap();
-        let mut ignores = IgnoreRules::default();
+        let mut ignores = IgnoreRules::new(&["/cache/".into(), "*.tmp".into()]);
         for (path, is_dir, expected) in [
             ("a.log", false, true),
             ("keep.log", false, false),
@@ -128,6 +139,9 @@ mod tests {
             ("sub/deep/only", false, false),
             ("secret", false, false),
             ("sub/local", true, true),
+            ("cache/x", false, true),
+            ("sub/cache/x", false, false),
+            ("kept.tmp", false, true),
         ] {
             let ignored = ignores.is_ignored(&root, Path::new(path), is_dir);
             assert_eq!(ignored, expected, "{path}");

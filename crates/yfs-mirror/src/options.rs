@@ -30,6 +30,9 @@ pub struct MirrorOptions {
     pub trust: TrustPolicy,
     /// The names that the host can store; without it, the mirror probes the host.
     pub host: Option<HostRules>,
+    /// Patterns of paths that are not mirrored, as lines of a `.gitignore` in the directory. No such
+    /// file includes them again.
+    pub ignores: Vec<String>,
     /// The maximum length of a mirrored file, in bytes. Larger files are skipped and reported.
     pub max_file_len: u64,
     /// Whether one pass may delete more than half of the files in the directory. Without it, the
@@ -63,6 +66,7 @@ impl Default for MirrorOptions {
             actor: Actor::new(ActorKind::Mirror, ""),
             trust: TrustPolicy::Directory,
             host: None,
+            ignores: Vec::new(),
             max_file_len: 256 << 20,
             confirm_deletions: false,
             sync: false,

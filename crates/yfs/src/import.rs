@@ -6,6 +6,7 @@
 
 mod compare;
 mod files;
+pub mod ignores;
 pub(crate) mod label;
 mod names;
 mod scan;
@@ -39,6 +40,9 @@ pub struct ImportOptions {
     pub gitignore: bool,
     /// Whether names that begin with a dot are imported. `.git` and `.yfs` never are.
     pub hidden: bool,
+    /// Patterns of further paths to leave out, as lines of a `.gitignore` in the imported
+    /// directory. No such file includes them again. They apply only with `gitignore`.
+    pub ignores: Vec<String>,
     /// The largest file that is imported, in bytes. Larger ones are left out and reported.
     pub max_file_len: u64,
     /// Whether files are read whose size and time are those of the file in the workspace. Without
@@ -118,7 +122,8 @@ pub enum SkipReason {
 impl Default for ImportOptions {
     fn default() -> Self {
         let max_file_len = 256 << 20;
-        Self { gitignore: true, hidden: true, max_file_len, checksum: false, n_threads: 0 }
+        let ignores = Vec::new();
+        Self { gitignore: true, hidden: true, ignores, max_file_len, checksum: false, n_threads: 0 }
     }
 }
 

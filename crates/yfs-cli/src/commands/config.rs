@@ -13,6 +13,8 @@ const HELP: &str = "\
 Settings:
   actor      the actor that changes are recorded for: human:NAME or agent:NAME
   color      when to use colors: auto, always or never
+  ignores    patterns of paths that are not mirrored or imported, with commas between them, as in
+             a .gitignore of the directory: *.log, /target/
   max-size   the size above which files are not mirrored or imported: 256M
   pager      the program that shows long output; cat for none; not with --local
 

@@ -122,6 +122,7 @@ async fn compare_disk(
         CommandError::usage("the workspace is in no directory of its own; name one with --dir")
     })?;
     let options = ImportOptions {
+        ignores: settings::ignores(),
         checksum: args.checksum,
         max_file_len: settings::max_size(),
         ..ImportOptions::default()

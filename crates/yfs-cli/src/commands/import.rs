@@ -19,7 +19,8 @@ use crate::{
 };
 
 const HELP: &str = "\
-Paths that .gitignore or .yfsignore exclude are skipped, and so are .git and .yfs. Links are
+Paths that .gitignore, .yfsignore or the setting ignores exclude are skipped, and so are .git and
+.yfs. Links are
 imported as links. A second import of the same directory reads only files whose size or time
 differs from the workspace; with --checksum it reads all. A name that the workspace cannot hold, or
 that Unicode takes for one with another name, is spelled %-NAME with bytes as %XX, as in a mirror;
@@ -83,6 +84,7 @@ pub(crate) async fn run(args: ImportArgs, context: &mut CommandContext) -> Resul
         hidden: !args.no_hidden,
         max_file_len: args.max_size.unwrap_or_else(settings::max_size),
         checksum: args.checksum,
+        ignores: settings::ignores(),
         ..ImportOptions::default()
     };
     let workspace = context.writable()?;

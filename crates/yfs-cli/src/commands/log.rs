@@ -13,6 +13,7 @@ use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
     context::CommandContext,
     errors::Result,
+    history_steps::{HistoryStep, steps},
     output::TextRole,
     parse_time,
 };
@@ -20,8 +21,9 @@ use crate::{
 const HELP: &str = "\
 One line per change, the latest first: local time, actor, change, path, added and removed lines, and
 the number of the version (`yfs versions show PATH N`). A file keeps its history when it is renamed
-or moved, and is listed under its present path; what is in the trash, under its former path. Renames
-themselves are not recorded.
+or moved, and is listed under its present path; what is in the trash, under its former path. Renames,
+moves and mode changes of files and directories are listed with what was before; of each, the last
+16 are known. An import is one line, unless --files, --patch or --json lists its files.
 
 TIME is a date, a time or an age, such as '2 days ago', 2h, yesterday, 2026-11-21 or '09:30'. ACTOR
 is a part of an actor's name, such as ana, agent: or human:ana.
@@ -33,9 +35,11 @@ Examples:
   yfs log -n 20 --author agent: /docs   the last 20 changes that agents made in /docs
   yfs log --since yesterday --patch     with the changed lines
   yfs log --graph                       a column for each actor
+  yfs log --files                       with the files of imports
 
 JSON: one object per line: {at, path, id, kind, change, actor, label, version, names, redacted,
-added, removed}; with --patch also diff. change is created, edited or deleted.";
+added, removed, from, to, modes}; with --patch also diff. change is created, edited, renamed, moved,
+mode or deleted; from and to are the paths of a rename or move, modes are [BEFORE, AFTER] in octal.";
 
 /// List the changes of all files, the latest first
 #[derive(Debug, Args)]
@@ -68,6 +72,9 @@ pub(crate) struct LogArgs {
     /// Show each actor in a column of its own
     #[arg(long)]
     graph: bool,
+    /// List each file of an import
+    #[arg(long)]
+    files: bool,
     /// Do not count the changed lines, which reads two versions of each file
     #[arg(long, conflicts_with_all = ["patch", "word_diff"])]
     no_count: bool,
@@ -86,16 +93,17 @@ pub(crate) async fn run(args: LogArgs, context: &mut CommandContext) -> Result {
     // An error ends the list, so it is kept.
     let selected = entries
         .filter(|entry| entry.as_ref().map_or(true, |entry| args.selects(entry)))
-        .take_while(|entry| entry.as_ref().map_or(true, |entry| args.is_recent(entry)))
-        .take(args.max_count.unwrap_or(usize::MAX));
+        .take_while(|entry| entry.as_ref().map_or(true, |entry| args.is_recent(entry)));
+    let is_grouped = !args.files && !args.prints_diff() && !context.out.json;
+    let selected = steps(selected, is_grouped).take(args.max_count.unwrap_or(usize::MAX));
     context.out.start_pager();
     if args.reverse {
-        let mut entries = selected.collect::<std::result::Result<Vec<_>, _>>()?;
-        entries.reverse();
-        return entries.iter().try_for_each(|entry| printer.print(&history, entry, context));
+        let mut steps = selected.collect::<std::result::Result<Vec<_>, _>>()?;
+        steps.reverse();
+        return steps.iter().try_for_each(|step| printer.print_step(&history, step, context));
     }
-    for entry in selected {
-        printer.print(&history, &entry?, context)?;
+    for step in selected {
+        printer.print_step(&history, &step?, context)?;
     }
     Ok(())
 }
@@ -137,6 +145,24 @@ struct ChangedText {
 }
 
 impl LogPrinter<'_> {
+    fn print_step(
+        &mut self,
+        history: &History<'_>,
+        step: &HistoryStep,
+        context: &mut CommandContext,
+    ) -> Result {
+        match (step.import_summary(), step.entries.as_slice()) {
+            (Some(summary), [first, ..]) => {
+                let head = self.line_head(first, context);
+                let summary = context.out.safe(&summary).into_owned();
+                context.out.line(&format!("{head}imported {summary}"))
+            }
+            (_, entries) => {
+                entries.iter().try_for_each(|entry| self.print(history, entry, context))
+            }
+        }
+    }
+
     fn print(
         &mut self,
         history: &History<'_>,
@@ -165,12 +191,8 @@ impl LogPrinter<'_> {
         Ok(())
     }
 
-    fn line(
-        &mut self,
-        entry: &HistoryEntry,
-        counts: Option<[usize; 2]>,
-        context: &CommandContext,
-    ) -> String {
+    /// Returns the beginning of a line: the graph, the time and the actor.
+    fn line_head(&mut self, entry: &HistoryEntry, context: &CommandContext) -> String {
         let out = &context.out;
         let actor = entry.actor.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
         let mut line = if self.args.graph { self.graph(&actor, context) } else { String::new() };
@@ -178,16 +200,40 @@ impl LogPrinter<'_> {
         self.actor_width = self.actor_width.max(actor.width());
         let pad = " ".repeat(self.actor_width - actor.width());
         let time = out.painted(TextRole::Number, &parse_time::minute(entry.at));
+        line += &format!("{time}  {actor}{pad}  ");
+        line
+    }
+
+    fn line(
+        &mut self,
+        entry: &HistoryEntry,
+        counts: Option<[usize; 2]>,
+        context: &CommandContext,
+    ) -> String {
+        let mut line = self.line_head(entry, context);
+        let out = &context.out;
         let path = out.name(entry.kind, entry.path.as_str());
-        line += &format!("{time}  {actor}{pad}  {:<7}  {path}", entry.change.as_str());
+        line += &format!("{:<7}  {path}", entry.change.as_str());
+        if let Some([from, to]) = &entry.paths {
+            line += &format!("  from {}", out.safe(from.as_str()));
+            if *to != entry.path {
+                line += &format!(" to {}", out.safe(to.as_str()));
+            }
+        }
+        if let Some([before, after]) = entry.modes {
+            line += &format!("  {before:o} -> {after:o}");
+        }
         if let Some(counts) = counts {
             line += &format!("  {}", painted_counts(counts, out));
         }
         if let Some(version) = entry.version {
             line += &format!("  v{version}");
         }
-        if let Some(label) = &entry.label {
-            line += &format!("  {}", out.safe(label));
+        match (entry.import_source(), &entry.label) {
+            (Some(""), _) => line += "  imported",
+            (Some(source), _) => line += &format!("  imported from {}", out.safe(source)),
+            (None, Some(label)) => line += &format!("  {}", out.safe(label)),
+            (None, None) => (),
         }
         for name in &entry.names {
             line += &format!("  [{}]", out.safe(name));
@@ -252,5 +298,8 @@ fn entry_json(entry: &HistoryEntry, counts: Option<[usize; 2]>) -> Value {
         "redacted": entry.is_redacted,
         "added": counts.map(|counts| counts[0]),
         "removed": counts.map(|counts| counts[1]),
+        "from": entry.paths.as_ref().map(|paths| paths[0].as_str()),
+        "to": entry.paths.as_ref().map(|paths| paths[1].as_str()),
+        "modes": entry.modes.map(|modes| modes.map(|mode| format!("{mode:o}"))),
     })
 }

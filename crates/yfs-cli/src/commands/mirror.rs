@@ -116,7 +116,8 @@ pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Resul
 /// Returns the options of a mirror.
 pub(crate) fn options(policy: MirrorPolicyArgs) -> MirrorOptions {
     let trust = if policy.trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Directory };
-    MirrorOptions { trust, max_file_len: policy.max_size(), ..MirrorOptions::default() }
+    let (max_file_len, ignores) = (policy.max_size(), settings::ignores());
+    MirrorOptions { trust, max_file_len, ignores, ..MirrorOptions::default() }
 }
 
 /// Converts the error of a mirror, and adds a hint if the workspace is damaged.

@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, path::Path};
 
 use clap::Args;
 use serde_json::json;
-use yfs::{DifferenceKind, DirectoryComparison, ImportOptions, Workspace};
-use yfs_engine::id::FileId;
-use yfs_mirror::Mirror;
+use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, Workspace};
+use yfs_engine::{id::FileId, path::VPath};
+use yfs_mirror::{Mirror, untrusted_files::is_risky};
 use yfs_replica::client::RemoteServer;
 
 use crate::{
@@ -27,8 +27,8 @@ Examples:
   yfs status
   yfs status --short                    only the paths that differ on disk
 
-JSON: {file, directory, mirrored, mirror_running, differences: [{path, change}], server, unsent:
-[PATH], conflicts, trashed, quarantined, parked}. unsent is null if it is not known.";
+JSON: {file, directory, mirrored, mirror_running, differences: [{path, change}], withheld:
+[PATH], server, unsent: [PATH], conflicts, trashed, quarantined, parked}. unsent is null if it is not known.";
 
 /// The most paths of a list, unless all are asked for.
 const MAX_LISTED: usize = 20;
@@ -53,6 +53,9 @@ struct WorkspaceStatus<'a> {
     is_mirrored: bool,
     is_mirror_running: bool,
     comparison: DirectoryComparison,
+    /// Files that are missing on disk because tools execute them, so that the mirror does not write
+    /// them unless it trusts their authors.
+    withheld: Vec<VPath>,
     server: Option<String>,
     /// The paths of files that were not sent; `None` if that is not known.
     unsent: Option<Vec<String>>,
@@ -79,6 +82,7 @@ pub(crate) async fn run(args: StatusArgs, context: &mut CommandContext) -> Resul
             "mirrored": status.is_mirrored,
             "mirror_running": status.is_mirror_running,
             "differences": differences.collect::<Vec<_>>(),
+            "withheld": status.withheld.iter().map(VPath::as_str).collect::<Vec<_>>(),
             "server": status.server,
             "unsent": status.unsent,
             "conflicts": status.n_conflicts,
@@ -104,12 +108,13 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
     };
     let comparison = match directory {
         Some(directory) => {
-            let max_file_len = settings::max_size();
-            let options = ImportOptions { max_file_len, ..ImportOptions::default() };
+            let (max_file_len, ignores) = (settings::max_size(), settings::ignores());
+            let options = ImportOptions { max_file_len, ignores, ..ImportOptions::default() };
             DirectoryComparison::new(workspace, directory, &options)?
         }
         None => DirectoryComparison::default(),
     };
+    let (comparison, withheld) = without_withheld(comparison, is_mirrored);
     let remote = RemoteServer::of(workspace)?;
     let unsent = match &remote {
         Some(remote) => remote.unsent(workspace)?.map(|guids| paths_of(workspace, &guids)),
@@ -122,6 +127,7 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
         is_mirrored,
         is_mirror_running,
         comparison,
+        withheld,
         server: remote.map(|remote| remote.url().to_owned()),
         unsent,
         n_conflicts: workspace.conflicts()?.len(),
@@ -131,6 +137,20 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
     })
 }
 
+/// Takes the files out of a comparison that are missing because the mirror does not write them.
+fn without_withheld(
+    mut comparison: DirectoryComparison,
+    is_mirrored: bool,
+) -> (DirectoryComparison, Vec<VPath>) {
+    let is_withheld = |found: &DirectoryDifference| {
+        is_mirrored && found.kind == DifferenceKind::Removed && is_risky(found.path.components())
+    };
+    let (withheld, rest): (Vec<_>, Vec<_>) =
+        comparison.differences.into_iter().partition(is_withheld);
+    comparison.differences = rest;
+    (comparison, withheld.into_iter().map(|found| found.path).collect())
+}
+
 /// Returns the paths of documents; of the main document, `/`, unless files changed as well.
 fn paths_of(workspace: &Workspace, guids: &BTreeSet<String>) -> Vec<String> {
     let main = workspace.id().as_str();
@@ -138,7 +158,7 @@ fn paths_of(workspace: &Workspace, guids: &BTreeSet<String>) -> Vec<String> {
     let listed = guids.iter().filter(|guid| *guid != main || guids.len() == 1);
     let path_of = |guid: &String| match FileId::parse(guid) {
         Ok(id) if guid != main => workspace.nodes().path_of(&id).ok().flatten(),
-        _ => Some(yfs_engine::path::VPath::root()),
+        _ => Some(VPath::root()),
     };
     listed.filter_map(path_of).map(|path| path.to_string()).collect()
 }
@@ -163,6 +183,16 @@ fn print(status: &WorkspaceStatus<'_>, max_listed: usize, context: &mut CommandC
         let hint = "`yfs diff` shows how; a mirror makes both sides equal";
         context.out.line(&format!("\n{differ} on disk ({hint}):"))?;
         print_differences(&status.comparison, "  ", max_listed, context)?;
+    }
+    if !status.withheld.is_empty() {
+        let files = counted(status.withheld.len() as u64, "file", "files");
+        let hint = "tools execute them; `yfs mirror --trust` writes them";
+        context.out.line(&format!("\n{files} not on disk ({hint}):"))?;
+        for path in status.withheld.iter().take(max_listed) {
+            let path = context.out.safe(path.as_str()).into_owned();
+            context.out.line(&format!("  {path}"))?;
+        }
+        print_rest(status.withheld.len(), max_listed, "  ", context)?;
     }
     print_unsent(status, max_listed, context)?;
     let counts = [

@@ -1,7 +1,7 @@
 //! `yfs undo`: undoes one's last changes.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     io::{self, IsTerminal},
 };
 
@@ -14,21 +14,24 @@ use yfs::{
         undo::UndoOutcome,
     },
 };
-use yfs_engine::time::Millis;
+use yfs_engine::{id::FileId, time::Millis};
 
 use crate::{
     commands::confirm_prompt::confirm,
     context::CommandContext,
     errors::{CommandError, Result},
+    history_steps::{HistoryStep, is_same_import, steps},
     parse_time,
 };
 
 const HELP: &str = "\
-Undoes your last change: an edit, the creation of a file, or a removal. Each further `yfs undo` goes
-one change further back. What others changed since is kept: an edit is reversed as a save is merged,
-and a file that others have edited is not removed. The undo is a change like any other: nothing is
-lost, and `yfs versions restore` and `yfs trash restore` reverse it. Renames, moves, new directories
-and modes are not undone, because they are not recorded.
+Undoes your last change: an edit, the creation of a file, a removal, a rename, a move or a change of
+permission bits. Each further `yfs undo` goes one change further back. What others changed since is
+kept: an edit is reversed as a save is merged, a file that others have edited is not removed, and
+what was moved again, or whose former path is taken, is not moved back. The undo is a change like
+any other: nothing is lost, and `yfs versions restore` and `yfs trash restore` reverse it. An import
+is one change, of which the files are undone. New directories and links are not undone, because they
+are not recorded.
 
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.
@@ -45,7 +48,7 @@ Examples:
 Exit status: 0; 1 if a change could not be undone.
 
 JSON: one object per change: {path, change, version, result, merged}. result is reverted, removed,
-restored, nothing or, with --dry-run, null.";
+restored, moved, mode, nothing or, with --dry-run, null.";
 
 /// Undo your last changes
 #[derive(Debug, Args)]
@@ -69,6 +72,9 @@ pub(crate) struct UndoArgs {
     /// Only list the changes that would be undone
     #[arg(long)]
     dry_run: bool,
+    /// List each file of an import
+    #[arg(long)]
+    files: bool,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -85,53 +91,122 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
         (None, true) => usize::MAX,
         (None, false) => 1,
     };
-    let mut undone = HashSet::new();
+    let (mut undone, mut n_steps) = (UndoneChanges::default(), 0);
     for entry in workspace.history().changes(&path.path)? {
         let entry = entry?;
-        if chosen.len() >= limit || args.since.is_some_and(|since| entry.at < since) {
+        if args.since.is_some_and(|since| entry.at < since) {
             break;
         }
-        if entry.is_undo() {
-            undone.extend(entry.undone_version().map(|version| (entry.id.clone(), version)));
+        if undone.includes(&entry) {
             continue;
         }
-        let is_undone =
-            entry.version.is_some_and(|version| undone.contains(&(entry.id.clone(), version)));
         let has_label = args.label.is_none() || args.label.as_deref() == entry.label.as_deref();
-        if !is_undone && has_label && entry.actor.as_ref() == Some(&author) {
-            chosen.push(entry);
+        if !has_label || entry.actor.as_ref() != Some(&author) {
+            continue;
+        }
+        let continues = chosen.last().is_some_and(|last| is_same_import(last, &entry));
+        if !continues && n_steps == limit {
+            break;
+        }
+        n_steps += usize::from(!continues);
+        let is_import = entry.import_source().is_some();
+        chosen.push(entry);
+        if n_steps == limit && !is_import {
+            break;
         }
     }
     if chosen.is_empty() {
         return Err(CommandError::other(format!("{}: no change of {author} to undo", path.typed)));
     }
+    let is_grouped = !args.files && !context.out.json;
+    let chosen = chosen.into_iter().map(Ok);
+    let chosen: Vec<HistoryStep> = steps(chosen, is_grouped).collect::<Result<_>>()?;
     if args.dry_run {
-        return chosen.iter().try_for_each(|entry| print(entry, None, context));
+        return chosen.iter().try_for_each(|step| print_plan(step, context));
     }
     if !args.yes && !is_confirmed(&chosen, context)? {
         context.remark("nothing was undone");
         return Ok(());
     }
-    for entry in &chosen {
-        let undone = undo(&workspace, entry, context);
-        context.continue_after(undone)?;
+    for step in &chosen {
+        undo_step(&workspace, step, context)?;
     }
     Ok(())
 }
 
+/// The changes that later changes undid, from the last one on.
+#[derive(Default)]
+struct UndoneChanges {
+    versions: HashSet<(FileId, u64)>,
+    /// How many renames and moves, and how many mode changes, of a file.
+    of_rows: HashMap<(FileId, bool), usize>,
+}
+
+impl UndoneChanges {
+    /// Reports whether a change undid another, or was undone.
+    fn includes(&mut self, entry: &HistoryEntry) -> bool {
+        let row = || (entry.id.clone(), entry.change == HistoryChange::ModeChanged);
+        let is_of_row = entry.version.is_none() && entry.change != HistoryChange::Deleted;
+        if entry.is_undo() {
+            let version = entry.undone_version();
+            self.versions.extend(version.map(|version| (entry.id.clone(), version)));
+            if is_of_row {
+                *self.of_rows.entry(row()).or_default() += 1;
+            }
+            return true;
+        }
+        if let Some(version) = entry.version {
+            return self.versions.contains(&(entry.id.clone(), version));
+        }
+        match self.of_rows.get_mut(&row()).filter(|n| is_of_row && **n > 0) {
+            Some(n) => {
+                *n -= 1;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
 /// Lists the changes, and asks whether to undo them.
-fn is_confirmed(chosen: &[HistoryEntry], context: &mut CommandContext) -> Result<bool> {
+fn is_confirmed(chosen: &[HistoryStep], context: &mut CommandContext) -> Result<bool> {
     if !io::stdin().is_terminal() {
         let message = "pass --yes to undo without a question, or --dry-run to list the changes";
         return Err(CommandError::usage(message));
     }
-    chosen.iter().try_for_each(|entry| print(entry, None, context))?;
+    chosen.iter().try_for_each(|step| print_plan(step, context))?;
     confirm(context, if chosen.len() == 1 { "undo this change" } else { "undo these changes" })
 }
 
-fn undo(workspace: &Workspace, entry: &HistoryEntry, context: &mut CommandContext) -> Result {
-    let outcome = workspace.history().undo(entry)?;
-    print(entry, Some(&outcome), context)
+/// Prints what would be undone.
+fn print_plan(step: &HistoryStep, context: &mut CommandContext) -> Result {
+    match step.import_summary() {
+        Some(summary) => {
+            let summary = context.out.safe(&summary).into_owned();
+            context.out.line(&format!("undo the import of {summary}"))
+        }
+        None => step.entries.iter().try_for_each(|entry| print(entry, None, context)),
+    }
+}
+
+fn undo_step(workspace: &Workspace, step: &HistoryStep, context: &mut CommandContext) -> Result {
+    let summary = step.import_summary();
+    let mut n_undone = 0;
+    for entry in &step.entries {
+        let undone = workspace.history().undo(entry).map_err(CommandError::from);
+        let undone = match (undone, &summary) {
+            (Ok(outcome), None) => print(entry, Some(&outcome), context),
+            (Ok(_), Some(_)) => {
+                n_undone += 1;
+                Ok(())
+            }
+            (Err(error), _) => Err(error),
+        };
+        context.continue_after(undone)?;
+    }
+    let Some(summary) = summary else { return Ok(()) };
+    let summary = context.out.safe(&summary).into_owned();
+    context.out.line(&format!("undid {n_undone} changes of the import of {summary}"))
 }
 
 /// Prints a change, and what became of it.
@@ -142,14 +217,18 @@ fn print(
 ) -> Result {
     let is_merged = matches!(outcome, Some(UndoOutcome::Reverted { is_merged: true }));
     let path = match outcome {
-        Some(UndoOutcome::Restored(path)) => path,
+        Some(UndoOutcome::Restored(path) | UndoOutcome::MovedBack(path)) => path,
         _ => &entry.path,
     };
     let result = match (outcome, entry.change) {
         (Some(UndoOutcome::Reverted { .. }), _) => "reverted",
         (Some(UndoOutcome::Removed), _) => "removed",
         (Some(UndoOutcome::Restored(_)), _) => "restored",
+        (Some(UndoOutcome::MovedBack(_)), _) => "moved",
+        (Some(UndoOutcome::ModeRestored), _) => "mode",
         (Some(_), _) => "nothing",
+        (None, HistoryChange::Renamed | HistoryChange::Moved) => "move",
+        (None, HistoryChange::ModeChanged) => "mode",
         (None, HistoryChange::Created) => "remove",
         (None, HistoryChange::Deleted) => "restore",
         (None, _) => "revert",
@@ -167,6 +246,15 @@ fn print(
     let mut line = format!("{result:<8}  {shown}");
     if let Some(version) = entry.version.filter(|_| entry.change == HistoryChange::Edited) {
         line += &format!("  (v{version} of {})", parse_time::minute(entry.at));
+    }
+    if let Some([from, to]) = &entry.paths {
+        line += &match outcome {
+            None => format!("  back to {}", context.out.safe(from.as_str())),
+            Some(_) => format!("  from {}", context.out.safe(to.as_str())),
+        };
+    }
+    if let Some([before, after]) = entry.modes {
+        line += &format!("  {after:o} -> {before:o}");
     }
     match outcome {
         Some(UndoOutcome::Nothing) => line += "  the file has nothing of it any more",

@@ -62,7 +62,8 @@ impl MirrorContext {
         std::fs::create_dir_all(directory).map_err(host)?;
         let path = directory.canonicalize().map_err(host)?;
         let (database, state) = MirrorDatabase::open(&path, workspace.id())?;
-        let directory = MirroredDirectory::open(path, options.host).map_err(host)?;
+        let directory =
+            MirroredDirectory::open(path, options.host, &options.ignores).map_err(host)?;
         superseded::open_dir(&directory.root).map_err(host)?;
         let name = database.actor_name()?;
         let actor = match options.actor.name.is_empty() {

@@ -32,13 +32,17 @@ pub(super) struct MirroredDirectory {
 
 impl MirroredDirectory {
     /// Opens a directory. Without `rules`, probes which names the host can store.
-    pub(super) fn open(path: PathBuf, rules: Option<HostRules>) -> io::Result<Self> {
+    pub(super) fn open(
+        path: PathBuf,
+        rules: Option<HostRules>,
+        ignores: &[String],
+    ) -> io::Result<Self> {
         let root = ConfinedRoot::open(&path, MountPolicy::OneDevice)?;
         let rules = match rules {
             Some(rules) => rules,
             None => probe_host_rules(&root)?,
         };
-        Ok(Self { path, root, rules, ignores: IgnoreRules::default(), watch: None })
+        Ok(Self { path, root, rules, ignores: IgnoreRules::new(ignores), watch: None })
     }
 
     /// Fails if the whole directory was unmounted or deleted: its files do not count as missing

@@ -5,11 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ignore::gitignore::Gitignore;
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, name_escaping::HostRules, reserved_names::TEMPORARY};
 
 use super::{
     ImportOptions, RESERVED, SkipReason, SkippedPath, files,
+    ignores::ignore_rules,
     scan::{self, ImportEntry, ImportEntryKind},
 };
 use crate::{Workspace, WorkspaceFs, error::Result};
@@ -85,7 +87,8 @@ impl DirectoryComparison {
             }
             found.insert(entry.to);
         }
-        comparison.add_removed(&fs, directory, &found)?;
+        let ignores = ignore_rules(if options.gitignore { &options.ignores[..] } else { &[] });
+        comparison.add_removed(&fs, directory, &found, &ignores)?;
         comparison.differences.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(comparison)
     }
@@ -114,12 +117,17 @@ impl DirectoryComparison {
         fs: &WorkspaceFs,
         directory: &Path,
         found: &HashSet<VPath>,
+        ignores: &Gitignore,
     ) -> Result<()> {
         for item in fs.list_all(&VPath::root())? {
             if item.entry.kind == FileKind::Directory || found.contains(&item.path) {
                 continue;
             }
             let Some(host) = host_path(directory, &item.path) else { continue };
+            let relative = host.strip_prefix(directory).unwrap_or(&host);
+            if ignores.matched_path_or_any_parents(relative, false).is_ignore() {
+                continue;
+            }
             // What is there all the same is left out by a rule.
             if host.symlink_metadata().is_err() {
                 let kind = DifferenceKind::Removed;

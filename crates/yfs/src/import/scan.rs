@@ -15,7 +15,7 @@ use yfs_vfs::{
     stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE},
 };
 
-use super::{ImportOptions, SkipReason, SkippedPath, names::ImportNames};
+use super::{ImportOptions, SkipReason, SkippedPath, ignores::ignore_rules, names::ImportNames};
 use crate::error::{Result, WorkspaceError};
 
 /// Directories and files that belong to tools, at any depth.
@@ -102,6 +102,8 @@ pub(crate) fn scan(
 fn walker(root: &Path, options: &ImportOptions) -> ignore::Walk {
     let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
     let hidden = options.hidden;
+    let ignores = ignore_rules(if options.gitignore { &options.ignores[..] } else { &[] });
+    let top = root.to_owned();
     let mut builder = WalkBuilder::new(root);
     builder.standard_filters(false);
     if options.gitignore {
@@ -117,6 +119,11 @@ fn walker(root: &Path, options: &ImportOptions) -> ignore::Walk {
         .filter_entry(move |entry| {
             if entry.depth() == 0 {
                 return true;
+            }
+            let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let relative = entry.path().strip_prefix(&top).unwrap_or(entry.path());
+            if ignores.matched(relative, is_dir).is_ignore() {
+                return false;
             }
             match entry.file_name().to_str() {
                 Some(name) if RESERVED.contains(&name) || name.starts_with(TEMPORARY) => false,
