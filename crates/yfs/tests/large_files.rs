@@ -1,5 +1,7 @@
 //! Files that are too large for a text: import, comparison, streams and export.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{fs, io::Write, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
 
 use futures::StreamExt;

@@ -155,7 +155,7 @@ impl History<'_> {
         if entry.path != *to {
             return refuse(UndoRefusal::MovedSince);
         }
-        let options = MoveOptions { replace: false, parents: false, ..MoveOptions::default() };
+        let options = MoveOptions { replace: false, parents: false };
         match fs.mv_now(to, from, &options) {
             Ok(()) => Ok(UndoOutcome::MovedBack(from.clone())),
             Err(error) if error.code == FsCode::EEXIST => refuse(UndoRefusal::PathTaken),
