@@ -28,7 +28,8 @@ Examples:
   yfs status --short                    only the paths that differ on disk
 
 JSON: {file, directory, mirrored, mirror_running, differences: [{path, change}], withheld:
-[PATH], server, unsent: [PATH], conflicts, trashed, quarantined, parked}. unsent is null if it is not known.";
+[PATH], server, unsent: [PATH], conflicts, trashed, quarantined, parked}. unsent is null if it is
+not known.";
 
 /// The most paths of a list, unless all are asked for.
 const MAX_LISTED: usize = 20;
