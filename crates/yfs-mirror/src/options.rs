@@ -30,8 +30,8 @@ pub struct MirrorOptions {
     pub trust: TrustPolicy,
     /// The names that the host can store; without it, the mirror probes the host.
     pub host: Option<HostRules>,
-    /// Patterns of paths that are not mirrored, as lines of a `.gitignore` in the directory. No such
-    /// file includes them again.
+    /// Patterns of paths that are not mirrored, as lines of a `.gitignore` in the directory. No
+    /// such file includes them again.
     pub ignores: Vec<String>,
     /// The maximum length of a mirrored file, in bytes. Larger files are skipped and reported.
     pub max_file_len: u64,

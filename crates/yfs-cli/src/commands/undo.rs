@@ -30,8 +30,8 @@ permission bits. Each further `yfs undo` goes one change further back. What othe
 kept: an edit is reversed as a save is merged, a file that others have edited is not removed, and
 what was moved again, or whose former path is taken, is not moved back. The undo is a change like
 any other: nothing is lost, and `yfs versions restore` and `yfs trash restore` reverse it. An import
-is one change, of which the files are undone. New directories and links are not undone, because they
-are not recorded.
+is one change; its files are undone. New directories and links are not undone, because they are not
+recorded.
 
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.

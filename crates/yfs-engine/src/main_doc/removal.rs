@@ -18,6 +18,10 @@ use crate::{
     tree::NodeRef,
 };
 
+/// The number of rows below a directory above which its removal records nothing, so that removing a
+/// large tree does not cost its size.
+const MAX_ROWS: usize = 10_000;
+
 /// A node in the trash that has changes which its remover did not know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LateChange {
@@ -29,7 +33,7 @@ pub struct LateChange {
 
 impl MainDoc {
     /// Plans to put the node at `path` into the trash as [`ops::plan_trash`] does, and records what
-    /// is known of the rows. Costs a walk of the nodes below.
+    /// is known of the rows. Costs a walk of the nodes below, up to 10,000.
     pub fn plan_trash(
         &self,
         path: &VPath,
@@ -93,10 +97,12 @@ impl MainDoc {
             let RowWrite::Update { id, changes } = write else { continue };
             let Some(node) = self.tree.node(id) else { continue };
             let mut known = RowClocks::default();
-            let below = node.descendants().filter_map(|node| node.id());
-            std::iter::once(&*id).chain(below).for_each(|id| self.files.add_clocks(id, &mut known));
-            // Of more than 900 writers nothing is recorded, also nothing of an earlier removal.
-            let known = known.encode().map_or(Any::Null, Any::from);
+            let below: Vec<_> = node.descendants().take(MAX_ROWS + 1).collect();
+            let ids = below.iter().filter_map(NodeRef::id);
+            std::iter::once(&*id).chain(ids).for_each(|id| self.files.add_clocks(id, &mut known));
+            // Of too many rows or writers nothing is recorded, also nothing of an earlier removal.
+            let known = known.encode().filter(|_| below.len() <= MAX_ROWS);
+            let known = known.map_or(Any::Null, Any::from);
             let mut members = match changes.meta.take() {
                 Some(Any::Map(members)) => (*members).clone(),
                 _ => HashMap::new(),

@@ -202,11 +202,15 @@ impl CrashRecovery<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let hash = ContentHash::of(&data);
-        // A mirror that died while it wrote the file left its beginning.
+        // A mirror that died while it wrote the file left its beginning. An exchanged file that
+        // a program is writing anew may look the same, so that one must be whole.
+        let is_exchanged =
+            node.as_ref().is_some_and(|node| node.stamp.is_same_inode(&DiskStamp::of(&facts)));
         let held = self.context.workspace.nodes().read_durable(id);
-        let is_known = data.is_empty()
-            || node.is_some_and(|node| node.hash == hash)
-            || held.is_ok_and(|held| held.data.starts_with(&data))
+        let is_held = |held: &[u8]| held == data || (!is_exchanged && held.starts_with(&data));
+        let is_known = node.is_some_and(|node| node.hash == hash)
+            || (data.is_empty() && !is_exchanged)
+            || held.is_ok_and(|held| is_held(&held.data))
             || self.context.workspace.nodes().find_base(id, &data).is_ok_and(|base| base.is_some());
         if is_known {
             return Ok(dir.remove_file(name));

@@ -303,7 +303,8 @@ impl WorkspaceFs {
             }
         };
         changes.size = Some(size);
-        let mut author = self.content_author(&self.author);
+        // Both sides of the move happen at one time.
+        let mut author = content::RunAuthor { at: call.now, ..self.content_author(&self.author) };
         // A separate label keeps the replaced content as a version of its own.
         author.label.get_or_insert_with(|| "replaced by a file".into());
         Ok(OverwritePlan { changes, body, author, precondition })

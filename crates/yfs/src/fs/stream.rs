@@ -79,8 +79,8 @@ impl WorkspaceFs {
         copied.map(drop).map_err(|error| fs_error(error.into(), Op::Read, path))
     }
 
-    /// Reports whether a file has exactly the bytes that `data` gives, of which it is known that
-    /// they are no text.
+    /// Reports whether a file has exactly the bytes that `data` gives. The caller knows that they
+    /// are no text.
     pub(crate) fn has_streamed_content(
         &self,
         path: &VPath,
