@@ -1,9 +1,9 @@
-//! The record of renames, moves and mode changes: who made them, and what was there before.
+//! Records in the `meta` of a row: who removed it, and what it was before a rename, a move or a
+//! change of its mode.
 //!
-//! A row has only its present values, and the log is compacted, so each such change adds a member
-//! to the row's `meta`: `was:TIME`, with the author and the former values (decision 49). Members of
-//! `meta` merge one by one, so the records of concurrent changes are all kept. A row has at most
-//! [`MAX_RECORDS`]; the oldest are removed first.
+//! The records of renames are read and not written: the `meta` of a row is one value. Of concurrent
+//! values the last one counts, so a rename would erase what a removal at the same time records
+//! (decision 49).
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,18 +15,15 @@ use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
     ops::{TRASH_LABEL_KEY, TRASHED_BY_KEY},
-    table::{FileRow, NodeKind, RowChanges, RowWrite},
+    table::{NodeKind, RowWrite},
     time::Millis,
 };
 use yfs_vfs::stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE};
 
-use crate::json_convert::{from_json, to_json};
+use crate::json_convert::to_json;
 
 /// The beginning of the members' names; the time in milliseconds follows.
 const PREFIX: &str = "was:";
-
-/// The most records of a row.
-pub(crate) const MAX_RECORDS: usize = 16;
 
 /// A change of a row: its author, and the former values of what it changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,25 +37,20 @@ pub(crate) struct RowRecord {
     pub(crate) mode: Option<u32>,
 }
 
-/// Adds the author to rows that are put into the trash, and records to rows that are renamed, moved
-/// or get another mode.
+/// Adds the author to rows that are put into the trash. Renames, moves and modes get no records
+/// ([decision 49](../../../docs/decisions/0049-rows-record-their-renames.md)).
 pub(crate) fn sign_writes(main: &MainDoc, writes: &mut [RowWrite], by: &RunAuthor) {
     for write in writes {
         let RowWrite::Update { id, changes } = write else { continue };
         let Some(row) = main.files().get(id).map(|entry| entry.row) else { continue };
-        let is_trashed = matches!(changes.trashed_at, Some(Some(_))) && row.trashed_at.is_none();
-        let members = match is_trashed {
-            true => removal_members(by),
-            false => record_members(&row, changes, by),
-        };
-        if members.is_empty() {
+        if !matches!(changes.trashed_at, Some(Some(_))) || row.trashed_at.is_some() {
             continue;
         }
         let mut meta = match changes.meta.take() {
             Some(Any::Map(meta)) => Arc::unwrap_or_clone(meta),
             _ => HashMap::new(),
         };
-        for (name, value) in members {
+        for (name, value) in removal_members(by) {
             meta.entry(name).or_insert(value);
         }
         changes.meta = Some(Any::from(meta));
@@ -70,36 +62,6 @@ fn removal_members(by: &RunAuthor) -> Vec<(String, Any)> {
     let label = by.label.as_deref();
     let label = label.map(|label| (TRASH_LABEL_KEY.to_owned(), Any::from(label)));
     std::iter::once(actor).chain(label).collect()
-}
-
-/// Returns the member for a change of a row, and nulls for the records that it displaces.
-fn record_members(row: &FileRow, changes: &RowChanges, by: &RunAuthor) -> Vec<(String, Any)> {
-    let mut former = serde_json::Map::new();
-    if changes.name.as_ref().is_some_and(|name| *name != row.name) {
-        former.insert("name".into(), row.name.as_str().into());
-    }
-    if changes.parent.as_ref().is_some_and(|parent| *parent != row.parent) {
-        // A null would be taken for the removal of the member.
-        let parent = row.parent.as_ref().map_or("", FileId::as_str);
-        former.insert("parent".into(), parent.into());
-    }
-    let new_mode = changes.mode.map(|mode| mode.unwrap_or_else(|| default_mode(row.kind)));
-    let mode = row.mode.unwrap_or_else(|| default_mode(row.kind));
-    if row.link.is_none() && new_mode.is_some_and(|new| new != mode) {
-        former.insert("mode".into(), mode.into());
-    }
-    if former.is_empty() {
-        return Vec::new();
-    }
-    former.insert("by".into(), by.actor.to_string().into());
-    former.extend(by.label.as_ref().map(|label| ("label".to_owned(), label.as_str().into())));
-    let known = records_of(row.meta.as_ref(), row.created_at);
-    let last = known.first().map_or(row.created_at, |record| record.at);
-    let at = by.at.max(Millis(last.0.saturating_add(1)));
-    let mut members = vec![(format!("{PREFIX}{}", at.0), from_json(&former.into()))];
-    let oldest = known.iter().skip(MAX_RECORDS - 1);
-    members.extend(oldest.map(|record| (format!("{PREFIX}{}", record.at.0), Any::Null)));
-    members
 }
 
 /// Returns the permission bits of a row without any.

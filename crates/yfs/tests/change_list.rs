@@ -13,10 +13,7 @@ use step_clock::{LoadCounter, TestWorkspace};
 use support::{at, now, put};
 use yfs::{
     Workspace, WorkspaceError,
-    workspace::{
-        change_list::{HistoryChange, HistoryEntry},
-        undo::UndoOutcome,
-    },
+    workspace::change_list::{HistoryChange, HistoryEntry},
 };
 use yfs_engine::{actor::Actor, path::VPath};
 use yfs_vfs::{FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
@@ -139,68 +136,6 @@ fn a_change_has_the_contents_before_and_after_it() {
         contents,
         [[None, None], [text("one\n"), text("one\ntwo\n")], [None, text("one\n")]]
     );
-}
-
-#[test]
-fn renames_moves_and_modes_are_in_the_history_and_undone() {
-    let (_own, workspace) = TestWorkspace::create();
-    let fs = workspace.fs_for("human:ana".parse().unwrap());
-    put(&workspace, "/a.txt", "text");
-    now(fs.mkdir(&at("/d"), &Default::default())).unwrap();
-    let mv = |from: &str, to: &str| now(fs.mv(&at(from), &at(to), &MoveOptions::default()));
-    mv("/a.txt", "/b.txt").unwrap();
-    mv("/b.txt", "/d/b.txt").unwrap();
-    now(fs.chmod(&at("/d/b.txt"), 0o755)).unwrap();
-    mv("/d", "/e").unwrap();
-    let listed = changes(&workspace, "/");
-    let paths = |entry: &HistoryEntry| {
-        let paths = entry.paths.clone().map(|paths| paths.map(|path| path.to_string()));
-        format!("{} {} {paths:?} {:?}", entry.change.as_str(), entry.path, entry.modes)
-    };
-    let lines: Vec<String> = listed.iter().map(paths).collect();
-    assert_eq!(
-        lines,
-        [
-            r#"renamed /e Some(["/d", "/e"]) None"#,
-            "mode /e/b.txt None Some([420, 493])",
-            r#"moved /e/b.txt Some(["/b.txt", "/e/b.txt"]) None"#,
-            r#"renamed /e/b.txt Some(["/a.txt", "/b.txt"]) None"#,
-            "created /e/b.txt None None",
-        ]
-    );
-    assert!(listed[..4].iter().all(|entry| entry.actor == Some("human:ana".parse().unwrap())));
-
-    // The first rename cannot be undone before the move is.
-    let undo = |entry: &HistoryEntry| workspace.history().undo(entry);
-    let refused = undo(&listed[3]).unwrap_err().to_string();
-    assert!(refused.contains("renamed or moved again since"), "{refused}");
-    assert_eq!(undo(&listed[1]).unwrap(), UndoOutcome::ModeRestored);
-    assert_eq!(undo(&listed[2]).unwrap(), UndoOutcome::MovedBack(at("/b.txt")));
-    put(&workspace, "/a.txt", "another");
-    let refused = undo(&listed[3]).unwrap_err().to_string();
-    assert!(refused.contains("another object has its former path"), "{refused}");
-    now(fs.rm(&at("/a.txt"), &RemoveOptions::default())).unwrap();
-    assert_eq!(undo(&listed[3]).unwrap(), UndoOutcome::MovedBack(at("/a.txt")));
-    let back = changes(&workspace, "/a.txt");
-    assert!(back.iter().any(|entry| entry.change == HistoryChange::Moved && entry.is_undo()));
-}
-
-#[test]
-fn a_copy_has_no_records_of_its_source_and_old_records_are_removed() {
-    let (_own, workspace) = TestWorkspace::create();
-    let fs = workspace.fs();
-    put(&workspace, "/0", "text");
-    for n in 0..40 {
-        let (from, to) = (at(&format!("/{n}")), at(&format!("/{}", n + 1)));
-        now(fs.mv(&from, &to, &MoveOptions::default())).unwrap();
-    }
-    let renames = |below: &str| {
-        let listed = changes(&workspace, below).into_iter();
-        listed.filter(|entry| entry.change == HistoryChange::Renamed).count()
-    };
-    assert_eq!(renames("/40"), 16);
-    now(fs.cp(&at("/40"), &at("/copy"), &Default::default())).unwrap();
-    assert_eq!(renames("/copy"), 0);
 }
 
 #[test]

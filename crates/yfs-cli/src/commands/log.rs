@@ -22,8 +22,8 @@ const HELP: &str = "\
 One line per change, the latest first: local time, actor, change, path, added and removed lines, and
 the number of the version (`yfs versions show PATH N`). A file keeps its history when it is renamed
 or moved, and is listed under its present path; what is in the trash, under its former path.
-Renames, moves and mode changes of files and directories are listed with what was before; of each,
-the last 16 are known. An import is one line, unless --files, --patch or --json lists its files.
+Renames, moves and mode changes are not recorded. An import is one line, unless --files, --patch or
+--json lists its files.
 
 TIME is a date, a time or an age, such as '2 days ago', 2h, yesterday, 2026-11-21 or '09:30'. ACTOR
 is a part of an actor's name, such as ana, agent: or human:ana.
@@ -38,9 +38,8 @@ Examples:
   yfs log --files                       with the files of imports
 
 JSON: one object per line: {at, path, id, kind, change, actor, label, version, names, redacted,
-added, removed, from, to, modes}; with --patch also diff. change is created, edited, renamed,
-moved, mode or deleted; from and to are the paths of a rename or move, modes are [BEFORE, AFTER] in
-octal.";
+added, removed, from, to, modes}; with --patch also diff. change is created, edited or deleted;
+from, to and modes are null.";
 
 /// List the changes of all files, the latest first
 #[derive(Debug, Args)]

@@ -25,13 +25,12 @@ use crate::{
 };
 
 const HELP: &str = "\
-Undoes your last change: an edit, the creation of a file, a removal, a rename, a move or a change of
-permission bits. Each further `yfs undo` goes one change further back. What others changed since is
-kept: an edit is reversed as a save is merged, a file that others have edited is not removed, and
-what was moved again, or whose former path is taken, is not moved back. The undo is a change like
-any other: nothing is lost, and `yfs versions restore` and `yfs trash restore` reverse it. An import
-is one change; its files are undone. New directories and links are not undone, because they are not
-recorded.
+Undoes your last change: an edit, the creation of a file or a removal. Each further `yfs undo` goes
+one change further back. What others changed since is kept: an edit is reversed as a save is merged,
+and a file that others have edited is not removed. Renames, moves and modes are not recorded, so
+they are not undone. The undo is a change like any other: nothing is lost, and `yfs versions
+restore` and `yfs trash restore` reverse it. An import is one change; its files are undone. New
+directories and links are not undone, because they are not recorded.
 
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.
