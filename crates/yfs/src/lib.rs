@@ -43,7 +43,6 @@ pub mod options;
 mod change_replay;
 pub mod document_port;
 pub mod replica;
-mod row_record;
 pub mod session;
 mod settled_form;
 mod stat_report;

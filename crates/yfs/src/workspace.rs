@@ -29,7 +29,6 @@ pub mod blame;
 pub mod change_list;
 pub mod compact;
 pub mod past;
-mod row_changes;
 
 pub mod conflicts;
 pub mod damage;

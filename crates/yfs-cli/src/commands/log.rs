@@ -38,8 +38,7 @@ Examples:
   yfs log --files                       with the files of imports
 
 JSON: one object per line: {at, path, id, kind, change, actor, label, version, names, redacted,
-added, removed, from, to, modes}; with --patch also diff. change is created, edited or deleted;
-from, to and modes are null.";
+added, removed}; with --patch also diff. change is created, edited or deleted.";
 
 /// List the changes of all files, the latest first
 #[derive(Debug, Args)]
@@ -214,15 +213,6 @@ impl LogPrinter<'_> {
         let out = &context.out;
         let path = out.name(entry.kind, entry.path.as_str());
         line += &format!("{:<7}  {path}", entry.change.as_str());
-        if let Some([from, to]) = &entry.paths {
-            line += &format!("  from {}", out.safe(from.as_str()));
-            if *to != entry.path {
-                line += &format!(" to {}", out.safe(to.as_str()));
-            }
-        }
-        if let Some([before, after]) = entry.modes {
-            line += &format!("  {before:o} -> {after:o}");
-        }
         if let Some(counts) = counts {
             line += &format!("  {}", painted_counts(counts, out));
         }
@@ -298,8 +288,5 @@ fn entry_json(entry: &HistoryEntry, counts: Option<[usize; 2]>) -> Value {
         "redacted": entry.is_redacted,
         "added": counts.map(|counts| counts[0]),
         "removed": counts.map(|counts| counts[1]),
-        "from": entry.paths.as_ref().map(|paths| paths[0].as_str()),
-        "to": entry.paths.as_ref().map(|paths| paths[1].as_str()),
-        "modes": entry.modes.map(|modes| modes.map(|mode| format!("{mode:o}"))),
     })
 }

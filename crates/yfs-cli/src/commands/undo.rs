@@ -1,7 +1,7 @@
 //! `yfs undo`: undoes one's last changes.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     io::{self, IsTerminal},
 };
 
@@ -90,13 +90,13 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
         (None, true) => usize::MAX,
         (None, false) => 1,
     };
-    let (mut undone, mut n_steps) = (UndoneChanges::default(), 0);
+    let (mut undone, mut n_steps) = (HashSet::new(), 0);
     for entry in workspace.history().changes(&path.path)? {
         let entry = entry?;
         if args.since.is_some_and(|since| entry.at < since) {
             break;
         }
-        if undone.includes(&entry) {
+        if is_of_undo(&entry, &mut undone) {
             continue;
         }
         let has_label = args.label.is_none() || args.label.as_deref() == entry.label.as_deref();
@@ -133,38 +133,14 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
     Ok(())
 }
 
-/// The changes that later changes undid, from the last one on.
-#[derive(Default)]
-struct UndoneChanges {
-    versions: HashSet<(FileId, u64)>,
-    /// How many renames and moves, and how many mode changes, of a file.
-    of_rows: HashMap<(FileId, bool), usize>,
-}
-
-impl UndoneChanges {
-    /// Reports whether a change undid another, or was undone.
-    fn includes(&mut self, entry: &HistoryEntry) -> bool {
-        let row = || (entry.id.clone(), entry.change == HistoryChange::ModeChanged);
-        let is_of_row = entry.version.is_none() && entry.change != HistoryChange::Deleted;
-        if entry.is_undo() {
-            let version = entry.undone_version();
-            self.versions.extend(version.map(|version| (entry.id.clone(), version)));
-            if is_of_row {
-                *self.of_rows.entry(row()).or_default() += 1;
-            }
-            return true;
-        }
-        if let Some(version) = entry.version {
-            return self.versions.contains(&(entry.id.clone(), version));
-        }
-        match self.of_rows.get_mut(&row()).filter(|n| is_of_row && **n > 0) {
-            Some(n) => {
-                *n -= 1;
-                true
-            }
-            None => false,
-        }
+/// Reports whether a change undid another, or was undone by one of `undone`, which it is added to.
+fn is_of_undo(entry: &HistoryEntry, undone: &mut HashSet<(FileId, u64)>) -> bool {
+    let of_file = |version| (entry.id.clone(), version);
+    if entry.is_undo() {
+        undone.extend(entry.undone_version().map(of_file));
+        return true;
     }
+    entry.version.is_some_and(|version| undone.contains(&of_file(version)))
 }
 
 /// Lists the changes, and asks whether to undo them.
@@ -216,18 +192,14 @@ fn print(
 ) -> Result {
     let is_merged = matches!(outcome, Some(UndoOutcome::Reverted { is_merged: true }));
     let path = match outcome {
-        Some(UndoOutcome::Restored(path) | UndoOutcome::MovedBack(path)) => path,
+        Some(UndoOutcome::Restored(path)) => path,
         _ => &entry.path,
     };
     let result = match (outcome, entry.change) {
         (Some(UndoOutcome::Reverted { .. }), _) => "reverted",
         (Some(UndoOutcome::Removed), _) => "removed",
         (Some(UndoOutcome::Restored(_)), _) => "restored",
-        (Some(UndoOutcome::MovedBack(_)), _) => "moved",
-        (Some(UndoOutcome::ModeRestored), _) => "mode",
         (Some(_), _) => "nothing",
-        (None, HistoryChange::Renamed | HistoryChange::Moved) => "move",
-        (None, HistoryChange::ModeChanged) => "mode",
         (None, HistoryChange::Created) => "remove",
         (None, HistoryChange::Deleted) => "restore",
         (None, _) => "revert",
@@ -245,15 +217,6 @@ fn print(
     let mut line = format!("{result:<8}  {shown}");
     if let Some(version) = entry.version.filter(|_| entry.change == HistoryChange::Edited) {
         line += &format!("  (v{version} of {})", parse_time::minute(entry.at));
-    }
-    if let Some([from, to]) = &entry.paths {
-        line += &match outcome {
-            None => format!("  back to {}", context.out.safe(from.as_str())),
-            Some(_) => format!("  from {}", context.out.safe(to.as_str())),
-        };
-    }
-    if let Some([before, after]) = entry.modes {
-        line += &format!("  {after:o} -> {before:o}");
     }
     match outcome {
         Some(UndoOutcome::Nothing) => line += "  the file has nothing of it any more",

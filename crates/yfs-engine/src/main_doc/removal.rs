@@ -14,7 +14,7 @@ use crate::{
     id::FileId,
     ops::{self, OpError},
     path::VPath,
-    table::{RowChanges, RowClocks, RowWrite, UnknownChanges},
+    table::{RowClocks, RowWrite, UnknownChanges},
     tree::NodeRef,
 };
 
@@ -47,11 +47,7 @@ impl MainDoc {
 
     /// Plans to trash a hidden node once more, by itself: its changes are known now.
     pub fn plan_trash_hidden(&self, id: &FileId, by: &RunAuthor) -> Vec<RowWrite> {
-        let actor = Any::from(by.actor.to_string());
-        let meta = Any::from(HashMap::from([(ops::TRASHED_BY_KEY.to_owned(), actor)]));
-        let trashed_at = Some(Some(by.at));
-        let changes = RowChanges { trashed_at, meta: Some(meta), ..RowChanges::default() };
-        let mut writes = vec![RowWrite::Update { id: id.clone(), changes }];
+        let mut writes = vec![RowWrite::Update { id: id.clone(), changes: ops::removal(by) }];
         self.record_known(&mut writes);
         writes
     }
@@ -59,7 +55,7 @@ impl MainDoc {
     /// Plans to purge a trashed node as [`ops::plan_purge`] does: all changes so far are known.
     pub fn plan_purge(&self, id: &FileId, purge_id: &str) -> Result<Vec<RowWrite>, OpError> {
         let mut writes = ops::plan_purge(&self.tree, id, purge_id)?;
-        let is_known = self.known_at_removal(id).is_some();
+        let is_known = self.has_removal_record(id);
         for write in writes.iter_mut().filter(|_| is_known) {
             if !matches!(write, RowWrite::Update { id: written, .. } if written == id) {
                 continue;
@@ -83,6 +79,11 @@ impl MainDoc {
         let mut late: Vec<LateChange> = changed.filter(|late| late.changes.any()).collect();
         late.sort_by(|a, b| a.id.cmp(&b.id));
         Some(late)
+    }
+
+    /// Reports whether the remover of a trashed node recorded what it knew.
+    pub fn has_removal_record(&self, id: &FileId) -> bool {
+        self.known_at_removal(id).is_some()
     }
 
     fn known_at_removal(&self, id: &FileId) -> Option<RowClocks> {

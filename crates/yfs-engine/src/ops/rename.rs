@@ -1,11 +1,14 @@
 //! Moves and renames, as POSIX `rename` does it.
 
-use super::{OpCode, OpError, OpReason, check_name, create::make_directories_above, resolve_row};
+use super::{
+    OpCode, OpError, OpReason, check_name, create::make_directories_above, resolve_row,
+    trash::removal,
+};
 use crate::{
+    content::RunAuthor,
     id::FileId,
     path::VPath,
     table::{RowChanges, RowWrite},
-    time::Millis,
     tree::{FinalLink, LookupError, NodeRef, PathTarget, TreeIndex},
 };
 
@@ -46,14 +49,14 @@ pub fn plan_move(
     tree: &TreeIndex,
     from: &VPath,
     to: &VPath,
-    now: Millis,
+    by: &RunAuthor,
     options: RenameOptions,
 ) -> Result<MovePlan, OpError> {
     let (source, id) = resolve_row(tree, from, FinalLink::No)?;
     let place = match tree.place(to, FinalLink::No) {
         Err(LookupError::NotFound { .. }) if options.parents => {
             let mut writes = Vec::new();
-            let (parent, name) = make_directories_above(tree, source, to, now, &mut writes)?;
+            let (parent, name) = make_directories_above(tree, source, to, by.at, &mut writes)?;
             let (name, parent) = (Some(name.to_smol_str()), Some(Some(parent)));
             let changes = RowChanges { name, parent, ..RowChanges::default() };
             writes.push(RowWrite::Update { id: id.clone(), changes });
@@ -91,8 +94,7 @@ pub fn plan_move(
     }
     let mut writes = Vec::new();
     if let Some(target) = target {
-        let trashed = RowChanges { trashed_at: Some(Some(now)), ..RowChanges::default() };
-        writes.push(RowWrite::Update { id: target.clone(), changes: trashed });
+        writes.push(RowWrite::Update { id: target.clone(), changes: removal(by) });
     }
     if changes != RowChanges::default() {
         writes.push(RowWrite::Update { id: id.clone(), changes });

@@ -177,6 +177,7 @@ impl Planner<'_> {
             *self.n_ids += 1;
             id(&format!("{}{}", self.prefix, self.n_ids))
         };
+        let by = RunAuthor::new("human:ada".parse().unwrap(), now);
         let mut note = String::new();
         let writes = match verb {
             "create" => {
@@ -194,7 +195,7 @@ impl Planner<'_> {
             }
             "mv" => {
                 let options = RenameOptions { replace: !has('n'), parents: has('p') };
-                match plan_move(tree, &path(0), &path(1), now, options)? {
+                match plan_move(tree, &path(0), &path(1), &by, options)? {
                     MovePlan::Nothing => vec![],
                     MovePlan::Write(writes) => writes,
                     MovePlan::Replace { source, target } => {
@@ -213,10 +214,7 @@ impl Planner<'_> {
                 };
                 plan.writes
             }
-            "rm" => {
-                let by = RunAuthor::new("human:ada".parse().unwrap(), now);
-                plan_trash(tree, &path(0), has('r'), &by)?
-            }
+            "rm" => plan_trash(tree, &path(0), has('r'), &by)?,
             "restore" => {
                 let to = arguments.get(1).map(|to| VPath::parse(to).unwrap());
                 plan_restore(tree, rows, &named(tree, &arguments[0]), to.as_ref())?

@@ -8,6 +8,7 @@ use yrs::Any;
 use super::{OpCode, OpError, OpReason, RowSource, resolve_free, resolve_row};
 use crate::{
     content::RunAuthor,
+    hash::ContentHash,
     id::FileId,
     name::{MAX_NAME_LEN, split_extension},
     path::VPath,
@@ -59,14 +60,29 @@ pub fn plan_trash(
     if !recursive && node.n_children() > 0 {
         return Err(OpError::new(OpCode::NotEmpty, path));
     }
-    let actor = (TRASHED_BY_KEY.to_owned(), Any::from(by.actor.to_string()));
-    let mut members = HashMap::from([actor]);
+    Ok(vec![RowWrite::Update { id: id.clone(), changes: removal(by) }])
+}
+
+/// Returns the change that puts a node into the trash, with who did it, and when ([`trashed_by`]).
+pub fn removal(by: &RunAuthor) -> RowChanges {
+    removal_with(by, HashMap::new())
+}
+
+/// Returns the change that puts a file into the trash whose content, with this hash, another file
+/// got: it was moved over that.
+pub fn replacement(by: &RunAuthor, target: &FileId, held: ContentHash) -> RowChanges {
+    let target = (REPLACED_KEY.to_owned(), Any::from(target.as_str()));
+    let held = (HELD_KEY.to_owned(), Any::from(held.to_string()));
+    removal_with(by, HashMap::from([target, held]))
+}
+
+fn removal_with(by: &RunAuthor, mut members: HashMap<String, Any>) -> RowChanges {
+    members.insert(TRASHED_BY_KEY.to_owned(), Any::from(by.actor.to_string()));
     if let Some(label) = &by.label {
         members.insert(TRASH_LABEL_KEY.to_owned(), Any::from(label.as_str()));
     }
     let (trashed_at, meta) = (Some(Some(by.at)), Some(Any::from(members)));
-    let changes = RowChanges { trashed_at, meta, ..RowChanges::default() };
-    Ok(vec![RowWrite::Update { id: id.clone(), changes }])
+    RowChanges { trashed_at, meta, ..RowChanges::default() }
 }
 
 /// Returns who put a node into the trash, and when, if it is recorded.

@@ -27,7 +27,6 @@ use super::{
 };
 use crate::{
     commit::{ContentPrecondition, DocumentChange, MainChange, NewBody, NewDocument, Transaction},
-    json_convert,
     state::WorkspaceState,
 };
 
@@ -37,7 +36,7 @@ struct TransferCall<'a> {
     op: Op,
     from: &'a VPath,
     to: &'a VPath,
-    now: Millis,
+    by: &'a content::RunAuthor,
 }
 
 /// The parts of a transaction that copies one file's content into another.
@@ -67,13 +66,14 @@ impl WorkspaceFs {
         options: &MoveOptions,
     ) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Rename)?;
-        let call = TransferCall { op: Op::Rename, from, to, now: self.state.now() };
+        let by = self.content_author(&self.author);
+        let call = TransferCall { op: Op::Rename, from, to, by: &by };
         self.commit(Op::Rename, from, |main| {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
             let options = ops::RenameOptions { replace: options.replace, parents: options.parents };
-            match ops::plan_move(main.tree(), from, to, call.now, options) {
+            match ops::plan_move(main.tree(), from, to, call.by, options) {
                 Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
                 Ok(MovePlan::Write(writes)) => self.plan_conversions(main, call, writes),
                 Ok(MovePlan::Replace { source, target }) => {
@@ -93,7 +93,7 @@ impl WorkspaceFs {
         call: TransferCall<'_>,
         mut writes: Vec<RowWrite>,
     ) -> Result<Transaction<'static>, FsError> {
-        let (mut plan, author) = (Transaction::of(()), self.content_author(&self.author));
+        let (mut plan, author) = (Transaction::of(()), call.by);
         for write in &mut writes {
             let RowWrite::Update { id, changes } = write else { continue };
             let Some(name) = &changes.name else { continue };
@@ -154,15 +154,7 @@ impl WorkspaceFs {
             NewBody::Text(text) => ContentHash::of(text.as_bytes()),
             NewBody::Blob(blob) => blob.hash,
         };
-        let replaced = serde_json::json!({
-            ops::REPLACED_KEY: target.as_str(),
-            ops::HELD_KEY: hash.to_string(),
-        });
-        let trash = RowChanges {
-            trashed_at: Some(Some(call.now)),
-            meta: Some(json_convert::from_json(&replaced)),
-            ..RowChanges::default()
-        };
+        let trash = ops::replacement(call.by, target, hash);
         let writes = vec![
             RowWrite::Update { id: target.clone(), changes },
             RowWrite::Update { id: source.clone(), changes: trash },
@@ -181,7 +173,8 @@ impl WorkspaceFs {
         options: &CopyOptions,
     ) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Cp)?;
-        let call = TransferCall { op: Op::Cp, from, to, now: self.state.now() };
+        let by = self.content_author(&self.author);
+        let call = TransferCall { op: Op::Cp, from, to, by: &by };
         self.commit(Op::Cp, from, |main| {
             self.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
             check_copy(main, call, options)?;
@@ -201,7 +194,7 @@ impl WorkspaceFs {
     ) -> Result<Transaction<'static>, FsError> {
         let mut new_id = || self.state.options.ids.file_id();
         let copy = ops::TreeCopyOptions { recursive: options.recursive, parents: options.parents };
-        let (paths, now) = ((call.from, call.to), call.now);
+        let (paths, now) = ((call.from, call.to), call.by.at);
         let planned = ops::plan_copy(main.tree(), main, paths, now, &mut new_id, copy);
         let CopyPlan { writes, contents } = planned.map_err(|error| call.convert_error(error))?;
         let mut writes = writes;
@@ -246,7 +239,7 @@ impl WorkspaceFs {
         };
         let id = self.state.options.ids.file_id();
         let planned =
-            replace_link(main, call.to, id, call.now).map_err(|error| call.convert_error(error))?;
+            replace_link(main, call.to, id, call.by).map_err(|error| call.convert_error(error))?;
         let mut plan = Transaction::of(());
         let mut writes = planned.unwrap_or_default();
         if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {
@@ -303,8 +296,7 @@ impl WorkspaceFs {
             }
         };
         changes.size = Some(size);
-        // Both sides of the move happen at one time.
-        let mut author = content::RunAuthor { at: call.now, ..self.content_author(&self.author) };
+        let mut author = call.by.clone();
         // A separate label keeps the replaced content as a version of its own.
         author.label.get_or_insert_with(|| "replaced by a file".into());
         Ok(OverwritePlan { changes, body, author, precondition })

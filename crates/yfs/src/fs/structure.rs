@@ -1,11 +1,12 @@
 //! The calls that change the tree. The engine plans rows; this module adds contents and options.
 
 use yfs_engine::{
+    content::RunAuthor,
     id::FileId,
     main_doc::MainDoc,
     ops::{self, OpCode, OpError},
     path::{MAX_PATH_LEN, VPath},
-    table::{FileRow, NodeKind, RowChanges, RowWrite},
+    table::{FileRow, NodeKind, RowWrite},
     time::Millis,
     tree::FinalLink,
 };
@@ -20,10 +21,9 @@ use super::{
     write::{NewFileContent, meta_patch},
 };
 use crate::{
-    commit::{Committed, MainChange, NewDocument, StructureAccess, Transaction},
+    commit::{Committed, NewDocument, StructureAccess, Transaction},
     fs::read::CUSTOM_KEY,
     json_convert,
-    row_record::sign_writes,
     settled_form::SettledForm,
     state::WorkspaceState,
 };
@@ -38,17 +38,18 @@ impl WorkspaceFs {
         options: &WriteOptions,
     ) -> Result<Option<WriteOutcome>, FsError> {
         let id = self.state.options.ids.file_id();
-        let now = self.state.now();
+        let by = self.author(options.author.as_ref());
+        let author = self.content_author(&by);
+        let now = author.at;
         let create = ops::CreateOptions {
             create_new: options.create == CreateMode::New || !options.follow,
             parents: options.parents,
             mode: options.mode.map(|mode| mode & 0o7777),
         };
         let plan =
-            |main: &MainDoc| plan_create(main, path, id.clone(), now, create, options.create);
+            |main: &MainDoc| plan_create(main, path, id.clone(), &author, create, options.create);
         // Checked before any byte is stored, so that a rejected call leaves none behind.
         plan(&self.state.main.read()).map_err(|error| op_error(error, op, path))?;
-        let by = self.author(options.author.as_ref());
         let content = self.new_content(op, path, &id, data, &by)?;
         let (size, blob, update) = match content {
             NewFileContent::Text { update, size } => (size, None, update),
@@ -191,13 +192,9 @@ impl WorkspaceFs {
         path: &VPath,
         mut plan: impl FnMut(&MainDoc) -> Result<Transaction<'t, T>, FsError>,
     ) -> Result<Committed<T>, FsError> {
-        let by = self.content_author(&self.author);
         let plan = |main: &MainDoc| {
-            let mut transaction = plan(main)?;
+            let transaction = plan(main)?;
             self.check_rows(main, op, path, &transaction.main)?;
-            if let MainChange::Rows(writes) = &mut transaction.main {
-                sign_writes(main, writes, &by);
-            }
             Ok(transaction)
         };
         let committed = self.state.commit(StructureAccess::Change, Some(&self.author.actor), plan);
@@ -221,15 +218,15 @@ fn plan_create(
     main: &MainDoc,
     path: &VPath,
     id: FileId,
-    now: Millis,
+    by: &RunAuthor,
     options: ops::CreateOptions,
     create: CreateMode,
 ) -> Result<Option<Vec<RowWrite>>, OpError> {
-    let planned = ops::plan_create_file(main.tree(), path, id.clone(), now, options);
+    let planned = ops::plan_create_file(main.tree(), path, id.clone(), by.at, options);
     match planned {
         Ok(plan) => Ok((!plan.existed).then_some(plan.writes)),
         Err(error) if error.code == OpCode::Exists && create != CreateMode::New => {
-            Ok(replace_link(main, path, id, now)?)
+            Ok(replace_link(main, path, id, by)?)
         }
         Err(error) => Err(error),
     }
@@ -240,16 +237,15 @@ pub(super) fn replace_link(
     main: &MainDoc,
     path: &VPath,
     id: FileId,
-    now: Millis,
+    by: &RunAuthor,
 ) -> Result<Option<Vec<RowWrite>>, OpError> {
     let node = main.tree().resolve(path, FinalLink::No)?;
     let (Some(link), Some(_)) = (node.id(), node.link()) else { return Ok(None) };
-    let trashed = RowChanges { trashed_at: Some(Some(now)), ..RowChanges::default() };
     let parent = node.parent().and_then(|parent| parent.id().cloned());
-    let mut row = FileRow::new(id, node.stored_name(), parent, NodeKind::File, now);
-    row.updated_at = now;
+    let mut row = FileRow::new(id, node.stored_name(), parent, NodeKind::File, by.at);
+    row.updated_at = by.at;
     Ok(Some(vec![
-        RowWrite::Update { id: link.clone(), changes: trashed },
+        RowWrite::Update { id: link.clone(), changes: ops::removal(by) },
         RowWrite::Create { row, derived: false },
     ]))
 }

@@ -11,7 +11,6 @@ use yfs_vfs::{FileKind, name_escaping::HostRules, reserved_names::TEMPORARY};
 
 use super::{
     ImportOptions, RESERVED, SkipReason, SkippedPath, files,
-    ignores::ignore_rules,
     scan::{self, ImportEntry, ImportEntryKind},
 };
 use crate::{Workspace, WorkspaceFs, error::Result};
@@ -87,7 +86,7 @@ impl DirectoryComparison {
             }
             found.insert(entry.to);
         }
-        let ignores = ignore_rules(if options.gitignore { &options.ignores[..] } else { &[] });
+        let ignores = options.ignore_rules();
         comparison.add_removed(&fs, directory, &found, &ignores)?;
         comparison.differences.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(comparison)

@@ -2,6 +2,8 @@
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::ImportOptions;
+
 /// Checks a pattern for [`ImportOptions::ignores`](super::ImportOptions::ignores).
 ///
 /// # Errors
@@ -10,6 +12,14 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 pub fn check_ignore_pattern(pattern: &str) -> Result<(), String> {
     let added = GitignoreBuilder::new("").add_line(None, pattern).map(drop);
     added.map_err(|error| format!("invalid pattern '{pattern}': {error}"))
+}
+
+impl ImportOptions {
+    /// Returns the rules of [`ignores`](Self::ignores), for paths relative to the directory; none
+    /// without [`gitignore`](Self::gitignore).
+    pub(super) fn ignore_rules(&self) -> Gitignore {
+        ignore_rules(if self.gitignore { &self.ignores } else { &[] })
+    }
 }
 
 /// Returns the rules of patterns, for paths relative to a directory. Invalid ones are left out.

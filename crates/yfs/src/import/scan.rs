@@ -15,7 +15,7 @@ use yfs_vfs::{
     stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE},
 };
 
-use super::{ImportOptions, SkipReason, SkippedPath, ignores::ignore_rules, names::ImportNames};
+use super::{ImportOptions, SkipReason, SkippedPath, names::ImportNames};
 use crate::error::{Result, WorkspaceError};
 
 /// Directories and files that belong to tools, at any depth.
@@ -102,7 +102,7 @@ pub(crate) fn scan(
 fn walker(root: &Path, options: &ImportOptions) -> ignore::Walk {
     let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
     let hidden = options.hidden;
-    let ignores = ignore_rules(if options.gitignore { &options.ignores[..] } else { &[] });
+    let ignores = options.ignore_rules();
     let top = root.to_owned();
     let mut builder = WalkBuilder::new(root);
     builder.standard_filters(false);

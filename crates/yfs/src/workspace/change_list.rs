@@ -13,20 +13,13 @@ use std::{
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
-    actor::Actor,
-    id::FileId,
-    main_doc::MainDoc,
-    ops,
-    path::VPath,
-    time::Millis,
-    tree::{NodeRef, TrashItem},
+    actor::Actor, id::FileId, main_doc::MainDoc, ops, path::VPath, time::Millis, tree::TrashItem,
 };
 use yfs_store::{DocName, Seq};
 use yfs_vfs::{FileKind, Op};
 
 use super::{
     past::former_path,
-    row_changes::add_row_changes,
     versions::{VersionInfo, list},
 };
 use crate::{
@@ -36,8 +29,7 @@ use crate::{
     state::WorkspaceState,
 };
 
-/// A change of a file or directory: a version of a content, a removal, or a change of the name, the
-/// place or the permission bits.
+/// A change of a file: a version of its content, or its removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistoryEntry {
@@ -55,16 +47,12 @@ pub struct HistoryEntry {
     pub actor: Option<Actor>,
     /// The label of the change.
     pub label: Option<SmolStr>,
-    /// The number of the version that it made, if it changed a content.
+    /// The number of the version that it made; `None` for a removal.
     pub version: Option<u64>,
     /// The names that people gave this version.
     pub names: Vec<SmolStr>,
     /// Whether some of the version was erased for good, so that it cannot be read.
     pub is_redacted: bool,
-    /// The paths before and after a rename or move, with the present names of the directories.
-    pub paths: Option<[VPath; 2]>,
-    /// The permission bits before and after, if it changed them.
-    pub modes: Option<[u32; 2]>,
 }
 
 /// The kind of a change.
@@ -74,12 +62,6 @@ pub enum HistoryChange {
     Created,
     /// Other content.
     Edited,
-    /// Another name in the same directory.
-    Renamed,
-    /// Another directory, and maybe another name.
-    Moved,
-    /// Other permission bits.
-    ModeChanged,
     /// The removal of the file or directory. It is in the trash.
     Deleted,
 }
@@ -113,9 +95,6 @@ impl HistoryChange {
         match self {
             Self::Created => "created",
             Self::Edited => "edited",
-            Self::Renamed => "renamed",
-            Self::Moved => "moved",
-            Self::ModeChanged => "mode",
             Self::Deleted => "deleted",
         }
     }
@@ -124,8 +103,7 @@ impl HistoryChange {
 impl History<'_> {
     /// Lists the changes of a file, or of all files below a directory, the latest first. Files in
     /// the trash are included under their former paths. A file keeps its history when it is
-    /// renamed. Of the renames, moves and mode changes of a file or directory, the last 16 are
-    /// known, from the time at which yfs began to record them.
+    /// renamed; renames themselves, and changes of directories, are not recorded.
     ///
     /// The list is read lazily: its first entries are cheap. Entries of authors whose clocks
     /// differ may be out of order by that difference.
@@ -135,9 +113,9 @@ impl History<'_> {
     /// Fails with `ENOENT` if there is no such path, neither now nor in the trash.
     pub fn changes(&self, below: &VPath) -> Result<HistoryEntries> {
         self.state.refresh()?;
-        let FoundObjects { files, entries } = {
+        let (files, removals) = {
             let main = self.state.main.read();
-            FoundObjects::find(&main, below)?
+            find_objects(&main, below)?
         };
         let mut unread = Vec::with_capacity(files.len());
         for (id, path) in files {
@@ -147,7 +125,7 @@ impl History<'_> {
             }
         }
         unread.sort_by(|a, b| a.head.cmp(&b.head).then_with(|| a.id.cmp(&b.id)));
-        let ready = entries.into_iter().map(OrderedEntry).collect();
+        let ready = removals.into_iter().map(OrderedEntry).collect();
         let state = self.state.clone();
         let mut entries = HistoryEntries { state, unread, bound: None, ready };
         entries.update_bound()?;
@@ -235,10 +213,7 @@ impl PartialOrd for OrderedEntry {
 }
 
 /// Returns the kind of an object, and where its content is if it is a file.
-pub(super) fn kind_and_location(
-    main: &MainDoc,
-    id: &FileId,
-) -> Option<(FileKind, ContentLocation)> {
+fn kind_and_location(main: &MainDoc, id: &FileId) -> Option<(FileKind, ContentLocation)> {
     let row = main.files().attributes(id)?;
     let location = row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob));
     Some((file_kind(&row), location))
@@ -257,59 +232,42 @@ fn entry_of(info: VersionInfo, id: &FileId, path: &VPath, kind: FileKind) -> His
         version: Some(info.number),
         names: info.names,
         is_redacted: info.redacted,
-        paths: None,
-        modes: None,
     }
 }
 
-/// The objects at or below a path.
-#[derive(Debug, Default)]
-struct FoundObjects {
-    /// The files, whose documents have versions.
-    files: BTreeMap<FileId, VPath>,
-    /// The changes that rows have.
-    entries: Vec<HistoryEntry>,
-}
-
-impl FoundObjects {
-    fn find(main: &MainDoc, below: &VPath) -> Result<Self> {
-        let mut found = Self::default();
-        for item in main.tree().trash_and_purged() {
-            if !item.original.starts_with(below) && !below.starts_with(&item.original) {
-                continue;
-            }
-            let Some(node) = main.tree().node(&item.id) else { continue };
-            for node in std::iter::once(node).chain(node.descendants()) {
-                let path = former_path(&item, node);
-                if path.starts_with(below) {
-                    found.add(main, node, path);
-                }
-            }
-            if item.original.starts_with(below) {
-                found.entries.push(removal_of(main, item));
+/// Returns the files at or below a path, and the removals there.
+fn find_objects(
+    main: &MainDoc,
+    below: &VPath,
+) -> Result<(BTreeMap<FileId, VPath>, Vec<HistoryEntry>)> {
+    let (mut files, mut removals) = (BTreeMap::new(), Vec::new());
+    for item in main.tree().trash_and_purged() {
+        if !item.original.starts_with(below) && !below.starts_with(&item.original) {
+            continue;
+        }
+        let Some(node) = main.tree().node(&item.id) else { continue };
+        let inside = std::iter::once(node).chain(node.descendants());
+        for node in inside.filter(|node| !node.is_directory()) {
+            let path = former_path(&item, node);
+            if let Some(id) = node.id().filter(|_| path.starts_with(below)) {
+                files.entry(id.clone()).or_insert(path);
             }
         }
-        match resolve(main, Op::Open, below, yfs_engine::tree::FinalLink::Yes) {
-            Ok(node) => {
-                for node in std::iter::once(node).chain(node.walk()) {
-                    found.add(main, node, node.path());
-                }
-            }
-            Err(error) if found.files.is_empty() && found.entries.is_empty() => {
-                return Err(error.into());
-            }
-            Err(_) => {}
-        }
-        Ok(found)
-    }
-
-    fn add(&mut self, main: &MainDoc, node: NodeRef<'_>, path: VPath) {
-        let Some(id) = node.id() else { return };
-        add_row_changes(main, node, &path, &mut self.entries);
-        if !node.is_directory() {
-            self.files.entry(id.clone()).or_insert(path);
+        if item.original.starts_with(below) {
+            removals.push(removal_of(main, item));
         }
     }
+    match resolve(main, Op::Open, below, yfs_engine::tree::FinalLink::Yes) {
+        Ok(node) => {
+            let inside = std::iter::once(node).chain(node.walk());
+            for node in inside.filter(|node| !node.is_directory()) {
+                files.extend(node.id().map(|id| (id.clone(), node.path())));
+            }
+        }
+        Err(error) if files.is_empty() && removals.is_empty() => return Err(error.into()),
+        Err(_) => {}
+    }
+    Ok((files, removals))
 }
 
 fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {
@@ -327,7 +285,5 @@ fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {
         version: None,
         names: Vec::new(),
         is_redacted: false,
-        paths: None,
-        modes: None,
     }
 }

@@ -339,7 +339,7 @@ fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
 /// counts, and not the times.
 fn is_recorded(main: &MainDoc, conflict: &TreeConflict) -> bool {
     let TreeConflict::Stranded { trashed, .. } = conflict else { return false };
-    main.tree().node(trashed).is_some_and(|node| main.late_changes(node).is_some())
+    main.has_removal_record(trashed)
 }
 
 fn path_of(main: &MainDoc, id: &FileId) -> String {

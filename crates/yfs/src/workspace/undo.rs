@@ -1,11 +1,10 @@
-//! Undoing a change: of a file's content, its creation or removal, its name, place or permissions.
+//! Undoing a change: of a file's content, its creation or its removal.
 //!
 //! What others did since is kept. An edit is reversed as a save is merged: the difference from the
 //! version after it to the one before it is applied to the present content. The undo is a change
 //! like any other, so it can be undone, too.
 
-use yfs_engine::path::VPath;
-use yfs_vfs::{FsCode, MoveOptions, Op, RemoveOptions, VersionBase, WriteOptions};
+use yfs_vfs::{RemoveOptions, VersionBase, WriteOptions};
 
 use super::{
     Workspace,
@@ -33,11 +32,7 @@ pub enum UndoOutcome {
     /// The file, which the change created, was put into the trash.
     Removed,
     /// The object was restored from the trash, at this path.
-    Restored(VPath),
-    /// The object was moved back, to this path.
-    MovedBack(VPath),
-    /// The permission bits were set back.
-    ModeRestored,
+    Restored(yfs_engine::path::VPath),
     /// The present content has nothing of the change.
     Nothing,
 }
@@ -55,18 +50,6 @@ pub enum UndoRefusal {
     /// The content is binary, and has changed since.
     #[error("it is not text, and has changed since")]
     NotText,
-    /// It was renamed or moved again since.
-    #[error("it was renamed or moved again since")]
-    MovedSince,
-    /// Its permission bits were changed again since.
-    #[error("its permission bits were changed again since")]
-    ModeChangedSince,
-    /// Another object has its former path.
-    #[error("another object has its former path")]
-    PathTaken,
-    /// The directory that it was in is gone.
-    #[error("the directory that it was in is gone")]
-    DirectoryGone,
     /// A version cannot be read any more, because it was redacted.
     #[error("one of its versions was redacted")]
     Redacted,
@@ -103,9 +86,6 @@ impl History<'_> {
             return refuse(UndoRefusal::InTrash);
         };
         let entry = &HistoryEntry { path, ..entry.clone() };
-        if entry.version.is_none() {
-            return self.undo_row_change(&workspace, entry);
-        }
         let label = format!("{UNDO_LABEL} version {}", entry.version.unwrap_or_default());
         let fs = workspace.fs().labelled(&label);
         let current = fs.read_with_id(&entry.path).map(|(_, content)| content.data)?;
@@ -133,37 +113,6 @@ impl History<'_> {
             true => UndoOutcome::Nothing,
             false => UndoOutcome::Reverted { is_merged: written.merged },
         })
-    }
-}
-
-impl History<'_> {
-    /// Undoes a rename, a move or a mode change, unless the object was changed so again since.
-    fn undo_row_change(&self, workspace: &Workspace, entry: &HistoryEntry) -> Result<UndoOutcome> {
-        let refuse =
-            |reason| Err(WorkspaceError::NotUndoable { path: entry.path.to_string(), reason });
-        let fs = workspace.fs().labelled(UNDO_LABEL);
-        if let Some([before, after]) = entry.modes {
-            if fs.stat_now(&entry.path, Op::Lstat)?.mode & 0o7777 != after {
-                return refuse(UndoRefusal::ModeChangedSince);
-            }
-            if entry.paths.is_none() {
-                fs.chmod_now(&entry.path, before)?;
-                return Ok(UndoOutcome::ModeRestored);
-            }
-        }
-        let Some([from, to]) = &entry.paths else { return Ok(UndoOutcome::Nothing) };
-        if entry.path != *to {
-            return refuse(UndoRefusal::MovedSince);
-        }
-        let options = MoveOptions { replace: false, parents: false };
-        match fs.mv_now(to, from, &options) {
-            Ok(()) => Ok(UndoOutcome::MovedBack(from.clone())),
-            Err(error) if error.code == FsCode::EEXIST => refuse(UndoRefusal::PathTaken),
-            Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => {
-                refuse(UndoRefusal::DirectoryGone)
-            }
-            Err(error) => Err(error.into()),
-        }
     }
 }
 

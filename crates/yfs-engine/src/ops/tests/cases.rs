@@ -271,7 +271,7 @@ fn moves_over_existing_nodes_are_as_in_posix() {
             mv -n /g /d/f: file exists: /d/f
             mv /g /d: is a directory: /d
             mv /d /g: not a directory: /g
-            mv /full /d/e: e trashed; full name "e" parent d
+            mv /full /d/e: e trashed meta {trashed_by: human:ada}; full name "e" parent d
             mv -n /full /d/e: file exists: /d/e
             mv /d/e /full: directory not empty: /full
             mv /d /d/e: invalid argument, the destination is inside the source: /d/e
@@ -281,9 +281,9 @@ fn moves_over_existing_nodes_are_as_in_posix() {
             mv /d/f /d: directory not empty: /d
             mv /d /: directory not empty: /
             mv /g /: directory not empty: /
-            mv /g /to_f: to_f trashed; g name "to_f"
-            mv /to_f /g: g trashed; to_f name "g"
-            mv /to_d /to_f: to_f trashed; to_d name "to_f"
+            mv /g /to_f: to_f trashed meta {trashed_by: human:ada}; g name "to_f"
+            mv /to_f /g: g trashed meta {trashed_by: human:ada}; to_f name "g"
+            mv /to_d /to_f: to_f trashed meta {trashed_by: human:ada}; to_d name "to_f"
             mv /d /to_d: not a directory: /to_d"#]],
     );
 }
