@@ -20,6 +20,7 @@
 //!
 //! The format that is accepted and written is described in `docs/format/updates.md`.
 
+mod base_items;
 mod canonical;
 mod change;
 mod doc;
@@ -45,6 +46,7 @@ mod update;
 mod update_scan;
 mod version2;
 
+pub use base_items::LoggedUpdates;
 pub use change::StateChange;
 pub use doc::{ClientTail, GatedDoc, ReceiveOutcome};
 pub use erase::{ErasableItems, deleted_by, erase};

@@ -37,9 +37,12 @@ mod removal;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use yrs::Any;
 
 use crate::{
+    checkpoint::CheckpointBase,
     gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateScan, UpdateSource},
     id::{FileId, WorkspaceId},
     kind::{
@@ -67,6 +70,8 @@ pub struct MainDoc {
     files: FilesTable,
     settings: WorkspaceSettings,
     tree: TreeIndex,
+    /// The checkpoint that the others read from.
+    checkpoint: Option<Arc<CheckpointBase>>,
 }
 
 /// The changes of an update.
@@ -97,7 +102,23 @@ impl MainDoc {
             files: FilesTable::new(writer),
             settings: WorkspaceSettings::new(writer.meta),
             tree: TreeIndex::new(workspace.clone()),
+            checkpoint: None,
         }
+    }
+
+    pub(crate) fn of_parts(
+        doc: GatedDoc,
+        files: FilesTable,
+        settings: WorkspaceSettings,
+        tree: TreeIndex,
+        checkpoint: Arc<CheckpointBase>,
+    ) -> Self {
+        Self { doc, files, settings, tree, checkpoint: Some(checkpoint) }
+    }
+
+    /// Returns the checkpoint that the document reads from.
+    pub(crate) fn checkpoint(&self) -> Option<&CheckpointBase> {
+        self.checkpoint.as_deref()
     }
 
     /// Reports whether an update from outside would bring anything new, changing nothing.

@@ -25,6 +25,8 @@
 
 mod append_chain;
 mod attributes;
+mod base;
+mod base_record;
 mod cells;
 mod elements;
 mod format;
@@ -42,6 +44,7 @@ use std::{collections::BTreeMap, hash::BuildHasher};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+pub(crate) use self::base::{BaseRow, BaseRows};
 pub use self::{
     attributes::RowAttributes,
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
@@ -49,6 +52,7 @@ pub use self::{
     settings::WorkspaceSettings,
 };
 use self::{
+    base::{NodeView, TableBase},
     elements::{LiveElements, NONE, rank},
     format::{
         ElementView, RowField, StoredCell, StoredRow, read_cell, read_row, write_cell, write_row,
@@ -79,6 +83,8 @@ pub struct FilesTable {
     rows: LiveElements<Option<StoredRow>>,
     cells: LiveElements<CellSlot>,
     n_rows: usize,
+    /// The rows that were not changed since.
+    base: Option<TableBase>,
 }
 
 /// The state of one id.
@@ -95,7 +101,7 @@ struct TableNode {
 }
 
 /// The content of one element of `fs:cells`.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 struct CellSlot {
     field: RowField,
     /// The cell, or `None` if its format is unknown.
@@ -114,6 +120,7 @@ impl FilesTable {
             rows: LiveElements::new(),
             cells: LiveElements::new(),
             n_rows: 0,
+            base: None,
         }
     }
 
@@ -139,17 +146,18 @@ impl FilesTable {
 
     /// Returns one row.
     pub fn get(&self, id: &FileId) -> Option<RowHistory> {
-        self.entry(self.nodes.get(self.find(id)?))
+        self.entry(self.view(id)?)
     }
 
     /// Reports whether there is such a row, without building it.
     pub fn contains(&self, id: &FileId) -> bool {
-        self.find(id).is_some_and(|ix| self.stored_row(self.nodes.get(ix)).is_some())
+        self.view(id).is_some_and(|view| self.stored_row(view).is_some())
     }
 
     /// Returns all rows, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = RowHistory> {
-        self.nodes.iter().filter_map(|(_, node)| self.entry(node))
+        let changed = self.nodes.iter().filter_map(|(_, node)| self.entry(NodeView::Changed(node)));
+        changed.chain(self.unchanged_rows())
     }
 
     /// Absorbs an update that the document has just integrated, and returns the ids whose entries
@@ -176,6 +184,7 @@ impl FilesTable {
             }
         }
         for range in &scan.deleted {
+            self.touch_owners(&mut touched, (range.client, range.start, range.end()));
             for ix in self.rows.take_range(range.client, range.start, range.len) {
                 self.remove_row(&mut touched, ix);
             }
@@ -302,7 +311,7 @@ impl FilesTable {
             (node.row, node.cells, node.is_touched) = (row, next, false);
 
             let node = self.nodes.get(ix);
-            let after = self.entry(node);
+            let after = self.entry(NodeView::Changed(node));
             self.n_rows =
                 self.n_rows + usize::from(after.is_some()) - usize::from(before.is_some());
             if after.as_ref() != before.as_deref() {
@@ -323,6 +332,7 @@ impl FilesTable {
             let (nodes, hasher) = (&self.nodes, &self.hasher);
             let rehash = |ix: &u32| hasher.hash_one(nodes.get(*ix).id.as_str());
             self.by_id.insert_unique(hash, ix, rehash);
+            self.take_from_base(ix);
             ix
         });
         self.touch_node(touched, ix);
@@ -332,13 +342,17 @@ impl FilesTable {
     fn touch_node(&mut self, touched: &mut Vec<TouchedNode>, ix: u32) {
         let node = self.nodes.get(ix);
         if !node.is_touched {
-            let before = self.entry(node).map(Box::new);
+            let before = self.entry(NodeView::Changed(node)).map(Box::new);
             touched.push(TouchedNode { node: ix, before });
             self.nodes.get_mut(ix).is_touched = true;
         }
     }
 
     fn forget(&mut self, ix: u32) {
+        // While a base may have the id, its node says that there is nothing any more.
+        if self.base.is_some() {
+            return;
+        }
         let node = self.nodes.remove(ix);
         let hash = self.hasher.hash_one(node.id.as_str());
         if let Ok(entry) = self.by_id.find_entry(hash, |other_ix| *other_ix == ix) {
@@ -349,24 +363,6 @@ impl FilesTable {
     fn find(&self, id: &FileId) -> Option<u32> {
         let hash = self.hasher.hash_one(id.as_str());
         self.by_id.find(hash, |ix| self.nodes.get(*ix).id == *id).copied()
-    }
-
-    fn stored_row(&self, node: &TableNode) -> Option<(&StoredRow, &ElementTimestamp)> {
-        let element = (node.row != NONE).then(|| self.rows.get(node.row))?;
-        Some((element.value.as_ref()?, &element.stamp))
-    }
-
-    fn stored_cells(
-        &self,
-        node: &TableNode,
-    ) -> impl Iterator<Item = (&StoredCell, &ElementTimestamp)> {
-        let cells = self.cells.siblings(node.cells);
-        cells.filter_map(|(_, element)| Some((element.value.cell.as_ref()?, &element.stamp)))
-    }
-
-    fn entry(&self, node: &TableNode) -> Option<RowHistory> {
-        let (row, stamp) = self.stored_row(node)?;
-        Some(cells::entry(&node.id, row, stamp, self.stored_cells(node)))
     }
 }
 

@@ -23,6 +23,7 @@
 //! costs (n + m) log (n + m) at most, however deep the tree is. A node takes about 200 bytes.
 
 mod arena;
+mod base;
 mod conflicts;
 mod cycles;
 mod derive;
@@ -35,15 +36,21 @@ mod trash;
 mod view;
 mod visibility;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use smol_str::SmolStr;
 
-pub(crate) use self::visibility::HidingAncestors;
 use self::{
     arena::{NodeArena, NodeSlot, ROOT, SlotKind},
     display_names::is_valid,
     lookup_cache::NameCache,
+};
+pub(crate) use self::{
+    base::{BaseNode, BaseTree, BaseTreeFacts},
+    visibility::HidingAncestors,
 };
 pub use self::{
     conflicts::{FUTURE_TOLERANCE_MS, OrphanReason, TreeConflict},
@@ -62,6 +69,10 @@ use crate::{
 pub struct TreeIndex {
     workspace: WorkspaceId,
     arena: NodeArena,
+    /// The nodes that were not read yet.
+    base: Option<Arc<dyn BaseTree>>,
+    /// The nodes that may have another place or name than in the base.
+    moved: BTreeSet<NodeSlot>,
     cache: NameCache,
     /// For each parent that is missing or not a directory, the nodes that name it.
     ///
@@ -82,7 +93,9 @@ pub struct TreeIndex {
     crowded: BTreeSet<(NodeSlot, SmolStr)>,
     /// Directories in which a shortened name became free.
     freed_cuts: BTreeSet<NodeSlot>,
+    /// The trashed nodes, without those that are as the base has them.
     trashed: BTreeSet<NodeSlot>,
+    n_trashed: usize,
     n_files: usize,
     n_directories: usize,
 }
@@ -93,6 +106,8 @@ impl TreeIndex {
         Self {
             workspace,
             arena: NodeArena::new(),
+            base: None,
+            moved: BTreeSet::new(),
             cache: NameCache::default(),
             waiting: BTreeMap::new(),
             detached: BTreeSet::new(),
@@ -101,6 +116,7 @@ impl TreeIndex {
             crowded: BTreeSet::new(),
             freed_cuts: BTreeSet::new(),
             trashed: BTreeSet::new(),
+            n_trashed: 0,
             n_files: 0,
             n_directories: 0,
         }
@@ -189,8 +205,8 @@ impl TreeIndex {
 
     fn upsert_row(&mut self, entry: &RowHistory) {
         let row = &entry.row;
-        let slot = self.arena.intern(&row.id);
-        let stored_in = row.parent.as_ref().map_or(ROOT, |parent| self.arena.intern(parent));
+        let slot = self.intern(&row.id);
+        let stored_in = row.parent.as_ref().map_or(ROOT, |parent| self.intern(parent));
         let kind = match row.kind {
             NodeKind::File => SlotKind::File,
             NodeKind::Directory => SlotKind::Directory,
@@ -229,7 +245,7 @@ impl TreeIndex {
     }
 
     fn remove_row(&mut self, id: &FileId) {
-        let Some(slot) = self.arena.find(id.as_str()) else { return };
+        let Some(slot) = self.find(id.as_str()) else { return };
         let kind = self.arena[slot].kind;
         if kind == SlotKind::Missing {
             return;
@@ -271,12 +287,13 @@ impl TreeIndex {
 
     /// Finds the place of an unlinked node, and links it there.
     fn link(&mut self, slot: NodeSlot) {
+        let has_children = self.dir(slot).is_some();
         let node = &self.arena[slot];
         let is_directory = node.kind == SlotKind::Directory;
-        let has_children = node.dir.is_some();
         let stored_in = node.stored_in;
         if node.trashed {
             self.trashed.insert(slot);
+            self.n_trashed += 1;
         }
         let mut shown_in = self.parent_of(slot);
         if self.arena[stored_in].kind != SlotKind::Directory {
@@ -296,7 +313,10 @@ impl TreeIndex {
     /// Unlinks a node from its directory and from all state that depends on its place.
     fn unlink(&mut self, slot: NodeSlot) {
         self.leave(slot);
-        self.trashed.remove(&slot);
+        if self.arena[slot].trashed {
+            self.trashed.remove(&slot);
+            self.n_trashed -= 1;
+        }
         let stored_in = self.arena[slot].stored_in;
         if let Some(waiting) = self.waiting.get_mut(&stored_in) {
             waiting.remove(&slot);
@@ -352,7 +372,8 @@ impl TreeIndex {
             #[cfg(test)]
             crate::steps::count(1);
         }
-        let most = if cfg!(test) { 2 } else { self.arena.n_used() };
+        let n_nodes = self.arena.n_used().max(self.n_files + self.n_directories);
+        let most = if cfg!(test) { 2 } else { n_nodes };
         // Until the end of the batch the nodes may now be shown in each other, so nothing walks.
         self.walked = (walked <= most).then_some(walked);
         at == slot

@@ -32,6 +32,16 @@ impl ListTag {
         Self(place << 2 | entry | hollow)
     }
 
+    /// Returns the tag as a number.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the tag of a number that [`bits`](Self::bits) returned.
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
     pub(crate) fn place(self) -> u32 {
         self.0 >> 2
     }

@@ -11,7 +11,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
 use yrs::{
@@ -19,6 +19,8 @@ use yrs::{
 };
 
 use super::{
+    base_items::{LoggedUpdates, from_log},
+    limits::GateLimits,
     parse::{ParsedUpdate, StructKind},
     rewrite::must_rewrite,
     role::DocRole,
@@ -36,6 +38,8 @@ pub(super) struct LazyDoc {
     role: DocRole,
     client: ClientId,
     waiting: Vec<Box<[u8]>>,
+    /// Has all updates, instead of `waiting`.
+    source: Option<(Arc<dyn LoggedUpdates>, GateLimits)>,
     made: OnceLock<BuiltDoc>,
 }
 
@@ -49,7 +53,17 @@ struct BuiltDoc {
 impl LazyDoc {
     pub(super) fn new(guid: &FileId, role: DocRole, client: ClientId) -> Self {
         let (waiting, made) = (Vec::new(), OnceLock::new());
-        Self { guid: guid.clone(), role, client, waiting, made }
+        Self { guid: guid.clone(), role, client, waiting, source: None, made }
+    }
+
+    /// Makes a main document whose updates are in the log.
+    pub(super) fn on_base(
+        guid: &FileId,
+        client: ClientId,
+        limits: GateLimits,
+        source: Arc<dyn LoggedUpdates>,
+    ) -> Self {
+        Self { source: Some((source, limits)), ..Self::new(guid, DocRole::Main, client) }
     }
 
     /// Makes an empty document with the settings of this one.
@@ -69,12 +83,15 @@ impl LazyDoc {
 
     /// Reports whether an update that is [plain](is_plain) can be kept until the document is made.
     pub(super) fn may_postpone(&self) -> bool {
-        self.role == DocRole::Main && self.made.get().is_none() && self.waiting.len() < MAX_WAITING
+        let has_room = self.source.is_some() || self.waiting.len() < MAX_WAITING;
+        self.role == DocRole::Main && self.made.get().is_none() && has_room
     }
 
     /// Keeps an update, which was resolved, until the document is made.
     pub(super) fn postpone(&mut self, update: &[u8]) {
-        self.waiting.push(update.into());
+        if self.source.is_none() {
+            self.waiting.push(update.into());
+        }
     }
 
     /// Makes the document, if it is still to be made.
@@ -105,12 +122,31 @@ impl LazyDoc {
         self.made.get().is_none()
     }
 
+    /// Takes the document out, made.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failure of yrs.
+    pub(super) fn into_made(self) -> Result<Doc, String> {
+        self.made();
+        let made = self.made.into_inner().expect("it was just made");
+        made.failure.map_or(Ok(made.doc), Err)
+    }
+
     fn made(&self) -> &BuiltDoc {
         self.made.get_or_init(|| {
-            let doc = empty(self.guid.as_str(), self.role, self.client);
-            let updates = self.waiting.iter().map(AsRef::as_ref);
-            match decode(updates).and_then(|updates| apply(&doc, updates)) {
-                Ok(_) => BuiltDoc { doc, failure: None },
+            let made = match &self.source {
+                Some((source, limits)) => {
+                    from_log(&self.guid, self.client, *limits, source.as_ref())
+                }
+                None => {
+                    let doc = empty(self.guid.as_str(), self.role, self.client);
+                    let updates = decode(self.waiting.iter().map(AsRef::as_ref));
+                    updates.and_then(|updates| apply(&doc, updates)).map(|_| doc)
+                }
+            };
+            match made {
+                Ok(doc) => BuiltDoc { doc, failure: None },
                 Err(failure) => {
                     let doc = empty(self.guid.as_str(), self.role, ClientId::from_random(0));
                     BuiltDoc { doc, failure: Some(failure) }

@@ -290,8 +290,10 @@ impl GatedDoc {
                 self.doc.make();
                 self.health()?;
                 let (changed, deleted) = self.apply(updates)?;
-                received.changed |= changed;
-                received.scans.push(self.commit(overlay, &deletes));
+                let scan = self.commit(overlay, &deletes);
+                // A document that was made from the log may hold what arrives only now.
+                received.changed |= changed || !scan.grown.is_empty() || !scan.deleted.is_empty();
+                received.scans.push(scan);
                 let implied = self.places.delete(&deleted);
                 if let Some(scan) = received.scans.last_mut() {
                     scan.implied = implied;

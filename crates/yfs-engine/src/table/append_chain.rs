@@ -12,7 +12,7 @@
 
 use yrs::Any;
 
-use super::{elements::LiveElements, row::TableError};
+use super::row::TableError;
 use crate::{
     gate::{GatedDoc, RootIx, UpdateBuilder},
     id::{ClientId, ItemId},
@@ -49,11 +49,12 @@ impl EncodedElements {
     }
 }
 
-/// Appends `values` to what `client` wrote to an array.
-pub(super) fn append<V>(
+/// Appends `values` to what `client` wrote to an array. `run_before` counts the live elements of
+/// the client with adjacent clocks before one, up to a number.
+pub(super) fn append(
     update: &mut UpdateBuilder,
     doc: &GatedDoc,
-    elements: &LiveElements<V>,
+    run_before: impl Fn(u32, usize) -> usize,
     client: ClientId,
     root: RootIx,
     values: &EncodedElements,
@@ -65,7 +66,7 @@ pub(super) fn append<V>(
     let own = doc.last_item(client).filter(|tail| tail.root == Some(root));
     let tail = own.or_else(|| doc.newest_tail(root));
     let (mut origin, right) = (tail.map(|tail| tail.id), tail.and_then(|tail| tail.right));
-    let mut n_run = elements.run_before(client, clock, MAX_RUN);
+    let mut n_run = run_before(clock, MAX_RUN);
     let mut done = 0;
     while done < values.len() {
         if values.len() >= (CLOCK_LIMIT.saturating_sub(clock)) as usize {

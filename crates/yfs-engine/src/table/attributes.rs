@@ -35,8 +35,8 @@ pub struct RowAttributes<'a> {
 impl FilesTable {
     /// Returns the attributes of a row in a listing.
     pub fn attributes(&self, id: &FileId) -> Option<RowAttributes<'_>> {
-        let node = self.nodes.get(self.find(id)?);
-        let (row, stamp) = self.stored_row(node)?;
+        let view = self.view(id)?;
+        let (row, stamp) = self.stored_row(view)?;
         let rest = row.rest.as_deref();
         let mut shown = RowAttributes {
             kind: row.kind,
@@ -48,7 +48,7 @@ impl FilesTable {
             blob: rest.and_then(|rest| rest.blob.as_ref()),
             meta: rest.and_then(|rest| rest.meta.as_ref()),
         };
-        for (cell, cell_stamp) in self.stored_cells(node) {
+        for (cell, cell_stamp) in self.stored_cells(view) {
             let is_shown = !matches!(
                 cell.value,
                 FieldValue::Name(_) | FieldValue::Parent(_) | FieldValue::Trashed(_)

@@ -416,7 +416,7 @@ pub(super) fn write_setting_element(out: &mut Vec<u8>, key: &str, value: &Any, t
     write_number(out, ts);
 }
 
-fn write_object(out: &mut Vec<u8>, n_members: usize) {
+pub(super) fn write_object(out: &mut Vec<u8>, n_members: usize) {
     out.push(118);
     write_var_uint(out, n_members as u64);
 }

@@ -11,6 +11,7 @@ use yrs::Any;
 use super::{
     FilesTable,
     append_chain::{self, EncodedElements},
+    base::ElementRef,
     cells::{DERIVED_TS, adopted_cell, cell_wins, changed_cell, fields_changed},
     format::{
         FieldValue, MAX_SAFE_INTEGER, RowField, StoredCell, StoredRow, write_cell_element,
@@ -36,8 +37,6 @@ const MAX_META_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 struct RowDraft {
     id: FileId,
-    /// The node in the table, if it has one.
-    node: Option<u32>,
     row: Option<(StoredRow, ElementTimestamp)>,
     cells: BTreeMap<RowField, (StoredCell, ElementTimestamp)>,
     /// The greatest timestamp under the id that has a number.
@@ -83,22 +82,20 @@ impl FilesTable {
     fn draft(&self, id: &FileId) -> RowDraft {
         let mut draft = RowDraft {
             id: id.clone(),
-            node: self.find(id),
             row: None,
             cells: BTreeMap::new(),
             clock: f64::NEG_INFINITY,
             is_row_dirty: false,
             dirty_cells: 0,
         };
-        let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return draft };
-        draft.row = self.stored_row(node).map(|(row, stamp)| (row.clone(), stamp.clone()));
-        for (cell, stamp) in self.stored_cells(node) {
+        let Some(view) = self.view(id) else { return draft };
+        draft.row = self.stored_row(view).map(|(row, stamp)| (row.clone(), stamp.clone()));
+        for (cell, stamp) in self.stored_cells(view) {
             draft.cells.insert(cell.value.field(), (cell.clone(), stamp.clone()));
         }
-        let rows = self.rows.group(node.row).map(|(_, element)| &element.stamp);
-        let heads = self.cells.siblings(node.cells);
-        let cells = heads.flat_map(|(head, _)| self.cells.group(head));
-        let stamps = rows.chain(cells.map(|(_, element)| &element.stamp));
+        let rows = self.row_elements(view);
+        let cells = self.cell_groups(view).into_iter().flat_map(|(_, group)| group);
+        let stamps = rows.chain(cells).map(|element| element.stamp);
         draft.clock = stamps.filter_map(ElementTimestamp::bound).fold(f64::NEG_INFINITY, f64::max);
         draft
     }
@@ -120,8 +117,12 @@ impl FilesTable {
             self.encode_deletes(&mut update, draft);
         }
         let writer = self.writer;
-        append_chain::append(&mut update, doc, &self.rows, writer.rows, RootIx::Files, &rows)?;
-        append_chain::append(&mut update, doc, &self.cells, writer.cells, RootIx::Cells, &cells)?;
+        for (client, root, values) in
+            [(writer.rows, RootIx::Files, &rows), (writer.cells, RootIx::Cells, &cells)]
+        {
+            let run = |clock, most| self.run_before(root, client, clock, most);
+            append_chain::append(&mut update, doc, run, client, root, values)?;
+        }
         Ok(update.finish())
     }
 
@@ -130,26 +131,20 @@ impl FilesTable {
     /// itself is deleted: two implementations might not agree on the winner. An element that no
     /// timestamp can beat is deleted in any case; otherwise nothing could ever be written there.
     fn encode_deletes(&self, update: &mut UpdateBuilder, draft: &RowDraft) {
-        let Some(node) = draft.node.map(|ix| self.nodes.get(ix)) else { return };
-        let goes = |stamp: &ElementTimestamp, is_understood: bool| {
-            let is_ours = draft.row.is_none() || matches!(stamp, ElementTimestamp::Finite(_));
-            (is_understood && is_ours) || stamp.is_maximal()
+        let Some(view) = self.view(&draft.id) else { return };
+        let goes = |element: &ElementRef<'_>| {
+            let is_ours =
+                draft.row.is_none() || matches!(element.stamp, ElementTimestamp::Finite(_));
+            (element.is_understood && is_ours) || element.stamp.is_maximal()
         };
         if draft.is_row_dirty {
-            for (_, element) in self.rows.group(node.row) {
-                if goes(&element.stamp, element.value.is_some()) {
-                    update.delete(element.id);
-                }
-            }
+            let gone = self.row_elements(view).filter(goes);
+            gone.for_each(|element| update.delete(element.id));
         }
-        for (head, cell) in self.cells.siblings(node.cells) {
-            if !draft.is_dirty(cell.value.field) {
-                continue;
-            }
-            for (_, element) in self.cells.group(head) {
-                if goes(&element.stamp, element.value.cell.is_some()) {
-                    update.delete(element.id);
-                }
+        for (field, group) in self.cell_groups(view) {
+            if draft.is_dirty(field) {
+                let gone = group.iter().filter(|element| goes(element));
+                gone.for_each(|element| update.delete(element.id));
             }
         }
     }

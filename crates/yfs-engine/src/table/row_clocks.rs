@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use super::{FilesTable, NONE, format::RowField, row::NodeKind};
+use super::{FilesTable, format::RowField, row::NodeKind};
 use crate::id::{ClientId, FileId, ItemId};
 
 /// The length of an encoded record above which none is made, in bytes; it is part of a row's
@@ -73,43 +73,44 @@ impl RowClocks {
 impl FilesTable {
     /// Adds the elements of a row and of its cells to `clocks`.
     pub fn add_clocks(&self, id: &FileId, clocks: &mut RowClocks) {
-        let Some(node) = self.find(id).map(|ix| self.nodes.get(ix)) else { return };
-        if node.row != NONE {
-            self.rows.group(node.row).for_each(|(_, element)| clocks.add(element.id));
-        }
-        for (head, _) in self.cells.siblings(node.cells) {
-            self.cells.group(head).for_each(|(_, element)| clocks.add(element.id));
-        }
+        let Some(view) = self.view(id) else { return };
+        self.row_elements(view).for_each(|element| clocks.add(element.id));
+        let cells = self.cell_groups(view).into_iter().flat_map(|(_, group)| group);
+        cells.for_each(|element| clocks.add(element.id));
     }
 
     /// Returns the changes of a row beyond `clocks`. Permission bits, metadata, and what the write
     /// made that trashed the row, are none.
     pub fn changes_beyond(&self, id: &FileId, clocks: &RowClocks) -> UnknownChanges {
         let mut unknown = UnknownChanges::default();
-        let Some(node) = self.find(id).map(|ix| self.nodes.get(ix)) else { return unknown };
-        let heads = || self.cells.siblings(node.cells);
-        let trashing = heads().find(|(_, head)| head.value.field == RowField::Trashed);
-        let trashing = trashing.map(|(_, element)| (element.id.client, &element.stamp));
-        for (head, _) in heads() {
-            let elements = self.cells.group(head).map(|(_, element)| element);
-            let mut unseen = elements.filter(|element| {
-                !clocks.has(element.id) && trashing != Some((element.id.client, &element.stamp))
+        let Some(view) = self.view(id) else { return unknown };
+        let groups = self.cell_groups(view);
+        let trashing = groups.iter().find(|(field, _)| *field == RowField::Trashed);
+        let trashing = trashing.and_then(|(_, group)| group.first());
+        let trashing = trashing.map(|element| (element.id.client, element.stamp));
+        for (field, group) in &groups {
+            let mut unseen = group.iter().filter(|element| {
+                !clocks.has(element.id) && trashing != Some((element.id.client, element.stamp))
             });
-            let Some(element) = unseen.next() else { continue };
-            match element.value.field {
+            if unseen.next().is_none() {
+                continue;
+            }
+            match field {
                 RowField::Name | RowField::Parent => unknown.is_moved = true,
                 RowField::Stat | RowField::Blob | RowField::Link => unknown.is_edited = true,
                 RowField::Trashed | RowField::Mode | RowField::Meta => {}
             }
         }
+        let entry = self.entry(view);
         // Each change of a field writes the row again, so only without cells it says who made it.
-        let is_uncelled = node.cells == NONE && node.row != NONE;
-        if is_uncelled && let Some(entry) = self.entry(node) {
+        if groups.is_empty()
+            && let Some(entry) = &entry
+        {
             let is_derived = entry.derived && entry.row.kind == NodeKind::Directory;
-            let mut elements = self.rows.group(node.row);
-            unknown.is_new = !is_derived && elements.all(|(_, element)| !clocks.has(element.id));
+            let mut elements = self.row_elements(view);
+            unknown.is_new = !is_derived && elements.all(|element| !clocks.has(element.id));
         }
-        if self.entry(node).is_some_and(|entry| entry.row.kind == NodeKind::Directory) {
+        if entry.is_some_and(|entry| entry.row.kind == NodeKind::Directory) {
             unknown.is_edited = false;
         }
         unknown

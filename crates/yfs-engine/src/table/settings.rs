@@ -17,8 +17,11 @@ use super::{
 };
 use crate::{
     gate::{GatedDoc, RootIx, UpdateBuilder, UpdateScan},
-    id::ClientId,
-    lib0::{ObjectMembers, ValueView, write_any},
+    id::{ClientId, ItemId},
+    lib0::{
+        AnyLimits, Lib0Error, Lib0Reader, ObjectMembers, ValueView, read_any, write_any,
+        write_string, write_var_uint,
+    },
     time::Millis,
 };
 
@@ -54,6 +57,45 @@ impl WorkspaceSettings {
         Some(&self.elements.get(*head).value)
     }
 
+    /// Writes all elements, for a checkpoint: their number, then each key, client, clock, `ts` and
+    /// value.
+    pub(crate) fn write_elements(&self, out: &mut Vec<u8>) {
+        let groups = self.by_key.iter().map(|(key, group)| (key, self.groups.get(*group).1));
+        let elements: Vec<_> = groups
+            .flat_map(|(key, head)| self.elements.group(head).map(move |(_, one)| (key, one)))
+            .collect();
+        write_var_uint(out, elements.len() as u64);
+        for (key, element) in elements {
+            write_string(out, key);
+            write_var_uint(out, element.id.client.get());
+            write_var_uint(out, u64::from(element.id.clock));
+            write_any(out, &element.stamp.to_any());
+            write_any(out, &element.value);
+        }
+    }
+
+    /// Reads what [`write_elements`](Self::write_elements) wrote.
+    pub(crate) fn read_elements(
+        writer: ClientId,
+        doc: &GatedDoc,
+        reader: &mut Lib0Reader<'_>,
+    ) -> Result<Self, Lib0Error> {
+        let mut settings = Self::new(writer);
+        let mut touched = BTreeMap::new();
+        for _ in 0..reader.var_uint()? {
+            let key = reader.string()?;
+            let client = ClientId::new(reader.var_uint()?).map_err(|_| Lib0Error::Number)?;
+            let item = ItemId::new(client, reader.var_u32()?);
+            let mut stamp = Vec::new();
+            write_any(&mut stamp, &read_any(reader, AnyLimits::default())?);
+            let stamp = ElementTimestamp::of(Some(ValueView::of(&stamp)?));
+            let value = read_any(reader, AnyLimits::default())?;
+            touched.insert(key.to_owned(), settings.add(key, item, stamp, value));
+        }
+        settings.elect_winners(doc, &touched);
+        Ok(settings)
+    }
+
     /// Returns all settings, in order of key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Any)> {
         self.by_key.iter().map(|(key, group)| {
@@ -73,15 +115,9 @@ impl WorkspaceSettings {
             else {
                 continue;
             };
-            let group = *self
-                .by_key
-                .entry(key.to_string())
-                .or_insert_with(|| self.groups.insert((key.to_string(), NONE)));
-            touched.insert(key.to_string(), group);
             let stamp = ElementTimestamp::of(members.get("ts"));
-            let head = self.groups.get(group).1;
-            let head = self.elements.insert(head, element.id, group, stamp, value.to_any());
-            self.groups.get_mut(group).1 = head;
+            let group = self.add(key, element.id, stamp, value.to_any());
+            touched.insert(key.to_string(), group);
         }
         for range in &scan.deleted {
             for ix in self.elements.take_range(range.client, range.start, range.len) {
@@ -93,6 +129,22 @@ impl WorkspaceSettings {
         }
         self.elect_winners(doc, &touched);
         touched.into_keys().collect()
+    }
+
+    /// Adds an element and returns its group.
+    fn add(&mut self, key: &str, item: ItemId, stamp: ElementTimestamp, value: Any) -> u32 {
+        let group = match self.by_key.get(key) {
+            Some(group) => *group,
+            None => {
+                let group = self.groups.insert((key.to_owned(), NONE));
+                self.by_key.insert(key.to_owned(), group);
+                group
+            }
+        };
+        let head = self.groups.get(group).1;
+        let head = self.elements.insert(head, item, group, stamp, value);
+        self.groups.get_mut(group).1 = head;
+        group
     }
 
     fn elect_winners(&mut self, doc: &GatedDoc, touched: &BTreeMap<String, u32>) {
@@ -141,7 +193,8 @@ impl WorkspaceSettings {
             let mut values = EncodedElements::default();
             values.push(|out| write_setting_element(out, key, value, ts));
             let root = RootIx::Meta;
-            append_chain::append(&mut update, doc, &self.elements, self.writer, root, &values)?;
+            let run = |clock, most| self.elements.run_before(self.writer, clock, most);
+            append_chain::append(&mut update, doc, run, self.writer, root, &values)?;
         }
         Ok(update.finish())
     }

@@ -1,10 +1,13 @@
 //! The storage of nodes: one vector, with a hash table from ids to indices.
 //!
-//! An id has a slot while a row has it or names it as its parent.
+//! An id has a slot while a row has it or names it as its parent. In a tree that begins with a
+//! [base](super::base), nodes of the base get their slots when they are first asked for, also by
+//! readers; an id that had a slot then keeps it, so that the base is not asked again.
 
 use std::{
     hash::BuildHasher,
     ops::{Index, IndexMut},
+    sync::{OnceLock, PoisonError, RwLock},
 };
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -57,10 +60,13 @@ pub(super) struct ArenaNode {
     /// Whether the stored name may be displayed unchanged.
     pub(super) valid: bool,
     pub(super) purged: bool,
-    /// The displayed entries. Invariant: `None` instead of an empty one.
-    pub(super) dir: Option<Box<DirectoryNames>>,
+    /// The entries. Not set while they are as the base has them and were not read.
+    pub(super) dir: DirectoryCell,
     pub(super) rare: Option<Box<RareNodeFields>>,
 }
+
+/// The entries of a directory. Invariant: `None` instead of empty ones.
+pub(super) type DirectoryCell = OnceLock<Option<Box<DirectoryNames>>>;
 
 /// Fields that few nodes have.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -73,17 +79,21 @@ pub(super) struct RareNodeFields {
     pub(super) trashed_ts: f64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct NodeArena {
-    nodes: Vec<ArenaNode>,
+    nodes: boxcar::Vec<ArenaNode>,
     free: Vec<NodeSlot>,
-    /// Invariant: the slots that are not free, other than the root.
+    /// Invariant: with `read`, the slots that are not free, other than the root.
     by_id: HashTable<NodeSlot>,
+    /// The slots that readers made for nodes of the base.
+    read: RwLock<HashTable<NodeSlot>>,
     hasher: DefaultHashBuilder,
+    /// Whether ids keep their slots, because the tree has a base.
+    keeps_ids: bool,
 }
 
 impl ArenaNode {
-    fn new(id: FileId) -> Self {
+    pub(super) fn new(id: FileId) -> Self {
         Self {
             id,
             name: SmolStr::default(),
@@ -96,7 +106,7 @@ impl ArenaNode {
             trashed: false,
             valid: true,
             purged: false,
-            dir: None,
+            dir: OnceLock::from(None),
             rare: None,
         }
     }
@@ -153,20 +163,32 @@ impl ArenaNode {
 
 impl NodeArena {
     pub(super) fn new() -> Self {
-        let mut root = ArenaNode::new(FileId::parse("root").expect("it is a word"));
-        root.kind = SlotKind::Directory;
         Self {
-            nodes: vec![root],
+            nodes: boxcar::Vec::from_iter([root_node()]),
             free: Vec::new(),
             by_id: HashTable::new(),
+            read: RwLock::default(),
             hasher: DefaultHashBuilder::default(),
+            keeps_ids: false,
         }
+    }
+
+    /// Makes the storage of a tree that begins with a base.
+    pub(super) fn on_base() -> Self {
+        let root = ArenaNode { dir: OnceLock::new(), ..root_node() };
+        Self { nodes: boxcar::Vec::from_iter([root]), keeps_ids: true, ..Self::new() }
     }
 
     /// Finds the slot of an id.
     pub(super) fn find(&self, id: &str) -> Option<NodeSlot> {
         let hash = self.hasher.hash_one(id);
-        self.by_id.find(hash, |slot| self[*slot].id.as_str() == id).copied()
+        let is_it = |slot: &NodeSlot| self[*slot].id.as_str() == id;
+        let known = self.by_id.find(hash, is_it).copied();
+        if known.is_some() || !self.keeps_ids {
+            return known;
+        }
+        let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
+        read.find(hash, is_it).copied()
     }
 
     /// Finds the slot of an id, or assigns one.
@@ -180,11 +202,7 @@ impl NodeArena {
                 self[slot] = node;
                 slot
             }
-            None => {
-                let next = u32::try_from(self.nodes.len()).expect("a tree has under 2^32 nodes");
-                self.nodes.push(node);
-                NodeSlot(next)
-            }
+            None => self.push(node),
         };
         let Self { nodes, by_id, hasher, .. } = self;
         let hash = |slot: &NodeSlot| hasher.hash_one(nodes[slot.0 as usize].id.as_str());
@@ -192,15 +210,40 @@ impl NodeArena {
         slot
     }
 
-    /// Clears a node except its id and its displayed entries.
+    /// Adds a node of the base, unless a slot has its id already. Returns the slot.
+    pub(super) fn add_read(&self, node: ArenaNode) -> NodeSlot {
+        let hash = |slot: &NodeSlot| self.hasher.hash_one(self[*slot].id.as_str());
+        let is_it = |slot: &NodeSlot| self[*slot].id == node.id;
+        let id_hash = self.hasher.hash_one(node.id.as_str());
+        if let Some(known) = self.by_id.find(id_hash, is_it) {
+            return *known;
+        }
+        let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = read.find(id_hash, is_it) {
+            return *known;
+        }
+        let slot = self.push(node);
+        read.insert_unique(id_hash, slot, hash);
+        slot
+    }
+
+    fn push(&self, node: ArenaNode) -> NodeSlot {
+        let slot = self.nodes.push(node);
+        NodeSlot(u32::try_from(slot).expect("a tree has under 2^32 nodes"))
+    }
+
+    /// Clears a node except its id and its entries.
     pub(super) fn blank(&mut self, slot: NodeSlot) {
         let node = &mut self[slot];
-        let dir = node.dir.take();
+        let dir = std::mem::take(&mut node.dir);
         *node = ArenaNode { dir, ..ArenaNode::new(node.id.clone()) };
     }
 
     /// Frees a slot.
     pub(super) fn free(&mut self, slot: NodeSlot) {
+        if self.keeps_ids {
+            return;
+        }
         let hash = self.hasher.hash_one(self[slot].id.as_str());
         if let Ok(found) = self.by_id.find_entry(hash, |other| *other == slot) {
             found.remove();
@@ -211,18 +254,37 @@ impl NodeArena {
 
     /// Returns the number of ids with a slot.
     pub(super) fn n_used(&self) -> usize {
-        self.by_id.len()
+        self.n_slots() - 1 - self.free.len()
     }
 
     /// Returns the number of slots, free ones and the root among them.
     pub(super) fn n_slots(&self) -> usize {
-        self.nodes.len()
+        self.nodes.count()
     }
 
     /// Returns every slot that has a row.
     pub(super) fn present(&self) -> impl Iterator<Item = NodeSlot> {
-        let slots = (0..).map(NodeSlot).zip(&self.nodes).skip(1);
-        slots.filter(|(_, node)| node.kind != SlotKind::Missing).map(|(slot, _)| slot)
+        let present = self.nodes.iter().skip(1).filter(|(_, node)| node.kind != SlotKind::Missing);
+        present.map(|(slot, _)| NodeSlot(u32::try_from(slot).expect("slots are pushed as such")))
+    }
+}
+
+fn root_node() -> ArenaNode {
+    let root = ArenaNode::new(FileId::parse("root").expect("it is a word"));
+    ArenaNode { kind: SlotKind::Directory, ..root }
+}
+
+impl Clone for NodeArena {
+    fn clone(&self) -> Self {
+        let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            nodes: self.nodes.iter().map(|(_, node)| node.clone()).collect(),
+            free: self.free.clone(),
+            by_id: self.by_id.clone(),
+            read: RwLock::new(read.clone()),
+            hasher: self.hasher.clone(),
+            keeps_ids: self.keeps_ids,
+        }
     }
 }
 
@@ -236,7 +298,7 @@ impl Index<NodeSlot> for NodeArena {
 
 impl IndexMut<NodeSlot> for NodeArena {
     fn index_mut(&mut self, slot: NodeSlot) -> &mut ArenaNode {
-        &mut self.nodes[slot.0 as usize]
+        self.nodes.get_mut(slot.0 as usize).expect("slots are indices of nodes")
     }
 }
 

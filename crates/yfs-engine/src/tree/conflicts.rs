@@ -97,7 +97,7 @@ impl TreeIndex {
 
     /// Returns stranded work, first in the directory that was trashed last.
     fn stranded_work(&self) -> impl Iterator<Item = TreeConflict> {
-        let trashed = self.trashed.iter().map(|slot| self.node_at(*slot));
+        let trashed = self.trashed();
         let holds_work = trashed.filter_map(|node| {
             let ids = node.stranded();
             let order = (Reverse(node.trashed_at().unwrap_or_default()), node.id()?.clone());
@@ -112,13 +112,13 @@ impl TreeIndex {
         let mut crowded: BTreeMap<Option<&FileId>, NodeRef<'_>> = BTreeMap::new();
         let mut hiding = HidingAncestors::new(self);
         for directory in directories {
-            let has_groups = directory.raw().dir.as_ref().is_some_and(|dir| !dir.groups.is_empty());
+            let has_groups = directory.dir().is_some_and(|dir| !dir.groups.is_empty());
             if has_groups && hiding.of(directory.slot()).is_none() {
                 crowded.insert(directory.id(), directory);
             }
         }
         let groups = crowded.iter().flat_map(|(parent, directory)| {
-            let groups = directory.raw().dir.iter().flat_map(|dir| &dir.groups);
+            let groups = directory.dir().into_iter().flat_map(|dir| &dir.groups);
             groups.map(|(name, members)| (parent.cloned(), name, members))
         });
         groups
@@ -166,8 +166,7 @@ impl TreeIndex {
     fn odd_nodes(&self, now: Millis) -> Vec<TreeConflict> {
         let limit = Millis(now.0.saturating_add(FUTURE_TOLERANCE_MS)).as_f64();
         let (mut invalid, mut future) = (BTreeMap::new(), BTreeMap::new());
-        for slot in self.arena.present() {
-            let node = &self.arena[slot];
+        for node in self.nodes().map(|node| node.raw()) {
             let id = node.id.clone();
             let timestamp = node.structural_ts.max(node.parent_ts);
             if !node.valid {

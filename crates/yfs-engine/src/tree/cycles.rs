@@ -29,7 +29,10 @@ impl TreeIndex {
     pub(super) fn break_cycles(&mut self) {
         let cycles = match self.walked {
             Some(_) => self.cycles(),
-            None => self.cycles_from(self.directories()),
+            None => {
+                self.read_all();
+                self.cycles_from(self.directories())
+            }
         };
         let mut breakers: Vec<NodeSlot> = cycles.iter().map(|cycle| self.breaker(cycle)).collect();
         breakers.sort_by(|a, b| self.by_move_time(*a, *b));
@@ -102,7 +105,7 @@ impl TreeIndex {
     fn fall_back(&self, breaker: NodeSlot, known_paths: &mut CycleChoices) -> NodeSlot {
         for prev in self.arena[breaker].prev_parents() {
             let Some(id) = prev else { return ROOT };
-            let Some(slot) = self.arena.find(id.as_str()) else { continue };
+            let Some(slot) = self.find(id.as_str()) else { continue };
             if self.arena[slot].kind == SlotKind::Directory
                 && self.top_of(slot, known_paths) == ROOT
             {

@@ -44,7 +44,7 @@ pub(super) struct DirectoryNames {
 pub(super) type NameGroup = BTreeMap<(Millis, FileId), NodeSlot>;
 
 impl DirectoryNames {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.groups.is_empty() && self.trashed.is_empty()
     }
 }
@@ -52,12 +52,13 @@ impl DirectoryNames {
 impl TreeIndex {
     /// Adds a node to a directory.
     pub(super) fn enter(&mut self, slot: NodeSlot, home: NodeSlot) {
+        self.note_moved(slot);
         let node = &mut self.arena[slot];
         node.shown_in = home;
         let wanted = requested_name(node);
         let id = node.id.clone();
         let (trashed, valid) = (node.trashed, node.valid);
-        let dir = self.arena[home].dir.get_or_insert_default();
+        let dir = self.dir_mut(home).get_or_insert_default();
         if trashed {
             dir.trashed.insert(id, slot);
             self.arena[slot].set_display((!valid).then_some(wanted));
@@ -68,7 +69,7 @@ impl TreeIndex {
             Some(holder) if requested_name(&self.arena[holder]) == wanted => {
                 let [member, first] =
                     [slot, holder].map(|slot| (self.arena[slot].seniority(), slot));
-                let dir = self.arena[home].dir.get_or_insert_default();
+                let dir = self.dir_mut(home).get_or_insert_default();
                 dir.groups.entry(wanted.clone()).or_default().extend([member, first]);
                 self.crowded.insert((home, wanted));
                 return;
@@ -82,21 +83,22 @@ impl TreeIndex {
             }
             None => (),
         }
-        let dir = self.arena[home].dir.get_or_insert_default();
+        let dir = self.dir_mut(home).get_or_insert_default();
         dir.names.insert(wanted.clone(), slot);
         self.arena[slot].set_display((!valid).then_some(wanted));
     }
 
     /// Removes a node from its directory.
     pub(super) fn leave(&mut self, slot: NodeSlot) {
+        let home = self.arena[slot].shown_in;
+        self.dir(home);
         let node = &mut self.arena[slot];
-        let home = node.shown_in;
         let wanted = requested_name(node);
         let display = node.display().clone();
         node.set_display(None);
         let (id, seniority) = (node.id.clone(), node.seniority());
         let trashed = node.trashed;
-        let dir = self.arena[home].dir.as_mut().expect("a node is in its directory");
+        let dir = self.dir_mut(home).as_mut().expect("a node is in its directory");
         if trashed {
             dir.trashed.remove(&id);
         } else {
@@ -118,14 +120,12 @@ impl TreeIndex {
                 self.freed(home, &wanted);
             }
         }
-        let node = &mut self.arena[home];
-        node.dir.take_if(|dir| dir.is_empty());
+        self.dir_mut(home).take_if(|dir| dir.is_empty());
     }
 
     /// Returns every entry of a directory, in no order; some twice while a batch is running.
     pub(super) fn entries_of(&self, slot: NodeSlot) -> impl Iterator<Item = NodeSlot> {
-        let dirs = self.arena[slot].dir.iter();
-        dirs.flat_map(|dir| {
+        self.dir(slot).into_iter().flat_map(|dir| {
             let named = dir.names.values().chain(dir.groups.values().flat_map(NameGroup::values));
             named.chain(dir.trashed.values()).copied()
         })
@@ -134,12 +134,12 @@ impl TreeIndex {
     /// Assigns the names that became free.
     pub(super) fn assign_names(&mut self) {
         for home in std::mem::take(&mut self.freed_cuts) {
-            let dir = self.arena[home].dir.iter();
-            let names = dir.flat_map(|dir| dir.groups.keys());
+            let names = self.dir(home).into_iter().flat_map(|dir| dir.groups.keys());
             let long = names.filter(|name| name.len() > MAX_NAME_LEN / 2);
             #[cfg(test)]
             let long = long.inspect(|_| crate::steps::count(1));
-            self.crowded.extend(long.map(|name| (home, name.clone())));
+            let long: Vec<_> = long.map(|name| (home, name.clone())).collect();
+            self.crowded.extend(long);
         }
         while let Some((home, name)) = self.crowded.pop_first() {
             self.assign_group(home, &name);
@@ -148,7 +148,7 @@ impl TreeIndex {
 
     /// Notes that no entry of the directory stores `name` any more: others may move up to it.
     fn freed(&mut self, home: NodeSlot, name: &SmolStr) {
-        let Some(dir) = &self.arena[home].dir else { return };
+        let Some(dir) = self.dir(home) else { return };
         if dir.groups.is_empty() {
             return;
         }
@@ -163,13 +163,13 @@ impl TreeIndex {
     }
 
     fn assign_group(&mut self, home: NodeSlot, name: &SmolStr) {
-        let Some(dir) = &mut self.arena[home].dir else { return };
+        let Some(dir) = self.dir_mut(home) else { return };
         let Some(members) = dir.groups.remove(name) else { return };
         // Stale names first, so that a name that is still in the way is really stored by another
         // entry.
         for &member in members.values() {
             let display = self.arena[member].display().clone();
-            let dir = self.arena[home].dir.get_or_insert_default();
+            let dir = self.dir_mut(home).get_or_insert_default();
             if dir.names.get(&display) == Some(&member) {
                 dir.names.remove(&display);
             }
@@ -184,12 +184,13 @@ impl TreeIndex {
             } else {
                 self.next_name(home, name, member, &mut number)
             };
+            self.note_moved(member);
             let node = &mut self.arena[member];
             node.set_display((display != node.name).then(|| display.clone()));
-            let dir = self.arena[home].dir.get_or_insert_default();
+            let dir = self.dir_mut(home).get_or_insert_default();
             dir.names.insert(display, member);
         }
-        let dir = self.arena[home].dir.get_or_insert_default();
+        let dir = self.dir_mut(home).get_or_insert_default();
         if members.len() > 1 {
             dir.groups.insert(name.clone(), members);
         }
@@ -197,9 +198,7 @@ impl TreeIndex {
 
     /// Returns the next free name for an entry that did not get its stored one.
     fn next_name(&self, home: NodeSlot, name: &str, slot: NodeSlot, number: &mut u32) -> SmolStr {
-        let taken = |name: &SmolStr| {
-            self.arena[home].dir.as_ref().is_some_and(|dir| dir.names.contains_key(name))
-        };
+        let taken = |name: &SmolStr| self.dir(home).is_some_and(|dir| dir.names.contains_key(name));
         loop {
             *number += 1;
             match suffixed(name, *number) {
@@ -216,7 +215,12 @@ impl TreeIndex {
     /// Finds an entry of a directory by a name that is not shown: an alias, or an invalid stored
     /// name.
     pub(super) fn find_unlisted(&self, home: NodeSlot, component: &str) -> Option<NodeSlot> {
-        let dir = self.arena[home].dir.as_ref()?;
+        // Most names that are not found are just missing, and need no other look.
+        let dir = if is_valid(component) && !component.contains('~') {
+            return None;
+        } else {
+            self.dir(home)?
+        };
         let senior = |a: &NodeSlot, b: &NodeSlot| {
             self.arena[*a].seniority().cmp(&self.arena[*b].seniority())
         };
@@ -296,10 +300,8 @@ fn suffixed_and_cut(name: &str, id: &FileId, number: u32) -> SmolStr {
 impl TreeIndex {
     /// Finds an entry of a directory by display name: unchanged, then in normalization form C.
     pub(super) fn find_name(&self, home: NodeSlot, component: &str) -> Option<NodeSlot> {
-        let find = |name: &str| {
-            let dir = self.arena[home].dir.as_ref()?;
-            dir.names.get(name).copied().or_else(|| self.find_unlisted(home, name))
-        };
+        let find =
+            |name: &str| self.find_listed(home, name).or_else(|| self.find_unlisted(home, name));
         find(component).or_else(|| {
             let name = NodeName::new(component).ok().filter(|name| name.as_str() != component)?;
             find(name.as_str())

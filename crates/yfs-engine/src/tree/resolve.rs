@@ -74,15 +74,19 @@ impl TreeIndex {
         if !self.is_directory(home) {
             return None;
         }
-        let guess = self.cache.guess(home, name).filter(|guess| {
+        self.guessed(home, name).or_else(|| {
+            let found = self.find_listed(home, name)?;
+            self.cache.note(home, name, found);
+            Some(found)
+        })
+    }
+
+    /// Finds the displayed entry of a directory with a name, if it was found there before.
+    pub(super) fn guessed(&self, home: NodeSlot, name: &str) -> Option<NodeSlot> {
+        self.cache.guess(home, name).filter(|guess| {
             let node = &self.arena[*guess];
             let is_shown = node.kind != SlotKind::Missing && !node.trashed;
             is_shown && node.shown_in == home && node.display() == name
-        });
-        guess.or_else(|| {
-            let found = *self.arena[home].dir.as_ref()?.names.get(name)?;
-            self.cache.note(home, name, found);
-            Some(found)
         })
     }
 

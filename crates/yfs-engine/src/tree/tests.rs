@@ -6,6 +6,7 @@
 
 mod bounds;
 mod cases;
+mod lazy;
 mod lookup;
 mod model;
 mod random;
@@ -109,7 +110,7 @@ fn parse_entry(line: &str) -> RowHistory {
 
 fn purged() -> Any {
     let meta = BTreeMap::from([(PURGE_KEY.to_owned(), Any::from("p1"))]);
-    Any::Map(std::sync::Arc::new(meta.into_iter().collect()))
+    Any::Map(Arc::new(meta.into_iter().collect()))
 }
 
 pub(crate) fn entry(key: &str, name: &str, kind: NodeKind) -> RowHistory {

@@ -55,7 +55,7 @@ impl TreeIndex {
     /// yet.
     pub fn trash_and_purged(&self) -> Vec<TrashItem> {
         let mut hiding = HidingAncestors::new(self);
-        let items = self.trashed.iter().map(|slot| self.trash_item(*slot, &mut hiding));
+        let items = self.trashed().map(|node| self.trash_item(node.slot(), &mut hiding));
         let mut items: Vec<TrashItem> = items.collect();
         items.sort_by(|a, b| {
             let order = a.stranded.is_empty().cmp(&b.stranded.is_empty());
@@ -66,12 +66,14 @@ impl TreeIndex {
 
     /// Returns the trashed nodes, without the nodes that they hide, in no order.
     pub fn trashed(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        self.trashed.iter().map(|slot| self.node_at(*slot))
+        let of_base = self.trashed_of_base().into_iter();
+        let slots = self.trashed.iter().copied().chain(of_base);
+        slots.map(|slot| self.node_at(slot))
     }
 
     /// Returns the number of trashed nodes, without the nodes that they hide.
     pub fn n_trashed(&self) -> usize {
-        self.trashed.len()
+        self.n_trashed
     }
 
     fn trash_item(&self, slot: NodeSlot, hiding: &mut HidingAncestors<'_>) -> TrashItem {

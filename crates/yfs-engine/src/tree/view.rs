@@ -88,12 +88,13 @@ impl TreeIndex {
 
     /// Returns the file or directory of an id, visible or not.
     pub fn node(&self, id: &FileId) -> Option<NodeRef<'_>> {
-        let slot = self.arena.find(id.as_str())?;
+        let slot = self.find(id.as_str())?;
         (self.arena[slot].kind != SlotKind::Missing).then(|| self.node_at(slot))
     }
 
     /// Returns every file and directory, visible or not, in no order.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
+        self.read_all();
         self.arena.present().map(|slot| self.node_at(slot))
     }
 
@@ -139,7 +140,7 @@ impl TreeIndex {
     }
 
     pub(super) fn find_visible(&self, id: &str) -> Option<NodeSlot> {
-        let slot = self.arena.find(id)?;
+        let slot = self.find(id)?;
         let present = self.arena[slot].kind != SlotKind::Missing;
         (present && self.node_at(slot).is_visible()).then_some(slot)
     }
@@ -317,8 +318,8 @@ impl<'a> NodeRef<'a> {
         &self.tree.arena[self.slot]
     }
 
-    fn dir(&self) -> Option<&'a DirectoryNames> {
-        self.raw().dir.as_deref()
+    pub(super) fn dir(&self) -> Option<&'a DirectoryNames> {
+        self.tree.dir(self.slot)
     }
 }
 
@@ -383,7 +384,7 @@ impl<'a> Iterator for SubtreeWalk<'a> {
 
 impl AllDescendants<'_> {
     fn open(&mut self, slot: NodeSlot) {
-        let Some(dir) = &self.tree.arena[slot].dir else { return };
+        let Some(dir) = self.tree.dir(slot) else { return };
         if !self.stop_at_trashed {
             self.open.extend(dir.trashed.values().rev());
         }

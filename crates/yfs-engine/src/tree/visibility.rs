@@ -60,7 +60,6 @@ impl TreeIndex {
 
     /// Returns all nodes that are trashed, or below a trashed one, in no order.
     pub fn hidden(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        let trashed = self.trashed.iter().map(|slot| self.node_at(*slot));
-        trashed.flat_map(|node| std::iter::once(node).chain(node.covered()))
+        self.trashed().flat_map(|node| std::iter::once(node).chain(node.covered()))
     }
 }

@@ -9,11 +9,11 @@ use super::*;
 
 const IDS: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
 
-const NAMES: [&str; 10] =
+pub(super) const NAMES: [&str; 10] =
     ["x", "x (1)", "x (2)", "x.md", "x (1).md", ".x", ".x (1)", "..", "a/b", "x (1) (1)"];
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(super) enum Step {
     Put(Box<RowHistory>),
     /// The same place and name, written at another time or after other parents.
     Touch(FileId, i32, Vec<Option<FileId>>),
@@ -21,7 +21,7 @@ enum Step {
     Batch(Vec<(FileId, Option<RowHistory>)>),
 }
 
-fn any_id() -> impl Strategy<Value = FileId> {
+pub(super) fn any_id() -> impl Strategy<Value = FileId> {
     prop::sample::select(&IDS[..]).prop_map(id)
 }
 
@@ -71,7 +71,7 @@ fn any_change() -> impl Strategy<Value = (FileId, Option<RowHistory>)> {
     ]
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+pub(super) fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => any_entry().prop_map(|entry| Step::Put(Box::new(entry))),
         3 => (any_id(), 0..4_i32, prop::collection::vec(any_parent(), 0..3))
@@ -81,7 +81,11 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn apply_step(tree: &mut TreeIndex, rows: &mut BTreeMap<FileId, RowHistory>, step: Step) {
+pub(super) fn apply_step(
+    tree: &mut TreeIndex,
+    rows: &mut BTreeMap<FileId, RowHistory>,
+    step: Step,
+) {
     match step {
         Step::Put(entry) => {
             tree.upsert(&entry);
@@ -171,6 +175,6 @@ proptest! {
         prop_assert!(tree.waiting.is_empty() && tree.detached.is_empty());
         prop_assert!(tree.trashed.is_empty() && tree.crowded.is_empty());
         prop_assert_eq!(tree.arena.n_used(), 0);
-        prop_assert!(tree.arena[ROOT].dir.is_none());
+        prop_assert!(tree.dir(ROOT).is_none());
     }
 }
