@@ -5,7 +5,8 @@
 //! lists but the first, each depth, 0 and the place of its root, or 1 and its name; the places of
 //! types (client, clock, place); the clients, each with its id, end, last right origin (0, or 1,
 //! client and clock), ranges of places (distance of the start, tag) and deleted ranges (distance
-//! from the last end, length); and the client that wrote last to each of the arrays (index, client).
+//! from the last end, length); and the client that wrote last to each of the arrays (index,
+//! client).
 
 use std::{fmt, sync::Arc};
 
