@@ -116,6 +116,11 @@ impl MainDoc {
         Self { doc, files, settings, tree, checkpoint: Some(checkpoint) }
     }
 
+    /// Reports whether the document reads from a checkpoint.
+    pub fn is_on_checkpoint(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
     /// Returns the checkpoint that the document reads from.
     pub(crate) fn checkpoint(&self) -> Option<&CheckpointBase> {
         self.checkpoint.as_deref()

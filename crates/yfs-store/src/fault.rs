@@ -328,6 +328,10 @@ impl Store for FaultStore {
         self.below.stats()
     }
 
+    fn derived_directory(&self) -> Option<PathBuf> {
+        self.below.derived_directory()
+    }
+
     fn flush(&self) -> Result<(), StoreError> {
         self.apply_fault(StoreFault::Flush)?;
         self.below.flush()

@@ -517,6 +517,10 @@ impl Store for SqliteStore {
         self.inner.stats()
     }
 
+    fn derived_directory(&self) -> Option<PathBuf> {
+        Some(location::beside(&self.inner.path, "-derived"))
+    }
+
     fn flush(&self) -> Result<(), StoreError> {
         self.inner.ensure_open()?;
         if self.inner.read_only { Ok(()) } else { self.inner.syncer.flush() }

@@ -297,6 +297,12 @@ pub trait Store: UpdateLog + BlobStore + LocalState {
     /// Reads the records and snapshots of all documents, but no blobs, and reports damage.
     fn check_log(&self) -> Result<CheckReport, StoreError>;
 
+    /// Returns the directory for files that are derived from the log and can be lost, if the store
+    /// has one. It may not exist yet.
+    fn derived_directory(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// Flushes, and makes every later call fail.
     fn close(&self) -> Result<(), StoreError>;
 }

@@ -24,7 +24,10 @@ mod documents;
 mod tests;
 mod transaction;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+};
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use yfs_engine::{
@@ -223,6 +226,7 @@ impl WorkspaceState {
             let documents = documents.publish(None, now);
             return Ok(Some(Committed { documents, ..Committed::unchanged(value) }));
         }
+        self.check_main()?;
         let Some(appended) = self.append(batch)? else { return Ok(None) };
 
         let documents = documents.publish(Some(&appended), now);
@@ -278,6 +282,7 @@ impl WorkspaceState {
             self.main.write().commit(&main.update)
         };
         self.written.lock().insert(self.main_name.clone());
+        self.n_uncovered.fetch_add(1, Ordering::Relaxed);
         let events = row_events(&self.main.read(), &changes, now);
         self.main_followers.publish(&main.update);
         Ok((changes.ids, events))

@@ -41,6 +41,7 @@ mod log_follower;
 pub mod options;
 
 mod change_replay;
+mod checkpoint;
 pub mod document_port;
 pub mod replica;
 pub mod session;

@@ -10,7 +10,7 @@ use yfs_engine::{
     gate::{GateRejection, UpdateSource},
     main_doc::MainDoc,
 };
-use yfs_store::{DocHead, DocName, Seq, Store};
+use yfs_store::{DocHead, DocName, Seq, Store, StoredDocument};
 
 use crate::error::{Result, WorkspaceError};
 
@@ -78,22 +78,30 @@ pub(crate) fn content(
 
 /// Loads the main document into `doc`, which is empty.
 pub(crate) fn main(store: &dyn Store, name: &DocName, doc: &mut MainDoc) -> Result<LoadReport> {
-    let (updates, mut report) = read(store, name)?;
+    Ok(main_tail(store.load(name)?, doc))
+}
+
+/// Loads the records that follow a checkpoint into the document of that checkpoint.
+pub(crate) fn main_tail(loaded: StoredDocument, doc: &mut MainDoc) -> LoadReport {
+    let (updates, mut report) = of_stored(loaded);
     for (seq, update) in &updates {
         if let Err(refusal) = doc.receive(update, UpdateSource::Store) {
             report.refused.push((*seq, refusal));
         }
     }
-    Ok(report)
+    report
 }
 
 /// Reads the updates of a document.
 fn read(store: &dyn Store, name: &DocName) -> Result<(Vec<StoredUpdate>, LoadReport)> {
-    let loaded = store.load(name)?;
+    Ok(of_stored(store.load(name)?))
+}
+
+fn of_stored(loaded: StoredDocument) -> (Vec<StoredUpdate>, LoadReport) {
     let (upto, head, n_damaged) = (loaded.upto, loaded.head, loaded.damaged.len());
     let snapshot = loaded.snapshot.into_iter().map(|snapshot| (Seq::ZERO, snapshot));
     let records = loaded.updates.into_iter().map(|record| (record.seq, record.data));
     let updates: Vec<StoredUpdate> = snapshot.chain(records).collect();
     let bytes = updates.iter().map(|(_, update)| update.len() as u64).sum();
-    Ok((updates, LoadReport { upto, head, bytes, refused: Vec::new(), n_damaged }))
+    (updates, LoadReport { upto, head, bytes, refused: Vec::new(), n_damaged })
 }

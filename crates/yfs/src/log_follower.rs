@@ -26,6 +26,7 @@ impl WorkspaceState {
     fn upkeep(&self) -> Result<()> {
         let reported = self.report_rested();
         self.compact_due()?;
+        self.checkpoint_due()?;
         reported
     }
 }

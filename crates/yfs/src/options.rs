@@ -31,6 +31,9 @@ pub struct WorkspaceOptions {
     pub text_budget: u64,
     /// The limits of the gate.
     pub limits: GateLimits,
+    /// The number of changes of rows after which a checkpoint is made, so that the next opening does
+    /// not read them.
+    pub checkpoint_after: u64,
     /// How long a file must be idle before its size and time are written to its row.
     pub stat_idle: Duration,
     /// Called for each content document that is loaded.
@@ -51,6 +54,7 @@ impl Default for WorkspaceOptions {
             doc_budget: 64 << 20,
             text_budget: 256 << 20,
             limits: GateLimits::default(),
+            checkpoint_after: 1024,
             stat_idle: Duration::from_secs(5),
             provider: None,
             clock: Arc::new(SystemClock),

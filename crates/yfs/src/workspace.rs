@@ -15,6 +15,7 @@ use yfs_vfs::ChangeAuthor;
 
 use crate::{
     Replication, WorkspaceFs,
+    checkpoint::{CheckpointHome, OpenedMain},
     clock::{IdSource, RandomIds},
     documents::DocumentPool,
     error::{Result, WorkspaceError},
@@ -99,8 +100,13 @@ impl Workspace {
             // Random even with other options: it distinguishes stores, and is never replicated.
             store.init_meta(LOG_KEY, RandomIds.file_id().as_str().as_bytes())?;
         }
-        let mut main = MainDoc::new(&id, writer_ids(claim.as_ref(), &options), options.limits);
-        let report = load_document::main(&*store, &DocName::from(&id), &mut main)?;
+        let checkpoint = CheckpointHome::of(&store, &id, options.limits);
+        let writer = || writer_ids(claim.as_ref(), &options);
+        let opened = checkpoint.as_ref().map(|home| home.open(writer())).transpose()?.flatten();
+        let OpenedMain { mut main, report, n_tail } = match opened {
+            Some(opened) => opened,
+            None => load_main(&*store, MainDoc::new(&id, writer(), options.limits))?,
+        };
         if report.is_incomplete() || damage::was_set_aside(&*store, &id)? {
             // Unreadable records may have been written under these ids, whose clocks would be
             // reused.
@@ -129,6 +135,7 @@ impl Workspace {
             documents,
             claim,
             content_client,
+            (checkpoint, n_tail),
             report.upto,
         );
         let state = Arc::new(state);
@@ -250,6 +257,7 @@ fn close(state: &WorkspaceState) -> Result<()> {
         // Upkeep: the next process does what fails here.
         state.report_all().ok();
         state.compact_all_due().ok();
+        state.checkpoint_due().ok();
     }
     if !state.set_closed() {
         return Ok(());
@@ -261,6 +269,15 @@ fn close(state: &WorkspaceState) -> Result<()> {
         state.store.release_writer(claim)?;
     }
     Ok(state.store.flush()?)
+}
+
+/// Loads the main document from the log.
+fn load_main(store: &dyn Store, mut main: MainDoc) -> Result<OpenedMain> {
+    let name = DocName::from(main.tree().workspace());
+    let report = load_document::main(store, &name, &mut main)?;
+    // A checkpoint would have saved reading all rows.
+    let n_tail = if report.is_incomplete() { 0 } else { main.files().len() as u64 };
+    Ok(OpenedMain { main, report, n_tail })
 }
 
 fn stored_id(store: &dyn Store) -> Result<Option<WorkspaceId>> {

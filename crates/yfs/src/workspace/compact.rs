@@ -62,7 +62,7 @@ impl Maintenance<'_> {
             }
         }
         if report.n_erased > 0 {
-            self.state.store.wipe()?;
+            self.state.wipe()?;
         }
         progress(n_documents, n_documents);
         Ok(report)
@@ -103,7 +103,7 @@ impl WorkspaceState {
     pub(crate) fn compact_due(&self) -> Result<()> {
         self.compact_redacted()?;
         let is_due_to_wipe = self.wipe_pacer.lock().take_due(self.now());
-        if is_due_to_wipe && let Err(error) = self.store.wipe() {
+        if is_due_to_wipe && let Err(error) = self.wipe() {
             self.wipe_pacer.lock().request();
             return Err(error.into());
         }
@@ -120,7 +120,7 @@ impl WorkspaceState {
     pub(crate) fn compact_all_due(&self) -> Result<()> {
         self.compact_redacted()?;
         if self.wipe_pacer.lock().is_requested() {
-            self.store.wipe()?;
+            self.wipe()?;
         }
         self.compact_due()
     }

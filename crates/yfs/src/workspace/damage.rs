@@ -163,6 +163,7 @@ impl Maintenance<'_> {
                 state.load_again(id)?;
             }
         }
+        state.discard_checkpoint()?;
         state.forget_replicas()?;
         // What belongs to no document cannot be set aside.
         self.accept_damage()?;

@@ -141,7 +141,7 @@ impl History<'_> {
             let any_time = Millis(i64::MAX);
             self.state.store.remove_blobs(mark, any_time, &|hash| !gone.contains(hash))?;
         }
-        self.state.store.wipe()?;
+        self.state.wipe()?;
         Ok(redacted)
     }
 

@@ -1,0 +1,188 @@
+//! An immutable file of sorted entries: blocks of about 4 KiB, index blocks of the same form above
+//! them, and a footer.
+//!
+//! # Invariants
+//!
+//! The checksum of a block is in the index entry that leads to it, that of the root in the footer,
+//! and that of the footer in the manifest. It covers the file's id and the block's offset. So a block
+//! that passes is the block that was written there, and it answers for all keys between its
+//! separator and the next: a key that it lacks is absent.
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use quick_cache::{Weighter, sync::Cache};
+
+use crate::{
+    CheckpointError, Result,
+    bytes::{ByteReader, write_varint},
+    checks::checksum,
+    chunk::ChunkReader,
+    positioned::read_exact_at,
+};
+
+/// The length from which a block is complete, in bytes. A block with a longer value is longer.
+pub(crate) const BLOCK_BYTES: usize = 4096;
+
+/// The greatest length of a block, in bytes.
+const MAX_BLOCK_BYTES: u64 = 256 << 20;
+
+pub(crate) const FOOTER_BYTES: usize = 52;
+pub(crate) const MAGIC: &[u8; 8] = b"yfsblk01";
+
+/// The greatest number of index blocks above a data block.
+const MAX_HEIGHT: u64 = 32;
+
+/// The place of a block, and its checksum.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct BlockAddress {
+    pub(crate) offset: u64,
+    pub(crate) n_bytes: u64,
+    pub(crate) checksum: u32,
+}
+
+/// The record of a file in the manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockFileSummary {
+    /// The id, which names the file.
+    pub(crate) id: [u8; 16],
+    /// The length in bytes.
+    pub(crate) n_bytes: u64,
+    pub(crate) footer_checksum: u32,
+}
+
+/// The blocks that a reader keeps.
+pub(crate) type BlockCache = Cache<BlockKey, Arc<[u8]>, BlockWeighter>;
+
+/// The key of a cached block: the number of the open file, and the offset.
+pub(crate) type BlockKey = (u32, u64);
+
+/// Weighs a block by its bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct BlockWeighter;
+
+/// A block, and the key at which the next one begins; `None` at the end of the file.
+pub(crate) type CoveringBlock = (Arc<[u8]>, Option<Vec<u8>>);
+
+/// An open file. It stays readable after others removed it.
+#[derive(Debug)]
+pub(crate) struct BlockFile {
+    file: File,
+    id: [u8; 16],
+    number: u32,
+    root: BlockAddress,
+    height: u64,
+}
+
+impl BlockAddress {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16);
+        write_varint(&mut out, self.offset);
+        write_varint(&mut out, self.n_bytes);
+        write_varint(&mut out, u64::from(self.checksum));
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = ByteReader::new(bytes);
+        let (offset, n_bytes) = (reader.read_varint()?, reader.read_varint()?);
+        let checksum = reader.read_varint()?;
+        let checksum = u32::try_from(checksum).map_err(|_| CheckpointError::Damaged("an index"))?;
+        Ok(Self { offset, n_bytes, checksum })
+    }
+}
+
+impl BlockFile {
+    /// Opens a file and checks it against the manifest. `number` tells it from the other files in
+    /// one cache.
+    pub(crate) fn open(path: &Path, summary: &BlockFileSummary, number: u32) -> Result<Self> {
+        let file = File::open(path)?;
+        let n_bytes = file.metadata()?.len();
+        if n_bytes != summary.n_bytes || n_bytes < FOOTER_BYTES as u64 {
+            return Err(CheckpointError::Damaged("the length of a file"));
+        }
+        let mut footer = [0; FOOTER_BYTES];
+        read_exact_at(&file, &mut footer, n_bytes - FOOTER_BYTES as u64)?;
+        if checksum(&[&footer]) != summary.footer_checksum {
+            return Err(CheckpointError::Damaged("a footer"));
+        }
+        let mut reader = ByteReader::new(&footer);
+        let (magic, id) = (reader.read_array::<8>()?, reader.read_array()?);
+        if magic != *MAGIC {
+            return Err(CheckpointError::Foreign);
+        }
+        let offset = u64::from_le_bytes(reader.read_array()?);
+        let n_bytes = u64::from_le_bytes(reader.read_array()?);
+        let checksum = u32::from_le_bytes(reader.read_array()?);
+        let height = u64::from_le_bytes(reader.read_array()?);
+        if id != summary.id || height > MAX_HEIGHT {
+            return Err(CheckpointError::Damaged("a footer"));
+        }
+        let root = BlockAddress { offset, n_bytes, checksum };
+        Ok(Self { file, id, number, root, height })
+    }
+
+    /// Returns the block that answers for a key. Without `keep`, a block of entries is not cached.
+    pub(crate) fn covering_block(
+        &self,
+        key: &[u8],
+        cache: &BlockCache,
+        keep: bool,
+    ) -> Result<CoveringBlock> {
+        let (mut address, mut upper) = (self.root, None);
+        for _ in 0..self.height {
+            let index = self.read_block(&address, Some(cache))?;
+            let (child, next) = find_child(&index, key)?;
+            address = child;
+            upper = next.or(upper);
+        }
+        Ok((self.read_block(&address, keep.then_some(cache))?, upper))
+    }
+
+    /// Reads and checks a block.
+    fn read_block(&self, address: &BlockAddress, cache: Option<&BlockCache>) -> Result<Arc<[u8]>> {
+        let key = (self.number, address.offset);
+        if let Some(block) = cache.and_then(|cache| cache.get(&key)) {
+            return Ok(block);
+        }
+        if address.n_bytes > MAX_BLOCK_BYTES {
+            return Err(CheckpointError::Damaged("the length of a block"));
+        }
+        let mut bytes = vec![0; address.n_bytes as usize];
+        read_exact_at(&self.file, &mut bytes, address.offset)?;
+        if block_checksum(&self.id, address.offset, &bytes) != address.checksum {
+            return Err(CheckpointError::Damaged("a block"));
+        }
+        let block: Arc<[u8]> = bytes.into();
+        if let Some(cache) = cache {
+            cache.insert(key, block.clone());
+        }
+        Ok(block)
+    }
+}
+
+impl Weighter<BlockKey, Arc<[u8]>> for BlockWeighter {
+    fn weight(&self, _: &BlockKey, block: &Arc<[u8]>) -> u64 {
+        block.len() as u64 + 64
+    }
+}
+
+/// Returns the checksum of a block at an offset of a file.
+pub(crate) fn block_checksum(id: &[u8; 16], offset: u64, bytes: &[u8]) -> u32 {
+    checksum(&[id, &offset.to_le_bytes(), bytes])
+}
+
+/// Returns the last child whose separator is not after `key`, and the separator after it.
+pub(crate) fn find_child(index: &[u8], key: &[u8]) -> Result<(BlockAddress, Option<Vec<u8>>)> {
+    let mut reader = ChunkReader::near(index, key)?;
+    let mut child = None;
+    while let Some(value) = reader.next_entry()? {
+        if let Some(child) = child
+            && reader.key.as_slice() > key
+        {
+            return Ok((BlockAddress::decode(child)?, Some(reader.key)));
+        }
+        child = value;
+    }
+    let child = child.ok_or(CheckpointError::Damaged("an empty index"))?;
+    Ok((BlockAddress::decode(child)?, None))
+}

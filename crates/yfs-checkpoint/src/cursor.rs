@@ -1,0 +1,124 @@
+//! Walks over the entries of one file, and of several in one order.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{
+    Result,
+    block_file::{BlockCache, BlockFile},
+    chunk::{ChunkReader, split_restarts},
+};
+
+/// Reads the entries of a file from a key on.
+#[derive(Debug)]
+struct BlockFileCursor<'a> {
+    file: &'a BlockFile,
+    cache: &'a BlockCache,
+    keep: bool,
+    block: Arc<[u8]>,
+    position: usize,
+    entries_end: usize,
+    next_block: Option<Vec<u8>>,
+    /// The key of the current entry; meaningless at the end.
+    key: Vec<u8>,
+    value: Option<Range<usize>>,
+    at_end: bool,
+}
+
+impl<'a> BlockFileCursor<'a> {
+    /// Goes to the first entry whose key is not before `from`.
+    fn seek(file: &'a BlockFile, cache: &'a BlockCache, from: &[u8], keep: bool) -> Result<Self> {
+        let (block, next_block) = file.covering_block(from, cache, keep)?;
+        let entries_end = split_restarts(&block)?.0.len();
+        let mut cursor = Self {
+            file,
+            cache,
+            keep,
+            block,
+            position: 0,
+            entries_end,
+            next_block,
+            key: Vec::with_capacity(64),
+            value: None,
+            at_end: false,
+        };
+        cursor.advance()?;
+        while !cursor.at_end && cursor.key.as_slice() < from {
+            cursor.advance()?;
+        }
+        Ok(cursor)
+    }
+
+    /// Returns the current value; none is a removal.
+    fn value(&self) -> Option<&[u8]> {
+        self.value.clone().map(|range| &self.block[range])
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        while self.position == self.entries_end {
+            let Some(from) = self.next_block.take() else {
+                self.at_end = true;
+                return Ok(());
+            };
+            (self.block, self.next_block) =
+                self.file.covering_block(&from, self.cache, self.keep)?;
+            self.entries_end = split_restarts(&self.block)?.0.len();
+            self.position = 0;
+            self.key.clear();
+        }
+        let rest = &self.block[self.position..self.entries_end];
+        let mut reader = ChunkReader::resume(rest, &mut self.key);
+        let value = reader.next_entry()?.flatten().map(<[u8]>::len);
+        let end = self.entries_end - reader.n_left();
+        self.key = reader.key;
+        self.value = value.map(|n_bytes| end - n_bytes..end);
+        self.position = end;
+        Ok(())
+    }
+}
+
+/// The entries of several files in one order; of equal keys the newest.
+#[derive(Debug)]
+pub(crate) struct MergedCursor<'a> {
+    /// Newest first.
+    cursors: Vec<BlockFileCursor<'a>>,
+    smallest: Option<usize>,
+}
+
+impl<'a> MergedCursor<'a> {
+    /// Goes to the first entry whose key is not before `from`. `files` begins with the newest.
+    pub(crate) fn seek(
+        files: &'a [BlockFile],
+        cache: &'a BlockCache,
+        from: &[u8],
+        keep: bool,
+    ) -> Result<Self> {
+        let seek = |file| BlockFileCursor::seek(file, cache, from, keep);
+        let cursors = files.iter().map(seek).collect::<Result<_>>()?;
+        let mut merged = Self { cursors, smallest: None };
+        merged.choose_smallest();
+        Ok(merged)
+    }
+
+    /// Returns the current entry; no value is a removal.
+    pub(crate) fn current(&self) -> Option<(&[u8], Option<&[u8]>)> {
+        self.smallest.map(|n| (self.cursors[n].key.as_slice(), self.cursors[n].value()))
+    }
+
+    pub(crate) fn advance(&mut self) -> Result<()> {
+        let Some(newest) = self.smallest else { return Ok(()) };
+        let (newer, older) = self.cursors.split_at_mut(newest + 1);
+        for cursor in older {
+            if !cursor.at_end && cursor.key == newer[newest].key {
+                cursor.advance()?;
+            }
+        }
+        newer[newest].advance()?;
+        self.choose_smallest();
+        Ok(())
+    }
+
+    fn choose_smallest(&mut self) {
+        let live = self.cursors.iter().enumerate().filter(|(_, cursor)| !cursor.at_end);
+        self.smallest = live.min_by_key(|(_, cursor)| cursor.key.as_slice()).map(|(n, _)| n);
+    }
+}

@@ -1,0 +1,108 @@
+//! Reads one version of a map.
+
+use std::{io, path::Path};
+
+use crate::{
+    CheckpointError, Result,
+    block_file::{BLOCK_BYTES, BlockCache, BlockFile, BlockWeighter},
+    chunk::{Found, find_in_chunk},
+    cursor::MergedCursor,
+    manifest::{Manifest, level_path},
+};
+
+/// Entries in order of key.
+pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// One version of a map: the newest at the time when it was opened.
+#[derive(Debug)]
+pub struct CheckpointMap {
+    pub(crate) manifest: Manifest,
+    /// Newest first.
+    pub(crate) levels: Vec<BlockFile>,
+    pub(crate) cache: BlockCache,
+}
+
+impl CheckpointMap {
+    /// Opens the newest version in a directory; `None` if there is none. `cache_bytes` is the
+    /// budget for blocks that were read.
+    ///
+    /// # Errors
+    ///
+    /// If the files are damaged, of another format or cannot be read.
+    pub fn open(directory: &Path, cache_bytes: u64) -> Result<Option<Self>> {
+        let Some(mut manifest) = Manifest::read(directory)? else { return Ok(None) };
+        loop {
+            match Self::of_manifest(directory, &manifest, cache_bytes) {
+                // A writer removed the file after it wrote a newer manifest.
+                Err(CheckpointError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    match Manifest::read(directory)? {
+                        Some(newer) if newer != manifest => manifest = newer,
+                        _ => return Err(CheckpointError::Damaged("a file is missing")),
+                    }
+                }
+                opened => return opened.map(Some),
+            }
+        }
+    }
+
+    pub(crate) fn of_manifest(
+        directory: &Path,
+        manifest: &Manifest,
+        cache_bytes: u64,
+    ) -> Result<Self> {
+        let levels = manifest.levels.iter().zip(0..).map(|(level, number)| {
+            BlockFile::open(&level_path(directory, &level.id), level, number)
+        });
+        let n_blocks = usize::try_from(cache_bytes).unwrap_or(usize::MAX) / BLOCK_BYTES;
+        Ok(Self {
+            manifest: manifest.clone(),
+            levels: levels.collect::<Result<_>>()?,
+            cache: BlockCache::with_weighter(n_blocks, cache_bytes, BlockWeighter),
+        })
+    }
+
+    /// Returns what the writer recorded with this version.
+    pub fn label(&self) -> &[u8] {
+        &self.manifest.label
+    }
+
+    /// Returns the size of the files in bytes.
+    pub fn n_bytes(&self) -> u64 {
+        self.manifest.levels.iter().map(|level| level.n_bytes).sum()
+    }
+
+    /// Returns the value of a key; `None` if it is certain that there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the files are damaged or cannot be read.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        for level in &self.levels {
+            let (block, _) = level.covering_block(key, &self.cache, true)?;
+            match find_in_chunk(&block, key)? {
+                Found::Value(value) => return Ok(Some(value.to_vec())),
+                Found::Removed => return Ok(None),
+                Found::Absent => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the first entries with keys from `from` on and before `to`; at most `n`.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    pub fn scan(&self, from: &[u8], to: &[u8], n: usize) -> Result<Entries> {
+        let mut entries = Entries::new();
+        let mut merged = MergedCursor::seek(&self.levels, &self.cache, from, true)?;
+        while let Some((key, value)) = merged.current()
+            && key < to
+            && entries.len() < n
+        {
+            entries.extend(value.map(|value| (key.to_vec(), value.to_vec())));
+            merged.advance()?;
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,295 @@
+//! Opens a workspace from a checkpoint of its main document, and makes checkpoints.
+//!
+//! A checkpoint is derived from the log as of a position, and kept beside the store. Opening reads
+//! its head and the records after that position; rows and directories are read when they are asked
+//! for. It can be lost, damaged or of another log at any time: then the log is read instead.
+//!
+//! # Which log it is of
+//!
+//! The store remembers a random *mark* for each of the last checkpoints, in the database of the log
+//! itself; the checkpoint has the mark in its label. A log that went back in time, by a backup that
+//! was put back or by a power cut, has no mark of a checkpoint that was made later.
+//!
+//! # How it is made
+//!
+//! From the checkpoint before and the records after it, in a document of its own: no writer waits
+//! for it, and it costs what was written since. One process makes one at a time.
+
+mod healing;
+#[cfg(test)]
+mod tests;
+
+use std::{path::PathBuf, sync::Arc};
+
+use yfs_checkpoint::{CheckpointError, CheckpointMap, CheckpointWriter};
+use yfs_engine::{
+    checkpoint::{self, CheckpointReader},
+    gate::GateLimits,
+    id::{ClientId, WorkspaceId},
+    main_doc::MainDoc,
+    table::WriterIds,
+};
+use yfs_store::{DocName, Seq, Store, StoredDocument};
+
+use self::healing::HealingReader;
+use crate::{
+    error::{Result, WorkspaceError},
+    load_document::{self, LoadReport},
+    state::WorkspaceState,
+};
+
+/// The setting that stores the marks of the last checkpoints, the newest first.
+const MARKS_KEY: &str = "checkpoint.marks";
+
+/// The number of marks that are kept: a writer that was killed leaves one without a checkpoint.
+const N_MARKS: usize = 4;
+
+/// The blocks of a checkpoint that a process keeps in memory, in bytes.
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// The directory of the checkpoint of the main document, in that of the store's derived files.
+const DIRECTORY: &str = "main";
+
+/// The checkpoint of a store.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckpointHome {
+    store: Arc<dyn Store>,
+    workspace: WorkspaceId,
+    limits: GateLimits,
+    directory: PathBuf,
+}
+
+/// The position and the mark of a checkpoint, which are its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CheckpointLabel {
+    position: Seq,
+    mark: u64,
+}
+
+/// A main document on a checkpoint.
+#[derive(Debug)]
+pub(crate) struct OpenedMain {
+    pub(crate) main: MainDoc,
+    pub(crate) report: LoadReport,
+    /// The number of records that were read after the checkpoint.
+    pub(crate) n_tail: u64,
+}
+
+impl CheckpointLabel {
+    fn encode(&self) -> Vec<u8> {
+        format!("{} {:x}", self.position.0, self.mark).into_bytes()
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (position, mark) = std::str::from_utf8(bytes).ok()?.split_once(' ')?;
+        let (position, mark) = (position.parse().ok()?, u64::from_str_radix(mark, 16).ok()?);
+        Some(Self { position: Seq(position), mark })
+    }
+}
+
+impl CheckpointHome {
+    /// Returns the home of the checkpoint, if the store has a place for derived files.
+    pub(crate) fn of(
+        store: &Arc<dyn Store>,
+        workspace: &WorkspaceId,
+        limits: GateLimits,
+    ) -> Option<Self> {
+        let directory = store.derived_directory()?.join(DIRECTORY);
+        Some(Self { store: store.clone(), workspace: workspace.clone(), limits, directory })
+    }
+
+    /// Opens the main document on the newest checkpoint; `None` if there is none of this log, or it
+    /// cannot be used.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub(crate) fn open(&self, writer: WriterIds) -> Result<Option<OpenedMain>> {
+        let Some((map, label)) = self.open_map()? else { return Ok(None) };
+        self.open_on(map, &label, writer)
+    }
+
+    /// Makes a checkpoint of the head of the log, and reports whether it did: not if another
+    /// process makes one, or the log has records that cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// If the store or the operating system fails. The checkpoint before stays.
+    pub(crate) fn make(&self) -> Result<bool> {
+        let before = self.open_map()?;
+        if let Some((map, label)) = before
+            && let Some(opened) = self.open_on(map, &label, self.no_writer())?
+            && let Some(map) = CheckpointMap::open(&self.directory, CACHE_BYTES).ok().flatten()
+            && CheckpointLabel::parse(map.label()) == Some(label)
+        {
+            return self.write(&opened.main, Some(&map), opened.report.upto);
+        }
+        let mut main = MainDoc::new(&self.workspace, self.no_writer(), self.limits);
+        let report = load_document::main(&*self.store, &self.name(), &mut main)?;
+        if report.is_incomplete() {
+            return Ok(false);
+        }
+        self.write(&main, None, report.upto)
+    }
+
+    /// Writes a checkpoint of a document, from nothing or as changes of the one that the document
+    /// is based on.
+    pub(crate) fn write(
+        &self,
+        main: &MainDoc,
+        base: Option<&CheckpointMap>,
+        position: Seq,
+    ) -> Result<bool> {
+        let writer = match base {
+            Some(base) => CheckpointWriter::begin_from(&self.directory, base),
+            None => CheckpointWriter::begin(&self.directory),
+        };
+        let mut writer = match writer {
+            Ok(Some(writer)) => writer,
+            Ok(None) | Err(CheckpointError::Stale) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let set =
+            |key: &[u8], value: Option<&[u8]>| writer.set(key, value).map_err(WriteError::Map);
+        let mut set = set;
+        let written = match base {
+            Some(_) => main.write_checkpoint_changes(&mut set),
+            None => main.write_checkpoint(|key, value| set(key, Some(value))),
+        };
+        match written {
+            Ok(()) => {}
+            Err(WriteError::Document) => return Ok(false),
+            Err(WriteError::Map(error)) => return Err(error.into()),
+        }
+        let label = CheckpointLabel { position, mark: getrandom::u64().unwrap_or_default() };
+        self.add_mark(&label)?;
+        writer.finish(&label.encode())?;
+        Ok(true)
+    }
+
+    /// Makes the checkpoint unusable, because the log lost records on purpose. It may hold what is
+    /// to be forgotten, so its files are removed.
+    pub(crate) fn discard(&self) -> Result<()> {
+        if self.store.get_meta(MARKS_KEY)?.is_some_and(|marks| !marks.is_empty()) {
+            self.store.set_meta(MARKS_KEY, b"")?;
+        }
+        match std::fs::remove_dir_all(&self.directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => Ok(removed.map_err(CheckpointError::Io)?),
+        }
+    }
+
+    fn name(&self) -> DocName {
+        DocName::from(&self.workspace)
+    }
+
+    /// Returns ids for a document that is not written to.
+    fn no_writer(&self) -> WriterIds {
+        let [rows, cells, meta] = [0, 1, 2].map(ClientId::from_random);
+        WriterIds { rows, cells, meta }
+    }
+
+    /// Opens the newest checkpoint, if it is of this log.
+    fn open_map(&self) -> Result<Option<(CheckpointMap, CheckpointLabel)>> {
+        // What cannot be read is made again.
+        let Some(map) = CheckpointMap::open(&self.directory, CACHE_BYTES).ok().flatten() else {
+            return Ok(None);
+        };
+        let Some(label) = CheckpointLabel::parse(map.label()) else { return Ok(None) };
+        let marks = self.marks()?;
+        Ok(marks.contains(&label).then_some((map, label)))
+    }
+
+    fn open_on(
+        &self,
+        map: CheckpointMap,
+        label: &CheckpointLabel,
+        writer: WriterIds,
+    ) -> Result<Option<OpenedMain>> {
+        let Some(tail) = self.records_after(label.position)? else { return Ok(None) };
+        let reader = HealingReader::new(self.clone(), map, label.position);
+        let reader: Arc<dyn CheckpointReader> = Arc::new(reader);
+        let opened = MainDoc::on_checkpoint(&self.workspace, writer, self.limits, reader);
+        let Ok(mut main) = opened else { return Ok(None) };
+        let n_tail = tail.updates.len() as u64;
+        let report = load_document::main_tail(tail, &mut main);
+        if report.is_incomplete() || main.checkpoint_failure().is_some() {
+            return Ok(None);
+        }
+        Ok(Some(OpenedMain { main, report, n_tail }))
+    }
+
+    /// Reads the records of the main document after a position; `None` if some are not there any
+    /// more.
+    fn records_after(&self, position: Seq) -> Result<Option<StoredDocument>> {
+        let mut loaded = self.store.load(&self.name())?;
+        if loaded.snapshot_upto > position || !loaded.damaged.is_empty() {
+            return Ok(None);
+        }
+        loaded.snapshot = None;
+        loaded.updates.retain(|record| record.seq > position);
+        Ok(Some(loaded))
+    }
+
+    fn marks(&self) -> Result<Vec<CheckpointLabel>> {
+        let stored = self.store.get_meta(MARKS_KEY)?.unwrap_or_default();
+        Ok(stored.split(|byte| *byte == b',').filter_map(CheckpointLabel::parse).collect())
+    }
+
+    fn add_mark(&self, label: &CheckpointLabel) -> Result<()> {
+        let mut marks = self.marks()?;
+        marks.insert(0, label.clone());
+        marks.truncate(N_MARKS);
+        let marks: Vec<Vec<u8>> = marks.iter().map(CheckpointLabel::encode).collect();
+        Ok(self.store.set_meta(MARKS_KEY, &marks.join(&b','))?)
+    }
+}
+
+/// The reason why a checkpoint was not written.
+enum WriteError {
+    /// The document has parked structs, or what it is based on cannot be read.
+    Document,
+    Map(CheckpointError),
+}
+
+impl From<checkpoint::CheckpointError> for WriteError {
+    fn from(_: checkpoint::CheckpointError) -> Self {
+        Self::Document
+    }
+}
+
+impl WorkspaceState {
+    /// Makes a checkpoint if enough rows were written since the last one.
+    pub(crate) fn checkpoint_due(&self) -> Result<()> {
+        use std::sync::atomic::Ordering;
+        let Some(home) = &self.checkpoint else { return Ok(()) };
+        let n_records = self.n_uncovered.load(Ordering::Relaxed);
+        if n_records < self.options.checkpoint_after || self.check_writable().is_err() {
+            return Ok(());
+        }
+        // Also after a failure: it must not be tried again and again.
+        self.n_uncovered.fetch_sub(n_records, Ordering::Relaxed);
+        home.make().map(drop)
+    }
+
+    /// Removes the checkpoint, because the log lost records on purpose.
+    pub(crate) fn discard_checkpoint(&self) -> Result<()> {
+        self.checkpoint.as_ref().map_or(Ok(()), CheckpointHome::discard)
+    }
+
+    /// Erases removed content from all files of the store, and with it the checkpoint, which may
+    /// have it.
+    pub(crate) fn wipe(&self) -> Result<(), yfs_store::StoreError> {
+        self.discard_checkpoint().ok();
+        self.store.wipe()
+    }
+
+    /// Fails if the checkpoint that the main document reads from was damaged in a way that the log
+    /// cannot mend any more.
+    pub(crate) fn check_main(&self) -> Result<()> {
+        match self.main.read_recursive().checkpoint_failure() {
+            None => Ok(()),
+            Some(failure) => Err(WorkspaceError::Checkpoint(failure.to_string())),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Workspaces that are opened again and again from checkpoints, beside one that stays in memory.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
+use yfs_store::MemoryStore;
+use yfs_vfs::{MkdirOptions, MoveOptions, RemoveOptions, WalkOptions, WriteOptions};
+
+use super::*;
+use crate::{Session, Workspace, WorkspaceOptions};
+
+fn options() -> WorkspaceOptions {
+    let actor = Actor::new(ActorKind::Agent, "ana");
+    WorkspaceOptions { checkpoint_after: 1, ..WorkspaceOptions::one_shot(actor) }
+}
+
+fn session(workspace: &Workspace) -> Session {
+    workspace.session(Actor::new(ActorKind::Agent, "ana"))
+}
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).expect("a path")
+}
+
+/// A store on disk.
+struct Disk {
+    directory: tempfile::TempDir,
+}
+
+impl Disk {
+    fn new() -> Self {
+        let disk = Self { directory: tempfile::tempdir().expect("a directory") };
+        Workspace::create_at(&disk.file(), options()).expect("created").close().expect("closed");
+        disk
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("workspace.db")
+    }
+
+    fn open(&self) -> Workspace {
+        Workspace::open_at(&self.file(), options()).expect("opened")
+    }
+
+    /// Returns the files of the checkpoint that hold entries.
+    fn levels(&self) -> Vec<PathBuf> {
+        let directory = self.directory.path().join("workspace.db-derived").join(DIRECTORY);
+        let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+        let paths = entries.map(|entry| entry.expect("listed").path());
+        paths.filter(|path| path.extension().is_some_and(|end| end == "level")).collect()
+    }
+}
+
+fn is_on_checkpoint(workspace: &Workspace) -> bool {
+    workspace.state.main.read().is_on_checkpoint()
+}
+
+/// Shows everything that can be seen of a workspace, without ids and times.
+fn show(workspace: &Workspace) -> String {
+    let session = session(workspace);
+    let options = WalkOptions { hidden: true, ..WalkOptions::default() };
+    let mut lines: Vec<String> = Vec::new();
+    for entry in session.walk(&path("/"), &options).expect("walked") {
+        let text = session.read(&entry.path).map(|content| content.data.to_vec());
+        lines.push(format!("{} {:?} {:?}", entry.path, entry.entry.kind, text.ok()));
+    }
+    let trash = workspace.trash().list().expect("listed");
+    let mut trash: Vec<String> =
+        trash.iter().map(|entry| format!("{} {}", entry.original, entry.n_hidden)).collect();
+    trash.sort();
+    let stats = workspace.maintenance().stats().expect("counted");
+    lines.push(format!("{trash:#?} {} {}", stats.n_files, stats.n_directories));
+    lines.join("\n")
+}
+
+fn any_path(rng: &mut ChaCha8Rng) -> VPath {
+    let n_parts = rng.random_range(1..4);
+    let parts: Vec<&str> =
+        (0..n_parts).map(|_| *["a", "b", "c", "d.md"].choose(rng).expect("some")).collect();
+    path(&format!("/{}", parts.join("/")))
+}
+
+/// Makes one random call, and shows its result.
+fn call(session: &Session, rng: &mut ChaCha8Rng) -> String {
+    let (one, two) = (any_path(rng), any_path(rng));
+    let text = format!("text {}\n", rng.random_range(0..1000));
+    let result = match rng.random_range(0..10) {
+        0..3 => session.write(&one, text.as_bytes(), &WriteOptions::default()).map(drop),
+        3 => session.append(&one, text.as_bytes(), &WriteOptions::default()).map(drop),
+        4..6 => session.mkdir(&one, &MkdirOptions { recursive: true, ..MkdirOptions::default() }),
+        6..8 => session.mv(&one, &two, &MoveOptions::default()),
+        8 => session.rm(&one, &RemoveOptions { recursive: true, ..RemoveOptions::default() }),
+        _ => session.stat(&one).map(drop),
+    };
+    format!("{one} {two} {:?}", result.map_err(|error| error.code))
+}
+
+/// A workspace that is opened from a checkpoint before every few calls is one that was never
+/// closed.
+#[test]
+fn a_workspace_on_checkpoints_is_the_workspace() {
+    for seed in 0..12 {
+        let disk = Disk::new();
+        let memory = Workspace::create(Arc::new(MemoryStore::new()), options()).expect("created");
+        let expected = session(&memory);
+        let [mut here, mut there] = [1, 1].map(|_| ChaCha8Rng::seed_from_u64(seed));
+        let mut n_on_checkpoint = 0;
+        for _ in 0..25 {
+            let workspace = disk.open();
+            n_on_checkpoint += usize::from(is_on_checkpoint(&workspace));
+            let on_checkpoint = session(&workspace);
+            for _ in 0..4 {
+                assert_eq!(call(&on_checkpoint, &mut here), call(&expected, &mut there), "{seed}");
+            }
+            drop(on_checkpoint);
+            workspace.close().expect("closed");
+        }
+        let workspace = disk.open();
+        assert!(n_on_checkpoint > 20, "{n_on_checkpoint}");
+        assert_eq!(show(&workspace), show(&memory), "seed {seed}");
+    }
+}
+
+/// A workspace of a few files, closed and with a checkpoint.
+fn sample() -> (Disk, String) {
+    let disk = Disk::new();
+    let workspace = disk.open();
+    let writer = session(&workspace);
+    for number in 0..300 {
+        let file = path(&format!("/d{}/f{number}", number % 7));
+        let options = WriteOptions { parents: true, ..WriteOptions::default() };
+        writer.write(&file, b"text", &options).expect("written");
+    }
+    drop(writer);
+    workspace.close().expect("closed");
+    let workspace = disk.open();
+    let shown = show(&workspace);
+    drop(workspace);
+    assert_eq!(disk.levels().len(), 1);
+    (disk, shown)
+}
+
+#[test]
+fn a_damaged_checkpoint_is_mended_from_the_log() {
+    let (disk, expected) = sample();
+    let level = disk.levels().pop().expect("a file");
+    let sound = fs::read(&level).expect("read");
+    for at in (0..sound.len()).step_by(sound.len() / 40) {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 0x10;
+        fs::write(&level, &bytes).expect("written");
+        let workspace = Workspace::open_at(&disk.file(), WorkspaceOptions::reading());
+        let workspace = workspace.expect("opened");
+        assert_eq!(show(&workspace), expected, "a flipped bit at {at}");
+        drop(workspace);
+    }
+    fs::write(&level, &sound[..sound.len() / 2]).expect("written");
+    assert_eq!(show(&disk.open()), expected, "a cut");
+}
+
+#[test]
+fn a_checkpoint_of_a_log_that_went_back_is_not_used() {
+    let (disk, expected) = sample();
+    let copy = disk.directory.path().join("copy.db");
+    let workspace = disk.open();
+    workspace.store().backup(&copy, &mut |_, _| {}).expect("a backup");
+    session(&workspace).write(&path("/new"), b"late", &WriteOptions::default()).expect("written");
+    workspace.close().expect("closed");
+    assert!(is_on_checkpoint(&disk.open()));
+    put_back(&copy, &disk.file());
+    let workspace = disk.open();
+    assert!(!is_on_checkpoint(&workspace), "the checkpoint is newer than the log");
+    assert_eq!(show(&workspace), expected);
+    session(&workspace).write(&path("/other"), b"x", &WriteOptions::default()).expect("written");
+    workspace.close().expect("closed");
+    let workspace = disk.open();
+    assert!(is_on_checkpoint(&workspace), "it has a new checkpoint");
+    assert!(session(&workspace).read(&path("/new")).is_err());
+    assert!(session(&workspace).read(&path("/other")).is_ok());
+}
+
+fn put_back(copy: &Path, file: &Path) {
+    for suffix in ["-wal", "-shm"] {
+        let mut beside = file.as_os_str().to_owned();
+        beside.push(suffix);
+        fs::remove_file(beside).ok();
+    }
+    fs::copy(copy, file).expect("copied");
+}
+
+#[test]
+fn compaction_and_wiping_leave_no_old_names() {
+    let (disk, _) = sample();
+    let workspace = disk.open();
+    let writer = session(&workspace);
+    writer.write(&path("/secret-name"), b"x", &WriteOptions::default()).expect("written");
+    drop(writer);
+    workspace.close().expect("closed");
+    let is_there = || {
+        let contains = |file: &PathBuf| {
+            let bytes = fs::read(file).expect("read");
+            bytes.windows(11).any(|window| window == b"secret-name")
+        };
+        disk.levels().iter().any(contains)
+    };
+    assert!(is_there());
+    let workspace = disk.open();
+    workspace.state.wipe().expect("wiped");
+    assert!(!is_there());
+    session(&workspace).rm(&path("/secret-name"), &RemoveOptions::default()).expect("removed");
+    workspace.close().expect("closed");
+    let workspace = disk.open();
+    workspace.maintenance().compact(&mut |_, _| {}).expect("compacted");
+    session(&workspace).write(&path("/last"), b"x", &WriteOptions::default()).expect("written");
+    workspace.close().expect("closed");
+    assert!(session(&disk.open()).read(&path("/last")).is_ok());
+}
