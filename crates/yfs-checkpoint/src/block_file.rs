@@ -4,8 +4,8 @@
 //! # Invariants
 //!
 //! The checksum of a block is in the index entry that leads to it, that of the root in the footer,
-//! and that of the footer in the manifest. It covers the file's id and the block's offset. So a block
-//! that passes is the block that was written there, and it answers for all keys between its
+//! and that of the footer in the manifest. It covers the file's id and the block's offset. So a
+//! block that passes is the block that was written there, and it answers for all keys between its
 //! separator and the next: a key that it lacks is absent.
 
 use std::{fs::File, path::Path, sync::Arc};

@@ -12,8 +12,8 @@
 //!
 //! # Invariants
 //!
-//! - A file is never changed. A new version is visible once its manifest replaces the one before, by
-//!   a rename, after its files are complete.
+//! - A file is never changed. A new version is visible once its manifest replaces the one before,
+//!   by a rename, after its files are complete.
 //! - One process at a time writes, under a lock of the operating system, which ends with the
 //!   process. Readers take no lock.
 //! - The memory of a writer is bounded, and so is that of a reader, by the budget of its cache.

@@ -175,7 +175,8 @@ fn describe_holder(holder: Option<&LockHolder>) -> String {
 }
 
 impl StoreError {
-    pub(crate) fn io(action: &'static str, source: io::Error) -> Self {
+    /// Returns the error of an operation of the system that failed in an action.
+    pub fn io(action: &'static str, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { action },
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { action },

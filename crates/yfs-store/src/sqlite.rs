@@ -518,7 +518,7 @@ impl Store for SqliteStore {
     }
 
     fn derived_directory(&self) -> Option<PathBuf> {
-        Some(location::beside(&self.inner.path, "-derived"))
+        Some(location::derived_beside(&self.inner.path))
     }
 
     fn flush(&self) -> Result<(), StoreError> {

@@ -19,7 +19,13 @@ mod healing;
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use yfs_checkpoint::{CheckpointError, CheckpointMap, CheckpointWriter};
 use yfs_engine::{
@@ -29,7 +35,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     table::WriterIds,
 };
-use yfs_store::{DocName, Seq, Store, StoredDocument};
+use yfs_store::{DocName, Seq, Store, StoreError, StoredDocument};
 
 use self::healing::HealingReader;
 use crate::{
@@ -57,6 +63,8 @@ pub(crate) struct CheckpointHome {
     workspace: WorkspaceId,
     limits: GateLimits,
     directory: PathBuf,
+    /// The number of records of the main document after the last checkpoint, as far as is known.
+    n_uncovered: Arc<AtomicU64>,
 }
 
 /// The position and the mark of a checkpoint, which are its label.
@@ -95,7 +103,24 @@ impl CheckpointHome {
         limits: GateLimits,
     ) -> Option<Self> {
         let directory = store.derived_directory()?.join(DIRECTORY);
-        Some(Self { store: store.clone(), workspace: workspace.clone(), limits, directory })
+        let (store, workspace) = (store.clone(), workspace.clone());
+        Some(Self { store, workspace, limits, directory, n_uncovered: Arc::default() })
+    }
+
+    /// Notes that records of the main document were read or written after the checkpoint.
+    pub(crate) fn note_uncovered(&self, n_records: u64) {
+        self.n_uncovered.fetch_add(n_records, Ordering::Relaxed);
+    }
+
+    /// Makes a checkpoint if there are enough records after the last one.
+    fn make_due(&self, checkpoint_after: u64) -> Result<()> {
+        let n_records = self.n_uncovered.load(Ordering::Relaxed);
+        if n_records < checkpoint_after {
+            return Ok(());
+        }
+        // Also after a failure: it must not be tried again and again.
+        self.n_uncovered.fetch_sub(n_records, Ordering::Relaxed);
+        self.make().map(drop)
     }
 
     /// Opens the main document on the newest checkpoint; `None` if there is none of this log, or it
@@ -169,13 +194,13 @@ impl CheckpointHome {
 
     /// Makes the checkpoint unusable, because the log lost records on purpose. It may hold what is
     /// to be forgotten, so its files are removed.
-    pub(crate) fn discard(&self) -> Result<()> {
+    pub(crate) fn discard(&self) -> Result<(), StoreError> {
         if self.store.get_meta(MARKS_KEY)?.is_some_and(|marks| !marks.is_empty()) {
             self.store.set_meta(MARKS_KEY, b"")?;
         }
         match std::fs::remove_dir_all(&self.directory) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => Ok(removed.map_err(CheckpointError::Io)?),
+            removed => removed.map_err(|error| StoreError::io("remove the checkpoint", error)),
         }
     }
 
@@ -261,26 +286,30 @@ impl From<checkpoint::CheckpointError> for WriteError {
 impl WorkspaceState {
     /// Makes a checkpoint if enough rows were written since the last one.
     pub(crate) fn checkpoint_due(&self) -> Result<()> {
-        use std::sync::atomic::Ordering;
-        let Some(home) = &self.checkpoint else { return Ok(()) };
-        let n_records = self.n_uncovered.load(Ordering::Relaxed);
-        if n_records < self.options.checkpoint_after || self.check_writable().is_err() {
-            return Ok(());
+        match &self.checkpoint {
+            Some(home) if self.check_writable().is_ok() => {
+                home.make_due(self.options.checkpoint_after)
+            }
+            _ => Ok(()),
         }
-        // Also after a failure: it must not be tried again and again.
-        self.n_uncovered.fetch_sub(n_records, Ordering::Relaxed);
-        home.make().map(drop)
+    }
+
+    /// Notes that a record of the main document was read or written after the checkpoint.
+    pub(crate) fn note_uncovered(&self) {
+        if let Some(home) = &self.checkpoint {
+            home.note_uncovered(1);
+        }
     }
 
     /// Removes the checkpoint, because the log lost records on purpose.
-    pub(crate) fn discard_checkpoint(&self) -> Result<()> {
+    pub(crate) fn discard_checkpoint(&self) -> Result<(), StoreError> {
         self.checkpoint.as_ref().map_or(Ok(()), CheckpointHome::discard)
     }
 
     /// Erases removed content from all files of the store, and with it the checkpoint, which may
     /// have it.
-    pub(crate) fn wipe(&self) -> Result<(), yfs_store::StoreError> {
-        self.discard_checkpoint().ok();
+    pub(crate) fn wipe(&self) -> Result<(), StoreError> {
+        self.discard_checkpoint()?;
         self.store.wipe()
     }
 

@@ -24,10 +24,7 @@ mod documents;
 mod tests;
 mod transaction;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use yfs_engine::{
@@ -282,7 +279,7 @@ impl WorkspaceState {
             self.main.write().commit(&main.update)
         };
         self.written.lock().insert(self.main_name.clone());
-        self.n_uncovered.fetch_add(1, Ordering::Relaxed);
+        self.note_uncovered();
         let events = row_events(&self.main.read(), &changes, now);
         self.main_followers.publish(&main.update);
         Ok((changes.ids, events))

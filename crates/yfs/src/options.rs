@@ -31,8 +31,8 @@ pub struct WorkspaceOptions {
     pub text_budget: u64,
     /// The limits of the gate.
     pub limits: GateLimits,
-    /// The number of changes of rows after which a checkpoint is made, so that the next opening does
-    /// not read them.
+    /// The number of changes of rows after which a checkpoint is made, so that the next opening
+    /// does not read them.
     pub checkpoint_after: u64,
     /// How long a file must be idle before its size and time are written to its row.
     pub stat_idle: Duration,

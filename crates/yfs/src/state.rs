@@ -73,8 +73,6 @@ pub(crate) struct WorkspaceState {
     pub(crate) claim: Mutex<Option<WriterClaim>>,
     /// The checkpoint of the main document, if the store has a place for one.
     pub(crate) checkpoint: Option<CheckpointHome>,
-    /// The number of records of the main document since the last checkpoint.
-    pub(crate) n_uncovered: AtomicU64,
     /// The client id under which this process writes content.
     content_client: ClientId,
     /// Locked by transactions that depend on rows: for writing by those that change rows, for
@@ -115,9 +113,8 @@ impl WorkspaceState {
         options: WorkspaceOptions,
         main: Arc<RwLock<MainDoc>>,
         documents: Arc<DocumentPool>,
-        claim: Option<WriterClaim>,
-        content_client: ClientId,
-        (checkpoint, n_uncovered): (Option<CheckpointHome>, u64),
+        (claim, content_client): (Option<WriterClaim>, ClientId),
+        checkpoint: Option<CheckpointHome>,
         upto: Seq,
     ) -> Self {
         let id = main.read().tree().workspace().clone();
@@ -139,7 +136,6 @@ impl WorkspaceState {
             main_followers: SubscriberList::default(),
             claim: Mutex::new(claim),
             checkpoint,
-            n_uncovered: AtomicU64::new(n_uncovered),
             content_client,
             structure: RwLock::default(),
             is_log_open: RwLock::new(true),
@@ -294,7 +290,7 @@ impl WorkspaceState {
     fn apply_main_record(&self, update: &[u8], events: &mut Vec<FileChange>) {
         // The gate rejects the same records in every process.
         let received = self.main.write().receive(update, UpdateSource::Store);
-        self.n_uncovered.fetch_add(1, Ordering::Relaxed);
+        self.note_uncovered();
         if let Ok(changes) = received {
             events.extend(row_events(&self.main.read(), &changes, self.now()));
         }

@@ -128,16 +128,12 @@ impl Workspace {
         let documents =
             DocumentPool::new(store.clone(), budget, provider, client, new_doc, kind_of);
         let follow = options.follow;
-        let state = WorkspaceState::new(
-            store,
-            options,
-            main,
-            documents,
-            claim,
-            content_client,
-            (checkpoint, n_tail),
-            report.upto,
-        );
+        if let Some(home) = &checkpoint {
+            home.note_uncovered(n_tail);
+        }
+        let writer = (claim, content_client);
+        let upto = report.upto;
+        let state = WorkspaceState::new(store, options, main, documents, writer, checkpoint, upto);
         let state = Arc::new(state);
         if follow {
             log_follower::spawn(&state);

@@ -52,7 +52,11 @@ fn blame(workspace: &Workspace, path: &str) -> String {
 
 fn is_in_files(directory: &Path, secret: &str) -> bool {
     fs::read_dir(directory).unwrap().any(|entry| {
-        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return is_in_files(&path, secret);
+        }
+        let bytes = fs::read(path).unwrap();
         bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
     })
 }

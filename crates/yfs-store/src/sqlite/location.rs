@@ -76,6 +76,14 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
+/// Returns the directory for what is derived from a store: `workspace-db.derived` for
+/// `workspace.db`. Its name does not begin with that of the file, so that removing or copying the
+/// file with all that belongs to it, as `workspace.db*`, does not meet a directory.
+pub(super) fn derived_beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().replace('.', "-");
+    path.with_file_name(format!("{name}.derived"))
+}
+
 /// Returns the directory that holds a file.
 pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -51,7 +51,7 @@ impl Disk {
 
     /// Returns the files of the checkpoint that hold entries.
     fn levels(&self) -> Vec<PathBuf> {
-        let directory = self.directory.path().join("workspace.db-derived").join(DIRECTORY);
+        let directory = self.directory.path().join("workspace-db.derived").join(DIRECTORY);
         let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
         let paths = entries.map(|entry| entry.expect("listed").path());
         paths.filter(|path| path.extension().is_some_and(|end| end == "level")).collect()
