@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-engine", &["yfs-markdown", "yfs-types"]),
     ("yfs-sync", &["yfs-engine"]),
     ("yfs-vfs", &["yfs-types"]),
-    ("yfs-store", &["yfs-types"]),
+    ("yfs-store", &["yfs-checkpoint", "yfs-types"]),
     ("yfs-checkpoint", &[]),
     ("yfs", &["yfs-checkpoint", "yfs-engine", "yfs-store", "yfs-vfs"]),
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),

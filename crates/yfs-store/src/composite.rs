@@ -186,6 +186,10 @@ where
         self.log.load(doc)
     }
 
+    fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {
+        self.log.load_after(doc, after)
+    }
+
     fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
         self.log.load_history(doc)
     }

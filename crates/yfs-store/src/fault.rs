@@ -136,6 +136,11 @@ impl UpdateLog for FaultStore {
         self.below.load(doc)
     }
 
+    fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {
+        self.apply_fault(StoreFault::Load)?;
+        self.below.load_after(doc, after)
+    }
+
     fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
         self.apply_fault(StoreFault::Load)?;
         self.n_loads.fetch_add(1, Ordering::Relaxed);
@@ -330,6 +335,10 @@ impl Store for FaultStore {
 
     fn derived_directory(&self) -> Option<PathBuf> {
         self.below.derived_directory()
+    }
+
+    fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {
+        self.below.checkpoint(after)
     }
 
     fn flush(&self) -> Result<(), StoreError> {

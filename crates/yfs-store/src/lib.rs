@@ -25,6 +25,7 @@
 
 mod blob;
 mod composite;
+mod derived;
 mod error;
 mod fault;
 mod memory;
@@ -40,6 +41,7 @@ pub mod conformance;
 
 pub use blob::{BlobInfo, BlobMark};
 pub use composite::{CompositeStore, StorePart};
+pub use derived::DerivedLabel;
 pub use error::{LockHolder, StoreError};
 pub use fault::{FaultStore, StoreFault};
 pub use memory::MemoryStore;

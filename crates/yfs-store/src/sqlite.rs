@@ -2,9 +2,8 @@
 //!
 //! The layout is an append-only log without an index by document, plus snapshots
 //! (`docs/format/store.md`). With an index, every append would write to a random page: 25 times the
-//! bytes. Instead each handle keeps the positions of each document's records in memory. It builds
-//! this index by one pass over the log when it first needs it, without reading large updates, and
-//! updates it by reading what was appended since.
+//! bytes. Instead the positions of each document's records are in a derived map beside the store,
+//! which is made anew after many appends, and each handle reads the rows that came after it.
 //!
 //! # Invariants
 //!
@@ -340,6 +339,10 @@ impl UpdateLog for SqliteStore {
         self.inner.load(doc)
     }
 
+    fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {
+        self.inner.load_after(doc, after)
+    }
+
     fn load_history(&self, doc: &DocName) -> Result<DocHistory, StoreError> {
         self.inner.load_history(doc)
     }
@@ -519,6 +522,10 @@ impl Store for SqliteStore {
 
     fn derived_directory(&self) -> Option<PathBuf> {
         Some(location::derived_beside(&self.inner.path))
+    }
+
+    fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {
+        self.inner.checkpoint_log(after)
     }
 
     fn flush(&self) -> Result<(), StoreError> {

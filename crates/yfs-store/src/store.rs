@@ -61,6 +61,16 @@ pub trait UpdateLog: Send + Sync + Debug {
     /// Reads a document. A document that was never written is empty.
     fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError>;
 
+    /// Reads the records of a document after a position; `None` if compaction removed some of them.
+    ///
+    /// The snapshot is left out.
+    fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {
+        let mut loaded = self.load(doc)?;
+        loaded.snapshot = None;
+        loaded.updates.retain(|record| record.seq > after);
+        Ok((loaded.snapshot_upto <= after).then_some(loaded))
+    }
+
     /// Reads a document, and the latest heads that it had before compaction replaced their records.
     ///
     /// At most 16,384 heads are kept, and only while their changes take no more than 1 MiB.
@@ -301,6 +311,13 @@ pub trait Store: UpdateLog + BlobStore + LocalState {
     /// has one. It may not exist yet.
     fn derived_directory(&self) -> Option<PathBuf> {
         None
+    }
+
+    /// Writes what a handle reads instead of the log when it opens, if at least `after` records
+    /// came after the last time, and reports whether it did. It can be lost without harm.
+    fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {
+        let _ = after;
+        Ok(false)
     }
 
     /// Flushes, and makes every later call fail.

@@ -35,7 +35,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     table::WriterIds,
 };
-use yfs_store::{DocName, Seq, Store, StoreError, StoredDocument};
+use yfs_store::{DerivedLabel, DocName, Seq, Store, StoreError, StoredDocument};
 
 use self::healing::HealingReader;
 use crate::{
@@ -47,11 +47,11 @@ use crate::{
 /// The setting that stores the marks of the last checkpoints, the newest first.
 const MARKS_KEY: &str = "checkpoint.marks";
 
-/// The number of marks that are kept: a writer that was killed leaves one without a checkpoint.
-const N_MARKS: usize = 4;
-
 /// The blocks of a checkpoint that a process keeps in memory, in bytes.
 const CACHE_BYTES: u64 = 16 << 20;
+
+/// The bytes of the change of a row in a record of many.
+const CHANGE_BYTES: u64 = 256;
 
 /// The directory of the checkpoint of the main document, in that of the store's derived files.
 const DIRECTORY: &str = "main";
@@ -63,15 +63,8 @@ pub(crate) struct CheckpointHome {
     workspace: WorkspaceId,
     limits: GateLimits,
     directory: PathBuf,
-    /// The number of records of the main document after the last checkpoint, as far as is known.
+    /// The number of changes of rows after the last checkpoint, as far as is known.
     n_uncovered: Arc<AtomicU64>,
-}
-
-/// The position and the mark of a checkpoint, which are its label.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct CheckpointLabel {
-    position: Seq,
-    mark: u64,
 }
 
 /// A main document on a checkpoint.
@@ -79,20 +72,8 @@ struct CheckpointLabel {
 pub(crate) struct OpenedMain {
     pub(crate) main: MainDoc,
     pub(crate) report: LoadReport,
-    /// The number of records that were read after the checkpoint.
+    /// The number of changes of rows that were read after the checkpoint.
     pub(crate) n_tail: u64,
-}
-
-impl CheckpointLabel {
-    fn encode(&self) -> Vec<u8> {
-        format!("{} {:x}", self.position.0, self.mark).into_bytes()
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let (position, mark) = std::str::from_utf8(bytes).ok()?.split_once(' ')?;
-        let (position, mark) = (position.parse().ok()?, u64::from_str_radix(mark, 16).ok()?);
-        Some(Self { position: Seq(position), mark })
-    }
 }
 
 impl CheckpointHome {
@@ -107,19 +88,19 @@ impl CheckpointHome {
         Some(Self { store, workspace, limits, directory, n_uncovered: Arc::default() })
     }
 
-    /// Notes that records of the main document were read or written after the checkpoint.
-    pub(crate) fn note_uncovered(&self, n_records: u64) {
-        self.n_uncovered.fetch_add(n_records, Ordering::Relaxed);
+    /// Notes that rows were read or written after the checkpoint.
+    pub(crate) fn note_uncovered(&self, n_changes: u64) {
+        self.n_uncovered.fetch_add(n_changes, Ordering::Relaxed);
     }
 
-    /// Makes a checkpoint if there are enough records after the last one.
+    /// Makes a checkpoint if enough rows changed after the last one.
     fn make_due(&self, checkpoint_after: u64) -> Result<()> {
-        let n_records = self.n_uncovered.load(Ordering::Relaxed);
-        if n_records < checkpoint_after {
+        let n_changes = self.n_uncovered.load(Ordering::Relaxed);
+        if n_changes < checkpoint_after {
             return Ok(());
         }
         // Also after a failure: it must not be tried again and again.
-        self.n_uncovered.fetch_sub(n_records, Ordering::Relaxed);
+        self.n_uncovered.fetch_sub(n_changes, Ordering::Relaxed);
         self.make().map(drop)
     }
 
@@ -145,7 +126,7 @@ impl CheckpointHome {
         if let Some((map, label)) = before
             && let Some(opened) = self.open_on(map, &label, self.no_writer())?
             && let Some(map) = CheckpointMap::open(&self.directory, CACHE_BYTES).ok().flatten()
-            && CheckpointLabel::parse(map.label()) == Some(label)
+            && DerivedLabel::parse(map.label()) == Some(label)
         {
             return self.write(&opened.main, Some(&map), opened.report.upto);
         }
@@ -186,8 +167,8 @@ impl CheckpointHome {
             Err(WriteError::Document) => return Ok(false),
             Err(WriteError::Map(error)) => return Err(error.into()),
         }
-        let label = CheckpointLabel { position, mark: getrandom::u64().unwrap_or_default() };
-        self.add_mark(&label)?;
+        let Some(label) = DerivedLabel::new(position) else { return Ok(false) };
+        self.store.set_meta(MARKS_KEY, &label.add_to(&self.marks()?))?;
         writer.finish(&label.encode())?;
         Ok(true)
     }
@@ -215,20 +196,19 @@ impl CheckpointHome {
     }
 
     /// Opens the newest checkpoint, if it is of this log.
-    fn open_map(&self) -> Result<Option<(CheckpointMap, CheckpointLabel)>> {
+    fn open_map(&self) -> Result<Option<(CheckpointMap, DerivedLabel)>> {
         // What cannot be read is made again.
         let Some(map) = CheckpointMap::open(&self.directory, CACHE_BYTES).ok().flatten() else {
             return Ok(None);
         };
-        let Some(label) = CheckpointLabel::parse(map.label()) else { return Ok(None) };
-        let marks = self.marks()?;
-        Ok(marks.contains(&label).then_some((map, label)))
+        let Some(label) = DerivedLabel::parse(map.label()) else { return Ok(None) };
+        Ok(label.is_in(&self.marks()?).then_some((map, label)))
     }
 
     fn open_on(
         &self,
         map: CheckpointMap,
-        label: &CheckpointLabel,
+        label: &DerivedLabel,
         writer: WriterIds,
     ) -> Result<Option<OpenedMain>> {
         let Some(tail) = self.records_after(label.position)? else { return Ok(None) };
@@ -236,8 +216,9 @@ impl CheckpointHome {
         let reader: Arc<dyn CheckpointReader> = Arc::new(reader);
         let opened = MainDoc::on_checkpoint(&self.workspace, writer, self.limits, reader);
         let Ok(mut main) = opened else { return Ok(None) };
-        let n_tail = tail.updates.len() as u64;
+        let n_records = tail.updates.len() as u64;
         let report = load_document::main_tail(tail, &mut main);
+        let n_tail = n_changes(n_records, report.bytes);
         if report.is_incomplete() || main.checkpoint_failure().is_some() {
             return Ok(None);
         }
@@ -247,27 +228,18 @@ impl CheckpointHome {
     /// Reads the records of the main document after a position; `None` if some are not there any
     /// more.
     fn records_after(&self, position: Seq) -> Result<Option<StoredDocument>> {
-        let mut loaded = self.store.load(&self.name())?;
-        if loaded.snapshot_upto > position || !loaded.damaged.is_empty() {
-            return Ok(None);
-        }
-        loaded.snapshot = None;
-        loaded.updates.retain(|record| record.seq > position);
-        Ok(Some(loaded))
+        let loaded = self.store.load_after(&self.name(), position)?;
+        Ok(loaded.filter(|loaded| loaded.damaged.is_empty()))
     }
 
-    fn marks(&self) -> Result<Vec<CheckpointLabel>> {
-        let stored = self.store.get_meta(MARKS_KEY)?.unwrap_or_default();
-        Ok(stored.split(|byte| *byte == b',').filter_map(CheckpointLabel::parse).collect())
+    fn marks(&self) -> Result<Vec<u8>> {
+        Ok(self.store.get_meta(MARKS_KEY)?.unwrap_or_default())
     }
+}
 
-    fn add_mark(&self, label: &CheckpointLabel) -> Result<()> {
-        let mut marks = self.marks()?;
-        marks.insert(0, label.clone());
-        marks.truncate(N_MARKS);
-        let marks: Vec<Vec<u8>> = marks.iter().map(CheckpointLabel::encode).collect();
-        Ok(self.store.set_meta(MARKS_KEY, &marks.join(&b','))?)
-    }
+/// Returns about how many changes of rows there are in records of the main document.
+fn n_changes(n_records: u64, n_bytes: u64) -> u64 {
+    n_records.max(n_bytes / CHANGE_BYTES)
 }
 
 /// The reason why a checkpoint was not written.
@@ -284,20 +256,21 @@ impl From<checkpoint::CheckpointError> for WriteError {
 }
 
 impl WorkspaceState {
-    /// Makes a checkpoint if enough rows were written since the last one.
+    /// Makes a checkpoint of the rows and of the index of the log, of each if enough was written
+    /// since the last one.
     pub(crate) fn checkpoint_due(&self) -> Result<()> {
-        match &self.checkpoint {
-            Some(home) if self.check_writable().is_ok() => {
-                home.make_due(self.options.checkpoint_after)
-            }
-            _ => Ok(()),
+        if self.check_writable().is_err() {
+            return Ok(());
         }
+        let after = self.options.checkpoint_after;
+        self.store.checkpoint(after)?;
+        self.checkpoint.as_ref().map_or(Ok(()), |home| home.make_due(after))
     }
 
     /// Notes that a record of the main document was read or written after the checkpoint.
-    pub(crate) fn note_uncovered(&self) {
+    pub(crate) fn note_uncovered(&self, update: &[u8]) {
         if let Some(home) = &self.checkpoint {
-            home.note_uncovered(1);
+            home.note_uncovered(n_changes(1, update.len() as u64));
         }
     }
 

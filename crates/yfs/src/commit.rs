@@ -279,7 +279,7 @@ impl WorkspaceState {
             self.main.write().commit(&main.update)
         };
         self.written.lock().insert(self.main_name.clone());
-        self.note_uncovered();
+        self.note_uncovered(&main.update);
         let events = row_events(&self.main.read(), &changes, now);
         self.main_followers.publish(&main.update);
         Ok((changes.ids, events))

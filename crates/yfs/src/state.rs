@@ -290,7 +290,7 @@ impl WorkspaceState {
     fn apply_main_record(&self, update: &[u8], events: &mut Vec<FileChange>) {
         // The gate rejects the same records in every process.
         let received = self.main.write().receive(update, UpdateSource::Store);
-        self.note_uncovered();
+        self.note_uncovered(update);
         if let Ok(changes) = received {
             events.extend(row_events(&self.main.read(), &changes, self.now()));
         }

@@ -98,18 +98,23 @@ impl SqliteInner {
             })?;
             rows.collect()
         };
-        let mut docs = read().map_err(store_error(CHECK))?;
-        self.with_index(|index| {
-            docs.retain(|(number, guid)| {
-                let known = DocName::parse(guid).ok().and_then(|name| index.number(&name));
-                known.map(i64::from) != Some(*number)
-            });
+        let docs = read().map_err(store_error(CHECK))?;
+        let misnamed = self.with_index(|index| {
+            let mut misnamed = Vec::new();
+            for (number, guid) in &docs {
+                let name = DocName::parse(guid).ok();
+                let known = name.map(|name| index.find(&name)).transpose()?.flatten();
+                if known.map(i64::from) != Some(*number) {
+                    misnamed.push((*number, guid.clone()));
+                }
+            }
+            Ok(misnamed)
         })?;
         let problem = |(number, guid)| {
             let description = format!("document {number} has a damaged name: {guid:?}");
             CheckProblem { doc: None, description }
         };
-        Ok(docs.into_iter().take(MAX_PROBLEMS).map(problem).collect())
+        Ok(misnamed.into_iter().take(MAX_PROBLEMS).map(problem).collect())
     }
 
     fn check_blobs(&self, report: &mut CheckReport) -> Result<(), StoreError> {

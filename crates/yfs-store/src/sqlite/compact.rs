@@ -5,8 +5,8 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
-    index::{IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
-    log::{checksum, read_past_heads},
+    index::{DocEntry, IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
+    log::{checksum, head as log_head, read_past_heads},
     schema::{INLINE_LEN, store_error},
 };
 use crate::{
@@ -64,17 +64,14 @@ impl SqliteInner {
         let hash = ContentHash::of(state);
         let mut writer = self.writer(COMPACT)?;
         let tx = writer.begin(false, COMPACT)?;
-        let (number, n_known, compacted) = {
-            let mut index = self.index.lock();
-            index.catch_up(&tx, self.origin)?;
-            let Some(number) = index.number(name) else { return Ok(CompactionOutcome::Raced) };
-            let Some(doc) = index.doc(number) else { return Ok(CompactionOutcome::Raced) };
-            // A marker beyond what was loaded means that another handle was faster.
-            if doc.marker > before.upto.0 {
-                return Ok(CompactionOutcome::Raced);
-            }
-            (number, doc.records.len() as u64, doc.compacted_head())
+        let Some((number, doc)) = self.find_entry(&tx, name)? else {
+            return Ok(CompactionOutcome::Raced);
         };
+        // A marker beyond what was loaded means that another handle was faster.
+        if doc.marker > before.upto.0 {
+            return Ok(CompactionOutcome::Raced);
+        }
+        let (n_known, compacted) = (doc.n_records(), doc.compacted_head());
         // Records that stay may be older than those that an earlier compaction removed. Only that
         // compaction's marker records its position, and the marker is deleted below.
         let reaches = last.max(compacted);
@@ -86,13 +83,8 @@ impl SqliteInner {
             .and_then(|marker| rewrite_records(&tx, number, before, merged).map(|()| marker))
             .map_err(store_error(COMPACT))?;
         tx.commit().map_err(store_error(COMPACT))?;
-        {
-            let mut index = self.index.lock();
-            index.add(marker);
-            index.set_complete_to(marker.seq);
-            let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
-            index.drop_records(number, gone);
-        }
+        let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
+        self.note_removal(&writer.connection, number, marker, gone)?;
         reclaim(&writer.connection);
         drop(writer);
         self.syncer.mark_unsynced();
@@ -110,18 +102,13 @@ impl SqliteInner {
     pub(super) fn forget(&self, name: &DocName, head: Seq) -> Result<u64, StoreError> {
         let mut writer = self.writer(FORGET)?;
         let tx = writer.begin(false, FORGET)?;
-        let (number, doc) = {
-            let mut index = self.index.lock();
-            index.catch_up(&tx, self.origin)?;
-            let Some(number) = index.number(name) else { return Ok(0) };
-            let Some(doc) = index.doc(number) else { return Ok(0) };
-            if doc.head != head.0 {
-                return Err(StoreError::HeadMoved { doc: name.clone(), head: Seq(doc.head) });
-            }
-            (number, doc.clone())
-        };
+        let Some((number, doc)) = self.find_entry(&tx, name)? else { return Ok(0) };
+        if doc.head != head.0 {
+            return Err(StoreError::HeadMoved { doc: name.clone(), head: Seq(doc.head) });
+        }
+        let records = self.look_up(&tx, |index| index.records_after(number, 0))?;
         let forget = || -> rusqlite::Result<IndexRow> {
-            delete_records(&tx, number, &doc.records)?;
+            delete_records(&tx, number, &records)?;
             delete_old_marker(&tx, number, doc.marker)?;
             for table in ["snapshot", "snapshot_body", "past_head", "fact"] {
                 tx.execute(&format!("DELETE FROM {table} WHERE doc = ?1"), [number])?;
@@ -135,17 +122,41 @@ impl SqliteInner {
         tx.execute_batch("PRAGMA secure_delete = ON").map_err(store_error(FORGET))?;
         let marker = forgotten.map_err(store_error(FORGET))?;
         tx.commit().map_err(store_error(FORGET))?;
-        {
-            let mut index = self.index.lock();
-            index.add(marker);
-            index.set_complete_to(marker.seq);
-            index.drop_records(number, |seq| seq <= doc.head);
-        }
+        self.note_removal(&writer.connection, number, marker, |seq| seq <= doc.head)?;
         reclaim(&writer.connection);
         drop(writer);
         self.syncer.mark_unsynced();
         self.watch.record_head(marker.seq);
         Ok(doc.bytes + doc.snapshot_bytes)
+    }
+
+    /// Returns the number and entry of a document, in the view of a transaction.
+    fn find_entry(
+        &self,
+        tx: &Connection,
+        name: &DocName,
+    ) -> Result<Option<(u32, DocEntry)>, StoreError> {
+        let head = log_head(tx).map_err(store_error(COMPACT))?;
+        self.read_index(tx, head, |index| {
+            let number = index.find(name)?;
+            Ok(number.and_then(|number| Some((number, index.doc(number)?.clone()))))
+        })
+    }
+
+    /// Adds the marker of records that are not in the log any more, after the commit.
+    fn note_removal(
+        &self,
+        connection: &Connection,
+        number: u32,
+        marker: IndexRow,
+        gone: impl Fn(u64) -> bool,
+    ) -> Result<(), StoreError> {
+        {
+            let mut index = self.index.lock();
+            index.add(marker);
+            index.set_complete_to(marker.seq);
+        }
+        self.look_up(connection, |index| index.drop_records(number, &gone))
     }
 }
 

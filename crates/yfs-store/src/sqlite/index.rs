@@ -1,4 +1,8 @@
-//! The positions of each document's records, in memory.
+//! The positions of each document's records: those up to a position in a derived map beside the
+//! store ([`base`]), those after it in memory.
+//!
+//! What the map says of a document is read when someone asks for that document. A map that turns
+//! out to be damaged is forgotten, and the whole log is read.
 //!
 //! # Invariants
 //!
@@ -7,15 +11,22 @@
 //!   records never come back.
 //! - It is updated inside transactions, whose views differ. Records become visible in order of
 //!   their position, so a view that is older than the index adds nothing.
+//! - A document that has records after the base is in memory. One that is not in memory is in the
+//!   index as the base says.
 
-use std::collections::BTreeMap;
+mod base;
+mod make;
+mod rows;
+
+use std::{collections::BTreeMap, path::Path};
 
 use hashbrown::HashMap;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, types::ValueRef};
+use yfs_checkpoint::CheckpointError;
 
-use yfs_types::time::Millis;
-
-use super::{log::checksum, schema::store_error};
+pub(super) use self::rows::IndexRow;
+use self::{base::IndexBase, rows::read_rows};
+use super::schema::store_error;
 use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
 
 /// An update.
@@ -30,6 +41,12 @@ const ACTION: &str = "read the log";
 /// The positions of each document's records.
 #[derive(Debug, Default)]
 pub(super) struct LogIndex {
+    /// `None` before the first look, and if there is none that can be used.
+    base: Option<IndexBase>,
+    /// Whether a base was looked for.
+    is_opened: bool,
+    /// The last record when a newer base was made, which this index does not use.
+    tried_at: u64,
     /// The last record in the index.
     upto: u64,
     /// The greatest head of the log for which the index was complete. The last positions may belong
@@ -43,16 +60,28 @@ pub(super) struct LogIndex {
     names_read_to: u32,
     /// Documents that ever had records, by number.
     docs: HashMap<u32, DocEntry>,
-    /// Documents that were compacted or forgotten, by the position of their marker.
+    /// Documents that were compacted or forgotten after the base, by the position of their marker.
     markers: BTreeMap<u64, u32>,
 }
+
+/// The reason why the index did not answer.
+#[derive(Debug)]
+pub(super) enum IndexError {
+    /// The base is damaged or cannot be read.
+    Base(CheckpointError),
+    Sqlite(rusqlite::Error),
+}
+
+pub(super) type IndexResult<T> = Result<T, IndexError>;
 
 /// The index entry of one document.
 #[derive(Debug, Default, Clone)]
 pub(super) struct DocEntry {
-    /// The position and size of each record, in order.
+    /// The position and size of each record that the base does not have in a list of its own.
     pub(super) records: Vec<(u64, u32)>,
-    /// The sum of the sizes.
+    /// The records before these, which the base has.
+    listed: ListedRecords,
+    /// The sum of the sizes of all records.
     pub(super) bytes: u64,
     /// The last position that ever had a record.
     pub(super) head: u64,
@@ -68,23 +97,16 @@ pub(super) struct DocEntry {
     pub(super) marker: u64,
     pub(super) forgotten: bool,
     pub(super) snapshot_bytes: u64,
+    /// Whether this is not what the base says.
+    is_changed: bool,
 }
 
-/// The fields of one row of the log that the index needs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct IndexRow {
-    pub(super) seq: u64,
-    pub(super) doc: u32,
-    pub(super) kind: i64,
-    pub(super) own: bool,
-    /// The handle that appended the row; for a marker, the handle that appended the record that it
-    /// reaches.
-    pub(super) origin: HandleOrigin,
-    pub(super) len: u32,
-    /// For a marker, the position up to which records were removed.
-    pub(super) reaches: u64,
-    /// Whether the row is readable. The data of updates is checked when it is read.
-    pub(super) sound: bool,
+/// Records of a document whose positions are in lists in the base.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct ListedRecords {
+    n_records: u64,
+    /// The last of them.
+    upto: u64,
 }
 
 impl DocEntry {
@@ -97,42 +119,95 @@ impl DocEntry {
     pub(super) fn compacted_head(&self) -> DocHead {
         DocHead { seq: Seq(self.compacted), origin: self.compacted_origin }
     }
+
+    /// Returns the number of records.
+    pub(super) fn n_records(&self) -> u64 {
+        self.listed.n_records + self.records.len() as u64
+    }
+}
+
+impl From<CheckpointError> for IndexError {
+    fn from(error: CheckpointError) -> Self {
+        Self::Base(error)
+    }
+}
+
+impl From<rusqlite::Error> for IndexError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<IndexError> for StoreError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Base(error) => Self::Corrupt { action: ACTION, detail: error.to_string() },
+            IndexError::Sqlite(error) => store_error(ACTION)(error),
+        }
+    }
 }
 
 impl LogIndex {
-    /// Reads the rows that were appended since, in the view of the current transaction.
-    pub(super) fn catch_up(
+    /// Answers from the index, after it has read all rows in the view of the current transaction.
+    /// The base of a new index is in `directory`. If it is damaged, the log is read instead.
+    pub(super) fn answer<T>(
         &mut self,
+        directory: &Path,
         connection: &Connection,
         own: HandleOrigin,
-    ) -> Result<(), StoreError> {
-        let rows = read_rows(connection, self.upto, own).map_err(store_error(ACTION))?;
+        look_up: impl Fn(&mut Self) -> IndexResult<T>,
+    ) -> Result<T, StoreError> {
+        if !self.is_opened {
+            self.open_base(directory, connection)?;
+        }
+        let answer = self.catch_up(connection, own).and_then(|()| look_up(self));
+        if !matches!(answer, Err(IndexError::Base(_))) {
+            return Ok(answer?);
+        }
+        *self = Self { is_opened: true, ..Self::default() };
+        self.catch_up(connection, own)?;
+        Ok(look_up(self)?)
+    }
+
+    fn open_base(&mut self, directory: &Path, connection: &Connection) -> IndexResult<()> {
+        self.is_opened = true;
+        self.base = IndexBase::open(directory, connection)?;
+        if let Some(base) = &self.base {
+            (self.upto, self.names_read_to) = (base.position(), base.names_read_to());
+        }
+        Ok(())
+    }
+
+    /// Reads the rows that were appended since.
+    fn catch_up(&mut self, connection: &Connection, own: HandleOrigin) -> IndexResult<()> {
+        let rows = read_rows(connection, self.upto, own)?;
         // The index is empty, so nothing in it can be stale.
         let fresh = self.upto == 0;
         if rows.iter().any(|row| row.doc > self.names_read_to) {
-            self.read_names(connection).map_err(store_error(ACTION))?;
+            self.read_names(connection)?;
         }
         for row in rows {
             // A row without a document is damaged: `check` reports it.
-            if !self.names.contains_key(&row.doc) || !row.sound {
+            if !row.sound || self.find_number(connection, row.doc)?.is_none() {
                 self.upto = self.upto.max(row.seq);
                 continue;
             }
             self.add(row);
             if row.kind != KIND_UPDATE && !fresh {
-                self.drop_stale(connection, row).map_err(store_error(ACTION))?;
+                self.drop_stale(connection, row)?;
             }
         }
         Ok(())
     }
 
-    /// Adds one row, unless it is in the index.
+    /// Adds one row, unless it is in the index. The document was looked up before, or is new.
     pub(super) fn add(&mut self, row: IndexRow) {
         if row.seq <= self.upto {
             return;
         }
         self.upto = row.seq;
         let doc = self.docs.entry(row.doc).or_default();
+        doc.is_changed = true;
         if row.kind == KIND_UPDATE {
             doc.records.push((row.seq, row.len));
             doc.bytes += u64::from(row.len);
@@ -170,6 +245,17 @@ impl LogIndex {
         self.complete_to = self.complete_to.max(head);
     }
 
+    /// Returns a bound of the number of records after the base, and after the last try to make one.
+    pub(super) fn n_after_base(&self) -> u64 {
+        let base = self.base.as_ref().map_or(0, IndexBase::position);
+        self.upto.saturating_sub(base.max(self.tried_at))
+    }
+
+    /// Records that a new base was made as of now, or could not be made.
+    pub(super) fn note_try(&mut self) {
+        self.tried_at = self.upto;
+    }
+
     /// Adds documents that this handle has just created.
     pub(super) fn add_names(&mut self, names: impl IntoIterator<Item = (DocName, u32)>) {
         for (name, number) in names {
@@ -186,65 +272,142 @@ impl LogIndex {
         self.names_read_to = self.names_read_to.max(number);
     }
 
-    /// Returns the number of a document.
-    pub(super) fn number(&self, name: &DocName) -> Option<u32> {
-        self.numbers.get(name).copied()
+    /// Looks a document up by its name, and returns its number.
+    pub(super) fn find(&mut self, name: &DocName) -> IndexResult<Option<u32>> {
+        if let Some(number) = self.numbers.get(name) {
+            return Ok(Some(*number));
+        }
+        let Some(base) = &self.base else { return Ok(None) };
+        let Some((number, entry)) = base.entry(name)? else { return Ok(None) };
+        self.add_name(number, name.clone());
+        self.docs.insert(number, entry);
+        Ok(Some(number))
     }
 
-    /// Returns the entry of a document.
+    /// Looks a document up by its number, and returns its name.
+    pub(super) fn find_number(
+        &mut self,
+        connection: &Connection,
+        number: u32,
+    ) -> IndexResult<Option<&DocName>> {
+        let is_in_base = self.base.as_ref().is_some_and(|base| number <= base.names_read_to());
+        if is_in_base && !self.names.contains_key(&number) {
+            let mut find = connection.prepare_cached("SELECT guid FROM doc WHERE n = ?1")?;
+            let name = find.query_row([number], |row| row.get_ref(0).map(name_in)).optional()?;
+            if let Some(name) = name.flatten()
+                && self.find(&name)?.is_none()
+            {
+                // The document had no records yet.
+                self.add_name(number, name);
+            }
+        }
+        Ok(self.names.get(&number))
+    }
+
+    /// Returns the entry of a document that was looked up.
     pub(super) fn doc(&self, number: u32) -> Option<&DocEntry> {
         self.docs.get(&number)
     }
 
-    /// Returns the entry of a document, by name.
-    pub(super) fn doc_named(&self, name: &DocName) -> Option<&DocEntry> {
-        self.doc(self.number(name)?)
+    /// Returns the number of a document that was looked up.
+    pub(super) fn number(&self, name: &DocName) -> Option<u32> {
+        self.numbers.get(name).copied()
     }
 
-    /// Returns the name of a document.
-    pub(super) fn name(&self, number: u32) -> Option<&DocName> {
-        self.names.get(&number)
+    /// Looks up the entry of a document by its name.
+    pub(super) fn find_doc(&mut self, name: &DocName) -> IndexResult<Option<&DocEntry>> {
+        let number = self.find(name)?;
+        Ok(number.and_then(|number| self.docs.get(&number)))
     }
 
-    /// Returns all documents.
-    pub(super) fn docs(&self) -> impl Iterator<Item = (&DocName, &DocEntry)> {
-        self.docs.iter().filter_map(|(number, doc)| Some((self.names.get(number)?, doc)))
+    /// Returns the positions and sizes of the records of a document after a position, in order.
+    pub(super) fn records_after(&self, number: u32, after: u64) -> IndexResult<Vec<(u64, u32)>> {
+        let Some(doc) = self.docs.get(&number) else { return Ok(Vec::new()) };
+        let mut records = Vec::new();
+        if let Some(base) = self.base.as_ref().filter(|_| doc.listed.upto > after) {
+            records = base.listed_records(number, after)?;
+        }
+        let first = doc.records.partition_point(|(seq, _)| *seq <= after);
+        records.extend(&doc.records[first..]);
+        Ok(records)
     }
 
-    /// Returns the documents whose markers are after a position.
-    pub(super) fn marked_after(&self, after: u64) -> impl Iterator<Item = u32> {
-        self.markers.range(after + 1..).map(|(_, number)| *number)
-    }
-
-    /// Drops records of a document that are no longer in the log.
-    pub(super) fn drop_records(&mut self, number: u32, gone: impl Fn(u64) -> bool) {
-        let Some(doc) = self.docs.get_mut(&number) else { return };
-        doc.records.retain(|(seq, _)| !gone(*seq));
-        doc.bytes = doc.records.iter().map(|(_, len)| u64::from(*len)).sum();
-    }
-
-    fn drop_stale(&mut self, connection: &Connection, marker: IndexRow) -> rusqlite::Result<()> {
-        let mut find = connection.prepare_cached("SELECT 1 FROM log WHERE seq = ?1")?;
-        let mut gone = Vec::new();
-        for (seq, _) in self.docs.get(&marker.doc).map_or(&[][..], |doc| &doc.records) {
-            let found = find.query_row([seq.cast_signed()], |_| Ok(())).optional()?;
-            if *seq <= marker.reaches && found.is_none() {
-                gone.push(*seq);
+    /// Calls a function with each document.
+    pub(super) fn for_each(&self, mut take: impl FnMut(&DocName, &DocEntry)) -> IndexResult<()> {
+        if let Some(base) = &self.base {
+            base.for_each(|name, number, entry| {
+                if !self.docs.contains_key(&number) {
+                    take(&name, &entry);
+                }
+            })?;
+        }
+        for (number, doc) in &self.docs {
+            if let Some(name) = self.names.get(number) {
+                take(name, doc);
             }
         }
-        self.drop_records(marker.doc, |seq| gone.binary_search(&seq).is_ok());
         Ok(())
     }
 
-    fn read_names(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Returns the documents whose markers are after a position.
+    pub(super) fn marked_after(
+        &mut self,
+        connection: &Connection,
+        after: u64,
+    ) -> IndexResult<Vec<(DocName, DocEntry)>> {
+        let mut numbers: Vec<u32> = Vec::new();
+        if let Some(base) = self.base.as_ref().filter(|base| base.position() > after) {
+            numbers = base.marked_after(after)?;
+        }
+        numbers.extend(self.markers.range(after + 1..).map(|(_, number)| *number));
+        let mut marked = Vec::new();
+        for number in numbers {
+            let Some(name) = self.find_number(connection, number)?.cloned() else { continue };
+            let doc = self.docs.get(&number).filter(|doc| doc.marker > after);
+            marked.extend(doc.map(|doc| (name, doc.clone())));
+        }
+        marked.sort_by_key(|(_, doc)| doc.marker);
+        marked.dedup_by_key(|(_, doc)| doc.marker);
+        Ok(marked)
+    }
+
+    /// Drops records of a document that are no longer in the log.
+    pub(super) fn drop_records(
+        &mut self,
+        number: u32,
+        gone: impl Fn(u64) -> bool,
+    ) -> IndexResult<()> {
+        let mut records = self.records_after(number, 0)?;
+        let Some(doc) = self.docs.get_mut(&number) else { return Ok(()) };
+        records.retain(|(seq, _)| !gone(*seq));
+        doc.bytes = records.iter().map(|(_, len)| u64::from(*len)).sum();
+        (doc.records, doc.listed) = (records, ListedRecords::default());
+        doc.is_changed = true;
+        Ok(())
+    }
+
+    fn drop_stale(&mut self, connection: &Connection, marker: IndexRow) -> IndexResult<()> {
+        let mut find = connection.prepare_cached("SELECT 1 FROM log WHERE seq = ?1")?;
+        let mut gone = Vec::new();
+        for (seq, _) in self.records_after(marker.doc, 0)? {
+            let found = find.query_row([seq.cast_signed()], |_| Ok(())).optional()?;
+            if seq <= marker.reaches && found.is_none() {
+                gone.push(seq);
+            }
+        }
+        self.drop_records(marker.doc, |seq| gone.binary_search(&seq).is_ok())
+    }
+
+    fn read_names(&mut self, connection: &Connection) -> IndexResult<()> {
         let mut statement =
             connection.prepare_cached("SELECT n, guid FROM doc WHERE n > ?1 ORDER BY n")?;
         let mut rows = statement.query([self.names_read_to])?;
         while let Some(row) = rows.next()? {
             let Ok(number) = u32::try_from(row.get::<_, i64>(0)?) else { continue };
             self.names_read_to = number;
-            let name = row.get_ref(1)?.as_str().ok().and_then(|guid| DocName::parse(guid).ok());
-            if let Some(name) = name {
+            if let Some(name) = name_in(row.get_ref(1)?)
+                && self.find(&name)?.is_none()
+            {
                 self.add_name(number, name);
             }
         }
@@ -252,42 +415,6 @@ impl LogIndex {
     }
 }
 
-fn read_rows(
-    connection: &Connection,
-    after: u64,
-    own: HandleOrigin,
-) -> rusqlite::Result<Vec<IndexRow>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT seq, doc, kind, origin, len, at, crc, CASE kind WHEN 0 THEN NULL ELSE data END
-         FROM log WHERE seq > ?1 ORDER BY seq",
-    )?;
-    let rows = statement.query_map([after.cast_signed()], |row| {
-        let number = |column| row.get_ref(column).map(|value| value.as_i64().unwrap_or(-1));
-        let (doc, len) = (u32::try_from(number(1)?), u32::try_from(number(4)?));
-        let (kind, origin) = (number(2)?, HandleOrigin(number(3)?.cast_unsigned()));
-        let mut found = IndexRow {
-            seq: number(0)?.cast_unsigned(),
-            doc: doc.unwrap_or(0),
-            kind,
-            own: origin == own,
-            origin,
-            len: len.unwrap_or(0),
-            reaches: 0,
-            sound: doc.is_ok() && len.is_ok(),
-        };
-        if kind != KIND_UPDATE {
-            let data = row.get_ref(7)?.as_blob().unwrap_or_default();
-            let crc = checksum(found.doc, kind, origin, Millis(number(5)?), data);
-            let number_at = |at: usize| {
-                let bytes = data.get(at..at + 8)?;
-                bytes.try_into().ok().map(u64::from_le_bytes)
-            };
-            found.reaches = number_at(0).unwrap_or(0);
-            // Stores of formats 1 and 2 did not record the handle.
-            found.origin = HandleOrigin(number_at(8).unwrap_or(0));
-            found.sound &= matches!(data.len(), 8 | 16) && i64::from(crc) == number(6)?;
-        }
-        Ok(found)
-    })?;
-    rows.collect()
+fn name_in(value: ValueRef<'_>) -> Option<DocName> {
+    DocName::parse(value.as_str().ok()?).ok()
 }

@@ -22,11 +22,13 @@ const STATS: &str = "compute the statistics of the store";
 impl SqliteInner {
     pub(super) fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
         let known: Vec<Option<(u32, u64)>> = self.with_index(|index| {
-            let look = |name| {
-                let number = index.number(name)?;
-                Some((number, index.doc(number)?.head))
-            };
-            docs.iter().map(look).collect()
+            let mut known = Vec::with_capacity(docs.len());
+            for name in docs {
+                let number = index.find(name)?;
+                let doc = number.and_then(|number| Some((number, index.doc(number)?.head)));
+                known.push(doc);
+            }
+            Ok(known)
         })?;
         let reader = self.reader()?;
         let mut find = reader
@@ -60,7 +62,7 @@ impl SqliteInner {
 
     pub(super) fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
         let known: Vec<Option<u32>> =
-            self.with_index(|index| facts.iter().map(|(name, _)| index.number(name)).collect())?;
+            self.with_index(|index| facts.iter().map(|(name, _)| index.find(name)).collect())?;
         self.write("write facts of documents", |tx| {
             for ((_, fact), number) in facts.iter().zip(known) {
                 if let Some(number) = number {
@@ -151,13 +153,13 @@ impl SqliteInner {
     pub(super) fn stats(&self) -> Result<StoreStats, StoreError> {
         let mut stats = self.with_index(|index| {
             let mut stats = StoreStats::default();
-            for (_, doc) in index.docs() {
+            index.for_each(|_, doc| {
                 stats.n_docs += 1;
-                stats.n_records += doc.records.len() as u64;
+                stats.n_records += doc.n_records();
                 stats.record_bytes += doc.bytes;
                 stats.snapshot_bytes += doc.snapshot_bytes;
-            }
-            stats
+            })?;
+            Ok(stats)
         })?;
         let reader = self.reader()?;
         let sql = "SELECT count(*), coalesce(sum(size), 0) FROM blob";

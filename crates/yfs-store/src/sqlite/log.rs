@@ -1,6 +1,6 @@
 //! The log: appending to it, and reading it by document and by position.
 
-use std::{collections::HashMap, mem, sync::Arc};
+use std::{collections::HashMap, mem, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
@@ -9,7 +9,8 @@ use yfs_types::{hash::ContentHash, time::Millis};
 use super::{
     KnownHead, SqliteInner, SqliteWriter,
     blobs::renew_blob,
-    index::{DocEntry, IndexRow, KIND_UPDATE, LogIndex},
+    index::{DocEntry, IndexResult, IndexRow, KIND_UPDATE, LogIndex},
+    location,
     reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, store_error},
     transaction::SqliteTransaction,
@@ -24,6 +25,9 @@ use crate::{
 const PAGE_BYTES: usize = 8 << 20;
 /// The most records in one page of the tail.
 const PAGE_RECORDS: usize = 20_000;
+
+/// The directory of the base of the index, in that of the store's derived files.
+const INDEX_DIRECTORY: &str = "log";
 
 const APPEND: &str = "append";
 const LOAD: &str = "load a document";
@@ -104,11 +108,9 @@ impl SqliteInner {
             Some(known) if known.version == version => known.head,
             _ => head(&tx).map_err(store_error(APPEND))?,
         };
-        let mut index = self.index.lock();
-        if index.complete_to() < last {
-            index.catch_up(&tx, self.origin)?;
+        if self.index.lock().complete_to() < last {
+            self.read_index(&tx, last, |_| Ok(()))?;
         }
-        drop(index);
         let mut staged = StagedRecords { last, ..StagedRecords::default() };
         let results = group
             .iter()
@@ -140,7 +142,7 @@ impl SqliteInner {
         batch: &AppendBatch,
     ) -> Result<Result<AppendReceipt, StoreError>, StoreError> {
         for expect in &batch.expect {
-            if let Some(head) = self.foreign_head_after(expect) {
+            if let Some(head) = self.foreign_head_after(tx, expect)? {
                 return Ok(Err(StoreError::HeadMoved { doc: expect.doc.clone(), head }));
             }
         }
@@ -149,13 +151,16 @@ impl SqliteInner {
                 return Ok(Err(StoreError::NoBlob { hash: *hash }));
             }
         }
-        let overtaken =
-            batch.watch.iter().any(|watched| self.foreign_head_after(watched).is_some());
-        let current: Vec<_> = batch
-            .facts
-            .iter()
-            .filter(|(doc, fact)| self.staged_head(staged, doc) <= fact.upto.0)
-            .collect();
+        let mut overtaken = false;
+        for watched in &batch.watch {
+            overtaken |= self.foreign_head_after(tx, watched)?.is_some();
+        }
+        let mut current = Vec::new();
+        for entry @ (doc, fact) in &batch.facts {
+            if self.staged_head(tx, staged, doc)? <= fact.upto.0 {
+                current.push(entry);
+            }
+        }
         let first = if batch.updates.is_empty() { staged.last } else { staged.last + 1 };
         let mut insert = InsertUpdate::prepare(tx).map_err(store_error(APPEND))?;
         for (name, data) in &batch.updates {
@@ -170,7 +175,7 @@ impl SqliteInner {
             let known = self.index.lock().number(name);
             // Documents are created by records, from which other handles learn about them.
             let Some(number) = known.or_else(|| staged.names.get(name).copied()) else { continue };
-            let upto = Seq(self.staged_head(staged, name));
+            let upto = Seq(self.staged_head(tx, staged, name)?);
             write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(store_error(APPEND))?;
         }
         Ok(Ok(AppendReceipt { first: Seq(first), last: Seq(staged.last), overtaken }))
@@ -178,18 +183,29 @@ impl SqliteInner {
 
     /// Returns another handle's last record of the document, if it is after the position that the
     /// precondition names.
-    fn foreign_head_after(&self, expect: &HeadPrecondition) -> Option<Seq> {
-        let index = self.index.lock();
-        let head = index.doc_named(&expect.doc).map(|doc| Seq(doc.foreign_head));
-        head.filter(|head| *head > expect.seen)
+    fn foreign_head_after(
+        &self,
+        tx: &Connection,
+        expect: &HeadPrecondition,
+    ) -> Result<Option<Seq>, StoreError> {
+        let head = self.look_up(tx, |index| {
+            Ok(index.find_doc(&expect.doc)?.map(|doc| Seq(doc.foreign_head)))
+        })?;
+        Ok(head.filter(|head| *head > expect.seen))
     }
 
-    fn staged_head(&self, staged: &StagedRecords, name: &DocName) -> u64 {
-        let index = self.index.lock();
-        let number = index.number(name).or_else(|| staged.names.get(name).copied());
-        let Some(number) = number else { return 0 };
-        let known = index.doc(number).map_or(0, |doc| doc.head);
-        staged.heads.get(&number).copied().unwrap_or(known)
+    fn staged_head(
+        &self,
+        tx: &Connection,
+        staged: &StagedRecords,
+        name: &DocName,
+    ) -> Result<u64, StoreError> {
+        self.look_up(tx, |index| {
+            let number = index.find(name)?.or_else(|| staged.names.get(name).copied());
+            let Some(number) = number else { return Ok(0) };
+            let known = index.doc(number).map_or(0, |doc| doc.head);
+            Ok(staged.heads.get(&number).copied().unwrap_or(known))
+        })
     }
 
     fn number_for(
@@ -198,7 +214,7 @@ impl SqliteInner {
         staged: &mut StagedRecords,
         name: &DocName,
     ) -> Result<u32, StoreError> {
-        if let Some(number) = self.index.lock().number(name) {
+        if let Some(number) = self.look_up(tx, |index| index.find(name))? {
             return Ok(number);
         }
         if let Some(number) = staged.names.get(name) {
@@ -225,7 +241,7 @@ impl SqliteInner {
     }
 
     pub(super) fn doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
-        self.with_index(|index| index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
+        self.with_index(|index| Ok(index.find_doc(doc)?.map_or(DocHead::ZERO, DocEntry::doc_head)))
     }
 
     pub(super) fn time_at(&self, position: Seq) -> Result<Option<Millis>, StoreError> {
@@ -239,43 +255,98 @@ impl SqliteInner {
 
     pub(super) fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
         self.ensure_open()?;
-        let index = self.index.lock();
-        Ok(index.doc_named(doc).map_or(DocHead::ZERO, DocEntry::doc_head))
+        let found = self.index.lock().find_doc(doc).map(|doc| doc.map(DocEntry::doc_head));
+        match found {
+            Ok(head) => Ok(head.unwrap_or(DocHead::ZERO)),
+            // The base is damaged: the log is read.
+            Err(_) => self.doc_head(doc),
+        }
     }
 
     /// Runs a lookup in an index that has all records committed before the call.
     pub(super) fn with_index<T>(
         &self,
-        lookup: impl FnOnce(&LogIndex) -> T,
+        look_up: impl Fn(&mut LogIndex) -> IndexResult<T>,
     ) -> Result<T, StoreError> {
         let head = self.head()?;
         {
-            let index = self.index.lock();
-            if index.complete_to() >= head.0 {
-                return Ok(lookup(&index));
+            let mut index = self.index.lock();
+            if index.complete_to() >= head.0
+                && let Ok(answer) = look_up(&mut index)
+            {
+                return Ok(answer);
             }
         }
-        let reader = self.reader()?;
+        self.read_index(&*self.reader()?, head.0, look_up)
+    }
+
+    /// Runs a lookup in the index as it is, which a caller of [`read_index`](Self::read_index)
+    /// knows to be complete in the view of a connection.
+    pub(super) fn look_up<T>(
+        &self,
+        connection: &Connection,
+        look_up: impl Fn(&mut LogIndex) -> IndexResult<T>,
+    ) -> Result<T, StoreError> {
+        let answer = look_up(&mut self.index.lock());
+        if let Ok(answer) = answer {
+            return Ok(answer);
+        }
+        // The base is damaged: the log is read.
+        let head = head(connection).map_err(store_error(TAIL))?;
+        self.read_index(connection, head, look_up)
+    }
+
+    /// Runs a lookup in an index that has all records in the view of a connection, whose head is
+    /// `head` or later.
+    pub(super) fn read_index<T>(
+        &self,
+        connection: &Connection,
+        head: u64,
+        look_up: impl Fn(&mut LogIndex) -> IndexResult<T>,
+    ) -> Result<T, StoreError> {
         let mut index = self.index.lock();
-        index.catch_up(&reader, self.origin)?;
-        index.set_complete_to(head.0);
-        Ok(lookup(&index))
+        let answer = index.answer(&self.index_directory(), connection, self.origin, look_up)?;
+        index.set_complete_to(head);
+        Ok(answer)
+    }
+
+    /// Returns the directory of the base of the index.
+    pub(super) fn index_directory(&self) -> PathBuf {
+        location::derived_beside(&self.path).join(INDEX_DIRECTORY)
     }
 
     pub(super) fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
-        self.with_index(|index| index.docs().map(|(name, doc)| doc.stats(name)).collect())
+        self.with_index(|index| {
+            let mut documents = Vec::new();
+            index.for_each(|name, doc| documents.push(doc.stats(name)))?;
+            Ok(documents)
+        })
     }
 
     pub(super) fn doc_stats(&self, name: &DocName) -> Result<Option<DocStats>, StoreError> {
-        self.with_index(|index| index.doc_named(name).map(|doc| doc.stats(name)))
+        self.with_index(|index| Ok(index.find_doc(name)?.map(|doc| doc.stats(name))))
     }
 
     pub(super) fn load(&self, name: &DocName) -> Result<StoredDocument, StoreError> {
         let reader = self.reader()?;
         loop {
             let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
-            if let Some(loaded) = self.load_in(&tx, name)? {
+            if let Some(loaded) = self.load_in(&tx, name, None)? {
                 return Ok(loaded);
+            }
+        }
+    }
+
+    pub(super) fn load_after(
+        &self,
+        name: &DocName,
+        after: Seq,
+    ) -> Result<Option<StoredDocument>, StoreError> {
+        let reader = self.reader()?;
+        loop {
+            let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
+            if let Some(loaded) = self.load_in(&tx, name, Some(after))? {
+                return Ok((loaded.snapshot_upto <= after).then_some(loaded));
             }
         }
     }
@@ -284,7 +355,7 @@ impl SqliteInner {
         let reader = self.reader()?;
         loop {
             let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
-            if let Some(loaded) = self.load_in(&tx, name)? {
+            if let Some(loaded) = self.load_in(&tx, name, None)? {
                 let number = self.index.lock().number(name).filter(|_| self.has_past_heads);
                 let past_heads = number.map(|number| read_past_heads(&tx, number)).transpose();
                 let past_heads = past_heads.map_err(store_error(LOAD))?.unwrap_or_default();
@@ -295,28 +366,40 @@ impl SqliteInner {
 
     /// Loads a document in the view of a transaction. Returns `None` if that view is too old: the
     /// index includes a compaction that the view does not, and has dropped the removed records.
+    ///
+    /// With `after`, the snapshot and the records up to that position are left out.
     fn load_in(
         &self,
         tx: &Connection,
         name: &DocName,
+        after: Option<Seq>,
     ) -> Result<Option<StoredDocument>, StoreError> {
         let upto = head(tx).map_err(store_error(LOAD))?;
         let mut loaded = StoredDocument { upto: Seq(upto), ..StoredDocument::default() };
-        let (number, seqs) = {
-            let mut index = self.index.lock();
-            index.catch_up(tx, self.origin)?;
-            index.set_complete_to(upto);
-            let Some(number) = index.number(name) else { return Ok(Some(loaded)) };
-            let Some(doc) = index.doc(number) else { return Ok(Some(loaded)) };
-            if doc.marker > upto {
-                return Ok(None);
+        let first = after.unwrap_or(Seq(0)).0;
+        let found = self.read_index(tx, upto, |index| {
+            let Some(number) = index.find(name)? else { return Ok(None) };
+            let records = index.records_after(number, first)?;
+            Ok(index.doc(number).map(|doc| (number, doc.clone(), records)))
+        })?;
+        let Some((number, doc, mut records)) = found else { return Ok(Some(loaded)) };
+        if doc.marker > upto {
+            return Ok(None);
+        }
+        // The index may be newer than this view.
+        records.retain(|(seq, _)| *seq <= upto);
+        let seqs: Vec<u64> = records.into_iter().map(|(seq, _)| seq).collect();
+        match after {
+            Some(_) if doc.head > upto => return Ok(None),
+            Some(_) => {
+                loaded.snapshot_upto = Seq(doc.compacted);
+                loaded.head = doc.doc_head();
             }
-            loaded.head = doc.compacted_head();
-            let records = doc.records.iter().map(|(seq, _)| *seq);
-            // The index may be newer than this view.
-            (number, records.take_while(|seq| *seq <= upto).collect::<Vec<_>>())
-        };
-        read_snapshot(tx, number, name, &mut loaded)?;
+            None => {
+                loaded.head = doc.compacted_head();
+                read_snapshot(tx, number, name, &mut loaded)?;
+            }
+        }
         let mut missing = Vec::new();
         read_records(tx, number, &seqs, &mut |found| match found {
             Ok(raw) => {
@@ -331,7 +414,9 @@ impl SqliteInner {
         })
         .map_err(store_error(LOAD))?;
         if !missing.is_empty() {
-            self.index.lock().drop_records(number, |seq| missing.binary_search(&seq).is_ok());
+            self.look_up(tx, |index| {
+                index.drop_records(number, |seq| missing.binary_search(&seq).is_ok())
+            })?;
         }
         Ok(Some(loaded))
     }
@@ -345,19 +430,16 @@ impl SqliteInner {
         let tx = SqliteTransaction::read(&reader).map_err(store_error(TAIL))?;
         let head = Seq(head(&tx).map_err(store_error(TAIL))?);
         let mut tail = TailPage { upto: head.max(after), head, ..TailPage::default() };
-        {
-            let mut index = self.index.lock();
-            index.catch_up(&tx, self.origin)?;
-            index.set_complete_to(head.0);
-            for number in index.marked_after(after.0) {
-                let Some(doc) = index.doc(number).filter(|doc| doc.compacted > after.0) else {
-                    continue;
-                };
-                let (upto, forgotten) = (Seq(doc.compacted), doc.forgotten);
-                let name = index.name(number).cloned();
-                tail.reload.extend(name.map(|doc| ReloadNotice { doc, upto, forgotten }));
-            }
-        }
+        let marked = self.read_index(&tx, head.0, |index| index.marked_after(&tx, after.0))?;
+        tail.reload = marked
+            .into_iter()
+            .filter(|(_, entry)| entry.compacted > after.0)
+            .map(|(doc, DocEntry { compacted, forgotten, .. })| ReloadNotice {
+                doc,
+                upto: Seq(compacted),
+                forgotten,
+            })
+            .collect();
         self.read_page(&tx, after, select, &mut tail)?;
         Ok(tail)
     }
@@ -393,7 +475,8 @@ impl SqliteInner {
             let origin = origin_of(row).map_err(store_error(TAIL))?;
             // A row without a document is damaged: `check` reports it, and other documents are not
             // affected.
-            let Some(doc) = self.index.lock().name(number).cloned() else { continue };
+            let doc = self.look_up(tx, |index| Ok(index.find_number(tx, number)?.cloned()))?;
+            let Some(doc) = doc else { continue };
             let fresh = || TouchedDocument { doc: doc.clone(), head: Seq(seq), own: true };
             let entry = touched.entry(number).or_insert_with(fresh);
             entry.head = Seq(seq);
@@ -431,7 +514,7 @@ impl DocEntry {
     fn stats(&self, name: &DocName) -> DocStats {
         DocStats {
             doc: name.clone(),
-            n_records: self.records.len() as u64,
+            n_records: self.n_records(),
             bytes: self.bytes,
             snapshot_bytes: self.snapshot_bytes,
             head: Seq(self.head),

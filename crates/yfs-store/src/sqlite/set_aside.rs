@@ -17,7 +17,7 @@ const SET_ASIDE: &str = "set damaged records aside";
 impl SqliteInner {
     pub(super) fn set_aside_damaged(&self, name: &DocName, at: Millis) -> Result<u64, StoreError> {
         let StoredDocument { damaged, .. } = self.load(name)?;
-        let Some(number) = self.with_index(|index| index.number(name))? else { return Ok(0) };
+        let Some(number) = self.with_index(|index| index.find(name))? else { return Ok(0) };
         if damaged.is_empty() {
             return Ok(0);
         }
@@ -25,7 +25,7 @@ impl SqliteInner {
             let moved = move_to_quarantine(tx, number, name, &damaged, at);
             moved.map_err(store_error(SET_ASIDE))
         })?;
-        self.index.lock().drop_records(number, |seq| moved.contains(&seq));
+        self.with_index(|index| index.drop_records(number, |seq| moved.contains(&seq)))?;
         Ok(damaged.len() as u64)
     }
 }

@@ -1,0 +1,128 @@
+//! Making a new base: from the base before and the records after it.
+
+use std::path::Path;
+
+use yfs_checkpoint::{CheckpointError, CheckpointWriter};
+
+use super::{
+    super::{SqliteInner, log, schema::store_error, transaction::SqliteTransaction},
+    DocEntry, IndexResult, LogIndex,
+    base::{self, IndexBase, MARKS_KEY},
+};
+use crate::{DocName, Seq, StoreError, derived::DerivedLabel};
+
+const ACTION: &str = "write the index of the log";
+
+/// The number of records in one list.
+const LIST_LEN: usize = 256;
+
+impl SqliteInner {
+    /// Writes a new base if `after` records came after the last one, and reports whether it did:
+    /// not if another process writes one.
+    pub(in super::super) fn checkpoint_log(&self, after: u64) -> Result<bool, StoreError> {
+        self.ensure_writable(ACTION)?;
+        if self.with_index(|index| Ok(index.n_after_base()))? < after {
+            return Ok(false);
+        }
+        // Also if it fails: it must not be tried again and again. This handle knows which records
+        // are its own, and so it keeps its index.
+        self.index.lock().note_try();
+        let Some(written) = self.write_base(after)? else { return Ok(false) };
+        let (writer, label) = written;
+        let marks = self.get_meta(MARKS_KEY)?.unwrap_or_default();
+        self.set_meta(MARKS_KEY, &label.add_to(&marks))?;
+        writer.finish(&label.encode()).map_err(derived_error)?;
+        Ok(true)
+    }
+
+    fn write_base(
+        &self,
+        after: u64,
+    ) -> Result<Option<(CheckpointWriter, DerivedLabel)>, StoreError> {
+        let directory = self.index_directory();
+        let reader = self.reader()?;
+        let tx = SqliteTransaction::read(&reader).map_err(store_error(ACTION))?;
+        let head = log::head(&tx).map_err(store_error(ACTION))?;
+        let mut index = LogIndex::default();
+        let n_after =
+            index.answer(&directory, &tx, self.origin, |index| Ok(index.n_after_base()))?;
+        if n_after < after {
+            return Ok(None);
+        }
+        let Some(label) = DerivedLabel::new(Seq(head)) else { return Ok(None) };
+        let writer = match begin(&directory, index.base.as_ref()) {
+            Ok(Some(writer)) => writer,
+            Ok(None) | Err(CheckpointError::Stale) => return Ok(None),
+            Err(error) => return Err(derived_error(error)),
+        };
+        Ok(Some((index.write(writer)?, label)))
+    }
+}
+
+fn begin(
+    directory: &Path,
+    base: Option<&IndexBase>,
+) -> Result<Option<CheckpointWriter>, CheckpointError> {
+    match base {
+        Some(base) => CheckpointWriter::begin_from(directory, &base.map),
+        None => CheckpointWriter::begin(directory),
+    }
+}
+
+impl LogIndex {
+    /// Writes what is not as the base says.
+    fn write(self, mut writer: CheckpointWriter) -> IndexResult<CheckpointWriter> {
+        for (number, doc) in &self.docs {
+            if let Some(name) = self.names.get(number).filter(|_| doc.is_changed) {
+                self.write_doc(&mut writer, name, *number, doc.clone())?;
+            }
+        }
+        let (key, value) = base::head_entry(self.names_read_to);
+        writer.set(key, Some(&value))?;
+        Ok(writer)
+    }
+
+    fn write_doc(
+        &self,
+        writer: &mut CheckpointWriter,
+        name: &DocName,
+        number: u32,
+        mut doc: DocEntry,
+    ) -> IndexResult<()> {
+        let before = self.base.as_ref().map(|base| base.entry(name)).transpose()?.flatten();
+        let before = before.map(|(_, before)| before).unwrap_or_default();
+        if let Some(base) = &self.base
+            && before.listed != doc.listed
+        {
+            for key in base.list_keys(number)? {
+                writer.set(&key, None)?;
+            }
+        }
+        if before.marker != doc.marker {
+            if before.marker > 0 {
+                writer.set(&base::marker_key(before.marker), None)?;
+            }
+            let mut value = Vec::new();
+            yfs_types::lib0::write_var_uint(&mut value, number.into());
+            writer.set(&base::marker_key(doc.marker), Some(&value))?;
+        }
+        let n_listed = doc.records.len() / LIST_LEN * LIST_LEN;
+        let rest = doc.records.split_off(n_listed);
+        for list in doc.records.chunks(LIST_LEN) {
+            let (last, _) = list[list.len() - 1];
+            writer.set(&base::list_key(number, last), Some(&base::encode_list(list)))?;
+            doc.listed.n_records += list.len() as u64;
+            doc.listed.upto = last;
+        }
+        doc.records = rest;
+        writer.set(&base::doc_key(name), Some(&base::encode_entry(number, &doc)))?;
+        Ok(())
+    }
+}
+
+fn derived_error(error: CheckpointError) -> StoreError {
+    match error {
+        CheckpointError::Io(error) => StoreError::io(ACTION, error),
+        error => StoreError::Corrupt { action: ACTION, detail: error.to_string() },
+    }
+}
