@@ -33,6 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod list;
 mod removal;
 #[cfg(test)]
 mod tests;

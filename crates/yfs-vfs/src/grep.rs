@@ -18,6 +18,7 @@ use yfs_types::{id::FileId, path::VPath};
 
 pub use self::searcher::{GrepSearcher, SearchOutcome};
 use crate::{
+    WalkOptions,
     error::{FsError, Op},
     file_system::FileSystem,
     glob::SearchLimit,
@@ -291,7 +292,10 @@ async fn list<F: FileSystem + ?Sized>(
         if stop.why().is_some() {
             break;
         }
-        let entries = match fs.readdir(&dir).await {
+        // Sizes only divide the work.
+        let measured = query.max_file_len < u64::MAX;
+        let options = WalkOptions { max_depth: 1, measured, ..WalkOptions::default() };
+        let entries = match fs.walk(&dir, &options).await {
             Ok(entries) => entries,
             Err(error) if dir == query.root => return Err(error.during(Op::Grep)),
             Err(error) => {
@@ -299,13 +303,10 @@ async fn list<F: FileSystem + ?Sized>(
                 continue;
             }
         };
-        for entry in entries {
-            let path = dir.join(&entry.name);
-            match entry.kind {
-                FileKind::Directory if searcher.enters(&path) => below.push(path),
-                FileKind::File if searcher.should_search(&path) => {
-                    files.push(WalkEntry::new(path, entry));
-                }
+        for found in entries {
+            match found.entry.kind {
+                FileKind::Directory if searcher.enters(&found.path) => below.push(found.path),
+                FileKind::File if searcher.should_search(&found.path) => files.push(found),
                 _ => (),
             }
         }

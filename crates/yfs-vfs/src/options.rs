@@ -123,6 +123,8 @@ pub struct WalkOptions {
     pub hidden: bool,
     /// The listing fails with `EFBIG` if the tree has more entries.
     pub max_entries: usize,
+    /// Whether sizes and times are those of now. Otherwise they may be older, which is cheaper.
+    pub measured: bool,
 }
 
 /// Options of reading changes.
@@ -171,7 +173,7 @@ impl Default for StreamOptions {
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { max_depth: usize::MAX, hidden: true, max_entries: usize::MAX }
+        Self { max_depth: usize::MAX, hidden: true, max_entries: usize::MAX, measured: true }
     }
 }
 

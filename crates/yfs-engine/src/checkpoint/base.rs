@@ -143,6 +143,22 @@ impl BaseTree for CheckpointBase {
         nodes
     }
 
+    fn each_entry(
+        &self,
+        directory: Option<&FileId>,
+        each: &mut dyn FnMut(&FileId, &str, &BaseRow),
+    ) {
+        let [from, to] = keys::names_in(directory);
+        let read = self.scan(&from, &to, |key, entry| {
+            let name = std::str::from_utf8(&key[from.len()..]);
+            let name = name.map_err(|_| malformed("a name is none"))?;
+            let (id, row) = read_entry(entry)?;
+            each(&id, name, &row);
+            Ok(())
+        });
+        self.noted(read);
+    }
+
     fn trashed(&self) -> Vec<FileId> {
         self.ids(keys::TRASHED)
     }

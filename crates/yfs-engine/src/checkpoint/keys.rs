@@ -50,6 +50,12 @@ pub(super) fn entries_of(parent: Option<&FileId>) -> [Vec<u8>; 2] {
     [0, 1].map(|end| [b"C", parent, &[end]].concat())
 }
 
+/// The range of the keys of the entries of a directory that are not trashed.
+pub(super) fn names_in(parent: Option<&FileId>) -> [Vec<u8>; 2] {
+    let parent = parent.map_or("", FileId::as_str).as_bytes();
+    [b"\0n", b"\0o"].map(|kind| [b"C", parent, kind].concat())
+}
+
 /// The key of the place of a node.
 pub(super) fn place_of(id: &str) -> Vec<u8> {
     [PLACES[0], id.as_bytes()].concat()

@@ -39,6 +39,11 @@ impl Version {
         Self { snapshot: Arc::new(snapshot), taken_from: Some(id.clone()) }
     }
 
+    /// Returns the version of a document that has no items yet.
+    pub fn empty() -> Self {
+        Self::noted(Snapshot::default())
+    }
+
     /// Makes a version of the snapshot that untrusted log entries describe.
     pub(super) fn noted(snapshot: Snapshot) -> Self {
         Self { snapshot: Arc::new(snapshot), taken_from: None }

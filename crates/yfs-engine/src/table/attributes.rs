@@ -4,6 +4,7 @@ use yrs::Any;
 
 use super::{
     FilesTable,
+    base::{BaseRow, NodeView},
     cells::cell_wins,
     format::FieldValue,
     row::{BlobRef, NodeKind},
@@ -35,7 +36,20 @@ pub struct RowAttributes<'a> {
 impl FilesTable {
     /// Returns the attributes of a row in a listing.
     pub fn attributes(&self, id: &FileId) -> Option<RowAttributes<'_>> {
-        let view = self.view(id)?;
+        self.attributes_in(self.view(id)?)
+    }
+
+    /// Returns the attributes of a row of the base, as it is now.
+    pub(crate) fn attributes_on<'a>(
+        &'a self,
+        id: &'a FileId,
+        base: &'a BaseRow,
+    ) -> Option<RowAttributes<'a>> {
+        let changed = self.find(id).map(|ix| NodeView::Changed(self.nodes.get(ix)));
+        self.attributes_in(changed.unwrap_or(NodeView::Base(id, base)))
+    }
+
+    fn attributes_in<'a>(&'a self, view: NodeView<'a>) -> Option<RowAttributes<'a>> {
         let (row, stamp) = self.stored_row(view)?;
         let rest = row.rest.as_deref();
         let mut shown = RowAttributes {

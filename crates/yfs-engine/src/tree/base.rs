@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     id::{FileId, WorkspaceId},
-    table::{NodeKind, RowHistory},
+    table::{BaseRow, NodeKind, RowHistory},
 };
 
 /// The number of names that are remembered before a change makes room for more.
@@ -40,6 +40,10 @@ pub(crate) trait BaseTree: fmt::Debug + Send + Sync {
 
     /// Returns all entries of a directory (`None`: the root), trashed ones among them.
     fn entries(&self, directory: Option<&FileId>) -> Vec<BaseNode>;
+
+    /// Calls `each` with the id, display name and elements of each entry of a directory that is not
+    /// trashed, in byte order of the names.
+    fn each_entry(&self, directory: Option<&FileId>, each: &mut dyn FnMut(&FileId, &str, &BaseRow));
 
     /// Returns the ids of all nodes that are themselves trashed.
     fn trashed(&self) -> Vec<FileId>;
@@ -138,6 +142,15 @@ impl TreeIndex {
     pub(super) fn dir_mut(&mut self, slot: NodeSlot) -> &mut Option<Box<DirectoryNames>> {
         self.dir(slot);
         self.arena[slot].dir.get_mut().expect("they were just read")
+    }
+
+    /// Returns the base, if the entries of a directory (`None`: the root) are as it has them and
+    /// were not read.
+    pub(crate) fn base_of_unread(&self, directory: Option<&FileId>) -> Option<&dyn BaseTree> {
+        let base = self.base.as_deref()?;
+        let slot = directory.map_or(Some(ROOT), |id| self.arena.find(id.as_str()));
+        let is_read = slot.is_some_and(|slot| self.arena[slot].dir.get().is_some());
+        (!is_read).then_some(base)
     }
 
     /// Finds an entry by its display name.

@@ -45,6 +45,23 @@ fn nothing_of_the_directory_is_overwritten_or_deleted() {
     assert_eq!(&first[..], b"theirs\n");
 }
 
+/// A server imports a directory, and people may type before its mirror first looks at the disk.
+#[test]
+fn what_is_typed_into_an_imported_empty_file_is_not_deleted() {
+    let mut pair = Pair::apart();
+    pair.put("empty.txt", "");
+    pair.put("line.txt", "a line\n");
+    pair.workspace
+        .import(pair.directory.path(), &VPath::root(), &ImportOptions::default(), &|_| ())
+        .unwrap();
+    pair.write("/empty.txt", "typed\n");
+    pair.write("/line.txt", "a line\ntyped\n");
+    pair.start();
+    pair.check();
+    assert_eq!(pair.text("empty.txt"), "typed\n");
+    assert_eq!(pair.text("line.txt"), "a line\ntyped\n");
+}
+
 #[test]
 fn two_who_brought_the_same_checkout_have_each_file_once() {
     let mut one = Pair::apart();

@@ -284,6 +284,15 @@ impl LogIndex {
         Ok(Some(number))
     }
 
+    /// Returns the number and head of a document, without keeping it in memory.
+    pub(super) fn peek(&self, name: &DocName) -> IndexResult<Option<(u32, u64)>> {
+        if let Some(number) = self.numbers.get(name) {
+            return Ok(self.docs.get(number).map(|doc| (*number, doc.head)));
+        }
+        let Some(base) = &self.base else { return Ok(None) };
+        Ok(base.entry(name)?.map(|(number, doc)| (number, doc.head)))
+    }
+
     /// Looks a document up by its number, and returns its name.
     pub(super) fn find_number(
         &mut self,

@@ -21,15 +21,8 @@ const STATS: &str = "compute the statistics of the store";
 
 impl SqliteInner {
     pub(super) fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
-        let known: Vec<Option<(u32, u64)>> = self.with_index(|index| {
-            let mut known = Vec::with_capacity(docs.len());
-            for name in docs {
-                let number = index.find(name)?;
-                let doc = number.and_then(|number| Some((number, index.doc(number)?.head)));
-                known.push(doc);
-            }
-            Ok(known)
-        })?;
+        let known: Vec<Option<(u32, u64)>> =
+            self.with_index(|index| docs.iter().map(|name| index.peek(name)).collect())?;
         let reader = self.reader()?;
         let mut find = reader
             .prepare_cached("SELECT upto, size, hash FROM fact WHERE doc = ?1")

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use smol_str::SmolStr;
 use yfs_engine::{id::FileId, path::VPath, time::Millis, tree::FinalLink};
 use yfs_store::DocHead;
-use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken};
+use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, VersionToken, WalkOptions};
 
 use super::{
     WorkspaceFs,
@@ -58,11 +58,11 @@ impl WorkspaceFs {
         if !node.is_directory() {
             return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
         }
-        let children = node.children().filter_map(|(_, child)| {
-            let row = main.files().attributes(child.id()?)?;
-            Some((file_kind(&row), SmolStr::new(child.name())))
+        let mut names = Vec::new();
+        main.for_each_child(node.id(), |_, name, row| {
+            names.push((file_kind(&row), SmolStr::new(name)));
         });
-        Ok(children.collect())
+        Ok(names)
     }
 
     /// Lists every path of the workspace except `/`: each directory before its entries.
@@ -71,23 +71,9 @@ impl WorkspaceFs {
     ///
     /// Fails if the store does.
     pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
-        self.refresh_if_unfollowed(Op::Walk)?;
-        let main = self.state.main.read();
-        let mut found = Vec::with_capacity(main.tree().n_files() + main.tree().n_directories());
-        let mut pending = vec![(main.tree().root().children(), VPath::root())];
-        while let Some((children, at)) = pending.last_mut() {
-            let Some((_, child)) = children.next() else {
-                pending.pop();
-                continue;
-            };
-            let Some(row) = child.id().and_then(|id| main.files().attributes(id)) else { continue };
-            let path = at.join(child.name());
-            if child.is_directory() {
-                pending.push((child.children(), path.clone()));
-            }
-            found.push((file_kind(&row), path));
-        }
-        Ok(found)
+        let options = WalkOptions { measured: false, ..WalkOptions::default() };
+        let found = self.walk_now(&VPath::root(), &options)?;
+        Ok(found.into_iter().map(|found| (found.entry.kind, found.path)).collect())
     }
 
     /// Returns the target of a link, as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink)

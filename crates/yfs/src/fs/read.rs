@@ -180,13 +180,11 @@ impl WorkspaceFs {
             if !node.is_directory() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
             }
-            entries.reserve_exact(node.n_children());
-            texts.reserve_exact(node.n_children());
-            for (_, child) in node.children() {
-                let Some((entry, is_text)) = node_entry(&main, child) else { continue };
+            main.for_each_child(node.id(), |id, name, row| {
+                let (entry, is_text) = row_entry(id, name, &row);
                 entries.push(entry);
                 texts.push(is_text);
-            }
+            });
         }
         let measured = self.state.measure_all(entries.iter_mut().zip(&texts));
         measured.map_err(|error| fs_error(error, Op::Scandir, path))?;
@@ -206,29 +204,25 @@ impl WorkspaceFs {
             if !node.is_directory() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Walk, path));
             }
-            let mut pending = vec![(node.children(), path.clone())];
-            while let Some((children, at)) = pending.last_mut() {
-                let Some((_, child)) = children.next() else {
+            let mut pending = vec![(entries_in(&main, node.id(), options), path.clone())];
+            while let Some((entries, at)) = pending.last_mut() {
+                let Some((entry, is_text)) = entries.next() else {
                     pending.pop();
                     continue;
                 };
-                if !options.hidden && child.name().starts_with('.') {
-                    continue;
-                }
                 if found.len() >= options.max_entries {
                     return Err(FsError::new(FsCode::EFBIG, Op::Walk, path));
                 }
-                let joined = at.join(child.name());
-                // Rows of peers nest directories as deep as they want. Whole paths of all of them
-                // would take memory that grows with the square of the depth.
-                let is_too_long = joined.as_str().len() > MAX_PATH_LEN;
-                let child_path = if is_too_long { child.path() } else { joined };
-                let Some((entry, is_text)) = node_entry(&main, child) else { continue };
-                found.push((WalkEntry::new(child_path.clone(), entry), is_text));
-                if child.is_directory() && pending.len() < options.max_depth {
-                    pending.push((child.children(), child_path));
+                let child_path = path_below(&main, at, &entry);
+                if entry.kind == FileKind::Directory && pending.len() < options.max_depth {
+                    let below = entries_in(&main, Some(&entry.id), options);
+                    pending.push((below, child_path.clone()));
                 }
+                found.push((WalkEntry::new(child_path, entry), is_text));
             }
+        }
+        if !options.measured {
+            return Ok(found.into_iter().map(|(found, _)| found).collect());
         }
         let measured = found.iter_mut().map(|(found, is_text)| (&mut found.entry, &*is_text));
         self.state.measure_all(measured).map_err(|error| fs_error(error, Op::Walk, path))?;
@@ -387,12 +381,42 @@ fn node_stat(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation
 /// Returns the entry of a listing from its row, and whether its content is a text.
 pub(super) fn node_entry(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
     let id = child.id()?;
-    let row = main.files().attributes(id)?;
-    let mut entry = DirEntry::new(child.name(), id.clone(), file_kind(&row));
-    entry.mode = mode_of(&row);
-    (entry.size, entry.mtime) = (reported_size(&row), row.updated_at);
+    Some(row_entry(id, child.name(), &main.files().attributes(id)?))
+}
+
+fn row_entry(id: &FileId, name: &str, row: &RowAttributes<'_>) -> (DirEntry, bool) {
+    let mut entry = DirEntry::new(name, id.clone(), file_kind(row));
+    entry.mode = mode_of(row);
+    (entry.size, entry.mtime) = (reported_size(row), row.updated_at);
     let is_text = entry.kind == FileKind::File && row.blob.is_none();
-    Some((entry, is_text))
+    (entry, is_text)
+}
+
+/// Returns the entries of a directory that a walk lists, and whether each is a text.
+fn entries_in(
+    main: &MainDoc,
+    directory: Option<&FileId>,
+    options: &WalkOptions,
+) -> std::vec::IntoIter<(DirEntry, bool)> {
+    let mut entries = Vec::new();
+    main.for_each_child(directory, |id, name, row| {
+        if options.hidden || !name.starts_with('.') {
+            entries.push(row_entry(id, name, &row));
+        }
+    });
+    entries.into_iter()
+}
+
+/// Returns the path of an entry of the directory at `at`.
+///
+/// Rows of peers nest directories as deep as they want. Whole paths of all of them would take
+/// memory that grows with the square of the depth, so long ones are `/.id/{id}`.
+fn path_below(main: &MainDoc, at: &VPath, entry: &DirEntry) -> VPath {
+    let joined = at.join(&entry.name);
+    if joined.as_str().len() <= MAX_PATH_LEN {
+        return joined;
+    }
+    main.tree().path_of(&entry.id).unwrap_or(joined)
 }
 
 /// Returns the length that the file's row reports.

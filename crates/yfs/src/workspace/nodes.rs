@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
-    actor::Actor, id::FileId, main_doc::MainDoc, path::VPath, time::Millis, tree::NodeRef,
+    actor::Actor, content::Version, id::FileId, main_doc::MainDoc, path::VPath, time::Millis, tree::NodeRef,
 };
 use yfs_store::DocName;
 use yfs_vfs::{FileKind, FsError, VersionToken};
@@ -200,6 +200,8 @@ impl Nodes<'_> {
                 let mut versions = latest.filter_map(|index| loaded.doc.timeline().version(index));
                 let found = versions
                     .find(|version| loaded.doc.text_at(version).is_ok_and(|then| then == text));
+                // Every file was empty before its first edit, which no version says.
+                let found = found.or_else(|| text.is_empty().then(Version::empty));
                 found.map(|version| DurableVersion::Text(version).token())
             }
             (ContentLocation::Blob(_), _) => {
