@@ -55,6 +55,7 @@ mod registers;
 mod replica;
 mod rich;
 mod rule_client;
+mod single_text;
 mod timeline;
 mod typing_marks;
 mod typing_runs;
@@ -87,6 +88,7 @@ pub use self::{
     redact::{ErasableContent, Redaction, RedactionView},
     reference::{ReferenceContent, ReferenceRoots},
     registers::RegisterEditor,
+    single_text::single_text,
     timeline::{PastVersion, Timeline},
     typing_marks::{MAX_RUN_MS, TypingMark},
     version::{Version, VersionError},

@@ -59,6 +59,7 @@ pub(crate) use live_content::atoms_of;
 pub use live_content::{LiveContent, LivingContent};
 pub use merge::{MergedUpdate, merge};
 pub use parked::ParkedUpdate;
+pub(crate) use parse::{ItemParent, StructKind, UpdateStruct, parse};
 pub use refusal::GateRejection;
 pub use role::{DocRole, UpdateSource};
 pub use split::{SplitSize, split};

@@ -36,8 +36,38 @@ impl WorkspaceState {
         if let Some(text) = self.texts.get(id) {
             return Ok(text);
         }
+        if let Some(text) = self.single_text(id)? {
+            return Ok(text);
+        }
         let handle = self.documents.acquire(id);
         handle.with(|loaded| self.cache_text(id, loaded))?
+    }
+
+    /// Reads the text of a file that was written once, without building its document; `None` if it
+    /// takes the document.
+    fn single_text(&self, id: &FileId) -> Result<Option<CachedText>> {
+        if self.documents.has_slot(id) {
+            return Ok(None);
+        }
+        let name = DocName::from(id);
+        let stats = self.store.doc_stats(&name)?;
+        if stats.is_none_or(|stats| stats.n_records != 1 || stats.snapshot_bytes > 0) {
+            return Ok(None);
+        }
+        let loaded = self.store.load(&name)?;
+        let ([record], None, []) = (&*loaded.updates, &loaded.snapshot, &*loaded.damaged) else {
+            return Ok(None);
+        };
+        let Some(content) = yfs_engine::content::single_text(&record.data) else { return Ok(None) };
+        let text = CachedText { content: content.into(), head: loaded.head };
+        if self.texts.is_asked_again(id) {
+            self.texts.put(id, &text);
+            // An edit that was logged since dropped the entry before it was there.
+            if self.store.doc_head(&name)? != text.head {
+                self.texts.forget(id);
+            }
+        }
+        Ok(Some(text))
     }
 
     /// Returns the length of a text file in bytes.

@@ -174,8 +174,25 @@ impl Twins {
     }
 }
 
+/// Lists a document, directory by directory.
+fn listing(main: &MainDoc) -> String {
+    let mut listed = String::new();
+    let mut open = vec![None];
+    while let Some(directory) = open.pop() {
+        main.for_each_child(directory.as_ref(), |id, name, attributes| {
+            listed += &format!("{directory:?} {id} {name:?} {attributes:?}\n");
+            if attributes.kind == NodeKind::Directory {
+                open.push(Some(id.clone()));
+            }
+        });
+    }
+    listed
+}
+
 /// Shows everything that a document can be asked.
 fn answers(main: &MainDoc) -> String {
+    // First, because the rest reads everything.
+    let listed = listing(main);
     let mut rows: Vec<_> = main.files().iter().collect();
     rows.sort_by(|a, b| a.row.id.cmp(&b.row.id));
     assert_eq!(rows.len(), main.files().len());
@@ -193,7 +210,7 @@ fn answers(main: &MainDoc) -> String {
     });
     let counts = (main.tree().n_files(), main.tree().n_directories(), main.tree().n_trashed());
     format!(
-        "{rows:#?}\n{:#?}\n{hidden:#?}\n{ids:#?}\n{:#?}\n{:#?}\n{counts:?}\n{:#?}\n{:?}\n{:?}",
+        "{listed}{rows:#?}\n{:#?}\n{hidden:#?}\n{ids:#?}\n{:#?}\n{:#?}\n{counts:?}\n{:#?}\n{:?}\n{:?}",
         nodes.collect::<Vec<_>>(),
         main.tree().trash_and_purged(),
         main.tree().conflicts(Millis(1000)),

@@ -7,6 +7,7 @@ mod history;
 mod reference;
 mod replicas;
 mod saves;
+mod single;
 
 use expect_test::expect;
 use proptest::prelude::*;

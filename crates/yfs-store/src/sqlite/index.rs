@@ -284,13 +284,18 @@ impl LogIndex {
         Ok(Some(number))
     }
 
-    /// Returns the number and head of a document, without keeping it in memory.
-    pub(super) fn peek(&self, name: &DocName) -> IndexResult<Option<(u32, u64)>> {
+    /// Returns what `take` does of the number and entry of a document, without keeping the document
+    /// in memory.
+    pub(super) fn peek<T>(
+        &self,
+        name: &DocName,
+        take: impl Fn(u32, &DocEntry) -> T,
+    ) -> IndexResult<Option<T>> {
         if let Some(number) = self.numbers.get(name) {
-            return Ok(self.docs.get(number).map(|doc| (*number, doc.head)));
+            return Ok(self.docs.get(number).map(|doc| take(*number, doc)));
         }
         let Some(base) = &self.base else { return Ok(None) };
-        Ok(base.entry(name)?.map(|(number, doc)| (number, doc.head)))
+        Ok(base.entry(name)?.map(|(number, doc)| take(number, &doc)))
     }
 
     /// Looks a document up by its number, and returns its name.

@@ -7,6 +7,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
+    index::DocEntry,
     log::write_fact,
     schema::{FACT_TABLE, store_error},
     wipe::note_rewrite,
@@ -21,8 +22,9 @@ const STATS: &str = "compute the statistics of the store";
 
 impl SqliteInner {
     pub(super) fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
+        let head = |number, doc: &DocEntry| (number, doc.head);
         let known: Vec<Option<(u32, u64)>> =
-            self.with_index(|index| docs.iter().map(|name| index.peek(name)).collect())?;
+            self.with_index(|index| docs.iter().map(|name| index.peek(name, head)).collect())?;
         let reader = self.reader()?;
         let mut find = reader
             .prepare_cached("SELECT upto, size, hash FROM fact WHERE doc = ?1")

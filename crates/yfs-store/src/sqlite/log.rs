@@ -324,7 +324,7 @@ impl SqliteInner {
     }
 
     pub(super) fn doc_stats(&self, name: &DocName) -> Result<Option<DocStats>, StoreError> {
-        self.with_index(|index| Ok(index.find_doc(name)?.map(|doc| doc.stats(name))))
+        self.with_index(|index| index.peek(name, |_, doc| doc.stats(name)))
     }
 
     pub(super) fn load(&self, name: &DocName) -> Result<StoredDocument, StoreError> {

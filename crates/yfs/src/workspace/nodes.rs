@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
-    actor::Actor, content::Version, id::FileId, main_doc::MainDoc, path::VPath, time::Millis, tree::NodeRef,
+    actor::Actor, content::Version, id::FileId, main_doc::MainDoc, path::VPath, time::Millis,
+    tree::NodeRef,
 };
 use yfs_store::DocName;
 use yfs_vfs::{FileKind, FsError, VersionToken};

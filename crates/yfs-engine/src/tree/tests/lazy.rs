@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use crate::table::BaseRow;
+
 use super::{
     random::{NAMES, Step, any_id, any_step, apply_step},
     *,
@@ -31,6 +33,10 @@ impl BaseTree for MemoryBase {
 
     fn entries(&self, directory: Option<&FileId>) -> Vec<BaseNode> {
         self.entries_of(directory).cloned().collect()
+    }
+
+    fn each_entry(&self, _: Option<&FileId>, _: &mut dyn FnMut(&FileId, &str, &BaseRow)) {
+        unreachable!("a tree alone lists no rows");
     }
 
     fn trashed(&self) -> Vec<FileId> {
