@@ -201,6 +201,12 @@ impl MainDoc {
         &self.tree
     }
 
+    /// Returns the number of rows that are in memory: all of them, unless the document is on a
+    /// checkpoint.
+    pub fn n_rows_in_memory(&self) -> usize {
+        self.files.n_in_memory().max(self.tree.n_in_memory())
+    }
+
     /// Returns the settings.
     pub fn settings(&self) -> &WorkspaceSettings {
         &self.settings

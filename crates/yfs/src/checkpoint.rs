@@ -16,6 +16,7 @@
 //! for it, and it costs what was written since. One process makes one at a time.
 
 mod healing;
+mod live;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ use std::{
     },
 };
 
+use parking_lot::Mutex;
 use yfs_checkpoint::{CheckpointError, CheckpointMap, CheckpointWriter};
 use yfs_engine::{
     checkpoint::{self, CheckpointReader},
@@ -65,6 +67,8 @@ pub(crate) struct CheckpointHome {
     directory: PathBuf,
     /// The number of changes of rows after the last checkpoint, as far as is known.
     n_uncovered: Arc<AtomicU64>,
+    /// The checkpoint that the workspace's document is on.
+    in_use: Arc<Mutex<Option<DerivedLabel>>>,
 }
 
 /// A main document on a checkpoint.
@@ -85,22 +89,44 @@ impl CheckpointHome {
     ) -> Option<Self> {
         let directory = store.derived_directory()?.join(DIRECTORY);
         let (store, workspace) = (store.clone(), workspace.clone());
-        Some(Self { store, workspace, limits, directory, n_uncovered: Arc::default() })
+        let (n_uncovered, in_use) = Default::default();
+        Some(Self { store, workspace, limits, directory, n_uncovered, in_use })
     }
 
     /// Notes that rows were read or written after the checkpoint.
     pub(crate) fn note_uncovered(&self, n_changes: u64) {
-        self.n_uncovered.fetch_add(n_changes, Ordering::Relaxed);
+        let add = |n: u64| Some(n.saturating_add(n_changes));
+        self.n_uncovered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok();
+    }
+
+    /// Returns the size of the newest checkpoint; 0 if there is none.
+    pub(crate) fn n_bytes(&self) -> Result<u64> {
+        Ok(self.open_map()?.map_or(0, |(map, _)| map.n_bytes()))
+    }
+
+    /// Makes a checkpoint due, because the records after the last one are gone.
+    pub(crate) fn request(&self) {
+        self.n_uncovered.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Notes that a checkpoint of all rows was made.
+    fn note_covered(&self) {
+        self.n_uncovered.store(0, Ordering::Relaxed);
+    }
+
+    fn is_due(&self, checkpoint_after: u64) -> bool {
+        self.n_uncovered.load(Ordering::Relaxed) >= checkpoint_after
     }
 
     /// Makes a checkpoint if enough rows changed after the last one.
     fn make_due(&self, checkpoint_after: u64) -> Result<()> {
         let n_changes = self.n_uncovered.load(Ordering::Relaxed);
-        if n_changes < checkpoint_after {
+        if !self.is_due(checkpoint_after) {
             return Ok(());
         }
         // Also after a failure: it must not be tried again and again.
-        self.n_uncovered.fetch_sub(n_changes, Ordering::Relaxed);
+        let subtract = |n: u64| Some(n.saturating_sub(n_changes));
+        self.n_uncovered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract).ok();
         self.make().map(drop)
     }
 
@@ -112,7 +138,9 @@ impl CheckpointHome {
     /// If the store fails.
     pub(crate) fn open(&self, writer: WriterIds) -> Result<Option<OpenedMain>> {
         let Some((map, label)) = self.open_map()? else { return Ok(None) };
-        self.open_on(map, &label, writer)
+        let opened = self.open_on(map, &label, writer, Seq(u64::MAX))?;
+        *self.in_use.lock() = opened.is_some().then_some(label);
+        Ok(opened)
     }
 
     /// Makes a checkpoint of the head of the log, and reports whether it did: not if another
@@ -124,35 +152,35 @@ impl CheckpointHome {
     pub(crate) fn make(&self) -> Result<bool> {
         let before = self.open_map()?;
         if let Some((map, label)) = before
-            && let Some(opened) = self.open_on(map, &label, self.no_writer())?
+            && let Some(opened) = self.open_on(map, &label, self.no_writer(), Seq(u64::MAX))?
             && let Some(map) = CheckpointMap::open(&self.directory, CACHE_BYTES).ok().flatten()
             && DerivedLabel::parse(map.label()) == Some(label)
         {
-            return self.write(&opened.main, Some(&map), opened.report.upto);
+            return Ok(self.write(&opened.main, Some(&map), opened.report.upto)?.is_some());
         }
         let mut main = MainDoc::new(&self.workspace, self.no_writer(), self.limits);
         let report = load_document::main(&*self.store, &self.name(), &mut main)?;
         if report.is_incomplete() {
             return Ok(false);
         }
-        self.write(&main, None, report.upto)
+        Ok(self.write(&main, None, report.upto)?.is_some())
     }
 
     /// Writes a checkpoint of a document, from nothing or as changes of the one that the document
-    /// is based on.
+    /// is based on. Returns its label; `None` if another process writes one, or there can be none.
     pub(crate) fn write(
         &self,
         main: &MainDoc,
         base: Option<&CheckpointMap>,
         position: Seq,
-    ) -> Result<bool> {
+    ) -> Result<Option<DerivedLabel>> {
         let writer = match base {
             Some(base) => CheckpointWriter::begin_from(&self.directory, base),
             None => CheckpointWriter::begin(&self.directory),
         };
         let mut writer = match writer {
             Ok(Some(writer)) => writer,
-            Ok(None) | Err(CheckpointError::Stale) => return Ok(false),
+            Ok(None) | Err(CheckpointError::Stale) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let set =
@@ -164,13 +192,13 @@ impl CheckpointHome {
         };
         match written {
             Ok(()) => {}
-            Err(WriteError::Document) => return Ok(false),
+            Err(WriteError::Document) => return Ok(None),
             Err(WriteError::Map(error)) => return Err(error.into()),
         }
-        let Some(label) = DerivedLabel::new(position) else { return Ok(false) };
+        let Some(label) = DerivedLabel::new(position) else { return Ok(None) };
         self.store.set_meta(MARKS_KEY, &label.add_to(&self.marks()?))?;
         writer.finish(&label.encode())?;
-        Ok(true)
+        Ok(Some(label))
     }
 
     /// Makes the checkpoint unusable, because the log lost records on purpose. It may hold what is
@@ -205,13 +233,16 @@ impl CheckpointHome {
         Ok(label.is_in(&self.marks()?).then_some((map, label)))
     }
 
+    /// Makes the document on a checkpoint, with the records after it up to a position.
     fn open_on(
         &self,
         map: CheckpointMap,
         label: &DerivedLabel,
         writer: WriterIds,
+        upto: Seq,
     ) -> Result<Option<OpenedMain>> {
-        let Some(tail) = self.records_after(label.position)? else { return Ok(None) };
+        let Some(mut tail) = self.records_after(label.position)? else { return Ok(None) };
+        tail.updates.retain(|record| record.seq <= upto);
         let reader = HealingReader::new(self.clone(), map, label.position);
         let reader: Arc<dyn CheckpointReader> = Arc::new(reader);
         let opened = MainDoc::on_checkpoint(&self.workspace, writer, self.limits, reader);
@@ -264,7 +295,12 @@ impl WorkspaceState {
         }
         let after = self.options.checkpoint_after;
         self.store.checkpoint(after)?;
-        self.checkpoint.as_ref().map_or(Ok(()), |home| home.make_due(after))
+        let Some(home) = &self.checkpoint else { return Ok(()) };
+        // A process that follows the log serves others, which would wait.
+        if self.holds_too_many_rows() || !self.options.follow && home.is_due(after) {
+            self.checkpoint_live()?;
+        }
+        home.make_due(after)
     }
 
     /// Notes that a record of the main document was read or written after the checkpoint.

@@ -25,8 +25,8 @@ impl WorkspaceState {
     /// Does the upkeep that is due while the log is idle. Each part runs even if another fails.
     fn upkeep(&self) -> Result<()> {
         let reported = self.report_rested();
-        self.compact_due()?;
         self.checkpoint_due()?;
+        self.compact_due()?;
         reported
     }
 }

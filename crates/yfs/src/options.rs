@@ -34,6 +34,9 @@ pub struct WorkspaceOptions {
     /// The number of changes of rows after which a checkpoint is made, so that the next opening
     /// does not read them.
     pub checkpoint_after: u64,
+    /// The number of rows that the workspace keeps in memory while nobody uses them, if it has a
+    /// checkpoint.
+    pub row_budget: u64,
     /// How long a file must be idle before its size and time are written to its row.
     pub stat_idle: Duration,
     /// Called for each content document that is loaded.
@@ -55,6 +58,7 @@ impl Default for WorkspaceOptions {
             text_budget: 256 << 20,
             limits: GateLimits::default(),
             checkpoint_after: 1024,
+            row_budget: 1 << 15,
             stat_idle: Duration::from_secs(5),
             provider: None,
             clock: Arc::new(SystemClock),

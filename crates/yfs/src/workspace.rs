@@ -252,7 +252,9 @@ fn close(state: &WorkspaceState) -> Result<()> {
     if is_writer {
         // Upkeep: the next process does what fails here.
         state.report_all().ok();
+        state.checkpoint_due().ok();
         state.compact_all_due().ok();
+        // Compaction may have made another one due.
         state.checkpoint_due().ok();
     }
     if !state.set_closed() {

@@ -91,7 +91,9 @@ async fn change_all(
 ) -> Result {
     let stat = fs.stat(&path.path).await?;
     let below = match args.recursive && stat.is_directory() {
-        true => fs.walk(&path.path, &WalkOptions::default()).await?,
+        true => {
+            fs.walk(&path.path, &WalkOptions { measured: false, ..WalkOptions::default() }).await?
+        }
         false => Vec::new(),
     };
     if !(args.recursive && path.path.is_root()) {

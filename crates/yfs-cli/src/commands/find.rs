@@ -103,7 +103,8 @@ async fn search(
     if items[0].entry.kind == FileKind::Directory && max_depth > 0 {
         // The entry that follows shows whether a directory is empty, so one level more is listed.
         let max_depth = max_depth.saturating_add(1);
-        let options = WalkOptions { max_depth, ..WalkOptions::default() };
+        let measured = context.out.json || run.plan.reads_sizes();
+        let options = WalkOptions { max_depth, measured, ..WalkOptions::default() };
         items.extend(run.fs.walk(&root.path, &options).await?);
     }
     let depth_first = run.plan.depth_first;

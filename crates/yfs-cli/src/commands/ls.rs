@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use clap::Args;
 use serde_json::Value;
 use yfs_engine::path::VPath;
-use yfs_vfs::{DirEntry, FileKind, Stat};
+use yfs_vfs::{DirEntry, FileKind, Op, Stat, WalkEntry, WalkOptions};
 
 use crate::{
     context::{CommandContext, Fs},
@@ -127,7 +127,8 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     let with_headings = n_operands > 1 || args.recursive;
     let mut pending: Vec<TypedPath> = dirs.into_iter().rev().map(|(dir, _)| dir).collect();
     while let Some(dir) = pending.pop() {
-        let mut rows = match read_rows(&args, &fs, &dir).await {
+        let measured = context.out.json || args.reads_sizes();
+        let mut rows = match read_rows(&args, &fs, &dir, measured).await {
             Ok(rows) => rows,
             Err(error) => {
                 context.fail(&error.into());
@@ -171,6 +172,7 @@ async fn read_rows(
     args: &LsArgs,
     fs: &Fs,
     dir: &TypedPath,
+    measured: bool,
 ) -> Result<Vec<ListRow>, yfs_vfs::FsError> {
     let mut rows = Vec::new();
     if args.all {
@@ -187,7 +189,9 @@ async fn read_rows(
             });
         }
     }
-    for entry in fs.readdir(&dir.path).await? {
+    let options = WalkOptions { max_depth: 1, measured, ..WalkOptions::default() };
+    let listed = fs.walk(&dir.path, &options).await;
+    for WalkEntry { entry, .. } in listed.map_err(|error| error.during(Op::Scandir))? {
         let is_hidden = !args.all && !args.almost_all && entry.name.starts_with('.');
         if is_hidden || (args.ignore_backups && entry.name.ends_with('~')) {
             continue;
@@ -247,6 +251,11 @@ fn sort_dirs(args: &LsArgs, dirs: &mut [(TypedPath, Stat)]) {
 }
 
 impl LsArgs {
+    /// Reports whether sizes or times are shown, or decide the order.
+    fn reads_sizes(&self) -> bool {
+        self.long || self.by_size || self.by_time
+    }
+
     fn sort(&self, rows: &mut [ListRow]) {
         if self.unsorted {
             return;

@@ -134,7 +134,9 @@ async fn removed_lines(fs: &Fs, path: &TypedPath, stat: &Stat) -> Result<Vec<Str
     };
     let mut lines = vec![line(stat.kind, &path.typed)];
     if stat.is_directory() {
-        for item in fs.walk(&path.path, &WalkOptions::default()).await? {
+        for item in
+            fs.walk(&path.path, &WalkOptions { measured: false, ..WalkOptions::default() }).await?
+        {
             lines.push(line(item.entry.kind, &path.below(&item.path)));
         }
     }

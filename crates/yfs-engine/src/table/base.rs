@@ -151,6 +151,12 @@ impl FilesTable {
         Self { base, n_rows, ..Self::new(writer) }
     }
 
+    /// Returns the number of ids whose elements are in memory.
+    pub(crate) fn n_in_memory(&self) -> usize {
+        let read = self.base.as_ref().map_or(0, |base| base.read.rows.count());
+        self.by_id.len() + read
+    }
+
     /// Returns the elements of an id.
     pub(super) fn view(&self, id: &FileId) -> Option<NodeView<'_>> {
         if let Some(ix) = self.find(id) {

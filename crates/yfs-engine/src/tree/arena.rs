@@ -179,6 +179,11 @@ impl NodeArena {
         Self { nodes: boxcar::Vec::from_iter([root]), keeps_ids: true, ..Self::new() }
     }
 
+    /// Returns the number of nodes.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.count() - self.free.len()
+    }
+
     /// Finds the slot of an id.
     pub(super) fn find(&self, id: &str) -> Option<NodeSlot> {
         let hash = self.hasher.hash_one(id);

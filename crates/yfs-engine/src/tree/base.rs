@@ -92,6 +92,11 @@ impl TreeIndex {
         tree
     }
 
+    /// Returns the number of nodes that are in memory.
+    pub(crate) fn n_in_memory(&self) -> usize {
+        self.arena.len()
+    }
+
     /// Returns what a tree on this one as its base has to know of it.
     pub(crate) fn base_facts(&self) -> BaseTreeFacts {
         let waiting = self.waiting.values().flatten();

@@ -38,6 +38,9 @@ pub(super) const KIND_FORGOTTEN: i64 = 2;
 
 const ACTION: &str = "read the log";
 
+/// The number of documents that a handle keeps in memory beyond a new base.
+const MAX_DOCS: usize = 1 << 14;
+
 /// The positions of each document's records.
 #[derive(Debug, Default)]
 pub(super) struct LogIndex {
@@ -249,6 +252,16 @@ impl LogIndex {
     pub(super) fn n_after_base(&self) -> u64 {
         let base = self.base.as_ref().map_or(0, IndexBase::position);
         self.upto.saturating_sub(base.max(self.tried_at))
+    }
+
+    /// Forgets a large index, so that it begins with the new base.
+    ///
+    /// A handle's own records then count as those of another: a precondition on a document fails
+    /// once more than it must, and holds when the caller has seen its own records.
+    pub(super) fn shed(&mut self) {
+        if self.docs.len() > MAX_DOCS {
+            *self = Self::default();
+        }
     }
 
     /// Records that a new base was made as of now, or could not be made.

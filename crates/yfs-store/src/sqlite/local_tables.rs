@@ -10,6 +10,7 @@ use super::{
     index::DocEntry,
     log::write_fact,
     schema::{FACT_TABLE, store_error},
+    transaction::SqliteTransaction,
     wipe::note_rewrite,
 };
 use crate::{DocFact, DocName, Seq, StoreError, StoreStats};
@@ -26,7 +27,8 @@ impl SqliteInner {
         let known: Vec<Option<(u32, u64)>> =
             self.with_index(|index| docs.iter().map(|name| index.peek(name, head)).collect())?;
         let reader = self.reader()?;
-        let mut find = reader
+        let tx = SqliteTransaction::read(&reader).map_err(store_error(FACTS))?;
+        let mut find = tx
             .prepare_cached("SELECT upto, size, hash FROM fact WHERE doc = ?1")
             .map_err(store_error(FACTS))?;
         let mut facts = Vec::with_capacity(docs.len());

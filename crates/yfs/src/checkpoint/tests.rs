@@ -128,6 +128,39 @@ fn a_workspace_on_checkpoints_is_the_workspace() {
     }
 }
 
+/// Two processes that put their rows back to checkpoints again and again see what one sees that
+/// keeps all in memory.
+#[test]
+fn a_workspace_that_sheds_its_rows_is_the_workspace() {
+    for seed in 0..12 {
+        let disk = Disk::new();
+        let few = WorkspaceOptions { row_budget: 4, ..options() };
+        let handles =
+            [few.clone(), few].map(|few| Workspace::open_at(&disk.file(), few).expect("opened"));
+        let memory = Workspace::create(Arc::new(MemoryStore::new()), options()).expect("created");
+        // A session remembers what it read, and its writes start from there.
+        let expected = [1, 1].map(|_| session(&memory));
+        let sessions = handles.each_ref().map(session);
+        let [mut here, mut there] = [1, 1].map(|_| ChaCha8Rng::seed_from_u64(seed));
+        let mut n_shed = 0;
+        for at in 0..120 {
+            let (workspace, session) = (&handles[at % 2], &sessions[at % 2]);
+            assert_eq!(
+                call(session, &mut here),
+                call(&expected[at % 2], &mut there),
+                "{seed} {at}"
+            );
+            let before = workspace.state.main.read().n_rows_in_memory();
+            workspace.state.shed_rows().expect("shed");
+            n_shed += usize::from(workspace.state.main.read().n_rows_in_memory() < before);
+        }
+        assert!(n_shed > 20, "{n_shed}");
+        for workspace in &handles {
+            assert_eq!(show(workspace), show(&memory), "seed {seed}");
+        }
+    }
+}
+
 /// A workspace of a few files, closed and with a checkpoint.
 fn sample() -> (Disk, String) {
     let disk = Disk::new();

@@ -8,7 +8,7 @@ use yfs_engine::{
 };
 use yfs_store::{CompactionOutcome, DocName, DocStats, LogRecord, MergeError, MergedSnapshot};
 
-use crate::{error::Result, state::WorkspaceState};
+use crate::{checkpoint::CheckpointHome, error::Result, state::WorkspaceState};
 
 /// A document is due when it has more records than this…
 const MANY_RECORDS: u64 = 64;
@@ -19,6 +19,9 @@ const MIN_SHARE: u64 = 1;
 
 /// …or when it has more records than this: each of them is applied when the document is loaded.
 const TOO_MANY_RECORDS: u64 = 8192;
+
+/// The main document is due when its records are so many times larger than its checkpoint.
+const OUTDATED_SHARE: u64 = 4;
 
 /// The result of a compaction.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -109,8 +112,18 @@ impl WorkspaceState {
         }
         let written = std::mem::take(&mut *self.written.lock());
         for doc in written {
-            if self.store.doc_stats(&doc)?.is_some_and(|stats| is_due(&stats)) {
+            let Some(stats) = self.store.doc_stats(&doc)? else { continue };
+            let checkpoint = self.checkpoint.as_ref().filter(|_| doc == self.main_name);
+            let is_due = match checkpoint.map(CheckpointHome::n_bytes).transpose()? {
+                Some(n_bytes) if n_bytes > 0 => is_main_due(&stats, n_bytes),
+                _ => is_due(&stats),
+            };
+            if is_due {
                 self.compact_doc(&doc)?;
+                if let Some(checkpoint) = checkpoint {
+                    // It cannot be brought up to date by records that are not there any more.
+                    checkpoint.request();
+                }
             }
         }
         Ok(())
@@ -141,6 +154,13 @@ impl WorkspaceState {
 fn is_due(stats: &DocStats) -> bool {
     let is_worth_it = stats.bytes > stats.snapshot_bytes * MIN_SHARE;
     stats.n_records > MANY_RECORDS && (is_worth_it || stats.n_records > TOO_MANY_RECORDS)
+}
+
+/// Reports whether the main document is due, which is opened from a checkpoint: most of what its
+/// records say must be outdated.
+fn is_main_due(stats: &DocStats, checkpoint_bytes: u64) -> bool {
+    let worth = stats.snapshot_bytes.max(checkpoint_bytes).saturating_mul(OUTDATED_SHARE);
+    stats.n_records > MANY_RECORDS && stats.bytes > worth
 }
 
 /// Merges records, and reports whether the document has records of redacted content.
@@ -182,5 +202,8 @@ mod tests {
         assert!(!is_due(&stats(64, 0)) && is_due(&stats(65, 0)));
         assert!(!is_due(&stats(1000, large)), "it would be rewritten for little");
         assert!(is_due(&stats(10_000, large)), "a load would apply them one by one");
+        let main = |bytes, checkpoint| is_main_due(&DocStats { bytes, ..stats(65, 0) }, checkpoint);
+        assert!(!main(1000, 1000), "an import is not outdated");
+        assert!(main(4001, 1000), "most of it is");
     }
 }

@@ -160,6 +160,24 @@ impl FindPlan {
         })
     }
 
+    /// Reports whether a test or an action needs sizes or times.
+    pub(crate) fn reads_sizes(&self) -> bool {
+        self.root.any(&|node| match node {
+            FindExpression::Test(test) => matches!(
+                test,
+                FindTest::Size(..)
+                    | FindTest::Empty
+                    | FindTest::Age(..)
+                    | FindTest::Newer(..)
+                    | FindTest::NewerThan(_)
+            ),
+            FindExpression::Action(action) => {
+                matches!(action, FindAction::Printf(_) | FindAction::Ls)
+            }
+            _ => false,
+        })
+    }
+
     /// Reads the times and ids of the files that tests compare with.
     pub(crate) async fn resolve(&mut self, fs: &Fs, context: &CommandContext) -> Result {
         let mut paths = Vec::new();

@@ -24,14 +24,14 @@ impl SqliteInner {
         if self.with_index(|index| Ok(index.n_after_base()))? < after {
             return Ok(false);
         }
-        // Also if it fails: it must not be tried again and again. This handle knows which records
-        // are its own, and so it keeps its index.
+        // Also if it fails: it must not be tried again and again.
         self.index.lock().note_try();
         let Some(written) = self.write_base(after)? else { return Ok(false) };
         let (writer, label) = written;
         let marks = self.get_meta(MARKS_KEY)?.unwrap_or_default();
         self.set_meta(MARKS_KEY, &label.add_to(&marks))?;
         writer.finish(&label.encode()).map_err(derived_error)?;
+        self.index.lock().shed();
         Ok(true)
     }
 

@@ -1,0 +1,94 @@
+//! Checkpoints of the document that the workspace itself uses, and its way back to one.
+//!
+//! A document on a checkpoint holds what was read and what was written since. Over a long time that
+//! is the whole workspace, so a document that holds more rows than its budget is replaced by one on
+//! the newest checkpoint.
+
+use std::sync::Arc;
+
+use yfs_checkpoint::CheckpointMap;
+use yfs_engine::{checkpoint::CheckpointReader, main_doc::MainDoc};
+use yfs_store::{DerivedLabel, Seq};
+
+use super::{CACHE_BYTES, CheckpointHome, healing::HealingReader};
+use crate::{error::Result, state::WorkspaceState};
+
+impl CheckpointHome {
+    /// Opens a checkpoint again, if it is still the newest.
+    fn reopen(&self, label: DerivedLabel) -> Option<CheckpointMap> {
+        let map = CheckpointMap::open(&self.directory, CACHE_BYTES).ok().flatten()?;
+        (DerivedLabel::parse(map.label()) == Some(label)).then_some(map)
+    }
+}
+
+impl WorkspaceState {
+    /// Makes a checkpoint of the workspace's own document, and puts the document on it. Transactions
+    /// that change rows wait meanwhile, so this is for a process that has nothing else to do, and
+    /// for one that holds too many rows. Reports whether it did: not if another process writes.
+    ///
+    /// # Cost
+    ///
+    /// That of writing the rows that changed since the last checkpoint.
+    pub(crate) fn checkpoint_live(&self) -> Result<bool> {
+        let Some(home) = &self.checkpoint else { return Ok(false) };
+        self.refresh()?;
+        let _structure = self.structure.write();
+        let _tailing = self.tailing.lock();
+        let position = self.tailed();
+        // Then every record is applied, and what this process appends from here on waits.
+        if self.store.head()? > position {
+            return Ok(false);
+        }
+        let in_use = *home.in_use.lock();
+        let base = match in_use {
+            Some(label) => match home.reopen(label) {
+                Some(map) => Some(map),
+                // Another process has made a newer one.
+                None => return self.move_to_newest(home, position),
+            },
+            None => None,
+        };
+        let main = self.main.read();
+        let Some(label) = home.write(&main, base.as_ref(), position)? else { return Ok(false) };
+        let writer = main.files().writer();
+        drop(main);
+        if let Some(map) = home.reopen(label) {
+            let reader: Arc<dyn CheckpointReader> =
+                Arc::new(HealingReader::new(home.clone(), map, position));
+            if let Ok(main) = MainDoc::on_checkpoint(&self.id, writer, home.limits, reader) {
+                *self.main.write() = main;
+                *home.in_use.lock() = Some(label);
+            }
+        }
+        home.note_covered();
+        Ok(true)
+    }
+
+    /// Puts the main document on the newest checkpoint, as of a position of the log. The locks of
+    /// [`checkpoint_live`](Self::checkpoint_live) are held.
+    fn move_to_newest(&self, home: &CheckpointHome, position: Seq) -> Result<bool> {
+        let Some((map, label)) = home.open_map()? else { return Ok(false) };
+        if label.position > position {
+            return Ok(false);
+        }
+        let writer = self.main.read().files().writer();
+        let Some(opened) = home.open_on(map, &label, writer, position)? else { return Ok(false) };
+        *self.main.write() = opened.main;
+        *home.in_use.lock() = Some(label);
+        Ok(true)
+    }
+
+    /// Takes rows out of memory if there are more than the budget, in the middle of a long call.
+    pub(crate) fn shed_rows(&self) -> Result<()> {
+        if self.holds_too_many_rows() && self.check_writable().is_ok() {
+            self.store.checkpoint(self.options.checkpoint_after)?;
+            self.checkpoint_live()?;
+        }
+        Ok(())
+    }
+
+    /// Reports whether the main document holds more rows than its budget.
+    pub(crate) fn holds_too_many_rows(&self) -> bool {
+        self.main.read().n_rows_in_memory() as u64 > self.options.row_budget
+    }
+}
