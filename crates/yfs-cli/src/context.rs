@@ -20,6 +20,7 @@ use crate::{
     discover,
     errors::{CommandError, EXIT_FAILED, ErrorReporter, Result},
     output::CommandOutput,
+    settings,
     typed_path::TypedPath,
 };
 
@@ -116,7 +117,7 @@ impl CommandContext {
     /// Opens the workspace for reading and writing.
     pub(crate) fn writable(&mut self) -> Result<Workspace> {
         self.check_present()?;
-        let options = WorkspaceOptions::one_shot(self.actor());
+        let options = settings::one_shot(self.actor());
         self.open(options)
     }
 

@@ -13,7 +13,7 @@ use std::{
 
 use clap::ValueEnum;
 use toml_edit::DocumentMut;
-use yfs::{ImportOptions, import::ignores::check_ignore_pattern};
+use yfs::{ImportOptions, WorkspaceOptions, import::ignores::check_ignore_pattern};
 use yfs_engine::actor::Actor;
 
 use crate::{
@@ -25,6 +25,9 @@ use crate::{
 
 /// The name of a file with settings.
 const FILE: &str = "config.toml";
+
+/// The environment variable with the number of changes after which a checkpoint is made.
+const CHECKPOINT_AFTER: &str = "YFS_CHECKPOINT_AFTER";
 
 /// A setting that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,6 +181,19 @@ pub(crate) fn max_size() -> u64 {
     setting
         .and_then(|(size, _)| parse_size(size).ok())
         .unwrap_or(ImportOptions::default().max_file_len)
+}
+
+/// Returns the options of a workspace that one command opens.
+pub(crate) fn one_shot(actor: Actor) -> WorkspaceOptions {
+    WorkspaceOptions { follow: false, ..following(actor) }
+}
+
+/// Returns the options of a workspace that a server or a mirror opens.
+pub(crate) fn following(actor: Actor) -> WorkspaceOptions {
+    let default = WorkspaceOptions::default();
+    let checkpoint_after = env::var(CHECKPOINT_AFTER).ok().and_then(|text| text.parse().ok());
+    let checkpoint_after = checkpoint_after.unwrap_or(default.checkpoint_after);
+    WorkspaceOptions { actor, checkpoint_after, ..default }
 }
 
 /// Returns the patterns of paths that are not mirrored or imported.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceError};
 use yfs_replica::{ExchangeProgress, client::RemoteServer};
 
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
+    settings,
 };
 
 /// The key of the store's setting with the state of the files in the directory of a clone.
@@ -132,6 +133,6 @@ fn create_replica(
     if let Some(parent) = file.parent() {
         discover::make_dir(parent).map_err(|error| CommandError::host(parent, &error))?;
     }
-    let options = WorkspaceOptions::one_shot(context.actor());
+    let options = settings::one_shot(context.actor());
     Ok(Workspace::create_replica_at(file, id, options)?)
 }

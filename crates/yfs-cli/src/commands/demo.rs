@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use serde_json::json;
-use yfs::{ImportOptions, WorkspaceOptions};
+use yfs::ImportOptions;
 use yfs_engine::path::VPath;
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     discover,
     errors::{CommandError, Result},
     format_text::counted,
+    settings,
 };
 
 const HELP: &str = "\
@@ -64,7 +65,7 @@ pub(crate) async fn run(args: DemoArgs, context: &mut CommandContext) -> Result 
         write_file(&args.dir.join(path), content)?;
     }
     let file = discover::file_below(&args.dir);
-    let workspace = init::create(&file, WorkspaceOptions::one_shot(context.actor()))?;
+    let workspace = init::create(&file, settings::one_shot(context.actor()))?;
     // A .gitignore above the directory does not apply to the demo.
     let options = ImportOptions { gitignore: false, ..ImportOptions::default() };
     let report = workspace.import(&args.dir, &VPath::root(), &options, &|_| ())?;

@@ -11,6 +11,7 @@ use crate::{
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
+    settings,
 };
 
 const HELP: &str = "\
@@ -47,7 +48,7 @@ pub(crate) async fn run(args: InitArgs, context: &mut CommandContext) -> Result 
         (None, None) => discover::file_below(&PathBuf::from(".")),
     };
     let profile = args.profile.into();
-    let options = WorkspaceOptions { profile, ..WorkspaceOptions::one_shot(context.actor()) };
+    let options = WorkspaceOptions { profile, ..settings::one_shot(context.actor()) };
     let workspace = create(&file, options)?;
     let id = workspace.id().clone();
     let shown = file.canonicalize().unwrap_or(file).display().to_string();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceError};
 use yfs_mirror::{
     ChangeCounts, Mirror, MirrorError, MirrorNotice, MirrorOptions, MirrorReport, NoticeReason,
     TrustPolicy,
@@ -169,9 +169,9 @@ pub(crate) fn synchronize_once(
 fn open(dir: &Path, once: bool, context: &mut CommandContext) -> Result<Workspace> {
     let actor = context.actor();
     let options = if once {
-        WorkspaceOptions::one_shot(actor)
+        settings::one_shot(actor)
     } else {
-        WorkspaceOptions { actor, ..WorkspaceOptions::default() }
+        settings::following(actor)
     };
     if context.globals.workspace.is_some() {
         return context.open_at(&context.file()?, options);

@@ -26,6 +26,7 @@ use crate::{
     discover,
     errors::{CommandError, Result},
     progress::CommandProgress,
+    settings,
 };
 
 /// The key of the store's setting with the state of the directory's import.
@@ -212,7 +213,7 @@ fn raise_file_limit() {
 
 /// Opens the workspace of the directory. Creates it from the directory's content if there is none.
 fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
-    let options = WorkspaceOptions { actor: context.actor(), ..WorkspaceOptions::default() };
+    let options = settings::following(context.actor());
     let file = match &args.dir {
         None => context.file()?,
         Some(dir) => {
@@ -272,7 +273,7 @@ fn import_directory(
     let bar = CommandProgress::new(&context.globals, "importing");
     let options = ImportOptions {
         max_file_len,
-        ignores: crate::settings::ignores(),
+        ignores: settings::ignores(),
         ..ImportOptions::default()
     };
     let report =

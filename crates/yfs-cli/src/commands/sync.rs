@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::Workspace;
 use yfs_engine::id::FileId;
 use yfs_mirror::{Mirror, MirrorError};
 use yfs_replica::{
@@ -22,6 +22,7 @@ use crate::{
     errors::{CommandError, Result},
     format_text::sentence_size,
     progress::CommandProgress,
+    settings,
 };
 
 /// The most files that are listed because their changes are not sent.
@@ -75,9 +76,9 @@ pub(crate) struct SyncArgs {
 /// Runs `yfs sync`.
 pub(crate) async fn run(args: SyncArgs, context: &mut CommandContext) -> Result {
     let options = if args.watch {
-        WorkspaceOptions { actor: context.actor(), ..WorkspaceOptions::default() }
+        settings::following(context.actor())
     } else {
-        WorkspaceOptions::one_shot(context.actor())
+        settings::one_shot(context.actor())
     };
     if args.dry_run {
         return preview::run(&args, context).await;

@@ -136,6 +136,8 @@ fn a_label_changes_nothing_of_what_was_read() {
 #[test]
 fn a_text_that_was_read_from_memory_is_a_base() {
     let scene = scene("one\ntwo\n");
+    // A text that was read twice is in the cache.
+    scene.person.read(&path()).expect("read");
     scene.person.read(&path()).expect("read");
     let text = scene.agent.text_in_memory(&path(), 1 << 20).expect("read").expect("in memory");
     scene.person_edits("one", "ONE");

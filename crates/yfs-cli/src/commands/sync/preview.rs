@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceError};
 use yfs_engine::{id::FileId, path::VPath};
 use yfs_vfs::{FileSystem, WalkOptions};
 
@@ -12,6 +12,7 @@ use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
     progress::CommandProgress,
+    settings,
 };
 
 /// The name of the temporary copy.
@@ -26,7 +27,7 @@ pub(super) async fn run(args: &SyncArgs, context: &mut CommandContext) -> Result
     let file = directory.path().join(COPY);
     let copied = workspace.store().backup(&file, &mut |_, _| ());
     copied.map_err(WorkspaceError::from)?;
-    let copy = Workspace::open_at(&file, WorkspaceOptions::one_shot(context.actor()))?;
+    let copy = Workspace::open_at(&file, settings::one_shot(context.actor()))?;
     let before = list(&copy).await?;
     let bar = CommandProgress::new(&context.globals, "asking");
     let previewed =
