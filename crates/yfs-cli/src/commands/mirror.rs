@@ -168,11 +168,7 @@ pub(crate) fn synchronize_once(
 
 fn open(dir: &Path, once: bool, context: &mut CommandContext) -> Result<Workspace> {
     let actor = context.actor();
-    let options = if once {
-        settings::one_shot(actor)
-    } else {
-        settings::following(actor)
-    };
+    let options = if once { settings::one_shot(actor) } else { settings::following(actor) };
     if context.globals.workspace.is_some() {
         return context.open_at(&context.file()?, options);
     }

@@ -271,11 +271,8 @@ fn import_directory(
     context: &mut CommandContext,
 ) -> Result {
     let bar = CommandProgress::new(&context.globals, "importing");
-    let options = ImportOptions {
-        max_file_len,
-        ignores: settings::ignores(),
-        ..ImportOptions::default()
-    };
+    let options =
+        ImportOptions { max_file_len, ignores: settings::ignores(), ..ImportOptions::default() };
     let report =
         workspace.import(dir, &VPath::root(), &options, &|at| bar.set(at.n_done, at.n_total));
     drop(bar);
