@@ -33,10 +33,19 @@ impl WorkspaceState {
     /// Fails with [`WorkspaceError::Damaged`] if some of its records cannot be read: what is left
     /// must not be taken for the file.
     pub(crate) fn text(&self, id: &FileId) -> Result<CachedText> {
+        self.read_text(id, false)
+    }
+
+    /// Returns the text of a file, as [`text`](Self::text) does, and keeps it in the cache.
+    pub(crate) fn text_to_keep(&self, id: &FileId) -> Result<CachedText> {
+        self.read_text(id, true)
+    }
+
+    fn read_text(&self, id: &FileId, keep: bool) -> Result<CachedText> {
         if let Some(text) = self.texts.get(id) {
             return Ok(text);
         }
-        if let Some(text) = self.single_text(id)? {
+        if let Some(text) = self.single_text(id, keep)? {
             return Ok(text);
         }
         let handle = self.documents.acquire(id);
@@ -44,8 +53,8 @@ impl WorkspaceState {
     }
 
     /// Reads the text of a file that was written once, without building its document; `None` if it
-    /// takes the document.
-    fn single_text(&self, id: &FileId) -> Result<Option<CachedText>> {
+    /// takes the document. A text that was asked for lately is cached, one to `keep` at once.
+    fn single_text(&self, id: &FileId, keep: bool) -> Result<Option<CachedText>> {
         if self.documents.has_slot(id) {
             return Ok(None);
         }
@@ -60,10 +69,10 @@ impl WorkspaceState {
         };
         let Some(content) = yfs_engine::content::single_text(&record.data) else { return Ok(None) };
         let text = CachedText { content: content.into(), head: loaded.head };
-        if self.texts.is_asked_again(id) {
+        if self.texts.is_asked_again(id) || keep {
             self.texts.put(id, &text);
-            // An edit that was logged since dropped the entry before it was there.
-            if self.store.doc_head(&name)? != text.head {
+            // An edit that this process applied meanwhile dropped the entry before it was there.
+            if self.store.tailed_doc_head(&name)? != text.head {
                 self.texts.forget(id);
             }
         }

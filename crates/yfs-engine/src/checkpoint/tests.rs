@@ -210,7 +210,8 @@ fn answers(main: &MainDoc) -> String {
     });
     let counts = (main.tree().n_files(), main.tree().n_directories(), main.tree().n_trashed());
     format!(
-        "{listed}{rows:#?}\n{:#?}\n{hidden:#?}\n{ids:#?}\n{:#?}\n{:#?}\n{counts:?}\n{:#?}\n{:?}\n{:?}",
+        "{listed}{rows:#?}\n{counts:?}\n{:#?}\n{hidden:#?}\n{ids:#?}\n{:#?}\n{:#?}\n\
+         {:#?}\n{:?}\n{:?}",
         nodes.collect::<Vec<_>>(),
         main.tree().trash_and_purged(),
         main.tree().conflicts(Millis(1000)),

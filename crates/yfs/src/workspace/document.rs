@@ -102,7 +102,9 @@ impl Documents<'_> {
     /// object without a document.
     pub fn acquire(&self, path: &VPath) -> Result<DocHandle> {
         let id = self.file_id(path)?;
-        Ok(self.state.documents.acquire(&id))
+        let handle = self.state.documents.acquire(&id);
+        handle.with(|_| ())?;
+        Ok(handle)
     }
 
     /// Returns a handle if the content document is in memory (seed 001, `peek`).
@@ -115,7 +117,7 @@ impl Documents<'_> {
     /// (seed 001, `loadAndCache`).
     pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
         let id = self.file_id(path)?;
-        Ok(self.state.text(&id)?.content)
+        Ok(self.state.text_to_keep(&id)?.content)
     }
 
     pub(crate) fn workspace(&self) -> Workspace {
