@@ -9,6 +9,7 @@ mod account;
 mod args;
 mod commands;
 mod compare;
+mod complete_paths;
 mod context;
 mod discover;
 mod errors;
@@ -34,6 +35,11 @@ use clap::Parser;
 use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
 
 fn main() -> ExitCode {
+    match complete_paths::answer_shell() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => return errors::wrong_usage(&error),
+    }
     let mut cli = match CliArgs::try_parse_from(number_options::expand(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return errors::wrong_usage(&error),

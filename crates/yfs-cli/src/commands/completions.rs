@@ -1,11 +1,17 @@
 //! `yfs completions`: prints completion scripts for shells.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::{args::CliArgs, context::CommandContext, errors::Result};
+use crate::{
+    complete_paths,
+    context::CommandContext,
+    errors::{CommandError, Result},
+};
 
 const HELP: &str = "\
+The script completes commands, options and paths of the workspace.
+
 Examples:
   yfs completions bash > ~/.local/share/bash-completion/completions/yfs
   yfs completions zsh > ~/.zfunc/_yfs
@@ -22,7 +28,8 @@ pub(crate) struct CompletionsArgs {
 
 /// Prints the script.
 pub(crate) async fn run(args: CompletionsArgs, context: &mut CommandContext) -> Result {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut CliArgs::command(), "yfs", &mut script);
+    let shell = args.shell.to_string();
+    let script = complete_paths::script(&shell);
+    let script = script.ok_or_else(|| CommandError::usage(format!("no script for {shell}")))?;
     context.out.raw(&script)
 }
