@@ -2,6 +2,7 @@
 //! editors on the wire; scripts that workspaces run, simulations of replicas, and child processes
 //! that may be killed.
 
+pub mod answers;
 pub mod command;
 pub mod disk_save;
 pub mod editor;

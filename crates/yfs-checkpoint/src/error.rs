@@ -22,5 +22,19 @@ pub enum CheckpointError {
     Io(#[from] io::Error),
 }
 
+impl CheckpointError {
+    /// Reports whether the files of the version before are the reason, so that a version that has
+    /// nothing of it can be written.
+    pub fn is_of_files(&self) -> bool {
+        match self {
+            Self::Damaged(_) | Self::Foreign => true,
+            Self::Io(error) => {
+                matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof)
+            }
+            Self::Stale => false,
+        }
+    }
+}
+
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, CheckpointError>;

@@ -16,6 +16,7 @@ use crate::{
 
 const MAGIC: &[u8; 8] = b"yfsckp01";
 const NAME: &str = "manifest";
+const NEW_NAME: &str = "manifest.new";
 
 /// The greatest number of files. Each is eight times as long as all newer ones together.
 const MAX_LEVELS: u64 = 64;
@@ -65,7 +66,7 @@ impl Manifest {
             bytes.extend_from_slice(&level.footer_checksum.to_le_bytes());
         }
         bytes.extend_from_slice(&checksum(&[&bytes]).to_le_bytes());
-        let new = directory.join("manifest.new");
+        let new = directory.join(NEW_NAME);
         let mut file = private_file().create(true).truncate(true).open(&new)?;
         file.write_all(&bytes)?;
         file.sync_data()?;
@@ -87,12 +88,34 @@ pub(crate) fn level_path(directory: &Path, id: &[u8; 16]) -> PathBuf {
 
 /// Takes the lock of the one writer; `None` if another process has it.
 pub(crate) fn try_lock(directory: &Path) -> Result<Option<File>> {
-    let lock = private_file().create(true).truncate(false).open(directory.join("lock"))?;
+    let lock = open_lock(directory)?;
     match lock.try_lock() {
         Ok(()) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error.into()),
     }
+}
+
+/// Takes the lock of the one writer, and waits for it.
+pub(crate) fn lock(directory: &Path) -> Result<File> {
+    let lock = open_lock(directory)?;
+    lock.lock()?;
+    Ok(lock)
+}
+
+fn open_lock(directory: &Path) -> Result<File> {
+    Ok(private_file().create(true).truncate(false).open(directory.join("lock"))?)
+}
+
+/// Removes all versions. The lock stays, since a process that waits for it has its file open.
+pub(crate) fn clear(directory: &Path) -> Result<()> {
+    for name in [NAME, NEW_NAME] {
+        match fs::remove_file(directory.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    remove_unnamed(directory, &[])
 }
 
 /// Removes the files that no manifest names: those of merged levels, and of killed writers.

@@ -105,4 +105,19 @@ impl CheckpointMap {
         }
         Ok(entries)
     }
+
+    /// Reads and checks everything, and returns the number of entries.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    pub fn check(&self) -> Result<u64> {
+        let mut n_entries = 0;
+        let mut merged = MergedCursor::seek(&self.levels, &self.cache, &[], false)?;
+        while let Some((_, value)) = merged.current() {
+            n_entries += u64::from(value.is_some());
+            merged.advance()?;
+        }
+        Ok(n_entries)
+    }
 }

@@ -11,7 +11,7 @@ use crate::{
     block_file::BlockFileSummary,
     block_writer::BlockFileWriter,
     cursor::MergedCursor,
-    manifest::{Manifest, remove_unnamed, try_lock},
+    manifest::{Manifest, clear, lock, remove_unnamed, try_lock},
     positioned::create_private_directory,
 };
 
@@ -26,7 +26,8 @@ const CACHE_BYTES: u64 = 1 << 20;
 
 /// Writes a version of a map. No other process can write until it is finished or dropped.
 ///
-/// Dropped without [`finish`](Self::finish), it leaves the version before.
+/// Dropped without [`finish`](Self::finish), it leaves the version before, and removes what it has
+/// written.
 #[derive(Debug)]
 pub struct CheckpointWriter {
     directory: PathBuf,
@@ -64,6 +65,20 @@ impl CheckpointWriter {
         Ok(begun)
     }
 
+    /// Removes all versions. Waits for a process that writes one, so that none appears afterwards
+    /// that was begun before.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system fails.
+    pub fn remove_all(directory: &Path) -> Result<()> {
+        if !directory.try_exists()? {
+            return Ok(());
+        }
+        let _lock = lock(directory)?;
+        clear(directory)
+    }
+
     fn with_levels(directory: &Path, levels: Vec<BlockFileSummary>) -> Result<Option<Self>> {
         let Some(lock) = try_lock(directory)? else { return Ok(None) };
         // Files that a killed writer left would fill the disk.
@@ -93,15 +108,26 @@ impl CheckpointWriter {
         self.write_pending()
     }
 
+    /// Writes all changes to files, which are not visible yet: what can fail has then succeeded,
+    /// but for the manifest.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    pub fn write_changes(&mut self) -> Result<()> {
+        if !self.pending.is_empty() || self.levels.is_empty() {
+            self.write_pending()?;
+        }
+        Ok(())
+    }
+
     /// Makes this the newest version, with a label that says what it was derived from.
     ///
     /// # Errors
     ///
     /// If the operating system fails, or the version before is damaged. Then that version stays.
     pub fn finish(mut self, label: &[u8]) -> Result<()> {
-        if !self.pending.is_empty() || self.levels.is_empty() {
-            self.write_pending()?;
-        }
+        self.write_changes()?;
         let manifest = Manifest { label: label.to_vec(), levels: self.levels.clone() };
         manifest.write(&self.directory)?;
         remove_unnamed(&self.directory, &manifest.levels)
@@ -154,5 +180,14 @@ impl CheckpointWriter {
             merged += 1;
         }
         merged
+    }
+}
+
+impl Drop for CheckpointWriter {
+    fn drop(&mut self) {
+        // What was not finished would fill the disk until the next writer comes.
+        if let Ok(Some(current)) = Manifest::read(&self.directory) {
+            remove_unnamed(&self.directory, &current.levels).ok();
+        }
     }
 }

@@ -24,7 +24,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -67,6 +67,11 @@ pub(crate) struct CheckpointHome {
     directory: PathBuf,
     /// The number of changes of rows after the last checkpoint, as far as is known.
     n_uncovered: Arc<AtomicU64>,
+    /// Whether a file of the checkpoint was found damaged, so that the next one has nothing of it.
+    is_damaged: Arc<AtomicBool>,
+    /// Whether the last checkpoint of the workspace's own document could not be written. It is not
+    /// tried again before enough rows changed.
+    has_failed: Arc<AtomicBool>,
     /// The checkpoint that the workspace's document is on.
     in_use: Arc<Mutex<Option<DerivedLabel>>>,
 }
@@ -89,8 +94,17 @@ impl CheckpointHome {
     ) -> Option<Self> {
         let directory = store.derived_directory()?.join(DIRECTORY);
         let (store, workspace) = (store.clone(), workspace.clone());
-        let (n_uncovered, in_use) = Default::default();
-        Some(Self { store, workspace, limits, directory, n_uncovered, in_use })
+        let (n_uncovered, is_damaged, has_failed, in_use) = Default::default();
+        Some(Self {
+            store,
+            workspace,
+            limits,
+            directory,
+            n_uncovered,
+            is_damaged,
+            has_failed,
+            in_use,
+        })
     }
 
     /// Notes that rows were read or written after the checkpoint.
@@ -112,6 +126,12 @@ impl CheckpointHome {
     /// Notes that a checkpoint of all rows was made.
     fn note_covered(&self) {
         self.n_uncovered.store(0, Ordering::Relaxed);
+    }
+
+    /// Notes that the files of the checkpoint are damaged, which makes another one due.
+    fn note_damaged(&self) {
+        self.is_damaged.store(true, Ordering::Relaxed);
+        self.request();
     }
 
     fn is_due(&self, checkpoint_after: u64) -> bool {
@@ -150,20 +170,39 @@ impl CheckpointHome {
     ///
     /// If the store or the operating system fails. The checkpoint before stays.
     pub(crate) fn make(&self) -> Result<bool> {
-        let before = self.open_map()?;
-        if let Some((map, label)) = before
-            && let Some(opened) = self.open_on(map, &label, self.no_writer(), Seq(u64::MAX))?
-            && let Some(map) = CheckpointMap::open(&self.directory, CACHE_BYTES).ok().flatten()
-            && DerivedLabel::parse(map.label()) == Some(label)
-        {
-            return Ok(self.write(&opened.main, Some(&map), opened.report.upto)?.is_some());
+        if let Some(is_made) = self.make_from_last()? {
+            return Ok(is_made);
         }
+        // Locked before the log is read: what is removed from it meanwhile must not come back.
+        let Some(writer) = begun(CheckpointWriter::begin(&self.directory))? else {
+            return Ok(false);
+        };
         let mut main = MainDoc::new(&self.workspace, self.no_writer(), self.limits);
         let report = load_document::main(&*self.store, &self.name(), &mut main)?;
         if report.is_incomplete() {
             return Ok(false);
         }
-        Ok(self.write(&main, None, report.upto)?.is_some())
+        Ok(self.write_with(writer, &main, false, report.upto)?.is_some())
+    }
+
+    /// Makes a checkpoint as changes of the last one, and reports whether it did; `None` if that is
+    /// missing or damaged.
+    fn make_from_last(&self) -> Result<Option<bool>> {
+        if self.is_damaged.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let Some((base, label)) = self.open_map()? else { return Ok(None) };
+        let Some(writer) = begun(CheckpointWriter::begin_from(&self.directory, &base))? else {
+            return Ok(Some(false));
+        };
+        let Some((map, again)) = self.open_map()? else { return Ok(None) };
+        let opened = self.open_on(map, &label, self.no_writer(), Seq(u64::MAX))?;
+        let Some(opened) = opened.filter(|_| again == label) else { return Ok(None) };
+        let written = self.write_with(writer, &opened.main, true, opened.report.upto);
+        if self.is_damaged.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        Ok(Some(written?.is_some()))
     }
 
     /// Writes a checkpoint of a document, from nothing or as changes of the one that the document
@@ -174,30 +213,50 @@ impl CheckpointHome {
         base: Option<&CheckpointMap>,
         position: Seq,
     ) -> Result<Option<DerivedLabel>> {
-        let writer = match base {
-            Some(base) => CheckpointWriter::begin_from(&self.directory, base),
-            None => CheckpointWriter::begin(&self.directory),
-        };
-        let mut writer = match writer {
-            Ok(Some(writer)) => writer,
-            Ok(None) | Err(CheckpointError::Stale) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let set =
+        if let Some(base) = base.filter(|_| !self.is_damaged.load(Ordering::Relaxed)) {
+            let writer = begun(CheckpointWriter::begin_from(&self.directory, base))?;
+            let Some(writer) = writer else { return Ok(None) };
+            let written = self.write_with(writer, main, true, position);
+            if !self.is_damaged.load(Ordering::Relaxed) {
+                return written;
+            }
+        }
+        let writer = begun(CheckpointWriter::begin(&self.directory))?;
+        let Some(writer) = writer else { return Ok(None) };
+        self.write_with(writer, main, false, position)
+    }
+
+    /// Writes a document, or what it changed in the checkpoint that it is based on.
+    fn write_with(
+        &self,
+        mut writer: CheckpointWriter,
+        main: &MainDoc,
+        has_base: bool,
+        position: Seq,
+    ) -> Result<Option<DerivedLabel>> {
+        let mut set =
             |key: &[u8], value: Option<&[u8]>| writer.set(key, value).map_err(WriteError::Map);
-        let mut set = set;
-        let written = match base {
-            Some(_) => main.write_checkpoint_changes(&mut set),
-            None => main.write_checkpoint(|key, value| set(key, Some(value))),
+        let written = if has_base {
+            main.write_checkpoint_changes(&mut set)
+        } else {
+            main.write_checkpoint(|key, value| set(key, Some(value)))
         };
-        match written {
+        match written.and_then(|()| writer.write_changes().map_err(WriteError::Map)) {
             Ok(()) => {}
             Err(WriteError::Document) => return Ok(None),
-            Err(WriteError::Map(error)) => return Err(error.into()),
+            Err(WriteError::Map(error)) => {
+                if error.is_of_files() {
+                    self.note_damaged();
+                }
+                return Err(error.into());
+            }
         }
         let Some(label) = DerivedLabel::new(position) else { return Ok(None) };
         self.store.set_meta(MARKS_KEY, &label.add_to(&self.marks()?))?;
         writer.finish(&label.encode())?;
+        if !has_base {
+            self.is_damaged.store(false, Ordering::Relaxed);
+        }
         Ok(Some(label))
     }
 
@@ -207,10 +266,10 @@ impl CheckpointHome {
         if self.store.get_meta(MARKS_KEY)?.is_some_and(|marks| !marks.is_empty()) {
             self.store.set_meta(MARKS_KEY, b"")?;
         }
-        match std::fs::remove_dir_all(&self.directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(|error| StoreError::io("remove the checkpoint", error)),
-        }
+        CheckpointWriter::remove_all(&self.directory).map_err(|error| match error {
+            CheckpointError::Io(error) => StoreError::io("remove the checkpoint", error),
+            error => StoreError::io("remove the checkpoint", std::io::Error::other(error)),
+        })
     }
 
     fn name(&self) -> DocName {
@@ -273,6 +332,16 @@ fn n_changes(n_records: u64, n_bytes: u64) -> u64 {
     n_records.max(n_bytes / CHANGE_BYTES)
 }
 
+/// Returns the writer, unless another process writes or has written.
+fn begun(
+    begun: yfs_checkpoint::Result<Option<CheckpointWriter>>,
+) -> Result<Option<CheckpointWriter>> {
+    match begun {
+        Err(CheckpointError::Stale) => Ok(None),
+        begun => Ok(begun?),
+    }
+}
+
 /// The reason why a checkpoint was not written.
 enum WriteError {
     /// The document has parked structs, or what it is based on cannot be read.
@@ -294,8 +363,18 @@ impl WorkspaceState {
             return Ok(());
         }
         let after = self.options.checkpoint_after;
-        self.store.checkpoint(after)?;
+        // Each is tried even if the other fails.
+        let index_made = self.store.checkpoint(after).map(drop);
+        let rows_made = self.checkpoint_rows_due(after);
+        index_made?;
+        rows_made
+    }
+
+    fn checkpoint_rows_due(&self, after: u64) -> Result<()> {
         let Some(home) = &self.checkpoint else { return Ok(()) };
+        if home.is_due(after) {
+            home.has_failed.store(false, Ordering::Relaxed);
+        }
         // A process that follows the log serves others, which would wait.
         if self.holds_too_many_rows() || !self.options.follow && home.is_due(after) {
             self.checkpoint_live()?;

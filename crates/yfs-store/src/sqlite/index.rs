@@ -48,6 +48,8 @@ pub(super) struct LogIndex {
     base: Option<IndexBase>,
     /// Whether a base was looked for.
     is_opened: bool,
+    /// Whether the base was found damaged, so that the next one has nothing of it.
+    is_base_damaged: bool,
     /// The last record when a newer base was made, which this index does not use.
     tried_at: u64,
     /// The last record in the index.
@@ -73,6 +75,7 @@ pub(super) enum IndexError {
     /// The base is damaged or cannot be read.
     Base(CheckpointError),
     Sqlite(rusqlite::Error),
+    Store(StoreError),
 }
 
 pub(super) type IndexResult<T> = Result<T, IndexError>;
@@ -146,6 +149,7 @@ impl From<IndexError> for StoreError {
         match error {
             IndexError::Base(error) => Self::Corrupt { action: ACTION, detail: error.to_string() },
             IndexError::Sqlite(error) => store_error(ACTION)(error),
+            IndexError::Store(error) => error,
         }
     }
 }
@@ -167,9 +171,14 @@ impl LogIndex {
         if !matches!(answer, Err(IndexError::Base(_))) {
             return Ok(answer?);
         }
-        *self = Self { is_opened: true, ..Self::default() };
+        *self = Self { is_base_damaged: true, ..Self::without_base() };
         self.catch_up(connection, own)?;
         Ok(look_up(self)?)
+    }
+
+    /// Returns an empty index that uses no base.
+    fn without_base() -> Self {
+        Self { is_opened: true, ..Self::default() }
     }
 
     fn open_base(&mut self, directory: &Path, connection: &Connection) -> IndexResult<()> {
@@ -248,10 +257,24 @@ impl LogIndex {
         self.complete_to = self.complete_to.max(head);
     }
 
-    /// Returns a bound of the number of records after the base, and after the last try to make one.
+    /// Returns a bound of the number of records after the base, and after the last try to make one;
+    /// the greatest number if the base is damaged.
     pub(super) fn n_after_base(&self) -> u64 {
+        if self.is_base_damaged && self.tried_at == 0 {
+            return u64::MAX;
+        }
         let base = self.base.as_ref().map_or(0, IndexBase::position);
         self.upto.saturating_sub(base.max(self.tried_at))
+    }
+
+    /// Reports whether the base was found damaged.
+    pub(super) fn is_base_damaged(&self) -> bool {
+        self.is_base_damaged
+    }
+
+    /// Records that a new base was made, which is not damaged.
+    pub(super) fn note_made(&mut self) {
+        self.is_base_damaged = false;
     }
 
     /// Forgets a large index, so that it begins with the new base.

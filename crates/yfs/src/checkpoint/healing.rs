@@ -31,7 +31,11 @@ impl HealingReader {
 
     /// Returns the map that was derived from the log.
     fn healed(&self) -> Result<&MemoryMap, String> {
-        self.healed.get_or_init(|| self.derive()).as_ref().map_err(Clone::clone)
+        let derive = || {
+            self.home.note_damaged();
+            self.derive()
+        };
+        self.healed.get_or_init(derive).as_ref().map_err(Clone::clone)
     }
 
     fn derive(&self) -> Result<MemoryMap, String> {

@@ -4,7 +4,7 @@
 //! is the whole workspace, so a document that holds more rows than its budget is replaced by one on
 //! the newest checkpoint.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use yfs_checkpoint::CheckpointMap;
 use yfs_engine::{checkpoint::CheckpointReader, main_doc::MainDoc};
@@ -50,7 +50,9 @@ impl WorkspaceState {
             None => None,
         };
         let main = self.main.read();
-        let Some(label) = home.write(&main, base.as_ref(), position)? else { return Ok(false) };
+        let written = home.write(&main, base.as_ref(), position);
+        home.has_failed.store(written.is_err(), Ordering::Relaxed);
+        let Some(label) = written? else { return Ok(false) };
         let writer = main.files().writer();
         drop(main);
         if let Some(map) = home.reopen(label) {
@@ -79,17 +81,22 @@ impl WorkspaceState {
         Ok(true)
     }
 
-    /// Takes rows out of memory if there are more than the budget, in the middle of a long call.
-    pub(crate) fn shed_rows(&self) -> Result<()> {
+    /// Takes rows out of memory if there are more than the budget, in the middle of a long call. If
+    /// a checkpoint cannot be written, for example because the disk is full, they stay.
+    pub(crate) fn shed_rows(&self) {
         if self.holds_too_many_rows() && self.check_writable().is_ok() {
-            self.store.checkpoint(self.options.checkpoint_after)?;
-            self.checkpoint_live()?;
+            self.store.checkpoint(self.options.checkpoint_after).ok();
+            self.checkpoint_live().ok();
         }
-        Ok(())
     }
 
-    /// Reports whether the main document holds more rows than its budget.
+    /// Reports whether the main document holds more rows than its budget, and can be put back to a
+    /// checkpoint.
     pub(crate) fn holds_too_many_rows(&self) -> bool {
+        let has_failed = |home: &CheckpointHome| home.has_failed.load(Ordering::Relaxed);
+        if self.checkpoint.as_ref().is_none_or(has_failed) {
+            return false;
+        }
         self.main.read().n_rows_in_memory() as u64 > self.options.row_budget
     }
 }

@@ -248,7 +248,7 @@ impl DirectoryImporter<'_> {
             }
         }
         *batch = ImportBatch::default();
-        self.fs.state().shed_rows()?;
+        self.fs.state().shed_rows();
         (self.progress)(&self.at);
         Ok(())
     }

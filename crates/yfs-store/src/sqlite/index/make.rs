@@ -6,7 +6,7 @@ use yfs_checkpoint::{CheckpointError, CheckpointWriter};
 
 use super::{
     super::{SqliteInner, log, schema::store_error, transaction::SqliteTransaction},
-    DocEntry, IndexResult, LogIndex,
+    DocEntry, IndexError, IndexResult, LogIndex,
     base::{self, IndexBase, MARKS_KEY},
 };
 use crate::{DocName, Seq, StoreError, derived::DerivedLabel};
@@ -25,37 +25,52 @@ impl SqliteInner {
             return Ok(false);
         }
         // Also if it fails: it must not be tried again and again.
-        self.index.lock().note_try();
-        let Some(written) = self.write_base(after)? else { return Ok(false) };
-        let (writer, label) = written;
-        let marks = self.get_meta(MARKS_KEY)?.unwrap_or_default();
-        self.set_meta(MARKS_KEY, &label.add_to(&marks))?;
-        writer.finish(&label.encode()).map_err(derived_error)?;
-        self.index.lock().shed();
-        Ok(true)
+        let is_damaged = {
+            let mut index = self.index.lock();
+            index.note_try();
+            index.is_base_damaged()
+        };
+        let is_made = match self.make_base(after, is_damaged) {
+            Err(IndexError::Base(error)) if error.is_of_files() && !is_damaged => {
+                self.make_base(after, true)
+            }
+            made => made,
+        };
+        if is_made.map_err(write_error)? {
+            let mut index = self.index.lock();
+            index.note_made();
+            index.shed();
+            return Ok(true);
+        }
+        Ok(false)
     }
 
-    fn write_base(
-        &self,
-        after: u64,
-    ) -> Result<Option<(CheckpointWriter, DerivedLabel)>, StoreError> {
+    /// Writes a new base, as changes of the last one or from nothing.
+    fn make_base(&self, after: u64, from_nothing: bool) -> IndexResult<bool> {
         let directory = self.index_directory();
-        let reader = self.reader()?;
-        let tx = SqliteTransaction::read(&reader).map_err(store_error(ACTION))?;
-        let head = log::head(&tx).map_err(store_error(ACTION))?;
-        let mut index = LogIndex::default();
+        let reader = self.reader().map_err(IndexError::Store)?;
+        let tx = SqliteTransaction::read(&reader)?;
+        let mut index =
+            if from_nothing { LogIndex::without_base() } else { LogIndex::default() };
         let n_after =
-            index.answer(&directory, &tx, self.origin, |index| Ok(index.n_after_base()))?;
-        if n_after < after {
-            return Ok(None);
+            index.answer(&directory, &tx, self.origin, |index| Ok(index.n_after_base()));
+        if n_after.map_err(IndexError::Store)? < after && !from_nothing {
+            return Ok(false);
         }
-        let Some(label) = DerivedLabel::new(Seq(head)) else { return Ok(None) };
+        let Some(label) = DerivedLabel::new(Seq(log::head(&tx)?)) else { return Ok(false) };
         let writer = match begin(&directory, index.base.as_ref()) {
             Ok(Some(writer)) => writer,
-            Ok(None) | Err(CheckpointError::Stale) => return Ok(None),
-            Err(error) => return Err(derived_error(error)),
+            Ok(None) | Err(CheckpointError::Stale) => return Ok(false),
+            Err(error) => return Err(error.into()),
         };
-        Ok(Some((index.write(writer)?, label)))
+        let mut writer = index.write(writer)?;
+        writer.write_changes()?;
+        drop(tx);
+        drop(reader);
+        let marks = self.get_meta(MARKS_KEY).map_err(IndexError::Store)?.unwrap_or_default();
+        self.set_meta(MARKS_KEY, &label.add_to(&marks)).map_err(IndexError::Store)?;
+        writer.finish(&label.encode())?;
+        Ok(true)
     }
 }
 
@@ -120,9 +135,13 @@ impl LogIndex {
     }
 }
 
-fn derived_error(error: CheckpointError) -> StoreError {
+fn write_error(error: IndexError) -> StoreError {
     match error {
-        CheckpointError::Io(error) => StoreError::io(ACTION, error),
-        error => StoreError::Corrupt { action: ACTION, detail: error.to_string() },
+        IndexError::Base(CheckpointError::Io(error)) => StoreError::io(ACTION, error),
+        IndexError::Base(error) => {
+            StoreError::Corrupt { action: ACTION, detail: error.to_string() }
+        }
+        IndexError::Sqlite(error) => store_error(ACTION)(error),
+        IndexError::Store(error) => error,
     }
 }
