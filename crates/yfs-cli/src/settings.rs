@@ -185,15 +185,19 @@ pub(crate) fn max_size() -> u64 {
 
 /// Returns the options of a workspace that one command opens.
 pub(crate) fn one_shot(actor: Actor) -> WorkspaceOptions {
-    WorkspaceOptions { follow: false, ..following(actor) }
+    with_environment(WorkspaceOptions::one_shot(actor))
 }
 
 /// Returns the options of a workspace that a server or a mirror opens.
 pub(crate) fn following(actor: Actor) -> WorkspaceOptions {
-    let default = WorkspaceOptions::default();
+    with_environment(WorkspaceOptions { actor, ..WorkspaceOptions::default() })
+}
+
+/// Returns options with the values that environment variables set.
+fn with_environment(options: WorkspaceOptions) -> WorkspaceOptions {
     let checkpoint_after = env::var(CHECKPOINT_AFTER).ok().and_then(|text| text.parse().ok());
-    let checkpoint_after = checkpoint_after.unwrap_or(default.checkpoint_after);
-    WorkspaceOptions { actor, checkpoint_after, ..default }
+    let checkpoint_after = checkpoint_after.unwrap_or(options.checkpoint_after);
+    WorkspaceOptions { checkpoint_after, ..options }
 }
 
 /// Returns the patterns of paths that are not mirrored or imported.

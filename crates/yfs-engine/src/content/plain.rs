@@ -18,6 +18,11 @@ use super::{
     version_alignment::align_plain_text,
     writer::BodyWriter,
 };
+use crate::{
+    gate::{RootIx, UpdateBuilder},
+    id::ItemId,
+};
+
 /// More changes than this are made in one pass over the text instead of one walk each.
 const MAX_WALKS: usize = 8;
 
@@ -34,6 +39,10 @@ impl PlainBody {
         new: &str,
         base: Option<ContentBase<'_>>,
     ) -> Result<ContentWriteResult, ContentError> {
+        if base.is_none() && !writer.is_by_rule() && writer.replica.gate.is_blank() {
+            let update = self.write_first(writer, new)?;
+            return Ok(ContentWriteResult { update, overlaps: Vec::new() });
+        }
         let current = writer.replica.plain_text().to_owned();
         let (base, runs) = align_base(writer, base, &current)?;
         let splices = writer.replica.save_comparison()(&base, new);
@@ -51,6 +60,29 @@ impl PlainBody {
         let (new, ops) = with_blanks(new, ops);
         let update = self.apply(writer, &current, &new, &ops)?;
         Ok(ContentWriteResult { update, overlaps })
+    }
+
+    /// Writes the text of a document that was never written, by one update that yrs applies later.
+    fn write_first(
+        self,
+        writer: &mut BodyWriter<'_>,
+        text: &str,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        check_len(text.len())?;
+        let entry = writer.begin_run();
+        let first = ItemId::new(writer.replica.client(), 0);
+        let mut update = UpdateBuilder::new();
+        if let Some(entry) = &entry {
+            update.array_run(first, None, None, RootIx::Log.name(), std::slice::from_ref(entry));
+        }
+        let after_entry = ItemId::new(first.client, u32::from(entry.is_some()));
+        update.text_run(after_entry, TEXT, text);
+        let change = writer.replica.begin_with_text(update.finish(), text)?;
+        writer.finish(first, entry)?;
+        Ok(change.update)
     }
 
     /// Appends text at the end.

@@ -100,6 +100,18 @@ impl ContentReplica {
         Ok(self.note_change(Some(update)))
     }
 
+    /// Writes the first update of an empty document like [`begin_with`](Self::begin_with), after
+    /// which its plain text is `text`.
+    pub(super) fn begin_with_text(
+        &mut self,
+        update: Vec<u8>,
+        text: &str,
+    ) -> Result<LocalChange, GateRejection> {
+        let change = self.begin_with(update)?;
+        self.plain_text = OnceLock::from(text.to_owned());
+        Ok(change)
+    }
+
     /// Drops what was computed from the document, which was changed in another way.
     pub(super) fn drop_caches(&mut self) {
         self.version.take();

@@ -91,6 +91,16 @@ impl UpdateBuilder {
         self.runs.push((id, bytes));
     }
 
+    /// Adds text to the root `root`, which is empty. The first code unit gets the item `id`.
+    pub(crate) fn text_run(&mut self, id: ItemId, root: &str, text: &str) {
+        let mut bytes = Vec::with_capacity(text.len() + root.len() + 8);
+        bytes.push(StructKind::String as u8);
+        write_var_uint(&mut bytes, 1);
+        write_string(&mut bytes, root);
+        write_string(&mut bytes, text);
+        self.runs.push((id, bytes));
+    }
+
     /// Deletes one item.
     pub fn delete(&mut self, id: ItemId) {
         self.delete_range(IdRange { client: id.client, start: id.clock, len: 1 });

@@ -60,13 +60,22 @@ impl<'a> ValueView<'a> {
     }
 
     fn read(bytes: &'a [u8], reader: &mut Lib0Reader<'a>) -> Result<Self, Lib0Error> {
+        Self::read_within(bytes, reader, CHECKED)
+    }
+
+    /// Reads the value at the position of `reader`, which reads `bytes`.
+    fn read_within(
+        bytes: &'a [u8],
+        reader: &mut Lib0Reader<'a>,
+        limits: AnyLimits,
+    ) -> Result<Self, Lib0Error> {
         let start = reader.position();
         let tag = reader.u8()?;
         if tag != any::ARRAY && tag != any::MAP {
             return Self::leaf(reader, tag);
         }
         *reader = Lib0Reader::at(bytes, start);
-        skip_any(reader, CHECKED)?;
+        skip_any(reader, limits)?;
         let bytes = &bytes[start..reader.position()];
         Ok(if tag == any::ARRAY {
             Self::Array(ArrayItems { bytes })
@@ -124,6 +133,28 @@ impl<'a> ArrayItems<'a> {
 }
 
 impl<'a> ObjectMembers<'a> {
+    /// Reads the object at the position of `reader`, which reads `bytes`, and calls `each` with
+    /// its members as they were written. Unlike a view of the object, it reads them once, and they
+    /// need not have been checked.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no object, or a member is beyond the default limits.
+    pub(crate) fn read_each(
+        bytes: &'a [u8],
+        reader: &mut Lib0Reader<'a>,
+        mut each: impl FnMut(&'a str, ValueView<'a>),
+    ) -> Result<(), Lib0Error> {
+        if reader.u8()? != any::MAP {
+            return Err(Lib0Error::Number);
+        }
+        for _ in 0..reader.var_uint()? {
+            let name = reader.string()?;
+            each(name, ValueView::read_within(bytes, reader, AnyLimits::default())?);
+        }
+        Ok(())
+    }
+
     /// Returns the members as they were written. If a name occurs twice, the later counts.
     pub fn iter(self) -> impl Iterator<Item = (&'a str, ValueView<'a>)> {
         let mut reader = Lib0Reader::at(self.bytes, 1);

@@ -17,10 +17,7 @@ use super::{
 };
 use crate::{
     id::{ClientId, FileId, ItemId},
-    lib0::{
-        AnyLimits, Lib0Error, Lib0Reader, ValueView, skip_any, write_any, write_string,
-        write_var_uint,
-    },
+    lib0::{Lib0Error, Lib0Reader, write_any, write_string, write_var_uint},
 };
 
 /// The byte of an element of `table:files`.
@@ -92,16 +89,15 @@ impl BaseRow {
         rows.chain(self.cells.iter().flatten().map(|element| (false, element.id)))
     }
 
-    fn read_element(&mut self, reader: &mut Lib0Reader<'_>, bytes: &[u8]) -> Result<(), Lib0Error> {
+    fn read_element<'a>(
+        &mut self,
+        reader: &mut Lib0Reader<'a>,
+        bytes: &'a [u8],
+    ) -> Result<(), Lib0Error> {
         let tag = reader.u8()?;
         let client = ClientId::new(reader.var_uint()?).map_err(|_| Lib0Error::Number)?;
         let id = ItemId::new(client, reader.var_u32()?);
-        let start = reader.position();
-        skip_any(reader, AnyLimits::default())?;
-        let ValueView::Map(members) = ValueView::of(&bytes[start..reader.position()])? else {
-            return Err(Lib0Error::Number);
-        };
-        let members = ElementView::of(members);
+        let members = ElementView::read(bytes, reader)?;
         let stamp = ElementTimestamp::of(members.ts);
         if tag == ROW {
             self.row.push(BaseElement { id, stamp, value: read_row(&members) });

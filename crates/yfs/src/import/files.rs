@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-use yfs_vfs::{FileKind, FsCode, FsError};
+use yfs_vfs::{FileKind, FsCode, FsError, Stat};
 
 use super::{DirectoryImporter, ImportOptions, MAX_ROWS, SkipReason, scan::ImportEntry};
 use crate::{
@@ -121,13 +121,14 @@ fn compare_file<'a>(
     options: &ImportOptions,
 ) -> ImportOutcome<'a> {
     let mut n_bytes = 0;
-    if !options.checksum && looks_unchanged(fs, found) {
+    let stat = fs.stat_if_exists(&found.to);
+    if !options.checksum && is_of_size_and_time(&stat, found) {
         return ImportOutcome { found, n_bytes, verdict: ImportVerdict::Unchanged };
     }
     let verdict = match open(found, options.max_file_len) {
         Ok(HostContent::Whole(data)) => {
             n_bytes = data.len() as u64;
-            compare(fs, found, &data)
+            stat.and_then(|stat| compare(fs, found, stat.as_ref(), &data))
         }
         Ok(HostContent::Stream(file)) => {
             n_bytes = found.size;
@@ -144,8 +145,12 @@ fn compare_file<'a>(
 
 /// Reports whether the file in the workspace has the size and time of the one on the host.
 pub(super) fn looks_unchanged(fs: &WorkspaceFs, found: &ImportEntry) -> bool {
+    is_of_size_and_time(&fs.stat_if_exists(&found.to), found)
+}
+
+fn is_of_size_and_time(stat: &Result<Option<Stat>, FsError>, found: &ImportEntry) -> bool {
     // A damaged file is compared, and reported then.
-    let Ok(Some(stat)) = fs.stat_if_exists(&found.to) else { return false };
+    let Ok(Some(stat)) = stat else { return false };
     stat.kind == FileKind::File && stat.size == found.size && Some(stat.mtime) == found.mtime
 }
 
@@ -185,8 +190,16 @@ pub(super) fn has_equal_content(
 }
 
 /// Compares a file with the object at its destination, and writes it there if that is a file.
-fn compare(fs: &WorkspaceFs, found: &ImportEntry, data: &[u8]) -> Result<ImportVerdict, FsError> {
-    let Some(stat) = fs.stat_if_exists(&found.to)? else {
+///
+/// If another writer creates it after `stat` was taken, the transaction that creates it fails, and
+/// it is compared again.
+fn compare(
+    fs: &WorkspaceFs,
+    found: &ImportEntry,
+    stat: Option<&Stat>,
+    data: &[u8],
+) -> Result<ImportVerdict, FsError> {
+    let Some(stat) = stat else {
         let prepared = fs.prepare(&found.to, data)?;
         return Ok(ImportVerdict::New(Box::new(NewNode {
             path: found.to.clone(),

@@ -40,6 +40,36 @@ proptest! {
         }
     }
 
+    /// The first write is encoded by hand; an append goes through yrs.
+    #[test]
+    fn a_first_write_is_the_update_that_yrs_would_write(
+        text in awkward_text(), next in awkward_text(),
+    ) {
+        prop_assume!(!text.is_empty());
+        let (mut written, mut appended) = (doc(1), doc(1));
+        let by_hand = written.write(&text, None, &author("first")).unwrap().update.unwrap();
+        let by_yrs = appended.append(&text, &author("first")).unwrap().update.unwrap();
+        // Only the order of the members of the entry is random.
+        prop_assert_eq!(by_hand.len(), by_yrs.len());
+        let is_text = |update: &[u8]| update[update.len() - text.len() - 1..].to_vec();
+        prop_assert_eq!(is_text(&by_hand), is_text(&by_yrs));
+        for (update, says) in [(&by_hand, &written), (&by_yrs, &appended)] {
+            let mut reader = doc(2);
+            reader.receive(update, UpdateSource::Wire).unwrap();
+            prop_assert_eq!(reader.text(), says.text());
+            prop_assert_eq!(reader.log().entries(), written.log().entries());
+            prop_assert_eq!(reader.version(), appended.version());
+        }
+        prop_assert_eq!(written.text(), text);
+        // yrs applies the first update before the next change.
+        for doc in [&mut written, &mut appended] {
+            let _ = doc.write(&next, None, &author("second")).unwrap();
+            prop_assert_eq!(doc.text(), next.as_str());
+        }
+        sync(&mut replica(3, &written), &mut written);
+        prop_assert_eq!(written.gate().state_vector(), appended.gate().state_vector());
+    }
+
     /// What stock clients write is read as documents read it, or not at all.
     #[test]
     fn it_is_what_a_document_of_a_stock_client_says(

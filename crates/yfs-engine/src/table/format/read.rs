@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     id::FileId,
-    lib0::{ObjectMembers, ValueView, write_any},
+    lib0::{Lib0Error, Lib0Reader, ObjectMembers, ValueView, write_any},
     time::Millis,
 };
 
@@ -56,16 +56,34 @@ impl<'a> ElementView<'a> {
     pub(in super::super) fn of(element: ObjectMembers<'a>) -> Self {
         let mut view = Self::default();
         for (name, value) in element.iter() {
-            match name {
-                "key" => view.key = Some(value),
-                "ts" => view.ts = Some(value),
-                "val" => view.val = Some(value),
-                "c" => view.aware = true,
-                "o" => view.superseded = Some(value),
-                _ => (),
-            }
+            view.set(name, value);
         }
         view
+    }
+
+    /// Reads the element at the position of `reader`, which reads `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no object.
+    pub(in super::super) fn read(
+        bytes: &'a [u8],
+        reader: &mut Lib0Reader<'a>,
+    ) -> Result<Self, Lib0Error> {
+        let mut view = Self::default();
+        ObjectMembers::read_each(bytes, reader, |name, value| view.set(name, value))?;
+        Ok(view)
+    }
+
+    fn set(&mut self, name: &str, value: ValueView<'a>) {
+        match name {
+            "key" => self.key = Some(value),
+            "ts" => self.ts = Some(value),
+            "val" => self.val = Some(value),
+            "c" => self.aware = true,
+            "o" => self.superseded = Some(value),
+            _ => (),
+        }
     }
 }
 

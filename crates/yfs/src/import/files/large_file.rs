@@ -47,7 +47,7 @@ pub(super) fn compare(
     // It was cut short while it was read, and may be a text now.
     if !is_surely_blob(blob.size) {
         return match open(found, max_len) {
-            Ok(HostContent::Whole(data)) => super::compare(fs, found, &data),
+            Ok(HostContent::Whole(data)) => super::compare(fs, found, stat.as_ref(), &data),
             Ok(HostContent::Stream(_)) => {
                 Ok(ImportVerdict::Skipped(SkipReason::Failed("it changes while it is read".into())))
             }
