@@ -29,6 +29,9 @@ const FILE: &str = "config.toml";
 /// The environment variable with the number of changes after which a checkpoint is made.
 const CHECKPOINT_AFTER: &str = "YFS_CHECKPOINT_AFTER";
 
+/// The environment variable with the number of rows that a process keeps in memory.
+const ROW_BUDGET: &str = "YFS_ROW_BUDGET";
+
 /// A setting that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SettingKey {
@@ -191,9 +194,10 @@ pub(crate) fn one_shot(actor: Actor) -> WorkspaceOptions {
 /// Returns the options of a workspace that a server or a mirror opens.
 pub(crate) fn following(actor: Actor) -> WorkspaceOptions {
     let default = WorkspaceOptions::default();
-    let checkpoint_after = env::var(CHECKPOINT_AFTER).ok().and_then(|text| text.parse().ok());
-    let checkpoint_after = checkpoint_after.unwrap_or(default.checkpoint_after);
-    WorkspaceOptions { actor, checkpoint_after, ..default }
+    let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
+    let checkpoint_after = number(CHECKPOINT_AFTER).unwrap_or(default.checkpoint_after);
+    let row_budget = number(ROW_BUDGET).unwrap_or(default.row_budget);
+    WorkspaceOptions { actor, checkpoint_after, row_budget, ..default }
 }
 
 /// Returns the patterns of paths that are not mirrored or imported.
