@@ -29,6 +29,9 @@ const FILE: &str = "config.toml";
 /// The environment variable with the number of changes after which a checkpoint is made.
 const CHECKPOINT_AFTER: &str = "YFS_CHECKPOINT_AFTER";
 
+/// The environment variable with the number of rows that a process keeps in memory.
+const ROW_BUDGET: &str = "YFS_ROW_BUDGET";
+
 /// A setting that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SettingKey {
@@ -195,9 +198,10 @@ pub(crate) fn following(actor: Actor) -> WorkspaceOptions {
 
 /// Returns options with the values that environment variables set.
 fn with_environment(options: WorkspaceOptions) -> WorkspaceOptions {
-    let checkpoint_after = env::var(CHECKPOINT_AFTER).ok().and_then(|text| text.parse().ok());
-    let checkpoint_after = checkpoint_after.unwrap_or(options.checkpoint_after);
-    WorkspaceOptions { checkpoint_after, ..options }
+    let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
+    let checkpoint_after = number(CHECKPOINT_AFTER).unwrap_or(options.checkpoint_after);
+    let row_budget = number(ROW_BUDGET).unwrap_or(options.row_budget);
+    WorkspaceOptions { checkpoint_after, row_budget, ..options }
 }
 
 /// Returns the patterns of paths that are not mirrored or imported.

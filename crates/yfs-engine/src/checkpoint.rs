@@ -21,6 +21,7 @@
 //! - `N` id: the rest of the key `C` of the node.
 //! - `R` id: the elements of an id that has no readable row, and so no node.
 //! - `T` id: empty; the node is itself trashed.
+//! - `X` id: empty; the node is not shown under the name that it stores.
 
 mod base;
 mod head;
@@ -114,7 +115,7 @@ impl MainDoc {
         if !bytes.is_empty() {
             return Err(Lib0Error::End.into());
         }
-        let files = FilesTable::on_base(writer, base.clone(), facts.n_rows);
+        let files = FilesTable::on_base(writer, base.clone(), facts.rows);
         let tree = TreeIndex::on_base(workspace.clone(), base.clone(), &facts.tree);
         let main = Self::of_parts(doc, files, settings, tree, base);
         main.checkpoint_failure().map_or(Ok(main), Err)

@@ -35,6 +35,7 @@
 
 mod list;
 mod removal;
+mod totals;
 #[cfg(test)]
 mod tests;
 
@@ -56,7 +57,7 @@ use crate::{
     tree::TreeIndex,
 };
 
-pub use self::removal::LateChange;
+pub use self::{removal::LateChange, totals::VisibleTotals};
 
 /// An empty update: the plan if there is nothing to do.
 pub const EMPTY_UPDATE: &[u8] = &[0, 0];

@@ -44,7 +44,7 @@ use std::{collections::BTreeMap, hash::BuildHasher};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-pub(crate) use self::base::{BaseRow, BaseRows};
+pub(crate) use self::base::{BaseRow, BaseRows, BaseTableFacts};
 pub use self::{
     attributes::RowAttributes,
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
@@ -82,7 +82,7 @@ pub struct FilesTable {
     hasher: DefaultHashBuilder,
     rows: LiveElements<Option<StoredRow>>,
     cells: LiveElements<CellSlot>,
-    n_rows: usize,
+    facts: BaseTableFacts,
     /// The rows that were not changed since.
     base: Option<TableBase>,
 }
@@ -119,7 +119,7 @@ impl FilesTable {
             hasher: DefaultHashBuilder::default(),
             rows: LiveElements::new(),
             cells: LiveElements::new(),
-            n_rows: 0,
+            facts: BaseTableFacts::default(),
             base: None,
         }
     }
@@ -136,12 +136,12 @@ impl FilesTable {
 
     /// Returns how many rows there are.
     pub fn len(&self) -> usize {
-        self.n_rows
+        self.facts.n_rows
     }
 
     /// Reports whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.n_rows == 0
+        self.facts.n_rows == 0
     }
 
     /// Returns one row.
@@ -312,8 +312,7 @@ impl FilesTable {
 
             let node = self.nodes.get(ix);
             let after = self.entry(NodeView::Changed(node));
-            self.n_rows =
-                self.n_rows + usize::from(after.is_some()) - usize::from(before.is_some());
+            self.facts.replace(before.as_deref(), after.as_ref());
             if after.as_ref() != before.as_deref() {
                 changed.push(node.id.clone());
             }

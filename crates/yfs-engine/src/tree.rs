@@ -98,6 +98,8 @@ pub struct TreeIndex {
     n_trashed: usize,
     n_files: usize,
     n_directories: usize,
+    /// No node has a later timestamp. Those of removed nodes count as well.
+    latest_ts: f64,
 }
 
 impl TreeIndex {
@@ -119,6 +121,7 @@ impl TreeIndex {
             n_trashed: 0,
             n_files: 0,
             n_directories: 0,
+            latest_ts: 0.0,
         }
     }
 
@@ -278,6 +281,7 @@ impl TreeIndex {
         let node = &mut self.arena[slot];
         let before = (node.parent_ts.to_bits(), node.prev_parents().to_vec());
         node.refresh(entry);
+        self.latest_ts = self.latest_ts.max(node.structural_ts).max(node.parent_ts);
         let after = (node.parent_ts.to_bits(), node.prev_parents());
         let same = before.0 == after.0 && before.1 == after.1;
         if !same && node.kind == SlotKind::Directory && !self.detached.is_empty() {

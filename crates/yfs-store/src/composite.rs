@@ -235,6 +235,14 @@ where
         self.log.documents()
     }
 
+    fn documents_before(
+        &self,
+        before: Seq,
+        n: usize,
+    ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError> {
+        self.log.documents_before(before, n)
+    }
+
     fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError> {
         self.log.doc_stats(doc)
     }

@@ -191,6 +191,14 @@ impl UpdateLog for FaultStore {
         self.below.documents()
     }
 
+    fn documents_before(
+        &self,
+        before: Seq,
+        n: usize,
+    ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError> {
+        self.below.documents_before(before, n)
+    }
+
     fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError> {
         self.below.doc_stats(doc)
     }

@@ -16,6 +16,7 @@
 mod access;
 mod append_watch;
 mod backup;
+mod backwards;
 mod blobs;
 mod check;
 mod claims;
@@ -385,6 +386,14 @@ impl UpdateLog for SqliteStore {
 
     fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
         self.inner.documents()
+    }
+
+    fn documents_before(
+        &self,
+        before: Seq,
+        n: usize,
+    ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError> {
+        self.inner.documents_before(before, n).map(Some)
     }
 
     fn doc_stats(&self, doc: &DocName) -> Result<Option<DocStats>, StoreError> {

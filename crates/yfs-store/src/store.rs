@@ -133,6 +133,19 @@ pub trait UpdateLog: Send + Sync + Debug {
     /// Client ids that were released are not used again: the clocks of what was lost are unknown.
     fn set_aside_damaged(&self, doc: &DocName, at: Millis) -> Result<u64, StoreError>;
 
+    /// Returns the documents of the last records before a position, at most `n` records, with the
+    /// position of each record, the last first; `None` if the log cannot be read backwards.
+    ///
+    /// A compaction counts as a record. The page after is that before the last of these positions;
+    /// an empty one is the end. A document appears once for each of its records.
+    fn documents_before(
+        &self,
+        _before: Seq,
+        _n: usize,
+    ) -> Result<Option<Vec<(Seq, DocName)>>, StoreError> {
+        Ok(None)
+    }
+
     /// Returns the size of each document that was ever written, in no particular order.
     fn documents(&self) -> Result<Vec<DocStats>, StoreError>;
 

@@ -7,8 +7,8 @@
 //!
 //! # Cost
 //!
-//! For the first caller, loading the main document and reading the log since the cursor. The result
-//! is kept for the other callers, because all watchers of a restarted server reconnect at the same
+//! For the first caller, reading the log since the cursor, and loading the main document from the
+//! checkpoint; from the whole log if the checkpoint is newer than the cursor. The result is kept for the other callers, because all watchers of a restarted server reconnect at the same
 //! time.
 
 use std::collections::BTreeSet;
@@ -70,6 +70,9 @@ impl WorkspaceState {
             }
             at = tail.upto;
             if !tail.more {
+                if main.checkpoint_failure().is_some() {
+                    return Ok(None);
+                }
                 // Content events name the final paths of their files, after all row changes.
                 let now = self.now();
                 let events = contents.into_iter();
@@ -85,6 +88,10 @@ impl WorkspaceState {
     /// Builds the main document as it was at a position of the log, or later where records were
     /// merged.
     fn main_at(&self, position: Seq) -> Result<MainDoc> {
+        let on_checkpoint = self.checkpoint.as_ref().map(|home| home.open_at(position));
+        if let Some(main) = on_checkpoint.transpose()?.flatten() {
+            return Ok(main);
+        }
         let random = || self.options.ids.client_id();
         let ids = WriterIds { rows: random(), cells: random(), meta: random() };
         let mut main = MainDoc::new(&self.id, ids, self.options.limits);

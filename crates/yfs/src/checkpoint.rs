@@ -163,6 +163,21 @@ impl CheckpointHome {
         Ok(opened)
     }
 
+    /// Opens a main document as of a position of the log, for reading; `None` if there is no
+    /// checkpoint of that position or an earlier one.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub(crate) fn open_at(&self, position: Seq) -> Result<Option<MainDoc>> {
+        let Some((map, label)) = self.open_map()? else { return Ok(None) };
+        if label.position > position {
+            return Ok(None);
+        }
+        let opened = self.open_on(map, &label, self.no_writer(), position)?;
+        Ok(opened.map(|opened| opened.main))
+    }
+
     /// Makes a checkpoint of the head of the log, and reports whether it did: not if another
     /// process makes one, or the log has records that cannot be read.
     ///

@@ -2,9 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use yfs_engine::path::VPath;
 use yfs_store::StoreStats;
-use yfs_vfs::FileSystem;
 
 use crate::{context::CommandContext, errors::Result, format_text::human_size};
 
@@ -25,7 +23,7 @@ pub(crate) struct InfoArgs {}
 pub(crate) async fn run(_: InfoArgs, context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
     let stats = workspace.maintenance().stats()?;
-    let totals = workspace.fs().totals(&VPath::root()).await?;
+    let totals = stats.visible;
     let file = context.file()?.display().to_string();
     let store = stats.store;
     let profile = yfs_engine::kind::profile_name(workspace.profile());

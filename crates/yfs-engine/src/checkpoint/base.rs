@@ -94,7 +94,12 @@ impl CheckpointBase {
     ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, CheckpointError> {
         if let Some((place, entry)) = self.find(id.as_str())? {
             let place = NodePlace::read(&place).ok_or_else(|| malformed("a place is none"))?;
-            return write::entries(id, Some(&place), record_in(&entry)?.to_vec());
+            let mut entries = write::entries(id, Some(&place), record_in(&entry)?.to_vec())?;
+            let renamed = keys::renamed(id.as_str());
+            if self.get(&renamed)?.is_some() {
+                entries.insert(renamed, Vec::new());
+            }
+            return Ok(entries);
         }
         let record = self.get(&keys::rowless(id.as_str()))?;
         record.map_or(Ok(BTreeMap::new()), |record| write::entries(id, None, record))
@@ -161,6 +166,10 @@ impl BaseTree for CheckpointBase {
 
     fn trashed(&self) -> Vec<FileId> {
         self.ids(keys::TRASHED)
+    }
+
+    fn renamed(&self) -> Vec<FileId> {
+        self.ids(keys::RENAMED)
     }
 }
 

@@ -5,17 +5,17 @@ use crate::{
     gate::GatedDoc,
     id::{FileId, WorkspaceId},
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint},
-    table::WorkspaceSettings,
+    table::{BaseTableFacts, WorkspaceSettings},
     tree::BaseTreeFacts,
 };
 
 /// The version of the keys and values. A checkpoint of another version is not read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// What table and tree know without reading a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct HeadFacts {
-    pub(super) n_rows: usize,
+    pub(super) rows: BaseTableFacts,
     pub(super) tree: BaseTreeFacts,
 }
 
@@ -30,9 +30,12 @@ pub(super) fn write_head(
     write_var_uint(&mut out, VERSION);
     write_string(&mut out, workspace.as_str());
     let tree = &facts.tree;
-    for count in [facts.n_rows, tree.n_files, tree.n_directories, tree.n_trashed] {
+    for count in [facts.rows.n_rows, tree.n_files, tree.n_directories, tree.n_trashed] {
         write_var_uint(&mut out, count as u64);
     }
+    write_var_uint(&mut out, facts.rows.n_links);
+    write_var_uint(&mut out, facts.rows.n_bytes);
+    out.extend(tree.latest_ts.to_le_bytes());
     write_var_uint(&mut out, tree.displaced.len() as u64);
     tree.displaced.iter().for_each(|id| write_string(&mut out, id.as_str()));
     doc.write_items(&mut out);
@@ -57,13 +60,18 @@ pub(super) fn read_facts(
         n_files: read_count(reader)?,
         n_directories: read_count(reader)?,
         n_trashed: read_count(reader)?,
+        latest_ts: 0.0,
         displaced: Vec::new(),
     };
+    let rows =
+        BaseTableFacts { n_rows, n_links: reader.var_uint()?, n_bytes: reader.var_uint()? };
+    let latest_ts = reader.take(8)?.try_into().map_err(|_| Lib0Error::End)?;
+    tree.latest_ts = f64::from_le_bytes(latest_ts);
     for _ in 0..read_count(reader)? {
         let id = FileId::parse(reader.string()?).map_err(|_| Lib0Error::Number)?;
         tree.displaced.push(id);
     }
-    Ok(HeadFacts { n_rows, tree })
+    Ok(HeadFacts { rows, tree })
 }
 
 fn read_count(reader: &mut Lib0Reader<'_>) -> Result<usize, Lib0Error> {

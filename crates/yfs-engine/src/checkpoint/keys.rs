@@ -11,6 +11,7 @@ pub(super) const HEAD: &[u8] = b"H";
 pub(super) const PLACES: [&[u8]; 2] = [b"N", b"O"];
 pub(super) const ROWLESS: [&[u8]; 2] = [b"R", b"S"];
 pub(super) const TRASHED: [&[u8]; 2] = [b"T", b"U"];
+pub(super) const RENAMED: [&[u8]; 2] = [b"X", b"Y"];
 
 /// The place of a node: the rest of its key `C`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,11 @@ pub(super) fn place_of(id: &str) -> Vec<u8> {
 /// The key of the elements of an id that has no node.
 pub(super) fn rowless(id: &str) -> Vec<u8> {
     [ROWLESS[0], id.as_bytes()].concat()
+}
+
+/// The key of a node that is not shown under its stored name.
+pub(super) fn renamed(id: &str) -> Vec<u8> {
+    [RENAMED[0], id.as_bytes()].concat()
 }
 
 /// The key of a trashed node.

@@ -16,6 +16,7 @@ use super::*;
 use crate::{
     gate::{LoggedUpdates, UpdateSource},
     id::{ClientId, FileId},
+    main_doc::VisibleTotals,
     path::VPath,
     table::{FileRow, NodeKind, RowChanges, RowClocks, RowWrite},
     time::Millis,
@@ -189,9 +190,26 @@ fn listing(main: &MainDoc) -> String {
     listed
 }
 
+/// Counts all visible rows.
+fn walked_totals(main: &MainDoc) -> VisibleTotals {
+    let mut totals = VisibleTotals::default();
+    for node in main.tree().visible() {
+        let row = main.files().get(node.id().unwrap()).unwrap().row;
+        match (row.kind, row.is_link()) {
+            (NodeKind::Directory, _) => totals.n_directories += 1,
+            (_, true) => totals.n_links += 1,
+            (_, false) => totals.n_files += 1,
+        }
+        totals.n_bytes = totals.n_bytes.wrapping_add(row.content_size());
+    }
+    totals
+}
+
 /// Shows everything that a document can be asked.
 fn answers(main: &MainDoc) -> String {
     // First, because the rest reads everything.
+    let (totals, conflicts) = (main.visible_totals(), main.tree().conflicts(Millis(1000)));
+    assert_eq!(totals, walked_totals(main));
     let listed = listing(main);
     let mut rows: Vec<_> = main.files().iter().collect();
     rows.sort_by(|a, b| a.row.id.cmp(&b.row.id));
@@ -214,7 +232,7 @@ fn answers(main: &MainDoc) -> String {
          {:#?}\n{:?}\n{:?}",
         nodes.collect::<Vec<_>>(),
         main.tree().trash_and_purged(),
-        main.tree().conflicts(Millis(1000)),
+        conflicts,
         main.settings().iter().collect::<Vec<_>>(),
         main.doc().parked(),
         IDS.map(|text| main.files().contains(&id(text))),
@@ -470,6 +488,44 @@ fn opening_reads_the_head_and_a_look_up_its_path() {
     let rename = RowChanges { name: Some("new".into()), ..RowChanges::default() };
     main.plan(&[RowWrite::Update { id: id("f500"), changes: rename }], Millis(3)).unwrap();
     assert!(n_reads() < 10);
+}
+
+/// Counts the reads of a checkpoint of a number of files, for the totals and for the conflicts.
+fn reads_of_overviews(n_files: usize) -> [usize; 2] {
+    let mut twins = Twins::new(1);
+    let create = |id_text: &str, name: &str, parent: Option<&str>, kind| {
+        let mut row = FileRow::new(id(id_text), name, parent.map(id), kind, Millis(1));
+        row.size = 3;
+        RowWrite::Create { row, derived: false }
+    };
+    twins.write(create("a", "a", None, NodeKind::Directory), 1);
+    for name in ["same", "old"] {
+        twins.write(create(name, name, None, NodeKind::Directory), 1);
+        for ix in 0..2 {
+            twins.write(create(&format!("{name}{ix}"), "x", Some(name), NodeKind::File), 1);
+        }
+    }
+    let trashed = RowChanges { trashed_at: Some(Some(Millis(2))), ..RowChanges::default() };
+    twins.write(RowWrite::Update { id: id("old"), changes: trashed }, 2);
+    for ix in 0..n_files {
+        twins.write(create(&format!("f{ix}"), &format!("f{ix}"), Some("a"), NodeKind::File), 2);
+    }
+    let checkpoint = Arc::new(MemoryCheckpoint::of(&twins.eager, &twins.log));
+    let main = twins.open(checkpoint.clone());
+    let totals = main.visible_totals();
+    assert_eq!((totals.n_files, totals.n_bytes), (n_files as u64 + 2, 3 * n_files as u64 + 6));
+    assert_eq!(main.tree().conflicts(Millis(1000)), twins.eager.tree().conflicts(Millis(1000)));
+    let n_reads = || *checkpoint.n_reads.lock().unwrap();
+    let of_overviews = n_reads();
+    assert!(main.files().iter().count() > n_files);
+    [of_overviews, n_reads()]
+}
+
+#[test]
+fn totals_and_conflicts_read_the_same_of_any_number_of_files() {
+    let [few, many] = [100, 3000].map(reads_of_overviews);
+    assert_eq!(few[0], many[0]);
+    assert!(few[1] < many[1], "a walk of all rows reads more: {few:?} {many:?}");
 }
 
 #[test]

@@ -71,7 +71,8 @@ impl MainDoc {
         if self.doc().has_parked() || self.doc().has_dropped_parked() {
             return Err(CheckpointError::Parked);
         }
-        let facts = HeadFacts { n_rows: self.files().len(), tree: self.tree().base_facts() };
+        let rows = self.files().base_facts();
+        let facts = HeadFacts { rows, tree: self.tree().base_facts() };
         Ok(head::write_head(self.tree().workspace(), &facts, self.doc(), self.settings()))
     }
 
@@ -88,7 +89,11 @@ impl MainDoc {
             is_trashed: node.is_trashed(),
             name: if node.is_trashed() { id.as_str() } else { node.name() },
         };
-        entries(id, Some(&place), record)
+        let mut entries = entries(id, Some(&place), record)?;
+        if node.is_renamed() {
+            entries.insert(keys::renamed(id.as_str()), Vec::new());
+        }
+        Ok(entries)
     }
 }
 

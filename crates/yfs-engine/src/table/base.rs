@@ -64,6 +64,16 @@ pub(super) struct BaseElement<V> {
     pub(super) value: V,
 }
 
+/// What a table knows of its rows without reading any.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BaseTableFacts {
+    pub(crate) n_rows: usize,
+    /// Symbolic links.
+    pub(crate) n_links: u64,
+    /// The sizes of all files that the rows report. Peers may report anything, so it wraps around.
+    pub(crate) n_bytes: u64,
+}
+
 /// The base of a table.
 #[derive(Debug)]
 pub(super) struct TableBase {
@@ -109,6 +119,22 @@ impl BaseRow {
     }
 }
 
+impl BaseTableFacts {
+    /// Counts a row that was added, changed or removed.
+    pub(super) fn replace(&mut self, before: Option<&RowHistory>, after: Option<&RowHistory>) {
+        if let Some(RowHistory { row, .. }) = before {
+            self.n_rows -= 1;
+            self.n_links = self.n_links.wrapping_sub(row.is_link().into());
+            self.n_bytes = self.n_bytes.wrapping_sub(row.content_size());
+        }
+        if let Some(RowHistory { row, .. }) = after {
+            self.n_rows += 1;
+            self.n_links = self.n_links.wrapping_add(row.is_link().into());
+            self.n_bytes = self.n_bytes.wrapping_add(row.content_size());
+        }
+    }
+}
+
 impl TableBase {
     pub(super) fn row(&self, id: &FileId) -> Option<(&FileId, &BaseRow)> {
         if let Some(known) = self.read.get(id) {
@@ -145,10 +171,19 @@ impl RowCache {
 }
 
 impl FilesTable {
-    /// Makes the table of a base that has `n_rows` rows.
-    pub(crate) fn on_base(writer: WriterIds, rows: Arc<dyn BaseRows>, n_rows: usize) -> Self {
+    /// Makes the table of a base.
+    pub(crate) fn on_base(
+        writer: WriterIds,
+        rows: Arc<dyn BaseRows>,
+        facts: BaseTableFacts,
+    ) -> Self {
         let base = Some(TableBase { rows, read: RowCache::default() });
-        Self { base, n_rows, ..Self::new(writer) }
+        Self { base, facts, ..Self::new(writer) }
+    }
+
+    /// Returns what a table on this one as its base has to know of it.
+    pub(crate) fn base_facts(&self) -> BaseTableFacts {
+        self.facts
     }
 
     /// Returns the number of ids whose elements are in memory.

@@ -59,6 +59,22 @@ pub struct FileRow {
 }
 
 impl FileRow {
+    /// Reports whether it is a symbolic link.
+    pub fn is_link(&self) -> bool {
+        self.kind == NodeKind::File && self.link.is_some()
+    }
+
+    /// Returns the length of the content of a file as the row reports it; 0 for directories and
+    /// links.
+    pub fn content_size(&self) -> u64 {
+        match (self.kind, self.blob) {
+            (NodeKind::Directory, _) => 0,
+            (NodeKind::File, _) if self.link.is_some() => 0,
+            (NodeKind::File, Some(blob)) => blob.size,
+            (NodeKind::File, None) => self.size,
+        }
+    }
+
     /// Makes the row of a new and empty file or directory.
     pub fn new(
         id: FileId,

@@ -47,6 +47,9 @@ pub(crate) trait BaseTree: fmt::Debug + Send + Sync {
 
     /// Returns the ids of all nodes that are themselves trashed.
     fn trashed(&self) -> Vec<FileId>;
+
+    /// Returns the ids of all nodes that are not shown under the name that they store.
+    fn renamed(&self) -> Vec<FileId>;
 }
 
 /// A node of a base.
@@ -61,11 +64,13 @@ pub(crate) struct BaseNode {
 }
 
 /// What a tree knows of its base without reading a node.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct BaseTreeFacts {
     pub(crate) n_files: usize,
     pub(crate) n_directories: usize,
     pub(crate) n_trashed: usize,
+    /// No node has a later timestamp.
+    pub(crate) latest_ts: f64,
     /// The nodes that are not shown in their stored parent, by id.
     pub(crate) displaced: Vec<FileId>,
 }
@@ -83,6 +88,7 @@ impl TreeIndex {
             n_files: facts.n_files,
             n_directories: facts.n_directories,
             n_trashed: facts.n_trashed,
+            latest_ts: facts.latest_ts,
             ..Self::new(workspace)
         };
         for id in &facts.displaced {
@@ -108,6 +114,7 @@ impl TreeIndex {
             n_files: self.n_files,
             n_directories: self.n_directories,
             n_trashed: self.n_trashed,
+            latest_ts: self.latest_ts,
             displaced,
         }
     }
@@ -177,6 +184,12 @@ impl TreeIndex {
         let Some(base) = &self.base else { return Vec::new() };
         let slots = base.trashed().into_iter().filter_map(|id| self.find(id.as_str()));
         slots.filter(|slot| self.arena[*slot].trashed && !self.trashed.contains(slot)).collect()
+    }
+
+    /// Returns the nodes of the base that are not shown under the name that they store there.
+    pub(super) fn renamed_of_base(&self) -> Vec<NodeSlot> {
+        let renamed = self.base.as_ref().map(|base| base.renamed()).unwrap_or_default();
+        renamed.into_iter().filter_map(|id| self.find(id.as_str())).collect()
     }
 
     /// Reads all nodes of the base.

@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 
 use super::{
     NodeRef, TreeIndex,
-    arena::{NodeSlot, SlotKind},
+    arena::{NodeSlot, ROOT, SlotKind},
     visibility::HidingAncestors,
 };
 use crate::{id::FileId, time::Millis};
@@ -83,9 +83,14 @@ pub enum OrphanReason {
 }
 
 impl TreeIndex {
-    /// Lists all conflicts, in a fixed order. Costs a walk of all nodes.
+    /// Lists all conflicts, in a fixed order.
     ///
     /// Names and orphans that the trash hides are left out.
+    ///
+    /// # Cost
+    ///
+    /// A walk of the nodes in memory and of the trash. On a checkpoint, the nodes that are not in
+    /// memory are read only where they are in conflict, unless some timestamp is in the future.
     pub fn conflicts(&self, now: Millis) -> Vec<TreeConflict> {
         let mut conflicts = self.name_conflicts();
         conflicts.extend(self.cycle_conflicts());
@@ -108,7 +113,14 @@ impl TreeIndex {
     }
 
     fn name_conflicts(&self) -> Vec<TreeConflict> {
-        let directories = std::iter::once(self.root()).chain(self.nodes());
+        // In a directory that is as the base has it, a name that several entries store makes some
+        // of them have another one.
+        let renamed = self.renamed_of_base().into_iter();
+        let homes: Vec<NodeSlot> = renamed.map(|slot| self.arena[slot].shown_in).collect();
+        let has_entries = |slot: &NodeSlot| self.arena[*slot].dir.get().is_some();
+        let in_memory = std::iter::once(ROOT).chain(self.arena.present()).filter(has_entries);
+        let directories = homes.into_iter().chain(in_memory.collect::<Vec<_>>());
+        let directories = directories.map(|slot| self.node_at(slot));
         let mut crowded: BTreeMap<Option<&FileId>, NodeRef<'_>> = BTreeMap::new();
         let mut hiding = HidingAncestors::new(self);
         for directory in directories {
@@ -165,8 +177,13 @@ impl TreeIndex {
     /// Returns nodes with suspicious names or timestamps.
     fn odd_nodes(&self, now: Millis) -> Vec<TreeConflict> {
         let limit = Millis(now.0.saturating_add(FUTURE_TOLERANCE_MS)).as_f64();
+        if self.latest_ts > limit {
+            self.read_all();
+        } else {
+            self.renamed_of_base();
+        }
         let (mut invalid, mut future) = (BTreeMap::new(), BTreeMap::new());
-        for node in self.nodes().map(|node| node.raw()) {
+        for node in self.arena.present().map(|slot| &self.arena[slot]) {
             let id = node.id.clone();
             let timestamp = node.structural_ts.max(node.parent_ts);
             if !node.valid {

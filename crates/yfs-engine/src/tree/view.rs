@@ -298,6 +298,13 @@ impl<'a> NodeRef<'a> {
         trashed.map(|slot| tree.node_at(*slot))
     }
 
+    /// Reports whether it is not shown under the name that it stores: that name is invalid, or
+    /// another entry of the directory has it.
+    pub(crate) fn is_renamed(&self) -> bool {
+        let raw = self.raw();
+        !raw.valid || (!raw.trashed && *raw.display() != raw.name)
+    }
+
     /// Returns the parent that the row names.
     pub fn stored_parent(&self) -> Option<&'a FileId> {
         let stored_in = self.raw().stored_in;

@@ -103,8 +103,8 @@ impl SqliteInner {
             let mut misnamed = Vec::new();
             for (number, guid) in &docs {
                 let name = DocName::parse(guid).ok();
-                let known = name.map(|name| index.find(&name)).transpose()?.flatten();
-                if known.map(i64::from) != Some(*number) {
+                let known = name.map(|name| index.peek(&name, |number, _| number));
+                if known.transpose()?.flatten().map(i64::from) != Some(*number) {
                     misnamed.push((*number, guid.clone()));
                 }
             }

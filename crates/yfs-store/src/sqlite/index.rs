@@ -24,7 +24,7 @@ use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 use yfs_checkpoint::CheckpointError;
 
-pub(super) use self::rows::IndexRow;
+pub(super) use self::{base::IndexTotals, rows::IndexRow};
 use self::{base::IndexBase, rows::read_rows};
 use super::schema::store_error;
 use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
@@ -65,6 +65,8 @@ pub(super) struct LogIndex {
     names_read_to: u32,
     /// Documents that ever had records, by number.
     docs: HashMap<u32, DocEntry>,
+    /// The number of documents in memory above which those that are as the base says are dropped.
+    max_docs: usize,
     /// Documents that were compacted or forgotten after the base, by the position of their marker.
     markers: BTreeMap<u64, u32>,
 }
@@ -188,6 +190,35 @@ impl LogIndex {
             (self.upto, self.names_read_to) = (base.position(), base.names_read_to());
         }
         Ok(())
+    }
+
+    /// Drops the documents from memory that are as the base says, if there are many. For handles
+    /// that write nothing: others look a document up and use its number later.
+    pub(super) fn drop_unchanged(&mut self) {
+        let Some(base) = &self.base else { return };
+        if self.docs.len() <= self.max_docs.max(MAX_DOCS) {
+            return;
+        }
+        let in_base = base.names_read_to();
+        self.docs.retain(|number, doc| doc.is_changed || *number > in_base);
+        self.names.retain(|number, _| *number > in_base || self.docs.contains_key(number));
+        self.numbers.retain(|_, number| self.names.contains_key(number));
+        self.max_docs = 2 * self.docs.len();
+    }
+
+    /// Returns the sums of all documents.
+    ///
+    /// # Cost
+    ///
+    /// A look at the documents in memory, and a look-up of each that changed after the base.
+    pub(super) fn totals(&self) -> IndexResult<IndexTotals> {
+        let mut totals = self.base.as_ref().map(IndexBase::totals).unwrap_or_default();
+        for (number, doc) in self.docs.iter().filter(|(_, doc)| doc.is_changed) {
+            let Some(name) = self.names.get(number) else { continue };
+            let before = self.base.as_ref().map(|base| base.entry(name)).transpose()?.flatten();
+            totals.replace(before.as_ref().map(|(_, before)| before), doc);
+        }
+        Ok(totals)
     }
 
     /// Reads the rows that were appended since.

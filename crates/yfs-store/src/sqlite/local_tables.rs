@@ -7,7 +7,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
-    index::DocEntry,
+    index::{DocEntry, IndexTotals},
     log::write_fact,
     schema::{FACT_TABLE, store_error},
     transaction::SqliteTransaction,
@@ -148,16 +148,15 @@ impl SqliteInner {
     }
 
     pub(super) fn stats(&self) -> Result<StoreStats, StoreError> {
-        let mut stats = self.with_index(|index| {
-            let mut stats = StoreStats::default();
-            index.for_each(|_, doc| {
-                stats.n_docs += 1;
-                stats.n_records += doc.n_records();
-                stats.record_bytes += doc.bytes;
-                stats.snapshot_bytes += doc.snapshot_bytes;
-            })?;
-            Ok(stats)
-        })?;
+        let IndexTotals { n_docs, n_records, record_bytes, snapshot_bytes } =
+            self.with_index(|index| index.totals())?;
+        let mut stats = StoreStats {
+            n_docs,
+            n_records,
+            record_bytes,
+            snapshot_bytes,
+            ..StoreStats::default()
+        };
         let reader = self.reader()?;
         let sql = "SELECT count(*), coalesce(sum(size), 0) FROM blob";
         let (n_blobs, blob_bytes): (i64, i64) = reader

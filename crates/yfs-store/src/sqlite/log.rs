@@ -255,7 +255,13 @@ impl SqliteInner {
 
     pub(super) fn tailed_doc_head(&self, doc: &DocName) -> Result<DocHead, StoreError> {
         self.ensure_open()?;
-        let found = self.index.lock().find_doc(doc).map(|doc| doc.map(DocEntry::doc_head));
+        let found = {
+            let mut index = self.index.lock();
+            if self.read_only {
+                index.drop_unchanged();
+            }
+            index.find_doc(doc).map(|doc| doc.map(DocEntry::doc_head))
+        };
         match found {
             Ok(head) => Ok(head.unwrap_or(DocHead::ZERO)),
             // The base is damaged: the log is read.
@@ -305,6 +311,9 @@ impl SqliteInner {
         look_up: impl Fn(&mut LogIndex) -> IndexResult<T>,
     ) -> Result<T, StoreError> {
         let mut index = self.index.lock();
+        if self.read_only {
+            index.drop_unchanged();
+        }
         let answer = index.answer(&self.index_directory(), connection, self.origin, look_up)?;
         index.set_complete_to(head);
         Ok(answer)

@@ -3,17 +3,20 @@
 //! Documents are loaded from the one that was logged last, and only as far as the caller reads. A
 //! document was not changed after its last record was logged, so its entries are returned once no
 //! other document that is not loaded yet can have a later one.
+//!
+//! Of a directory with many files, the log is read backwards, so that the first entries do not cost
+//! the number of files.
 
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, BinaryHeap},
+    collections::{BTreeMap, BinaryHeap, HashSet},
     sync::Arc,
 };
 
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
-    actor::Actor, id::FileId, main_doc::MainDoc, ops, path::VPath, time::Millis, tree::TrashItem,
+    actor::Actor, id::FileId, main_doc::MainDoc, ops, path::VPath, time::Millis, tree::{NodeRef, TrashItem},
 };
 use yfs_store::{DocName, Seq};
 use yfs_vfs::{FileKind, Op};
@@ -28,6 +31,12 @@ use crate::{
     fs::{ContentLocation, ResolvedFile, file_kind, resolve},
     state::WorkspaceState,
 };
+
+/// The number of files and directories below a directory above which the log is read backwards.
+const MANY_NODES: usize = 1000;
+
+/// The number of records that are read at once backwards.
+const PAGE: usize = 256;
 
 /// A change of a file: a version of its content, or its removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,9 +81,33 @@ pub struct HistoryEntries {
     state: Arc<WorkspaceState>,
     /// The files whose documents are not loaded yet; the one that was logged last is the last.
     unread: Vec<UnreadFile>,
+    /// The source of more such files, all of which were logged before those in `unread`.
+    scan: Option<BackwardScan>,
     /// No file of `unread` has an entry later than this.
     bound: Option<Millis>,
     ready: BinaryHeap<OrderedEntry>,
+}
+
+/// A search for the files of a directory in the log, from its end.
+#[derive(Debug)]
+struct BackwardScan {
+    /// The directory; `None` for the root.
+    directory: Option<FileId>,
+    /// Files in the trash that were in the directory, with their former paths.
+    trashed: BTreeMap<FileId, VPath>,
+    /// The position of the last record that was read.
+    before: Seq,
+    /// The documents that were found.
+    found: HashSet<FileId>,
+}
+
+/// The files at or below a path.
+#[derive(Debug, Default)]
+struct FoundObjects {
+    files: BTreeMap<FileId, VPath>,
+    removals: Vec<HistoryEntry>,
+    /// The directory with more visible files than were listed; the inner `None` for the root.
+    large_directory: Option<Option<FileId>>,
 }
 
 /// A file whose versions were not read yet.
@@ -113,9 +146,19 @@ impl History<'_> {
     /// Fails with `ENOENT` if there is no such path, neither now nor in the trash.
     pub fn changes(&self, below: &VPath) -> Result<HistoryEntries> {
         self.state.refresh()?;
-        let (files, removals) = {
+        let is_reversible = self.state.store.documents_before(Seq::ZERO, 1)?.is_some();
+        let max_nodes = if is_reversible { MANY_NODES } else { usize::MAX };
+        let FoundObjects { files, removals, large_directory } = {
             let main = self.state.main.read();
-            find_objects(&main, below)?
+            find_objects(&main, below, max_nodes)?
+        };
+        let (scan, files) = match large_directory {
+            None => (None, files),
+            Some(directory) => {
+                let (before, found) = (Seq(u64::MAX), HashSet::new());
+                let scan = BackwardScan { directory, trashed: files, before, found };
+                (Some(scan), BTreeMap::new())
+            }
         };
         let mut unread = Vec::with_capacity(files.len());
         for (id, path) in files {
@@ -127,7 +170,7 @@ impl History<'_> {
         unread.sort_by(|a, b| a.head.cmp(&b.head).then_with(|| a.id.cmp(&b.id)));
         let ready = removals.into_iter().map(OrderedEntry).collect();
         let state = self.state.clone();
-        let mut entries = HistoryEntries { state, unread, bound: None, ready };
+        let mut entries = HistoryEntries { state, unread, scan, bound: None, ready };
         entries.update_bound()?;
         Ok(entries)
     }
@@ -175,11 +218,52 @@ impl HistoryEntries {
         Ok(())
     }
 
+    /// Finds more files in the log if those that were found are read.
+    fn find_more(&mut self) -> Result<()> {
+        while self.unread.is_empty() {
+            let Some(scan) = &mut self.scan else { return Ok(()) };
+            let page = self.state.store.documents_before(scan.before, PAGE)?.unwrap_or_default();
+            let Some((last, _)) = page.last() else {
+                self.scan = None;
+                return Ok(());
+            };
+            scan.before = *last;
+            let main = self.state.main.read();
+            for (head, doc) in page {
+                let id = FileId::from(&doc);
+                if doc == self.state.main_name || !scan.found.insert(id.clone()) {
+                    continue;
+                }
+                let path = scan.path_of(&main, &id);
+                self.unread.extend(path.map(|path| UnreadFile { id, path, head }));
+            }
+            self.unread.reverse();
+        }
+        Ok(())
+    }
+
     fn update_bound(&mut self) -> Result<()> {
+        self.find_more()?;
         let next = self.unread.last().map(|file| self.state.store.time_at(file.head));
         // Without a time, any document may have the latest entry.
         self.bound = next.transpose()?.map(|time| time.unwrap_or(Millis(i64::MAX)));
         Ok(())
+    }
+}
+
+impl BackwardScan {
+    /// Returns the path of a file if it is, or was when it was removed, in the directory.
+    fn path_of(&self, main: &MainDoc, id: &FileId) -> Option<VPath> {
+        let is_below = |node: &NodeRef<'_>| match &self.directory {
+            None => true,
+            Some(directory) => {
+                let mut above = node.ancestors();
+                above.any(|above| above.id() == Some(directory))
+            }
+        };
+        let node = main.tree().node(id).filter(|node| !node.is_directory() && node.is_visible());
+        let path = node.filter(is_below).map(|node| node.path());
+        path.or_else(|| self.trashed.get(id).cloned())
     }
 }
 
@@ -235,12 +319,10 @@ fn entry_of(info: VersionInfo, id: &FileId, path: &VPath, kind: FileKind) -> His
     }
 }
 
-/// Returns the files at or below a path, and the removals there.
-fn find_objects(
-    main: &MainDoc,
-    below: &VPath,
-) -> Result<(BTreeMap<FileId, VPath>, Vec<HistoryEntry>)> {
-    let (mut files, mut removals) = (BTreeMap::new(), Vec::new());
+/// Returns the files at or below a path, and the removals there. If there are more than `max_nodes`
+/// files and directories below a directory, only those in the trash are returned.
+fn find_objects(main: &MainDoc, below: &VPath, max_nodes: usize) -> Result<FoundObjects> {
+    let FoundObjects { mut files, mut removals, mut large_directory } = FoundObjects::default();
     for item in main.tree().trash_and_purged() {
         if !item.original.starts_with(below) && !below.starts_with(&item.original) {
             continue;
@@ -258,6 +340,9 @@ fn find_objects(
         }
     }
     match resolve(main, Op::Open, below, yfs_engine::tree::FinalLink::Yes) {
+        Ok(node) if node.walk().nth(max_nodes).is_some() => {
+            large_directory = Some(node.id().cloned());
+        }
         Ok(node) => {
             let inside = std::iter::once(node).chain(node.walk());
             for node in inside.filter(|node| !node.is_directory()) {
@@ -267,7 +352,7 @@ fn find_objects(
         Err(error) if files.is_empty() && removals.is_empty() => return Err(error.into()),
         Err(_) => {}
     }
-    Ok((files, removals))
+    Ok(FoundObjects { files, removals, large_directory })
 }
 
 fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {

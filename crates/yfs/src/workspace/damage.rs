@@ -114,27 +114,22 @@ impl Maintenance<'_> {
     pub fn missing_contents(&self) -> Result<Vec<MissingContent>> {
         let state = self.state;
         state.refresh()?;
-        let rows: Vec<FileRow> = {
-            let main = state.main.read();
-            let files = main.files().iter().map(|entry| entry.row);
-            files.filter(|row| row.kind == NodeKind::File && row.link.is_none()).collect()
-        };
         let mut missing = Vec::new();
-        for row in rows {
-            let is_here = match &row.blob {
-                Some(blob) => state.store.blob_info(&blob.hash)?.is_some(),
-                // An empty text may have no document.
-                None => {
-                    row.size == 0
-                        || state.store.tailed_doc_head(&DocName::from(&row.id))? != DocHead::ZERO
+        {
+            let main = state.main.read();
+            // One at a time: there may be a million.
+            let rows = main.files().iter().map(|entry| entry.row);
+            for row in rows.filter(|row| row.kind == NodeKind::File && row.link.is_none()) {
+                if !state.has_content_of(&row)? {
+                    missing.push((row.id, row.size));
                 }
-            };
-            if !is_here {
-                let path = state.path_or_id(&row.id);
-                missing.push(MissingContent { id: row.id, path, size: row.size });
             }
         }
-        Ok(missing)
+        let described = missing.into_iter().map(|(id, size)| {
+            let path = state.path_or_id(&id);
+            MissingContent { id, path, size }
+        });
+        Ok(described.collect())
     }
 
     /// Moves all damaged records to the quarantine, so that their files can be used again, without
@@ -172,6 +167,18 @@ impl Maintenance<'_> {
 }
 
 impl WorkspaceState {
+    /// Reports whether the content of a file is in the store.
+    fn has_content_of(&self, row: &FileRow) -> Result<bool> {
+        Ok(match &row.blob {
+            Some(blob) => self.store.blob_info(&blob.hash)?.is_some(),
+            // An empty text may have no document.
+            None => {
+                row.size == 0
+                    || self.store.tailed_doc_head(&DocName::from(&row.id))? != DocHead::ZERO
+            }
+        })
+    }
+
     /// Returns the path of a file, or a path that names its id if it has none.
     fn path_or_id(&self, id: &FileId) -> String {
         let main = self.main.read();

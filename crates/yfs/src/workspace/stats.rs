@@ -1,7 +1,7 @@
 //! The statistics of a workspace.
 
 use crate::Maintenance;
-use yfs_engine::id::WorkspaceId;
+use yfs_engine::{id::WorkspaceId, main_doc::VisibleTotals};
 use yfs_store::{QuarantinedUpdate, StoreStats};
 
 use crate::error::Result;
@@ -16,6 +16,9 @@ pub struct WorkspaceStats {
     pub n_files: u64,
     /// Directories, including those in the trash.
     pub n_directories: u64,
+    /// The visible files, links and directories. Sizes are those that rows report: an edit counts
+    /// a few seconds later.
+    pub visible: VisibleTotals,
     /// Trashed objects, without the ones that they hide.
     pub n_trashed: u64,
     /// Updates that wait for items that have not arrived.
@@ -28,32 +31,34 @@ pub struct WorkspaceStats {
     pub n_cached: u64,
     /// Their size.
     pub cached_bytes: u64,
-    /// The size of the main document as one update.
+    /// The size of the main document in the store.
     pub main_bytes: u64,
     /// The statistics of the store.
     pub store: StoreStats,
 }
 
 impl Maintenance<'_> {
-    /// Returns the statistics of the workspace.
+    /// Returns the statistics of the workspace. Walks the trash, and no other files.
     pub fn stats(&self) -> Result<WorkspaceStats> {
         let state = &self.state;
         state.refresh()?;
         let (n_open, open_bytes) = state.documents.usage();
         let (n_cached, cached_bytes) = state.texts.usage();
         let store = state.store.stats()?;
+        let main_stats = state.store.doc_stats(&state.main_name)?;
         let main = state.main.read();
         Ok(WorkspaceStats {
             id: state.id.clone(),
             n_files: main.tree().n_files() as u64,
             n_directories: main.tree().n_directories() as u64,
+            visible: main.visible_totals(),
             n_trashed: main.tree().n_trashed() as u64,
             n_parked: main.doc().parked().len() as u64,
             n_open: n_open as u64,
             open_bytes,
             n_cached: n_cached as u64,
             cached_bytes,
-            main_bytes: main.encode_state().len() as u64,
+            main_bytes: main_stats.map_or(0, |stats| stats.bytes + stats.snapshot_bytes),
             store,
         })
     }

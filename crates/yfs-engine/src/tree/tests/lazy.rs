@@ -43,6 +43,14 @@ impl BaseTree for MemoryBase {
         let trashed = self.nodes.values().filter(|node| node.entry.row.trashed_at.is_some());
         trashed.map(|node| node.entry.row.id.clone()).collect()
     }
+
+    fn renamed(&self) -> Vec<FileId> {
+        let is_renamed = |node: &&BaseNode| {
+            !is_valid(&node.entry.row.name) || (node.entry.row.trashed_at.is_none() && node.display.is_some())
+        };
+        let renamed = self.nodes.values().filter(is_renamed);
+        renamed.map(|node| node.entry.row.id.clone()).collect()
+    }
 }
 
 impl MemoryBase {

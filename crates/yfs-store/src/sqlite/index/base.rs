@@ -21,7 +21,7 @@ const CACHE_BYTES: u64 = 8 << 20;
 const PAGE_LEN: usize = 1024;
 
 /// The version of keys and values.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 const HEAD_KEY: &[u8] = b"H";
 
@@ -32,7 +32,39 @@ const DAMAGED: CheckpointError = CheckpointError::Damaged("an entry of the index
 pub(super) struct IndexBase {
     pub(super) map: CheckpointMap,
     label: DerivedLabel,
+    head: IndexHead,
+}
+
+/// What the map says without a document.
+#[derive(Debug, Clone, Copy)]
+struct IndexHead {
     names_read_to: u32,
+    totals: IndexTotals,
+}
+
+/// The sums of all documents.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct IndexTotals {
+    pub(in super::super) n_docs: u64,
+    pub(in super::super) n_records: u64,
+    pub(in super::super) record_bytes: u64,
+    pub(in super::super) snapshot_bytes: u64,
+}
+
+impl IndexTotals {
+    /// Counts a document that was changed, or added.
+    pub(super) fn replace(&mut self, before: Option<&DocEntry>, now: &DocEntry) {
+        if let Some(before) = before {
+            self.n_docs = self.n_docs.wrapping_sub(1);
+            self.n_records = self.n_records.wrapping_sub(before.n_records());
+            self.record_bytes = self.record_bytes.wrapping_sub(before.bytes);
+            self.snapshot_bytes = self.snapshot_bytes.wrapping_sub(before.snapshot_bytes);
+        }
+        self.n_docs = self.n_docs.wrapping_add(1);
+        self.n_records = self.n_records.wrapping_add(now.n_records());
+        self.record_bytes = self.record_bytes.wrapping_add(now.bytes);
+        self.snapshot_bytes = self.snapshot_bytes.wrapping_add(now.snapshot_bytes);
+    }
 }
 
 impl IndexBase {
@@ -45,8 +77,8 @@ impl IndexBase {
             return Ok(None);
         }
         let head = map.get(HEAD_KEY).ok().flatten();
-        let names_read_to = head.and_then(|head| parse_head(&head).ok().flatten());
-        Ok(names_read_to.map(|names_read_to| Self { map, label, names_read_to }))
+        let head = head.and_then(|head| parse_head(&head).ok().flatten());
+        Ok(head.map(|head| Self { map, label, head }))
     }
 
     /// Returns the position up to which the map has the log.
@@ -56,7 +88,12 @@ impl IndexBase {
 
     /// Returns the greatest number of a document that the map considers.
     pub(super) fn names_read_to(&self) -> u32 {
-        self.names_read_to
+        self.head.names_read_to
+    }
+
+    /// Returns the sums of all documents in the map.
+    pub(super) fn totals(&self) -> IndexTotals {
+        self.head.totals
     }
 
     /// Returns the number and entry of a document.
@@ -144,17 +181,30 @@ pub(super) fn read_marks(connection: &Connection) -> IndexResult<Vec<u8>> {
 }
 
 /// Returns the key and value of the head.
-pub(super) fn head_entry(names_read_to: u32) -> (&'static [u8], Vec<u8>) {
+pub(super) fn head_entry(names_read_to: u32, totals: &IndexTotals) -> (&'static [u8], Vec<u8>) {
     let mut value = Vec::new();
     write_var_uint(&mut value, VERSION);
     write_var_uint(&mut value, names_read_to.into());
+    let IndexTotals { n_docs, n_records, record_bytes, snapshot_bytes } = *totals;
+    for sum in [n_docs, n_records, record_bytes, snapshot_bytes] {
+        write_var_uint(&mut value, sum);
+    }
     (HEAD_KEY, value)
 }
 
-fn parse_head(value: &[u8]) -> Result<Option<u32>, Lib0Error> {
+fn parse_head(value: &[u8]) -> Result<Option<IndexHead>, Lib0Error> {
     let mut reader = Lib0Reader::new(value);
-    let version = reader.var_uint()?;
-    if version == VERSION { reader.var_u32().map(Some) } else { Ok(None) }
+    if reader.var_uint()? != VERSION {
+        return Ok(None);
+    }
+    let names_read_to = reader.var_u32()?;
+    let totals = IndexTotals {
+        n_docs: reader.var_uint()?,
+        n_records: reader.var_uint()?,
+        record_bytes: reader.var_uint()?,
+        snapshot_bytes: reader.var_uint()?,
+    };
+    Ok(Some(IndexHead { names_read_to, totals }))
 }
 
 pub(super) fn doc_key(name: &DocName) -> Vec<u8> {

@@ -87,12 +87,13 @@ fn begin(
 impl LogIndex {
     /// Writes what is not as the base says.
     fn write(self, mut writer: CheckpointWriter) -> IndexResult<CheckpointWriter> {
+        let totals = self.totals()?;
         for (number, doc) in &self.docs {
             if let Some(name) = self.names.get(number).filter(|_| doc.is_changed) {
                 self.write_doc(&mut writer, name, *number, doc.clone())?;
             }
         }
-        let (key, value) = base::head_entry(self.names_read_to);
+        let (key, value) = base::head_entry(self.names_read_to, &totals);
         writer.set(key, Some(&value))?;
         Ok(writer)
     }

@@ -1,0 +1,43 @@
+//! Reading the log backwards: which documents were written last.
+
+use rusqlite::Connection;
+
+use super::{SqliteInner, log::head, schema::store_error, transaction::SqliteTransaction};
+use crate::{DocName, Seq, StoreError};
+
+const READ: &str = "read the log backwards";
+
+impl SqliteInner {
+    pub(super) fn documents_before(
+        &self,
+        before: Seq,
+        n: usize,
+    ) -> Result<Vec<(Seq, DocName)>, StoreError> {
+        let reader = self.reader()?;
+        let tx = SqliteTransaction::read(&reader).map_err(store_error(READ))?;
+        let upto = head(&tx).map_err(store_error(READ))?;
+        let mut before = i64::try_from(before.0).unwrap_or(i64::MAX);
+        let mut found = Vec::new();
+        // A row without a document is damaged, and is skipped; a page of such rows is not the end.
+        while found.is_empty() {
+            let rows = rows_before(&tx, before, n).map_err(store_error(READ))?;
+            let Some((last, _)) = rows.last() else { break };
+            before = *last;
+            for (seq, number) in rows {
+                let name =
+                    self.read_index(&tx, upto, |index| Ok(index.find_number(&tx, number)?.cloned()))?;
+                found.extend(name.map(|name| (Seq(seq.cast_unsigned()), name)));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the positions and document numbers of the last rows before a position.
+fn rows_before(tx: &Connection, before: i64, n: usize) -> rusqlite::Result<Vec<(i64, u32)>> {
+    let mut find =
+        tx.prepare_cached("SELECT seq, doc FROM log WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2")?;
+    let n = i64::try_from(n.max(1)).unwrap_or(i64::MAX);
+    let rows = find.query_map((before, n), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
