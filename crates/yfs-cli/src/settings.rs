@@ -42,6 +42,8 @@ pub(crate) enum SettingKey {
     MaxSize,
     /// The program that shows long output.
     Pager,
+    /// Whether searches use an index.
+    SearchIndex,
 }
 
 /// The settings that apply to a command, each with the file that it is from.
@@ -57,8 +59,8 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 impl SettingKey {
     /// All settings, in order of their names.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Actor, Self::Color, Self::Ignores, Self::MaxSize, Self::Pager];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Actor, Self::Color, Self::Ignores, Self::MaxSize, Self::Pager, Self::SearchIndex];
 
     /// Returns its name in a file.
     pub(crate) fn name(self) -> &'static str {
@@ -68,6 +70,7 @@ impl SettingKey {
             Self::Ignores => "ignores",
             Self::MaxSize => "max-size",
             Self::Pager => "pager",
+            Self::SearchIndex => "search-index",
         }
     }
 
@@ -87,6 +90,8 @@ impl SettingKey {
             Self::Ignores => patterns(value).try_for_each(check_ignore_pattern),
             Self::MaxSize => parse_size(value).map(drop),
             Self::Pager => Ok(()),
+            Self::SearchIndex if matches!(value, "on" | "off") => Ok(()),
+            Self::SearchIndex => Err(format!("invalid value '{value}' (expected on or off)")),
         }
     }
 }
@@ -188,12 +193,19 @@ pub(crate) fn one_shot(actor: Actor) -> WorkspaceOptions {
     WorkspaceOptions { follow: false, ..following(actor) }
 }
 
+/// Returns the options of a workspace that one command reads.
+pub(crate) fn reading(actor: Actor) -> WorkspaceOptions {
+    WorkspaceOptions { read_only: true, ..one_shot(actor) }
+}
+
 /// Returns the options of a workspace that a server or a mirror opens.
 pub(crate) fn following(actor: Actor) -> WorkspaceOptions {
     let default = WorkspaceOptions::default();
     let checkpoint_after = env::var(CHECKPOINT_AFTER).ok().and_then(|text| text.parse().ok());
     let checkpoint_after = checkpoint_after.unwrap_or(default.checkpoint_after);
-    WorkspaceOptions { actor, checkpoint_after, ..default }
+    let search_index = SETTINGS.get().and_then(|settings| settings.get(SettingKey::SearchIndex));
+    let search_index = search_index.is_none_or(|(value, _)| value != "off");
+    WorkspaceOptions { actor, checkpoint_after, search_index, ..default }
 }
 
 /// Returns the patterns of paths that are not mirrored or imported.

@@ -16,11 +16,13 @@
 //! for it, and it costs what was written since. One process makes one at a time.
 
 mod healing;
+mod journal;
 mod live;
 #[cfg(test)]
 mod tests;
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc,
@@ -33,7 +35,7 @@ use yfs_checkpoint::{CheckpointError, CheckpointMap, CheckpointWriter};
 use yfs_engine::{
     checkpoint::{self, CheckpointReader},
     gate::GateLimits,
-    id::{ClientId, WorkspaceId},
+    id::{ClientId, FileId, WorkspaceId},
     main_doc::MainDoc,
     table::WriterIds,
 };
@@ -43,6 +45,7 @@ use self::healing::HealingReader;
 use crate::{
     error::{Result, WorkspaceError},
     load_document::{self, LoadReport},
+    search,
     state::WorkspaceState,
 };
 
@@ -143,6 +146,24 @@ impl CheckpointHome {
         Ok(opened)
     }
 
+    /// Returns the rows that changed after a position, as far as the main document in use is based
+    /// on a checkpoint and does not know itself; `None` if it cannot be known.
+    ///
+    /// The caller holds `tailing`, so that the document does not move to another checkpoint.
+    pub(crate) fn changed_before_base(&self, after: Seq) -> Result<Option<BTreeSet<FileId>>> {
+        let in_use = *self.in_use.lock();
+        // A document without a base has changed all rows.
+        let Some(in_use) = in_use.filter(|in_use| in_use.position > after) else {
+            return Ok(Some(BTreeSet::new()));
+        };
+        let Some((map, label)) = self.open_map()? else { return Ok(None) };
+        if label.position < in_use.position {
+            return Ok(None);
+        }
+        // What cannot be read is not known.
+        Ok(journal::changed_after(&map, after).ok().flatten())
+    }
+
     /// Makes a checkpoint of the head of the log, and reports whether it did: not if another
     /// process makes one, or the log has records that cannot be read.
     ///
@@ -183,9 +204,14 @@ impl CheckpointHome {
             Ok(None) | Err(CheckpointError::Stale) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let set =
+        if let Some(base) = base {
+            let mut set = |key: &[u8], value: Option<&[u8]>| writer.set(key, value);
+            let needed = search::indexed_position(&self.store)?;
+            let changed = main.files().changed_ids();
+            journal::write_changes(&mut set, base, changed, position, needed)?;
+        }
+        let mut set =
             |key: &[u8], value: Option<&[u8]>| writer.set(key, value).map_err(WriteError::Map);
-        let mut set = set;
         let written = match base {
             Some(_) => main.write_checkpoint_changes(&mut set),
             None => main.write_checkpoint(|key, value| set(key, Some(value))),
@@ -295,6 +321,11 @@ impl WorkspaceState {
         }
         let after = self.options.checkpoint_after;
         self.store.checkpoint(after)?;
+        self.checkpoint_rows_due(after)?;
+        self.index_due()
+    }
+
+    fn checkpoint_rows_due(&self, after: u64) -> Result<()> {
         let Some(home) = &self.checkpoint else { return Ok(()) };
         // A process that follows the log serves others, which would wait.
         if self.holds_too_many_rows() || !self.options.follow && home.is_due(after) {
@@ -310,8 +341,11 @@ impl WorkspaceState {
         }
     }
 
-    /// Removes the checkpoint, because the log lost records on purpose.
+    /// Removes the checkpoint and the index for search, because the log lost records on purpose.
     pub(crate) fn discard_checkpoint(&self) -> Result<(), StoreError> {
+        if let Some(search) = &self.search {
+            search.discard()?;
+        }
         self.checkpoint.as_ref().map_or(Ok(()), CheckpointHome::discard)
     }
 
