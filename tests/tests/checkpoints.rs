@@ -117,7 +117,13 @@ fn any_call(rng: &mut ChaCha8Rng) -> String {
         26 => format!("restore {}", &two[two.len() - 1..]),
         27 => format!("purge {}", &two[two.len() - 1..]),
         28 => format!("bytes {one} {number}"),
-        _ => if number % 4 == 0 { "compact".to_owned() } else { format!("utimes {number} {one}") },
+        _ => {
+            if number % 4 == 0 {
+                "compact".to_owned()
+            } else {
+                format!("utimes {number} {one}")
+            }
+        }
     }
 }
 

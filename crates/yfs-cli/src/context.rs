@@ -97,8 +97,7 @@ impl CommandContext {
     /// Opens the workspace's files for reading, and follows what other processes write.
     pub(crate) fn follower(&mut self) -> Result<Fs> {
         self.check_present()?;
-        let actor = self.actor();
-        let options = WorkspaceOptions { actor, follow: true, ..WorkspaceOptions::reading() };
+        let options = WorkspaceOptions { follow: true, ..settings::reading(self.actor()) };
         let workspace = self.open(options)?;
         Ok(Arc::new(workspace.fs_for(self.actor())))
     }
@@ -110,7 +109,7 @@ impl CommandContext {
     }
 
     fn open_for_reading(&mut self) -> Result<Workspace> {
-        let reading = WorkspaceOptions { actor: self.actor(), ..WorkspaceOptions::reading() };
+        let reading = settings::reading(self.actor());
         self.open(reading)
     }
 
@@ -119,6 +118,21 @@ impl CommandContext {
         self.check_present()?;
         let options = settings::one_shot(self.actor());
         self.open(options)
+    }
+
+    /// Makes the index for searches if the command missed it. A failure is not the command's: the
+    /// next search reads all files again.
+    pub(crate) fn index_if_wanted(&self) {
+        let wants = |workspace: &Workspace| workspace.maintenance().wants_search_index();
+        if !self.workspace.as_ref().is_some_and(wants) {
+            return;
+        }
+        let opened = self.file().ok().map(|file| {
+            let workspace = Workspace::open_at(&file, settings::one_shot(self.actor()))?;
+            workspace.maintenance().request_search_index();
+            workspace.close()
+        });
+        drop(opened);
     }
 
     /// Returns the path of the workspace's file.

@@ -45,6 +45,8 @@ pub(crate) enum SettingKey {
     MaxSize,
     /// The program that shows long output.
     Pager,
+    /// Whether searches use an index.
+    SearchIndex,
 }
 
 /// The settings that apply to a command, each with the file that it is from.
@@ -60,8 +62,8 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 impl SettingKey {
     /// All settings, in order of their names.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Actor, Self::Color, Self::Ignores, Self::MaxSize, Self::Pager];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Actor, Self::Color, Self::Ignores, Self::MaxSize, Self::Pager, Self::SearchIndex];
 
     /// Returns its name in a file.
     pub(crate) fn name(self) -> &'static str {
@@ -71,6 +73,7 @@ impl SettingKey {
             Self::Ignores => "ignores",
             Self::MaxSize => "max-size",
             Self::Pager => "pager",
+            Self::SearchIndex => "search-index",
         }
     }
 
@@ -90,6 +93,8 @@ impl SettingKey {
             Self::Ignores => patterns(value).try_for_each(check_ignore_pattern),
             Self::MaxSize => parse_size(value).map(drop),
             Self::Pager => Ok(()),
+            Self::SearchIndex if matches!(value, "on" | "off") => Ok(()),
+            Self::SearchIndex => Err(format!("invalid value '{value}' (expected on or off)")),
         }
     }
 }
@@ -188,20 +193,27 @@ pub(crate) fn max_size() -> u64 {
 
 /// Returns the options of a workspace that one command opens.
 pub(crate) fn one_shot(actor: Actor) -> WorkspaceOptions {
-    with_environment(WorkspaceOptions::one_shot(actor))
+    with_settings(WorkspaceOptions::one_shot(actor))
+}
+
+/// Returns the options of a workspace that one command reads.
+pub(crate) fn reading(actor: Actor) -> WorkspaceOptions {
+    WorkspaceOptions { read_only: true, ..one_shot(actor) }
 }
 
 /// Returns the options of a workspace that a server or a mirror opens.
 pub(crate) fn following(actor: Actor) -> WorkspaceOptions {
-    with_environment(WorkspaceOptions { actor, ..WorkspaceOptions::default() })
+    with_settings(WorkspaceOptions { actor, ..WorkspaceOptions::default() })
 }
 
-/// Returns options with the values that environment variables set.
-fn with_environment(options: WorkspaceOptions) -> WorkspaceOptions {
+/// Returns options with the values that settings and environment variables set.
+fn with_settings(options: WorkspaceOptions) -> WorkspaceOptions {
     let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
     let checkpoint_after = number(CHECKPOINT_AFTER).unwrap_or(options.checkpoint_after);
     let row_budget = number(ROW_BUDGET).unwrap_or(options.row_budget);
-    WorkspaceOptions { checkpoint_after, row_budget, ..options }
+    let search_index = SETTINGS.get().and_then(|settings| settings.get(SettingKey::SearchIndex));
+    let search_index = search_index.is_none_or(|(value, _)| value != "off");
+    WorkspaceOptions { checkpoint_after, row_budget, search_index, ..options }
 }
 
 /// Returns the patterns of paths that are not mirrored or imported.

@@ -6,6 +6,7 @@ mod searcher;
 mod tests;
 
 use std::{
+    collections::HashSet,
     ops::Range,
     sync::Arc,
     time::{Duration, Instant},
@@ -75,13 +76,32 @@ pub struct GrepQuery {
     pub max_line_len: usize,
     /// The size limit in bytes; larger files are skipped and counted.
     pub max_file_len: u64,
+    /// Whether an index may choose the files to read, if the backend has one. The lines are the
+    /// same.
+    pub use_index: bool,
     /// Stops the search after this time; the call returns what it has found until then.
     pub timeout: Option<Duration>,
     /// Stops the search; the call returns what it has found until then.
     pub cancel: CancellationToken,
 }
 
+/// The files that a search reads: those in which an index does not exclude a match.
+#[derive(Debug, Clone, Default)]
+pub enum GrepSelection {
+    /// All files that the query includes.
+    #[default]
+    All,
+    /// Of the files that the query includes, those with these ids.
+    WithIds(HashSet<FileId>),
+    /// Of these files, those that the query includes. There are none but files below the query's
+    /// root, which is a directory.
+    Files(Vec<WalkEntry>),
+}
+
 /// The result of a [`GrepQuery`].
+///
+/// Counts of files consider the files that were read. An index excludes files, so they are smaller
+/// with [`GrepQuery::use_index`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrepResult {
@@ -158,6 +178,7 @@ impl GrepQuery {
             max_total: usize::MAX,
             max_line_len: usize::MAX,
             max_file_len: u64::MAX,
+            use_index: true,
             timeout: None,
             cancel: CancellationToken::new(),
         }
@@ -177,11 +198,20 @@ pub async fn grep<F: FileSystem + ?Sized>(
     fs: &F,
     query: &GrepQuery,
 ) -> Result<GrepResult, FsError> {
+    grep_selected(fs, query, GrepSelection::All).await
+}
+
+/// Finds lines by reading the files of a selection, which must have every file with a match.
+pub async fn grep_selected<F: FileSystem + ?Sized>(
+    fs: &F,
+    query: &GrepQuery,
+    selection: GrepSelection,
+) -> Result<GrepResult, FsError> {
     let searcher = Arc::new(GrepSearcher::new(query)?);
     let deadline = query.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let stop =
         SearchStop { deadline, cancel: query.cancel.clone(), done: CancellationToken::new() };
-    let (files, n_unreadable) = list(fs, query, &searcher, &stop).await?;
+    let (files, n_unreadable) = list_selected(fs, query, &searcher, selection, &stop).await?;
     let mut result = GrepResult { n_unreadable, cut: stop.why(), ..GrepResult::default() };
     let mut batches = stream::iter(batches(files, &mut result, query))
         .map(|batch| search_batch(fs, batch, searcher.clone(), stop.clone()))
@@ -267,6 +297,30 @@ impl FileMatches {
         });
         self.n_matches = n_matches;
         self.cut = true;
+    }
+}
+
+/// Lists the files of a selection to search, and counts the directories that cannot be listed.
+async fn list_selected<F: FileSystem + ?Sized>(
+    fs: &F,
+    query: &GrepQuery,
+    searcher: &GrepSearcher,
+    selection: GrepSelection,
+    stop: &SearchStop,
+) -> Result<(Vec<WalkEntry>, u64), FsError> {
+    match selection {
+        GrepSelection::All => list(fs, query, searcher, stop).await,
+        GrepSelection::WithIds(ids) => {
+            let (mut files, n_unreadable) = list(fs, query, searcher, stop).await?;
+            files.retain(|found| ids.contains(&found.entry.id));
+            Ok((files, n_unreadable))
+        }
+        GrepSelection::Files(mut files) => {
+            fs.stat(&query.root).await.map_err(|error| error.during(Op::Grep))?;
+            files.retain(|found| searcher.reaches(&found.path));
+            files.sort_by(|a, b| a.path.components().cmp(b.path.components()));
+            Ok((files, 0))
+        }
     }
 }
 

@@ -78,7 +78,7 @@ pub use crate::{
     file_system::{EditOverlap, FileContent, FileSystem, WriteOutcome},
     file_system_ext::{FileSystemExt, watch},
     glob::{GlobPattern, GlobQuery, GlobResult, SearchLimit},
-    grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSearcher},
+    grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSearcher, GrepSelection},
     line_page::LinePage,
     memory::MemoryFs,
     options::{

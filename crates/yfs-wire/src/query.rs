@@ -89,6 +89,8 @@ pub struct GrepQueryJson {
     pub max_total: Option<f64>,
     /// The greatest number of bytes of a line that are returned.
     pub max_line_length: Option<f64>,
+    /// Whether an index may choose the files to read; true by default. The lines are the same.
+    pub use_index: Option<bool>,
     /// The time after which the search ends, in milliseconds.
     pub timeout_ms: Option<f64>,
 }
@@ -154,6 +156,7 @@ impl GrepQueryJson {
         query.max_per_file = self.max_per_file.map_or(usize::MAX, size);
         query.max_total = self.max_total.map_or(usize::MAX, size);
         query.max_line_len = self.max_line_length.map_or(MAX_LINE_LEN, size);
+        query.use_index = self.use_index.unwrap_or(true);
         query.timeout = self.timeout_ms.map(|limit| Duration::from_millis(whole(limit)));
         query
     }

@@ -16,11 +16,13 @@
 //! for it, and it costs what was written since. One process makes one at a time.
 
 mod healing;
+mod journal;
 mod live;
 #[cfg(test)]
 mod tests;
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc,
@@ -33,7 +35,7 @@ use yfs_checkpoint::{CheckpointError, CheckpointMap, CheckpointWriter};
 use yfs_engine::{
     checkpoint::{self, CheckpointReader},
     gate::GateLimits,
-    id::{ClientId, WorkspaceId},
+    id::{ClientId, FileId, WorkspaceId},
     main_doc::MainDoc,
     table::WriterIds,
 };
@@ -43,6 +45,7 @@ use self::healing::HealingReader;
 use crate::{
     error::{Result, WorkspaceError},
     load_document::{self, LoadReport},
+    search,
     state::WorkspaceState,
 };
 
@@ -178,6 +181,24 @@ impl CheckpointHome {
         Ok(opened.map(|opened| opened.main))
     }
 
+    /// Returns the rows that changed after a position, as far as the main document in use is based
+    /// on a checkpoint and does not know itself; `None` if it cannot be known.
+    ///
+    /// The caller holds `tailing`, so that the document does not move to another checkpoint.
+    pub(crate) fn changed_before_base(&self, after: Seq) -> Result<Option<BTreeSet<FileId>>> {
+        let in_use = *self.in_use.lock();
+        // A document without a base has changed all rows.
+        let Some(in_use) = in_use.filter(|in_use| in_use.position > after) else {
+            return Ok(Some(BTreeSet::new()));
+        };
+        let Some((map, label)) = self.open_map()? else { return Ok(None) };
+        if label.position < in_use.position {
+            return Ok(None);
+        }
+        // What cannot be read is not known.
+        Ok(journal::changed_after(&map, after).ok().flatten())
+    }
+
     /// Makes a checkpoint of the head of the log, and reports whether it did: not if another
     /// process makes one, or the log has records that cannot be read.
     ///
@@ -197,7 +218,7 @@ impl CheckpointHome {
         if report.is_incomplete() {
             return Ok(false);
         }
-        Ok(self.write_with(writer, &main, false, report.upto)?.is_some())
+        Ok(self.write_with(writer, &main, None, report.upto)?.is_some())
     }
 
     /// Makes a checkpoint as changes of the last one, and reports whether it did; `None` if that is
@@ -213,7 +234,7 @@ impl CheckpointHome {
         let Some((map, again)) = self.open_map()? else { return Ok(None) };
         let opened = self.open_on(map, &label, self.no_writer(), Seq(u64::MAX))?;
         let Some(opened) = opened.filter(|_| again == label) else { return Ok(None) };
-        let written = self.write_with(writer, &opened.main, true, opened.report.upto);
+        let written = self.write_with(writer, &opened.main, Some(&base), opened.report.upto);
         if self.is_damaged.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -231,14 +252,14 @@ impl CheckpointHome {
         if let Some(base) = base.filter(|_| !self.is_damaged.load(Ordering::Relaxed)) {
             let writer = begun(CheckpointWriter::begin_from(&self.directory, base))?;
             let Some(writer) = writer else { return Ok(None) };
-            let written = self.write_with(writer, main, true, position);
+            let written = self.write_with(writer, main, Some(base), position);
             if !self.is_damaged.load(Ordering::Relaxed) {
                 return written;
             }
         }
         let writer = begun(CheckpointWriter::begin(&self.directory))?;
         let Some(writer) = writer else { return Ok(None) };
-        self.write_with(writer, main, false, position)
+        self.write_with(writer, main, None, position)
     }
 
     /// Writes a document, or what it changed in the checkpoint that it is based on.
@@ -246,13 +267,16 @@ impl CheckpointHome {
         &self,
         mut writer: CheckpointWriter,
         main: &MainDoc,
-        has_base: bool,
+        base: Option<&CheckpointMap>,
         position: Seq,
     ) -> Result<Option<DerivedLabel>> {
+        let needed = search::indexed_position(&self.store)?;
         let mut set =
             |key: &[u8], value: Option<&[u8]>| writer.set(key, value).map_err(WriteError::Map);
-        let written = if has_base {
-            main.write_checkpoint_changes(&mut set)
+        let written = if let Some(base) = base {
+            let changed = main.files().changed_ids();
+            let listed = journal::write_changes(&mut set, base, changed, position, needed);
+            listed.and_then(|()| main.write_checkpoint_changes(&mut set))
         } else {
             main.write_checkpoint(|key, value| set(key, Some(value)))
         };
@@ -269,7 +293,7 @@ impl CheckpointHome {
         let Some(label) = DerivedLabel::new(position) else { return Ok(None) };
         self.store.set_meta(MARKS_KEY, &label.add_to(&self.marks()?))?;
         writer.finish(&label.encode())?;
-        if !has_base {
+        if base.is_none() {
             self.is_damaged.store(false, Ordering::Relaxed);
         }
         Ok(Some(label))
@@ -364,6 +388,12 @@ enum WriteError {
     Map(CheckpointError),
 }
 
+impl From<CheckpointError> for WriteError {
+    fn from(error: CheckpointError) -> Self {
+        Self::Map(error)
+    }
+}
+
 impl From<checkpoint::CheckpointError> for WriteError {
     fn from(_: checkpoint::CheckpointError) -> Self {
         Self::Document
@@ -378,11 +408,13 @@ impl WorkspaceState {
             return Ok(());
         }
         let after = self.options.checkpoint_after;
-        // Each is tried even if the other fails.
-        let index_made = self.store.checkpoint(after).map(drop);
+        // Each is tried even if another fails.
+        let log_made = self.store.checkpoint(after).map(drop);
         let rows_made = self.checkpoint_rows_due(after);
-        index_made?;
-        rows_made
+        let search_made = self.index_due();
+        log_made?;
+        rows_made?;
+        search_made
     }
 
     fn checkpoint_rows_due(&self, after: u64) -> Result<()> {
@@ -404,8 +436,11 @@ impl WorkspaceState {
         }
     }
 
-    /// Removes the checkpoint, because the log lost records on purpose.
+    /// Removes the checkpoint and the index for search, because the log lost records on purpose.
     pub(crate) fn discard_checkpoint(&self) -> Result<(), StoreError> {
+        if let Some(search) = &self.search {
+            search.discard()?;
+        }
         self.checkpoint.as_ref().map_or(Ok(()), CheckpointHome::discard)
     }
 

@@ -9,7 +9,7 @@ mod cached_read;
 mod convert_types;
 pub(crate) mod durable_version;
 mod moves;
-mod read;
+pub(crate) mod read;
 mod scope;
 pub(crate) mod stream;
 mod structure;
@@ -240,7 +240,7 @@ impl FileSystem for WorkspaceFs {
     }
 
     async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        yfs_vfs::grep::grep(self, query).await
+        self.search_contents(query).await
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {

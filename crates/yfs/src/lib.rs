@@ -44,6 +44,7 @@ mod change_replay;
 mod checkpoint;
 pub mod document_port;
 pub mod replica;
+mod search;
 pub mod session;
 mod settled_form;
 mod stat_report;

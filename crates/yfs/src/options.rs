@@ -37,6 +37,8 @@ pub struct WorkspaceOptions {
     /// The number of rows that the workspace keeps in memory while no call uses them, if it has a
     /// checkpoint.
     pub row_budget: u64,
+    /// Whether an index for searches in contents is used and kept up.
+    pub search_index: bool,
     /// How long a file must be idle before its size and time are written to its row.
     pub stat_idle: Duration,
     /// Called for each content document that is loaded.
@@ -63,6 +65,7 @@ impl Default for WorkspaceOptions {
             limits: GateLimits::default(),
             checkpoint_after: 1024,
             row_budget: 1 << 15,
+            search_index: true,
             stat_idle: Duration::from_secs(5),
             provider: None,
             clock: Arc::new(SystemClock),

@@ -519,7 +519,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::grep`](yfs_vfs::FileSystem::grep) does.
     pub fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        wait_for(yfs_vfs::grep::grep(&self.fs, query))
+        wait_for(self.fs.search_contents(query))
     }
 }
 

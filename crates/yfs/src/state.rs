@@ -38,6 +38,7 @@ use crate::{
     live_facts::LiveFacts,
     options::WorkspaceOptions,
     replica::LogMark,
+    search::SearchIndexHome,
     subscription::SubscriberList,
 };
 
@@ -73,6 +74,8 @@ pub(crate) struct WorkspaceState {
     pub(crate) claim: Mutex<Option<WriterClaim>>,
     /// The checkpoint of the main document, if the store has a place for one.
     pub(crate) checkpoint: Option<CheckpointHome>,
+    /// The index for search, if there is one.
+    pub(crate) search: Option<SearchIndexHome>,
     /// The client id under which this process writes content.
     content_client: ClientId,
     /// Locked by transactions that depend on rows: for writing by those that change rows, for
@@ -123,6 +126,7 @@ impl WorkspaceState {
             events: EventLog::new(store.origin(), log_name(&*store)),
             replay: Mutex::new(None),
             id,
+            search: SearchIndexHome::of(&store, &options, upto),
             store,
             texts: TextCache::new(options.text_budget),
             options,

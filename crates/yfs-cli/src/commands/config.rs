@@ -17,6 +17,7 @@ Settings:
              a .gitignore of the directory: *.log, /target/
   max-size   the size above which files are not mirrored or imported: 256M
   pager      the program that shows long output; cat for none; not with --local
+  search-index  whether an index for yfs grep is used and kept up: on (the default) or off
 
 Options and environment variables (YFS_ACTOR, YFS_MAX_SIZE, YFS_PAGER, NO_COLOR) take precedence,
 then the file of the workspace (.yfs/config.toml), then that of the account (YFS_CONFIG, else

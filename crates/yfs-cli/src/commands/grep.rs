@@ -18,7 +18,8 @@ use crate::{
 
 const HELP: &str = "\
 Directories are searched recursively, without names that begin with a dot unless --hidden is given.
-Files that are not text are skipped unless -a is given. The syntax of patterns is that of Rust's
+Files that are not text are skipped unless -a is given. If the pattern has words that every match
+must have, an index of the contents chooses the files to read. The syntax of patterns is that of Rust's
 regex crate: POSIX extended expressions (as grep -E) with \\d, \\w, \\b and others; -G selects POSIX
 basic expressions, in which ( ) { } | + ? need a backslash. `-NUM` is `-C NUM`.
 
@@ -126,6 +127,9 @@ pub(crate) struct GrepArgs {
     /// Also search names that begin with a dot
     #[arg(long)]
     hidden: bool,
+    /// Read all files, without the index for searches; the lines are the same
+    #[arg(long)]
+    no_index: bool,
     /// Never print file names
     #[arg(short = 'h', long)]
     no_filename: bool,
@@ -192,6 +196,8 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
         (found, false) => u8::from(!found),
     };
     context.exit_with(code);
+    context.out.flush()?;
+    context.index_if_wanted();
     Ok(())
 }
 
@@ -246,6 +252,7 @@ impl GrepArgs {
             include: self.include.clone(),
             exclude,
             hidden: self.hidden,
+            use_index: !self.no_index,
             max_per_file: if only_names { 1 } else { self.max_count.unwrap_or(usize::MAX) },
             max_total: if self.silent && !self.files_without_match { 1 } else { usize::MAX },
             ..GrepQuery::new(join_patterns(patterns, self.fixed_strings))

@@ -358,8 +358,9 @@ impl FilesTable {
         (least..clock).rev().take_while(|clock| is_live(*clock)).count()
     }
 
-    /// Returns the ids that changed since the base was made.
-    pub(crate) fn changed_ids(&self) -> impl Iterator<Item = &FileId> {
+    /// Returns the ids that changed since the checkpoint that the table is based on; without one,
+    /// all ids.
+    pub fn changed_ids(&self) -> impl Iterator<Item = &FileId> {
         self.nodes.iter().map(|(_, node)| &node.id)
     }
 

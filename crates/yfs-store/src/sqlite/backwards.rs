@@ -24,8 +24,8 @@ impl SqliteInner {
             let Some((last, _)) = rows.last() else { break };
             before = *last;
             for (seq, number) in rows {
-                let name =
-                    self.read_index(&tx, upto, |index| Ok(index.find_number(&tx, number)?.cloned()))?;
+                let name = self
+                    .read_index(&tx, upto, |index| Ok(index.find_number(&tx, number)?.cloned()))?;
                 found.extend(name.map(|name| (Seq(seq.cast_unsigned()), name)));
             }
         }

@@ -92,6 +92,13 @@ impl GrepSearcher {
         self.shows(path) && !self.found_by(&self.exclude, path, true)
     }
 
+    /// Reports whether a walk from the root of the query finds a file and searches it.
+    pub fn reaches(&self, path: &VPath) -> bool {
+        let above = std::iter::successors(path.parent(), VPath::parent);
+        let mut directories = above.take_while(|directory| *directory != self.root);
+        self.should_search(path) && directories.all(|directory| self.enters(&directory))
+    }
+
     /// Searches one file, whether or not the query includes it.
     pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> SearchOutcome {
         if !self.binary && content.contains(&0) {

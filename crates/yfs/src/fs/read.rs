@@ -285,7 +285,7 @@ impl WorkspaceState {
     }
 
     /// Measures a listing; unknown lengths are read in one call.
-    pub(super) fn measure_all<'a>(
+    pub(crate) fn measure_all<'a>(
         &self,
         entries: impl Iterator<Item = (&'a mut DirEntry, &'a bool)>,
     ) -> Result<(), WorkspaceError> {
@@ -379,7 +379,7 @@ fn node_stat(main: &MainDoc, node: NodeRef<'_>) -> Option<(Stat, ContentLocation
 }
 
 /// Returns the entry of a listing from its row, and whether its content is a text.
-pub(super) fn node_entry(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
+pub(crate) fn node_entry(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry, bool)> {
     let id = child.id()?;
     Some(row_entry(id, child.name(), &main.files().attributes(id)?))
 }

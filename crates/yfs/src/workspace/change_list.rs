@@ -16,7 +16,13 @@ use std::{
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
-    actor::Actor, id::FileId, main_doc::MainDoc, ops, path::VPath, time::Millis, tree::{NodeRef, TrashItem},
+    actor::Actor,
+    id::FileId,
+    main_doc::MainDoc,
+    ops,
+    path::VPath,
+    time::Millis,
+    tree::{NodeRef, TrashItem},
 };
 use yfs_store::{DocName, Seq};
 use yfs_vfs::{FileKind, Op};

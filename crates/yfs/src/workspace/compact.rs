@@ -44,7 +44,7 @@ pub struct CompactReport {
 /// ([`Workspace::maintenance`](crate::Workspace::maintenance)).
 #[derive(Debug, Clone, Copy)]
 pub struct Maintenance<'w> {
-    pub(super) state: &'w Arc<WorkspaceState>,
+    pub(crate) state: &'w Arc<WorkspaceState>,
 }
 
 impl Maintenance<'_> {

@@ -1,0 +1,210 @@
+//! Makes and renews the index.
+//!
+//! No lock of the workspace is held while texts are read. What is written meanwhile is after the
+//! position of the new index, so it is read by every query.
+
+use std::collections::{BTreeMap, HashSet};
+
+use bytes::Bytes;
+use yfs_checkpoint::{CheckpointError, CheckpointWriter};
+use yfs_engine::{
+    id::FileId,
+    kind::{FileCategory, profile_name},
+    table::NodeKind,
+};
+use yfs_store::{DerivedLabel, Seq};
+
+use super::{
+    ContentForm, MARKS_KEY, MAX_BLOB_BYTES, SearchIndexHome,
+    batch::UnitWriter,
+    index_map::{self, IndexHead, SearchMap},
+};
+use crate::{
+    error::{Result, WorkspaceError},
+    fs::bytes_of,
+    state::WorkspaceState,
+};
+
+/// The form of a file whose row changed while its text was read: it is read for every query.
+const UNKNOWN_FORM: &[u8] = b"?";
+
+/// After so many files, a thread that follows the log looks for news.
+const FILES_PER_LOOK: usize = 256;
+
+/// The files to index.
+#[derive(Debug)]
+struct IndexPlan {
+    /// In the order of indexing: files that were written together are in one unit.
+    files: Vec<(FileId, ContentForm)>,
+    position: Seq,
+}
+
+impl WorkspaceState {
+    /// Renews the index, or makes a new one. Reports whether it did: not if another process does,
+    /// or the workspace was closed meanwhile.
+    pub(crate) fn renew_index(&self) -> Result<bool> {
+        let Some(home) = &self.search else { return Ok(false) };
+        self.refresh()?;
+        let profile = profile_name(self.main.read().profile());
+        let base = home.open()?.filter(|base| {
+            base.head.profile == profile && base.head.n_outdated <= base.head.n_files
+        });
+        if let Some(base) = base {
+            match self.renew_from(home, &base) {
+                Ok(Some(is_renewed)) => return Ok(is_renewed),
+                // Too much changed, or the base is damaged.
+                Ok(None) | Err(WorkspaceError::CheckpointFiles(CheckpointError::Damaged(_))) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let marks = home.marks()?;
+        let writer = CheckpointWriter::begin(&home.directory)?;
+        let Some(writer) = writer else { return Ok(false) };
+        let plan = self.plan_all()?;
+        self.write_index(home, writer, None, plan, &marks)
+    }
+
+    /// Renews the index by what changed; `None` if that is most of it, or not known.
+    fn renew_from(&self, home: &SearchIndexHome, base: &SearchMap) -> Result<Option<bool>> {
+        let marks = home.marks()?;
+        let writer = match CheckpointWriter::begin_from(&home.directory, &base.map) {
+            Ok(Some(writer)) => writer,
+            Ok(None) | Err(CheckpointError::Stale) => return Ok(Some(false)),
+            Err(error) => return Err(error.into()),
+        };
+        let max = usize::try_from(base.head.n_files / 2).unwrap_or(usize::MAX);
+        let Some(tail) = self.changes_after(base.label.position, max)? else { return Ok(None) };
+        let main = self.main.read();
+        let mut ids: Vec<FileId> = tail.contents;
+        let contents: HashSet<FileId> = ids.iter().cloned().collect();
+        for id in tail.rows {
+            let is_outdated = self.is_outdated(base, &main, &id)?;
+            if is_outdated && !contents.contains(&id) {
+                ids.push(id);
+            }
+        }
+        let with_form = |id: FileId| ContentForm::of(&main, &id).map(|form| (id, form));
+        let files = ids.into_iter().filter_map(with_form).collect();
+        drop(main);
+        let plan = IndexPlan { files, position: tail.upto };
+        self.write_index(home, writer, Some(base), plan, &marks).map(Some)
+    }
+
+    /// Returns all files, in the order in which they were written last.
+    fn plan_all(&self) -> Result<IndexPlan> {
+        let (position, mut forms) = {
+            // Then a row that is in the log is in the main document, too.
+            let _tailing = self.tailing.lock();
+            let main = self.main.read();
+            let mut forms = BTreeMap::new();
+            let rows = main.files().iter().map(|entry| entry.row);
+            for row in rows.filter(|row| row.kind == NodeKind::File && row.link.is_none()) {
+                let form = match (row.blob, FileCategory::of(&row.name)) {
+                    (Some(blob), _) => ContentForm::Blob(blob),
+                    (None, FileCategory::Text) => ContentForm::Text,
+                    (None, FileCategory::RichText) => ContentForm::Rich,
+                };
+                forms.insert(row.id, form);
+            }
+            (self.tailed(), forms)
+        };
+        let mut files = Vec::with_capacity(forms.len());
+        self.for_each_content_after(Seq(0), |doc| {
+            files.extend(forms.remove_entry(&FileId::from(doc)));
+            true
+        })?;
+        files.extend(forms);
+        Ok(IndexPlan { files, position })
+    }
+
+    fn write_index(
+        &self,
+        home: &SearchIndexHome,
+        mut writer: CheckpointWriter,
+        base: Option<&SearchMap>,
+        plan: IndexPlan,
+        marks: &[u8],
+    ) -> Result<bool> {
+        let mut head = base.map(|base| base.head.clone()).unwrap_or_default();
+        head.profile = profile_name(self.main.read().profile()).to_owned();
+        let mut units = UnitWriter::new(&mut writer, base);
+        for (n_files, (id, form)) in plan.files.iter().enumerate() {
+            if n_files % FILES_PER_LOOK == 0 {
+                if self.check_open().is_err() {
+                    return Ok(false);
+                }
+                if self.options.follow {
+                    self.catch_up()?;
+                }
+            }
+            self.index_file(&mut units, base, id, *form, &mut head)?;
+        }
+        self.forget_unsure_forms(&mut units, &plan)?;
+        units.finish()?;
+        (head.next_unit, head.batches) = (units.next_unit, units.batches);
+        let (key, value) = head.encode();
+        writer.set(key, Some(&value))?;
+        let Some(label) = DerivedLabel::new(plan.position) else { return Ok(false) };
+        // The index was discarded, so it may have what is to be forgotten.
+        if home.marks()? != marks {
+            return Ok(false);
+        }
+        self.store.set_meta(MARKS_KEY, &label.add_to(marks))?;
+        writer.finish(&label.encode())?;
+        Ok(true)
+    }
+
+    fn index_file(
+        &self,
+        units: &mut UnitWriter<'_>,
+        base: Option<&SearchMap>,
+        id: &FileId,
+        form: ContentForm,
+        head: &mut IndexHead,
+    ) -> Result<()> {
+        let form_key = index_map::id_key(b'F', id);
+        let (always_key, binary_key) = (index_map::id_key(b'A', id), index_map::id_key(b'B', id));
+        let before = base.map(|base| base.form(id)).transpose()?.flatten();
+        if before.is_some() {
+            head.n_outdated += 1;
+            units.set(&always_key, None)?;
+            units.set(&binary_key, None)?;
+        } else {
+            head.n_files += 1;
+        }
+        units.set(&form_key, Some(&form.encode()))?;
+        match self.indexed_bytes(id, form) {
+            Some(bytes) if bytes.contains(&0) => units.set(&binary_key, Some(b"")),
+            Some(bytes) => units.add(id, &bytes),
+            None => units.set(&always_key, Some(b"")),
+        }?;
+        Ok(())
+    }
+
+    /// Returns the bytes of a file that a search reads; `None` if it is too large, or cannot be
+    /// read.
+    fn indexed_bytes(&self, id: &FileId, form: ContentForm) -> Option<Bytes> {
+        match form {
+            ContentForm::Blob(blob) if blob.size > MAX_BLOB_BYTES => None,
+            ContentForm::Blob(blob) => {
+                let bytes = self.store.read_blob(&blob.hash, 0..blob.size).ok()?;
+                Some(bytes.into())
+            }
+            _ => Some(bytes_of(self.text(id).ok()?.content)),
+        }
+    }
+
+    /// Makes the forms unknown of files whose rows may have changed, and changed back, while their
+    /// texts were read.
+    fn forget_unsure_forms(&self, units: &mut UnitWriter<'_>, plan: &IndexPlan) -> Result<()> {
+        if self.store.doc_head(&self.main_name)?.seq <= plan.position {
+            return Ok(());
+        }
+        let changed: HashSet<FileId> = self.main.read().files().changed_ids().cloned().collect();
+        for (id, _) in plan.files.iter().filter(|(id, _)| changed.contains(id)) {
+            let key = index_map::id_key(b'F', id);
+            units.set(&key, Some(UNKNOWN_FORM))?;
+        }
+        Ok(())
+    }
+}

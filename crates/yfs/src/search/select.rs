@@ -1,0 +1,151 @@
+//! Selects the files that a query reads.
+
+use std::collections::HashSet;
+
+use yfs_checkpoint::CheckpointError;
+use yfs_engine::{id::FileId, kind::profile_name, tree::FinalLink};
+use yfs_vfs::{GrepQuery, GrepResult, GrepSelection, Op, WalkEntry, grep::grep_selected};
+
+use super::{ContentForm, SearchIndexHome, index_map::SearchMap, pattern::TrigramQuery};
+use crate::{
+    WorkspaceFs,
+    error::{Result, WorkspaceError},
+    fs::{read::node_entry, resolve},
+    state::WorkspaceState,
+};
+
+/// With so many changes after the index, or one for each so many files, all files are read.
+const MAX_CHANGES: usize = 4096;
+const FILES_PER_CHANGE: usize = 8;
+
+/// An index that leaves more than this part of the files is not worth its reading.
+const LEAST_EXCLUDED: usize = 2;
+
+/// If one of so many files is left, their paths are found by their ids, without a walk.
+const FILES_PER_LOOKUP: usize = 8;
+
+impl WorkspaceFs {
+    /// Finds lines by pattern; reads no file that the index excludes.
+    pub(crate) async fn search_contents(
+        &self,
+        query: &GrepQuery,
+    ) -> Result<GrepResult, yfs_vfs::FsError> {
+        grep_selected(self, query, self.select_files(query)).await
+    }
+
+    /// Returns the files that a query must read.
+    fn select_files(&self, query: &GrepQuery) -> GrepSelection {
+        let state = self.state();
+        let Some(home) = state.search.as_ref().filter(|_| query.use_index) else {
+            return GrepSelection::All;
+        };
+        let required = TrigramQuery::of(query);
+        if required == TrigramQuery::Any {
+            return GrepSelection::All;
+        }
+        // A failure of the store is reported by the search itself.
+        let Ok(Some(ids)) = state.candidates(home, &required, query.binary) else {
+            return GrepSelection::All;
+        };
+        let n_files = state.main.read().tree().n_files();
+        if ids.len() <= n_files / FILES_PER_LOOKUP
+            && let Some(files) = self.locate(&ids, query)
+        {
+            return GrepSelection::Files(files);
+        }
+        GrepSelection::WithIds(ids)
+    }
+
+    /// Returns the visible files of some ids below the root of a query; `None` if only a walk finds
+    /// them as the query names them.
+    fn locate(&self, ids: &HashSet<FileId>, query: &GrepQuery) -> Option<Vec<WalkEntry>> {
+        let main = self.state().main.read();
+        let root = resolve(&main, Op::Grep, &query.root, FinalLink::Yes).ok()?;
+        if !root.is_directory() || root.path() != query.root {
+            return None;
+        }
+        let (mut files, mut is_text) = (Vec::new(), Vec::new());
+        for id in ids {
+            let Some(node) = main.tree().node(id).filter(|node| node.is_visible()) else {
+                continue;
+            };
+            let path = node.path();
+            // A path that is too long is returned in another form, which has no directories.
+            if path.as_str().starts_with("/.id/") {
+                return None;
+            }
+            let Some((entry, of_text)) = node_entry(&main, node) else { continue };
+            if entry.kind == yfs_vfs::FileKind::File && path.starts_with(&query.root) {
+                files.push(WalkEntry::new(path, entry));
+                is_text.push(of_text);
+            }
+        }
+        drop(main);
+        if query.max_file_len < u64::MAX {
+            let entries = files.iter_mut().map(|found| &mut found.entry).zip(&is_text);
+            self.state().measure_all(entries).ok()?;
+        }
+        Some(files)
+    }
+}
+
+impl WorkspaceState {
+    /// Returns the ids of the files that may have what a query requires; `None` if there is no
+    /// index that excludes enough.
+    fn candidates(
+        &self,
+        home: &SearchIndexHome,
+        required: &TrigramQuery,
+        with_binary: bool,
+    ) -> Result<Option<HashSet<FileId>>> {
+        self.refresh()?;
+        let profile = self.main.read().profile();
+        let index = home.open()?.filter(|index| index.head.profile == profile_name(profile));
+        let Some(index) = index else {
+            home.is_wanted.store(true, std::sync::atomic::Ordering::Relaxed);
+            return Ok(None);
+        };
+        match self.candidates_of(&index, required, with_binary) {
+            Err(WorkspaceError::CheckpointFiles(error)) => {
+                home.note_failure(&error);
+                Ok(None)
+            }
+            candidates => candidates,
+        }
+    }
+
+    fn candidates_of(
+        &self,
+        index: &SearchMap,
+        required: &TrigramQuery,
+        with_binary: bool,
+    ) -> Result<Option<HashSet<FileId>>> {
+        let n_files = usize::try_from(index.head.n_files).unwrap_or(usize::MAX);
+        let max_changes = MAX_CHANGES.max(n_files / FILES_PER_CHANGE);
+        let max = n_files.saturating_sub(n_files / LEAST_EXCLUDED);
+        let Some(tail) = self.changes_after(index.label.position, max_changes)? else {
+            return Ok(None);
+        };
+        let found = index.candidates(required, with_binary, |n_ids| n_ids > max);
+        let Some(mut ids) = found? else { return Ok(None) };
+        let main = self.main.read();
+        for id in tail.rows {
+            if self.is_outdated(index, &main, &id)? {
+                ids.insert(id);
+            }
+        }
+        ids.extend(tail.contents);
+        Ok(Some(ids))
+    }
+
+    /// Reports whether the row of a file gives its content another form than the index has.
+    pub(super) fn is_outdated(
+        &self,
+        index: &SearchMap,
+        main: &yfs_engine::main_doc::MainDoc,
+        id: &FileId,
+    ) -> Result<bool, CheckpointError> {
+        let Some(form) = ContentForm::of(main, id) else { return Ok(false) };
+        Ok(index.form(id)?.as_deref() != Some(&form.encode()))
+    }
+}

@@ -1,0 +1,353 @@
+//! Searches with an index beside searches without.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
+use yfs_vfs::{GrepQuery, GrepResult, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions};
+
+use super::*;
+use crate::{Session, Workspace, WorkspaceOptions};
+
+fn options() -> WorkspaceOptions {
+    let actor = Actor::new(ActorKind::Agent, "ana");
+    WorkspaceOptions { checkpoint_after: 1, ..WorkspaceOptions::one_shot(actor) }
+}
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).expect("a path")
+}
+
+/// A store on disk.
+struct Disk {
+    directory: tempfile::TempDir,
+}
+
+impl Disk {
+    fn new() -> Self {
+        let disk = Self { directory: tempfile::tempdir().expect("a directory") };
+        Workspace::create_at(&disk.file(), options()).expect("created").close().expect("closed");
+        disk
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("workspace.db")
+    }
+
+    fn open(&self) -> Workspace {
+        Workspace::open_at(&self.file(), options()).expect("opened")
+    }
+
+    fn index(&self) -> PathBuf {
+        self.directory.path().join("workspace-db.derived").join(DIRECTORY)
+    }
+}
+
+fn session(workspace: &Workspace) -> Session {
+    workspace.session(Actor::new(ActorKind::Agent, "ana"))
+}
+
+const WORDS: &[&str] = &[
+    "harbour",
+    "HARBOUR",
+    "lantern",
+    "Größe",
+    "GRÖSSE",
+    "straße",
+    "ΣΊΣΥΦΟΣ",
+    "σίσυφος",
+    "ſhip",
+    "ship",
+    "\u{212a}elvin",
+    "kelvin",
+    "日本語",
+    "a",
+    "is",
+    "x_1",
+    "\u{1F600}",
+    "# title",
+    "- item",
+    "*bold*",
+    "ǅ",
+    "ı",
+    "İ",
+];
+
+fn any_text(rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut text = String::new();
+    for _ in 0..rng.random_range(0..5) {
+        text += WORDS.choose(rng).expect("some");
+        text += ["\n", " ", "", ", ", "\r\n", "\n\n"].choose(rng).expect("some");
+    }
+    let mut text = text.into_bytes();
+    match rng.random_range(0..10) {
+        0 => text.push(0),
+        1..4 => text.insert(text.len() / 2, 0xff),
+        2 => text.splice(0..0, [0xef, 0xbb, 0xbf]).for_each(drop),
+        _ => {}
+    }
+    text
+}
+
+fn any_path(rng: &mut ChaCha8Rng) -> VPath {
+    let directories = ["", "/d", "/d/e", "/.h", "/f"];
+    let directory = directories.choose(rng).expect("some");
+    let end = ["txt", "md", "rs", "bin"].choose(rng).expect("some");
+    match rng.random_range(0..12) {
+        0 => path(&format!("{directory}/.hidden")),
+        at => path(&format!("{directory}/{at}.{end}")),
+    }
+}
+
+/// Makes one random call. It may fail.
+fn change(workspace: &Workspace, rng: &mut ChaCha8Rng) {
+    let session = session(workspace);
+    let (one, two) = (any_path(rng), any_path(rng));
+    let directory = path(["/d", "/d/e", "/f", "/.h", "/g"].choose(rng).expect("some"));
+    let recursive = RemoveOptions { recursive: true, ..RemoveOptions::default() };
+    match rng.random_range(0..24) {
+        0..10 => drop(session.write(&one, &any_text(rng), &WriteOptions::default())),
+        10..12 => drop(session.append(&one, &any_text(rng), &WriteOptions::default())),
+        12..15 => drop(session.mv(&one, &two, &MoveOptions::default())),
+        15 => drop(session.rm(&one, &recursive)),
+        16 => drop(session.rm(&directory, &recursive)),
+        17 => drop(session.mv(&directory, &path("/g"), &MoveOptions::default())),
+        18 => drop(session.mkdir(&directory, &MkdirOptions::default())),
+        19 => {
+            let trash = workspace.trash().list().expect("listed");
+            if let Some(entry) = trash.choose(rng) {
+                drop(workspace.trash().restore(&entry.id, None));
+            }
+        }
+        20 => drop(workspace.maintenance().renew_search_index().expect("renewed")),
+        21 => drop(workspace.state.checkpoint_live().expect("written")),
+        22 => drop(session.cp(&one, &two, &Default::default())),
+        _ => drop(session.symlink(one.as_str(), &two)),
+    }
+}
+
+/// Returns a random regular expression.
+fn any_pattern(rng: &mut ChaCha8Rng, depth: u32) -> String {
+    let word = |rng: &mut ChaCha8Rng| {
+        let word = regex_syntax::escape(WORDS.choose(rng).expect("some"));
+        let at = word.char_indices().nth(rng.random_range(0..3)).map_or(0, |(at, _)| at);
+        if word.contains('\\') { word } else { word[at..].to_owned() }
+    };
+    if depth == 0 {
+        return word(rng);
+    }
+    let (one, two) = (any_pattern(rng, depth - 1), any_pattern(rng, depth - 1));
+    match rng.random_range(0..12) {
+        0 => format!("(?:{one}|{two})"),
+        1 => format!("(?:{one})?{two}"),
+        2 => format!("(?:{one})+"),
+        3 => format!("{one}.*{two}"),
+        4 => format!("(?:{one}){{2}}"),
+        5 => format!("^{one}"),
+        6 => format!("{one}$"),
+        7 => format!("(?i:{one}){two}"),
+        8 => format!("[{}{}x]{two}", 'h', 'Σ'),
+        9 => format!("{one}[, ]{two}"),
+        10 => format!(r"(?:{one}|\w+{two})*{one}"),
+        _ => one,
+    }
+}
+
+fn any_query(rng: &mut ChaCha8Rng) -> GrepQuery {
+    let depth = rng.random_range(0..3);
+    let mut query = GrepQuery::new(any_pattern(rng, depth));
+    query.literal = rng.random_bool(0.2);
+    query.ignore_case = rng.random_bool(0.4);
+    query.whole_word = rng.random_bool(0.2);
+    query.whole_line = rng.random_bool(0.1);
+    query.invert = rng.random_bool(0.1);
+    query.binary = rng.random_bool(0.2);
+    query.unmatched_files = rng.random_bool(0.1);
+    query.hidden = rng.random_bool(0.3);
+    query.before = rng.random_range(0..2);
+    if rng.random_bool(0.2) {
+        query.root = path(["/d", "/d/e", "/.h", "/d/1.txt", "/2.md"].choose(rng).expect("some"));
+    }
+    if rng.random_bool(0.2) {
+        query.include = vec!["*.md".to_owned()];
+    }
+    if rng.random_bool(0.2) {
+        query.exclude = vec!["e/".to_owned()];
+    }
+    if rng.random_bool(0.1) {
+        query.max_total = 2;
+    }
+    query
+}
+
+/// Searches with and without the index, and returns the number of files that each read.
+fn compare(workspace: &Workspace, query: &GrepQuery, context: &str) -> (u64, u64) {
+    let session = session(workspace);
+    let search = |use_index| session.grep(&GrepQuery { use_index, ..query.clone() });
+    let (with, without) = (search(true), search(false));
+    let counts = [&with, &without].map(|found| found.as_ref().map_or(0, |found| found.n_searched));
+    let shown = |found: &Result<GrepResult, yfs_vfs::FsError>| match found {
+        Ok(found) => format!("{:#?} {:?}", found.files, found.cut),
+        Err(error) => format!("{:?}", error.code),
+    };
+    assert_eq!(shown(&with), shown(&without), "{context} {query:?}");
+    (counts[0], counts[1])
+}
+
+/// Searches through two handles find the same lines with the index as without, whatever was
+/// changed, and whenever it was made.
+#[test]
+fn a_search_with_an_index_finds_what_a_search_without_finds() {
+    let (mut n_with, mut n_without) = (0, 0);
+    for seed in 0..8 {
+        let disk = Disk::new();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        for round in 0..8 {
+            let handles = [disk.open(), disk.open()];
+            for step in 0..40 {
+                let workspace = handles.choose(&mut rng).expect("two");
+                change(workspace, &mut rng);
+                if step % 3 == 0 {
+                    let query = any_query(&mut rng);
+                    for workspace in &handles {
+                        let context = format!("seed {seed} round {round} step {step}");
+                        let (with, without) = compare(workspace, &query, &context);
+                        n_with += with;
+                        n_without += without;
+                    }
+                }
+            }
+            for workspace in handles {
+                workspace.close().expect("closed");
+            }
+        }
+    }
+    assert!(n_with * 5 < n_without * 4, "the index excludes files: {n_with} of {n_without}");
+}
+
+/// Fills a workspace, and makes the index.
+fn filled(disk: &Disk, seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let workspace = disk.open();
+    for at in 0..300 {
+        let name = path(&format!("/file {at}.{}", ["txt", "md"][at % 2]));
+        let text = [any_text(&mut rng), format!("\nnumber{at}\n").into_bytes()].concat();
+        session(&workspace).write(&name, &text, &WriteOptions::default()).expect("written");
+    }
+    assert!(workspace.maintenance().renew_search_index().expect("made"));
+    workspace.close().expect("closed");
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("listed") {
+        let entry = entry.expect("listed");
+        fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+    }
+}
+
+/// An index with a bit flipped, cut short or with parts of another one is noticed: all lines are
+/// found, and it is made anew.
+#[test]
+fn a_damaged_index_is_noticed_and_made_anew() {
+    let disk = Disk::new();
+    filled(&disk, 1);
+    let sound = disk.directory.path().join("sound");
+    copy_all(&disk.index(), &sound);
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let mut n_noticed = 0;
+    for round in 0..60 {
+        fs::remove_dir_all(disk.index()).ok();
+        copy_all(&sound, &disk.index());
+        let files: Vec<_> = fs::read_dir(disk.index()).expect("listed").collect();
+        let files = files.into_iter().map(|entry| entry.expect("listed").path());
+        let files: Vec<_> =
+            files.filter(|file| fs::metadata(file).is_ok_and(|file| file.len() > 0)).collect();
+        let file = files.choose(&mut rng).expect("some");
+        let mut bytes = fs::read(file).expect("read");
+        match round % 3 {
+            0 => bytes.truncate(rng.random_range(0..bytes.len())),
+            1 => drop(bytes.splice(.., (0..64).map(|_| rng.random::<u8>()))),
+            _ => {
+                for _ in 0..200 {
+                    let at = rng.random_range(0..bytes.len());
+                    bytes[at] ^= 1 << rng.random_range(0..8);
+                }
+            }
+        }
+        fs::write(file, bytes).expect("written");
+        let workspace = disk.open();
+        for at in [7, 123, 299] {
+            let query = GrepQuery::literal(format!("number{at}\n").trim());
+            compare(&workspace, &query, &format!("round {round}"));
+        }
+        n_noticed += u32::from(workspace.maintenance().wants_search_index());
+        workspace.close().expect("closed");
+        let workspace = disk.open();
+        let (with, without) = compare(&workspace, &GrepQuery::literal("number299"), "made anew");
+        assert!(with * 4 < without, "round {round}: {with} of {without}");
+    }
+    assert!(n_noticed > 50, "{n_noticed}");
+}
+
+/// A store that goes back in time has no mark of the index that was made later.
+#[test]
+fn an_index_of_another_history_is_not_used() {
+    let disk = Disk::new();
+    filled(&disk, 3);
+    let backup = disk.directory.path().join("backup.db");
+    let workspace = disk.open();
+    workspace.store().backup(&backup, &mut |_, _| {}).expect("copied");
+    session(&workspace).write(&path("/file 7.md"), b"moved", &WriteOptions::default()).expect("ok");
+    assert!(workspace.maintenance().renew_search_index().expect("renewed"));
+    workspace.close().expect("closed");
+    for end in ["", "-wal", "-shm"] {
+        fs::remove_file(disk.directory.path().join(format!("workspace.db{end}"))).ok();
+    }
+    fs::copy(&backup, disk.file()).expect("put back");
+
+    let workspace = disk.open();
+    let (with, without) = compare(&workspace, &GrepQuery::literal("number7"), "put back");
+    assert_eq!(with, without);
+    assert!(workspace.maintenance().wants_search_index());
+}
+
+/// A row alone makes a file whose content is a blob, also after the checkpoint of the rows was made
+/// anew.
+#[test]
+fn a_blob_that_was_written_after_the_index_is_found() {
+    let disk = Disk::new();
+    filled(&disk, 5);
+    for with_checkpoint in [false, true] {
+        let workspace = disk.open();
+        let text = format!("a needle{with_checkpoint}");
+        let bytes = [&[0xff], text.as_bytes()].concat();
+        let at = path(&format!("/blob {with_checkpoint}"));
+        session(&workspace).write(&at, &bytes, &WriteOptions::default()).expect("written");
+        if with_checkpoint {
+            assert!(workspace.state.checkpoint_live().expect("written"));
+        }
+        let query = GrepQuery::literal(format!("needle{with_checkpoint}"));
+        let (with, without) = compare(&workspace, &query, "a blob");
+        assert!((1..without / 4).contains(&with), "{with} of {without}");
+        std::mem::forget(workspace);
+    }
+}
+
+/// Erasing content erases the index, which has parts of it.
+#[test]
+fn a_wiped_workspace_has_no_index() {
+    let disk = Disk::new();
+    filled(&disk, 4);
+    let workspace = disk.open();
+    assert!(disk.index().join("manifest").exists());
+    workspace.state.wipe().expect("wiped");
+    assert!(!disk.index().exists());
+    compare(&workspace, &GrepQuery::literal("number7"), "wiped");
+}
