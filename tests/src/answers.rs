@@ -175,11 +175,15 @@ pub fn answers(workspace: &Workspace) -> String {
 fn ask_entry(workspace: &Workspace, session: &Session, entry: &WalkEntry, out: &mut String) {
     let WalkEntry { path, entry, .. } = entry;
     note(out, path, entry);
-    note(out, path, &session.lstat(path).map(|mut stat| {
-        // It is of the process that gave it.
-        stat.version = None;
-        stat
-    }));
+    note(
+        out,
+        path,
+        &session.lstat(path).map(|mut stat| {
+            // It is of the process that gave it.
+            stat.version = None;
+            stat
+        }),
+    );
     note(out, path, &workspace.nodes().path_of(&entry.id).expect("known"));
     note(out, path, &workspace.documents().info_of(&entry.id));
     match entry.kind {

@@ -12,6 +12,8 @@ mod damage;
 mod histories;
 #[path = "checkpoints/kills.rs"]
 mod kills;
+#[path = "checkpoints/old_store.rs"]
+mod old_store;
 
 use std::{
     env, fs,
@@ -117,7 +119,13 @@ fn any_call(rng: &mut ChaCha8Rng) -> String {
         26 => format!("restore {}", &two[two.len() - 1..]),
         27 => format!("purge {}", &two[two.len() - 1..]),
         28 => format!("bytes {one} {number}"),
-        _ => if number % 4 == 0 { "compact".to_owned() } else { format!("utimes {number} {one}") },
+        _ => {
+            if number % 4 == 0 {
+                "compact".to_owned()
+            } else {
+                format!("utimes {number} {one}")
+            }
+        }
     }
 }
 

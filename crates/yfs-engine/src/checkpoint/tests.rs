@@ -1,6 +1,8 @@
 //! Two documents get the same updates: one eagerly, one that is based on checkpoints and reads what
 //! it is asked for. Whatever was asked before, they must answer alike.
 
+mod operations;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -12,6 +14,7 @@ use yrs::{
     updates::decoder::Decode,
 };
 
+use self::operations::{Operation, Question, any_operation, any_question};
 use super::*;
 use crate::{
     gate::{LoggedUpdates, UpdateSource},
@@ -233,6 +236,9 @@ enum Step {
     FindPath(usize, Vec<&'static str>),
     List(usize, &'static str),
     Trash(usize),
+    /// A filesystem operation on the tree as it is.
+    Operate(usize, Operation),
+    Ask(usize, Question),
 }
 
 #[derive(Debug, Clone)]
@@ -331,7 +337,9 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (at.clone(), prop::collection::vec(any_name(), 1..4))
             .prop_map(|(at, names)| Step::FindPath(at, names)),
         1 => (at.clone(), any_id()).prop_map(|(at, id)| Step::List(at, id)),
-        1 => at.prop_map(Step::Trash),
+        1 => at.clone().prop_map(Step::Trash),
+        10 => (at.clone(), any_operation()).prop_map(|(at, operation)| Step::Operate(at, operation)),
+        3 => (at, any_question()).prop_map(|(at, question)| Step::Ask(at, question)),
     ]
 }
 
@@ -426,6 +434,8 @@ fn run_step(twins: &mut [Twins; 2], step: &Step, number: u64) {
             let Twins { eager, lazy, .. } = &twins[*at];
             assert_eq!(eager.tree().trash(), lazy.tree().trash());
         }
+        Step::Operate(at, operation) => twins[*at].operate(operation),
+        Step::Ask(at, question) => twins[*at].ask(*question),
     }
 }
 

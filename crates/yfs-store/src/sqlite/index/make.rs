@@ -50,10 +50,8 @@ impl SqliteInner {
         let directory = self.index_directory();
         let reader = self.reader().map_err(IndexError::Store)?;
         let tx = SqliteTransaction::read(&reader)?;
-        let mut index =
-            if from_nothing { LogIndex::without_base() } else { LogIndex::default() };
-        let n_after =
-            index.answer(&directory, &tx, self.origin, |index| Ok(index.n_after_base()));
+        let mut index = if from_nothing { LogIndex::without_base() } else { LogIndex::default() };
+        let n_after = index.answer(&directory, &tx, self.origin, |index| Ok(index.n_after_base()));
         if n_after.map_err(IndexError::Store)? < after && !from_nothing {
             return Ok(false);
         }
