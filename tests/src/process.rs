@@ -21,8 +21,8 @@ use yfs::WorkspaceOptions;
 /// The environment variable that sets after how many changes the command makes checkpoints.
 pub const CHECKPOINT_AFTER: &str = "YFS_CHECKPOINT_AFTER";
 
-/// After how many changes the processes of tests make checkpoints, in turn: after each, after a few,
-/// and as rarely as they do by default.
+/// After how many changes the processes of tests make checkpoints, in turn: one, a few,
+/// and the default.
 const INTERVALS: [u64; 3] = [1, 5, 1024];
 
 const ROLE: &str = "YFS_TEST_ROLE";

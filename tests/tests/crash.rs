@@ -4,8 +4,8 @@
 //! The child plays a script that its name decides, each in a folder of its own, and says a line
 //! after every call. The parent runs the same calls, up to the last one that the child reported, on
 //! a filesystem in memory, and compares. The children close their workspace and open it again, so
-//! many are killed while they make a checkpoint. `YFS_KILLS` is the number of kills; `YFS_SEED` gives other
-//! scripts and other moments.
+//! many are killed while they make a checkpoint. `YFS_KILLS` is the number of kills; `YFS_SEED`
+//! gives other scripts and other moments.
 
 use std::{collections::BTreeMap, env, path::Path, thread, time::Duration};
 

@@ -18,7 +18,7 @@ use yfs_store::DocHead;
 /// The bytes of an entry besides its text: key, pointers, table slot.
 const OVERHEAD: u64 = 112;
 
-/// The number of files of which it is remembered that they were asked for.
+/// The number of files that the cache remembers as asked for.
 const N_ASKED: usize = 1024;
 
 /// The text of a file, and the record of its document at which it was read.

@@ -34,7 +34,7 @@ pub struct WorkspaceOptions {
     /// The number of changes of rows after which a checkpoint is made, so that the next opening
     /// does not read them.
     pub checkpoint_after: u64,
-    /// The number of rows that the workspace keeps in memory while nobody uses them, if it has a
+    /// The number of rows that the workspace keeps in memory while no call uses them, if it has a
     /// checkpoint.
     pub row_budget: u64,
     /// How long a file must be idle before its size and time are written to its row.

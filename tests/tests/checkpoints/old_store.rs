@@ -3,7 +3,9 @@
 use std::fs;
 
 use rand::{SeedableRng, rngs::ChaCha8Rng};
-use yfs_tests::answers::{StoreCopy, answers_of, assert_derived_files_say_nothing_else, assert_same};
+use yfs_tests::answers::{
+    StoreCopy, answers_of, assert_derived_files_say_nothing_else, assert_same,
+};
 
 use super::{are_sound, open, play_some};
 

@@ -14,7 +14,7 @@ use yrs::{
     updates::decoder::Decode,
 };
 
-use self::operations::{Operation, Question, any_operation, any_question};
+use self::operations::{Operation, Question, any_operation, any_question, in_order};
 use super::*;
 use crate::{
     gate::{LoggedUpdates, UpdateSource},
@@ -170,7 +170,7 @@ impl Twins {
     /// Compares all answers. The lazy document then has read everything.
     fn compare(&self) {
         assert_eq!(self.lazy.checkpoint_failure(), None);
-        let [eager, lazy] = [&self.eager, &self.lazy].map(answers);
+        let [eager, lazy] = [&self.eager, &self.lazy].map(|main| in_order(&answers(main)));
         assert_eq!(eager, lazy);
         assert_eq!(self.eager.doc().snapshot(), self.lazy.doc().snapshot());
         assert_eq!(self.eager.state_vector(), self.lazy.state_vector());
@@ -213,7 +213,8 @@ fn answers(main: &MainDoc) -> String {
     });
     let counts = (main.tree().n_files(), main.tree().n_directories(), main.tree().n_trashed());
     format!(
-        "{listed}{rows:#?}\n{:#?}\n{hidden:#?}\n{ids:#?}\n{:#?}\n{:#?}\n{counts:?}\n{:#?}\n{:?}\n{:?}",
+        "{listed}{rows:#?}\n{:#?}\n{hidden:#?}\n{ids:#?}\n{:#?}\n{:#?}\n{counts:?}\n{:#?}\n{:?}\n\
+         {:?}",
         nodes.collect::<Vec<_>>(),
         main.tree().trash_and_purged(),
         main.tree().conflicts(Millis(1000)),
@@ -338,7 +339,7 @@ fn any_step() -> impl Strategy<Value = Step> {
             .prop_map(|(at, names)| Step::FindPath(at, names)),
         1 => (at.clone(), any_id()).prop_map(|(at, id)| Step::List(at, id)),
         1 => at.clone().prop_map(Step::Trash),
-        10 => (at.clone(), any_operation()).prop_map(|(at, operation)| Step::Operate(at, operation)),
+        10 => (at.clone(), any_operation()).prop_map(|(at, step)| Step::Operate(at, step)),
         3 => (at, any_question()).prop_map(|(at, question)| Step::Ask(at, question)),
     ]
 }

@@ -7,7 +7,7 @@ impl MainDoc {
     /// Calls `each` with the id, display name and attributes of each entry of a directory (`None`:
     /// the root), in byte order of the names. A file has none.
     ///
-    /// On a checkpoint, a directory that nobody changed is read without keeping its nodes, so a
+    /// On a checkpoint, a directory without changes is read without keeping its nodes, so a
     /// walk over a whole workspace needs the memory of one directory.
     pub fn for_each_child(
         &self,

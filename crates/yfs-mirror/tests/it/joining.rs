@@ -45,7 +45,7 @@ fn nothing_of_the_directory_is_overwritten_or_deleted() {
     assert_eq!(&first[..], b"theirs\n");
 }
 
-/// A server imports a directory, and people may type before its mirror first looks at the disk.
+/// A server imports a directory, and people may type before its mirror first scans the disk.
 #[test]
 fn what_is_typed_into_an_imported_empty_file_is_not_deleted() {
     let mut pair = Pair::apart();

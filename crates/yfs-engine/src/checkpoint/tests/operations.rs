@@ -82,6 +82,45 @@ const QUESTIONS: [Question; 10] = [
     Question::List,
 ];
 
+/// Returns the text of a value with the members of its objects in order: they come in any.
+pub(super) fn in_order(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(begin) = rest.find("Map(") {
+        let Some(open) = rest[begin..].find('{').map(|at| begin + at) else { break };
+        let (mut depth, mut members, mut close) = (0, vec![String::new()], rest.len());
+        for (at, symbol) in rest.char_indices().skip_while(|(at, _)| *at <= open) {
+            match symbol {
+                '}' if depth == 0 => {
+                    close = at;
+                    break;
+                }
+                '{' | '[' | '(' => depth += 1,
+                '}' | ']' | ')' => depth -= 1,
+                _ => {}
+            }
+            if symbol == ',' && depth == 0 {
+                members.push(String::new());
+            } else if let Some(last) = members.last_mut() {
+                last.push(symbol);
+            }
+        }
+        let mut members: Vec<_> = members.iter().map(|text| in_order(text.trim())).collect();
+        members.sort();
+        out += &format!("{}{}", &rest[..=open], members.join(","));
+        rest = &rest[close..];
+    }
+    out + rest
+}
+
+#[test]
+fn members_are_put_in_order() {
+    let text = |members| format!("1 Map({{{members}}}) x (1) Map(\n{{ }})");
+    let [one, two] =
+        ["b: S(\"x\"), a: Map({d: [1, 2], c: 3})", "a: Map({c: 3, d: [1, 2]}), b: S(\"x\")"];
+    assert_eq!(in_order(&text(one)), in_order(&text(two)));
+    assert_ne!(in_order(&text(one)), in_order(&text("b: S(\"x\"), a: Map({d: [1], c: 3})")));
+}
+
 /// A plan as text, and its writes.
 type ShownPlan = (String, Vec<RowWrite>);
 
@@ -109,7 +148,7 @@ impl Operation {
         Some(match self.kind {
             OperationKind::CreateFile | OperationKind::MakeDirectory => self.plan_new(main, &one),
             OperationKind::Link => {
-                shown(ops::plan_symlink(tree, &one, &two.to_string(), own, now), |it| it)
+                shown(ops::plan_symlink(tree, &one, &two.to_string(), own, now), |writes| writes)
             }
             OperationKind::Move => {
                 let options = ops::RenameOptions { replace: true, parents: flag };
@@ -125,24 +164,26 @@ impl Operation {
                 let plan = ops::plan_copy(tree, rows, (&one, &two), now, &mut new_id, options);
                 shown(plan, |plan| plan.writes)
             }
-            OperationKind::Trash => shown(ops::plan_trash(tree, &one, flag, &by), |it| it),
+            OperationKind::Trash => shown(ops::plan_trash(tree, &one, flag, &by), |writes| writes),
             OperationKind::Restore => {
-                shown(ops::plan_restore(tree, rows, &own, flag.then_some(&two)), |it| it)
+                shown(ops::plan_restore(tree, rows, &own, flag.then_some(&two)), |writes| writes)
             }
-            OperationKind::Purge => shown(ops::plan_purge(tree, &own, "p"), |it| it),
+            OperationKind::Purge => shown(ops::plan_purge(tree, &own, "p"), |writes| writes),
             OperationKind::Expire => {
                 let asked = IDS.map(id);
                 let asked = asked.iter().take(if flag { IDS.len() } else { 3 });
                 shown(Ok::<_, ()>(ops::plan_expire(tree, asked)), |plan| plan.writes)
             }
-            OperationKind::ChangeMode => shown(ops::plan_chmod(tree, rows, &one, 7), |it| it),
+            OperationKind::ChangeMode => {
+                shown(ops::plan_chmod(tree, rows, &one, 7), |writes| writes)
+            }
             OperationKind::Touch => {
                 let follow = if flag { FinalLink::Yes } else { FinalLink::No };
-                shown(ops::plan_touch(tree, rows, &one, now, follow), |it| it)
+                shown(ops::plan_touch(tree, rows, &one, now, follow), |writes| writes)
             }
             OperationKind::SetMeta => {
                 let patch = Any::from_json(r#"{"k":1}"#).unwrap();
-                shown(ops::plan_meta(tree, &one, &patch), |it| it)
+                shown(ops::plan_meta(tree, &one, &patch), |writes| writes)
             }
         })
     }
@@ -163,7 +204,7 @@ fn shown<T: Debug, E: Debug>(
     plan: Result<T, E>,
     writes: impl FnOnce(T) -> Vec<RowWrite>,
 ) -> ShownPlan {
-    let text = format!("{plan:?}");
+    let text = in_order(&format!("{plan:?}"));
     (text, plan.map(writes).unwrap_or_default())
 }
 
@@ -181,7 +222,7 @@ impl Twins {
 
     /// Asks both the same.
     pub(super) fn ask(&self, question: Question) {
-        let [eager, lazy] = [&self.eager, &self.lazy].map(|main| answer(main, question));
+        let [eager, lazy] = [&self.eager, &self.lazy].map(|main| in_order(&answer(main, question)));
         assert_eq!(eager, lazy, "{question:?}");
     }
 }
