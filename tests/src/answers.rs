@@ -263,8 +263,8 @@ fn ask_document(workspace: &Workspace, id: &FileId, out: &mut String) {
     note(out, id, &DocName::from(id));
 }
 
-/// Returns bytes of Yjs without their order, which is not the same twice: clients and the members of
-/// objects come in any order.
+/// Returns bytes of Yjs without their order, which is not the same twice: clients and the
+/// members of objects are in any order.
 fn unordered(mut bytes: Vec<u8>) -> String {
     bytes.sort_unstable();
     let runs = bytes.chunk_by(|a, b| a == b);

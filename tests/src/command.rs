@@ -12,7 +12,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::http::Client;
+use crate::{
+    http::Client,
+    process::{CHECKPOINT_AFTER, checkpoint_after},
+};
 
 /// How long a server may take to say where it listens. Generous: it may have to import a tree.
 const START: Duration = Duration::from_secs(600);
@@ -46,6 +49,17 @@ pub fn program() -> &'static Path {
     })
 }
 
+/// Returns the command to run, which makes checkpoints as [`checkpoint_after`] says.
+///
+/// # Panics
+///
+/// As [`program`].
+pub fn command() -> Command {
+    let mut command = Command::new(program());
+    command.env(CHECKPOINT_AFTER, checkpoint_after().to_string());
+    command
+}
+
 /// What a run of the command left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
@@ -63,7 +77,7 @@ pub struct Ran {
 ///
 /// Panics if it cannot be started.
 pub fn run(dir: &Path, args: &[&str], stdin: &[u8]) -> Ran {
-    let mut command = Command::new(program());
+    let mut command = command();
     command.args(args).current_dir(dir).env_remove("YFS_WORKSPACE");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("yfs was just built");
@@ -133,7 +147,7 @@ impl Server {
     }
 
     fn launch(dir: &Path, port: u16, more: &[&str]) -> Self {
-        let mut command = Command::new(program());
+        let mut command = command();
         command.args(["serve", "--port", &port.to_string()]).args(more).arg(dir);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).env_remove("YFS_WORKSPACE");
         let child = command.spawn().expect("yfs was just built");

@@ -11,7 +11,7 @@ use std::{
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, FileSystem, WalkOptions};
 
-use crate::{command::program, script::now};
+use crate::{command::command as yfs_command, script::now};
 
 /// A running `yfs mirror`. Killed when dropped, as by `kill -9`.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ pub fn mirror_once(folder: &Path, workspace: &Path, fault: Option<&str>) -> bool
 }
 
 fn command(folder: &Path, workspace: &Path, more: &[&str]) -> Command {
-    let mut command = Command::new(program());
+    let mut command = yfs_command();
     command.arg("mirror").arg(folder).args(["--quiet", "--trust", "--workspace"]).arg(workspace);
     command.args(more).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command

@@ -8,10 +8,22 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
-    sync::mpsc::{Receiver, channel},
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, channel},
+    },
     thread,
     time::Duration,
 };
+
+use yfs::WorkspaceOptions;
+
+/// The environment variable that sets after how many changes the command makes checkpoints.
+pub const CHECKPOINT_AFTER: &str = "YFS_CHECKPOINT_AFTER";
+
+/// After how many changes the processes of tests make checkpoints, in turn: one, a few,
+/// and the default.
+const INTERVALS: [u64; 3] = [1, 5, 1024];
 
 const ROLE: &str = "YFS_TEST_ROLE";
 const PLACE: &str = "YFS_TEST_PLACE";
@@ -34,6 +46,25 @@ pub struct Role {
     pub place: PathBuf,
     /// Its name, unique among the children.
     pub name: String,
+}
+
+/// Returns after how many changes the next process makes checkpoints: what the environment sets, or
+/// one of several intervals in turn.
+///
+/// # Panics
+///
+/// Panics if the environment sets no number.
+pub fn checkpoint_after() -> u64 {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    if let Ok(text) = env::var(CHECKPOINT_AFTER) {
+        return text.parse().expect("a number");
+    }
+    INTERVALS[NEXT.fetch_add(1, Ordering::Relaxed) % INTERVALS.len()]
+}
+
+/// Returns options with the interval of [`checkpoint_after`].
+pub fn options() -> WorkspaceOptions {
+    WorkspaceOptions { checkpoint_after: checkpoint_after(), ..WorkspaceOptions::default() }
 }
 
 /// Returns the role of this process, if it is a child.

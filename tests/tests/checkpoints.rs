@@ -12,6 +12,8 @@ mod damage;
 mod histories;
 #[path = "checkpoints/kills.rs"]
 mod kills;
+#[path = "checkpoints/old_store.rs"]
+mod old_store;
 
 use std::{
     env, fs,

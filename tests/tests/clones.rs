@@ -11,14 +11,14 @@ use std::{
     collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     thread,
     time::Duration,
 };
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use serde_json::Value;
-use yfs_tests::command::{Server, ok, program, run};
+use yfs_tests::command::{Server, command, ok, run};
 
 /// How many steps a history has.
 const N_STEPS: usize = 30;
@@ -218,7 +218,7 @@ impl World {
 }
 
 fn start_sync(clone: &Path) -> Child {
-    let mut command = Command::new(program());
+    let mut command = command();
     command.args(["sync", "--quiet"]).current_dir(clone).env_remove("YFS_WORKSPACE");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()

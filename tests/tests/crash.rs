@@ -3,16 +3,17 @@
 //!
 //! The child plays a script that its name decides, each in a folder of its own, and says a line
 //! after every call. The parent runs the same calls, up to the last one that the child reported, on
-//! a filesystem in memory, and compares. `YFS_KILLS` is the number of kills; `YFS_SEED` gives other
-//! scripts and other moments.
+//! a filesystem in memory, and compares. The children close their workspace and open it again, so
+//! many are killed while they make a checkpoint. `YFS_KILLS` is the number of kills; `YFS_SEED`
+//! gives other scripts and other moments.
 
 use std::{collections::BTreeMap, env, path::Path, thread, time::Duration};
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::Workspace;
 use yfs_engine::path::VPath;
 use yfs_tests::{
-    process::{Process, role, write_line},
+    process::{Process, options, role, write_line},
     script::{Player, now, path, play_on},
 };
 use yfs_vfs::{FileKind, FileSystem, MemoryFs, WalkOptions};
@@ -28,10 +29,7 @@ fn what_was_acknowledged_survives_kill_9() {
     let (n_kills, seed) = (number("YFS_KILLS", 30), number("YFS_SEED", 9));
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("workspace.db");
-    Workspace::create_at(&file, WorkspaceOptions::default())
-        .expect("a workspace")
-        .close()
-        .expect("closed");
+    Workspace::create_at(&file, options()).expect("a workspace").close().expect("closed");
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut n_acked, mut n_landed) = (0, 0);
     let mut known: BTreeMap<String, Tree> = BTreeMap::new();
@@ -51,8 +49,7 @@ fn what_was_acknowledged_survives_kill_9() {
                 "{acked:?}"
             );
             n_acked += acked.len();
-            let workspace =
-                Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
+            let workspace = Workspace::open_at(&file, options()).expect("it opens");
             let there = tree(&workspace.fs(), &format!("/{name}"));
             let [before, after] = [acked.len(), acked.len() + 1].map(|n| played(&name, n));
             n_landed += usize::from(there == after && after != before);
@@ -69,7 +66,7 @@ fn what_was_acknowledged_survives_kill_9() {
 
 /// Nothing of earlier lives changed, and the store finds nothing wrong with itself.
 fn check_all(file: &Path, known: &BTreeMap<String, Tree>) {
-    let workspace = Workspace::open_at(file, WorkspaceOptions::default()).expect("it opens");
+    let workspace = Workspace::open_at(file, options()).expect("it opens");
     for (name, tree_then) in known {
         assert_eq!(tree(&workspace.fs(), &format!("/{name}")), *tree_then, "{name}");
     }
@@ -84,10 +81,16 @@ fn check_all(file: &Path, known: &BTreeMap<String, Tree>) {
 #[test]
 fn child() {
     let Some(role) = role() else { return };
-    let workspace = Workspace::open_at(&role.place, WorkspaceOptions::default()).expect("it opens");
+    let workspace = Workspace::open_at(&role.place, options()).expect("it opens");
     let mut player = Player::new(workspace);
     write_line("ready");
     for line in script(&role.name).take(N_CALLS) {
+        if line == "reopen" {
+            player.workspace.close().expect("it closes");
+            player = Player::new(Workspace::open_at(&role.place, options()).expect("it opens"));
+            write_line("ok");
+            continue;
+        }
         match player.play(&line) {
             Ok(()) => write_line("ok"),
             Err(error) => write_line(&format!("refused {error}")),
@@ -109,7 +112,7 @@ fn script(name: &str) -> impl Iterator<Item = String> {
     };
     (0..).map(move |number| {
         let at = format!("{top}{}", file(&mut rng));
-        match rng.random_range(0..24) {
+        match rng.random_range(0..26) {
             0..4 => format!("create {at} = created {number}|"),
             4..8 => {
                 format!("write {at} = written {number}|{}", "more|".repeat(rng.random_range(0..9)))
@@ -122,6 +125,8 @@ fn script(name: &str) -> impl Iterator<Item = String> {
             19..21 => format!("cp {at} {top}{}", file(&mut rng)),
             21 => format!("rm {at}"),
             22 => "flush".to_owned(),
+            // Closing makes a checkpoint, from which the process goes on.
+            23 | 24 => "reopen".to_owned(),
             _ if number % 3 == 0 => "compact".to_owned(),
             _ => format!("bytes {at} {number}"),
         }
@@ -134,7 +139,7 @@ fn played(name: &str, n_calls: usize) -> Tree {
     for line in script(name).take(n_calls) {
         let (call, text) = line.split_once(" = ").unwrap_or((&line, ""));
         let words: Vec<&str> = call.split(' ').collect();
-        if words != ["flush"] && words != ["compact"] {
+        if !matches!(words[..], ["flush" | "compact" | "reopen"]) {
             // What is refused there is refused here.
             play_on(&fs, &words, text.replace('|', "\n")).ok();
         }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::actor::{Actor, ActorKind};
 use yfs_tests::{
-    process::{Process, read_line, role, write_line},
+    process::{Process, checkpoint_after, options, read_line, role, write_line},
     script::{Player, now, path, show},
 };
 use yfs_vfs::FileSystemExt;
@@ -32,10 +32,7 @@ const N_PINGS: usize = 60;
 fn workspace() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("workspace.db");
-    Workspace::create_at(&file, WorkspaceOptions::default())
-        .expect("a workspace")
-        .close()
-        .expect("closed");
+    Workspace::create_at(&file, options()).expect("a workspace").close().expect("closed");
     (dir, file)
 }
 
@@ -53,7 +50,7 @@ fn start(role: &str, n_children: usize, file: &Path) -> Vec<Process> {
 }
 
 fn read(file: &Path, at: &str) -> String {
-    let workspace = Workspace::open_at(file, WorkspaceOptions::default()).expect("it opens");
+    let workspace = Workspace::open_at(file, options()).expect("it opens");
     let text = now(workspace.fs().read_to_string(&path(at))).expect("it reads");
     assert_eq!(workspace.store().check().expect("a check").problems, []);
     workspace.close().expect("it closes");
@@ -78,7 +75,7 @@ fn of_two_who_create_a_file_one_does() {
     for racer in racers {
         racer.finish();
     }
-    let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
+    let workspace = Workspace::open_at(&file, options()).expect("it opens");
     let shown = show(&workspace.fs());
     assert_eq!(shown.lines().count(), n_races + 1, "a file for each race, and their folder");
     println!("{n_races} races, won {n_won:?}");
@@ -88,7 +85,7 @@ fn of_two_who_create_a_file_one_does() {
 fn twenty_agents_edit_one_file_at_once_and_twenty_edits_are_kept() {
     let (_dir, file) = workspace();
     let text: String = (0..N_AGENTS).map(|agent| format!("agent {agent}: todo;\n")).collect();
-    let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
+    let workspace = Workspace::open_at(&file, options()).expect("it opens");
     now(workspace.fs().write_text(&path("/plan.md"), &text)).expect("it writes");
     workspace.close().expect("it closes");
     for agent in start("agent", N_AGENTS, &file) {
@@ -120,7 +117,7 @@ fn appends_of_four_processes_all_land_in_one_piece_while_another_reads() {
 fn others_see_what_is_written() {
     let (_dir, file) = workspace();
     let mut watcher = start("watcher", 1, &file).remove(0);
-    let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
+    let workspace = Workspace::open_at(&file, options()).expect("it opens");
     let mut times = Vec::new();
     for number in 0..N_PINGS {
         let begun = Instant::now();
@@ -142,9 +139,12 @@ fn child() {
     let Some(role) = role() else { return };
     let actor = Actor::new(ActorKind::Agent, &role.name);
     let options = match role.what.as_str() {
-        "watcher" => WorkspaceOptions::default(),
+        "watcher" => options(),
         "reader" => WorkspaceOptions::reading(),
-        _ => WorkspaceOptions::one_shot(actor),
+        _ => WorkspaceOptions {
+            checkpoint_after: checkpoint_after(),
+            ..WorkspaceOptions::one_shot(actor)
+        },
     };
     let workspace = Workspace::open_at(&role.place, options).expect("it opens");
     let mut player = Player::new(workspace);

@@ -13,9 +13,10 @@ use std::{
     time::Duration,
 };
 
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::Workspace;
 use yfs_tests::{
     mirror::{mirror_once, shown_in_workspace, shown_on_disk},
+    process::options,
     script::{now, path},
 };
 use yfs_vfs::{FileSystem, FileSystemExt, MoveOptions};
@@ -62,8 +63,7 @@ impl Scene {
         let (folder, file) = (dir.path().join("folder"), dir.path().join("workspace.db"));
         fs::create_dir(&folder).expect("a folder");
         let scene = Self { _dir: dir, folder, file };
-        let workspace =
-            Workspace::create_at(&scene.file, WorkspaceOptions::default()).expect("a workspace");
+        let workspace = Workspace::create_at(&scene.file, options()).expect("a workspace");
         workspace.close().expect("it closes");
         for name in
             ["merged", "merged2", "disk", "work", "gone-disk", "gone-work", "swap1", "swap2"]
@@ -103,8 +103,7 @@ impl Scene {
     }
 
     fn in_workspace<T>(&self, act: impl FnOnce(&dyn FileSystem) -> T) -> T {
-        let workspace =
-            Workspace::open_at(&self.file, WorkspaceOptions::default()).expect("it opens");
+        let workspace = Workspace::open_at(&self.file, options()).expect("it opens");
         let done = act(&workspace.fs());
         workspace.close().expect("it closes");
         done
@@ -153,8 +152,7 @@ struct OpenFileScene {
 impl OpenFileScene {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let workspace =
-            Workspace::create_at(&dir.path().join("workspace.db"), WorkspaceOptions::default());
+        let workspace = Workspace::create_at(&dir.path().join("workspace.db"), options());
         workspace.expect("a workspace").close().expect("it closes");
         fs::create_dir(dir.path().join("folder")).expect("a folder");
         let at = dir.path().join("folder/open.txt");
@@ -172,7 +170,7 @@ impl OpenFileScene {
 
     fn in_workspace<T>(&self, act: impl FnOnce(&dyn FileSystem) -> T) -> T {
         let file = self.dir.path().join("workspace.db");
-        let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
+        let workspace = Workspace::open_at(&file, options()).expect("it opens");
         let done = act(&workspace.fs());
         workspace.close().expect("it closes");
         done
@@ -314,7 +312,7 @@ fn what_is_deleted_after_a_death_is_not_imported_twice() {
         });
         assert!(scene.mirror(None), "{fault}");
         let file = scene.dir.path().join("workspace.db");
-        let workspace = Workspace::open_at(&file, WorkspaceOptions::default()).expect("it opens");
+        let workspace = Workspace::open_at(&file, options()).expect("it opens");
         let is_back = now(workspace.fs().lstat(&name)).is_ok();
         assert_eq!((is_back, at.exists()), (fault != "ingested:1", fault != "ingested:1"));
         for item in workspace.trash().list().expect("a trash") {

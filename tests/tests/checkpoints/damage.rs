@@ -59,7 +59,7 @@ fn damage(kind: &str, copy: &StoreCopy, others: [&Path; 2], rng: &mut ChaCha8Rng
     let files = copy.derived_files();
     // A lock has no content.
     let files: Vec<PathBuf> =
-        files.into_iter().filter(|path| fs::metadata(path).is_ok_and(|it| it.len() > 0)).collect();
+        files.into_iter().filter(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0)).collect();
     let path = files.choose(rng).expect("some").clone();
     let mut bytes = fs::read(&path).expect("read");
     let at = rng.random_range(0..bytes.len());

@@ -89,7 +89,7 @@ fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
-/// Derived files that cannot be written keep nobody from reading and writing.
+/// Calls read and write although no derived file can be written.
 #[test]
 fn a_derived_directory_that_cannot_be_written_refuses_no_call() {
     let disk = Disk::sample(24);

@@ -1,6 +1,8 @@
 //! Two documents get the same updates: one eagerly, one that is based on checkpoints and reads what
 //! it is asked for. Whatever was asked before, they must answer alike.
 
+mod operations;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -12,6 +14,7 @@ use yrs::{
     updates::decoder::Decode,
 };
 
+use self::operations::{Operation, Question, any_operation, any_question, in_order};
 use super::*;
 use crate::{
     gate::{LoggedUpdates, UpdateSource},
@@ -168,7 +171,7 @@ impl Twins {
     /// Compares all answers. The lazy document then has read everything.
     fn compare(&self) {
         assert_eq!(self.lazy.checkpoint_failure(), None);
-        let [eager, lazy] = [&self.eager, &self.lazy].map(answers);
+        let [eager, lazy] = [&self.eager, &self.lazy].map(|main| in_order(&answers(main)));
         assert_eq!(eager, lazy);
         assert_eq!(self.eager.doc().snapshot(), self.lazy.doc().snapshot());
         assert_eq!(self.eager.state_vector(), self.lazy.state_vector());
@@ -252,6 +255,9 @@ enum Step {
     FindPath(usize, Vec<&'static str>),
     List(usize, &'static str),
     Trash(usize),
+    /// A filesystem operation on the tree as it is.
+    Operate(usize, Operation),
+    Ask(usize, Question),
 }
 
 #[derive(Debug, Clone)]
@@ -350,7 +356,9 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (at.clone(), prop::collection::vec(any_name(), 1..4))
             .prop_map(|(at, names)| Step::FindPath(at, names)),
         1 => (at.clone(), any_id()).prop_map(|(at, id)| Step::List(at, id)),
-        1 => at.prop_map(Step::Trash),
+        1 => at.clone().prop_map(Step::Trash),
+        10 => (at.clone(), any_operation()).prop_map(|(at, step)| Step::Operate(at, step)),
+        3 => (at, any_question()).prop_map(|(at, question)| Step::Ask(at, question)),
     ]
 }
 
@@ -445,6 +453,8 @@ fn run_step(twins: &mut [Twins; 2], step: &Step, number: u64) {
             let Twins { eager, lazy, .. } = &twins[*at];
             assert_eq!(eager.tree().trash(), lazy.tree().trash());
         }
+        Step::Operate(at, operation) => twins[*at].operate(operation),
+        Step::Ask(at, question) => twins[*at].ask(*question),
     }
 }
 
