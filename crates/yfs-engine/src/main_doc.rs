@@ -35,9 +35,9 @@
 
 mod list;
 mod removal;
-mod totals;
 #[cfg(test)]
 mod tests;
+mod totals;
 
 use std::sync::Arc;
 

@@ -63,8 +63,7 @@ pub(super) fn read_facts(
         latest_ts: 0.0,
         displaced: Vec::new(),
     };
-    let rows =
-        BaseTableFacts { n_rows, n_links: reader.var_uint()?, n_bytes: reader.var_uint()? };
+    let rows = BaseTableFacts { n_rows, n_links: reader.var_uint()?, n_bytes: reader.var_uint()? };
     let latest_ts = reader.take(8)?.try_into().map_err(|_| Lib0Error::End)?;
     tree.latest_ts = f64::from_le_bytes(latest_ts);
     for _ in 0..read_count(reader)? {

@@ -24,8 +24,8 @@ use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 use yfs_checkpoint::CheckpointError;
 
-pub(super) use self::{base::IndexTotals, rows::IndexRow};
 use self::{base::IndexBase, rows::read_rows};
+pub(super) use self::{base::IndexTotals, rows::IndexRow};
 use super::schema::store_error;
 use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
 

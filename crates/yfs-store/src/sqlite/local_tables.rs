@@ -150,13 +150,8 @@ impl SqliteInner {
     pub(super) fn stats(&self) -> Result<StoreStats, StoreError> {
         let IndexTotals { n_docs, n_records, record_bytes, snapshot_bytes } =
             self.with_index(|index| index.totals())?;
-        let mut stats = StoreStats {
-            n_docs,
-            n_records,
-            record_bytes,
-            snapshot_bytes,
-            ..StoreStats::default()
-        };
+        let mut stats =
+            StoreStats { n_docs, n_records, record_bytes, snapshot_bytes, ..StoreStats::default() };
         let reader = self.reader()?;
         let sql = "SELECT count(*), coalesce(sum(size), 0) FROM blob";
         let (n_blobs, blob_bytes): (i64, i64) = reader

@@ -78,8 +78,16 @@ impl WorkspaceState {
         Ok(true)
     }
 
-    /// Takes rows out of memory if there are more than the budget, in the middle of a long call.
+    /// Takes rows out of memory if there are more than the budget, in the middle of a long call. A
+    /// workspace that is only read goes to the newest checkpoint that there is.
     pub(crate) fn shed_rows(&self) -> Result<()> {
+        if self.options.read_only && self.holds_too_many_rows() {
+            let Some(home) = &self.checkpoint else { return Ok(()) };
+            self.refresh()?;
+            let _structure = self.structure.write();
+            let _tailing = self.tailing.lock();
+            return self.move_to_newest(home, self.tailed()).map(drop);
+        }
         if self.holds_too_many_rows() && self.check_writable().is_ok() {
             self.store.checkpoint(self.options.checkpoint_after)?;
             self.checkpoint_live()?;

@@ -7,6 +7,9 @@
 //! Of a directory with many files, the log is read backwards, so that the first entries do not cost
 //! the number of files.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, BinaryHeap, HashSet},
@@ -16,7 +19,13 @@ use std::{
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
-    actor::Actor, id::FileId, main_doc::MainDoc, ops, path::VPath, time::Millis, tree::{NodeRef, TrashItem},
+    actor::Actor,
+    id::FileId,
+    main_doc::MainDoc,
+    ops,
+    path::VPath,
+    time::Millis,
+    tree::{NodeRef, TrashItem},
 };
 use yfs_store::{DocName, Seq};
 use yfs_vfs::{FileKind, Op};
@@ -145,9 +154,15 @@ impl History<'_> {
     ///
     /// Fails with `ENOENT` if there is no such path, neither now nor in the trash.
     pub fn changes(&self, below: &VPath) -> Result<HistoryEntries> {
+        self.changes_of(below, MANY_NODES)
+    }
+
+    /// Lists the changes as [`changes`](Self::changes) does. If there are more than `many` files and
+    /// directories below, the log is read backwards.
+    fn changes_of(&self, below: &VPath, many: usize) -> Result<HistoryEntries> {
         self.state.refresh()?;
         let is_reversible = self.state.store.documents_before(Seq::ZERO, 1)?.is_some();
-        let max_nodes = if is_reversible { MANY_NODES } else { usize::MAX };
+        let max_nodes = if is_reversible { many } else { usize::MAX };
         let FoundObjects { files, removals, large_directory } = {
             let main = self.state.main.read();
             find_objects(&main, below, max_nodes)?

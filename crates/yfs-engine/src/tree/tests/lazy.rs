@@ -46,7 +46,8 @@ impl BaseTree for MemoryBase {
 
     fn renamed(&self) -> Vec<FileId> {
         let is_renamed = |node: &&BaseNode| {
-            !is_valid(&node.entry.row.name) || (node.entry.row.trashed_at.is_none() && node.display.is_some())
+            !is_valid(&node.entry.row.name)
+                || (node.entry.row.trashed_at.is_none() && node.display.is_some())
         };
         let renamed = self.nodes.values().filter(is_renamed);
         renamed.map(|node| node.entry.row.id.clone()).collect()
