@@ -59,6 +59,8 @@ struct Answers {
     loaded: Vec<StoredDocument>,
     after: Vec<Option<StoredDocument>>,
     tails: Vec<(Vec<LogRecord>, Vec<ReloadNotice>)>,
+    /// The documents with records or a compaction, from the last one.
+    backwards: Vec<(Seq, DocName)>,
     n_records: u64,
 }
 
@@ -76,13 +78,34 @@ impl Answers {
             let page = store.tail(Seq(seq), &|_, _| true).expect("tail");
             (page.records, page.reload)
         });
+        let stats = store.stats().expect("stats");
+        let sum = |of: fn(&DocStats) -> u64| documents.iter().map(of).sum::<u64>();
+        assert_eq!(stats.n_docs, documents.len() as u64);
+        assert_eq!(stats.n_records, sum(|doc| doc.n_records));
+        assert_eq!(stats.record_bytes, sum(|doc| doc.bytes));
+        assert_eq!(stats.snapshot_bytes, sum(|doc| doc.snapshot_bytes));
         Self {
             documents,
+            backwards: backwards(store),
             loaded: names().map(|name| store.load(&name).expect("load")).collect(),
             after: names().flat_map(after).collect(),
             tails: tails.into(),
-            n_records: store.stats().expect("stats").n_records,
+            n_records: stats.n_records,
         }
+    }
+}
+
+/// Reads the log backwards, in pages.
+fn backwards(store: &SqliteStore) -> Vec<(Seq, DocName)> {
+    let mut found: Vec<(Seq, DocName)> = Vec::new();
+    loop {
+        let before = found.last().map_or(Seq(u64::MAX), |(seq, _)| *seq);
+        let page = store.documents_before(before, 60).expect("read").expect("it can be read");
+        if page.is_empty() {
+            assert!(found.is_sorted_by(|a, b| a.0 > b.0));
+            return found;
+        }
+        found.extend(page);
     }
 }
 

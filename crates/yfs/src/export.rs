@@ -27,6 +27,9 @@ use crate::{
 /// The number of files that a thread claims at a time.
 const CHUNK: usize = 32;
 
+/// The number of files that are listed before they are written.
+const BATCH: usize = 4096;
+
 /// Options of an export.
 #[derive(Debug, Default, Clone)]
 pub struct ExportOptions {
@@ -68,19 +71,27 @@ impl Workspace {
         progress: &dyn Fn(&TransferProgress),
     ) -> Result<ExportReport> {
         let fs = self.fs();
-        let (base, entries) = entries_of(&fs, from)?;
+        let (base, single) = base_of(&fs, from)?;
         let host = |source| WorkspaceError::Host { action: "write", path: to.to_owned(), source };
         let disk = ExportDirectory::open(to).map_err(host)?;
-        let n_total = entries.len() as u64;
         let mut exporter = DirectoryExporter {
             fs,
             base,
             disk,
             options,
             report: ExportReport::default(),
-            at: TransferProgress { n_total, ..TransferProgress::default() },
+            at: TransferProgress::default(),
+            directories: Vec::new(),
         };
-        exporter.run(entries, progress);
+        match single {
+            Some(entry) => {
+                let mut files = Vec::new();
+                exporter.add(entry, &mut files);
+                exporter.write_files(&files, progress);
+            }
+            None => exporter.run(progress)?,
+        }
+        exporter.finish(progress);
         Ok(exporter.report)
     }
 }
@@ -93,6 +104,8 @@ struct DirectoryExporter<'a> {
     options: &'a ExportOptions,
     report: ExportReport,
     at: TransferProgress,
+    /// The directories that were created or found.
+    directories: Vec<WalkEntry>,
 }
 
 /// The result for one object.
@@ -102,52 +115,81 @@ struct ExportOutcome {
     result: Result<FileWriteOutcome, SkipReason>,
 }
 
-/// Lists the entries to write, and returns the directory that their paths are relative to.
-fn entries_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Vec<WalkEntry>), FsError> {
+/// Returns the directory that the paths of entries are relative to, and the entry if there is only
+/// one.
+fn base_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Option<WalkEntry>), FsError> {
     if from.is_root() {
-        return Ok((from.clone(), fs.list_all(from)?));
+        return Ok((from.clone(), None));
     }
     let missing = || FsError::new(FsCode::ENOENT, Op::Open, from);
     let stat = fs.stat_if_exists(from)?.ok_or_else(missing)?;
     if stat.is_directory() {
-        return Ok((from.clone(), fs.list_all(from)?));
+        return Ok((from.clone(), None));
     }
     let (parent, name) = (from.parent(), from.file_name());
     let (parent, name) = parent.zip(name).ok_or_else(missing)?;
     let mut entry = DirEntry::new(name, stat.id, stat.kind);
     (entry.size, entry.mtime, entry.mode) = (stat.size, stat.mtime, stat.mode);
-    Ok((parent, vec![WalkEntry::new(from.clone(), entry)]))
+    Ok((parent, Some(WalkEntry::new(from.clone(), entry))))
 }
 
 impl DirectoryExporter<'_> {
-    fn run(&mut self, entries: Vec<WalkEntry>, progress: &dyn Fn(&TransferProgress)) {
-        let (mut directories, mut files) = (Vec::new(), Vec::new());
-        for item in entries {
-            let reserved = |name| crate::import::RESERVED.contains(&name);
-            match item.path.relative_to(&self.base) {
-                Some(relative) if relative.split('/').any(reserved) => {
-                    self.skip(&item.path, SkipReason::Reserved);
+    /// Writes all entries below the base. Only a batch of files is in memory at a time.
+    fn run(&mut self, progress: &dyn Fn(&TransferProgress)) -> Result<(), WorkspaceError> {
+        let mut pending = vec![self.base.clone()];
+        let mut files = Vec::new();
+        while let Some(path) = pending.pop() {
+            let entries = match self.fs.list_entries(&path) {
+                Ok(entries) => entries,
+                // It was removed or moved since it was listed.
+                Err(error) if path != self.base && error.code == FsCode::ENOENT => continue,
+                Err(error) => return Err(error.into()),
+            };
+            self.at.n_total += entries.len() as u64;
+            for item in entries {
+                if item.entry.kind == FileKind::Directory {
+                    pending.push(item.path.clone());
                 }
-                // A path that is too long begins with an id.
-                None => {
-                    let why = "its path is too long".to_owned();
-                    self.skip(&item.path, SkipReason::Failed(why));
-                }
-                _ if item.entry.kind == FileKind::Directory => directories.push(item),
-                _ => files.push(item),
+                self.add(item, &mut files);
             }
-        }
-        for directory in &directories {
-            let made = self.relative(&directory.path).and_then(|path| self.disk.make_dir(&path));
-            match made {
-                Ok(true) => self.count_done(0, |report| report.n_directories += 1),
-                Ok(false) => self.count_done(0, |report| report.n_unchanged += 1),
-                Err(why) => self.skip(&directory.path, why),
+            if files.len() >= BATCH {
+                self.write_files(&files, progress);
+                files.clear();
+                self.fs.shed_rows();
             }
         }
         self.write_files(&files, progress);
-        // Set now that all entries are written, innermost directory first.
-        for directory in directories.iter().rev() {
+        Ok(())
+    }
+
+    /// Creates a directory, or adds a file to those to write.
+    fn add(&mut self, item: WalkEntry, files: &mut Vec<WalkEntry>) {
+        let reserved = |name| crate::import::RESERVED.contains(&name);
+        match item.path.relative_to(&self.base) {
+            Some(relative) if relative.split('/').any(reserved) => {
+                self.skip(&item.path, SkipReason::Reserved);
+            }
+            // A path that is too long begins with an id.
+            None => {
+                let why = "its path is too long".to_owned();
+                self.skip(&item.path, SkipReason::Failed(why));
+            }
+            _ if item.entry.kind == FileKind::Directory => {
+                let made = self.relative(&item.path).and_then(|path| self.disk.make_dir(&path));
+                match made {
+                    Ok(true) => self.count_done(0, |report| report.n_directories += 1),
+                    Ok(false) => self.count_done(0, |report| report.n_unchanged += 1),
+                    Err(why) => self.skip(&item.path, why),
+                }
+                self.directories.push(item);
+            }
+            _ => files.push(item),
+        }
+    }
+
+    /// Sets the attributes of the directories, now that all entries are written: innermost first.
+    fn finish(&mut self, progress: &dyn Fn(&TransferProgress)) {
+        for directory in self.directories.iter().rev() {
             let attributes = attributes_of(&directory.entry);
             // Directories that could not be created were reported already.
             let path = self.relative(&directory.path);

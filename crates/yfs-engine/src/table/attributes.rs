@@ -15,6 +15,8 @@ use crate::{id::FileId, time::Millis};
 /// reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowAttributes<'a> {
+    /// The stored name.
+    pub name: &'a str,
     /// File or directory.
     pub kind: NodeKind,
     /// The length of the content in bytes, as its last editor reported it.
@@ -53,6 +55,7 @@ impl FilesTable {
         let (row, stamp) = self.stored_row(view)?;
         let rest = row.rest.as_deref();
         let mut shown = RowAttributes {
+            name: &row.name,
             kind: row.kind,
             size: row.size,
             created_at: row.created_at,
@@ -63,10 +66,7 @@ impl FilesTable {
             meta: rest.and_then(|rest| rest.meta.as_ref()),
         };
         for (cell, cell_stamp) in self.stored_cells(view) {
-            let is_shown = !matches!(
-                cell.value,
-                FieldValue::Name(_) | FieldValue::Parent(_) | FieldValue::Trashed(_)
-            );
+            let is_shown = !matches!(cell.value, FieldValue::Parent(_) | FieldValue::Trashed(_));
             if is_shown && cell_wins((row, stamp), (cell, cell_stamp)) {
                 shown.set(&cell.value);
             }
@@ -85,7 +85,8 @@ impl<'a> RowAttributes<'a> {
             FieldValue::Link(link) => self.link = link.as_deref(),
             FieldValue::Blob(blob) => self.blob = blob.as_deref(),
             FieldValue::Meta(meta) => self.meta = meta.as_deref(),
-            FieldValue::Name(_) | FieldValue::Parent(_) | FieldValue::Trashed(_) => (),
+            FieldValue::Name(name) => self.name = name,
+            FieldValue::Parent(_) | FieldValue::Trashed(_) => (),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use rusqlite::Connection;
 
-use super::{SqliteInner, log::head, schema::store_error, transaction::SqliteTransaction};
+use super::{
+    SqliteInner, index::IndexResult, log::head, schema::store_error, transaction::SqliteTransaction,
+};
 use crate::{DocName, Seq, StoreError};
 
 const READ: &str = "read the log backwards";
@@ -23,11 +25,12 @@ impl SqliteInner {
             let rows = rows_before(&tx, before, n).map_err(store_error(READ))?;
             let Some((last, _)) = rows.last() else { break };
             before = *last;
-            for (seq, number) in rows {
-                let name = self
-                    .read_index(&tx, upto, |index| Ok(index.find_number(&tx, number)?.cloned()))?;
-                found.extend(name.map(|name| (Seq(seq.cast_unsigned()), name)));
-            }
+            let names = self.read_index(&tx, upto, |index| {
+                let name = |number| Ok(index.find_number(&tx, number)?.cloned());
+                rows.iter().map(|(_, number)| *number).map(name).collect::<IndexResult<Vec<_>>>()
+            });
+            let named = rows.iter().zip(names?).filter_map(|((seq, _), name)| Some((*seq, name?)));
+            found.extend(named.map(|(seq, name)| (Seq(seq.cast_unsigned()), name)));
         }
         Ok(found)
     }
@@ -38,6 +41,9 @@ fn rows_before(tx: &Connection, before: i64, n: usize) -> rusqlite::Result<Vec<(
     let mut find =
         tx.prepare_cached("SELECT seq, doc FROM log WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2")?;
     let n = i64::try_from(n.max(1)).unwrap_or(i64::MAX);
-    let rows = find.query_map((before, n), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows = find.query_map((before, n), |row| {
+        // A damaged number is that of no document.
+        Ok((row.get(0)?, u32::try_from(row.get::<_, i64>(1)?).unwrap_or(u32::MAX)))
+    })?;
     rows.collect()
 }

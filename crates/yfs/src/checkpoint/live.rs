@@ -81,13 +81,28 @@ impl WorkspaceState {
         Ok(true)
     }
 
-    /// Takes rows out of memory if there are more than the budget, in the middle of a long call. If
-    /// a checkpoint cannot be written, for example because the disk is full, they stay.
+    /// Takes rows out of memory if there are more than the budget, in the middle of a long call. A
+    /// workspace that is only read goes to the newest checkpoint that there is. If a checkpoint
+    /// cannot be written or read, for example because the disk is full, the rows stay.
     pub(crate) fn shed_rows(&self) {
-        if self.holds_too_many_rows() && self.check_writable().is_ok() {
+        if !self.holds_too_many_rows() {
+            return;
+        }
+        if self.options.read_only {
+            self.return_to_newest().ok();
+        } else if self.check_writable().is_ok() {
             self.store.checkpoint(self.options.checkpoint_after).ok();
             self.checkpoint_live().ok();
         }
+    }
+
+    /// Puts the main document on the newest checkpoint, and reports whether it did.
+    fn return_to_newest(&self) -> Result<bool> {
+        let Some(home) = &self.checkpoint else { return Ok(false) };
+        self.refresh()?;
+        let _structure = self.structure.write();
+        let _tailing = self.tailing.lock();
+        self.move_to_newest(home, self.tailed())
     }
 
     /// Reports whether the main document holds more rows than its budget, and can be put back to a

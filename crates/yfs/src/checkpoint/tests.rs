@@ -8,6 +8,7 @@ use std::{
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use yfs_engine::{
     actor::{Actor, ActorKind},
+    main_doc::VisibleTotals,
     path::VPath,
 };
 use yfs_store::MemoryStore;
@@ -76,6 +77,8 @@ fn show(workspace: &Workspace) -> String {
         trash.iter().map(|entry| format!("{} {}", entry.original, entry.n_hidden)).collect();
     trash.sort();
     let stats = workspace.maintenance().stats().expect("counted");
+    let VisibleTotals { n_files, n_links, n_directories, .. } = stats.visible;
+    assert_eq!(n_files + n_links + n_directories + 1, lines.len() as u64 + 1);
     lines.push(format!("{trash:#?} {} {}", stats.n_files, stats.n_directories));
     lines.join("\n")
 }
@@ -217,6 +220,42 @@ fn a_checkpoint_of_a_log_that_went_back_is_not_used() {
     assert!(is_on_checkpoint(&workspace), "it has a new checkpoint");
     assert!(session(&workspace).read(&path("/new")).is_err());
     assert!(session(&workspace).read(&path("/other")).is_ok());
+}
+
+/// The changes after a cursor are the same whether the files at the cursor are read from a
+/// checkpoint or from the log.
+#[test]
+fn changes_are_replayed_from_a_checkpoint() {
+    let (disk, _) = sample();
+    let rare = WorkspaceOptions { checkpoint_after: u64::MAX, ..options() };
+    let open = || Workspace::open_at(&disk.file(), rare.clone()).expect("opened");
+    let workspace = open();
+    let position = workspace.store().head().expect("a head");
+    let writer = session(&workspace);
+    let write = WriteOptions::default();
+    writer.write(&path("/d0/f0"), b"more text", &write).expect("written");
+    writer.write(&path("/new"), b"text", &write).expect("written");
+    writer.mv(&path("/d1/f1"), &path("/d2/moved"), &MoveOptions::default()).expect("moved");
+    writer.rm(&path("/d2/f2"), &RemoveOptions::default()).expect("removed");
+    drop(writer);
+    workspace.close().expect("closed");
+    let replayed = |has_checkpoint| {
+        let workspace = open();
+        let home = workspace.state.checkpoint.clone().expect("it has a place");
+        assert_eq!(home.open_at(position).expect("read").is_some(), has_checkpoint);
+        let page = workspace.state.replay_changes(position).expect("replayed").expect("kept");
+        let mut lines: Vec<String> = page
+            .events
+            .iter()
+            .map(|change| format!("{:?} {:?}", change.path, change.kind))
+            .collect();
+        lines.sort();
+        lines
+    };
+    let on_checkpoint = replayed(true);
+    assert!(on_checkpoint.len() >= 4, "{on_checkpoint:?}");
+    fs::remove_dir_all(disk.directory.path().join("workspace-db.derived")).expect("removed");
+    assert_eq!(replayed(false), on_checkpoint);
 }
 
 fn put_back(copy: &Path, file: &Path) {

@@ -190,6 +190,16 @@ impl WorkspaceFs {
         Ok(self.read_now(path)?.data)
     }
 
+    /// Lists the entries of a directory with their paths.
+    pub(crate) fn list_entries(&self, path: &VPath) -> Result<Vec<WalkEntry>, FsError> {
+        self.walk_now(path, &WalkOptions { max_depth: 1, ..WalkOptions::default() })
+    }
+
+    /// Takes rows out of memory if there are more than the budget.
+    pub(crate) fn shed_rows(&self) {
+        self.state.shed_rows();
+    }
+
     /// Lists all entries below a directory.
     pub(crate) fn list_all(&self, path: &VPath) -> Result<Vec<WalkEntry>, FsError> {
         self.walk_now(path, &WalkOptions::default())

@@ -7,6 +7,9 @@
 //! Of a directory with many files, the log is read backwards, so that the first entries do not cost
 //! the number of files.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, BinaryHeap, HashSet},
@@ -151,9 +154,15 @@ impl History<'_> {
     ///
     /// Fails with `ENOENT` if there is no such path, neither now nor in the trash.
     pub fn changes(&self, below: &VPath) -> Result<HistoryEntries> {
+        self.changes_of(below, MANY_NODES)
+    }
+
+    /// Lists the changes as [`changes`](Self::changes) does. If there are more than `many` files and
+    /// directories below, the log is read backwards.
+    fn changes_of(&self, below: &VPath, many: usize) -> Result<HistoryEntries> {
         self.state.refresh()?;
         let is_reversible = self.state.store.documents_before(Seq::ZERO, 1)?.is_some();
-        let max_nodes = if is_reversible { MANY_NODES } else { usize::MAX };
+        let max_nodes = if is_reversible { many } else { usize::MAX };
         let FoundObjects { files, removals, large_directory } = {
             let main = self.state.main.read();
             find_objects(&main, below, max_nodes)?

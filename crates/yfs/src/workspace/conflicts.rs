@@ -10,13 +10,16 @@ use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
     ops,
-    table::FileRow,
+    table::{FileRow, NodeKind},
     tree::{OrphanReason, TreeConflict},
 };
 use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use super::{Workspace, move_between::MOVED_KEY};
 use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
+
+/// The number of texts that are checked at once.
+const CHUNK: usize = 4096;
 
 /// A conflict that was resolved by rule, or a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +120,8 @@ impl Workspace {
             settled.retain(|conflict| !is_recorded(&main, conflict));
             let conflicts: Vec<ConflictReport> =
                 settled.iter().flat_map(|conflict| describe(&main, conflict)).collect();
-            (conflicts, visible_blobs(&main), text_files(&main), replaced_files(&main))
+            let (blobs, texts) = visible_contents(&main);
+            (conflicts, blobs, texts, replaced_files(&main))
         };
         conflicts.extend(state.removal_conflicts()?);
         for id in blobs {
@@ -188,6 +192,14 @@ impl WorkspaceState {
     /// Returns the texts that have content outside their current root, or have it twice. Records
     /// that the others are settled, until their next update.
     fn unsettled_among(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<ConflictReport>> {
+        let mut conflicts = Vec::new();
+        for some in texts.chunks(CHUNK) {
+            conflicts.extend(self.unsettled_in(some)?);
+        }
+        Ok(conflicts)
+    }
+
+    fn unsettled_in(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<ConflictReport>> {
         let names: Vec<DocName> = texts.iter().map(|(id, _)| DocName::from(id)).collect();
         let facts = self.store.doc_facts(&names)?;
         let (mut conflicts, mut found) = (Vec::new(), Vec::new());
@@ -346,19 +358,19 @@ fn path_of(main: &MainDoc, id: &FileId) -> String {
     main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
 }
 
-fn visible_blobs(main: &MainDoc) -> Vec<FileId> {
-    let visible = main.tree().visible().filter(|node| !node.is_directory());
-    let ids = visible.filter_map(|node| node.id());
-    ids.filter(|id| main.files().get(id).is_some_and(|entry| entry.row.blob.is_some()))
-        .cloned()
-        .collect()
-}
-
-/// Returns the files that are kept as text of any form.
-fn text_files(main: &MainDoc) -> Vec<(FileId, SettledForm)> {
-    let visible = main.tree().visible().filter(|node| !node.is_directory());
-    let ids = visible.filter_map(|node| node.id());
-    ids.filter_map(|id| text_file(main, id)).collect()
+/// Returns the visible files that are kept as blobs, and those that are kept as text of any form.
+/// Reads the directories without keeping them in memory.
+fn visible_contents(main: &MainDoc) -> (Vec<FileId>, Vec<(FileId, SettledForm)>) {
+    let (mut blobs, mut texts, mut pending) = (Vec::new(), Vec::new(), vec![None]);
+    while let Some(directory) = pending.pop() {
+        main.for_each_child(directory.as_ref(), |id, _, row| match row.kind {
+            NodeKind::Directory => pending.push(Some(id.clone())),
+            NodeKind::File if row.blob.is_some() => blobs.push(id.clone()),
+            NodeKind::File if row.link.is_some() => {}
+            NodeKind::File => texts.push((id.clone(), SettledForm::of_name(row.name))),
+        });
+    }
+    (blobs, texts)
 }
 
 /// Returns a file and the form of its text, unless it is no text.
@@ -370,12 +382,12 @@ fn text_file(main: &MainDoc, id: &FileId) -> Option<(FileId, SettledForm)> {
 
 /// Returns the files that are kept as rich text.
 pub(super) fn rich_files(main: &MainDoc) -> Vec<FileId> {
-    let texts = text_files(main).into_iter();
+    let texts = visible_contents(main).1.into_iter();
     texts.filter(|(_, form)| *form == SettledForm::RichText).map(|(id, _)| id).collect()
 }
 
 fn replaced_files(main: &MainDoc) -> Vec<ReplacedFile> {
-    let trashed = main.tree().nodes().filter(|node| node.is_trashed() && !node.is_purged());
+    let trashed = main.tree().trashed().filter(|node| !node.is_purged());
     let rows = trashed.filter_map(|node| Some(main.files().get(node.id()?)?.row));
     let replaced = rows.filter_map(|row| {
         let Some(Any::Map(meta)) = &row.meta else { return None };
@@ -391,7 +403,7 @@ fn replaced_files(main: &MainDoc) -> Vec<ReplacedFile> {
 }
 
 fn moved_away(main: &MainDoc) -> Vec<MovedAway> {
-    let trashed = main.tree().nodes().filter(|node| node.is_trashed() && !node.is_purged());
+    let trashed = main.tree().trashed().filter(|node| !node.is_purged());
     let moved = trashed.filter_map(|node| {
         let id = node.id()?.clone();
         let Some(Any::Map(meta)) = main.files().get(&id)?.row.meta else { return None };

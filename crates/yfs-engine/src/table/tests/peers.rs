@@ -93,6 +93,7 @@ impl Ours {
         for (id, entry) in self.entries() {
             let row = &entry.row;
             let shown = RowAttributes {
+                name: &row.name,
                 kind: row.kind,
                 size: row.size,
                 created_at: row.created_at,

@@ -1,0 +1,87 @@
+//! The list that is read from the end of the log, beside the one that lists all files first.
+
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use yfs_engine::actor::{Actor, ActorKind};
+use yfs_vfs::{MoveOptions, RemoveOptions, WriteOptions};
+
+use super::*;
+use crate::{Session, Workspace, WorkspaceOptions};
+
+fn path(text: &str) -> VPath {
+    VPath::parse(text).expect("a path")
+}
+
+fn make(directory: &tempfile::TempDir) -> Workspace {
+    let options = WorkspaceOptions::one_shot(Actor::new(ActorKind::Agent, "ana"));
+    Workspace::create_at(&directory.path().join("workspace.db"), options).expect("created")
+}
+
+fn put(session: &Session, at: &str, text: &str) {
+    let options = WriteOptions { parents: true, ..WriteOptions::default() };
+    session.write(&path(at), text.as_bytes(), &options).expect("written");
+}
+
+/// Lists all entries, and checks their order.
+fn listed(workspace: &Workspace, below: &str, many: usize) -> Vec<HistoryEntry> {
+    let entries = workspace.history().changes_of(&path(below), many).expect("listed");
+    let mut entries: Vec<HistoryEntry> = entries.map(|entry| entry.expect("read")).collect();
+    assert!(entries.is_sorted_by(|a, b| a.at >= b.at), "{below}");
+    entries.sort_by(|a, b| (&a.id, a.version, a.change).cmp(&(&b.id, b.version, b.change)));
+    entries
+}
+
+#[test]
+fn the_log_read_backwards_has_the_changes_of_all_files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let workspace = make(&directory);
+    let session = workspace.session(Actor::new(ActorKind::Agent, "ana"));
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    for step in 0..300 {
+        let at = format!("/d{}/e{}/f{}", rng.random_range(0..2), step % 2, rng.random_range(0..9));
+        match rng.random_range(0..12) {
+            0 => drop(session.rm(&path(&at), &RemoveOptions::default())),
+            1 => {
+                let to = path(&format!("/d{}/moved{step}", step % 2));
+                drop(session.mv(&path(&at), &to, &MoveOptions::default()));
+            }
+            2 if step % 3 == 0 => {
+                workspace.maintenance().compact(&mut |_, _| {}).expect("compacted");
+            }
+            _ => put(&session, &at, &format!("step {step}\n")),
+        }
+    }
+    session
+        .rm(&path("/d1/e0"), &RemoveOptions { recursive: true, ..RemoveOptions::default() })
+        .expect("removed");
+    for below in ["/", "/d0", "/d1", "/d0/e1"] {
+        let expected = listed(&workspace, below, usize::MAX);
+        assert!(expected.len() > 20, "{below}: {}", expected.len());
+        assert_eq!(listed(&workspace, below, 0), expected, "{below}");
+    }
+}
+
+/// The number of documents that are loaded, and of files that are looked up, for the last changes.
+fn costs_of_the_last_changes(n_files: usize) -> (u64, usize) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let workspace = make(&directory);
+    let session = workspace.session(Actor::new(ActorKind::Agent, "ana"));
+    for file in 0..n_files {
+        put(&session, &format!("/d{}/f{file}", file % 10), "text");
+    }
+    drop(session);
+    workspace.close().expect("closed");
+    let file = directory.path().join("workspace.db");
+    let workspace = Workspace::open_at(&file, WorkspaceOptions::reading()).expect("opened");
+    let mut entries = workspace.history().changes_of(&VPath::root(), 100).expect("listed");
+    assert!(entries.by_ref().take(3).all(|entry| entry.is_ok()));
+    let n_found = entries.scan.as_ref().map_or(0, |scan| scan.found.len());
+    (workspace.maintenance().stats().expect("counted").n_open, n_found)
+}
+
+#[test]
+fn the_last_changes_cost_the_same_among_any_number_of_files() {
+    let (few, many) = (costs_of_the_last_changes(600), costs_of_the_last_changes(1800));
+    assert!(few.0 <= 8 && many.0 <= 8, "documents were loaded: {few:?} {many:?}");
+    assert!(few.1 <= PAGE && many.1 <= PAGE, "files were looked up: {few:?} {many:?}");
+    assert!(few.1 > 0 && many.1 > 0);
+}
