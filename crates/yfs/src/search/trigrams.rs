@@ -106,3 +106,23 @@ impl BucketSet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+    use super::*;
+
+    /// Unicode, simple case folding: the rule that patterns without case follow.
+    #[test]
+    fn characters_that_differ_by_case_only_have_one_folded_form() {
+        for c in '\0'..=char::MAX {
+            let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+            class.case_fold_simple();
+            let forms = class.ranges().iter().flat_map(|range| range.start()..=range.end());
+            for form in forms {
+                assert_eq!(fold_char(form), fold_char(c), "{form:?} and {c:?}");
+            }
+        }
+    }
+}
