@@ -16,6 +16,10 @@ pub(super) fn fold_char(c: char) -> char {
         '\0'..='\x7f' => c.to_ascii_lowercase(),
         // Kana, Han and Hangul have no case.
         '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => c,
+        // Two spellings of one character, neither with a single upper case.
+        '\u{1fd3}' => '\u{390}',
+        '\u{1fe3}' => '\u{3b0}',
+        '\u{fb05}' => '\u{fb06}',
         _ => {
             let upper = only(c.to_uppercase()).unwrap_or(c);
             only(upper.to_lowercase()).unwrap_or(upper)
