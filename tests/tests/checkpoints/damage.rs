@@ -58,8 +58,10 @@ fn check_writes(disk: &Disk, copy: &StoreCopy, rng: &mut ChaCha8Rng, context: &s
 fn damage(kind: &str, copy: &StoreCopy, others: [&Path; 2], rng: &mut ChaCha8Rng) -> String {
     let files = copy.derived_files();
     // A lock has no content.
-    let files: Vec<PathBuf> =
-        files.into_iter().filter(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0)).collect();
+    let files: Vec<PathBuf> = files
+        .into_iter()
+        .filter(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0))
+        .collect();
     let path = files.choose(rng).expect("some").clone();
     let mut bytes = fs::read(&path).expect("read");
     let at = rng.random_range(0..bytes.len());
