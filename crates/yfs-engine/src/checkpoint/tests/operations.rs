@@ -3,6 +3,8 @@
 
 use std::fmt::Debug;
 
+use yrs::types::ToJson;
+
 use super::*;
 use crate::{
     actor::{Actor, ActorKind},
@@ -148,7 +150,7 @@ impl Operation {
         Some(match self.kind {
             OperationKind::CreateFile | OperationKind::MakeDirectory => self.plan_new(main, &one),
             OperationKind::Link => {
-                shown(ops::plan_symlink(tree, &one, &two.to_string(), own, now), |writes| writes)
+                shown(ops::plan_symlink(tree, &one, two.as_ref(), own, now), |writes| writes)
             }
             OperationKind::Move => {
                 let options = ops::RenameOptions { replace: true, parents: flag };
@@ -283,10 +285,13 @@ fn answer(main: &MainDoc, question: Question) -> String {
             format!("{ids:?}")
         }
         Question::State => {
-            // The members of objects come in any order.
-            let mut whole = main.encode_state();
-            whole.sort_unstable();
-            format!("{whole:?} {:?}", main.doc().clock_of(writer(1).rows))
+            // What a peer reads that gets all of it: the bytes depend on random orders.
+            let doc = Doc::new();
+            let roots = ["table:files", "fs:cells"].map(|root| doc.get_or_insert_array(root));
+            let mut txn = doc.transact_mut();
+            txn.apply_update(Update::decode_v1(&main.encode_state()).unwrap()).unwrap();
+            let read = roots.map(|root| root.to_json(&txn));
+            format!("{read:?} {:?}", main.doc().clock_of(writer(1).rows))
         }
         Question::List => listing(main),
     }
