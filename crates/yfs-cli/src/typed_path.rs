@@ -27,7 +27,7 @@ impl TypedPath {
     pub(crate) fn below(&self, path: &VPath) -> String {
         match path.relative_to(&self.path) {
             Some("") => self.typed.clone(),
-            Some(rest) => format!("{}/{rest}", self.typed.trim_end_matches('/')),
+            Some(rest) => [self.typed.trim_end_matches('/'), "/", rest].concat(),
             None => path.to_string(),
         }
     }

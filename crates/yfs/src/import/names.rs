@@ -39,10 +39,12 @@ impl<'e> ImportNames<'e> {
     }
 
     /// Returns the destination of an entry, or why it has none; `None` if its directory has none.
-    /// `is_there` reports whether the workspace has an object at a path.
+    /// Remembers that of a directory for its entries. `is_there` reports whether the workspace has
+    /// an object at a path.
     pub(super) fn destination(
         &mut self,
         path: &Path,
+        is_directory: bool,
         is_there: &dyn Fn(&VPath) -> bool,
     ) -> Option<Result<VPath, NameError>> {
         let (above, name) = path.parent().zip(path.file_name())?;
@@ -56,7 +58,9 @@ impl<'e> ImportNames<'e> {
             return Some(Err(error));
         };
         let to = parent.join(&name);
-        self.directories.insert(path.to_owned(), to.clone());
+        if is_directory {
+            self.directories.insert(path.to_owned(), to.clone());
+        }
         Some(Ok(to))
     }
 

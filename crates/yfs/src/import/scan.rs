@@ -86,7 +86,8 @@ pub(crate) fn scan(
     }
     let mut names = ImportNames::new(&root, to, &entries);
     for entry in &entries {
-        match names.destination(entry.path(), is_there) {
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        match names.destination(entry.path(), is_directory, is_there) {
             Some(Ok(to)) => scan.add_dir_entry(entry, to, options),
             Some(Err(error)) => {
                 let (path, why) = (entry.path().display().to_string(), error.to_string());

@@ -60,10 +60,11 @@ proptest! {
             prop_assert_eq!(reader.log().entries(), written.log().entries());
             prop_assert_eq!(reader.version(), appended.version());
         }
-        prop_assert_eq!(written.text(), text);
+        prop_assert_eq!(written.text(), text.as_str());
         // yrs applies the first update before the next change.
         for doc in [&mut written, &mut appended] {
-            let _ = doc.write(&next, None, &author("second")).unwrap();
+            let update = doc.write(&next, None, &author("second")).unwrap().update;
+            prop_assert_eq!(update.is_none(), next == text);
             prop_assert_eq!(doc.text(), next.as_str());
         }
         sync(&mut replica(3, &written), &mut written);
