@@ -157,8 +157,8 @@ impl History<'_> {
         self.changes_of(below, MANY_NODES)
     }
 
-    /// Lists the changes as [`changes`](Self::changes) does. If there are more than `many` files and
-    /// directories below, the log is read backwards.
+    /// Lists the changes as [`changes`](Self::changes) does. If there are more than `many` files
+    /// and directories below, the log is read backwards.
     fn changes_of(&self, below: &VPath, many: usize) -> Result<HistoryEntries> {
         self.state.refresh()?;
         let is_reversible = self.state.store.documents_before(Seq::ZERO, 1)?.is_some();
