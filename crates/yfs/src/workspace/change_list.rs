@@ -90,7 +90,7 @@ pub struct HistoryEntries {
     state: Arc<WorkspaceState>,
     /// The files whose documents are not loaded yet; the one that was logged last is the last.
     unread: Vec<UnreadFile>,
-    /// The source of more such files, all of which were logged before those in `unread`.
+    /// The source of more such files. All of them were logged before those in `unread`.
     scan: Option<BackwardScan>,
     /// No file of `unread` has an entry later than this.
     bound: Option<Millis>,
