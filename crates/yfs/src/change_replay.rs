@@ -8,8 +8,8 @@
 //! # Cost
 //!
 //! For the first caller, reading the log since the cursor, and loading the main document from the
-//! checkpoint; from the whole log if the checkpoint is newer than the cursor. The result is kept for the other callers, because all watchers of a restarted server reconnect at the same
-//! time.
+//! checkpoint; from the whole log if the checkpoint is newer than the cursor. The result is kept
+//! for the other callers, because all watchers of a restarted server reconnect at the same time.
 
 use std::collections::BTreeSet;
 

@@ -28,7 +28,7 @@ use crate::{
 const CHUNK: usize = 32;
 
 /// The number of files that are listed before they are written.
-const BATCH: usize = 4096;
+const BATCH: usize = if cfg!(test) { 32 } else { 4096 };
 
 /// Options of an export.
 #[derive(Debug, Default, Clone)]

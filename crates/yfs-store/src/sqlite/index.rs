@@ -210,7 +210,7 @@ impl LogIndex {
     ///
     /// # Cost
     ///
-    /// A look at the documents in memory, and a look-up of each that changed after the base.
+    /// A walk of the documents in memory, and a look-up of each that changed after the base.
     pub(super) fn totals(&self) -> IndexResult<IndexTotals> {
         let mut totals = self.base.as_ref().map(IndexBase::totals).unwrap_or_default();
         for (number, doc) in self.docs.iter().filter(|(_, doc)| doc.is_changed) {

@@ -258,6 +258,21 @@ fn changes_are_replayed_from_a_checkpoint() {
     assert_eq!(replayed(false), on_checkpoint);
 }
 
+/// A process that exports keeps its budget of rows, and not those of all files.
+#[test]
+fn an_export_keeps_few_rows_in_memory() {
+    let (disk, _) = sample();
+    let out = tempfile::tempdir().expect("a directory");
+    let few = WorkspaceOptions { row_budget: 20, ..WorkspaceOptions::reading() };
+    let workspace = Workspace::open_at(&disk.file(), few).expect("opened");
+    let export = crate::ExportOptions::default();
+    let report = workspace.export(&path("/"), out.path(), &export, &|_| ()).expect("exported");
+    assert_eq!((report.n_written, report.n_directories, report.skipped.len()), (300, 7, 0));
+    assert_eq!(fs::read(out.path().join("d3/f10")).expect("read"), b"text");
+    let n_rows = workspace.state.main.read().n_rows_in_memory();
+    assert!(n_rows < 150, "{n_rows}");
+}
+
 fn put_back(copy: &Path, file: &Path) {
     for suffix in ["-wal", "-shm"] {
         let mut beside = file.as_os_str().to_owned();

@@ -90,7 +90,7 @@ pub struct HistoryEntries {
     state: Arc<WorkspaceState>,
     /// The files whose documents are not loaded yet; the one that was logged last is the last.
     unread: Vec<UnreadFile>,
-    /// The source of more such files, all of which were logged before those in `unread`.
+    /// The source of more such files. All of them were logged before those in `unread`.
     scan: Option<BackwardScan>,
     /// No file of `unread` has an entry later than this.
     bound: Option<Millis>,
@@ -157,8 +157,8 @@ impl History<'_> {
         self.changes_of(below, MANY_NODES)
     }
 
-    /// Lists the changes as [`changes`](Self::changes) does. If there are more than `many` files and
-    /// directories below, the log is read backwards.
+    /// Lists the changes as [`changes`](Self::changes) does. If there are more than `many` files
+    /// and directories below, the log is read backwards.
     fn changes_of(&self, below: &VPath, many: usize) -> Result<HistoryEntries> {
         self.state.refresh()?;
         let is_reversible = self.state.store.documents_before(Seq::ZERO, 1)?.is_some();
