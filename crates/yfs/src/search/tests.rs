@@ -89,7 +89,7 @@ fn any_text(rng: &mut ChaCha8Rng) -> Vec<u8> {
     match rng.random_range(0..10) {
         0 => text.push(0),
         1..4 => text.insert(text.len() / 2, 0xff),
-        2 => text.splice(0..0, [0xef, 0xbb, 0xbf]).for_each(drop),
+        4 => text.splice(0..0, [0xef, 0xbb, 0xbf]).for_each(drop),
         _ => {}
     }
     text
