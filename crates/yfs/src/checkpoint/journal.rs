@@ -33,6 +33,9 @@ const MAX_NEEDED: u64 = 1 << 17;
 /// The number of entries that are read at once.
 const PAGE_LEN: usize = 512;
 
+/// Gives a key a value, or none.
+type SetEntry<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), CheckpointError> + 'a;
+
 /// What the list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct JournalExtent {
@@ -79,7 +82,7 @@ pub(super) fn changed_after(
 /// Writes the list of a checkpoint at a position, of which `changed` differ from `base`. `needed`
 /// is the position of what needs the list; without it, the list begins at the checkpoint.
 pub(super) fn write_changes<'a>(
-    set: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), CheckpointError>,
+    set: &mut SetEntry<'_>,
     base: &CheckpointMap,
     changed: impl Iterator<Item = &'a FileId>,
     position: Seq,
@@ -115,7 +118,7 @@ pub(super) fn write_changes<'a>(
 
 /// Removes the entries up to a position, and returns how many there were.
 fn remove_upto(
-    set: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), CheckpointError>,
+    set: &mut SetEntry<'_>,
     base: &CheckpointMap,
     upto: Seq,
 ) -> Result<u64, CheckpointError> {
