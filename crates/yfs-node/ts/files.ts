@@ -60,6 +60,7 @@ const GREP: Members<GrepQuery> = {
   maxPerFile: 'count',
   maxTotal: 'count',
   maxLineLength: 'count',
+  useIndex: 'boolean',
   timeoutMs: 'count',
 }
 

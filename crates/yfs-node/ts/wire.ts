@@ -768,6 +768,10 @@ export type GrepQuery = {
    */
   maxLineLength?: number,
   /**
+   * Whether an index may choose the files to read; true by default. The lines are the same.
+   */
+  useIndex?: boolean,
+  /**
    * The time after which the search ends, in milliseconds.
    */
   timeoutMs?: number,

@@ -65,8 +65,6 @@ const MAX_BLOB_BYTES: u64 = 8 << 20;
 pub(crate) struct SearchIndexHome {
     store: Arc<dyn Store>,
     directory: PathBuf,
-    /// The head of the log when this process opened the workspace.
-    opened_at: Seq,
     /// The head of the log when this process last tried to renew the index.
     tried_at: AtomicU64,
     /// Whether a search of this process read all files because there was no index.
@@ -110,18 +108,14 @@ impl ContentForm {
 
 impl SearchIndexHome {
     /// Returns the home of the index, if it is enabled and the store has a place for derived files.
-    pub(crate) fn of(
-        store: &Arc<dyn Store>,
-        options: &WorkspaceOptions,
-        opened_at: Seq,
-    ) -> Option<Self> {
+    pub(crate) fn of(store: &Arc<dyn Store>, options: &WorkspaceOptions) -> Option<Self> {
         if !options.search_index {
             return None;
         }
         let directory = store.derived_directory()?.join(DIRECTORY);
         let store = store.clone();
         let (tried_at, is_wanted) = Default::default();
-        Some(Self { store, directory, opened_at, tried_at, is_wanted })
+        Some(Self { store, directory, tried_at, is_wanted })
     }
 
     /// Opens the newest index; `None` if there is none of this log and version. One that is
@@ -173,7 +167,7 @@ pub(crate) fn indexed_position(store: &Arc<dyn Store>) -> Result<Option<Seq>> {
 
 impl WorkspaceState {
     /// Renews the index if enough was written since, and makes one that is missing if a search
-    /// wants it, if this process wrote most of the workspace, or if it has nothing else to do.
+    /// wants it, or if this process serves others and rests.
     pub(crate) fn index_due(&self) -> Result<()> {
         let Some(home) = &self.search else { return Ok(()) };
         let (head, after) = (self.store.head()?, self.options.checkpoint_after);
@@ -187,8 +181,7 @@ impl WorkspaceState {
             Some(position) => head.0 >= position.0.saturating_add(after),
             None => {
                 let n_files = self.main.read().tree().n_files() as u64;
-                let wrote_most = head.0 - home.opened_at.0.min(head.0) >= n_files / 2;
-                n_files >= after && (is_wanted || wrote_most || self.options.follow)
+                n_files >= after && (is_wanted || self.options.follow)
             }
         };
         // Also if it fails: it must not be tried again and again.

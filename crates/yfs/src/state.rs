@@ -126,7 +126,7 @@ impl WorkspaceState {
             events: EventLog::new(store.origin(), log_name(&*store)),
             replay: Mutex::new(None),
             id,
-            search: SearchIndexHome::of(&store, &options, upto),
+            search: SearchIndexHome::of(&store, &options),
             store,
             texts: TextCache::new(options.text_budget),
             options,

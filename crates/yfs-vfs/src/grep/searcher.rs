@@ -5,6 +5,7 @@ use std::{io, ops::Range};
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use parking_lot::Mutex;
 use yfs_types::{id::FileId, path::VPath};
 
 use super::{FileMatches, GrepLine, GrepQuery, MAX_PATTERN_BYTES};
@@ -28,6 +29,9 @@ pub struct GrepSearcher {
     after: usize,
     max_matches: usize,
     max_line_len: usize,
+    /// Searchers that are not in use: each has a buffer of 64 KB, which takes longer to make than a
+    /// small file takes to search.
+    idle_searchers: Mutex<Vec<Searcher>>,
 }
 
 /// The result of searching one file.
@@ -77,6 +81,7 @@ impl GrepSearcher {
             // One match above the total limit shows that there is more.
             max_matches: query.max_per_file.min(query.max_total.saturating_add(1)),
             max_line_len: query.max_line_len,
+            idle_searchers: Mutex::default(),
         })
     }
 
@@ -116,7 +121,9 @@ impl GrepSearcher {
             return without_matches();
         }
         let mut lines = LineCollector { searcher: self, lines: Vec::new(), n_matches: 0 };
-        let found = self.searcher().search_slice(&self.matcher, content, &mut lines);
+        let mut searcher = self.take_searcher();
+        let found = searcher.search_slice(&self.matcher, content, &mut lines);
+        self.idle_searchers.lock().push(searcher);
         debug_assert!(found.is_ok(), "neither a slice nor our sink fails: {found:?}");
         let LineCollector { lines, n_matches, .. } = lines;
         if n_matches == 0 {
@@ -126,7 +133,10 @@ impl GrepSearcher {
         file(lines, n_matches, cut)
     }
 
-    fn searcher(&self) -> Searcher {
+    fn take_searcher(&self) -> Searcher {
+        if let Some(searcher) = self.idle_searchers.lock().pop() {
+            return searcher;
+        }
         SearcherBuilder::new()
             .before_context(self.before)
             .after_context(self.after)

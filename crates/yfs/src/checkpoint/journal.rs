@@ -33,6 +33,9 @@ const MAX_NEEDED: u64 = 1 << 17;
 /// The number of entries that are read at once.
 const PAGE_LEN: usize = 512;
 
+/// Gives a key a value, or none.
+type SetEntry<'a, E> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), E> + 'a;
+
 /// What the list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct JournalExtent {
@@ -79,7 +82,7 @@ pub(super) fn changed_after(
 /// Writes the list of a checkpoint at a position, of which `changed` differ from `base`. `needed`
 /// is the position of what needs the list; without it, the list begins at the checkpoint.
 pub(super) fn write_changes<'a, E: From<CheckpointError>>(
-    set: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), E>,
+    set: &mut SetEntry<'_, E>,
     base: &CheckpointMap,
     changed: impl Iterator<Item = &'a FileId>,
     position: Seq,
@@ -115,7 +118,7 @@ pub(super) fn write_changes<'a, E: From<CheckpointError>>(
 
 /// Removes the entries up to a position, and returns how many there were.
 fn remove_upto<E: From<CheckpointError>>(
-    set: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), E>,
+    set: &mut SetEntry<'_, E>,
     base: &CheckpointMap,
     upto: Seq,
 ) -> Result<u64, E> {

@@ -37,9 +37,9 @@ pub(super) enum TrigramQuery {
     /// The trigrams of all these buckets.
     All(Vec<u32>),
     /// What all of these require.
-    And(Vec<TrigramQuery>),
+    And(Vec<Self>),
     /// What one of these requires.
-    Or(Vec<TrigramQuery>),
+    Or(Vec<Self>),
 }
 
 impl TrigramQuery {

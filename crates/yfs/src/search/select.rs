@@ -3,7 +3,11 @@
 use std::collections::HashSet;
 
 use yfs_checkpoint::CheckpointError;
-use yfs_engine::{id::FileId, kind::profile_name, tree::FinalLink};
+use yfs_engine::{
+    id::FileId,
+    kind::profile_name,
+    tree::{FinalLink, NodeRef},
+};
 use yfs_vfs::{GrepQuery, GrepResult, GrepSelection, Op, WalkEntry, grep::grep_selected};
 
 use super::{ContentForm, SearchIndexHome, index_map::SearchMap, pattern::TrigramQuery};
@@ -66,7 +70,7 @@ impl WorkspaceFs {
         }
         let (mut files, mut is_text) = (Vec::new(), Vec::new());
         for id in ids {
-            let Some(node) = main.tree().node(id).filter(|node| node.is_visible()) else {
+            let Some(node) = main.tree().node(id).filter(NodeRef::is_visible) else {
                 continue;
             };
             let path = node.path();
