@@ -24,7 +24,8 @@ impl CheckpointHome {
 impl WorkspaceState {
     /// Makes a checkpoint of the workspace's own document, and puts the document on it.
     /// Transactions that change rows wait meanwhile, so this is for a process that has nothing else
-    /// to do, and for one that holds too many rows. Reports whether it did: not if another process writes.
+    /// to do, and for one that holds too many rows. Reports whether it did: not if another process
+    /// writes.
     ///
     /// # Cost
     ///
