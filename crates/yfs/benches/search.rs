@@ -4,12 +4,7 @@
 //! yfs --bench search`; `rg` must be in the search path. CPU time of whole processes, medians.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{env, fs, path::Path, process::Command, time::Duration};
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rustix::time::{ClockId, clock_gettime};
@@ -143,7 +138,7 @@ fn median(mut run: impl FnMut() -> f64) -> f64 {
 }
 
 /// Writes files of words whose frequencies are as in a language; returns their size.
-fn fill(tree: &PathBuf, n_files: usize) -> u64 {
+fn fill(tree: &Path, n_files: usize) -> u64 {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let letters = b"etaoinshrdlucmfwypvbgkjqxz";
     let words: Vec<String> = (0..20_000)
