@@ -438,9 +438,7 @@ impl WorkspaceState {
 
     /// Removes the checkpoint and the index for search, because the log lost records on purpose.
     pub(crate) fn discard_checkpoint(&self) -> Result<(), StoreError> {
-        if let Some(search) = &self.search {
-            search.discard()?;
-        }
+        search::discard(&self.store)?;
         self.checkpoint.as_ref().map_or(Ok(()), CheckpointHome::discard)
     }
 

@@ -40,7 +40,7 @@ use std::{
     },
 };
 
-use yfs_checkpoint::CheckpointError;
+use yfs_checkpoint::{CheckpointError, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
@@ -141,20 +141,25 @@ impl SearchIndexHome {
         self.is_wanted.store(true, Ordering::Relaxed);
     }
 
-    /// Makes the index unusable and removes its files: it may hold what is to be forgotten.
-    pub(crate) fn discard(&self) -> Result<(), StoreError> {
-        if self.store.get_meta(MARKS_KEY)?.is_some_and(|marks| !marks.is_empty()) {
-            self.store.set_meta(MARKS_KEY, b"")?;
-        }
-        match std::fs::remove_dir_all(&self.directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(|error| StoreError::io("remove the index", error)),
-        }
-    }
-
     fn marks(&self) -> Result<Vec<u8>> {
         Ok(self.store.get_meta(MARKS_KEY)?.unwrap_or_default())
     }
+}
+
+/// Makes the index of a store unusable and removes its files, also if this process does not use
+/// it: it may hold what is to be forgotten. Waits for a process that writes one.
+pub(crate) fn discard(store: &Arc<dyn Store>) -> Result<(), StoreError> {
+    if store.get_meta(MARKS_KEY)?.is_some_and(|marks| !marks.is_empty()) {
+        store.set_meta(MARKS_KEY, b"")?;
+    }
+    let Some(directory) = store.derived_directory() else { return Ok(()) };
+    CheckpointWriter::remove_all(&directory.join(DIRECTORY)).map_err(|error| {
+        let error = match error {
+            CheckpointError::Io(error) => error,
+            error => io::Error::other(error),
+        };
+        StoreError::io("remove the index for search", error)
+    })
 }
 
 /// Returns the position of the newest index of a store, if there is one.

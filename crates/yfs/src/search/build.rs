@@ -130,7 +130,8 @@ impl WorkspaceState {
         let mut units = UnitWriter::new(&mut writer, base);
         for (n_files, (id, form)) in plan.files.iter().enumerate() {
             if n_files % FILES_PER_LOOK == 0 {
-                if self.check_open().is_err() {
+                // A process that discards the index waits for this writer.
+                if self.check_open().is_err() || home.marks()? != marks {
                     return Ok(false);
                 }
                 if self.options.follow {
