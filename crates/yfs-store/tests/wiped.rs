@@ -192,7 +192,8 @@ fn others_write_while_it_wipes() {
     });
     assert!(n_between > 20, "only {n_between} appends got in");
     assert!(!is_in_files(directory.path()));
-    assert!(store.check().unwrap().problems.is_empty());
+    let problems = store.check().unwrap().problems;
+    assert!(problems.is_empty(), "{problems:?}");
 }
 
 /// A store of the first format has deleted content that page clearing does not find; it is

@@ -82,7 +82,7 @@ enum ContentForm {
 }
 
 impl ContentForm {
-    /// Returns the form of a file; `None` if the id is of something else.
+    /// Returns the form of a file; `None` if the id is not of a file.
     fn of(main: &MainDoc, id: &FileId) -> Option<Self> {
         let row = main.files().attributes(id)?;
         if row.kind != NodeKind::File || row.link.is_some() {

@@ -19,9 +19,9 @@ use crate::{
 const HELP: &str = "\
 Directories are searched recursively, without names that begin with a dot unless --hidden is given.
 Files that are not text are skipped unless -a is given. If the pattern has words that every match
-must have, an index of the contents chooses the files to read. The syntax of patterns is that of Rust's
-regex crate: POSIX extended expressions (as grep -E) with \\d, \\w, \\b and others; -G selects POSIX
-basic expressions, in which ( ) { } | + ? need a backslash. `-NUM` is `-C NUM`.
+must have, an index of the contents chooses the files to read. The syntax of patterns is that of
+Rust's regex crate: POSIX extended expressions (as grep -E) with \\d, \\w, \\b and others; -G
+selects POSIX basic expressions, in which ( ) { } | + ? need a backslash. `-NUM` is `-C NUM`.
 
 Not supported: -b, -T, -z, -U, --binary-files, --line-buffered, --label, and backreferences.
 

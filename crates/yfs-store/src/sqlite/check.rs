@@ -103,7 +103,7 @@ impl SqliteInner {
             let mut misnamed = Vec::new();
             for (number, guid) in &docs {
                 let name = DocName::parse(guid).ok();
-                let known = name.map(|name| index.peek(&name, |number, _| number));
+                let known = name.map(|name| index.number_of(&name));
                 if known.transpose()?.flatten().map(i64::from) != Some(*number) {
                     misnamed.push((*number, guid.clone()));
                 }

@@ -365,6 +365,15 @@ impl LogIndex {
         Ok(base.entry(name)?.map(|(number, doc)| take(number, &doc)))
     }
 
+    /// Returns the number of a document, also if it has no records, without keeping the document in
+    /// memory.
+    pub(super) fn number_of(&self, name: &DocName) -> IndexResult<Option<u32>> {
+        match self.numbers.get(name) {
+            Some(number) => Ok(Some(*number)),
+            None => self.peek(name, |number, _| number),
+        }
+    }
+
     /// Looks a document up by its number, and returns its name.
     pub(super) fn find_number(
         &mut self,

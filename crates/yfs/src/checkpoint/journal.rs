@@ -79,7 +79,7 @@ pub(super) fn changed_after(
     Ok(Some(ids))
 }
 
-/// Writes the list of a checkpoint at a position, of which `changed` differ from `base`. `needed`
+/// Writes the list of a checkpoint at a position, whose rows `changed` differ from `base`. `needed`
 /// is the position of what needs the list; without it, the list begins at the checkpoint.
 pub(super) fn write_changes<'a, E: From<CheckpointError>>(
     set: &mut SetEntry<'_, E>,

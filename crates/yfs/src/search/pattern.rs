@@ -99,8 +99,8 @@ impl TrigramQuery {
 /// Reads the parts of a pattern from left to right.
 #[derive(Debug)]
 struct PatternReader {
-    /// The folded strings of which a match has one, ending here; they begin at the last part that
-    /// can be too many things.
+    /// Folded strings that begin at the last part that can be too many things, and end here. A
+    /// match has one of them.
     strings: Vec<Vec<u8>>,
     /// What was required before.
     required: Vec<TrigramQuery>,
@@ -200,7 +200,7 @@ fn required_by(strings: &[Vec<u8>]) -> TrigramQuery {
     TrigramQuery::or(strings.iter().map(|string| TrigramQuery::of_string(string)).collect())
 }
 
-/// Returns the folded strings of which a class matches one; `None` if there are too many.
+/// Returns the folded strings that a class matches; `None` if there are too many.
 fn strings_of(class: &Class) -> Option<Vec<Vec<u8>>> {
     let chars: Vec<char> = match class {
         Class::Unicode(class) => {
