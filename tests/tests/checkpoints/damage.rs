@@ -106,3 +106,27 @@ fn put_others(kind: &str, copy: &StoreCopy, others: [&Path; 2], rng: &mut ChaCha
     }
     format!("{kind} files, only manifests: {only_manifests}")
 }
+
+/// The check of a workspace names each damaged map, and removes it on request.
+#[test]
+fn damage_of_derived_files_is_named_and_removed() {
+    let disk = Disk::sample(number("YFS_SEED", 5));
+    let expected = answers_of(&disk.file());
+    for name in ["log", "main"] {
+        let copy = StoreCopy::with_derived(&disk.file());
+        let is_level = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "level");
+        let mut levels = copy.derived_files().into_iter().filter(is_level);
+        let level = levels.find(|path| path.parent().is_some_and(|map| map.ends_with(name)));
+        let level = level.expect("a file with entries");
+        let mut bytes = fs::read(&level).expect("read");
+        bytes[20] ^= 1;
+        fs::write(&level, bytes).expect("written");
+        let player = open(&copy.file());
+        let maintenance = player.workspace.maintenance();
+        assert_eq!(maintenance.damaged_derived_maps().expect("checked"), [name]);
+        maintenance.remove_derived_map(name).expect("removed");
+        assert!(maintenance.damaged_derived_maps().expect("checked").is_empty());
+        player.workspace.close().expect("it closes");
+        assert_same(&answers_of(&copy.file()), &expected, name);
+    }
+}

@@ -24,6 +24,9 @@ read would count as deleted. Put a backup back, or decide:
 what the records contained. Then `yfs sync` and `yfs mirror` bring back what other machines and the
 directory still have. Copy the workspace first.
 
+Checkpoints, which are derived from the records, are verified as well. A damaged one is not used and
+is made anew; --repair removes it.
+
 --accept leaves the records where they are, and their files unreadable, but lets the workspace be
 mirrored and served.
 
@@ -66,6 +69,7 @@ pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result 
         show_problem(context, Some(&missing.id), Some(&missing.path), &what)?;
     }
     let n_repaired = if args.repair { repair(&workspace, context)? } else { 0 };
+    check_derived_maps(&workspace, args.repair, context)?;
     show_summary(context, &report, n_missing, n_repaired)?;
     let n_accepted = if args.accept { accept(&workspace, context)? } else { 0 };
     if n_problems > n_accepted {
@@ -107,6 +111,20 @@ fn repair(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
         context.remark(&format!("{path}: {records} moved to the quarantine"));
     }
     Ok(repaired.len())
+}
+
+/// Reports damage of what is derived from the log, and removes it on request. Nothing is lost with
+/// it, so it is no problem of the workspace.
+fn check_derived_maps(workspace: &Workspace, repair: bool, context: &mut CommandContext) -> Result {
+    let maintenance = workspace.maintenance();
+    for name in maintenance.damaged_derived_maps()? {
+        let then = if repair { "was removed" } else { "is not used" };
+        context.remark(&format!("the checkpoint {name:?} is damaged and {then}: it is made anew"));
+        if repair {
+            maintenance.remove_derived_map(&name)?;
+        }
+    }
+    Ok(())
 }
 
 /// Accepts all damage, and returns the number of problems.

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 
+use yfs_checkpoint::{CheckpointMap, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
     table::{FileRow, NodeKind},
@@ -25,6 +26,9 @@ use crate::{
 
 /// The setting that stores the accepted problems, one on each line.
 const ACCEPTED_DAMAGE_KEY: &str = "damage.accepted";
+
+/// The directories of the maps that are derived from the log, in that of the store's derived files.
+const DERIVED_MAPS: [&str; 3] = ["log", "main", "search"];
 
 /// A document with damaged records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,6 +134,32 @@ impl Maintenance<'_> {
             MissingContent { id, path, size }
         });
         Ok(described.collect())
+    }
+
+    /// Reads what is derived from the log and kept beside it, and returns the names of the maps
+    /// that are damaged. They are not used: what they held is taken from the log.
+    pub fn damaged_derived_maps(&self) -> Result<Vec<String>> {
+        let Some(directory) = self.state.store.derived_directory() else { return Ok(Vec::new()) };
+        let is_damaged = |name: &&str| match CheckpointMap::open(&directory.join(name), 1 << 20) {
+            Ok(map) => map.is_some_and(|map| map.check().is_err()),
+            Err(_) => true,
+        };
+        let names = DERIVED_MAPS.iter().copied().filter(is_damaged);
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// Removes a map that is derived from the log. A process that closes the workspace makes it anew.
+    ///
+    /// # Errors
+    ///
+    /// If the workspace is read-only, or the operating system fails.
+    pub fn remove_derived_map(&self, name: &str) -> Result<()> {
+        self.state.check_writable()?;
+        let Some(directory) = self.state.store.derived_directory() else { return Ok(()) };
+        if DERIVED_MAPS.contains(&name) {
+            CheckpointWriter::remove_all(&directory.join(name))?;
+        }
+        Ok(())
     }
 
     /// Moves all damaged records to the quarantine, so that their files can be used again, without
