@@ -53,6 +53,12 @@ pub struct WorkspaceOptions {
 /// reads the rows after the last one: 256 cost it 1.5 ms, and a checkpoint of them costs 2 ms.
 const ONE_SHOT_AFTER: u64 = 256;
 
+/// The budget of one command for content documents, in bytes. It seldom returns to one.
+const ONE_SHOT_DOC_BUDGET: u64 = 16 << 20;
+
+/// The budget of one command for plain text, in bytes.
+const ONE_SHOT_TEXT_BUDGET: u64 = 32 << 20;
+
 impl Default for WorkspaceOptions {
     fn default() -> Self {
         Self {
@@ -77,7 +83,14 @@ impl Default for WorkspaceOptions {
 impl WorkspaceOptions {
     /// Returns options for one command, without background threads.
     pub fn one_shot(actor: Actor) -> Self {
-        Self { actor, follow: false, checkpoint_after: ONE_SHOT_AFTER, ..Self::default() }
+        Self {
+            actor,
+            follow: false,
+            checkpoint_after: ONE_SHOT_AFTER,
+            doc_budget: ONE_SHOT_DOC_BUDGET,
+            text_budget: ONE_SHOT_TEXT_BUDGET,
+            ..Self::default()
+        }
     }
 
     /// Returns options for reading only.

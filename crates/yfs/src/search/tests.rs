@@ -371,7 +371,7 @@ fn a_wiped_workspace_has_no_index() {
     let workspace = disk.open();
     assert!(disk.index().join("manifest").exists());
     workspace.state.wipe().expect("wiped");
-    let left = std::fs::read_dir(disk.index()).expect("the directory");
+    let left = fs::read_dir(disk.index()).expect("the directory");
     let left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
     assert_eq!(left, ["lock"]);
     compare(&workspace, &GrepQuery::literal("number7"), "wiped");
