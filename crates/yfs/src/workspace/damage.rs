@@ -148,7 +148,8 @@ impl Maintenance<'_> {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// Removes a map that is derived from the log. A process that closes the workspace makes it anew.
+    /// Removes a map that is derived from the log. A process that closes the workspace makes it
+    /// anew.
     ///
     /// # Errors
     ///
