@@ -19,7 +19,7 @@ use yfs_store::DocHead;
 const OVERHEAD: u64 = 112;
 
 /// The number of recent requests for files that the cache remembers.
-const N_ASKED: usize = 1024;
+const N_ASKED: usize = 1 << 14;
 
 /// The text of a file, and the record of its document at which it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

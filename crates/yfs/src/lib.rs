@@ -29,6 +29,8 @@ pub mod clock;
 mod commit;
 mod content;
 pub mod documents;
+#[cfg(test)]
+mod eager_disk;
 pub mod error;
 mod events;
 pub mod export;

@@ -6,57 +6,21 @@ use std::{
 };
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
-use yfs_engine::{
-    actor::{Actor, ActorKind},
-    main_doc::VisibleTotals,
-    path::VPath,
-};
+use yfs_engine::{main_doc::VisibleTotals, path::VPath};
 use yfs_store::MemoryStore;
 use yfs_vfs::{MkdirOptions, MoveOptions, RemoveOptions, WalkOptions, WriteOptions};
 
 use super::*;
-use crate::{Session, Workspace, WorkspaceOptions};
+use crate::{
+    Session, Workspace, WorkspaceOptions,
+    eager_disk::{EagerDisk, options, path, session},
+};
 
-fn options() -> WorkspaceOptions {
-    let actor = Actor::new(ActorKind::Agent, "ana");
-    WorkspaceOptions { checkpoint_after: 1, ..WorkspaceOptions::one_shot(actor) }
-}
-
-fn session(workspace: &Workspace) -> Session {
-    workspace.session(Actor::new(ActorKind::Agent, "ana"))
-}
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).expect("a path")
-}
-
-/// A store on disk.
-struct Disk {
-    directory: tempfile::TempDir,
-}
-
-impl Disk {
-    fn new() -> Self {
-        let disk = Self { directory: tempfile::tempdir().expect("a directory") };
-        Workspace::create_at(&disk.file(), options()).expect("created").close().expect("closed");
-        disk
-    }
-
-    fn file(&self) -> PathBuf {
-        self.directory.path().join("workspace.db")
-    }
-
-    fn open(&self) -> Workspace {
-        Workspace::open_at(&self.file(), options()).expect("opened")
-    }
-
-    /// Returns the files of the checkpoint that hold entries.
-    fn levels(&self) -> Vec<PathBuf> {
-        let directory = self.directory.path().join("workspace-db.derived").join(DIRECTORY);
-        let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-        let paths = entries.map(|entry| entry.expect("listed").path());
-        paths.filter(|path| path.extension().is_some_and(|end| end == "level")).collect()
-    }
+/// Returns the files of the checkpoint that hold entries.
+fn levels(disk: &EagerDisk) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(disk.derived(DIRECTORY)) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.expect("listed").path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "level")).collect()
 }
 
 fn is_on_checkpoint(workspace: &Workspace) -> bool {
@@ -110,7 +74,7 @@ fn call(session: &Session, rng: &mut ChaCha8Rng) -> String {
 #[test]
 fn a_workspace_on_checkpoints_is_the_workspace() {
     for seed in 0..12 {
-        let disk = Disk::new();
+        let disk = EagerDisk::new();
         let memory = Workspace::create(Arc::new(MemoryStore::new()), options()).expect("created");
         let expected = session(&memory);
         let [mut here, mut there] = [1, 1].map(|_| ChaCha8Rng::seed_from_u64(seed));
@@ -136,7 +100,7 @@ fn a_workspace_on_checkpoints_is_the_workspace() {
 #[test]
 fn a_workspace_that_sheds_its_rows_is_the_workspace() {
     for seed in 0..12 {
-        let disk = Disk::new();
+        let disk = EagerDisk::new();
         let few = WorkspaceOptions { row_budget: 4, ..options() };
         let handles =
             [few.clone(), few].map(|few| Workspace::open_at(&disk.file(), few).expect("opened"));
@@ -165,8 +129,8 @@ fn a_workspace_that_sheds_its_rows_is_the_workspace() {
 }
 
 /// A workspace of a few files, closed and with a checkpoint.
-fn sample() -> (Disk, String) {
-    let disk = Disk::new();
+fn sample() -> (EagerDisk, String) {
+    let disk = EagerDisk::new();
     let workspace = disk.open();
     let writer = session(&workspace);
     for number in 0..300 {
@@ -179,14 +143,14 @@ fn sample() -> (Disk, String) {
     let workspace = disk.open();
     let shown = show(&workspace);
     drop(workspace);
-    assert_eq!(disk.levels().len(), 1);
+    assert_eq!(levels(&disk).len(), 1);
     (disk, shown)
 }
 
 #[test]
 fn a_damaged_checkpoint_is_mended_from_the_log() {
     let (disk, expected) = sample();
-    let level = disk.levels().pop().expect("a file");
+    let level = levels(&disk).pop().expect("a file");
     let sound = fs::read(&level).expect("read");
     for at in (0..sound.len()).step_by(sound.len() / 40) {
         let mut bytes = sound.clone();
@@ -204,7 +168,7 @@ fn a_damaged_checkpoint_is_mended_from_the_log() {
 #[test]
 fn a_checkpoint_of_a_log_that_went_back_is_not_used() {
     let (disk, expected) = sample();
-    let copy = disk.directory.path().join("copy.db");
+    let copy = disk.directory().join("copy.db");
     let workspace = disk.open();
     workspace.store().backup(&copy, &mut |_, _| {}).expect("a backup");
     session(&workspace).write(&path("/new"), b"late", &WriteOptions::default()).expect("written");
@@ -254,7 +218,7 @@ fn changes_are_replayed_from_a_checkpoint() {
     };
     let on_checkpoint = replayed(true);
     assert!(on_checkpoint.len() >= 4, "{on_checkpoint:?}");
-    fs::remove_dir_all(disk.directory.path().join("workspace-db.derived")).expect("removed");
+    fs::remove_dir_all(disk.directory().join("workspace-db.derived")).expect("removed");
     assert_eq!(replayed(false), on_checkpoint);
 }
 
@@ -295,7 +259,7 @@ fn compaction_and_wiping_leave_no_old_names() {
             let bytes = fs::read(file).expect("read");
             bytes.windows(11).any(|window| window == b"secret-name")
         };
-        disk.levels().iter().any(contains)
+        levels(&disk).iter().any(contains)
     };
     assert!(is_there());
     let workspace = disk.open();

@@ -1,13 +1,9 @@
 //! Searches with an index beside searches without.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use yfs_engine::{
-    actor::{Actor, ActorKind},
     path::VPath,
     table::{RowChanges, RowWrite},
 };
@@ -16,47 +12,10 @@ use yfs_vfs::{GrepQuery, GrepResult, MkdirOptions, MoveOptions, RemoveOptions, W
 
 use super::*;
 use crate::{
-    Session, Workspace, WorkspaceOptions,
+    Workspace,
     commit::{StructureAccess, Transaction},
+    eager_disk::{EagerDisk, path, session},
 };
-
-fn options() -> WorkspaceOptions {
-    let actor = Actor::new(ActorKind::Agent, "ana");
-    WorkspaceOptions { checkpoint_after: 1, ..WorkspaceOptions::one_shot(actor) }
-}
-
-fn path(text: &str) -> VPath {
-    VPath::parse(text).expect("a path")
-}
-
-/// A store on disk.
-struct Disk {
-    directory: tempfile::TempDir,
-}
-
-impl Disk {
-    fn new() -> Self {
-        let disk = Self { directory: tempfile::tempdir().expect("a directory") };
-        Workspace::create_at(&disk.file(), options()).expect("created").close().expect("closed");
-        disk
-    }
-
-    fn file(&self) -> PathBuf {
-        self.directory.path().join("workspace.db")
-    }
-
-    fn open(&self) -> Workspace {
-        Workspace::open_at(&self.file(), options()).expect("opened")
-    }
-
-    fn index(&self) -> PathBuf {
-        self.directory.path().join("workspace-db.derived").join(DIRECTORY)
-    }
-}
-
-fn session(workspace: &Workspace) -> Session {
-    workspace.session(Actor::new(ActorKind::Agent, "ana"))
-}
 
 const WORDS: &[&str] = &[
     "harbour",
@@ -211,7 +170,7 @@ fn compare(workspace: &Workspace, query: &GrepQuery, context: &str) -> (u64, u64
 fn a_search_with_an_index_finds_what_a_search_without_finds() {
     let (mut n_with, mut n_without) = (0, 0);
     for seed in 0..8 {
-        let disk = Disk::new();
+        let disk = EagerDisk::new();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         for round in 0..8 {
             let handles = [disk.open(), disk.open()];
@@ -237,7 +196,7 @@ fn a_search_with_an_index_finds_what_a_search_without_finds() {
 }
 
 /// Fills a workspace, and makes the index.
-fn filled(disk: &Disk, seed: u64) {
+fn filled(disk: &EagerDisk, seed: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let workspace = disk.open();
     for at in 0..300 {
@@ -261,16 +220,16 @@ fn copy_all(from: &Path, to: &Path) {
 /// found, and it is made anew.
 #[test]
 fn a_damaged_index_is_noticed_and_made_anew() {
-    let disk = Disk::new();
+    let disk = EagerDisk::new();
     filled(&disk, 1);
-    let sound = disk.directory.path().join("sound");
-    copy_all(&disk.index(), &sound);
+    let sound = disk.directory().join("sound");
+    copy_all(&disk.derived(DIRECTORY), &sound);
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut n_noticed = 0;
     for round in 0..60 {
-        fs::remove_dir_all(disk.index()).ok();
-        copy_all(&sound, &disk.index());
-        let files: Vec<_> = fs::read_dir(disk.index()).expect("listed").collect();
+        fs::remove_dir_all(disk.derived(DIRECTORY)).ok();
+        copy_all(&sound, &disk.derived(DIRECTORY));
+        let files: Vec<_> = fs::read_dir(disk.derived(DIRECTORY)).expect("listed").collect();
         let files = files.into_iter().map(|entry| entry.expect("listed").path());
         let files: Vec<_> =
             files.filter(|file| fs::metadata(file).is_ok_and(|file| file.len() > 0)).collect();
@@ -304,16 +263,16 @@ fn a_damaged_index_is_noticed_and_made_anew() {
 /// A store that goes back in time has no mark of the index that was made later.
 #[test]
 fn an_index_of_another_history_is_not_used() {
-    let disk = Disk::new();
+    let disk = EagerDisk::new();
     filled(&disk, 3);
-    let backup = disk.directory.path().join("backup.db");
+    let backup = disk.directory().join("backup.db");
     let workspace = disk.open();
     workspace.store().backup(&backup, &mut |_, _| {}).expect("copied");
     session(&workspace).write(&path("/file 7.md"), b"moved", &WriteOptions::default()).expect("ok");
     assert!(workspace.maintenance().renew_search_index().expect("renewed"));
     workspace.close().expect("closed");
     for end in ["", "-wal", "-shm"] {
-        fs::remove_file(disk.directory.path().join(format!("workspace.db{end}"))).ok();
+        fs::remove_file(disk.directory().join(format!("workspace.db{end}"))).ok();
     }
     fs::copy(&backup, disk.file()).expect("put back");
 
@@ -340,7 +299,7 @@ fn set_blob(workspace: &Workspace, at: &VPath, content: &[u8]) {
 /// anew, once and again, while the index was not.
 #[test]
 fn a_content_that_only_its_row_changed_is_found() {
-    let disk = Disk::new();
+    let disk = EagerDisk::new();
     filled(&disk, 5);
     let count = |workspace: &Workspace, context: &str| {
         let query = GrepQuery::literal("needle");
@@ -366,12 +325,12 @@ fn a_content_that_only_its_row_changed_is_found() {
 /// Erasing content erases the index, which has parts of it.
 #[test]
 fn a_wiped_workspace_has_no_index() {
-    let disk = Disk::new();
+    let disk = EagerDisk::new();
     filled(&disk, 4);
     let workspace = disk.open();
-    assert!(disk.index().join("manifest").exists());
+    assert!(disk.derived(DIRECTORY).join("manifest").exists());
     workspace.state.wipe().expect("wiped");
-    let left = fs::read_dir(disk.index()).expect("the directory");
+    let left = fs::read_dir(disk.derived(DIRECTORY)).expect("the directory");
     let left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
     assert_eq!(left, ["lock"]);
     compare(&workspace, &GrepQuery::literal("number7"), "wiped");
