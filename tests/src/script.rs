@@ -160,10 +160,10 @@ pub fn show(fs: &WorkspaceFs) -> String {
     for item in found {
         lines.push(match item.entry.kind {
             FileKind::Directory => format!("{}/", item.path),
-            FileKind::Symlink => {
-                let target = now(fs.readlink(&item.path)).expect("a link has a target");
-                format!("{} -> {target}", item.path)
-            }
+            FileKind::Symlink => match now(fs.readlink(&item.path)) {
+                Ok(target) => format!("{} -> {target}", item.path),
+                Err(error) => format!("{} ! {error}", item.path),
+            },
             _ => match now(fs.read(&item.path)) {
                 Ok(content) => {
                     let text = String::from_utf8_lossy(&content.data).replace('\n', "|");

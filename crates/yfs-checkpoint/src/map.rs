@@ -106,6 +106,30 @@ impl CheckpointMap {
         Ok(entries)
     }
 
+    /// Calls `each` with the key and value of every entry with a key from `from` on and before `to`,
+    /// in order, until it fails.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get), and what `each` returns.
+    pub fn for_each_entry<E: From<CheckpointError>>(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        mut each: impl FnMut(&[u8], &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut merged = MergedCursor::seek(&self.levels, &self.cache, from, true)?;
+        while let Some((key, value)) = merged.current()
+            && key < to
+        {
+            if let Some(value) = value {
+                each(key, value)?;
+            }
+            merged.advance()?;
+        }
+        Ok(())
+    }
+
     /// Reads and checks everything, and returns the number of entries.
     ///
     /// # Errors

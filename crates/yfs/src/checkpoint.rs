@@ -41,9 +41,9 @@ use yfs_engine::{
 };
 use yfs_store::{DerivedLabel, DocName, Seq, Store, StoreError, StoredDocument};
 
-use self::healing::HealingReader;
+use self::healing::{CheckpointUse, HealingReader};
 use crate::{
-    error::{Result, WorkspaceError},
+    error::Result,
     load_document::{self, LoadReport},
     search,
     state::WorkspaceState,
@@ -75,6 +75,9 @@ pub(crate) struct CheckpointHome {
     /// Whether the last checkpoint of the workspace's own document could not be written. It is not
     /// tried again before enough rows changed.
     has_failed: Arc<AtomicBool>,
+    /// Whether the workspace's document read from a damaged checkpoint what the log does not have
+    /// as of the same position, so that it must be loaded from the log before its next use.
+    must_replace: Arc<AtomicBool>,
     /// The checkpoint that the workspace's document is on.
     in_use: Arc<Mutex<Option<DerivedLabel>>>,
 }
@@ -97,7 +100,7 @@ impl CheckpointHome {
     ) -> Option<Self> {
         let directory = store.derived_directory()?.join(DIRECTORY);
         let (store, workspace) = (store.clone(), workspace.clone());
-        let (n_uncovered, is_damaged, has_failed, in_use) = Default::default();
+        let (n_uncovered, is_damaged, has_failed, must_replace, in_use) = Default::default();
         Some(Self {
             store,
             workspace,
@@ -106,6 +109,7 @@ impl CheckpointHome {
             n_uncovered,
             is_damaged,
             has_failed,
+            must_replace,
             in_use,
         })
     }
@@ -161,7 +165,7 @@ impl CheckpointHome {
     /// If the store fails.
     pub(crate) fn open(&self, writer: WriterIds) -> Result<Option<OpenedMain>> {
         let Some((map, label)) = self.open_map()? else { return Ok(None) };
-        let opened = self.open_on(map, &label, writer, Seq(u64::MAX))?;
+        let opened = self.open_on(map, &label, writer, Seq(u64::MAX), CheckpointUse::Live)?;
         *self.in_use.lock() = opened.is_some().then_some(label);
         Ok(opened)
     }
@@ -177,7 +181,7 @@ impl CheckpointHome {
         if label.position > position {
             return Ok(None);
         }
-        let opened = self.open_on(map, &label, self.no_writer(), position)?;
+        let opened = self.open_on(map, &label, self.no_writer(), position, CheckpointUse::Once)?;
         Ok(opened.map(|opened| opened.main))
     }
 
@@ -232,7 +236,8 @@ impl CheckpointHome {
             return Ok(Some(false));
         };
         let Some((map, again)) = self.open_map()? else { return Ok(None) };
-        let opened = self.open_on(map, &label, self.no_writer(), Seq(u64::MAX))?;
+        let (writer_ids, all) = (self.no_writer(), Seq(u64::MAX));
+        let opened = self.open_on(map, &label, writer_ids, all, CheckpointUse::Once)?;
         let Some(opened) = opened.filter(|_| again == label) else { return Ok(None) };
         let written = self.write_with(writer, &opened.main, Some(&base), opened.report.upto);
         if self.is_damaged.load(Ordering::Relaxed) {
@@ -290,6 +295,10 @@ impl CheckpointHome {
                 return Err(error.into());
             }
         }
+        if self.must_replace.load(Ordering::Acquire) {
+            // The document read what is not as of the position.
+            return Ok(None);
+        }
         let Some(label) = DerivedLabel::new(position) else { return Ok(None) };
         self.store.set_meta(MARKS_KEY, &label.add_to(&self.marks()?))?;
         writer.finish(&label.encode())?;
@@ -338,17 +347,20 @@ impl CheckpointHome {
         label: &DerivedLabel,
         writer: WriterIds,
         upto: Seq,
+        in_use_by: CheckpointUse,
     ) -> Result<Option<OpenedMain>> {
         let Some(mut tail) = self.records_after(label.position)? else { return Ok(None) };
         tail.updates.retain(|record| record.seq <= upto);
-        let reader = HealingReader::new(self.clone(), map, label.position);
+        let reader = HealingReader::new(self.clone(), map, label.position, in_use_by);
         let reader: Arc<dyn CheckpointReader> = Arc::new(reader);
         let opened = MainDoc::on_checkpoint(&self.workspace, writer, self.limits, reader);
         let Ok(mut main) = opened else { return Ok(None) };
         let n_records = tail.updates.len() as u64;
         let report = load_document::main_tail(tail, &mut main);
         let n_tail = n_changes(n_records, report.bytes);
-        if report.is_incomplete() || main.checkpoint_failure().is_some() {
+        let is_mixed =
+            in_use_by == CheckpointUse::Live && self.must_replace.swap(false, Ordering::AcqRel);
+        if is_mixed || report.is_incomplete() || main.checkpoint_failure().is_some() {
             return Ok(None);
         }
         Ok(Some(OpenedMain { main, report, n_tail }))
@@ -449,12 +461,9 @@ impl WorkspaceState {
         self.store.wipe()
     }
 
-    /// Fails if the checkpoint that the main document reads from was damaged in a way that the log
-    /// cannot mend any more.
-    pub(crate) fn check_main(&self) -> Result<()> {
-        match self.main.read_recursive().checkpoint_failure() {
-            None => Ok(()),
-            Some(failure) => Err(WorkspaceError::Checkpoint(failure.to_string())),
-        }
+    /// Reports whether the main document read from a damaged checkpoint what is not certain, so
+    /// that it must be [replaced](Self::replace_main) before its next use.
+    pub(crate) fn must_replace_main(&self) -> bool {
+        self.checkpoint.as_ref().is_some_and(|home| home.must_replace.load(Ordering::Acquire))
     }
 }

@@ -156,13 +156,17 @@ impl WorkspaceState {
             let transaction = match planned {
                 Ok(transaction) => transaction,
                 Err(refusal) => {
-                    self.catch_up()?;
-                    if self.tailed() == seen {
+                    let has_changed = self.catch_up()?;
+                    if self.tailed() == seen && !has_changed {
                         return Err(refusal);
                     }
                     continue;
                 }
             };
+            if self.must_replace_main() {
+                self.catch_up()?;
+                continue;
+            }
             if transaction.is_empty() {
                 return Ok(Committed::unchanged(transaction.value));
             }
@@ -223,7 +227,10 @@ impl WorkspaceState {
             let documents = documents.publish(None, now);
             return Ok(Some(Committed { documents, ..Committed::unchanged(value) }));
         }
-        self.check_main()?;
+        if self.must_replace_main() {
+            // It may have been planned from rows that could not be read.
+            return Ok(None);
+        }
         let Some(appended) = self.append(batch)? else { return Ok(None) };
 
         let documents = documents.publish(Some(&appended), now);

@@ -59,10 +59,6 @@ pub enum WorkspaceError {
     /// The files table rejected the write.
     #[error("the files table rejected the write")]
     Table(#[from] TableError),
-    /// The checkpoint that the workspace was opened from is damaged, and the log is too far ahead
-    /// to mend it. Nothing is lost: open the workspace again.
-    #[error("{0}; open the workspace again")]
-    Checkpoint(String),
     /// A checkpoint cannot be written.
     #[error("cannot write the checkpoint")]
     CheckpointFiles(#[from] yfs_checkpoint::CheckpointError),

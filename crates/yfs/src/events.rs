@@ -124,6 +124,15 @@ impl EventLog {
         self.arrived.notify_waiters();
     }
 
+    /// Forgets all changes, so that each watcher receives `ESTALE` and lists the tree again.
+    pub(crate) fn invalidate_cursors(&self) {
+        let mut ring = self.ring.lock();
+        ring.first += ring.changes.len() as u64 + 1;
+        ring.changes.clear();
+        drop(ring);
+        self.arrived.notify_waiters();
+    }
+
     /// Reports whether a cursor is, or once was, a position in this log.
     pub(crate) fn is_own(&self, cursor: &ChangeCursor) -> bool {
         self.parse(cursor).is_some()

@@ -201,7 +201,7 @@ impl WorkspaceState {
     /// there were any.
     pub(crate) fn catch_up(&self) -> Result<bool> {
         let _tailing = self.tailing.lock();
-        let mut any = false;
+        let mut any = self.replace_main_if_uncertain()?;
         while self.store.head()? > self.tailed() {
             let own = self.store.origin();
             let tail = self.store.tail(self.tailed(), &|doc, origin| {
@@ -217,7 +217,18 @@ impl WorkspaceState {
                 break;
             }
         }
+        // Applying records reads rows.
+        any |= self.replace_main_if_uncertain()?;
         Ok(any)
+    }
+
+    /// Reports whether the main document had to be replaced. The caller holds `tailing`.
+    fn replace_main_if_uncertain(&self) -> Result<bool> {
+        let must_replace = self.must_replace_main();
+        if must_replace {
+            self.replace_main()?;
+        }
+        Ok(must_replace)
     }
 
     /// Applies all records that other processes logged before this call.
@@ -227,7 +238,7 @@ impl WorkspaceState {
     /// One read of the log's head if there are none.
     pub(crate) fn refresh(&self) -> Result<()> {
         self.check_open()?;
-        if self.store.head()? > self.tailed() {
+        if self.must_replace_main() || self.store.head()? > self.tailed() {
             self.catch_up()?;
         }
         Ok(())

@@ -110,7 +110,7 @@ impl Workspace {
         if report.is_incomplete() || damage::was_set_aside(&*store, &id)? {
             // Unreadable records may have been written under these ids, whose clocks would be
             // reused.
-            main.set_writer(writer_ids(None, &options));
+            main.set_writer(fresh_writer_ids(&options));
         }
         let content_client =
             claim.as_ref().map_or_else(|| options.ids.client_id(), |claim| claim.content);
@@ -287,9 +287,12 @@ fn stored_id(store: &dyn Store) -> Result<Option<WorkspaceId>> {
 fn writer_ids(claim: Option<&WriterClaim>, options: &WorkspaceOptions) -> WriterIds {
     match claim {
         Some(claim) => WriterIds { rows: claim.rows, cells: claim.cells, meta: claim.meta },
-        None => {
-            let random = || options.ids.client_id();
-            WriterIds { rows: random(), cells: random(), meta: random() }
-        }
+        None => fresh_writer_ids(options),
     }
+}
+
+/// Returns random ids, under which no record was written.
+pub(crate) fn fresh_writer_ids(options: &WorkspaceOptions) -> WriterIds {
+    let random = || options.ids.client_id();
+    WriterIds { rows: random(), cells: random(), meta: random() }
 }

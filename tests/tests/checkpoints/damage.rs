@@ -8,6 +8,8 @@ use std::{
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use yfs_tests::answers::{StoreCopy, answers_of, assert_same, derived_files};
 
+use yfs_tests::script::Player;
+
 use super::{Disk, any_call, are_sound, number, open, play_some};
 
 /// The kinds of damage.
@@ -52,6 +54,56 @@ fn check_writes(disk: &Disk, copy: &StoreCopy, rng: &mut ChaCha8Rng, context: &s
     let expected = answers_of(&StoreCopy::without_derived(&copy.file()).file());
     assert_same(&answers_of(&copy.file()), &expected, &format!("{context}, after writes"));
     assert!(are_sound(&copy.file()), "{context}: it was not made anew");
+}
+
+/// A workspace whose checkpoint is damaged while it is open, and whose log is compacted by itself or
+/// by another process, reads and writes what the log has: compaction removed the records from which
+/// the checkpoint could be derived again as of its own position.
+#[test]
+fn a_checkpoint_that_is_damaged_under_an_open_workspace_is_mended_after_compaction() {
+    for compacts_elsewhere in [false, true] {
+        let disk = Disk::sample(number("YFS_SEED", 5));
+        let copy = StoreCopy::with_derived(&disk.file());
+        let plain = StoreCopy::without_derived(&disk.file());
+        let mut player = open(&plain.file());
+        play_all(&mut player, ["write /beside = one", "compact", "write /after = two"]);
+        let expected = yfs_tests::script::show(&player.workspace.fs());
+        player.workspace.close().expect("it closes");
+
+        let mut here = open(&copy.file());
+        play_all(&mut here, ["write /beside = one"]);
+        damage_all_blocks_of_rows(&copy);
+        if compacts_elsewhere {
+            let mut elsewhere = open(&copy.file());
+            play_all(&mut elsewhere, ["compact"]);
+            elsewhere.workspace.close().expect("it closes");
+        } else {
+            play_all(&mut here, ["compact"]);
+        }
+        play_all(&mut here, ["write /after = two"]);
+        let context = format!("compacted by another process: {compacts_elsewhere}");
+        assert_eq!(yfs_tests::script::show(&here.workspace.fs()), expected, "{context}");
+        here.workspace.close().expect("it closes");
+        assert!(are_sound(&copy.file()), "{context}: it was not made anew");
+    }
+}
+
+fn play_all<'a>(player: &mut Player, calls: impl IntoIterator<Item = &'a str>) {
+    for call in calls {
+        player.play(call).expect("it can be done");
+    }
+}
+
+/// Flips a bit in each block of the checkpoint of rows, in place.
+fn damage_all_blocks_of_rows(copy: &StoreCopy) {
+    for path in copy.derived_files() {
+        let is_of_rows = path.parent().is_some_and(|map| map.ends_with("main"));
+        if is_of_rows && path.extension().is_some_and(|kind| kind == "level") {
+            let mut bytes = fs::read(&path).expect("read");
+            bytes.iter_mut().skip(64).step_by(256).for_each(|byte| *byte ^= 1);
+            fs::write(&path, bytes).expect("written");
+        }
+    }
 }
 
 /// Damages a random derived file, and says how.

@@ -123,7 +123,7 @@ impl BaseTableFacts {
     /// Counts a row that was added, changed or removed.
     pub(super) fn replace(&mut self, before: Option<&RowHistory>, after: Option<&RowHistory>) {
         if let Some(RowHistory { row, .. }) = before {
-            self.n_rows -= 1;
+            self.n_rows = self.n_rows.saturating_sub(1);
             self.n_links = self.n_links.wrapping_sub(row.is_link().into());
             self.n_bytes = self.n_bytes.wrapping_sub(row.content_size());
         }

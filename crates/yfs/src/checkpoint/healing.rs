@@ -1,7 +1,14 @@
 //! A checkpoint that mends itself: if its files turn out to be damaged, the same map is derived
 //! from the log, as of the same position.
+//!
+//! Compaction may have removed that position from the log, or the log may be damaged as well. The
+//! workspace's own document then reads what the log has left, which is later in part, and is
+//! replaced by one loaded from the log before its next use. Any other document fails.
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::{
+    collections::BTreeMap,
+    sync::{OnceLock, atomic::Ordering},
+};
 
 use yfs_checkpoint::CheckpointMap;
 use yfs_engine::{
@@ -15,25 +22,44 @@ use super::CheckpointHome;
 
 type MemoryMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// The document that reads from a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckpointUse {
+    /// The workspace's own, which is replaced if the log cannot mend the checkpoint exactly.
+    Live,
+    /// Another, which then fails.
+    Once,
+}
+
 /// Reads the files, and after a failure the log.
 #[derive(Debug)]
 pub(super) struct HealingReader {
     home: CheckpointHome,
     map: CheckpointMap,
     position: Seq,
+    in_use_by: CheckpointUse,
     healed: OnceLock<Result<MemoryMap, String>>,
 }
 
 impl HealingReader {
-    pub(super) fn new(home: CheckpointHome, map: CheckpointMap, position: Seq) -> Self {
-        Self { home, map, position, healed: OnceLock::new() }
+    pub(super) fn new(
+        home: CheckpointHome,
+        map: CheckpointMap,
+        position: Seq,
+        in_use_by: CheckpointUse,
+    ) -> Self {
+        Self { home, map, position, in_use_by, healed: OnceLock::new() }
     }
 
     /// Returns the map that was derived from the log.
     fn healed(&self) -> Result<&MemoryMap, String> {
         let derive = || {
             self.home.note_damaged();
-            self.derive()
+            let derived = self.derive();
+            if derived.is_err() && self.in_use_by == CheckpointUse::Live {
+                self.home.must_replace.store(true, Ordering::Release);
+            }
+            derived
         };
         self.healed.get_or_init(derive).as_ref().map_err(Clone::clone)
     }
@@ -41,14 +67,18 @@ impl HealingReader {
     fn derive(&self) -> Result<MemoryMap, String> {
         let CheckpointHome { store, workspace, limits, .. } = &self.home;
         let loaded = store.load(&self.home.name()).map_err(|error| error.to_string())?;
-        if loaded.snapshot_upto > self.position || !loaded.damaged.is_empty() {
-            return Err("it is damaged, and so is the log, or later".to_owned());
+        let is_exact = loaded.snapshot_upto <= self.position && loaded.damaged.is_empty();
+        if !is_exact {
+            if self.in_use_by == CheckpointUse::Once {
+                return Err("it is damaged, and so is the log, or later".to_owned());
+            }
+            self.home.must_replace.store(true, Ordering::Release);
         }
         let mut main = MainDoc::new(workspace, self.home.no_writer(), *limits);
         let records = loaded.updates.iter().filter(|record| record.seq <= self.position);
         for update in loaded.snapshot.iter().chain(records.map(|record| &record.data)) {
-            let received = main.receive(update, UpdateSource::Store);
-            received.map_err(|refusal| refusal.to_string())?;
+            // A record that the gate rejects is left out of every load.
+            main.receive(update, UpdateSource::Store).ok();
         }
         let mut map = MemoryMap::new();
         main.write_checkpoint(|key, value| {

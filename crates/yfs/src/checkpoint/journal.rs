@@ -30,9 +30,6 @@ const MAX_ENTRIES: u64 = 4096;
 /// With more entries that are still needed, the list begins anew.
 const MAX_NEEDED: u64 = 1 << 17;
 
-/// The number of entries that are read at once.
-const PAGE_LEN: usize = 512;
-
 /// Gives a key a value, or none.
 type SetEntry<'a, E> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), E> + 'a;
 
@@ -71,7 +68,7 @@ pub(super) fn changed_after(
         return Ok(None);
     }
     let mut ids = BTreeSet::new();
-    for_each_entry(map, Seq(after.0.saturating_add(1)), |key| {
+    for_each_key(map, Seq(after.0.saturating_add(1)), |key| {
         let id = key.get(9..).and_then(|id| std::str::from_utf8(id).ok());
         ids.insert(id.and_then(|id| FileId::parse(id).ok()).ok_or(DAMAGED)?);
         Ok::<_, CheckpointError>(())
@@ -123,7 +120,7 @@ fn remove_upto<E: From<CheckpointError>>(
     upto: Seq,
 ) -> Result<u64, E> {
     let mut n_removed = 0;
-    for_each_entry(base, Seq(0), |key| {
+    for_each_key(base, Seq(0), |key| {
         let at = key.get(1..9).and_then(|bytes| bytes.try_into().ok());
         if Seq(at.map_or(0, u64::from_be_bytes)) > upto {
             return Ok(());
@@ -138,18 +135,12 @@ fn entry_key(position: Seq, id: &FileId) -> Vec<u8> {
     [b"X", &position.0.to_be_bytes()[..], id.as_str().as_bytes()].concat()
 }
 
-fn for_each_entry<E: From<CheckpointError>>(
+/// Calls `each` with the key of every entry from a position on.
+fn for_each_key<E: From<CheckpointError>>(
     map: &CheckpointMap,
     from: Seq,
     mut each: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut from = [b"X", &from.0.to_be_bytes()[..]].concat();
-    loop {
-        let page = map.scan(&from, b"Y", PAGE_LEN)?;
-        page.iter().try_for_each(|(key, _)| each(key))?;
-        match page.last() {
-            Some((last, _)) if page.len() == PAGE_LEN => from = [&last[..], &[0]].concat(),
-            _ => return Ok(()),
-        }
-    }
+    let from = [b"X", &from.0.to_be_bytes()[..]].concat();
+    map.for_each_entry(&from, b"Y", |key, _| each(key))
 }

@@ -10,8 +10,11 @@ use yfs_checkpoint::CheckpointMap;
 use yfs_engine::{checkpoint::CheckpointReader, main_doc::MainDoc};
 use yfs_store::{DerivedLabel, Seq};
 
-use super::{CACHE_BYTES, CheckpointHome, healing::HealingReader};
-use crate::{error::Result, state::WorkspaceState};
+use super::{
+    CACHE_BYTES, CheckpointHome,
+    healing::{CheckpointUse, HealingReader},
+};
+use crate::{error::Result, load_document, state::WorkspaceState, workspace::fresh_writer_ids};
 
 impl CheckpointHome {
     /// Opens a checkpoint again, if it is still the newest.
@@ -56,8 +59,8 @@ impl WorkspaceState {
         let writer = main.files().writer();
         drop(main);
         if let Some(map) = home.reopen(label) {
-            let reader: Arc<dyn CheckpointReader> =
-                Arc::new(HealingReader::new(home.clone(), map, position));
+            let reader = HealingReader::new(home.clone(), map, position, CheckpointUse::Live);
+            let reader: Arc<dyn CheckpointReader> = Arc::new(reader);
             if let Ok(main) = MainDoc::on_checkpoint(&self.id, writer, home.limits, reader) {
                 *self.main.write() = main;
                 *home.in_use.lock() = Some(label);
@@ -75,10 +78,37 @@ impl WorkspaceState {
             return Ok(false);
         }
         let writer = self.main.read().files().writer();
-        let Some(opened) = home.open_on(map, &label, writer, position)? else { return Ok(false) };
+        let opened = home.open_on(map, &label, writer, position, CheckpointUse::Live)?;
+        let Some(opened) = opened else { return Ok(false) };
         *self.main.write() = opened.main;
         *home.in_use.lock() = Some(label);
         Ok(true)
+    }
+
+    /// Replaces the main document by one that is loaded from the whole log. The caller holds
+    /// `tailing`, so no transaction is planned from one document and applied to the other. Watchers
+    /// must list again: what the document before reported since the damage may be incomplete.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read. The document before stays, and is still to be replaced.
+    pub(crate) fn replace_main(&self) -> Result<()> {
+        let Some(home) = &self.checkpoint else { return Ok(()) };
+        let writer = self.main.read().files().writer();
+        let mut main = MainDoc::new(&self.id, writer, home.limits);
+        let report = load_document::main(&*self.store, &self.main_name, &mut main)?;
+        if report.is_incomplete() {
+            // What cannot be read may have been written under these ids.
+            main.set_writer(fresh_writer_ids(&self.options));
+        }
+        let mut current = self.main.write();
+        *current = main;
+        *home.in_use.lock() = None;
+        home.must_replace.store(false, Ordering::Release);
+        drop(current);
+        self.events.invalidate_cursors();
+        home.request();
+        Ok(())
     }
 
     /// Takes rows out of memory if there are more than the budget, in the middle of a long call. A

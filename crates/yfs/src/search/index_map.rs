@@ -27,9 +27,6 @@ const RENDERER: &str = concat!(env!("CARGO_PKG_VERSION"), " 1");
 /// The blocks of the index that are kept in memory, in bytes.
 const CACHE_BYTES: u64 = 4 << 20;
 
-/// The number of entries that are read at once.
-const PAGE_LEN: usize = 512;
-
 const HEAD_KEY: &[u8] = b"H";
 const DAMAGED: CheckpointError = CheckpointError::Damaged("a value of the index for search");
 
@@ -153,9 +150,9 @@ impl SearchMap {
             }
         }
         for kind in [Some(b'A'), with_binary.then_some(b'B')].into_iter().flatten() {
-            self.scan(&[kind], &[kind + 1], |key, _| {
+            self.map.for_each_entry(&[kind], &[kind + 1], |key, _| {
                 ids.insert(parse_id(&key[1..])?);
-                Ok(())
+                Ok::<_, CheckpointError>(())
             })?;
         }
         Ok((!is_full(ids.len())).then_some(ids))
@@ -204,7 +201,7 @@ impl SearchMap {
         mut each: impl FnMut(u32, &UnitSet) -> Result<(), CheckpointError>,
     ) -> Result<(), CheckpointError> {
         let (from, to) = (list_key(batch.first_unit, 0), list_key(batch.first_unit, u32::MAX >> 8));
-        self.scan(&from, &to, |key, value| {
+        self.map.for_each_entry(&from, &to, |key, value| {
             let bucket = key.get(5..8).map(|bytes| [0, bytes[0], bytes[1], bytes[2]]);
             let bucket = bucket.map(u32::from_be_bytes).ok_or(DAMAGED)?;
             if bucket as usize >= N_BUCKETS {
@@ -212,23 +209,6 @@ impl SearchMap {
             }
             each(bucket, &UnitSet::read(value, batch.n_units).map_err(|_| DAMAGED)?)
         })
-    }
-
-    fn scan(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        mut each: impl FnMut(&[u8], &[u8]) -> Result<(), CheckpointError>,
-    ) -> Result<(), CheckpointError> {
-        let mut from = from.to_vec();
-        loop {
-            let page = self.map.scan(&from, to, PAGE_LEN)?;
-            page.iter().try_for_each(|(key, value)| each(key, value))?;
-            match page.last() {
-                Some((last, _)) if page.len() == PAGE_LEN => from = [&last[..], &[0]].concat(),
-                _ => return Ok(()),
-            }
-        }
     }
 }
 
