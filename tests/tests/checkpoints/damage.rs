@@ -56,9 +56,9 @@ fn check_writes(disk: &Disk, copy: &StoreCopy, rng: &mut ChaCha8Rng, context: &s
     assert!(are_sound(&copy.file()), "{context}: it was not made anew");
 }
 
-/// A workspace whose checkpoint is damaged while it is open, and whose log is compacted by itself or
-/// by another process, reads and writes what the log has: compaction removed the records from which
-/// the checkpoint could be derived again as of its own position.
+/// A workspace whose checkpoint is damaged while it is open, and whose log is then compacted by any
+/// process, reads and writes what the log has: compaction removed the records from which the
+/// checkpoint could be derived again as of its own position.
 #[test]
 fn a_checkpoint_that_is_damaged_under_an_open_workspace_is_mended_after_compaction() {
     for compacts_elsewhere in [false, true] {
