@@ -106,8 +106,8 @@ impl CheckpointMap {
         Ok(entries)
     }
 
-    /// Calls `each` with the entries whose keys are from `from` on and before `to`, in order, until it
-    /// fails.
+    /// Calls `each` with the entries whose keys are from `from` on and before `to`, in order, until
+    /// it fails.
     ///
     /// # Errors
     ///
