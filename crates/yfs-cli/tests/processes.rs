@@ -4,8 +4,10 @@
 
 use std::{
     env, fs,
+    io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
 };
 
 const N_PROCESSES: usize = 8;
@@ -142,6 +144,44 @@ fn a_reader_that_goes_ends_the_command_quietly() {
         let output = sh(dir.path(), &script);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr == "141\n" || stderr == "0\n", "{command}: {stderr}");
+    }
+}
+
+/// The server serves on, and a second command confirms the deletion that it asks about.
+#[test]
+fn a_server_asks_before_a_mass_deletion_and_serves_on() {
+    let dir = workspace();
+    for n in 0..12 {
+        fs::write(dir.path().join(format!("{n}.txt")), format!("{n}\n")).unwrap();
+    }
+    ok(dir.path(), &["mirror", ".", "--once"]);
+    ok(dir.path(), &["find", "/", "-name", "*.txt", "-delete"]);
+    let mut server = spawn(dir.path(), &["serve", "--port", "0"]);
+    let mut stderr = BufReader::new(server.stderr.take().unwrap()).lines();
+    let notice = stderr.find(|line| line.as_ref().unwrap().contains("12 of the 12 files"));
+    assert!(notice.unwrap().unwrap().contains("yfs mirror --once --confirm"));
+    let status = ok(dir.path(), &["status"]);
+    assert!(status.contains("Mirroring waits: ") && status.contains("12 of the 12"), "{status}");
+    assert!(dir.path().join("7.txt").exists());
+    // What is saved meanwhile reaches the workspace.
+    fs::write(dir.path().join("meanwhile"), "meanwhile\n").unwrap();
+    until(|| command(dir.path(), &["cat", "meanwhile"]).output().unwrap().status.success());
+
+    let confirmed = command(dir.path(), &["mirror", ".", "--once", "--confirm"]).output().unwrap();
+    let said = String::from_utf8_lossy(&confirmed.stderr);
+    assert!(confirmed.status.success() && said.contains("deletes 12 of the 13 files"), "{said}");
+    until(|| !dir.path().join("7.txt").exists() && !dir.path().join("11.txt").exists());
+    assert!(server.try_wait().unwrap().is_none(), "it serves on");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(ok(dir.path(), &["ls"]), "meanwhile\n");
+}
+
+fn until(is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(600), "waited in vain");
+        std::thread::yield_now();
     }
 }
 

@@ -53,6 +53,7 @@ pub mod mirror;
 pub mod mirror_state;
 mod mirror_worker;
 pub mod options;
+mod pending_deletions;
 pub mod report;
 mod sync_engine;
 mod unread;
@@ -63,5 +64,6 @@ pub use crate::{
     error::MirrorError,
     mirror::Mirror,
     options::{MirrorOptions, TrustPolicy},
+    pending_deletions::PendingDeletions,
     report::{ChangeCounts, MirrorNotice, MirrorReport, NoticeReason},
 };

@@ -2,7 +2,10 @@
 
 use std::{
     path::Path,
-    sync::mpsc::{self, Sender},
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{self, Sender},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -19,6 +22,7 @@ use crate::{
     error::{MirrorError, Result},
     mirror_worker::{self, MirrorWorker, WorkerMessage},
     options::MirrorOptions,
+    pending_deletions::PendingDeletions,
     report::{MirrorNotice, MirrorReport},
     sync_engine::{self, MirrorEngine, Notify},
 };
@@ -40,6 +44,8 @@ pub struct Mirror {
     thread: Option<JoinHandle<Result<MirrorReport>>>,
     follower: AbortHandle,
     notices: broadcast::Sender<MirrorNotice>,
+    /// The receiver of the first subscriber, which has the notices since the start.
+    first_receiver: Mutex<Option<broadcast::Receiver<MirrorNotice>>>,
 }
 
 impl Mirror {
@@ -59,7 +65,7 @@ impl Mirror {
         options: MirrorOptions,
         handle: &Handle,
     ) -> Result<Self> {
-        let (notices, _) = broadcast::channel(BACKLOG);
+        let (notices, first_receiver) = broadcast::channel(BACKLOG);
         let sender = notices.clone();
         let notify: Notify = Box::new(move |notice: &MirrorNotice| {
             // Fails if there is no subscriber.
@@ -81,7 +87,8 @@ impl Mirror {
             .name("yfs-mirror".to_owned())
             .spawn(move || worker.run())
             .map_err(host)?;
-        Ok(Self { messages, thread: Some(thread), follower, notices })
+        let first_receiver = Mutex::new(Some(first_receiver));
+        Ok(Self { messages, thread: Some(thread), follower, notices, first_receiver })
     }
 
     /// Synchronizes a directory and a workspace once, and returns a report of the changes.
@@ -130,6 +137,27 @@ impl Mirror {
         }
     }
 
+    /// Returns the mass deletion in a directory that waits for a confirmation.
+    ///
+    /// # Errors
+    ///
+    /// [`MirrorError::Host`] if the mirror's files cannot be read.
+    pub fn pending_deletions(directory: &Path) -> Result<Option<PendingDeletions>> {
+        PendingDeletions::read(directory)
+    }
+
+    /// Confirms the mass deletion that waits in a directory. A running mirror makes it within a
+    /// second, and otherwise the next one does. Reports whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// [`MirrorError::Host`] if the mirror's files cannot be read or written.
+    pub fn confirm_deletions(directory: &Path) -> Result<bool> {
+        let pending = PendingDeletions::read(directory)?;
+        pending.map(|pending| pending.confirm(directory)).transpose()?;
+        Ok(pending.is_some())
+    }
+
     /// Waits until both sides are quiet and equal, except for skipped paths. Returns the report so
     /// far.
     ///
@@ -139,7 +167,7 @@ impl Mirror {
     /// # Errors
     ///
     /// [`MirrorError::Stopped`] if the mirror ended meanwhile; [`stop`](Self::stop) returns the
-    /// reason.
+    /// reason. [`MirrorError::MassDeletion`] while a deletion waits for a confirmation.
     pub async fn settled(&self) -> Result<MirrorReport> {
         let (answer, settled) = oneshot::channel();
         self.messages.send(WorkerMessage::Settle(answer)).map_err(|_| MirrorError::Stopped)?;
@@ -157,9 +185,11 @@ impl Mirror {
         report.await.map_err(|_| MirrorError::Stopped)
     }
 
-    /// Subscribes to the notices for the owner of the directory, from now on.
+    /// Subscribes to the notices for the owner of the directory: the first caller from the start,
+    /// later ones from now on.
     pub fn notices(&self) -> broadcast::Receiver<MirrorNotice> {
-        self.notices.subscribe()
+        let first = self.first_receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.notices.subscribe())
     }
 
     /// Reports whether the mirror ended by itself; [`stop`](Self::stop) returns the reason.

@@ -24,6 +24,9 @@ use crate::{
     watch::{DirectoryWatch, WatchEvent},
 };
 
+/// How often the worker checks whether a person confirmed a mass deletion.
+const CONFIRMATION_POLL: Duration = Duration::from_millis(500);
+
 /// The delay after a failed pass.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
@@ -109,9 +112,12 @@ impl MirrorWorker {
             match message {
                 Ok(WorkerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(WorkerMessage::Settle(answer)) => {
-                    let settled = self.run_until_equal()?;
+                    let settled = match self.run_until_equal() {
+                        Err(error @ MirrorError::MassDeletion { .. }) => Err(error),
+                        settled => Ok(settled?),
+                    };
                     // Fails if the caller no longer waits.
-                    answer.send(Ok(settled)).ok();
+                    answer.send(settled).ok();
                     due = Some(Instant::now());
                 }
                 Ok(WorkerMessage::Report(answer)) => {
@@ -124,12 +130,15 @@ impl MirrorWorker {
                     due = Some(quiet.min(first + self.options.patience));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    first_news = None;
+                    let is_news = first_news.take().is_some();
                     if Instant::now() >= rescan {
                         rescan = Instant::now() + self.options.rescan;
                         self.engine.touch_all()?;
                     }
-                    due = self.pass()?;
+                    due = match !is_news && self.engine.must_wait_for_person()? {
+                        true => Some(Instant::now() + CONFIRMATION_POLL),
+                        false => self.pass()?,
+                    };
                 }
             }
             self.note_unwatched();
@@ -165,6 +174,8 @@ impl MirrorWorker {
     fn pass(&mut self) -> Result<Option<Instant>> {
         match self.engine.pass() {
             Ok(PassOutcome { next, .. }) => Ok(next),
+            // The directory's changes were imported. The notices say how to confirm the deletion.
+            Err(MirrorError::MassDeletion { .. }) => Ok(Some(Instant::now() + CONFIRMATION_POLL)),
             Err(error) if is_final(&error) => Err(error),
             Err(_) => {
                 self.engine.touch_all()?;
@@ -238,7 +249,6 @@ fn is_final(error: &MirrorError) -> bool {
     matches!(
         error,
         MirrorError::Gone(_)
-            | MirrorError::MassDeletion { .. }
             | MirrorError::Stopped
             | MirrorError::Workspace(WorkspaceError::Closed | WorkspaceError::ReadOnly)
     )

@@ -36,8 +36,10 @@ pub struct MirrorOptions {
     /// The maximum length of a mirrored file, in bytes. Larger files are skipped and reported.
     pub max_file_len: u64,
     /// Whether one pass may delete more than half of the files in the directory. Without it, the
-    /// mirror ends with [`MirrorError::MassDeletion`](crate::MirrorError::MassDeletion) before it
-    /// deletes any. Passes that delete at most 10 files need no confirmation.
+    /// mirror writes nothing to the directory before a person confirms it
+    /// ([`Mirror::confirm_deletions`](crate::Mirror::confirm_deletions)), and
+    /// [`Mirror::once`](crate::Mirror::once) fails. Passes that delete at most 10 files need no
+    /// confirmation, and files whose content gets another name do not count.
     pub confirm_deletions: bool,
     /// Whether each written file survives a power cut before the next step.
     pub sync: bool,

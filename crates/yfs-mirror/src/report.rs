@@ -95,6 +95,14 @@ pub enum NoticeReason {
     /// was restored, or a power cut took its last records. The directory was treated as on the
     /// first synchronization.
     Unproven,
+    /// The workspace no longer has most of the directory's files. The mirror writes nothing to the
+    /// directory until a person confirms the deletion, or the files are back in the workspace.
+    MassDeletion {
+        /// The number of files that the workspace no longer has.
+        n_deleted: usize,
+        /// The number of files that both sides had.
+        n_files: usize,
+    },
     /// The host watches no more directories; the mirror scans everything periodically instead.
     Unwatched,
     /// An operation failed; the mirror retries it.
@@ -140,6 +148,14 @@ impl fmt::Display for NoticeReason {
             }
             Self::Unwatched => {
                 "the system watches no more directories; the mirror scans periodically"
+            }
+            Self::MassDeletion { n_deleted, n_files } => {
+                return write!(
+                    f,
+                    "the workspace no longer has {n_deleted} of the {n_files} files; none was \
+                     deleted here, and nothing is written here until you confirm the deletion with \
+                     `yfs mirror --once --confirm` or restore the files (`yfs trash`)"
+                );
             }
             Self::Unreadable(why) => {
                 return write!(f, "not updated, because its content cannot be read: {why}");

@@ -157,6 +157,13 @@ impl MirrorEngine {
         self.pass.is_quiet() && self.context.open_files.is_quiet()
     }
 
+    /// Reports whether a mass deletion waits for a confirmation, and neither the confirmation nor a
+    /// change of the disk makes another pass useful.
+    pub(crate) fn must_wait_for_person(&self) -> Result<bool> {
+        let Some(pending) = self.context.pending else { return Ok(false) };
+        Ok(self.pass.is_disk_quiet() && !pending.is_confirmed(self.directory())?)
+    }
+
     /// Completes the operations that a crash interrupted.
     pub(crate) fn recover(&mut self) -> Result<()> {
         let Self { context, pass } = self;
@@ -175,6 +182,7 @@ impl MirrorEngine {
         self.import(scan)?;
         let Self { context, pass } = self;
         DiskApplier { context, pass }.apply_to_disk()?;
+        context.clear_pending()?;
         context.commit(&[])?;
         let did = context.reporter.n_done() != n_before;
         Ok(PassOutcome { next: pass.next_due(context), did })

@@ -24,8 +24,12 @@ const HELP: &str = "\
 A change on either side is applied to the other within a moment. Concurrent changes are merged,
 also changes made while no mirror was running. The first synchronization overwrites and deletes
 nothing in DIR. Content that the mirror removes stays in the trash (`yfs trash`) or in the
-versions of its file (`yfs versions`). The mirror stops before it deletes more than half of the
-files in DIR at once, unless they are at most 10 or you pass --confirm.
+versions of its file (`yfs versions`).
+
+If the workspace no longer has more than half of the files in DIR, and more than 10, the mirror
+deletes none of them. With --once it fails; otherwise it prints a notice, and writes nothing to DIR
+until the files are restored or you confirm with `yfs mirror DIR --once --confirm`, also while
+another process mirrors DIR.
 
 If an older copy of the workspace was put back, both sides are merged as at the first
 synchronization: nothing in DIR is overwritten or deleted.
@@ -104,13 +108,42 @@ pub(crate) const DEFAULT_POLICY: MirrorPolicyArgs =
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
     let options = MirrorOptions { confirm_deletions: args.confirm, ..options(args.policy) };
     let workspace = open(&args.dir, args.once, context)?;
-    let report = if args.once {
-        Mirror::once(&workspace, &args.dir, options).map_err(mirror_failure)?
+    let result = if args.once {
+        Mirror::once(&workspace, &args.dir, options).map_err(mirror_failure)
     } else {
-        run_mirror(&workspace, &args.dir, options, context).await?
+        run_mirror(&workspace, &args.dir, options, context).await
     };
+    if args.confirm && result.as_ref().is_err_and(is_busy) && confirm(&args.dir, context)? {
+        return Ok(workspace.close()?);
+    }
+    let report = result?;
     print_report(&report, args.once, context)?;
     Ok(workspace.close()?)
+}
+
+fn is_busy(error: &CommandError) -> bool {
+    match error {
+        CommandError::Other(cause) => {
+            matches!(cause.downcast_ref(), Some(MirrorError::Busy(_)))
+        }
+        _ => false,
+    }
+}
+
+/// Confirms the mass deletion that another process, which mirrors the directory, did not make.
+/// Returns whether there is one.
+fn confirm(dir: &Path, context: &mut CommandContext) -> Result<bool> {
+    let Some(pending) = Mirror::pending_deletions(dir).map_err(mirror_failure)? else {
+        return Ok(false);
+    };
+    Mirror::confirm_deletions(dir).map_err(mirror_failure)?;
+    context.remark(&format!(
+        "confirmed: the process that mirrors {} deletes {} of the {} files",
+        dir.display(),
+        pending.n_deleted,
+        pending.n_files
+    ));
+    Ok(true)
 }
 
 /// Returns the options of a mirror.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, Workspace};
 use yfs_engine::{id::FileId, path::VPath};
-use yfs_mirror::{Mirror, untrusted_files::is_risky};
+use yfs_mirror::{Mirror, NoticeReason, PendingDeletions, untrusted_files::is_risky};
 use yfs_replica::client::RemoteServer;
 
 use crate::{
@@ -27,9 +27,9 @@ Examples:
   yfs status
   yfs status --short                    only the paths that differ on disk
 
-JSON: {file, directory, mirrored, mirror_running, differences: [{path, change}], withheld:
-[PATH], server, unsent: [PATH], conflicts, trashed, quarantined, parked}. unsent is null if it is
-not known.";
+JSON: {file, directory, mirrored, mirror_running, pending_deletions: {deleted, files}, differences:
+[{path, change}], withheld: [PATH], server, unsent: [PATH], conflicts, trashed, quarantined,
+parked}. unsent is null if it is not known, pending_deletions if no mass deletion waits.";
 
 /// The most paths of a list, unless all are asked for.
 const MAX_LISTED: usize = 20;
@@ -53,6 +53,8 @@ struct WorkspaceStatus<'a> {
     /// Whether a mirror has synchronized the directory.
     is_mirrored: bool,
     is_mirror_running: bool,
+    /// The mass deletion that the mirror does not make before it is confirmed.
+    pending_deletions: Option<PendingDeletions>,
     comparison: DirectoryComparison,
     /// Files that are missing on disk because tools execute them, so that the mirror does not write
     /// them unless it trusts their authors.
@@ -82,6 +84,10 @@ pub(crate) async fn run(args: StatusArgs, context: &mut CommandContext) -> Resul
             "directory": status.directory.map(|directory| directory.to_string_lossy()),
             "mirrored": status.is_mirrored,
             "mirror_running": status.is_mirror_running,
+            "pending_deletions": status.pending_deletions.map(|pending| json!({
+                "deleted": pending.n_deleted,
+                "files": pending.n_files,
+            })),
             "differences": differences.collect::<Vec<_>>(),
             "withheld": status.withheld.iter().map(VPath::as_str).collect::<Vec<_>>(),
             "server": status.server,
@@ -107,6 +113,12 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
         }
         None => false,
     };
+    let pending_deletions = match directory.filter(|_| is_mirrored) {
+        Some(directory) => {
+            Mirror::pending_deletions(directory).map_err(mirror::mirror_failure)?
+        }
+        None => None,
+    };
     let comparison = match directory {
         Some(directory) => {
             let (max_file_len, ignores) = (settings::max_size(), settings::ignores());
@@ -127,6 +139,7 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
         directory,
         is_mirrored,
         is_mirror_running,
+        pending_deletions,
         comparison,
         withheld,
         server: remote.map(|remote| remote.url().to_owned()),
@@ -177,6 +190,10 @@ fn print(status: &WorkspaceStatus<'_>, max_listed: usize, context: &mut CommandC
     }
     if let Some(server) = &status.server {
         context.out.line(&format!("Server:    {server}"))?;
+    }
+    if let Some(PendingDeletions { n_deleted, n_files }) = status.pending_deletions {
+        let why = NoticeReason::MassDeletion { n_deleted, n_files };
+        context.out.line(&format!("\nMirroring waits: {why}"))?;
     }
     let n_differences = status.comparison.differences.len();
     if n_differences > 0 {

@@ -2,11 +2,14 @@
 
 mod preview;
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 use clap::Args;
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
 use yfs::Workspace;
 use yfs_engine::id::FileId;
 use yfs_mirror::{Mirror, MirrorError};
@@ -177,8 +180,11 @@ async fn sync_continuously(
         Some(Err(MirrorError::Busy(_))) | None => None,
         Some(started) => Some(started?),
     };
+    // Both the connection and the mirror print, one at a time.
+    let context = Mutex::new(context);
     let result = tokio::select! {
-        failure = follow(remote, workspace, context) => failure,
+        failure = follow(remote, workspace, &context) => failure,
+        failure = print_notices(mirror.as_ref(), &context) => failure,
         () = wait_for_signal() => Ok(()),
     };
     if let Some(mirror) = mirror {
@@ -264,22 +270,43 @@ fn report_unsent(
     Ok(())
 }
 
+/// Prints the notices of a mirror, until printing fails.
+async fn print_notices(mirror: Option<&Mirror>, context: &Mutex<&mut CommandContext>) -> Result {
+    let mut notices = mirror.map(Mirror::notices);
+    loop {
+        match &mut notices {
+            Some(receiver) => match receiver.recv().await {
+                Ok(notice) => {
+                    let mut context = context.lock().unwrap_or_else(PoisonError::into_inner);
+                    mirror::print_notice(&notice, &mut context)?;
+                }
+                Err(RecvError::Lagged(_)) => (),
+                // The mirror ended. Its reason is returned when it is stopped.
+                Err(RecvError::Closed) => notices = None,
+            },
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// Exchanges changes until a failure that a retry cannot mend.
 async fn follow(
     remote: &RemoteServer,
     workspace: &Workspace,
-    context: &mut CommandContext,
+    context: &Mutex<&mut CommandContext>,
 ) -> Result {
     let mut is_remembered = false;
     let mut remembered: Result = Ok(());
-    let on_event = |event: ConnectionEvent<'_>| match event {
+    let on_event = |event: ConnectionEvent<'_>| {
+        let mut context = context.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
         ConnectionEvent::InStep(progress) => {
             if !std::mem::replace(&mut is_remembered, true) {
                 context.remark(&format!("synchronized with {}", remote.url()));
                 remembered = remote.keep(workspace).map_err(CommandError::from);
             }
             // A conflict that cannot be read now is in the list of `yfs conflicts`.
-            report_conflicts(workspace, progress, context).ok();
+            report_conflicts(workspace, progress, &mut context).ok();
             // If the reader of the output is gone, the end of the command reports it.
             if context.out.json {
                 context
@@ -292,6 +319,7 @@ async fn follow(
         ConnectionEvent::Broken(error, delay) => {
             is_remembered = false;
             context.remark(&format!("{error}; reconnecting in {:.1} s", delay.as_secs_f64()));
+        }
         }
     };
     let Err(error) = remote.follow(workspace, on_event).await;

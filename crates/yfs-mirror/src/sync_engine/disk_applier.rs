@@ -10,7 +10,7 @@ use std::{
 
 use smol_str::SmolStr;
 use yfs::{export::link_escapes, workspace::nodes::TreeNode};
-use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_engine::{hash::ContentHash, id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{FileKind, confined_dir::CreationAttributes};
 
 use super::{
@@ -18,10 +18,11 @@ use super::{
     replace_file::FileReplacer, sync_pass::SyncPass,
 };
 use crate::{
-    error::{MirrorError, Result},
+    error::Result,
     merge_plan::{MergeWinner, ObjectLocation, TargetLocation, decide_winner},
     mirror_state::{DiskStamp, MirrorNode},
     options::TrustPolicy,
+    pending_deletions::PendingDeletions,
     report::NoticeReason,
     untrusted_files,
 };
@@ -58,7 +59,10 @@ impl DiskApplier<'_> {
         let new: HashSet<FileId> = dirty.keys().cloned().collect();
         let objects = self.divide_dirty_objects(dirty, &mut wanted)?;
         // So far `wanted` has only the removals.
-        self.check_removals(&wanted)?;
+        if let Some(refused) = self.find_refused_deletions(&wanted, &objects)? {
+            self.pass.work.extend(new);
+            return Err(self.context.refuse_deletions(refused));
+        }
         let mut placed: HashSet<FileId> = HashSet::new();
         let mut given: HashMap<(Option<FileId>, Vec<u8>), FileId> = HashMap::new();
         for (depth, id, object) in &objects {
@@ -121,7 +125,7 @@ impl DiskApplier<'_> {
     ) -> Result<Vec<(usize, FileId, TreeNode)>> {
         let mut objects = Vec::new();
         for (id, object) in dirty {
-            if self.pass.missing.contains_key(&id) || self.pass.moved.contains(&id) {
+            if self.pass.missing.contains_key(&id) || self.pass.is_moving(&id) {
                 // The change on disk is imported first.
                 self.pass.work.insert(id);
                 continue;
@@ -183,17 +187,54 @@ impl DiskApplier<'_> {
         Ok(found)
     }
 
-    /// Fails if most files of the directory are to be removed, and no person confirmed that.
-    fn check_removals(&self, removals: &[TargetLocation]) -> Result<()> {
-        let n_deleted = removals.iter().filter(|removal| !removal.is_directory).count();
-        if self.context.options.confirm_deletions || n_deleted <= MAX_UNCONFIRMED {
-            return Ok(());
+    /// Returns the removals if they are most files of the directory, and no person confirmed that.
+    fn find_refused_deletions(
+        &self,
+        removals: &[TargetLocation],
+        objects: &[(usize, FileId, TreeNode)],
+    ) -> Result<Option<PendingDeletions>> {
+        let files = || removals.iter().filter(|removal| !removal.is_directory);
+        let n_removed = files().count();
+        if self.context.options.confirm_deletions || n_removed <= MAX_UNCONFIRMED {
+            return Ok(None);
         }
         let nodes = self.context.state.nodes();
         let n_files = nodes.filter(|node| node.kind != FileKind::Directory).count();
-        match n_deleted * 2 > n_files {
-            true => Err(MirrorError::MassDeletion { n_deleted, n_files }),
-            false => Ok(()),
+        let is_most = |n_deleted| n_deleted > MAX_UNCONFIRMED && n_deleted * 2 > n_files;
+        let mut removed: HashMap<ContentHash, usize> = HashMap::new();
+        for node in files().filter_map(|removal| self.context.state.get(&removal.id)) {
+            *removed.entry(node.hash).or_default() += 1;
+        }
+        // A file whose content arrives under another id was moved.
+        let mut n_deleted = n_removed;
+        let mut arriving = objects.iter().filter(|(_, id, _)| self.context.state.get(id).is_none());
+        while is_most(n_deleted) {
+            let Some((_, _, object)) = arriving.next() else {
+                let refused = PendingDeletions { n_deleted, n_files };
+                let is_confirmed = refused.is_confirmed(&self.context.directory.path)?;
+                return Ok((!is_confirmed).then_some(refused));
+            };
+            let hash = self.content_hash(object);
+            if let Some(n_left) = hash.and_then(|hash| removed.get_mut(&hash))
+                && *n_left > 0
+            {
+                *n_left -= 1;
+                n_deleted -= 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the hash of an object's content, as nodes of the state have it; none if the content
+    /// cannot be read.
+    fn content_hash(&self, object: &TreeNode) -> Option<ContentHash> {
+        match object.kind {
+            FileKind::File => {
+                let held = self.context.workspace.nodes().read_durable(&object.id).ok()?;
+                Some(ContentHash::of(&held.data))
+            }
+            FileKind::Symlink => Some(ContentHash::of(object.link.as_ref()?.as_bytes())),
+            _ => None,
         }
     }
 

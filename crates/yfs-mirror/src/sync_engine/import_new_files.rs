@@ -142,6 +142,10 @@ impl NewFileImporter<'_> {
                 }
                 name = self.context.workspace.free_name(parent.as_ref(), &name)?;
             }
+            NameHolder::Leaving(other) if self.structure().must_wait_for(&other) => {
+                self.pass.later.insert(path, true);
+                return Ok(None);
+            }
             NameHolder::Leaving(other) if !self.pass.moved.contains(&other) => {
                 self.pass.trash(self.context, &other)?;
             }

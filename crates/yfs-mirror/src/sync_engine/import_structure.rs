@@ -46,6 +46,7 @@ impl StructureImporter<'_> {
         mut directories: Vec<PathBuf>,
         mut arrived: Vec<(FileId, PathBuf)>,
     ) -> Result<()> {
+        self.pass.moved.extend(self.pass.waiting.drain());
         loop {
             arrived.retain(|(id, path)| !self.record_arrival(id, path));
             let n_before = self.pass.moved.len() + directories.len();
@@ -100,11 +101,17 @@ impl StructureImporter<'_> {
         let id = &there.id;
         Ok(match self.context.state.get(id) {
             None => NameHolder::Stranger(there),
-            Some(_) if self.pass.moved.contains(id) || self.pass.missing.contains_key(id) => {
+            Some(_) if self.pass.is_moving(id) || self.pass.missing.contains_key(id) => {
                 NameHolder::Leaving(id.clone())
             }
             Some(_) => NameHolder::Taken,
         })
+    }
+
+    /// Reports whether an object that leaves its name may appear elsewhere in a later pass: two
+    /// directories that exchange their names are seen one after the other.
+    pub(super) fn must_wait_for(&self, other: &FileId) -> bool {
+        self.pass.waiting.contains(other) || self.pass.may_appear(&self.context.options, other)
     }
 
     /// Repeats a move on disk in the workspace. With `aside` it uses a free name rather than wait
@@ -145,9 +152,15 @@ impl StructureImporter<'_> {
             NameHolder::Leaving(other) if self.pass.moved.contains(&other) && !aside => {
                 return Ok(());
             }
+            NameHolder::Leaving(other) if self.must_wait_for(&other) => {
+                self.pass.moved.remove(id);
+                self.pass.waiting.insert(id.clone());
+                return Ok(());
+            }
             NameHolder::Leaving(other) if !self.pass.moved.contains(&other) => {
                 self.pass.trash(self.context, &other)?;
-                name
+                // The object may have been below the other one, and then it is in the trash, too.
+                return self.import_move(id, aside);
             }
             _ => self.context.workspace.free_name(parent, &name)?,
         };
@@ -210,6 +223,9 @@ impl StructureImporter<'_> {
                 }
                 NameHolder::Leaving(other) if self.pass.moved.contains(&other) => {
                     waiting.push(path);
+                }
+                NameHolder::Leaving(other) if self.must_wait_for(&other) => {
+                    self.pass.later.insert(path, true);
                 }
                 NameHolder::Leaving(other) => {
                     self.pass.trash(self.context, &other)?;

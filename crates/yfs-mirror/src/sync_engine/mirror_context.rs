@@ -27,6 +27,7 @@ use crate::{
     merge_plan::{ObjectLocation, parked_name},
     mirror_state::{EditBase, MirrorNode, MirrorState, database::MirrorDatabase},
     options::{MirrorOptions, TrustPolicy},
+    pending_deletions::PendingDeletions,
     report::NoticeReason,
     unread::UnreadTexts,
 };
@@ -46,6 +47,8 @@ pub(super) struct MirrorContext {
     pub(super) open_files: OpenFileTracker,
     /// Texts that no program has read yet.
     pub(super) unread: UnreadTexts,
+    /// The mass deletion that waits for a confirmation.
+    pub(super) pending: Option<PendingDeletions>,
 }
 
 impl MirrorContext {
@@ -64,6 +67,7 @@ impl MirrorContext {
         let (database, state) = MirrorDatabase::open(&path, workspace.id())?;
         let directory =
             MirroredDirectory::open(path, options.host, &options.ignores).map_err(host)?;
+        let pending = PendingDeletions::read(&directory.path)?;
         superseded::open_dir(&directory.root).map_err(host)?;
         let name = database.actor_name()?;
         let actor = match options.actor.name.is_empty() {
@@ -81,7 +85,31 @@ impl MirrorContext {
             reporter: MirrorReporter::new(notify),
             open_files: OpenFileTracker::default(),
             unread: UnreadTexts::new(),
+            pending,
         })
+    }
+
+    /// Notes a mass deletion without a confirmation; returns the error that ends the pass.
+    pub(super) fn refuse_deletions(&mut self, refused: PendingDeletions) -> MirrorError {
+        let PendingDeletions { n_deleted, n_files } = refused;
+        if self.pending != Some(refused) {
+            if let Err(error) = refused.write(&self.directory.path) {
+                return error;
+            }
+            self.pending = Some(refused);
+        }
+        self.reporter.skip(Path::new("."), NoticeReason::MassDeletion { n_deleted, n_files });
+        MirrorError::MassDeletion { n_deleted, n_files }
+    }
+
+    /// Forgets the pending deletion, which was made, or is no longer due.
+    pub(super) fn clear_pending(&mut self) -> Result<()> {
+        if self.pending.is_some() {
+            PendingDeletions::clear(&self.directory.path)?;
+            self.pending = None;
+            self.reporter.clear_skipped(Path::new("."));
+        }
+        Ok(())
     }
 
     /// Writes the changes of the state to the database, and settles the intents of objects. The

@@ -51,6 +51,9 @@ pub(super) struct SyncPass {
     pub(super) emptied: HashMap<FileId, Instant>,
     /// Objects that moved on disk, and not yet in the workspace.
     pub(super) moved: HashSet<FileId>,
+    /// Objects that moved on disk to the name of an object that is missing, and that may be on its
+    /// way to another name. They wait until it appears there, or counts as deleted.
+    pub(super) waiting: HashSet<FileId>,
     /// Objects recorded so soon after a change that they may change again with the same timestamps.
     pub(super) racy: HashSet<FileId>,
     /// Files whose hash is known and whose bytes have not arrived, and when they were last
@@ -67,15 +70,30 @@ impl SyncPass {
         *self.disk.entry(path).or_default() |= all_below;
     }
 
-    /// Reports whether no change waits for a pass.
-    pub(super) fn is_quiet(&self) -> bool {
+    /// Reports whether an object moved on disk, and not yet in the workspace.
+    pub(super) fn is_moving(&self, id: &FileId) -> bool {
+        self.moved.contains(id) || self.waiting.contains(id)
+    }
+
+    /// Reports whether an object has been missing for less than the grace period, so that it may
+    /// still appear elsewhere.
+    pub(super) fn may_appear(&self, options: &MirrorOptions, id: &FileId) -> bool {
+        self.missing.get(id).is_some_and(|since| since.elapsed() < options.grace)
+    }
+
+    /// Reports whether the disk has no change that waits for a pass.
+    pub(super) fn is_disk_quiet(&self) -> bool {
         self.disk.is_empty()
             && self.later.is_empty()
-            && self.work.is_empty()
             && self.missing.is_empty()
             && self.emptied.is_empty()
             && self.moved.is_empty()
-            && !self.superseded.must_wait()
+            && self.waiting.is_empty()
+    }
+
+    /// Reports whether no change waits for a pass.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.is_disk_quiet() && self.work.is_empty() && !self.superseded.must_wait()
     }
 
     /// Returns when the next pass is due, if the host's watcher reports nothing.
@@ -240,6 +258,7 @@ impl SyncPass {
             self.missing.remove(id);
             self.emptied.remove(id);
             self.moved.remove(id);
+            self.waiting.remove(id);
             self.racy.remove(id);
             context.open_files.forget(id);
             context.unread.note_saved(id);

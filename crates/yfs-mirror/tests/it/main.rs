@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
 
 mod both_ways;
+mod exchanges;
 mod full_disk;
 mod joining;
 mod restart;

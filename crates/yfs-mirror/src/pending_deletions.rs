@@ -1,0 +1,89 @@
+//! A mass deletion that waits for the confirmation of a person, as two files beside the mirror's
+//! database. They let another process confirm the deletion while a mirror runs.
+
+use std::{fs, io, path::Path};
+
+use crate::{
+    error::{MirrorError, Result},
+    mirror_state::database::DIR,
+};
+
+/// The file in which a mirror notes the deletion that it did not make.
+const PENDING: &str = "mirror.pending";
+
+/// The file in which a person confirms it.
+const CONFIRMED: &str = "mirror.confirmed";
+
+/// A deletion of most files of a directory, which a mirror makes only if a person confirms it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PendingDeletions {
+    /// The number of files that the workspace no longer has.
+    pub n_deleted: usize,
+    /// The number of files that both sides had.
+    pub n_files: usize,
+}
+
+impl PendingDeletions {
+    /// Reads the pending deletion of a directory.
+    pub(crate) fn read(directory: &Path) -> Result<Option<Self>> {
+        Self::read_file(directory, PENDING)
+    }
+
+    /// Notes the pending deletion of a directory.
+    pub(crate) fn write(&self, directory: &Path) -> Result<()> {
+        self.write_file(directory, PENDING)
+    }
+
+    /// Confirms the pending deletion of a directory.
+    pub(crate) fn confirm(&self, directory: &Path) -> Result<()> {
+        self.write_file(directory, CONFIRMED)
+    }
+
+    /// Reports whether a person confirmed the deletion of at least as many files.
+    pub(crate) fn is_confirmed(&self, directory: &Path) -> Result<bool> {
+        let confirmed = Self::read_file(directory, CONFIRMED)?;
+        Ok(confirmed.is_some_and(|confirmed| confirmed.n_deleted >= self.n_deleted))
+    }
+
+    /// Forgets the pending deletion of a directory and its confirmation.
+    pub(crate) fn clear(directory: &Path) -> Result<()> {
+        for name in [CONFIRMED, PENDING] {
+            match fs::remove_file(directory.join(DIR).join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(host_error("remove", directory, name, error));
+                }
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_file(directory: &Path, name: &str) -> Result<Option<Self>> {
+        match fs::read_to_string(directory.join(DIR).join(name)) {
+            Ok(text) => {
+                let mut numbers = text.split_whitespace().map(str::parse);
+                Ok(match (numbers.next(), numbers.next()) {
+                    (Some(Ok(n_deleted)), Some(Ok(n_files))) => Some(Self { n_deleted, n_files }),
+                    _ => None,
+                })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(host_error("read", directory, name, error)),
+        }
+    }
+
+    fn write_file(&self, directory: &Path, name: &str) -> Result<()> {
+        let text = format!("{} {}\n", self.n_deleted, self.n_files);
+        fs::write(directory.join(DIR).join(name), text)
+            .map_err(|error| host_error("write", directory, name, error))
+    }
+}
+
+fn host_error(
+    action: &'static str,
+    directory: &Path,
+    name: &str,
+    source: io::Error,
+) -> MirrorError {
+    MirrorError::Host { action, path: directory.join(DIR).join(name), source }
+}
