@@ -1,2 +1,6 @@
 //! Tools with which agents use a filesystem: one core over any [`FileSystem`](yfs_vfs::FileSystem),
 //! spoken in several vocabularies.
+
+pub mod execute;
+
+pub use crate::execute::{CommandExecutor, CommandOutput, ExecuteError, ExecuteOptions};
