@@ -1,0 +1,7 @@
+//! The tools of all vocabularies, called as a model calls them.
+
+#[path = "support/fixture.rs"]
+mod fixture;
+
+#[path = "tools/file_tools.rs"]
+mod file_tools;
