@@ -6,6 +6,8 @@ pub mod audit;
 pub mod catalog;
 pub mod execute;
 pub mod history;
+pub mod large_results;
+mod media;
 pub mod path_locks;
 pub mod session;
 pub mod tool;

@@ -62,7 +62,7 @@ struct SessionState {
 }
 
 /// The limits of a session's tools. Sizes are in bytes unless a name says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionLimits {
     /// The largest file that a tool reads or changes as a whole.
     pub max_file_len: u64,
@@ -70,6 +70,8 @@ pub struct SessionLimits {
     pub max_media_len: u64,
     /// The most characters in the list that a tool returns.
     pub max_list_chars: usize,
+    /// The directory below which large results are kept, as a path.
+    pub artifacts_root: SmolStr,
     /// What the session remembers of what the agent read.
     pub memory: ReadMemoryLimits,
 }
@@ -80,6 +82,7 @@ impl Default for SessionLimits {
             max_file_len: 10 << 20,
             max_media_len: 5 << 20,
             max_list_chars: 80_000,
+            artifacts_root: SmolStr::new_static("/"),
             memory: ReadMemoryLimits::default(),
         }
     }
@@ -90,6 +93,7 @@ impl AgentSession {
     /// the same actor.
     pub fn builder(fs: Arc<dyn FileSystem>, actor: Actor) -> AgentSessionBuilder {
         let limits = SessionLimits::default();
+        let memory = Mutex::new(ReadMemory::new(limits.memory));
         AgentSessionBuilder {
             state: SessionState {
                 id: SmolStr::new_static("session"),
@@ -100,7 +104,7 @@ impl AgentSession {
                 audit: None,
                 locks: Arc::default(),
                 limits,
-                memory: Mutex::new(ReadMemory::new(limits.memory)),
+                memory,
                 cursor: Mutex::default(),
             },
         }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_types::{id::FileId, path::VPath};
 use yfs_vfs::{
-    ChangeAuthor, EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError, Op,
+    ChangeAuthor, EditOutcome, EditRefusal, FileContent, FileKind, FileSystem, FsCode, FsError, Op,
     TextReplacement,
 };
 
@@ -123,14 +123,37 @@ impl ToolCall {
         let changed_since_read = known.is_some() && !is_current;
         let expected_version = stat.version.filter(|_| is_current);
         let expecting = TextReplacement { expected_version, ..edit.clone() };
-        let edited = match self.fs.edit(path, &expecting).await {
-            Err(error) if error.code == FsCode::ESTALE => self.fs.edit(path, &edit).await,
-            edited => edited,
-        }?;
+        let (edited, edit) = match self.fs.edit(path, &expecting).await {
+            Err(error) if error.code == FsCode::ESTALE => (self.fs.edit(path, &edit).await?, edit),
+            Err(error) if error.edit_refusal() == Some(&EditRefusal::NotFound) => {
+                let edit = self.with_file_newlines(path, edit).await.ok_or(error)?;
+                (self.fs.edit(path, &edit).await?, edit)
+            }
+            edited => (edited?, edit),
+        };
         if let Some(known) = known {
             self.remember_edit(&stat.id, known, &edit, &edited);
         }
         Ok(MergedEdit { n_replaced: edited.n_replaced, changed_since_read })
+    }
+
+    /// Returns the edit with the line endings of the file, if these are all that keep it from being
+    /// found: models write `\\n` for the `\\r\\n` that they read.
+    async fn with_file_newlines(
+        &self,
+        path: &VPath,
+        edit: TextReplacement,
+    ) -> Option<TextReplacement> {
+        if !edit.old.contains('\n') || edit.old.contains('\r') {
+            return None;
+        }
+        let content = self.fs.read(path).await.ok()?;
+        let old = edit.old.replace('\n', "\r\n");
+        if !std::str::from_utf8(&content.data).ok()?.contains(&old) {
+            return None;
+        }
+        let new = edit.new.replace("\r\n", "\n").replace('\n', "\r\n");
+        Some(TextReplacement { old, new, ..edit })
     }
 
     fn remember_edit(

@@ -1,5 +1,6 @@
 //! The vocabularies: sets of tools that models know, over one core.
 
+mod deep_agents;
 mod file_tools;
 mod shared;
 
@@ -38,6 +39,7 @@ impl ToolVocabulary {
     /// Returns the tools.
     pub(crate) fn tools(self) -> Vec<RegisteredTool> {
         match self {
+            Self::DeepAgents(profile) => deep_agents::tools(profile),
             Self::FileTools => file_tools::tools(),
             _ => Vec::new(),
         }

@@ -3,5 +3,7 @@
 #[path = "support/fixture.rs"]
 mod fixture;
 
+#[path = "tools/deep_agents.rs"]
+mod deep_agents;
 #[path = "tools/file_tools.rs"]
 mod file_tools;
