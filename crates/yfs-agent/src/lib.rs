@@ -2,6 +2,7 @@
 //! spoken in several vocabularies.
 
 pub mod approval;
+pub mod backends;
 pub mod execute;
 pub mod permissions;
 
