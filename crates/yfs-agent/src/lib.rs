@@ -4,6 +4,7 @@
 pub mod agent_path;
 pub mod approval;
 pub mod audit;
+pub mod backends;
 pub mod catalog;
 pub mod execute;
 pub mod history;
