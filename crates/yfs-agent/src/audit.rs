@@ -4,6 +4,7 @@
 //! one for each operation that changes the filesystem. A session with a sink puts an `AuditedFs`
 //! below every tool, so a tool cannot change a file without a record.
 
+mod audit_directory;
 mod audited_fs;
 
 use std::fmt;
@@ -11,7 +12,12 @@ use std::fmt;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-pub use self::audited_fs::{AuditOrigin, AuditedFs};
+pub use self::{
+    audit_directory::{
+        AuditDirectoryLimits, DirectoryAuditSink, SelectedRecords, select_audit_records,
+    },
+    audited_fs::{AuditOrigin, AuditedFs},
+};
 
 /// One call of a tool, or one operation of a filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +41,7 @@ pub struct AuditRecord {
     pub outcome: AuditOutcome,
     /// How long it took, in microseconds.
     pub duration_us: u64,
-    /// The files that were changed, or that the operation was to change.
+    /// The files that were read or changed, or that the operation was to change.
     pub files: Vec<AuditedFile>,
 }
 

@@ -81,7 +81,7 @@ impl ToolCall {
 
     /// Returns the origin and the files of the audit record, if there is a sink.
     pub(crate) fn audited(&self) -> Option<(&AuditOrigin, Vec<AuditedFile>)> {
-        self.audited.as_ref().map(|audited| (audited.origin(), audited.changed_files()))
+        self.audited.as_ref().map(|audited| (audited.origin(), audited.touched_files()))
     }
 
     /// Undoes the changes of the session, and records the files whose versions that changed.
@@ -116,6 +116,9 @@ impl ToolCall {
             // If another file was moved to the path in between, the id is not that of the content.
             if stat.version.as_ref() == Some(&content.version) || n_attempts == 4 {
                 let (version, data) = (content.version.clone(), content.data.clone());
+                if let Some(audited) = &self.audited {
+                    audited.note_read(path, &version);
+                }
                 self.remember(&stat.id, Some(version), Some(data));
                 return Ok(content);
             }

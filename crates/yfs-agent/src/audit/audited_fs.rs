@@ -15,7 +15,7 @@ use yfs_vfs::{
     ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry, EditOutcome,
     FileContent, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, LinePage,
     Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions, TextReplacement,
-    TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
+    TreeTotals, VersionToken, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
 };
 
 use super::{AuditOutcome, AuditRecord, AuditSink, AuditedFile};
@@ -95,10 +95,28 @@ impl AuditedFs {
         &self.origin
     }
 
-    /// Returns the files that were changed so far, each with its first and its last version. Of
-    /// many files, the first 256.
-    pub fn changed_files(&self) -> Vec<AuditedFile> {
+    /// Returns the files that were read or changed so far, each with its first and its last version.
+    /// Of many files, the first 256.
+    pub fn touched_files(&self) -> Vec<AuditedFile> {
         self.files.lock().clone()
+    }
+
+    /// Adds a file that the call only read.
+    pub(crate) fn note_read(&self, path: &VPath, version: &VersionToken) {
+        let version = Some(version.to_string());
+        let file = AuditedFile { path: path.to_string(), before: version.clone(), after: version };
+        self.note_files(std::slice::from_ref(&file));
+    }
+
+    fn note_files(&self, files: &[AuditedFile]) {
+        let mut noted = self.files.lock();
+        for file in files {
+            if let Some(known) = noted.iter_mut().find(|known| known.path == file.path) {
+                known.after.clone_from(&file.after);
+            } else if noted.len() < MAX_FILES {
+                noted.push(file.clone());
+            }
+        }
     }
 
     /// Makes a change that does not go through the filesystem, and records the files that it changes.
@@ -156,14 +174,7 @@ impl Drop for RunningOperation<'_> {
     fn drop(&mut self) {
         let files = std::mem::take(&mut self.files);
         if !matches!(self.outcome, AuditOutcome::Failed { .. }) {
-            let mut changed = self.fs.files.lock();
-            for file in &files {
-                if let Some(known) = changed.iter_mut().find(|known| known.path == file.path) {
-                    known.after.clone_from(&file.after);
-                } else if changed.len() < MAX_FILES {
-                    changed.push(file.clone());
-                }
-            }
+            self.fs.note_files(&files);
         }
         let outcome = std::mem::replace(&mut self.outcome, AuditOutcome::Abandoned);
         let record = self.fs.origin.record(self.at, self.started, outcome, files);

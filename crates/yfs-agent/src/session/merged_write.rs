@@ -164,14 +164,14 @@ impl ToolCall {
     ///
     /// Fails as the function does, and as reading and writing do; with `EINVAL` if the file is not
     /// UTF-8 text.
-    pub async fn rewrite<T, E: From<WriteFailure>>(
+    pub async fn rewrite<T, E>(
         &self,
         path: &VPath,
         change: impl Fn(&str) -> Result<(String, T), E> + Send + Sync,
     ) -> Result<(MergedWrite, T), E>
     where
         T: Send,
-        E: Send,
+        E: From<WriteFailure> + Send,
     {
         let fail = |error: FsError| E::from(WriteFailure::Fs(error));
         for _ in 0..MAX_ATTEMPTS {

@@ -77,7 +77,7 @@ fn line_changes(base: &[&str], text: &str) -> Vec<LineChange> {
                 last.lines.extend(added);
             }
             None => {
-                changes.push(LineChange { start: old.start, end: old.end, lines: added.collect() })
+                changes.push(LineChange { start: old.start, end: old.end, lines: added.collect() });
             }
         }
     }

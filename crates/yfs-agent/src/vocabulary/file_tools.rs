@@ -161,8 +161,13 @@ struct FsChangeResult {
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<RegisteredTool> {
-    let (read, add) = (ToolAnnotations::reading(), ToolAnnotations::adding());
-    let change = ToolAnnotations::changing();
+    let mut tools = reading_tools();
+    tools.extend(changing_tools());
+    tools
+}
+
+fn reading_tools() -> Vec<RegisteredTool> {
+    let read = ToolAnnotations::reading();
     vec![
         tool::<_, TextResult, _, _>(
             "fs_read",
@@ -178,6 +183,33 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
             read,
             fs_read_lines,
         ),
+        tool::<_, FsListResult, _, _>(
+            "fs_list",
+            "List a directory",
+            "Lists the entries of a directory as JSON: name, type, size.",
+            read,
+            fs_list,
+        ),
+        tool::<_, FsStatResult, _, _>(
+            "fs_stat",
+            "Describe",
+            "Returns name, size, mode, time of the last change and kind.",
+            read,
+            fs_stat,
+        ),
+        tool::<_, TextResult, _, _>(
+            "fs_diff",
+            "Compare two files",
+            "Returns a unified diff of two text files; empty if they are equal.",
+            read,
+            fs_diff,
+        ),
+    ]
+}
+
+fn changing_tools() -> Vec<RegisteredTool> {
+    let (add, change) = (ToolAnnotations::adding(), ToolAnnotations::changing());
+    vec![
         tool::<_, FsChangeResult, _, _>(
             "fs_write",
             "Write a file",
@@ -191,13 +223,6 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
             "Replaces a text in a file. The text must occur exactly once.",
             change,
             fs_edit,
-        ),
-        tool::<_, FsListResult, _, _>(
-            "fs_list",
-            "List a directory",
-            "Lists the entries of a directory as JSON: name, type, size.",
-            read,
-            fs_list,
         ),
         tool::<_, TextResult, _, _>(
             "fs_delete",
@@ -219,20 +244,6 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
             "Copies a file, or a directory with all its content. An existing file at the destination is replaced.",
             change.idempotent(),
             fs_copy,
-        ),
-        tool::<_, FsStatResult, _, _>(
-            "fs_stat",
-            "Describe",
-            "Returns name, size, mode, time of the last change and kind.",
-            read,
-            fs_stat,
-        ),
-        tool::<_, TextResult, _, _>(
-            "fs_diff",
-            "Compare two files",
-            "Returns a unified diff of two text files; empty if they are equal.",
-            read,
-            fs_diff,
         ),
         tool::<_, FsChangeResult, _, _>(
             "fs_patch",

@@ -141,8 +141,14 @@ struct MediaResult {
 
 /// Returns the tools.
 pub(super) fn tools() -> Vec<RegisteredTool> {
+    let mut tools = reading_tools();
+    tools.extend(describing_tools());
+    tools.extend(changing_tools());
+    tools
+}
+
+fn reading_tools() -> Vec<RegisteredTool> {
     let read = ToolAnnotations::reading();
-    let (add, change) = (ToolAnnotations::adding(), ToolAnnotations::changing());
     vec![
         text_tool(
             "read_file",
@@ -173,27 +179,6 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
             read_multiple_files,
         ),
         text_tool(
-            "write_file",
-            "Write File",
-            "Creates a file or replaces its content. Changes that others made since you read it are kept.",
-            change.idempotent(),
-            write_file,
-        ),
-        text_tool(
-            "edit_file",
-            "Edit File",
-            "Replaces texts in a file, and returns the difference. Each text must occur exactly once; if it does not occur exactly, lines that differ only in their indentation count.",
-            change,
-            edit_file,
-        ),
-        text_tool(
-            "create_directory",
-            "Create Directory",
-            "Creates a directory and its missing parents.",
-            add.idempotent(),
-            create_directory,
-        ),
-        text_tool(
             "list_directory",
             "List Directory",
             "Lists the entries of a directory, each marked [FILE] or [DIR].",
@@ -215,19 +200,18 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
             directory_tree,
         ),
         text_tool(
-            "move_file",
-            "Move File",
-            "Moves or renames a file or directory. An existing destination is an error.",
-            change,
-            move_file,
-        ),
-        text_tool(
             "search_files",
             "Search Files",
             "Finds files and directories by a pattern of their paths below a directory.",
             read,
             search_files,
         ),
+    ]
+}
+
+fn describing_tools() -> Vec<RegisteredTool> {
+    let read = ToolAnnotations::reading();
+    vec![
         text_tool(
             "get_file_info",
             "Get File Info",
@@ -241,6 +225,40 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
             "Returns the directories that the tools can access.",
             read,
             list_allowed_directories,
+        ),
+    ]
+}
+
+fn changing_tools() -> Vec<RegisteredTool> {
+    let (add, change) = (ToolAnnotations::adding(), ToolAnnotations::changing());
+    vec![
+        text_tool(
+            "write_file",
+            "Write File",
+            "Creates a file or replaces its content. Changes that others made since you read it are kept.",
+            change.idempotent(),
+            write_file,
+        ),
+        text_tool(
+            "edit_file",
+            "Edit File",
+            "Replaces texts in a file, and returns the difference. Each text must occur exactly once; if it does not occur exactly, lines that differ only in their indentation count.",
+            change,
+            edit_file,
+        ),
+        text_tool(
+            "create_directory",
+            "Create Directory",
+            "Creates a directory and its missing parents.",
+            add.idempotent(),
+            create_directory,
+        ),
+        text_tool(
+            "move_file",
+            "Move File",
+            "Moves or renames a file or directory. An existing destination is an error.",
+            change,
+            move_file,
         ),
     ]
 }
@@ -515,7 +533,7 @@ struct TreeListing {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    children: Option<Vec<TreeListing>>,
+    children: Option<Vec<Self>>,
 }
 
 async fn directory_tree(call: ToolCall, input: DirectoryTreeInput) -> ToolOutcome {

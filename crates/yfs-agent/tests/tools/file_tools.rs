@@ -6,6 +6,7 @@ use yfs_agent::ToolVocabulary;
 use crate::fixture::ToolFixture;
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one script and its replies")]
 async fn files_are_written_read_and_changed() {
     let fixture = ToolFixture::new(&[ToolVocabulary::FileTools]);
     fixture

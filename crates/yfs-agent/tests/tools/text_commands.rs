@@ -9,6 +9,7 @@ use yfs_vfs::{FileSystem, FileSystemExt, MemoryFs};
 use crate::fixture::ToolFixture;
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one script and its replies")]
 async fn memory_has_the_texts_of_its_contract() {
     let script = r#"
         memory {"command": "view", "path": "/memories"}
