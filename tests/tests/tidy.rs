@@ -38,6 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "yfs-cli",
         &[
             "yfs",
+            "yfs-agent",
             "yfs-engine",
             "yfs-mirror",
             "yfs-replica",

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     audit_directory::{
-        AuditDirectoryLimits, DirectoryAuditSink, SelectedRecords, select_audit_records,
+        AuditDirectoryLimits, DirectoryAuditSink, SelectedRecords, audit_directory_of,
+        select_audit_records,
     },
     audited_fs::{AuditOrigin, AuditedFs},
 };

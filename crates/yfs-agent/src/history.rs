@@ -107,7 +107,7 @@ impl WorkspaceHistory {
             let is_undone =
                 entry.version.is_some_and(|number| undone.contains(&(entry.id.clone(), number)));
             let is_own = entry.actor.as_ref() == Some(actor)
-                && entry.label.as_deref().is_some_and(|label| is_label_of(label, session));
+                && entry.label.as_deref().is_some_and(|label| is_label_of_session(label, session));
             if is_own && !is_undone {
                 changes.push(entry);
             }
@@ -181,6 +181,8 @@ pub(crate) fn change_label(session: &str, call_id: Option<&str>) -> SmolStr {
     }
 }
 
-fn is_label_of(label: &str, session: &str) -> bool {
+/// Reports whether a label is that of a change of a session: the session's id, and after a space
+/// the id of the call.
+pub fn is_label_of_session(label: &str, session: &str) -> bool {
     label.strip_prefix(session).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }

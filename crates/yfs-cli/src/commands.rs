@@ -95,6 +95,7 @@ declare_commands! {
     log::LogArgs,
     diff::DiffArgs,
     undo::UndoArgs,
+    audit::AuditArgs,
     at::AtArgs,
     watch::WatchArgs,
     versions::VersionsArgs,

@@ -173,6 +173,13 @@ impl AuditSink for DirectoryAuditSink {
     }
 }
 
+/// Returns the directory of the audit records of a workspace, beside the file of its store.
+pub fn audit_directory_of(store: &Path) -> PathBuf {
+    let mut name = store.file_name().unwrap_or_default().to_owned();
+    name.push(".audit");
+    store.with_file_name(name)
+}
+
 /// Returns the records in a directory that a query selects: without a limit, the latest 10,000.
 ///
 /// # Errors

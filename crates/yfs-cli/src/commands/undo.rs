@@ -14,7 +14,8 @@ use yfs::{
         undo::UndoOutcome,
     },
 };
-use yfs_engine::{id::FileId, time::Millis};
+use yfs_agent::history::is_label_of_session;
+use yfs_engine::{actor::Actor, id::FileId, time::Millis};
 
 use crate::{
     commands::confirm_prompt::confirm,
@@ -42,7 +43,8 @@ Examples:
   yfs undo plan.md                      your last change of that file
   yfs undo -n 3 --yes
   yfs undo --since '10 minutes ago'
-  yfs undo --author agent:bob --label 'tidy up'    what an agent did in one session
+  yfs undo --session mcp-7f3k           what an agent did in one session; see `yfs audit`
+  yfs undo --author agent:bob --label 'tidy up'
 
 Exit status: 0; 1 if a change could not be undone.
 
@@ -65,9 +67,12 @@ pub(crate) struct UndoArgs {
     /// Undo all changes with this label, which sessions and tools set
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
+    /// Undo all changes of this session of tools, by whichever actor
+    #[arg(long, value_name = "ID", conflicts_with = "label")]
+    session: Option<String>,
     /// Undo the changes of this actor instead of your own
     #[arg(long, value_name = "KIND:NAME")]
-    author: Option<yfs_engine::actor::Actor>,
+    author: Option<Actor>,
     /// Only list the changes that would be undone
     #[arg(long)]
     dry_run: bool,
@@ -79,13 +84,29 @@ pub(crate) struct UndoArgs {
     yes: bool,
 }
 
+impl UndoArgs {
+    /// Reports whether the arguments select all changes that they match, and not the last one.
+    fn names_several(&self) -> bool {
+        self.since.is_some() || self.label.is_some() || self.session.is_some()
+    }
+
+    fn selects_label(&self, label: Option<&str>) -> bool {
+        let is_of_session = |session: &String| {
+            label.is_some_and(|label| is_label_of_session(label, session))
+        };
+        let is_label = self.label.is_none() || self.label.as_deref() == label;
+        is_label && self.session.as_ref().is_none_or(is_of_session)
+    }
+}
+
 /// Undoes the changes.
 pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let workspace = if args.dry_run { context.readable()? } else { context.writable()? };
+    let is_of_any = args.session.is_some() && args.author.is_none();
     let author = args.author.clone().unwrap_or_else(|| context.actor());
     let mut chosen = Vec::new();
-    let limit = match (args.max_count, args.since.is_some() || args.label.is_some()) {
+    let limit = match (args.max_count, args.names_several()) {
         (Some(limit), _) => limit,
         (None, true) => usize::MAX,
         (None, false) => 1,
@@ -99,8 +120,8 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
         if is_of_undo(&entry, &mut undone) {
             continue;
         }
-        let has_label = args.label.is_none() || args.label.as_deref() == entry.label.as_deref();
-        if !has_label || entry.actor.as_ref() != Some(&author) {
+        let is_by_author = is_of_any || entry.actor.as_ref() == Some(&author);
+        if !is_by_author || !args.selects_label(entry.label.as_deref()) {
             continue;
         }
         let continues = chosen.last().is_some_and(|last| is_same_import(last, &entry));
@@ -115,7 +136,11 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
         }
     }
     if chosen.is_empty() {
-        return Err(CommandError::other(format!("{}: no change of {author} to undo", path.typed)));
+        let by = match &args.session {
+            Some(session) if is_of_any => format!("session {session}"),
+            _ => author.to_string(),
+        };
+        return Err(CommandError::other(format!("{}: no change of {by} to undo", path.typed)));
     }
     let is_grouped = !args.files && !context.out.json;
     let chosen = chosen.into_iter().map(Ok);
