@@ -32,7 +32,7 @@ pub enum AgentPathError {
 ///
 /// # Errors
 ///
-/// Fails for every path that could name something outside: see [`AgentPathError`].
+/// Fails for every path that could lead outside: see [`AgentPathError`].
 pub fn parse_agent_path(text: &str) -> Result<VPath, AgentPathError> {
     let mut components = text.split(['/', '\\']);
     if components.any(|component| component == "..") || text.starts_with('~') {

@@ -55,6 +55,8 @@ pub(crate) enum ToolNeed {
     Executor,
     /// [`AgentSession::history`].
     History,
+    /// [`AgentSession::json_query`].
+    JsonQuery,
 }
 
 pub(crate) type ReplyFuture = Pin<Box<dyn Future<Output = ToolReply> + Send>>;
@@ -129,6 +131,7 @@ impl RegisteredTool {
             ToolNeed::Filesystem => true,
             ToolNeed::Executor => session.executor().is_some(),
             ToolNeed::History => session.history().is_some(),
+            ToolNeed::JsonQuery => session.json_query().is_some(),
         }
     }
 }

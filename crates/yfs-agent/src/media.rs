@@ -1,4 +1,4 @@
-//! Files that a model sees or hears: which ones they are, and their blocks.
+//! Files that are no text for a model: images, sounds, documents, and their blocks.
 
 use bytes::Bytes;
 use yfs_types::path::VPath;

@@ -33,6 +33,7 @@ use crate::{
     audit::AuditSink,
     execute::CommandExecutor,
     history::{FileHistory, WorkspaceHistory},
+    json_query::JsonQueryRunner,
     path_locks::PathLocks,
 };
 
@@ -55,12 +56,13 @@ struct SessionState {
     executor: Option<Arc<dyn CommandExecutor>>,
     history: Option<Arc<dyn FileHistory>>,
     audit: Option<Arc<dyn AuditSink>>,
+    json_query: Option<JsonQueryRunner>,
     access: Option<Arc<dyn AccessPreparer>>,
     locks: Arc<PathLocks>,
     limits: SessionLimits,
     roots: RwLock<Arc<[VPath]>>,
     memory: Mutex<ReadMemory>,
-    /// The position in the log of changes up to which the agent has been told.
+    /// The position in the log of changes up to which the agent has received them.
     cursor: Mutex<Option<ChangeCursor>>,
 }
 
@@ -115,6 +117,7 @@ impl AgentSession {
                 executor: None,
                 history: None,
                 audit: None,
+                json_query: None,
                 access: None,
                 locks: Arc::default(),
                 limits,
@@ -161,6 +164,11 @@ impl AgentSession {
     /// Returns the receiver of audit records, if the session has one.
     pub fn audit(&self) -> Option<&Arc<dyn AuditSink>> {
         self.state.audit.as_ref()
+    }
+
+    /// Returns the runner of queries of JSON, if the session has one.
+    pub fn json_query(&self) -> Option<&JsonQueryRunner> {
+        self.state.json_query.as_ref()
     }
 
     /// Returns the locks of paths.
@@ -247,6 +255,13 @@ impl AgentSessionBuilder {
     #[must_use]
     pub fn audit(mut self, sink: Arc<dyn AuditSink>) -> Self {
         self.state.audit = Some(sink);
+        self
+    }
+
+    /// Sets the runner of queries of JSON; without one there is no `query` tool.
+    #[must_use]
+    pub fn json_query(mut self, runner: JsonQueryRunner) -> Self {
+        self.state.json_query = Some(runner);
         self
     }
 

@@ -107,7 +107,8 @@ async fn undoing_a_session_keeps_the_later_work_of_others() {
     assert_eq!(shared.text("/own").await, None);
     assert_eq!(shared.text("/shared").await.as_deref(), Some("mine and ana's\n"));
     // Another session of the same agent is not touched, and a second undo has nothing to do.
-    expect!["/shared: not undone: cannot undo the change of /shared: others have edited it since it was created"].assert_eq(&shared.call("undo_session", json!({})).await);
+    expect![[r#"
+        /shared: not undone: cannot undo the change of /shared: others have edited it since it was created"#]].assert_eq(&shared.call("undo_session", json!({})).await);
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Writes and edits of several agents and people at once: all of them land, and each agent is told
-//! what else changed.
+//! Writes and edits of several agents and people at once: all of them land, and the reply to each
+//! agent reports what else changed.
 
 use std::{sync::Arc, thread};
 
@@ -116,7 +116,7 @@ async fn write_stale(fs: Arc<dyn FileSystem>) -> ToolReply {
     let arguments = json!({"file_path": "/plan", "content": content});
     let reply = call(&session, "write_file", arguments).await;
     assert_eq!(text(&fs, "/plan").await, "1, by the agent\ntwo\nthree\n4, by a person\n");
-    // The agent has been told, but has not sent what the person wrote: that stays.
+    // The reply reported it, but the agent has not sent what the person wrote: that stays.
     let content = "1, by the agent\n2, by the agent\nthree\nfour\n";
     call(&session, "write_file", json!({"file_path": "/plan", "content": content})).await;
     let now = "1, by the agent\n2, by the agent\nthree\n4, by a person\n";

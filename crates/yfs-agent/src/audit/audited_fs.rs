@@ -95,8 +95,8 @@ impl AuditedFs {
         &self.origin
     }
 
-    /// Returns the files that were read or changed so far, each with its first and its last version.
-    /// Of many files, the first 256.
+    /// Returns the files that were read or changed so far, each with its first and its last
+    /// version. Of many files, the first 256.
     pub fn touched_files(&self) -> Vec<AuditedFile> {
         self.files.lock().clone()
     }
@@ -119,7 +119,8 @@ impl AuditedFs {
         }
     }
 
-    /// Makes a change that does not go through the filesystem, and records the files that it changes.
+    /// Makes a change that does not go through the filesystem, and records the files that it
+    /// changes.
     pub(crate) async fn record_beside<T>(
         &self,
         paths: &[VPath],

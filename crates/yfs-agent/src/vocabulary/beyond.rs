@@ -69,6 +69,15 @@ struct ChangesSinceInput {
     own: bool,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct QueryInput {
+    /// Absolute path of a file of JSON, or of JSON values one after the other.
+    path: String,
+    /// A filter in the language of jq, for example `.items[] | select(.size > 10) | .name`.
+    query: String,
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 struct HistoryResult {
     /// The versions, oldest first.
@@ -131,12 +140,66 @@ struct ListedChange {
 pub(super) fn tools() -> Vec<RegisteredTool> {
     let (read, change) = (ToolAnnotations::reading(), ToolAnnotations::changing());
     vec![
-        tool::<_, HistoryResult, _, _>("history", "List versions", "Lists the versions of a file: number, time, author, label.", read, history).needs(ToolNeed::History),
-        tool::<_, TextResult, _, _>("diff_versions", "Compare versions", "Returns a unified diff of two versions of a file.", read, diff_versions).needs(ToolNeed::History),
-        tool::<_, TextResult, _, _>("restore", "Restore a version", "Makes an earlier version the content of its file again. No version is lost, and edits by others at the same time are kept.", change, restore).needs(ToolNeed::History),
-        tool::<_, UndoSessionResult, _, _>("undo_session", "Undo this session", "Undoes all changes of files that this session made. What others changed later stays.", change.idempotent(), undo_session).needs(ToolNeed::History),
-        tool::<_, ChangesSinceResult, _, _>("changes_since", "List changes", "Lists what changed since a cursor, and who changed it.", ToolAnnotations { idempotent: false, ..read }, changes_since),
-        tool::<_, PatchFilesResult, _, _>("apply_patch", "Apply a patch", "Applies a patch to any number of files: all of it or nothing. The patch begins with `*** Begin Patch`, ends with `*** End Patch`, and between them adds (`*** Add File: PATH`, lines with +), deletes (`*** Delete File: PATH`), or updates files (`*** Update File: PATH`, perhaps `*** Move to: PATH`, then hunks that begin with `@@` and have lines with a space, - or +).", change, apply_patch),
+        tool::<_, HistoryResult, _, _>(
+            "history",
+            "List versions",
+            "Lists the versions of a file: number, time, author, label.",
+            read,
+            history,
+        )
+        .needs(ToolNeed::History),
+        tool::<_, TextResult, _, _>(
+            "diff_versions",
+            "Compare versions",
+            "Returns a unified diff of two versions of a file.",
+            read,
+            diff_versions,
+        )
+        .needs(ToolNeed::History),
+        tool::<_, TextResult, _, _>(
+            "restore",
+            "Restore a version",
+            "Makes an earlier version the content of its file again. No version is lost, and \
+             edits by others at the same time are kept.",
+            change,
+            restore,
+        )
+        .needs(ToolNeed::History),
+        tool::<_, UndoSessionResult, _, _>(
+            "undo_session",
+            "Undo this session",
+            "Undoes all changes of files that this session made. What others changed later stays.",
+            change.idempotent(),
+            undo_session,
+        )
+        .needs(ToolNeed::History),
+        tool::<_, ChangesSinceResult, _, _>(
+            "changes_since",
+            "List changes",
+            "Lists what changed since a cursor, and who changed it.",
+            ToolAnnotations { idempotent: false, ..read },
+            changes_since,
+        ),
+        tool::<_, TextResult, _, _>(
+            "query",
+            "Query JSON",
+            "Runs a jq filter over a file of JSON, and returns the results one per line. Time, \
+             memory and the length of the results are limited.",
+            read,
+            query,
+        )
+        .needs(ToolNeed::JsonQuery),
+        tool::<_, PatchFilesResult, _, _>(
+            "apply_patch",
+            "Apply a patch",
+            "Applies a patch to any number of files: all of it or nothing. The patch begins with \
+             `*** Begin Patch`, ends with `*** End Patch`, and between them adds (`*** Add File: \
+             PATH`, lines with +), deletes (`*** Delete File: PATH`), or updates files (`*** \
+             Update File: PATH`, perhaps `*** Move to: PATH`, then hunks that begin with `@@` and \
+             have lines with a space, - or +).",
+            change,
+            apply_patch,
+        ),
     ]
 }
 
@@ -326,4 +389,17 @@ async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome 
     let cursor = page.next.as_str().to_owned();
     let result = ChangesSinceResult { changes, cursor, more: page.more };
     Ok(ToolReply::text(text).with_structured(&result))
+}
+
+async fn query(call: ToolCall, input: QueryInput) -> ToolOutcome {
+    let runner = call.session().json_query();
+    let runner = runner.ok_or_else(|| ToolFailure::refused("queries are not available"))?;
+    let document = call.read(&path_of(&input.path)?).await?.data;
+    let found = runner.run(&input.query, document, &call.context().cancel).await;
+    let found = found.map_err(|error| ToolFailure::refused(error.to_string()))?;
+    let mut text = found.text;
+    if found.truncated {
+        text.push_str("\n... [results truncated, make the query more specific]");
+    }
+    Ok(text_reply(keep_large_result(&call, text).await?))
 }

@@ -119,8 +119,8 @@ struct DeleteInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GlobInput {
-    /// Pattern of the paths: `*`, `?`, `[abc]`, `{a,b}` within a name, `**` for any directories. One
-    /// without `/` matches names at any depth, one that begins with `/` begins at the searched
+    /// Pattern of the paths: `*`, `?`, `[abc]`, `{a,b}` within a name, `**` for any directories.
+    /// One without `/` matches names at any depth, one that begins with `/` begins at the searched
     /// directory. Hidden names match only a pattern that begins with a dot.
     pattern: String,
     /// Absolute path of the directory to search. Default `/`.
@@ -245,20 +245,50 @@ pub(super) fn tools(profile: DeepAgentsProfile) -> Vec<RegisteredTool> {
     let replaces = profile == DeepAgentsProfile::Replacing;
     let (write_words, write_notes) = match replaces {
         false => (
-            "Creates a file and its missing directories. An existing file is an error: edit it instead.",
+            "Creates a file and its missing directories. An existing file is an error: edit it \
+             instead.",
             add,
         ),
         true => (
-            "Replaces the content of a file, or creates the file and its missing directories. Changes that others made since you read the file are kept.",
+            "Replaces the content of a file, or creates the file and its missing directories. \
+             Changes that others made since you read the file are kept.",
             change.idempotent(),
         ),
     };
     let create = if replaces { CreateMode::IfMissing } else { CreateMode::New };
     let mut tools = vec![
-        tool::<_, LsOutput, _, _>("ls", "List a directory", "Lists the entries of a directory.", read, ls),
-        tool::<_, ReadFileOutput, _, _>("read_file", "Read a file", "Returns lines of a text file, below a header `@@ lines a-b of n | ... @@` that is not part of the file. Reads 100 lines unless `limit` says otherwise; `offset` pages. Images, sounds and documents are returned as such.", read, read_file).without_output_schema(),
-        tool::<_, TextResult, _, _>("write_file", "Write a file", write_words, write_notes, move |call, input| write_file(call, input, create)),
-        tool::<_, TextResult, _, _>("edit_file", "Edit a file", "Replaces an exact text in a file. Leave out the header of read_file. Edits by others at the same time are kept.", change, edit_file),
+        tool::<_, LsOutput, _, _>(
+            "ls",
+            "List a directory",
+            "Lists the entries of a directory.",
+            read,
+            ls,
+        ),
+        tool::<_, ReadFileOutput, _, _>(
+            "read_file",
+            "Read a file",
+            "Returns lines of a text file, below a header `@@ lines a-b of n | ... @@` that is \
+             not part of the file. Reads 100 lines unless `limit` says otherwise; `offset` pages. \
+             Images, sounds and documents are returned as such.",
+            read,
+            read_file,
+        )
+        .without_output_schema(),
+        tool::<_, TextResult, _, _>(
+            "write_file",
+            "Write a file",
+            write_words,
+            write_notes,
+            move |call, input| write_file(call, input, create),
+        ),
+        tool::<_, TextResult, _, _>(
+            "edit_file",
+            "Edit a file",
+            "Replaces an exact text in a file. Leave out the header of read_file. Edits by others \
+             at the same time are kept.",
+            change,
+            edit_file,
+        ),
     ];
     if replaces {
         tools.push(tool::<_, TextResult, _, _>(

@@ -213,7 +213,8 @@ fn changing_tools() -> Vec<RegisteredTool> {
         tool::<_, FsChangeResult, _, _>(
             "fs_write",
             "Write a file",
-            "Replaces the content of a file, or creates it with its directories. If others changed the file since you read it, their changes are kept.",
+            "Replaces the content of a file, or creates it with its directories. If others \
+             changed the file since you read it, their changes are kept.",
             change.idempotent(),
             fs_write,
         ),
@@ -241,7 +242,8 @@ fn changing_tools() -> Vec<RegisteredTool> {
         tool::<_, TextResult, _, _>(
             "fs_copy",
             "Copy",
-            "Copies a file, or a directory with all its content. An existing file at the destination is replaced.",
+            "Copies a file, or a directory with all its content. An existing file at the \
+             destination is replaced.",
             change.idempotent(),
             fs_copy,
         ),

@@ -195,7 +195,8 @@ fn reading_tools() -> Vec<RegisteredTool> {
         text_tool(
             "directory_tree",
             "Directory Tree",
-            "Returns everything below a directory as JSON: name, type and, for a directory, children.",
+            "Returns everything below a directory as JSON: name, type and, for a directory, \
+             children.",
             read,
             directory_tree,
         ),
@@ -235,14 +236,17 @@ fn changing_tools() -> Vec<RegisteredTool> {
         text_tool(
             "write_file",
             "Write File",
-            "Creates a file or replaces its content. Changes that others made since you read it are kept.",
+            "Creates a file or replaces its content. Changes that others made since you read it \
+             are kept.",
             change.idempotent(),
             write_file,
         ),
         text_tool(
             "edit_file",
             "Edit File",
-            "Replaces texts in a file, and returns the difference. Each text must occur exactly once; if it does not occur exactly, lines that differ only in their indentation count.",
+            "Replaces texts in a file, and returns the difference. Each text must occur exactly \
+             once; if it does not occur exactly, lines that differ only in their indentation \
+             count.",
             change,
             edit_file,
         ),
@@ -502,8 +506,8 @@ fn exclusions(patterns: &[String], names_anywhere: bool) -> Result<Vec<GlobMatch
     Ok(matchers)
 }
 
-/// Lists what is below a directory, with paths relative to it. What is below something that is left
-/// out is left out, too.
+/// Lists what is below a directory, with paths relative to it. What is below an excluded
+/// directory is excluded, too.
 async fn list_below(
     call: &ToolCall,
     root: &VPath,

@@ -16,8 +16,8 @@ pub(super) struct ReadWindow {
     pub(super) next: Option<(u64, usize)>,
 }
 
-/// Returns a page as text of at most [`MAX_CHARS`] characters. `skipped` is the number of characters
-/// of the first line that the caller has already read.
+/// Returns a page as text of at most [`MAX_CHARS`] characters. `skipped` is the number of
+/// characters of the first line that the caller has already read.
 pub(super) fn format_window(page: &LinePage, skipped: usize, notices: &[String]) -> ReadWindow {
     let first = page.offset + 1;
     let total = page.n_total.map_or(String::new(), |total| format!(" of {total}"));

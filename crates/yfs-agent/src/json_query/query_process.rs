@@ -1,0 +1,115 @@
+//! The caller's side: starts the process, feeds it, reads what it writes, ends it.
+
+use std::{
+    io::{self, Read, Write},
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    thread,
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use yfs_vfs::CancellationToken;
+
+use super::{
+    JsonQueryError, JsonQueryOutput, JsonQueryRunner,
+    query_worker::{EXIT_DONE, EXIT_FAILED, EXIT_TRUNCATED, QueryRequest},
+};
+
+/// The most bytes of a reason that is reported.
+const MAX_REASON_LEN: u64 = 2_000;
+
+/// Ends a process when dropped.
+///
+/// The thread that reads the output holds the child as well, and reaps it; it locks it only after
+/// the output has ended, so this never waits for the query.
+struct KillOnDrop(Arc<Mutex<Child>>);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.0.lock().kill().ok();
+    }
+}
+
+impl JsonQueryRunner {
+    /// Runs a query over a document: one JSON value, or several one after the other.
+    ///
+    /// # Errors
+    ///
+    /// See [`JsonQueryError`].
+    pub async fn run(
+        &self,
+        query: &str,
+        document: Bytes,
+        cancel: &CancellationToken,
+    ) -> Result<JsonQueryOutput, JsonQueryError> {
+        let request = QueryRequest {
+            query: query.to_owned(),
+            cpu_seconds: self.limits.cpu_time.as_secs(),
+            max_memory: self.limits.max_memory,
+            max_output_len: self.limits.max_output_len,
+        };
+        let mut first_line =
+            serde_json::to_vec(&request).map_err(|error| JsonQueryError::Process(error.into()))?;
+        first_line.push(b'\n');
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(JsonQueryError::Process)?;
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let child = Arc::new(Mutex::new(child));
+        let killer = KillOnDrop(child.clone());
+        let (sender, receiver) = oneshot::channel();
+        // Ends when the process has read the document or is gone.
+        thread::spawn(move || {
+            if let Some(mut stdin) = stdin {
+                // A process that fails early does not read its input.
+                stdin.write_all(&first_line).and_then(|()| stdin.write_all(&document)).ok();
+            }
+        });
+        let max_len = self.limits.max_output_len as u64;
+        // Ends when the process is gone: by itself, by its limits, or by `killer`.
+        thread::spawn(move || {
+            let read = read_output(&child, stdout, stderr, max_len);
+            // The caller may have been dropped.
+            sender.send(read).ok();
+        });
+        let read = tokio::select! {
+            read = receiver => read,
+            () = cancel.cancelled() => return Err(JsonQueryError::Cancelled),
+        };
+        drop(killer);
+        read.map_err(|_| JsonQueryError::Process(io::ErrorKind::BrokenPipe.into()))?
+    }
+}
+
+fn read_output(
+    child: &Mutex<Child>,
+    stdout: Option<impl Read>,
+    stderr: Option<impl Read>,
+    max_len: u64,
+) -> Result<JsonQueryOutput, JsonQueryError> {
+    let (mut output, mut reason) = (Vec::new(), Vec::new());
+    let pipes = stdout.zip(stderr);
+    let pipes = pipes.ok_or_else(|| JsonQueryError::Process(io::ErrorKind::BrokenPipe.into()));
+    let (stdout, stderr) = pipes?;
+    stdout.take(max_len).read_to_end(&mut output).map_err(JsonQueryError::Process)?;
+    stderr.take(MAX_REASON_LEN).read_to_end(&mut reason).map_err(JsonQueryError::Process)?;
+    let status = child.lock().wait().map_err(JsonQueryError::Process)?;
+    let text = String::from_utf8_lossy(&output).into_owned();
+    match status.code().and_then(|code| u8::try_from(code).ok()) {
+        Some(EXIT_DONE) => Ok(JsonQueryOutput { text, truncated: false }),
+        Some(EXIT_TRUNCATED) => Ok(JsonQueryOutput { text, truncated: true }),
+        Some(EXIT_FAILED) => {
+            Err(JsonQueryError::Failed(String::from_utf8_lossy(&reason).into_owned()))
+        }
+        _ => Err(JsonQueryError::Exceeded),
+    }
+}

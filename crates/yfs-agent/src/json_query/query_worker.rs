@@ -1,0 +1,112 @@
+//! The process that runs one query.
+//!
+//! It reads a line of JSON with the query and its limits, then the document, and writes the
+//! results. Its exit code says how it ended.
+
+use std::io::{self, BufRead, Write};
+
+use jaq_core::{
+    Compiler, Ctx, Vars, data,
+    load::{Arena, File, Loader},
+    unwrap_valr,
+};
+use jaq_json::{Val, read, write};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+
+/// The exit code of a query with all its results.
+pub(super) const EXIT_DONE: u8 = 0;
+
+/// The exit code of a query that failed; standard error says why.
+pub(super) const EXIT_FAILED: u8 = 1;
+
+/// The exit code of a query with more results than the limit.
+pub(super) const EXIT_TRUNCATED: u8 = 3;
+
+/// The first line of the input.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct QueryRequest {
+    pub(super) query: String,
+    pub(super) cpu_seconds: u64,
+    pub(super) max_memory: u64,
+    pub(super) max_output_len: usize,
+}
+
+/// A writer that stops at a limit.
+struct BoundedWriter<W> {
+    inner: W,
+    n_left: usize,
+}
+
+impl<W: Write> Write for BoundedWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.n_left == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let n_written = self.inner.write(&bytes[..bytes.len().min(self.n_left)])?;
+        self.n_left -= n_written;
+        Ok(n_written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// Runs one query, from standard input to standard output, and returns the exit code of the
+/// process. The process must do nothing else: it limits itself for good.
+pub fn serve_json_query() -> u8 {
+    match serve(&mut io::stdin().lock(), io::stdout().lock()) {
+        Ok(code) => code,
+        Err(reason) => {
+            // Without a reader there is no one to report to.
+            io::stderr().write_all(reason.as_bytes()).ok();
+            EXIT_FAILED
+        }
+    }
+}
+
+fn serve(input: &mut impl BufRead, output: impl Write) -> Result<u8, String> {
+    let mut line = String::new();
+    input.read_line(&mut line).map_err(|error| error.to_string())?;
+    let request: QueryRequest = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+    let limit = |resource, value| {
+        let limit = Rlimit { current: Some(value), maximum: Some(value) };
+        setrlimit(resource, limit).map_err(|error| format!("cannot limit the query: {error}"))
+    };
+    limit(Resource::Core, 0)?;
+    limit(Resource::Cpu, request.cpu_seconds.max(1))?;
+    limit(Resource::As, request.max_memory)?;
+    let mut document = Vec::new();
+    input.read_to_end(&mut document).map_err(|error| error.to_string())?;
+    let mut output = BoundedWriter { inner: output, n_left: request.max_output_len };
+    run(&request.query, &document, &mut output)
+}
+
+fn run(query: &str, document: &[u8], output: &mut impl Write) -> Result<u8, String> {
+    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let arena = Arena::default();
+    let program = File { code: query, path: () };
+    let modules = Loader::new(defs).load(&arena, program);
+    let modules = modules.map_err(|errors| format!("the query is malformed: {errors:?}"))?;
+    let filter = Compiler::default().with_funs(funs).compile(modules);
+    let filter = filter.map_err(|errors| format!("the query is malformed: {errors:?}"))?;
+    for value in read::parse_many(document) {
+        let value = value.map_err(|error| format!("the document is not JSON: {error}"))?;
+        let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
+        for result in filter.id.run((context, value)).map(unwrap_valr) {
+            let result = result.map_err(|error| error.to_string())?;
+            let written = write::write(output, &write::Pp::default(), 0, &result);
+            match written.and_then(|()| output.write_all(b"\n")) {
+                Ok(()) => (),
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    return Ok(EXIT_TRUNCATED);
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+    output.flush().map_err(|error| error.to_string())?;
+    Ok(EXIT_DONE)
+}
