@@ -3,6 +3,9 @@
 //! A file that a command reads and then writes is written with the version that it read as the
 //! base, so that changes that others made between are kept, or the write is refused where the
 //! backend cannot merge.
+//!
+//! The interpreter replaces a file by writing a temporary file beside it and renaming that. Its
+//! temporary files are kept in memory, and such a rename is a write of the file.
 
 use std::{
     collections::HashMap,
@@ -36,6 +39,14 @@ pub(crate) struct ShellFs {
     is_revoked: AtomicBool,
     /// The versions that the command has read or written.
     versions: Mutex<HashMap<VPath, VersionToken>>,
+    /// The temporary files of the interpreter.
+    scratch: Mutex<HashMap<VPath, Vec<u8>>>,
+}
+
+/// Reports whether a path is one of a temporary file of the interpreter.
+fn is_scratch(path: &VPath) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.starts_with(".bashkit-") && name.ends_with(".tmp")
 }
 
 impl ShellFs {
@@ -46,6 +57,7 @@ impl ShellFs {
             n_written: AtomicU64::new(0),
             is_revoked: AtomicBool::new(false),
             versions: Mutex::default(),
+            scratch: Mutex::default(),
         }
     }
 
@@ -95,6 +107,9 @@ impl FileSystemExt for ShellFs {}
 impl FileSystem for ShellFs {
     async fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
         let path = self.path(Op::Open, path)?;
+        if let Some(data) = self.scratch.lock().get(&path) {
+            return Ok(data.clone());
+        }
         let content = self.inner.read(&path).await.map_err(|error| convert(&error))?;
         self.remember(path, Some(content.version));
         Ok(content.data.into())
@@ -104,6 +119,10 @@ impl FileSystem for ShellFs {
         let path = self.path(Op::Open, path)?;
         let n_bytes = content.len() as u64;
         self.charge(Op::Open, &path, n_bytes, n_bytes)?;
+        if is_scratch(&path) {
+            self.scratch.lock().insert(path, content.to_vec());
+            return Ok(());
+        }
         let base = self.versions.lock().get(&path).cloned().map(VersionBase::Version);
         let options = WriteOptions { base, parents: false, ..WriteOptions::default() };
         let data = content.to_vec().into();
@@ -133,6 +152,9 @@ impl FileSystem for ShellFs {
 
     async fn remove(&self, path: &Path, recursive: bool) -> Result<()> {
         let path = self.path(Op::Rm, path)?;
+        if self.scratch.lock().remove(&path).is_some() {
+            return Ok(());
+        }
         let options = RemoveOptions { recursive, force: false };
         self.inner.rm(&path, &options).await.map_err(|error| convert(&error))?;
         self.forget(&path);
@@ -146,6 +168,9 @@ impl FileSystem for ShellFs {
 
     async fn lstat(&self, path: &Path) -> Result<Metadata> {
         let path = self.path(Op::Lstat, path)?;
+        if let Some(data) = self.scratch.lock().get(&path) {
+            return Ok(Metadata { size: data.len() as u64, ..Metadata::default() });
+        }
         let stat = self.inner.lstat(&path).await.map_err(|error| convert(&error))?;
         Ok(metadata(&stat))
     }
@@ -164,6 +189,9 @@ impl FileSystem for ShellFs {
 
     async fn exists(&self, path: &Path) -> Result<bool> {
         let path = self.path(Op::Lstat, path)?;
+        if self.scratch.lock().contains_key(&path) {
+            return Ok(true);
+        }
         match self.inner.lstat(&path).await {
             Ok(_) => Ok(true),
             // What may not be seen does not exist for the command.
@@ -174,6 +202,12 @@ impl FileSystem for ShellFs {
 
     async fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         let (from, to) = (self.path(Op::Rename, from)?, self.path(Op::Rename, to)?);
+        let scratch = self.scratch.lock().get(&from).cloned();
+        if let Some(data) = scratch {
+            self.write_file(Path::new(to.as_str()), &data).await?;
+            self.scratch.lock().remove(&from);
+            return Ok(());
+        }
         if from == to {
             let same = format!("'{from}' and '{to}' are the same file");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, same).into());
@@ -209,11 +243,17 @@ impl FileSystem for ShellFs {
 
     async fn chmod(&self, path: &Path, mode: u32) -> Result<()> {
         let path = self.path(Op::Chmod, path)?;
+        if self.scratch.lock().contains_key(&path) {
+            return Ok(());
+        }
         self.inner.chmod(&path, mode).await.map_err(|error| convert(&error))
     }
 
     async fn set_modified_time(&self, path: &Path, time: SystemTime) -> Result<()> {
         let path = self.path(Op::Utimes, path)?;
+        if self.scratch.lock().contains_key(&path) {
+            return Ok(());
+        }
         let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mtime = Millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
         self.inner.utimes(&path, mtime).await.map_err(|error| convert(&error))

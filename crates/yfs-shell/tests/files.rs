@@ -160,7 +160,7 @@ async fn each_command_is_a_labelled_change_that_can_be_undone() {
         let mut own = entries.iter().filter(|entry| entry.label.as_deref() == Some(command));
         let entry = own.next();
         let entry = entry.unwrap_or_else(|| panic!("{command} is not in {shown}"));
-        println!("{entry:?} {:?}", history.undo(entry).unwrap());
+        history.undo(entry).unwrap();
     }
     assert_eq!(workspace.fs().read_to_string(&parse("/notes.txt")).await.unwrap(), "one\n");
 }
