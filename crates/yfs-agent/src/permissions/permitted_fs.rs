@@ -97,6 +97,14 @@ impl PermittedFs {
         Self { rules, ..self.clone() }
     }
 
+    /// Returns a filesystem of the same session on another handle of the same files, for example
+    /// one whose changes have another label.
+    #[must_use]
+    pub fn with_inner(&self, inner: Arc<dyn FileSystem>) -> Self {
+        let handle = inner.without_links().unwrap_or_else(|| inner.clone());
+        Self { inner, handle, ..self.clone() }
+    }
+
     /// Returns the earlier places of objects.
     pub fn places(&self) -> &ObjectPlaces {
         &self.places
