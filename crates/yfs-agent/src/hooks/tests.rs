@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use parking_lot::Mutex;
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    FileSystem, FileSystemExt, FsCode, MemoryFs, TextReplacement,
+    FileSystem, FileSystemExt, FsCode, FsError, MemoryFs, TextReplacement,
     conformance::{self, BackendCapabilities, script},
-    guarded_fs::GuardedFs,
+    guarded_fs::{FsGuard, GuardedCall, GuardedFs},
 };
 
 use super::*;
@@ -19,6 +20,20 @@ fn parse(path: &str) -> VPath {
 fn quota(max_bytes: u64, max_files: u64) -> Arc<dyn FileSystem> {
     let hook = Arc::new(StorageQuota { max_bytes, max_files }) as Arc<dyn WriteHook>;
     Arc::new(HookedFs::new(Arc::new(MemoryFs::new()), [hook]))
+}
+
+/// A guard that lets other tasks run between a check and the change.
+#[derive(Debug)]
+struct YieldingGuard;
+
+#[async_trait]
+impl FsGuard for YieldingGuard {
+    async fn check_call(&self, call: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
+        if call.writes {
+            tokio::task::yield_now().await;
+        }
+        Ok(None)
+    }
 }
 
 fn no_secrets() -> Arc<dyn FileSystem> {
@@ -67,7 +82,9 @@ async fn a_quota_refuses_what_exceeds_it_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_quota_is_exact_under_concurrency() {
-    let fs = quota(100, 50);
+    let inner = GuardedFs::new(Arc::new(MemoryFs::new()), YieldingGuard);
+    let hook = Arc::new(StorageQuota { max_bytes: 100, max_files: 50 }) as Arc<dyn WriteHook>;
+    let fs: Arc<dyn FileSystem> = Arc::new(HookedFs::new(Arc::new(inner), [hook]));
     let tasks: Vec<_> = (0..40)
         .map(|number| {
             let fs = fs.clone();
