@@ -144,3 +144,29 @@ async fn common_names_are_not_written_to_the_files() {
     let left = fs.walk(&VPath::root(), &Default::default()).await.unwrap();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// One session with its rules, and a labelled handle of the files for each command.
+#[tokio::test]
+async fn rules_hold_across_the_commands_of_a_session() {
+    let workspace = new_workspace();
+    workspace.fs().write_text(&parse("/drop/hush"), "TOPSECRET\n").await.unwrap();
+    let rule = PermissionRule::new(RuleMode::Deny, &[AccessKind::Read], "/drop/**");
+    let rules = PermissionRules::new([rule]).expect("a rule");
+    let session = PermittedFs::new(Arc::new(workspace.fs()), rules);
+    let files = {
+        let workspace = workspace.clone();
+        move |command: &str| {
+            let actor = Actor::new(ActorKind::Agent, "coder");
+            let fs = workspace.fs_for(actor).labelled(command);
+            Arc::new(session.with_inner(Arc::new(fs))) as Arc<dyn FileSystem>
+        }
+    };
+    let shell = ShellExecutor::for_each_command(Arc::new(files), ShellLimits::default());
+    run(&shell, "mkdir /pub; mv /drop/hush /pub/x").await;
+    let (output, code) = run(&shell, "cat /pub/x").await;
+    assert!(!output.contains("TOPSECRET") && code != Some(0), "{output}");
+    run(&shell, "echo note > /pub/note").await;
+    let history = workspace.history();
+    let mut labels = history.changes(&VPath::root()).unwrap().map(|entry| entry.unwrap().label);
+    assert!(labels.any(|label| label.as_deref() == Some("echo note > /pub/note")));
+}
