@@ -35,6 +35,7 @@ const WIDE_LEFT: &[(&str, usize)] = &[];
 /// named `it`.
 const PLAIN_AREAS: &[&str] = &[
     "crates/yfs",
+    "crates/yfs-agent",
     "crates/yfs-cli",
     "crates/yfs-engine",
     "crates/yfs-markdown",
@@ -42,6 +43,7 @@ const PLAIN_AREAS: &[&str] = &[
     "crates/yfs-node",
     "crates/yfs-replica",
     "crates/yfs-server",
+    "crates/yfs-shell",
     "crates/yfs-store",
     "crates/yfs-sync",
     "crates/yfs-types",

@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs", &["yfs-checkpoint", "yfs-engine", "yfs-store", "yfs-vfs"]),
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
     ("yfs-agent", &["yfs", "yfs-types", "yfs-vfs"]),
+    ("yfs-shell", &["yfs-agent", "yfs-types", "yfs-vfs"]),
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
     ("yfs-wire", &["yfs", "yfs-engine", "yfs-store", "yfs-types", "yfs-vfs"]),
     (

@@ -9,7 +9,8 @@
 //! | [`CompositeBackend`] | other backends under path prefixes | those of the default |
 //! | [`SandboxBackend`] | a directory that a sandbox sees | in the sandbox |
 //!
-//! A backend of your own implements [`FileSystem`], here in its smallest form, and [`AgentBackend`]:
+//! A backend of your own implements [`FileSystem`], here in its smallest form, and
+//! [`AgentBackend`]:
 //!
 //! ```
 //! use std::sync::Arc;

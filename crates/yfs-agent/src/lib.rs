@@ -30,6 +30,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! Below the tools are the [`backends`] with the files, and what limits an agent there:
+//! [`permissions`], [`approval`] and [`hooks`]. Each is a filesystem around another one.
+//! use yfs_agent::permissions::{
+//!     AccessKind, PermissionRule, PermissionRules, PermittedFs, RuleMode,
+//! };
+//! use yfs_vfs::{FileSystem, FileSystemExt, MemoryFs};
+//! # tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! let files = Arc::new(MemoryFs::new());
+//! files.write_text(&"/keys/id".parse().unwrap(), "secret").await?;
+//! let access = [AccessKind::Read, AccessKind::Write];
+//! let rule = PermissionRule::new(RuleMode::Deny, &access, "/keys/**");
+//! let fs = PermittedFs::new(files, PermissionRules::new([rule]).unwrap());
+//! fs.symlink("/keys/id", &"/innocent".parse().unwrap()).await?;
+//! assert!(fs.read(&"/innocent".parse().unwrap()).await.is_err());
+//! # Ok::<(), yfs_vfs::FsError>(())
+//! # }).unwrap();
 //! ```
 
 pub mod agent_path;
@@ -43,6 +59,7 @@ pub mod json_query;
 pub mod large_results;
 mod media;
 pub mod path_locks;
+pub mod hooks;
 pub mod permissions;
 pub mod session;
 pub mod tool;

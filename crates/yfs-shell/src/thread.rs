@@ -3,7 +3,7 @@
 //! The interpreter runs on one task and checks its limits between steps, but a builtin may compute
 //! for long without a pause. So each command has a thread of its own with a large stack. When the
 //! time is over or the caller is gone, the files are revoked first, so that nothing that still runs
-//! can change anything, and the interpreter is told to stop at its next step.
+//! can change anything, and the interpreter then stops at its next step.
 
 use std::{
     io,

@@ -29,64 +29,8 @@ async fn run(shell: &ShellExecutor, script: &str) -> (String, Option<i32>) {
     (ran.output, ran.exit_code)
 }
 
-/// Attempts of a shell to reach what the rules deny.
-const ATTEMPTS: &[&str] = &[
-    "cat /secret/hush",
-    "cat < /secret/hush",
-    "cd /secret && cat hush",
-    "cd /pub && cat ../secret/hush",
-    "cat /pub/../secret/./hush //secret//hush",
-    "cat /sec*/h*",
-    "cat /{secret,pub}/hush",
-    "echo /secret/*",
-    "shopt -s dotglob globstar; echo /**",
-    "ls -R /",
-    "find / -name 'hush*'",
-    "find / -type f -exec cat {} \\;",
-    "grep -r TOPSECRET /",
-    "ln -s /secret/hush /pub/l; cat /pub/l",
-    "ln -s ../secret /pub/l; cat /pub/l/hush; ls /pub/l/",
-    "ln -s / /pub/l; cat /pub/l/secret/hush",
-    "ln /secret/hush /pub/l; cat /pub/l",
-    "cp /secret/hush /pub/x; cat /pub/x",
-    "cp -r /secret /pub/x; cat /pub/x/hush",
-    "mv /secret/hush /pub/x; cat /pub/x",
-    "mv /secret /pub/x; cat /pub/x/hush",
-    "mv /drop/hush3 /pub/x; cat /pub/x",
-    "mv /drop /pub/x; cat /pub/x/hush3",
-    "tar cf /pub/a.tar /secret; tar xf /pub/a.tar -C /pub; cat /pub/secret/hush; cat /pub/a.tar",
-    "mkdir -p /t/locked; echo HACKED > /t/locked/cfg; tar cf /pub/b.tar -C /t locked; tar xf /pub/b.tar -C /",
-    "cd /t0 2>/dev/null || mkdir /t0; cd /t0; mkdir x; echo HACKED > cfg; tar cf e.tar cfg; cd /locked; tar xf /t0/e.tar",
-    "mkdir /t1; cd /t1; ln -s /locked d; tar cf s.tar d; rm d; tar xf s.tar; echo HACKED > d/cfg",
-    "mkdir -p /t2/x; cd /t2/x; echo HACKED > /t2/cfg; tar cPf /t2/u.tar ../../locked/cfg ../cfg; tar xPf /t2/u.tar",
-    "mkdir /t3; cd /t3; echo HACKED > cfg; zip z.zip cfg; cd /locked; unzip -o /t3/z.zip",
-    "echo HACKED > /locked/cfg",
-    "echo HACKED >> /locked/cfg",
-    "echo HACKED | tee /locked/cfg",
-    "sed -i s/LOCKED/HACKED/ /locked/cfg",
-    "cd /pub; echo HACKED > ../locked/cfg",
-    "ln -s /locked/cfg /pub/w; echo HACKED > /pub/w",
-    "rm /locked/cfg; rm -rf /locked; rm -rf /",
-    "mv /pub/note /locked/cfg",
-    "mv /locked /elsewhere",
-    "truncate -s 0 /locked/cfg",
-    "source /secret/hush; . /secret/hush",
-    "bash /secret/hush; sh -x /secret/hush",
-    "while read l; do echo $l; done < /secret/hush",
-    "x=$(</secret/hush); echo $x",
-    "mapfile a < /secret/hush; echo ${a[@]}",
-    "exec 3< /secret/hush; cat <&3",
-    "diff /secret/hush /pub/note",
-    "awk '{print}' /secret/hush; sed p /secret/hush; head /secret/hush; od -c /secret/hush",
-    "gzip -c /secret/hush | gunzip",
-    "base64 /secret/hush | base64 -d",
-    "jq -R . /secret/hush; sort /secret/hush; rev /secret/hush | rev",
-    "curl file:///secret/hush",
-    "xargs -a /secret/hush echo",
-    "test -e /secret/hush && echo hush-is-there",
-    "[ -d /secret ] && [ -f /secret/hush ] && echo hush-is-there",
-    "cat /proc/self/root/secret/hush /dev/fd/../../secret/hush",
-];
+/// Attempts of a shell to reach what the rules deny, one a line.
+const ATTEMPTS: &str = include_str!("attempts.txt");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_command_gets_through() {
@@ -98,7 +42,7 @@ async fn no_command_gets_through() {
     ])
     .expect("rules");
     let mut n_worked = 0;
-    for attempt in ATTEMPTS {
+    for attempt in ATTEMPTS.lines() {
         for with_rules in [true, false] {
             for inner in [
                 Arc::new(MemoryFs::new()) as Arc<dyn FileSystem>,
@@ -130,7 +74,10 @@ async fn no_command_gets_through() {
         }
     }
     // Some need a program that the shell does not have, but most would work without the rules.
-    assert!(n_worked > ATTEMPTS.len(), "only {n_worked} attempts would work without rules");
+    assert!(
+        n_worked > ATTEMPTS.lines().count(),
+        "only {n_worked} attempts would work without rules"
+    );
 }
 
 /// Returns a shell whose commands are labelled changes of one agent.
@@ -196,4 +143,30 @@ async fn common_names_are_not_written_to_the_files() {
     assert!(output.starts_with("y\n"), "{output}");
     let left = fs.walk(&VPath::root(), &Default::default()).await.unwrap();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// One session with its rules, and a labelled handle of the files for each command.
+#[tokio::test]
+async fn rules_hold_across_the_commands_of_a_session() {
+    let workspace = new_workspace();
+    workspace.fs().write_text(&parse("/drop/hush"), "TOPSECRET\n").await.unwrap();
+    let rule = PermissionRule::new(RuleMode::Deny, &[AccessKind::Read], "/drop/**");
+    let rules = PermissionRules::new([rule]).expect("a rule");
+    let session = PermittedFs::new(Arc::new(workspace.fs()), rules);
+    let files = {
+        let workspace = workspace.clone();
+        move |command: &str| {
+            let actor = Actor::new(ActorKind::Agent, "coder");
+            let fs = workspace.fs_for(actor).labelled(command);
+            Arc::new(session.with_inner(Arc::new(fs))) as Arc<dyn FileSystem>
+        }
+    };
+    let shell = ShellExecutor::for_each_command(Arc::new(files), ShellLimits::default());
+    run(&shell, "mkdir /pub; mv /drop/hush /pub/x").await;
+    let (output, code) = run(&shell, "cat /pub/x").await;
+    assert!(!output.contains("TOPSECRET") && code != Some(0), "{output}");
+    run(&shell, "echo note > /pub/note").await;
+    let history = workspace.history();
+    let mut labels = history.changes(&VPath::root()).unwrap().map(|entry| entry.unwrap().label);
+    assert!(labels.any(|label| label.as_deref() == Some("echo note > /pub/note")));
 }

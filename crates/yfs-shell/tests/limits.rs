@@ -28,7 +28,7 @@ const BOMBS: &[&str] = &[
     "x=a; while :; do x=$x$x; done",
     "a=(x); while :; do a+=(\"${a[@]}\"); done",
     "echo {1..1000000000}",
-    "echo {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+    "x={a,b}{a,b}{a,b}{a,b}{a,b}{a,b}; eval echo $x$x$x$x",
     "printf '%1000000000d' 1",
     "printf '%.0sx' {1..10000000}",
     "x=$(printf '%099999999d' 0); echo ${#x}",

@@ -1,5 +1,5 @@
-//! Common scripts, run by real bash in a directory and by this shell in another. Both must print the
-//! same and leave the same files.
+//! Common scripts, run by real bash in a directory and by this shell in another. Both must print
+//! the same and leave the same files.
 
 use std::{path::Path, process::Command, sync::Arc};
 
@@ -15,21 +15,29 @@ const SCRIPTS: &str = include_str!("scripts.txt");
 type ShellRun = (String, Option<i32>, String);
 
 fn prepare(directory: &Path) {
-    std::fs::create_dir_all(directory.join("src/deep")).unwrap();
-    std::fs::write(directory.join("a.txt"), "banana\napple\ncherry\napple\n").unwrap();
-    std::fs::write(directory.join("data.csv"), "name,age\nada,36\ngrace,85\n").unwrap();
-    std::fs::write(directory.join("data.json"), "{\"a\":[1,2,{\"b\":\"c\"}]}\n").unwrap();
-    std::fs::write(directory.join("src/main.rs"), "fn main() {\n    // TODO: x\n}\n").unwrap();
-    std::fs::write(directory.join("src/deep/lib.rs"), "// TODO: y\npub fn f() {}\n").unwrap();
-    std::fs::write(directory.join("with space.txt"), "s p a c e\n").unwrap();
+    std::fs::create_dir_all(directory.join("src/deep")).expect("a directory of this test");
+    std::fs::write(directory.join("a.txt"), "banana\napple\ncherry\napple\n")
+        .expect("a directory of this test");
+    std::fs::write(directory.join("data.csv"), "name,age\nada,36\ngrace,85\n")
+        .expect("a directory of this test");
+    std::fs::write(directory.join("data.json"), "{\"a\":[1,2,{\"b\":\"c\"}]}\n")
+        .expect("a directory of this test");
+    std::fs::write(directory.join("src/main.rs"), "fn main() {\n    // TODO: x\n}\n")
+        .expect("a directory of this test");
+    std::fs::write(directory.join("src/deep/lib.rs"), "// TODO: y\npub fn f() {}\n")
+        .expect("a directory of this test");
+    std::fs::write(directory.join("with space.txt"), "s p a c e\n")
+        .expect("a directory of this test");
 }
 
 async fn files_of(directory: &Path) -> String {
-    tree(&HostFs::open(directory).unwrap()).await.unwrap()
+    tree(&HostFs::open(directory).expect("a directory of this test"))
+        .await
+        .expect("a directory of this test")
 }
 
 async fn run_real(script: &str) -> ShellRun {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a directory of this test");
     prepare(directory.path());
     let ran = Command::new("bash")
         .args(["-c", script])
@@ -44,9 +52,10 @@ async fn run_real(script: &str) -> ShellRun {
 }
 
 async fn run_ours(script: &str) -> ShellRun {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a directory of this test");
     prepare(directory.path());
-    let fs = Arc::new(HostFs::open(directory.path()).unwrap()) as Arc<dyn FileSystem>;
+    let fs = Arc::new(HostFs::open(directory.path()).expect("a directory of this test"))
+        as Arc<dyn FileSystem>;
     let shell = ShellExecutor::new(fs, ShellLimits::default()).with_env("LC_ALL", "C.UTF-8");
     // Only the standard output is compared: messages differ between versions of bash.
     let script = format!("exec 2>/dev/null\n{script}");

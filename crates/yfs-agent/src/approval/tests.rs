@@ -208,7 +208,7 @@ async fn a_refusal_above_is_no_answer_about_a_directory_below() {
 #[tokio::test]
 async fn every_directory_needs_an_approval() {
     let inner = Arc::new(MemoryFs::new());
-    for path in ["/work/a", "/work/d/b", "/other/c"] {
+    for path in ["/proj/a", "/proj/d/b", "/other/c"] {
         inner.write_text(&parse(path), "x").await.unwrap();
     }
     let asker = PreparedAsker::new(&[DirectoryAnswer::Session, DirectoryAnswer::No], false);
@@ -217,11 +217,11 @@ async fn every_directory_needs_an_approval() {
     let rule = PermissionRule::new(RuleMode::Interrupt, &access, "/**");
     let fs = PermittedFs::new(inner, PermissionRules::new([rule]).unwrap())
         .with_broker(Arc::new(approvals));
-    assert!(fs.read(&parse("/work/a")).await.is_ok());
-    assert!(fs.read(&parse("/work/d/b")).await.is_ok());
-    assert!(fs.write_text(&parse("/work/new"), "x").await.is_ok());
+    assert!(fs.read(&parse("/proj/a")).await.is_ok());
+    assert!(fs.read(&parse("/proj/d/b")).await.is_ok());
+    assert!(fs.write_text(&parse("/proj/new"), "x").await.is_ok());
     // The question is about the place where a path leads, not about its spelling.
-    fs.symlink("/other/c", &parse("/work/link")).await.unwrap();
-    assert!(fs.read(&parse("/work/link")).await.is_err());
-    assert_eq!(asker.asked(), ["/work", "/other"]);
+    fs.symlink("/other/c", &parse("/proj/link")).await.unwrap();
+    assert!(fs.read(&parse("/proj/link")).await.is_err());
+    assert_eq!(asker.asked(), ["/proj", "/other"]);
 }

@@ -1,9 +1,9 @@
 //! Several filesystems under path prefixes, as one.
 //!
-//! The longest prefix that holds a path decides. Results keep the prefix, and ids are made distinct,
-//! because two backends may give the same id. A prefix appears as a directory in listings, also
-//! where the filesystem around it has none. It cannot be moved or removed, and neither can a
-//! directory above it.
+//! The longest prefix that holds a path decides. Results keep the prefix, and ids are made
+//! distinct, because two backends may give the same id. A prefix appears as a directory in
+//! listings, also where the filesystem around it has none. It cannot be moved or removed, and
+//! neither can a directory above it.
 //!
 //! A symbolic link stays inside its filesystem: its target is written with the prefix, and a target
 //! in another filesystem is `EXDEV`.

@@ -55,8 +55,8 @@ impl CompositeFs {
         Ok(ChangePage { events, next: combine(cursors), more })
     }
 
-    /// Converts a change, if it is visible: what lies outside of the route's directory, or is hidden
-    /// by another prefix, is not.
+    /// Converts a change, if it is visible: what lies outside of the route's directory, or is
+    /// hidden by another prefix, is not.
     fn outer_change(&self, route: &PathRoute, mut event: FileChange) -> Option<FileChange> {
         let visible = |inner: &VPath| {
             let outer = route.outer_path(inner)?;

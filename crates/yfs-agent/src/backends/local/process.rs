@@ -1,8 +1,8 @@
 //! Running one process of the host under limits.
 //!
 //! The process leads a group of its own. The group is killed when the process has ended or exceeds
-//! a limit, before the process is reaped, so that its number cannot belong to another group by then.
-//! A program that leaves the group, with `setsid`, is out of reach.
+//! a limit, before the process is reaped, so that its number cannot belong to another group by
+//! then. A program that leaves the group, with `setsid`, is out of reach.
 
 use std::{
     io::{self, PipeReader},

@@ -22,36 +22,36 @@ fn composite(routes: &[&str]) -> Arc<dyn FileSystem> {
 
 #[tokio::test]
 async fn the_longest_prefix_wins_and_results_keep_it() {
-    let fs = composite(&["/memories/", "/work", "/work/deep/er"]);
+    let fs = composite(&["/memories/", "/proj", "/proj/deep/er"]);
     let script = "
         write /notes/plan needle
         write /memories/likes needle
-        write /work/app needle
-        write /work/deep/app needle
-        write /work/deep/er/app needle
-        ls / => memories/ notes/ work/
-        ls /work => app deep/
-        ls /work/deep => app er/
+        write /proj/app needle
+        write /proj/deep/app needle
+        write /proj/deep/er/app needle
+        ls / => memories/ notes/ proj/
+        ls /proj => app deep/
+        ls /proj/deep => app er/
         ls /memories => likes
         stat /memories => directory 0
-        realpath /work/deep/er/app => /work/deep/er/app
-        glob app => /work/app /work/deep/app /work/deep/er/app
-        glob /work/** => /work/app /work/deep/app /work/deep/er/app
+        realpath /proj/deep/er/app => /proj/deep/er/app
+        glob app => /proj/app /proj/deep/app /proj/deep/er/app
+        glob /proj/** => /proj/app /proj/deep/app /proj/deep/er/app
         glob /memories/* => /memories/likes
-        grep needle /work/deep/er => /work/deep/er/app:1:needle
-        totals /work => 3 2 18
-        walk /work => /work/app /work/deep/ /work/deep/app /work/deep/er/ /work/deep/er/app
+        grep needle /proj/deep/er => /proj/deep/er/app:1:needle
+        totals /proj => 3 2 18
+        walk /proj => /proj/app /proj/deep/ /proj/deep/app /proj/deep/er/ /proj/deep/er/app
         cat /memories/none !! ENOENT
         write /memories x !! EISDIR
         rm -r /memories !! EBUSY
-        rm -r /work !! EBUSY
-        rm -r /work/deep !! EBUSY
-        mv /work /other !! EBUSY
-        mv /work/deep /other !! EBUSY
+        rm -r /proj !! EBUSY
+        rm -r /proj/deep !! EBUSY
+        mv /proj /other !! EBUSY
+        mv /proj/deep /other !! EBUSY
         mv /notes /memories !! EBUSY
         mkdir /memories !! EEXIST
         mkdir -p /memories
-        ln /work/app /memories/l !! EXDEV
+        ln /proj/app /memories/l !! EXDEV
         ln /notes/plan /memories/l !! EXDEV
         ln /memories/likes /memories/l
         readlink /memories/l => /memories/likes
@@ -62,11 +62,11 @@ async fn the_longest_prefix_wins_and_results_keep_it() {
     let found = fs.grep(&yfs_vfs::GrepQuery::literal("needle")).await.unwrap();
     let paths: Vec<_> = found.files.iter().map(|file| file.path.as_str()).collect();
     let expected =
-        ["/memories/likes", "/notes/plan", "/work/app", "/work/deep/app", "/work/deep/er/app"];
+        ["/memories/likes", "/notes/plan", "/proj/app", "/proj/deep/app", "/proj/deep/er/app"];
     assert_eq!(paths, expected);
     let ids = async |path: &str| fs.stat(&parse(path)).await.unwrap().id;
     // The first file of each backend has the same id there.
-    assert_ne!(ids("/memories/likes").await, ids("/work/app").await);
+    assert_ne!(ids("/memories/likes").await, ids("/proj/app").await);
 }
 
 #[tokio::test]

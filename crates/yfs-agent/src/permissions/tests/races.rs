@@ -122,3 +122,38 @@ async fn objects_bound_at_the_start_stay_bound() {
     assert!(fs.read(&parse("/pub/f")).await.is_err());
     assert!(fs.readdir(&parse("/pub")).await.unwrap().is_empty());
 }
+
+/// A workspace finds every object by its id, too.
+#[tokio::test]
+async fn the_second_path_of_an_object_is_no_way_around_a_rule() {
+    let store = Arc::new(yfs_store::MemoryStore::new());
+    let workspace = Workspace::create(store, WorkspaceOptions::default()).expect("a workspace");
+    let inner: Arc<dyn FileSystem> = Arc::new(workspace.fs());
+    inner.write_text(&parse("/secret/f"), "SECRET").await.unwrap();
+    inner.write_text(&parse("/pub/f"), "public").await.unwrap();
+    let id = async |path: &str| inner.stat(&parse(path)).await.unwrap().id;
+    let (file, directory, public) =
+        (id("/secret/f").await, id("/secret").await, id("/pub/f").await);
+    let by_id = parse(&format!("/.id/{file}"));
+    assert_eq!(inner.read_to_string(&by_id).await.unwrap(), "SECRET");
+    let fs = permitted(inner.clone(), "deny rw /secret/**");
+    for path in
+        [by_id, parse(&format!("/.id/{directory}/f")), parse(&format!("/.id/{directory}/g"))]
+    {
+        assert!(fs.read(&path).await.is_err(), "{path}");
+        assert!(fs.stat(&path).await.is_err(), "{path}");
+        assert!(fs.write_text(&path, "HACKED").await.is_err(), "{path}");
+        assert!(fs.append(&path, "HACKED".into(), &Default::default()).await.is_err(), "{path}");
+        assert!(fs.mv(&path, &parse("/pub/x"), &MoveOptions::default()).await.is_err(), "{path}");
+        assert!(fs.rm(&path, &RemoveOptions::default()).await.is_err(), "{path}");
+        fs.symlink(path.as_str(), &parse("/pub/link")).await.unwrap();
+        assert!(fs.read(&parse("/pub/link")).await.is_err(), "{path}");
+        fs.rm(&parse("/pub/link"), &RemoveOptions::default()).await.unwrap();
+    }
+    let listed = fs.readdir(&parse(&format!("/.id/{directory}"))).await;
+    assert!(listed.is_ok_and(|entries| entries.is_empty()));
+    let text = fs.read_to_string(&parse(&format!("/.id/{public}"))).await;
+    assert_eq!(text.unwrap(), "public");
+    assert_eq!(inner.read_to_string(&parse("/secret/f")).await.unwrap(), "SECRET");
+    assert!(!inner.exists(&parse("/secret/g")).await);
+}
