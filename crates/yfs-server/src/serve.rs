@@ -111,8 +111,8 @@ impl Server {
         self.address
     }
 
-    /// Subscribes to the conflicts that changes of replicas cause. A subscriber that falls more than
-    /// 1,024 conflicts behind misses some; the workspace lists them all.
+    /// Subscribes to the conflicts that changes of replicas cause. A subscriber that falls more
+    /// than 1,024 conflicts behind misses some; the workspace lists them all.
     pub fn conflicts(&self) -> broadcast::Receiver<ConflictReport> {
         self.conflicts.subscribe()
     }

@@ -257,6 +257,30 @@ impl ParkedSet {
         }
     }
 
+    /// Removes and returns the structs of a client from the clock `end` on up to the next gap or
+    /// overlap, as one chunk.
+    pub(crate) fn take_connected(
+        &mut self,
+        client: ClientId,
+        end: u32,
+    ) -> Option<(ParkedChunk, u64)> {
+        let (mut whole, age) = self.take_chunk(client, end)?;
+        while let Some(queue) = self.structs.get(&client)
+            && let Some((&(start, chunk_end), _)) = queue.chunks.first_key_value()
+            && start == whole.end
+        {
+            let Some((next, _)) = self.remove_chunk(client, start, chunk_end) else { break };
+            whole.structs.extend_from_slice(&next.structs);
+            (whole.end, whole.n_structs) = (next.end, whole.n_structs + next.n_structs);
+        }
+        Some((whole, age))
+    }
+
+    /// Returns the clients whose structs wait.
+    pub(crate) fn clients(&self) -> Vec<ClientId> {
+        self.structs.keys().copied().collect()
+    }
+
     /// Removes and returns the deletions of items of a client below a clock.
     pub(crate) fn take_deletes(&mut self, client: ClientId, end: u32, out: &mut Vec<IdRange>) {
         while let Some(ranges) = self.deletes.get_mut(&client) {

@@ -3,7 +3,9 @@
 //! # Cost
 //!
 //! Linear in the update and in the parked structs that it completes; at most one parked chunk of
-//! each client that an arriving item wakes is tried again.
+//! each client that an arriving item wakes is tried again. Where yrs might need too many steps to
+//! order what is completed that way, everything that waits is tried at once, and its steps are
+//! counted before.
 
 use super::{
     GateRejection,
@@ -25,6 +27,10 @@ use hashbrown::HashMap;
 /// The number of client ids under which one writer writes a main document: rows, cells and
 /// settings.
 const CLIENTS_OF_A_WRITER: usize = 3;
+
+/// How often the steps of completed structs are counted for one message; honest peers need one or
+/// two. What is completed after that is refused.
+const MAX_COUNTS: u32 = 16;
 
 /// An update that was resolved, with all steps done that may reject it.
 pub(super) struct PreparedUpdate<'a> {
@@ -74,7 +80,7 @@ impl GatedDoc {
             return Err(cut.refusal);
         }
         self.integrate(&parsed, prepared, &HashMap::new(), &mut received)?;
-        self.retry(&mut received)?;
+        self.retry(source, &mut received)?;
         if source == UpdateSource::Wire {
             self.drop_parked(&mut received);
         }
@@ -141,19 +147,19 @@ impl GatedDoc {
             }
         }
         if is_message {
-            self.check_ordering(parsed, &resolved.overlay)?;
+            self.check_ordering(parsed, &resolved.overlay, self.limits.ordering_steps)?;
         }
         let for_yrs = self.for_yrs(parsed, &resolved, source)?;
         Ok(PreparedUpdate { resolved, for_yrs, queues, held: None })
     }
 
-    /// Refuses a message whose items yrs could order only in too many steps.
+    /// Refuses an update whose items yrs could order only in more than `limit` steps.
     fn check_ordering(
         &self,
         parsed: &ParsedUpdate<'_>,
         overlay: &UpdateOverlay<'_>,
+        limit: u64,
     ) -> Result<(), GateRejection> {
-        let limit = self.limits.ordering_steps;
         let (n_new, n_known) = (overlay.n_structs() as u64, self.places.n_structs);
         if n_new.saturating_mul(n_new / 2 + n_known) <= limit {
             return Ok(());
@@ -374,7 +380,14 @@ impl GatedDoc {
     }
 
     /// Retries parked structs that wait for items that arrived.
-    fn retry(&mut self, received: &mut ReceiveOutcome) -> Result<(), GateRejection> {
+    fn retry(
+        &mut self,
+        source: UpdateSource,
+        received: &mut ReceiveOutcome,
+    ) -> Result<(), GateRejection> {
+        // What a log holds is read, whatever it costs.
+        let is_message = source == UpdateSource::Wire;
+        let mut budget = RetryBudget::new(self.limits.ordering_steps);
         while !self.arrived.is_empty() {
             let mut arrived = std::mem::take(&mut self.arrived);
             arrived.sort_unstable();
@@ -396,17 +409,43 @@ impl GatedDoc {
                     chunks.push(chunk);
                 }
             }
+            let is_counted = is_message && budget.spend(&chunks, self.places.n_structs);
+            if is_counted {
+                self.take_all_parked(&mut chunks, &mut ages);
+            }
             if !chunks.is_empty() || !deletes.is_empty() {
-                self.retry_with(&encode(&chunks, &deletes), &ages, received)?;
+                let limit = is_counted.then(|| budget.limit());
+                self.retry_with(&encode(&chunks, &deletes), &ages, limit, received)?;
             }
         }
         Ok(())
+    }
+
+    /// Takes all that waits besides the given chunks, so that chunks which wake each other are
+    /// resolved together.
+    fn take_all_parked(
+        &mut self,
+        chunks: &mut Vec<ParkedChunk>,
+        ages: &mut HashMap<ClientId, u64>,
+    ) {
+        for chunk in chunks.drain(..) {
+            let age = ages.get(&chunk.client).copied().unwrap_or_default();
+            self.parked.add_chunk(chunk, age);
+        }
+        for client in self.parked.clients() {
+            if let Some((chunk, age)) = self.parked.take_connected(client, self.places.end(client))
+            {
+                ages.insert(client, age);
+                chunks.push(chunk);
+            }
+        }
     }
 
     fn retry_with(
         &mut self,
         update: &[u8],
         ages: &HashMap<ClientId, u64>,
+        limit: Option<u64>,
         received: &mut ReceiveOutcome,
     ) -> Result<(), GateRejection> {
         let parsed = parse(update, &self.limits, false);
@@ -414,6 +453,20 @@ impl GatedDoc {
             .as_ref()
             .map_err(Clone::clone)
             .and_then(|parsed| Ok((parsed, self.prepare(parsed, UpdateSource::Store)?)));
+        let refusal = match (limit, &prepared) {
+            (Some(limit), Ok((parsed, prepared))) => {
+                self.check_ordering(parsed, &prepared.resolved.overlay, limit).err()
+            }
+            _ => None,
+        };
+        if let Some(refusal) = refusal {
+            received.refused.push((update.to_vec(), refusal));
+            // What is not complete yet has no part in it.
+            if let Ok((_, PreparedUpdate { resolved, queues, held, .. })) = prepared {
+                self.park(queues, &resolved.later, held, ages);
+            }
+            return Ok(());
+        }
         match prepared {
             Ok((parsed, prepared)) => {
                 // A client whose structs were cut continues with the next chunk, if there is one.
@@ -437,6 +490,40 @@ impl GatedDoc {
             self.has_dropped = true;
             received.refused.push((update, GateRejection::TooMuchParked));
         }
+    }
+}
+
+/// The work that one update may cause by completing parked structs.
+struct RetryBudget {
+    /// The most steps of ordering that are not counted.
+    limit: u64,
+    /// A bound of the steps since they were counted last.
+    n_uncounted: u64,
+    /// How often they may still be counted.
+    n_counts_left: u32,
+}
+
+impl RetryBudget {
+    fn new(limit: u64) -> Self {
+        Self { limit, n_uncounted: 0, n_counts_left: MAX_COUNTS }
+    }
+
+    /// Adds the steps that chunks may cost. Reports whether they must be counted.
+    fn spend(&mut self, chunks: &[ParkedChunk], n_known: u64) -> bool {
+        let n_new = chunks.iter().map(|chunk| chunk.n_structs as u64).sum::<u64>();
+        let bound = n_new.saturating_mul(n_new / 2 + n_known);
+        self.n_uncounted = self.n_uncounted.saturating_add(bound);
+        let is_counted = self.n_uncounted > self.limit;
+        if is_counted {
+            self.n_uncounted = 0;
+            self.n_counts_left = self.n_counts_left.saturating_sub(1);
+        }
+        is_counted
+    }
+
+    /// Returns the most steps of the chunks that are counted now.
+    fn limit(&self) -> u64 {
+        if self.n_counts_left == 0 { 0 } else { self.limit }
     }
 }
 

@@ -79,6 +79,65 @@ fn items_whose_order_is_forced_are_refused_by_a_message_and_read_from_the_log() 
     assert!(stored.changed && stored.refused.is_empty());
 }
 
+/// Writes the same items as one update of each client, without the first of the first client.
+fn parked_in_order(clients: std::ops::Range<u64>) -> Vec<Vec<u8>> {
+    let updates = clients.clone().map(|client| {
+        let mut update = UpdateBuilder::new();
+        let before = if client > clients.start { id(client - 1, 2) } else { id(8, 0) };
+        update.array_run(id(client, 0), Some(before), None, "other", &["x".into()]);
+        update.array_run(id(client, 1), Some(id(7, 0)), None, ROOT, &["x".into()]);
+        update.array_run(id(client, 2), Some(id(client, 0)), None, "other", &["x".into()]);
+        update.finish()
+    });
+    updates.collect()
+}
+
+/// The update that everything which waits in [`parked_in_order`] needs.
+fn key_of_parked() -> Vec<u8> {
+    let mut key = UpdateBuilder::new();
+    key.array_run(id(8, 0), None, None, "other", &["x".into()]);
+    key.finish()
+}
+
+/// The items wait for one item, and each for the one before: they are completed one at a time.
+#[test]
+fn items_whose_order_is_forced_are_refused_after_they_waited() {
+    for (limit, is_refused) in [(1_000, true), (100_000, false)] {
+        let mut doc = limited(limit);
+        for update in parked_in_order(FIRST..FIRST + 100) {
+            let received = doc.receive(&update, UpdateSource::Wire).expect("it waits");
+            assert!(received.parked && !received.changed);
+        }
+        let mut other = UpdateBuilder::new();
+        other.array_run(id(5, 0), Some(id(6, 0)), None, ROOT, &["x".into()]);
+        assert!(doc.receive(&other.finish(), UpdateSource::Wire).expect("it waits").parked);
+        let received = doc.receive(&key_of_parked(), UpdateSource::Wire).expect("an update");
+        assert_eq!(!received.refused.is_empty(), is_refused, "{limit}");
+        assert_eq!(doc.parked().len(), 1, "what waits for other items still waits");
+        let n_there = (FIRST..FIRST + 100).filter(|it| doc.clock_of(super::client(*it)) == 3);
+        let n_there = n_there.count();
+        assert!(if is_refused { n_there < 50 } else { n_there == 100 }, "{n_there}");
+    }
+}
+
+/// Completing what waited costs a number of steps that grows with it, not with its square, up to
+/// the limit.
+#[test]
+fn the_steps_of_what_waited_are_bounded() {
+    let n_steps = [500, 1_000, 2_000].map(|n_clients| {
+        let mut doc = limited(4_000);
+        for update in parked_in_order(FIRST..FIRST + n_clients) {
+            assert!(doc.receive(&update, UpdateSource::Wire).expect("it waits").parked);
+        }
+        steps::of(|| {
+            let key = key_of_parked();
+            let received = doc.receive(&key, UpdateSource::Wire).expect("an update");
+            assert!(!received.refused.is_empty());
+        })
+    });
+    assert!(n_steps.iter().all(|n_steps| *n_steps < 40_000), "{n_steps:?}");
+}
+
 #[test]
 fn items_that_the_document_holds_at_one_place_count() {
     let mut doc = limited(1_000);
