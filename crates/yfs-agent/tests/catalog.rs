@@ -6,7 +6,7 @@ use std::sync::Arc;
 use expect_test::expect;
 use serde_json::{Value, json};
 use yfs_agent::{
-    AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary,
+    AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolDefinition, ToolVocabulary,
     path_locks::PathLocks,
 };
 use yfs_types::{
@@ -32,6 +32,36 @@ fn path(text: &str) -> VPath {
     text.parse().expect("a path")
 }
 
+/// Checks a definition, and returns its annotations, its name and its arguments.
+fn line_of(tool: &ToolDefinition) -> String {
+    assert!(!tool.title.is_empty() && !tool.description.is_empty(), "{}", tool.name);
+    assert_eq!(tool.input_schema["type"], "object", "{}", tool.name);
+    assert_eq!(tool.input_schema["additionalProperties"], false, "{}", tool.name);
+    if let Some(output) = &tool.output_schema {
+        assert_eq!(output["type"], "object", "{}", tool.name);
+    }
+    let required = tool.input_schema.get("required").and_then(Value::as_array);
+    let required: Vec<_> = required.into_iter().flatten().filter_map(Value::as_str).collect();
+    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
+    let names = properties.into_iter().flat_map(|names| names.keys());
+    let arguments: Vec<String> = names
+        .map(|name| match required.contains(&name.as_str()) {
+            true => name.clone(),
+            false => format!("[{name}]"),
+        })
+        .collect();
+    let notes = tool.annotations;
+    let mark = |is_set: bool, mark| if is_set { mark } else { "-" };
+    let marks = [
+        mark(notes.read_only, "r"),
+        mark(notes.destructive, "d"),
+        mark(notes.idempotent, "i"),
+        mark(notes.open_world, "o"),
+    ];
+    let (marks, arguments) = (marks.concat(), arguments.join(" "));
+    format!("  {marks} {} {arguments}\n", tool.name)
+}
+
 #[test]
 fn tools_are_described() {
     let mut printed = String::new();
@@ -39,33 +69,7 @@ fn tools_are_described() {
         let catalog = ToolCatalog::new(&[vocabulary]).expect("names differ");
         printed.push_str(&format!("{vocabulary:?}\n"));
         for tool in catalog.definitions() {
-            assert!(!tool.title.is_empty() && !tool.description.is_empty(), "{}", tool.name);
-            assert_eq!(tool.input_schema["type"], "object", "{}", tool.name);
-            assert_eq!(tool.input_schema["additionalProperties"], false, "{}", tool.name);
-            if let Some(output) = &tool.output_schema {
-                assert_eq!(output["type"], "object", "{}", tool.name);
-            }
-            let required = tool.input_schema.get("required").and_then(Value::as_array);
-            let required: Vec<_> =
-                required.into_iter().flatten().filter_map(Value::as_str).collect();
-            let properties = tool.input_schema.get("properties").and_then(Value::as_object);
-            let names = properties.into_iter().flat_map(|names| names.keys());
-            let arguments: Vec<String> = names
-                .map(|name| match required.contains(&name.as_str()) {
-                    true => name.clone(),
-                    false => format!("[{name}]"),
-                })
-                .collect();
-            let notes = tool.annotations;
-            let mark = |is_set: bool, mark| if is_set { mark } else { "-" };
-            let marks = [
-                mark(notes.read_only, "r"),
-                mark(notes.destructive, "d"),
-                mark(notes.idempotent, "i"),
-                mark(notes.open_world, "o"),
-            ];
-            let (marks, arguments) = (marks.concat(), arguments.join(" "));
-            printed.push_str(&format!("  {marks} {} {arguments}\n", tool.name));
+            printed.push_str(&line_of(tool));
         }
     }
     expect![[r#"
