@@ -24,9 +24,9 @@
 //!
 //! // A person changes the file, which the agent then writes as it knows it.
 //! fs.edit(&plan, &TextReplacement::once("Rest", "Rest well")).await?;
-//! let content = "1. Hear\n2. Answer\n3. Rest\n";
+//! let content = "1. Attend\n2. Answer\n3. Rest\n";
 //! call("write_file", json!({"file_path": "/plan.md", "content": content})).await?;
-//! assert_eq!(fs.read_to_string(&plan).await?, "1. Hear\n2. Answer\n3. Rest well\n");
+//! assert_eq!(fs.read_to_string(&plan).await?, "1. Attend\n2. Answer\n3. Rest well\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

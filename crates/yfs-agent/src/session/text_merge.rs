@@ -1,5 +1,8 @@
 //! Merging two changes of a text by lines, for backends that cannot merge.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};

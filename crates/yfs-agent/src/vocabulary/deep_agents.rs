@@ -299,7 +299,13 @@ pub(super) fn tools(profile: DeepAgentsProfile) -> Vec<RegisteredTool> {
             delete,
         ));
     }
-    tools.extend([
+    tools.extend(search_tools());
+    tools
+}
+
+fn search_tools() -> Vec<RegisteredTool> {
+    let (read, change) = (ToolAnnotations::reading(), ToolAnnotations::changing());
+    vec![
         tool::<_, GlobOutput, _, _>(
             "glob",
             "Find files",
@@ -322,8 +328,7 @@ pub(super) fn tools(profile: DeepAgentsProfile) -> Vec<RegisteredTool> {
             execute,
         )
         .needs(ToolNeed::Executor),
-    ]);
-    tools
+    ]
 }
 
 fn tool<I, O, F, R>(

@@ -67,7 +67,7 @@ fn print_reply(reply: &ToolReply) -> String {
     let mut printed = String::new();
     for block in &reply.blocks {
         match block {
-            ReplyBlock::Text(text) => printed.push_str(&text.replace('\r', "␍")),
+            ReplyBlock::Text(text) => printed.push_str(&visible(text)),
             ReplyBlock::Image { data, mime } => {
                 printed.push_str(&format!("[image {mime}, {} bytes]", data.len()));
             }
@@ -81,4 +81,11 @@ fn print_reply(reply: &ToolReply) -> String {
         }
     }
     if reply.is_error { format!("! {printed}") } else { printed }
+}
+
+/// Returns a text with visible carriage returns and blank lines of one space, which an expected
+/// text cannot have.
+fn visible(text: &str) -> String {
+    let lines = text.split('\n').map(|line| if line == " " { "␠" } else { line });
+    lines.collect::<Vec<_>>().join("\n").replace('\r', "␍")
 }

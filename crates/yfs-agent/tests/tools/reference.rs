@@ -74,7 +74,7 @@ async fn replies_have_the_texts_of_the_reference() {
          def f():
         -    return 1
         +    return 2
- 
+        ␠
          # é
         ```
 
@@ -90,7 +90,7 @@ async fn replies_have_the_texts_of_the_reference() {
         -    return 1
         +    x = 2
         +  return x
- 
+        ␠
          # é
         ```
 
@@ -106,7 +106,7 @@ async fn replies_have_the_texts_of_the_reference() {
         -    x = 2
         +    x = 3
            return x
- 
+        ␠
          # é
         ```
 
