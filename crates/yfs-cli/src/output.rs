@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::Value;
+use smol_str::SmolStr;
 use unicode_width::UnicodeWidthStr;
 use yfs_vfs::FileKind;
 
@@ -15,6 +16,9 @@ use crate::{
     format_text::EscapedText,
     pager::Pager,
 };
+
+/// The number of bytes that are written at once.
+const OUTPUT_BUFFER: usize = 64 << 10;
 
 /// The output of results.
 pub(crate) struct CommandOutput {
@@ -64,7 +68,7 @@ impl CommandOutput {
         };
         let json = globals.json;
         Self {
-            stdout: BufWriter::new(Box::new(stdout)),
+            stdout: BufWriter::with_capacity(OUTPUT_BUFFER, Box::new(stdout)),
             pager: None,
             no_pager: globals.no_pager,
             is_terminal,
@@ -144,14 +148,24 @@ impl CommandOutput {
     }
 
     /// Returns a name, escaped and colored.
-    pub(crate) fn name(&self, kind: FileKind, name: &str) -> String {
-        self.painted(TextRole::Name(kind), &self.safe(name))
+    pub(crate) fn name<'a>(&self, kind: FileKind, name: &'a str) -> Cow<'a, str> {
+        let safe = self.safe(name);
+        match self.color {
+            true => Cow::Owned(self.painted(TextRole::Name(kind), &safe)),
+            false => safe,
+        }
     }
 
     /// Writes names in as many columns as fit, in column-major order; one per line unless the
     /// output is a terminal.
-    pub(crate) fn columns(&mut self, cells: &[(FileKind, String)], one_each: bool) -> Result {
-        let width = if one_each || !self.is_terminal { 0 } else { terminal_width() };
+    pub(crate) fn columns(&mut self, cells: &[(FileKind, SmolStr)], one_each: bool) -> Result {
+        if !self.is_terminal {
+            return cells.iter().try_for_each(|(kind, name)| {
+                let name = self.name(*kind, name);
+                self.line(&name)
+            });
+        }
+        let width = if one_each { 0 } else { terminal_width() };
         let safe: Vec<(FileKind, String)> =
             cells.iter().map(|(kind, name)| (*kind, self.safe(name).into_owned())).collect();
         let widths: Vec<usize> = safe.iter().map(|(_, name)| name.width()).collect();

@@ -1,6 +1,8 @@
 //! Paths with the text that the user typed: tools print paths below an operand with its prefix as
 //! typed.
 
+use std::borrow::Cow;
+
 use yfs_engine::path::VPath;
 
 /// A path, and the text that the user typed.
@@ -24,11 +26,15 @@ impl TypedPath {
     }
 
     /// Returns the text to print for a path at or below this one.
-    pub(crate) fn below(&self, path: &VPath) -> String {
+    pub(crate) fn below<'a>(&'a self, path: &'a VPath) -> Cow<'a, str> {
+        // Searches print the path of each file.
+        if self.typed == self.path.as_str() {
+            return Cow::Borrowed(path.as_str());
+        }
         match path.relative_to(&self.path) {
-            Some("") => self.typed.clone(),
-            Some(rest) => [self.typed.trim_end_matches('/'), "/", rest].concat(),
-            None => path.to_string(),
+            Some("") => Cow::Borrowed(&self.typed),
+            Some(rest) => Cow::Owned([self.typed.trim_end_matches('/'), "/", rest].concat()),
+            None => Cow::Borrowed(path.as_str()),
         }
     }
 

@@ -43,6 +43,9 @@ use crate::{
     tree::TreeIndex,
 };
 
+/// The number of entries that are read at once, where they are kept.
+const PAGE: usize = 1024;
+
 /// The entries of a map, in order of key.
 pub type CheckpointEntries = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -63,6 +66,28 @@ pub trait CheckpointReader: LoggedUpdates {
     ///
     /// As [`get`](Self::get).
     fn scan(&self, from: &[u8], to: &[u8], n: usize) -> Result<CheckpointEntries, String>;
+
+    /// Calls `each` with all entries with keys from `from` on and before `to`, in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get); some entries may have been passed before.
+    fn for_each(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), String> {
+        let mut from = from.to_vec();
+        loop {
+            let page = self.scan(&from, to, PAGE)?;
+            page.iter().for_each(|(key, value)| each(key, value));
+            match page.last() {
+                Some((last, _)) if page.len() == PAGE => from = keys::after(last),
+                _ => return Ok(()),
+            }
+        }
+    }
 }
 
 /// The reason why a checkpoint cannot be used. The document must be loaded from its log.

@@ -31,6 +31,7 @@ mod cells;
 mod elements;
 mod format;
 mod iso;
+mod listed_kind;
 mod plan;
 mod row;
 mod row_clocks;
@@ -44,12 +45,16 @@ use std::{collections::BTreeMap, hash::BuildHasher};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-pub(crate) use self::base::{BaseRow, BaseRows, BaseTableFacts};
 pub use self::{
     attributes::RowAttributes,
+    listed_kind::ListedKind,
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
     row_clocks::{RowClocks, UnknownChanges},
     settings::WorkspaceSettings,
+};
+pub(crate) use self::{
+    base::{BaseRow, BaseRows, BaseTableFacts},
+    listed_kind::ListedRow,
 };
 use self::{
     base::{NodeView, TableBase},

@@ -40,7 +40,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 use self::fact_entry::FactEntry;
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
-    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, MergeFn,
+    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
     QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, UpdateLog,
     WriterClaim, record::new_ids,
 };
@@ -184,6 +184,10 @@ where
 
     fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
         self.log.load(doc)
+    }
+
+    fn load_single(&self, docs: &[DocName]) -> Result<Vec<Option<LogRecord>>, StoreError> {
+        self.log.load_single(docs)
     }
 
     fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {

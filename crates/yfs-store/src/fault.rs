@@ -18,7 +18,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
-    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, MergeFn,
+    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
     QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, UpdateLog,
     WriterClaim,
 };
@@ -134,6 +134,11 @@ impl UpdateLog for FaultStore {
         self.apply_fault(StoreFault::Load)?;
         self.n_loads.fetch_add(1, Ordering::Relaxed);
         self.below.load(doc)
+    }
+
+    fn load_single(&self, docs: &[DocName]) -> Result<Vec<Option<LogRecord>>, StoreError> {
+        self.apply_fault(StoreFault::Load)?;
+        self.below.load_single(docs)
     }
 
     fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {

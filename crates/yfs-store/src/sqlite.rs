@@ -32,6 +32,7 @@ mod schema;
 mod scrub;
 mod secret;
 mod set_aside;
+mod single;
 mod sync;
 mod transaction;
 mod wipe;
@@ -64,7 +65,7 @@ use self::{
 };
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
-    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, MergeFn,
+    DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
     QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, UpdateLog,
     WriterClaim,
 };
@@ -338,6 +339,10 @@ impl UpdateLog for SqliteStore {
 
     fn load(&self, doc: &DocName) -> Result<StoredDocument, StoreError> {
         self.inner.load(doc)
+    }
+
+    fn load_single(&self, docs: &[DocName]) -> Result<Vec<Option<LogRecord>>, StoreError> {
+        self.inner.load_single(docs)
     }
 
     fn load_after(&self, doc: &DocName, after: Seq) -> Result<Option<StoredDocument>, StoreError> {

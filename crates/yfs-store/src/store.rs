@@ -71,6 +71,24 @@ pub trait UpdateLog: Send + Sync + Debug {
         Ok((loaded.snapshot_upto <= after).then_some(loaded))
     }
 
+    /// Returns the record of each of these documents that consists of one sound record. `None` for
+    /// the others, and where it takes a [`load`](Self::load) to know.
+    ///
+    /// For callers that read many small documents: they are read as of one moment, in one pass.
+    fn load_single(&self, docs: &[DocName]) -> Result<Vec<Option<LogRecord>>, StoreError> {
+        let load = |doc| {
+            let stats = self.doc_stats(doc)?;
+            if stats.is_none_or(|stats| stats.n_records != 1 || stats.snapshot_bytes > 0) {
+                return Ok(None);
+            }
+            let mut loaded = self.load(doc)?;
+            let is_whole = loaded.snapshot.is_none() && loaded.damaged.is_empty();
+            let is_single = is_whole && loaded.updates.len() == 1;
+            Ok(loaded.updates.pop().filter(|_| is_single))
+        };
+        docs.iter().map(load).collect()
+    }
+
     /// Reads a document, and the latest heads that it had before compaction replaced their records.
     ///
     /// At most 16,384 heads are kept, and only while their changes take no more than 1 MiB.

@@ -47,6 +47,10 @@ enum Step {
     Safe {
         n_updates: usize,
     },
+    /// The index of the log got a checkpoint: its files, by name.
+    Checkpoint {
+        files: HashMap<String, Vec<u8>>,
+    },
 }
 
 static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
@@ -177,6 +181,8 @@ struct Disk {
     synced: HashMap<String, Vec<u8>>,
     /// The unsynced events of each file, in order.
     pending: BTreeMap<String, Vec<Step>>,
+    /// The checkpoints that were made, in order.
+    checkpoints: Vec<HashMap<String, Vec<u8>>>,
 }
 
 fn apply(bytes: &mut Vec<u8>, at: usize, data: &[u8]) {
@@ -206,7 +212,23 @@ impl Disk {
                 self.pending.remove(file);
             }
             Step::Safe { .. } => (),
+            Step::Checkpoint { files } => self.checkpoints.push(files.clone()),
         }
+    }
+
+    /// Returns the files of a checkpoint, the last one in most cases. The power cut may have cost
+    /// what SQLite wrote before it, and in some cases blocks of its own files.
+    fn checkpoint(&self, random: &mut ChaCha8Rng) -> Option<HashMap<String, Vec<u8>>> {
+        let older = random.random_range(0..3_usize).saturating_sub(1);
+        let mut files = self.checkpoints.iter().rev().nth(older)?.clone();
+        if random.random_bool(0.3) {
+            for block in files.values_mut().flat_map(|bytes| bytes.chunks_mut(BLOCK_LEN)) {
+                if random.random_bool(0.2) {
+                    block.fill(0);
+                }
+            }
+        }
+        Some(files)
     }
 
     /// Cuts the power: each pending block is written or lost.
@@ -280,11 +302,24 @@ fn write_history(path: &Path) {
         if number % 90 == 89 {
             store.compact(&doc(number % 3), &join).expect("compact");
         }
+        if number % 7 == 6 && store.checkpoint(1).expect("checkpoint") {
+            let derived = store.derived_directory().expect("a directory").join("log");
+            record(Step::Checkpoint { files: files_in(&derived) });
+        }
         if number == 300 {
             store.put_bytes(&vec![3; 200_000], Millis(1)).expect("put");
         }
     }
     store.close().expect("close");
+}
+
+fn files_in(directory: &Path) -> HashMap<String, Vec<u8>> {
+    let files = fs::read_dir(directory).expect("list").map(|entry| entry.expect("list").path());
+    let named = |path: std::path::PathBuf| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        Some((name, fs::read(path).expect("read")))
+    };
+    files.filter_map(named).collect()
 }
 
 #[test]
@@ -298,9 +333,14 @@ fn what_was_flushed_survives() {
     let mut cuts: Vec<usize> = (0..n_cuts).map(|_| random.random_range(0..steps.len())).collect();
     cuts.sort_unstable();
     let (mut disk, mut n_safe, mut next, mut n_lost) = (Disk::default(), 0, 0, 0);
+    let mut n_checkpoints = 0;
     for (at, step) in steps.iter().enumerate() {
         while next < cuts.len() && cuts[next] == at {
-            let n_there = reopen(&disk.cut(&mut random), n_safe, directory.path(), next);
+            let checkpoint = disk.checkpoint(&mut random);
+            n_checkpoints += usize::from(checkpoint.is_some());
+            let files = disk.cut(&mut random);
+            let directory = directory.path().join(format!("cut-{next}"));
+            let n_there = reopen(&files, checkpoint.unwrap_or_default(), n_safe, &directory);
             n_lost += usize::from(n_there < 600);
             next += 1;
         }
@@ -309,6 +349,7 @@ fn what_was_flushed_survives() {
             n_safe = *n_updates;
         }
     }
+    assert!(n_checkpoints > n_cuts / 2, "{n_checkpoints} of {n_cuts} cuts had a checkpoint");
     assert!(n_safe > 500 && n_lost > 0, "{n_safe} were safe, {n_lost} cuts lost updates");
     println!("{} steps, {} cuts", steps.len(), cuts.len());
 }
@@ -316,14 +357,18 @@ fn what_was_flushed_survives() {
 /// Opens what a cut left, and returns the number of updates: at least the safe ones, without gaps.
 fn reopen(
     files: &HashMap<String, Vec<u8>>,
+    checkpoint: HashMap<String, Vec<u8>>,
     n_safe: usize,
     directory: &Path,
-    number: usize,
 ) -> usize {
-    let directory = directory.join(format!("cut-{number}"));
-    fs::create_dir(&directory).expect("make a directory");
+    let number = directory.display();
+    let derived = directory.join("store-db.derived").join("log");
+    fs::create_dir_all(&derived).expect("make a directory");
     for (file, bytes) in files {
         fs::write(directory.join(file), bytes).expect("write");
+    }
+    for (file, bytes) in checkpoint {
+        fs::write(derived.join(file), bytes).expect("write");
     }
     let path = directory.join("store.db");
     // A cut during creation may leave a file that was never a store.

@@ -127,6 +127,16 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// `EISDIR` for a directory; `EIO` where the bytes are known but not available here.
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError>;
 
+    /// Returns the contents of several files, each as [`read`](Self::read) does, and each as of a
+    /// moment of its own. For searches, which read many small files.
+    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        let mut contents = Vec::with_capacity(paths.len());
+        for path in paths {
+            contents.push(self.read(path).await.map(|content| content.data));
+        }
+        contents
+    }
+
     /// Returns up to `len` bytes starting at byte `offset`: fewer only at the end of the file, none
     /// past it.
     ///

@@ -37,6 +37,9 @@ const N_BATCHES_AT_ONCE: usize = 8;
 const BATCH_BYTES: u64 = 1024 * 1024;
 const BATCH_FILES: usize = 256;
 
+/// The number of files that are read by one call; before each, the search checks its limits.
+const FILES_AT_ONCE: usize = 64;
+
 /// A search for lines by pattern.
 #[derive(Debug, Clone)]
 pub struct GrepQuery {
@@ -346,9 +349,10 @@ async fn list<F: FileSystem + ?Sized>(
         if stop.why().is_some() {
             break;
         }
-        // Sizes only divide the work.
+        // Without a limit, sizes only divide the work.
         let measured = query.max_file_len < u64::MAX;
-        let options = WalkOptions { max_depth: 1, measured, ..WalkOptions::default() };
+        let options =
+            WalkOptions { max_depth: 1, measured, kinds_only: !measured, ..WalkOptions::default() };
         let entries = match fs.walk(&dir, &options).await {
             Ok(entries) => entries,
             Err(error) if dir == query.root => return Err(error.during(Op::Grep)),
@@ -402,14 +406,19 @@ async fn search_batch<F: FileSystem + ?Sized>(
 ) -> BatchResult {
     let mut result = BatchResult::default();
     let mut contents = Vec::with_capacity(batch.len());
-    for WalkEntry { path, entry } in batch {
+    let (paths, ids): (Vec<VPath>, Vec<FileId>) =
+        batch.into_iter().map(|WalkEntry { path, entry }| (path, entry.id)).unzip();
+    let mut found = paths.iter().zip(ids);
+    for some in paths.chunks(FILES_AT_ONCE) {
         if let Some(cut) = stop.why() {
             result.cut = Some(cut);
             break;
         }
-        match fs.read(&path).await {
-            Ok(content) => contents.push((path, entry.id, content.data)),
-            Err(error) => result.n_unreadable += u64::from(!vanished(&error)),
+        for (content, (path, id)) in fs.read_many(some).await.into_iter().zip(&mut found) {
+            match content {
+                Ok(data) => contents.push((path.clone(), id, data)),
+                Err(error) => result.n_unreadable += u64::from(!vanished(&error)),
+            }
         }
     }
     let search = move || {

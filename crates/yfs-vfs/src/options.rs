@@ -125,6 +125,9 @@ pub struct WalkOptions {
     pub max_entries: usize,
     /// Whether sizes and times are those of now. Otherwise they may be older, which is cheaper.
     pub measured: bool,
+    /// Whether only paths, names, ids and kinds are asked for, which is cheaper still. The sizes of
+    /// files may then be older, and all else may be as in a new [`DirEntry`](crate::DirEntry).
+    pub kinds_only: bool,
 }
 
 /// Options of reading changes.
@@ -173,7 +176,13 @@ impl Default for StreamOptions {
 
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { max_depth: usize::MAX, hidden: true, max_entries: usize::MAX, measured: true }
+        Self {
+            max_depth: usize::MAX,
+            hidden: true,
+            max_entries: usize::MAX,
+            measured: true,
+            kinds_only: false,
+        }
     }
 }
 

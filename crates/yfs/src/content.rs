@@ -48,6 +48,10 @@ impl WorkspaceState {
         if let Some(text) = self.single_text(id, keep)? {
             return Ok(text);
         }
+        if let Some(text) = self.stored_text(id)? {
+            self.keep_text(id, &text, keep)?;
+            return Ok(text);
+        }
         let handle = self.documents.acquire(id);
         handle.with(|loaded| self.cache_text(id, loaded))?
     }
@@ -69,14 +73,21 @@ impl WorkspaceState {
         };
         let Some(content) = yfs_engine::content::single_text(&record.data) else { return Ok(None) };
         let text = CachedText { content: content.into(), head: loaded.head };
+        self.keep_text(id, &text, keep)?;
+        Ok(Some(text))
+    }
+
+    /// Caches a text that was read without its document, if it was asked for lately, or is to be
+    /// kept.
+    fn keep_text(&self, id: &FileId, text: &CachedText, keep: bool) -> Result<()> {
         if self.texts.is_asked_again(id) || keep {
-            self.texts.put(id, &text);
+            self.texts.put(id, text);
             // An edit that this process applied meanwhile dropped the entry before it was there.
-            if self.store.tailed_doc_head(&name)? != text.head {
+            if self.store.tailed_doc_head(&DocName::from(id))? != text.head {
                 self.texts.forget(id);
             }
         }
-        Ok(Some(text))
+        Ok(())
     }
 
     /// Returns the length of a text file in bytes.

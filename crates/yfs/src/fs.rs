@@ -10,6 +10,7 @@ mod convert_types;
 pub(crate) mod durable_version;
 mod moves;
 pub(crate) mod read;
+mod read_many;
 mod scope;
 pub(crate) mod stream;
 mod structure;
@@ -145,6 +146,10 @@ impl WorkspaceFs {
 impl FileSystem for WorkspaceFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.read_now(path)
+    }
+
+    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        self.read_many_now(paths)
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {

@@ -27,6 +27,7 @@ mod index_map;
 mod pattern;
 mod postings;
 mod select;
+mod stored_text;
 #[cfg(test)]
 mod tests;
 mod trigrams;
@@ -40,6 +41,7 @@ use std::{
     },
 };
 
+use parking_lot::Mutex;
 use yfs_checkpoint::{CheckpointError, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
@@ -69,6 +71,10 @@ pub(crate) struct SearchIndexHome {
     tried_at: AtomicU64,
     /// Whether a search of this process read all files because there was no index.
     is_wanted: AtomicBool,
+    /// How many documents this process built for their text.
+    n_builds: AtomicU64,
+    /// The index, open for its texts; the inner `None` is that there is none.
+    texts: Mutex<Option<Option<Arc<SearchMap>>>>,
 }
 
 /// How the content of a file is kept, as far as its bytes depend on its row.
@@ -114,8 +120,8 @@ impl SearchIndexHome {
         }
         let directory = store.derived_directory()?.join(DIRECTORY);
         let store = store.clone();
-        let (tried_at, is_wanted) = Default::default();
-        Some(Self { store, directory, tried_at, is_wanted })
+        let (tried_at, is_wanted, n_builds, texts) = Default::default();
+        Some(Self { store, directory, tried_at, is_wanted, n_builds, texts })
     }
 
     /// Opens the newest index; `None` if there is none of this log and version. One that is

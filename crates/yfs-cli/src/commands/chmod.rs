@@ -102,7 +102,7 @@ async fn change_all(
     }
     for item in below.into_iter().filter(|item| item.entry.kind != FileKind::Symlink) {
         let target = ModeTarget {
-            path: TypedPath::new(&path.below(&item.path), item.path),
+            path: TypedPath::new(&path.below(&item.path), item.path.clone()),
             before: item.entry.mode,
             kind: item.entry.kind,
         };

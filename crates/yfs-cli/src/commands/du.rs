@@ -150,7 +150,7 @@ fn close_directories(
 
 impl OpenDirectory {
     fn new(root: &TypedPath, path: VPath, depth: usize) -> Self {
-        let shown = root.below(&path);
+        let shown = root.below(&path).into_owned();
         Self { shown, path, depth, n_bytes: 0, n_files: 0, n_directories: 0 }
     }
 }

@@ -104,7 +104,8 @@ async fn search(
         // The entry that follows shows whether a directory is empty, so one level more is listed.
         let max_depth = max_depth.saturating_add(1);
         let measured = context.out.json || run.plan.reads_sizes();
-        let options = WalkOptions { max_depth, measured, ..WalkOptions::default() };
+        let kinds_only = !measured && !run.plan.reads_modes();
+        let options = WalkOptions { max_depth, measured, kinds_only, ..WalkOptions::default() };
         items.extend(run.fs.walk(&root.path, &options).await?);
     }
     let depth_first = run.plan.depth_first;

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use clap::Args;
 use serde_json::Value;
+use smol_str::{SmolStr, format_smolstr};
 use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, Op, Stat, WalkEntry, WalkOptions};
 
@@ -99,7 +100,7 @@ pub(crate) struct LsArgs {
 struct ListRow {
     path: VPath,
     /// The name, as it is printed.
-    name: String,
+    name: SmolStr,
     entry: DirEntry,
     target: Option<String>,
     /// Whether the entry is a directory, or a link to one.
@@ -128,7 +129,9 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     let mut pending: Vec<TypedPath> = dirs.into_iter().rev().map(|(dir, _)| dir).collect();
     while let Some(dir) = pending.pop() {
         let measured = context.out.json || args.reads_sizes();
-        let mut rows = match read_rows(&args, &fs, &dir, measured).await {
+        let kinds_only = !measured && !args.classify;
+        let options = WalkOptions { max_depth: 1, measured, kinds_only, ..WalkOptions::default() };
+        let mut rows = match read_rows(&args, &fs, &dir, &options).await {
             Ok(rows) => rows,
             Err(error) => {
                 context.fail(&error.into());
@@ -172,7 +175,7 @@ async fn read_rows(
     args: &LsArgs,
     fs: &Fs,
     dir: &TypedPath,
-    measured: bool,
+    options: &WalkOptions,
 ) -> Result<Vec<ListRow>, yfs_vfs::FsError> {
     let mut rows = Vec::new();
     if args.all {
@@ -182,29 +185,30 @@ async fn read_rows(
             let entry = entry_of(name, &fs.stat(&path).await?);
             rows.push(ListRow {
                 path,
-                name: name.to_owned(),
+                name: name.into(),
                 entry,
                 target: None,
                 is_directory: true,
             });
         }
     }
-    let options = WalkOptions { max_depth: 1, measured, ..WalkOptions::default() };
-    let listed = fs.walk(&dir.path, &options).await;
-    for WalkEntry { entry, .. } in listed.map_err(|error| error.during(Op::Scandir))? {
+    let listed = fs.walk(&dir.path, options).await;
+    for WalkEntry { path, entry, .. } in listed.map_err(|error| error.during(Op::Scandir))? {
         let is_hidden = !args.all && !args.almost_all && entry.name.starts_with('.');
         if is_hidden || (args.ignore_backups && entry.name.ends_with('~')) {
             continue;
         }
-        let path = dir.path.join(&entry.name);
         let referent = match args.dereference && entry.kind == FileKind::Symlink {
             true => fs.stat(&path).await.ok(),
             false => None,
         };
-        let entry = referent.map_or(entry.clone(), |stat| entry_of(&entry.name, &stat));
+        let entry = match referent {
+            Some(stat) => entry_of(&entry.name, &stat),
+            None => entry,
+        };
         let target = target_of(fs, &path, entry.kind).await;
         let is_directory = refers_to_directory(fs, &path, entry.kind).await;
-        rows.push(ListRow { path, name: entry.name.to_string(), entry, target, is_directory });
+        rows.push(ListRow { path, name: entry.name.clone(), entry, target, is_directory });
     }
     Ok(rows)
 }
@@ -213,7 +217,7 @@ async fn row_of(fs: &Fs, shown: TypedPath, stat: Stat) -> ListRow {
     let entry = entry_of(shown.path.file_name().unwrap_or("/"), &stat);
     let target = target_of(fs, &shown.path, stat.kind).await;
     let is_directory = refers_to_directory(fs, &shown.path, stat.kind).await;
-    ListRow { path: shown.path, name: shown.typed, entry, target, is_directory }
+    ListRow { path: shown.path, name: shown.typed.into(), entry, target, is_directory }
 }
 
 /// Reports whether an object is a directory, or a link to one.
@@ -291,10 +295,15 @@ impl LsArgs {
             return self.print_long(context, rows);
         }
         let cell = |row: &ListRow| {
-            let id = if self.id { format!("{} ", row.entry.id) } else { String::new() };
-            (row.entry.kind, format!("{id}{}{}", row.name, self.mark(row)))
+            let mark = self.mark(row);
+            let shown = match self.id {
+                true => format_smolstr!("{} {}{mark}", row.entry.id, row.name),
+                false if mark.is_empty() => row.name.clone(),
+                false => format_smolstr!("{}{mark}", row.name),
+            };
+            (row.entry.kind, shown)
         };
-        let cells: Vec<(FileKind, String)> = rows.iter().map(cell).collect();
+        let cells: Vec<(FileKind, SmolStr)> = rows.iter().map(cell).collect();
         context.out.columns(&cells, self.one || self.id)
     }
 

@@ -134,9 +134,8 @@ async fn removed_lines(fs: &Fs, path: &TypedPath, stat: &Stat) -> Result<Vec<Str
     };
     let mut lines = vec![line(stat.kind, &path.typed)];
     if stat.is_directory() {
-        for item in
-            fs.walk(&path.path, &WalkOptions { measured: false, ..WalkOptions::default() }).await?
-        {
+        let options = WalkOptions { kinds_only: true, ..WalkOptions::default() };
+        for item in fs.walk(&path.path, &options).await? {
             lines.push(line(item.entry.kind, &path.below(&item.path)));
         }
     }

@@ -43,8 +43,8 @@ pub(crate) async fn run(args: TreeArgs, context: &mut CommandContext) -> Result 
     let fs = context.reader()?;
     let root = context.path(&args.path)?;
     let max_depth = args.level.map_or(usize::MAX, |level| level as usize);
-    let (hidden, measured) = (args.all, context.out.json);
-    let options = WalkOptions { max_depth, hidden, measured, ..WalkOptions::default() };
+    let (hidden, kinds_only) = (args.all, !context.out.json);
+    let options = WalkOptions { max_depth, hidden, kinds_only, ..WalkOptions::default() };
     let mut entries = fs.walk(&root.path, &options).await?;
     entries.retain(|item| !args.dirs_only || item.entry.kind == FileKind::Directory);
     if context.out.json {

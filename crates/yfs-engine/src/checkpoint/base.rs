@@ -12,12 +12,9 @@ use crate::{
     gate::{LoggedUpdates, RootIx},
     id::{ClientId, FileId},
     main_doc::MainDoc,
-    table::{BaseRow, BaseRows},
+    table::{BaseRow, BaseRows, ListedKind, ListedRow},
     tree::{BaseNode, BaseTree},
 };
-
-/// The number of entries that are read at once.
-const PAGE: usize = 1024;
 
 /// The place of a node, and the entry there.
 type FoundNode = (Vec<u8>, Vec<u8>);
@@ -51,17 +48,13 @@ impl CheckpointBase {
         to: &[u8],
         mut each: impl FnMut(&[u8], &[u8]) -> Result<(), CheckpointError>,
     ) -> Result<(), CheckpointError> {
-        let mut from = from.to_vec();
-        loop {
-            let page = self.reader.scan(&from, to, PAGE).map_err(CheckpointError::Unreadable)?;
-            for (key, value) in &page {
-                each(key, value)?;
+        let mut called = Ok(());
+        let read = self.reader.for_each(from, to, &mut |key, value| {
+            if called.is_ok() {
+                called = each(key, value);
             }
-            match page.last() {
-                Some((last, _)) if page.len() == PAGE => from = keys::after(last),
-                _ => return Ok(()),
-            }
-        }
+        });
+        read.map_err(CheckpointError::Unreadable).and(called)
     }
 
     /// Returns the ids that end the keys of a range.
@@ -164,6 +157,36 @@ impl BaseTree for CheckpointBase {
         self.noted(read);
     }
 
+    fn each_kind(
+        &self,
+        directory: Option<&FileId>,
+        each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>),
+    ) {
+        let [from, to] = keys::names_in(directory);
+        let read = self.scan(&from, &to, |key, entry| {
+            let name = std::str::from_utf8(&key[from.len()..]);
+            let name = name.map_err(|_| malformed("a name is none"))?;
+            read_kind(entry, |id, row| each(id, name, row))
+        });
+        self.noted(read);
+    }
+
+    fn find_kind(
+        &self,
+        directory: Option<&FileId>,
+        display: &str,
+        found: &mut dyn FnMut(&FileId, ListedRow<'_>),
+    ) {
+        let parent = directory.map(FileId::as_str);
+        let place = NodePlace { parent, is_trashed: false, name: display }.write();
+        let entry = self.get(&keys::entry(&place));
+        let read = entry.and_then(|entry| match entry {
+            Some(entry) => read_kind(&entry, found),
+            None => Ok(()),
+        });
+        self.noted(read);
+    }
+
     fn trashed(&self) -> Vec<FileId> {
         self.ids(keys::TRASHED)
     }
@@ -221,6 +244,20 @@ fn read_entry(entry: &[u8]) -> Result<(FileId, BaseRow), CheckpointError> {
     let record = record_in(entry)?;
     let id = &entry[..entry.len() - record.len() - 1];
     Ok((read_id(id)?, BaseRow::read(record)?))
+}
+
+/// Calls `found` with the id and kind of a node.
+fn read_kind(
+    entry: &[u8],
+    found: impl FnOnce(&FileId, ListedRow<'_>),
+) -> Result<(), CheckpointError> {
+    let record = record_in(entry)?;
+    let id = read_id(&entry[..entry.len() - record.len() - 1])?;
+    match ListedKind::scan(record) {
+        Some(kind) => found(&id, ListedRow::Plain(kind)),
+        None => found(&id, ListedRow::Other(&BaseRow::read(record)?)),
+    }
+    Ok(())
 }
 
 /// Returns the elements of a node.

@@ -21,7 +21,7 @@ use crate::{
     id::{ClientId, FileId},
     main_doc::VisibleTotals,
     path::VPath,
-    table::{FileRow, NodeKind, RowChanges, RowClocks, RowWrite},
+    table::{FileRow, ListedKind, NodeKind, RowChanges, RowClocks, RowWrite},
     time::Millis,
 };
 
@@ -183,12 +183,23 @@ fn listing(main: &MainDoc) -> String {
     let mut listed = String::new();
     let mut open = vec![None];
     while let Some(directory) = open.pop() {
+        let mut kinds = Vec::new();
+        main.for_each_child_kind(directory.as_ref(), |id, name, kind| {
+            kinds.push((id.clone(), name.to_owned(), kind));
+        });
+        let mut kinds = kinds.into_iter();
         main.for_each_child(directory.as_ref(), |id, name, attributes| {
+            let kind = ListedKind::of(&attributes);
+            assert_eq!(kinds.next(), Some((id.clone(), name.to_owned(), kind)));
+            let document = matches!(kind, ListedKind::File { .. }).then(|| id.clone());
+            assert_eq!(main.document_in(directory.as_ref(), name), document);
             listed += &format!("{directory:?} {id} {name:?} {attributes:?}\n");
             if attributes.kind == NodeKind::Directory {
                 open.push(Some(id.clone()));
             }
         });
+        assert_eq!(kinds.next(), None);
+        assert_eq!(main.document_in(directory.as_ref(), "not there"), None);
     }
     listed
 }

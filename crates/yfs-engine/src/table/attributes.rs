@@ -51,7 +51,7 @@ impl FilesTable {
         self.attributes_in(changed.unwrap_or(NodeView::Base(id, base)))
     }
 
-    fn attributes_in<'a>(&'a self, view: NodeView<'a>) -> Option<RowAttributes<'a>> {
+    pub(super) fn attributes_in<'a>(&'a self, view: NodeView<'a>) -> Option<RowAttributes<'a>> {
         let (row, stamp) = self.stored_row(view)?;
         let rest = row.rest.as_deref();
         let mut shown = RowAttributes {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The byte of an element of `table:files`.
-const ROW: u8 = 0;
+pub(super) const ROW: u8 = 0;
 
 impl FilesTable {
     /// Writes the elements of an id; returns false, and writes nothing, if it has none.
@@ -52,7 +52,7 @@ impl FilesTable {
 
 impl BaseRow {
     /// Writes the elements; returns false, and writes nothing, if there are none.
-    fn write(&self, out: &mut Vec<u8>, id: &FileId) -> bool {
+    pub(super) fn write(&self, out: &mut Vec<u8>, id: &FileId) -> bool {
         let n_elements = self.row.len() + self.cells.iter().map(Vec::len).sum::<usize>();
         if n_elements == 0 {
             return false;

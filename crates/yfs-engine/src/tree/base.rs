@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     id::{FileId, WorkspaceId},
-    table::{BaseRow, NodeKind, RowHistory},
+    table::{BaseRow, ListedRow, NodeKind, RowHistory},
 };
 
 /// The number of names that are remembered before a change makes room for more.
@@ -44,6 +44,22 @@ pub(crate) trait BaseTree: fmt::Debug + Send + Sync {
     /// Calls `each` with the id, display name and elements of each entry of a directory that is not
     /// trashed, in byte order of the names.
     fn each_entry(&self, directory: Option<&FileId>, each: &mut dyn FnMut(&FileId, &str, &BaseRow));
+
+    /// Calls `each` with the id, display name and kind of each entry of a directory that is not
+    /// trashed, in byte order of the names.
+    fn each_kind(
+        &self,
+        directory: Option<&FileId>,
+        each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>),
+    );
+
+    /// Calls `found` with the id and kind of the entry of a directory with a display name.
+    fn find_kind(
+        &self,
+        directory: Option<&FileId>,
+        display: &str,
+        found: &mut dyn FnMut(&FileId, ListedRow<'_>),
+    );
 
     /// Returns the ids of all nodes that are themselves trashed.
     fn trashed(&self) -> Vec<FileId>;

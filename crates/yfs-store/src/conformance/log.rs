@@ -12,6 +12,7 @@ pub(super) const CASES: &[Case] = &[
     ("appended records are loaded and tailed by all handles", append_load_tail),
     ("every call counts the appends of other handles", no_handle_lags),
     ("a batch is one step in the log", batches_are_whole),
+    ("documents of one record are loaded together", single_records),
     ("a conditional append sees the appends of others", conditional_append),
     ("own records are no conflict", own_records_do_not_count),
     ("the receipt reports that a writer was overtaken", overtaken_writers_are_reported),
@@ -103,6 +104,29 @@ fn batches_are_whole(open: &Open) {
 
     let nothing = store.append(AppendBatch::new(vec![], Millis(1))).expect("append");
     assert_eq!((nothing.first, nothing.last), (written.last, written.last));
+}
+
+fn single_records(open: &Open) {
+    let (here, there) = (open(), open());
+    for (name, data) in [("one", "1"), ("two", "1"), ("merged", "1"), ("forgotten", "1")] {
+        here.append(batch(name, data)).expect("append");
+    }
+    here.append(AppendBatch::new(vec![(doc("large"), vec![7; 100_000])], Millis(1)))
+        .expect("append");
+    there.append(batch("two", "2")).expect("append");
+    here.compact(&doc("merged"), &join).expect("compact");
+    let head = here.doc_head(&doc("forgotten")).expect("head").seq;
+    here.forget(&doc("forgotten"), head).expect("forget");
+    let names = ["two", "one", "merged", "large", "never", "forgotten", "one"].map(doc);
+    for store in [&here, &there, &open()] {
+        let records = store.load_single(&names).expect("load");
+        let lengths: Vec<_> =
+            records.iter().map(|found| found.as_ref().map(|found| found.data.len())).collect();
+        assert_eq!(lengths, [None, Some(1), None, Some(100_000), None, None, Some(1)]);
+        for (name, record) in names.iter().zip(records).filter(|(_, record)| record.is_some()) {
+            assert_eq!(store.load(name).expect("load").updates, record.as_slice());
+        }
+    }
 }
 
 fn conditional_append(open: &Open) {

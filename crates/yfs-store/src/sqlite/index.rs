@@ -128,6 +128,15 @@ impl DocEntry {
         DocHead { seq: Seq(self.compacted), origin: self.compacted_origin }
     }
 
+    /// Returns the position of the only record that the document ever had, if it is so.
+    pub(super) fn single_record(&self) -> Option<u64> {
+        let is_whole = self.marker == 0 && self.compacted == 0 && self.listed.n_records == 0;
+        match &*self.records {
+            [(seq, _)] if is_whole => Some(*seq),
+            _ => None,
+        }
+    }
+
     /// Returns the number of records.
     pub(super) fn n_records(&self) -> u64 {
         self.listed.n_records + self.records.len() as u64

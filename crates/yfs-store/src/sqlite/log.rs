@@ -647,6 +647,20 @@ fn read_records(
     Ok(())
 }
 
+/// Reads one record; `None` if it is missing or damaged.
+pub(super) fn read_record(
+    tx: &Connection,
+    number: u32,
+    seq: u64,
+    name: &DocName,
+) -> rusqlite::Result<Option<LogRecord>> {
+    let mut record = None;
+    read_records(tx, number, &[seq], &mut |found| {
+        record = found.ok().and_then(|raw| raw.verify(name).ok());
+    })?;
+    Ok(record)
+}
+
 /// Reads a snapshot into `loaded`.
 fn read_snapshot(
     tx: &Connection,

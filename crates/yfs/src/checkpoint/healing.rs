@@ -7,6 +7,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Bound,
     sync::{OnceLock, atomic::Ordering},
 };
 
@@ -116,5 +117,30 @@ impl CheckpointReader for HealingReader {
         }
         let range = self.healed()?.range(from.to_vec()..to.to_vec()).take(n);
         Ok(range.map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+
+    fn for_each(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), String> {
+        let mut last: Option<Vec<u8>> = None;
+        if self.healed.get().is_none() {
+            let read = self.map.for_each_entry(from, to, |key, value| {
+                let last = last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(key);
+                each(key, value);
+                Ok::<(), yfs_checkpoint::CheckpointError>(())
+            });
+            if read.is_ok() {
+                return Ok(());
+            }
+        }
+        let from = last.as_deref().map_or(Bound::Included(from), Bound::Excluded);
+        let range = self.healed()?.range::<[u8], _>((from, Bound::Excluded(to)));
+        range.for_each(|(key, value)| each(key, value));
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
     path::{MAX_PATH_LEN, VPath},
-    table::{BlobRef, RowAttributes},
+    table::{BlobRef, ListedKind, RowAttributes},
     time::Millis,
     tree::{FinalLink, NodeRef},
 };
@@ -197,7 +197,8 @@ impl WorkspaceFs {
         options: &WalkOptions,
     ) -> Result<Vec<WalkEntry>, FsError> {
         self.refresh_if_unfollowed(Op::Walk)?;
-        let mut found = Vec::new();
+        let measures = options.measured && !options.kinds_only;
+        let (mut found, mut texts) = (Vec::new(), Vec::new());
         {
             let main = self.state.main.read();
             let node = self.resolve(&main, Op::Walk, path, FinalLink::Yes)?;
@@ -218,15 +219,15 @@ impl WorkspaceFs {
                     let below = entries_in(&main, Some(&entry.id), options);
                     pending.push((below, child_path.clone()));
                 }
-                found.push((WalkEntry::new(child_path, entry), is_text));
+                found.push(WalkEntry::new(child_path, entry));
+                texts.extend(measures.then_some(is_text));
             }
         }
-        if !options.measured {
-            return Ok(found.into_iter().map(|(found, _)| found).collect());
+        if measures {
+            let measured = found.iter_mut().map(|found| &mut found.entry).zip(&texts);
+            self.state.measure_all(measured).map_err(|error| fs_error(error, Op::Walk, path))?;
         }
-        let measured = found.iter_mut().map(|(found, is_text)| (&mut found.entry, &*is_text));
-        self.state.measure_all(measured).map_err(|error| fs_error(error, Op::Walk, path))?;
-        Ok(found.into_iter().map(|(found, _)| found).collect())
+        Ok(found)
     }
 
     pub(crate) fn totals_now(&self, path: &VPath) -> Result<TreeTotals, FsError> {
@@ -399,12 +400,32 @@ fn entries_in(
     options: &WalkOptions,
 ) -> std::vec::IntoIter<(DirEntry, bool)> {
     let mut entries = Vec::new();
+    if options.kinds_only {
+        main.for_each_child_kind(directory, |id, name, kind| {
+            if options.hidden || !name.starts_with('.') {
+                entries.push((kind_entry(id, name, kind), false));
+            }
+        });
+        return entries.into_iter();
+    }
     main.for_each_child(directory, |id, name, row| {
         if options.hidden || !name.starts_with('.') {
             entries.push(row_entry(id, name, &row));
         }
     });
     entries.into_iter()
+}
+
+/// Returns the entry of a listing of kinds.
+fn kind_entry(id: &FileId, name: &str, kind: ListedKind) -> DirEntry {
+    let (kind, size) = match kind {
+        ListedKind::File { size } | ListedKind::Blob { size } => (FileKind::File, size),
+        ListedKind::Directory => (FileKind::Directory, 0),
+        ListedKind::Link => (FileKind::Symlink, 0),
+    };
+    let mut entry = DirEntry::new(name, id.clone(), kind);
+    entry.size = size;
+    entry
 }
 
 /// Returns the path of an entry of the directory at `at`.

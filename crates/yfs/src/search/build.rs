@@ -10,7 +10,7 @@ use yfs_checkpoint::{CheckpointError, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
     kind::{FileCategory, profile_name},
-    table::NodeKind,
+    table::{BlobRef, NodeKind},
 };
 use yfs_store::{DerivedLabel, Seq};
 
@@ -18,6 +18,7 @@ use super::{
     ContentForm, MARKS_KEY, MAX_BLOB_BYTES, SearchIndexHome,
     batch::UnitWriter,
     index_map::{self, IndexHead, SearchMap},
+    stored_text::text_key,
 };
 use crate::{
     error::{Result, WorkspaceError},
@@ -152,6 +153,7 @@ impl WorkspaceState {
         }
         self.store.set_meta(MARKS_KEY, &label.add_to(marks))?;
         writer.finish(&label.encode())?;
+        home.close_texts();
         Ok(true)
     }
 
@@ -170,11 +172,22 @@ impl WorkspaceState {
             head.n_outdated += 1;
             units.set(&always_key, None)?;
             units.set(&binary_key, None)?;
+            units.set(&text_key(id), None)?;
         } else {
             head.n_files += 1;
         }
         units.set(&form_key, Some(&form.encode()))?;
-        match self.indexed_bytes(id, form) {
+        let bytes = match form {
+            ContentForm::Blob(blob) => self.indexed_blob(blob),
+            _ => self.text(id).ok().map(|text| {
+                let stored = self.text_to_store(id, &text)?;
+                if let Some(stored) = stored {
+                    units.set(&text_key(id), Some(&stored))?;
+                }
+                Ok::<_, WorkspaceError>(bytes_of(text.content))
+            }),
+        };
+        match bytes.transpose()? {
             Some(bytes) if bytes.contains(&0) => units.set(&binary_key, Some(b"")),
             Some(bytes) => units.add(id, &bytes),
             None => units.set(&always_key, Some(b"")),
@@ -182,17 +195,13 @@ impl WorkspaceState {
         Ok(())
     }
 
-    /// Returns the bytes of a file that a search reads; `None` if it is too large, or cannot be
-    /// read.
-    fn indexed_bytes(&self, id: &FileId, form: ContentForm) -> Option<Bytes> {
-        match form {
-            ContentForm::Blob(blob) if blob.size > MAX_BLOB_BYTES => None,
-            ContentForm::Blob(blob) => {
-                let bytes = self.store.read_blob(&blob.hash, 0..blob.size).ok()?;
-                Some(bytes.into())
-            }
-            _ => Some(bytes_of(self.text(id).ok()?.content)),
+    /// Returns the bytes of a blob; `None` if it is too large, or cannot be read.
+    fn indexed_blob(&self, blob: BlobRef) -> Option<Result<Bytes>> {
+        if blob.size > MAX_BLOB_BYTES {
+            return None;
         }
+        let bytes = self.store.read_blob(&blob.hash, 0..blob.size).ok()?;
+        Some(Ok(bytes.into()))
     }
 
     /// Makes the forms unknown of files whose rows may have changed, and changed back, while their

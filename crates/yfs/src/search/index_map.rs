@@ -5,6 +5,8 @@
 //! - `F` id: the form of the content that the index has of a file
 //! - `H`: the head
 //! - `P` first unit of a batch (4 bytes) bucket (3 bytes): the units of the batch with a trigram
+//! - `T` id: the text of a file whose document takes long to build, after a digest of what the text
+//!   was read from
 //! - `U` unit (4 bytes): the ids of the unit's files
 
 use std::{collections::HashSet, path::Path};
@@ -22,7 +24,7 @@ use super::{pattern::TrigramQuery, postings::UnitSet, trigrams::N_BUCKETS};
 const VERSION: u64 = 1;
 
 /// The version of what turns contents into text. Another one makes the index anew.
-const RENDERER: &str = concat!(env!("CARGO_PKG_VERSION"), " 1");
+pub(super) const RENDERER: &str = concat!(env!("CARGO_PKG_VERSION"), " 1");
 
 /// The blocks of the index that are kept in memory, in bytes.
 const CACHE_BYTES: u64 = 4 << 20;

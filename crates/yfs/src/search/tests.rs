@@ -4,18 +4,28 @@ use std::{fs, path::Path};
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use yfs_engine::{
+    content::ContentDoc,
     path::VPath,
     table::{RowChanges, RowWrite},
 };
-use yfs_store::StoreExt;
-use yfs_vfs::{GrepQuery, GrepResult, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions};
+use yfs_store::{DocName, StoreExt};
+use yfs_vfs::{
+    GrepQuery, GrepResult, MkdirOptions, MoveOptions, RemoveOptions, WalkEntry, WalkOptions,
+    WriteOptions,
+};
 
 use super::*;
 use crate::{
     Workspace,
     commit::{StructureAccess, Transaction},
     eager_disk::{EagerDisk, path, session},
+    load_document,
 };
+
+#[path = "../../tests/support/damage.rs"]
+mod damage_file;
+
+use damage_file::damage;
 
 const WORDS: &[&str] = &[
     "harbour",
@@ -164,11 +174,59 @@ fn compare(workspace: &Workspace, query: &GrepQuery, context: &str) -> (u64, u64
     (counts[0], counts[1])
 }
 
+/// A listing of kinds has what another has, and files that are read together have the contents that
+/// each has by itself.
+fn compare_reads(workspace: &Workspace, context: &str) {
+    let fs = workspace.fs();
+    let root = VPath::root();
+    let listed = fs.walk_now(&root, &WalkOptions::default()).expect("listed");
+    let kinds_only = WalkOptions { kinds_only: true, ..WalkOptions::default() };
+    let kinds = fs.walk_now(&root, &kinds_only).expect("listed");
+    let shown = |found: &[WalkEntry]| -> Vec<_> {
+        let shown = found.iter().map(|WalkEntry { path, entry, .. }| {
+            (path.clone(), entry.name.clone(), entry.id.clone(), entry.kind)
+        });
+        shown.collect()
+    };
+    assert_eq!(shown(&listed), shown(&kinds), "{context}");
+    let paths = kinds.into_iter().map(|found| found.path);
+    let paths: Vec<VPath> = paths.chain([root, path("/none"), path("/none/x")]).collect();
+    let together = fs.read_many_now(&paths);
+    assert_eq!(together.len(), paths.len());
+    for (path, found) in paths.iter().zip(together) {
+        let alone = fs.read_now(path).map(|content| content.data);
+        assert_eq!(found.map_err(|error| error.code), alone.map_err(|error| error.code), "{path}");
+    }
+}
+
+/// A text that the index has is the text of the document. Returns the number of such texts.
+fn compare_texts(workspace: &Workspace, context: &str) -> usize {
+    let state = &workspace.state;
+    let listed = workspace.fs().list_all(&VPath::root()).expect("listed");
+    let mut n_stored = 0;
+    for WalkEntry { entry, path, .. } in listed {
+        let Some(stored) = state.stored_text(&entry.id).expect("read") else { continue };
+        let kind = state.main.read().content_kind(&entry.id).expect("a file");
+        let new_doc = || {
+            let client = state.options.ids.client_id();
+            let mut doc = ContentDoc::new(&entry.id, client, state.options.limits);
+            doc.set_kind(kind);
+            doc
+        };
+        let name = DocName::from(&entry.id);
+        let (doc, report) = load_document::content(&*state.store, &name, new_doc).expect("loaded");
+        assert_eq!(*stored.content, *doc.text(), "{context} {path}");
+        assert_eq!((stored.head, report.n_damaged), (report.head, 0), "{context} {path}");
+        n_stored += 1;
+    }
+    n_stored
+}
+
 /// Searches through two handles find the same lines with the index as without, whatever was
 /// changed, and whenever it was made.
 #[test]
 fn a_search_with_an_index_finds_what_a_search_without_finds() {
-    let (mut n_with, mut n_without) = (0, 0);
+    let (mut n_with, mut n_without, mut n_stored) = (0, 0, 0);
     for seed in 0..8 {
         let disk = EagerDisk::new();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -182,6 +240,10 @@ fn a_search_with_an_index_finds_what_a_search_without_finds() {
                     for workspace in &handles {
                         let context = format!("seed {seed} round {round} step {step}");
                         let (with, without) = compare(workspace, &query, &context);
+                        if step % 12 == 0 {
+                            n_stored += compare_texts(workspace, &context);
+                            compare_reads(workspace, &context);
+                        }
                         n_with += with;
                         n_without += without;
                     }
@@ -192,6 +254,7 @@ fn a_search_with_an_index_finds_what_a_search_without_finds() {
             }
         }
     }
+    assert!(n_stored > 100, "{n_stored}");
     assert!(n_with * 5 < n_without * 4, "the index excludes files: {n_with} of {n_without}");
 }
 
@@ -320,6 +383,7 @@ fn a_content_that_only_its_row_changed_is_found() {
     assert!(workspace.maintenance().renew_search_index().expect("renewed"));
     assert!(workspace.state.checkpoint_live().expect("written"));
     count(&workspace, "in the index");
+    compare_reads(&workspace, "of blobs");
 }
 
 /// Erasing content erases the index, which has parts of it.
@@ -334,4 +398,29 @@ fn a_wiped_workspace_has_no_index() {
     let left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
     assert_eq!(left, ["lock"]);
     compare(&workspace, &GrepQuery::literal("number7"), "wiped");
+}
+
+/// A document with a damaged record is not read, whatever the index has; nor has the index its text
+/// after the record was set aside.
+#[test]
+fn a_stored_text_of_a_damaged_document_is_not_used() {
+    let disk = EagerDisk::new();
+    let workspace = disk.open();
+    let at = path("/f.txt");
+    for text in ["base\n", "base\nDAMAGED\n"] {
+        session(&workspace).write(&at, text.as_bytes(), &WriteOptions::default()).expect("written");
+    }
+    assert!(workspace.maintenance().renew_search_index().expect("made"));
+    workspace.close().expect("closed");
+    let workspace = disk.open();
+    assert_eq!(compare_texts(&workspace, "whole"), 1);
+    workspace.close().expect("closed");
+    damage(&disk.file(), b"DAMAGED");
+    let workspace = disk.open();
+    let id = session(&workspace).stat(&at).expect("a file").id;
+    assert!(workspace.state.stored_text(&id).expect("read").is_none());
+    assert!(session(&workspace).read(&at).is_err());
+    workspace.maintenance().set_damage_aside().expect("set aside");
+    assert!(workspace.state.stored_text(&id).expect("read").is_none());
+    assert_eq!(session(&workspace).read(&at).expect("read").data, "base\n");
 }

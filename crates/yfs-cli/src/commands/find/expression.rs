@@ -178,6 +178,11 @@ impl FindPlan {
         })
     }
 
+    /// Reports whether a test needs modes. Actions that do need [sizes](Self::reads_sizes), too.
+    pub(crate) fn reads_modes(&self) -> bool {
+        self.root.any(&|node| matches!(node, FindExpression::Test(FindTest::Mode(..))))
+    }
+
     /// Reads the times and ids of the files that tests compare with.
     pub(crate) async fn resolve(&mut self, fs: &Fs, context: &CommandContext) -> Result {
         let mut paths = Vec::new();

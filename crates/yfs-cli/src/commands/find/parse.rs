@@ -44,6 +44,7 @@ pub(super) fn parse(words: &[String]) -> Result<FindPlan, String> {
     let has_action = root.any(&|node| matches!(node, FindExpression::Action(_)));
     let root = match has_action {
         true => root,
+        false if words.is_empty() => FindExpression::Action(FindAction::Print),
         false => FindExpression::And(vec![root, FindExpression::Action(FindAction::Print)]),
     };
     Ok(FindPlan { root, ..parser.plan })

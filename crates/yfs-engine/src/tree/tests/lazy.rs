@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::table::BaseRow;
+use crate::table::{BaseRow, ListedRow};
 
 use super::{
     random::{NAMES, Step, any_id, any_step, apply_step},
@@ -37,6 +37,14 @@ impl BaseTree for MemoryBase {
 
     fn each_entry(&self, _: Option<&FileId>, _: &mut dyn FnMut(&FileId, &str, &BaseRow)) {
         unreachable!("a tree alone lists no rows");
+    }
+
+    fn each_kind(&self, _: Option<&FileId>, _: &mut dyn FnMut(&FileId, &str, ListedRow<'_>)) {
+        unreachable!("a tree alone lists no kinds");
+    }
+
+    fn find_kind(&self, _: Option<&FileId>, _: &str, _: &mut dyn FnMut(&FileId, ListedRow<'_>)) {
+        unreachable!("a tree alone has no kinds");
     }
 
     fn trashed(&self) -> Vec<FileId> {

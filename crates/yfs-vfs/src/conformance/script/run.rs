@@ -181,7 +181,7 @@ async fn read_entry(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
             let max_entries =
                 line.value("-max").map_or(Ok(usize::MAX), |text| number(text, "-max"))?;
             let hidden = !line.has("-shown");
-            let options = WalkOptions { max_depth, hidden, max_entries, measured: true };
+            let options = WalkOptions { max_depth, hidden, max_entries, ..WalkOptions::default() };
             let items = fs.walk(&line.path(0)?, &options).await?;
             let items = items.iter().map(|item| format!("{}{}", item.path, mark(item.entry.kind)));
             list(items.collect())
