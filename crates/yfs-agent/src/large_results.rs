@@ -1,0 +1,130 @@
+//! Results that are too large for a model's context: they go to a file, and the reply says where.
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use yfs_types::path::VPath;
+use yfs_vfs::CreateMode;
+
+use crate::{session::WriteFailure, tool_call::ToolCall};
+
+/// The most characters of a result that stays in the reply: 20,000 tokens of 4 characters.
+pub const MAX_RESULT_CHARS: usize = 80_000;
+
+/// The lines that a preview shows of the beginning and of the end.
+const PREVIEW_LINES: usize = 5;
+
+/// The characters that a preview shows of one line.
+const PREVIEW_LINE_CHARS: usize = 1_000;
+
+/// The longest name of a file of results, in bytes.
+const MAX_NAME_LEN: usize = 128;
+
+/// The characters of a call's id that a reply shows.
+const SHOWN_ID_CHARS: usize = 32;
+
+/// Returns a result, or, if it is larger than [`MAX_RESULT_CHARS`], a preview of it: the whole
+/// result is then in a file below `/large_tool_results`, which `read_file` and `grep` read.
+///
+/// # Errors
+///
+/// Fails if the file cannot be written.
+pub async fn keep_large_result(call: &ToolCall, text: String) -> Result<String, WriteFailure> {
+    if text.chars().count() <= MAX_RESULT_CHARS {
+        return Ok(text);
+    }
+    let digest = || blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
+    let id = call.context().call_id.as_ref().map_or_else(digest, ToString::to_string);
+    let directory = &call.session().limits().artifacts_root;
+    let name = result_file_name(&id);
+    let path = directory.parse::<VPath>().unwrap_or_else(|_| VPath::root());
+    let path = path.join("large_tool_results").join(&name);
+    let stub = large_result_stub(&id, path.as_str(), &text);
+    call.write(&path, Bytes::from(text), CreateMode::IfMissing).await?;
+    Ok(stub)
+}
+
+/// Returns the name of the file that keeps the result of a call.
+pub fn result_file_name(call_id: &str) -> String {
+    let name = call_id.replace(['.', '/', '\\'], "_");
+    if name.len() <= MAX_NAME_LEN && !name.is_empty() && !name.contains('\0') {
+        return name;
+    }
+    let digest = Sha256::digest(call_id.as_bytes());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("call-{hex}")
+}
+
+/// Returns the text that stands for a result that was moved to a file.
+pub fn large_result_stub(call_id: &str, path: &str, text: &str) -> String {
+    let (preview, note) = preview_of(text, "result");
+    let mut shown: String = call_id.chars().take(SHOWN_ID_CHARS).collect();
+    if shown.len() < call_id.len() {
+        shown.push_str("...");
+    }
+    format!(
+        "Tool result too large, the result of this tool call {shown} was saved in the filesystem \
+         at this path: {path}\n\n\
+         You can read the result from the filesystem by using the read_file tool, but make sure \
+         to only read part of the result at a time.\n\n\
+         You can do this by specifying an offset and limit in the read_file tool call. For \
+         example, to read the first 100 lines, you can use the read_file tool with offset=0 and \
+         limit=100.\n\n{note}\n\n{preview}\n"
+    )
+}
+
+/// Returns the text that stands for a user's message that was moved to a file.
+pub fn large_message_stub(path: &str, text: &str) -> String {
+    let (preview, note) = preview_of(text, "content");
+    format!(
+        "Message content too large and was saved to the filesystem at: {path}\n\n\
+         You can read the full content using the read_file tool with pagination (offset and limit \
+         parameters).\n\n{note}\n\n{preview}\n"
+    )
+}
+
+/// Returns the first and last lines of a text with their numbers, and a sentence about them.
+fn preview_of(text: &str, subject: &str) -> (String, String) {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_cut = lines.len() > 2 * PREVIEW_LINES;
+    let (head, tail) = match is_cut {
+        true => (&lines[..PREVIEW_LINES], &lines[lines.len() - PREVIEW_LINES..]),
+        false => (&lines[..], &lines[..0]),
+    };
+    let shown = || head.iter().chain(tail);
+    let is_clipped = shown().any(|line| line.chars().count() > PREVIEW_LINE_CHARS);
+    let mut preview = numbered(head, 1);
+    if is_cut {
+        let n_omitted = lines.len() - 2 * PREVIEW_LINES;
+        let first = lines.len() - PREVIEW_LINES + 1;
+        preview.push_str(&format!("\n... [{n_omitted} lines truncated] ...\n"));
+        preview.push_str(&numbered(tail, first));
+    }
+    let mut caveats = Vec::new();
+    if is_cut {
+        caveats.push(
+            "lines of the form `... [N lines truncated] ...` indicate omitted lines in the middle \
+             of the content"
+                .to_owned(),
+        );
+    }
+    if is_clipped {
+        caveats.push(format!(
+            "the output contains lines longer than {PREVIEW_LINE_CHARS} characters; this preview \
+             shows only their first {PREVIEW_LINE_CHARS} characters"
+        ));
+    }
+    let head_and_tail = if is_cut { "showing the head and tail of" } else { "of" };
+    let caveats = match caveats.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", caveats.join("; ")),
+    };
+    (preview, format!("Here is a preview {head_and_tail} the {subject}{caveats}:"))
+}
+
+fn numbered(lines: &[&str], first: usize) -> String {
+    let width = (first + lines.len().saturating_sub(1)).to_string().len();
+    let clip = |line: &str| line.chars().take(PREVIEW_LINE_CHARS).collect::<String>();
+    let rows =
+        (first..).zip(lines).map(|(number, line)| format!("{number:>width$}  {}", clip(line)));
+    rows.collect::<Vec<_>>().join("\n")
+}

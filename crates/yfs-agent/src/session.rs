@@ -1,0 +1,239 @@
+//! A tool session: one agent's use of a filesystem.
+//!
+//! A session knows its actor and what the agent has read. A whole-file write is therefore a change
+//! of what the agent saw, and changes that others made since are kept.
+//!
+//! # Invariants
+//!
+//! - A write of a file that the agent has read names that content as its base. Where the backend
+//!   cannot merge, the session merges the texts; where it cannot either, the call fails and
+//!   changes nothing.
+//! - Only content that a tool returned, or that the agent sent, counts as read.
+
+mod merged_write;
+mod read_memory;
+mod text_merge;
+
+use std::{fmt, sync::Arc};
+
+use parking_lot::Mutex;
+use smol_str::SmolStr;
+use yfs::Workspace;
+use yfs_types::actor::Actor;
+use yfs_vfs::{ChangeCursor, FileSystem};
+
+use self::read_memory::ReadMemory;
+pub use self::{
+    merged_write::{MergedWrite, WriteConflict, WriteFailure},
+    read_memory::{ReadMemoryLimits, RememberedRead},
+    text_merge::{MergeConflict, merge_texts},
+};
+use crate::{
+    audit::AuditSink,
+    execute::CommandExecutor,
+    history::{FileHistory, WorkspaceHistory},
+    path_locks::PathLocks,
+};
+
+/// One agent's use of a filesystem. Clones are handles of one session.
+#[derive(Clone)]
+pub struct AgentSession {
+    state: Arc<SessionState>,
+}
+
+/// The parts of an [`AgentSession`].
+#[derive(Debug)]
+pub struct AgentSessionBuilder {
+    state: SessionState,
+}
+
+struct SessionState {
+    id: SmolStr,
+    actor: Actor,
+    fs: Arc<dyn FileSystem>,
+    executor: Option<Arc<dyn CommandExecutor>>,
+    history: Option<Arc<dyn FileHistory>>,
+    audit: Option<Arc<dyn AuditSink>>,
+    locks: Arc<PathLocks>,
+    limits: SessionLimits,
+    memory: Mutex<ReadMemory>,
+    /// The position in the log of changes up to which the agent has been told.
+    cursor: Mutex<Option<ChangeCursor>>,
+}
+
+/// The limits of a session's tools. Sizes are in bytes unless a name says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// The largest file that a tool reads or changes as a whole.
+    pub max_file_len: u64,
+    /// The largest image, sound or document that a reply contains.
+    pub max_media_len: u64,
+    /// The most characters in the list that a tool returns.
+    pub max_list_chars: usize,
+    /// The directory below which large results are kept, as a path.
+    pub artifacts_root: SmolStr,
+    /// What the session remembers of what the agent read.
+    pub memory: ReadMemoryLimits,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self {
+            max_file_len: 10 << 20,
+            max_media_len: 5 << 20,
+            max_list_chars: 80_000,
+            artifacts_root: SmolStr::new_static("/"),
+            memory: ReadMemoryLimits::default(),
+        }
+    }
+}
+
+impl AgentSession {
+    /// Begins a session of `actor` over any filesystem. The filesystem should write on behalf of
+    /// the same actor.
+    pub fn builder(fs: Arc<dyn FileSystem>, actor: Actor) -> AgentSessionBuilder {
+        let limits = SessionLimits::default();
+        let memory = Mutex::new(ReadMemory::new(limits.memory));
+        AgentSessionBuilder {
+            state: SessionState {
+                id: SmolStr::new_static("session"),
+                actor,
+                fs,
+                executor: None,
+                history: None,
+                audit: None,
+                locks: Arc::default(),
+                limits,
+                memory,
+                cursor: Mutex::default(),
+            },
+        }
+    }
+
+    /// Begins a session over a workspace, with its history. The session's id is the label of its
+    /// changes.
+    pub fn over_workspace(workspace: &Workspace, actor: Actor, id: &str) -> AgentSessionBuilder {
+        let fs = workspace.fs_for(actor.clone()).labelled(id);
+        let history = Arc::new(WorkspaceHistory::new(workspace.clone()));
+        Self::builder(Arc::new(fs), actor).id(id).history(history)
+    }
+
+    /// Returns the session's id.
+    pub fn id(&self) -> &SmolStr {
+        &self.state.id
+    }
+
+    /// Returns the actor on whose behalf the session works.
+    pub fn actor(&self) -> &Actor {
+        &self.state.actor
+    }
+
+    /// Returns the filesystem, without the session's memory and audit.
+    pub fn fs(&self) -> &Arc<dyn FileSystem> {
+        &self.state.fs
+    }
+
+    /// Returns the runner of commands, if the session has one.
+    pub fn executor(&self) -> Option<&Arc<dyn CommandExecutor>> {
+        self.state.executor.as_ref()
+    }
+
+    /// Returns the history of files, if the backend has one.
+    pub fn history(&self) -> Option<&Arc<dyn FileHistory>> {
+        self.state.history.as_ref()
+    }
+
+    /// Returns the receiver of audit records, if the session has one.
+    pub fn audit(&self) -> Option<&Arc<dyn AuditSink>> {
+        self.state.audit.as_ref()
+    }
+
+    /// Returns the locks of paths.
+    pub fn locks(&self) -> &Arc<PathLocks> {
+        &self.state.locks
+    }
+
+    /// Returns the limits of the session's tools.
+    pub fn limits(&self) -> &SessionLimits {
+        &self.state.limits
+    }
+
+    pub(crate) fn memory(&self) -> &Mutex<ReadMemory> {
+        &self.state.memory
+    }
+
+    pub(crate) fn change_cursor(&self) -> &Mutex<Option<ChangeCursor>> {
+        &self.state.cursor
+    }
+}
+
+impl fmt::Debug for AgentSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.fmt(f)
+    }
+}
+
+impl fmt::Debug for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("AgentSession");
+        out.field("id", &self.id).field("actor", &self.actor).field("fs", &self.fs);
+        out.finish_non_exhaustive()
+    }
+}
+
+impl AgentSessionBuilder {
+    /// Sets the session's id, which labels its changes and its audit records.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<SmolStr>) -> Self {
+        self.state.id = id.into();
+        self
+    }
+
+    /// Replaces the filesystem, for example by the same one behind permissions.
+    #[must_use]
+    pub fn fs(mut self, fs: Arc<dyn FileSystem>) -> Self {
+        self.state.fs = fs;
+        self
+    }
+
+    /// Sets the runner of commands; without one there is no `execute` tool.
+    #[must_use]
+    pub fn executor(mut self, executor: Arc<dyn CommandExecutor>) -> Self {
+        self.state.executor = Some(executor);
+        self
+    }
+
+    /// Sets the history of files; without one the tools of history are absent.
+    #[must_use]
+    pub fn history(mut self, history: Arc<dyn FileHistory>) -> Self {
+        self.state.history = Some(history);
+        self
+    }
+
+    /// Sets the receiver of audit records.
+    #[must_use]
+    pub fn audit(mut self, sink: Arc<dyn AuditSink>) -> Self {
+        self.state.audit = Some(sink);
+        self
+    }
+
+    /// Shares the locks of paths with other sessions over the same filesystem.
+    #[must_use]
+    pub fn locks(mut self, locks: Arc<PathLocks>) -> Self {
+        self.state.locks = locks;
+        self
+    }
+
+    /// Sets the limits of the session's tools.
+    #[must_use]
+    pub fn limits(mut self, limits: SessionLimits) -> Self {
+        self.state.memory = Mutex::new(ReadMemory::new(limits.memory));
+        self.state.limits = limits;
+        self
+    }
+
+    /// Makes the session.
+    pub fn build(self) -> AgentSession {
+        AgentSession { state: Arc::new(self.state) }
+    }
+}

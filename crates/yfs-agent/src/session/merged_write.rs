@@ -1,0 +1,290 @@
+//! Writing a whole file as a change of what the agent has read.
+
+use bytes::Bytes;
+use similar::TextDiff;
+use thiserror::Error;
+use yfs_types::{actor::Actor, path::VPath};
+use yfs_vfs::{
+    CreateMode, EditOverlap, FsCode, FsError, VersionBase, VersionToken, WriteOptions, WriteOutcome,
+};
+
+use super::{MergeConflict, RememberedRead, merge_texts};
+use crate::tool_call::ToolCall;
+
+/// How often a write is merged again because another writer was faster. Each time, one of the
+/// others has finished.
+const MAX_ATTEMPTS: usize = 1_000;
+
+/// The most bytes of other writers' changes that a report shows.
+const MAX_REPORT_LEN: usize = 4_000;
+
+/// The result of writing a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedWrite {
+    /// Whether the write created the file.
+    pub created: bool,
+    /// The size of the file afterwards, in bytes.
+    pub size: u64,
+    /// What else changed since the agent read the file, and was kept.
+    pub others: Option<OtherChanges>,
+}
+
+/// Changes by others that a write kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherChanges {
+    /// A unified diff from what the agent wrote to what the file contains; cut if it is long.
+    pub diff: String,
+    /// Lines that both changed, in the file as it is afterwards.
+    pub overlaps: Vec<OverlapLines>,
+}
+
+/// A range of lines that two writers changed at the same time; both changes are in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverlapLines {
+    /// The first line, counted from 1.
+    pub first_line: usize,
+    /// The last line.
+    pub last_line: usize,
+    /// The other writer, if known.
+    pub actor: Option<Actor>,
+}
+
+/// The reason why a write was rejected. Nothing changed.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum WriteFailure {
+    /// The filesystem rejected it.
+    #[error(transparent)]
+    Fs(#[from] FsError),
+    /// The file changed since the agent read it, and the changes cannot be merged.
+    #[error("'{path}' was changed by others since it was read: {conflict}; read it again")]
+    Conflict {
+        /// The file.
+        path: VPath,
+        /// Why the changes cannot be merged.
+        conflict: WriteConflict,
+    },
+}
+
+/// The reason why a write cannot be merged with the changes of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WriteConflict {
+    /// Both changed the same lines, and the backend cannot keep both.
+    #[error(transparent)]
+    Lines(#[from] MergeConflict),
+    /// The content that was read is no longer known.
+    #[error("the content that was read is no longer known")]
+    Forgotten,
+    /// One of the contents is not text.
+    #[error("it is not text, and cannot be merged")]
+    NotText,
+    /// Others change the file all the time.
+    #[error("others keep changing it")]
+    Busy,
+}
+
+impl ToolCall {
+    /// Replaces the content of a file, as a change of what the agent has read of it.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`FileSystem::write`](yfs_vfs::FileSystem::write) does, or with a
+    /// [`WriteFailure::Conflict`].
+    pub async fn write(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        create: CreateMode,
+    ) -> Result<MergedWrite, WriteFailure> {
+        let author = Some(self.author().clone());
+        let options = WriteOptions { create, author, ..WriteOptions::default() };
+        let known = self.known_at(path).await.map(|(_, known)| known);
+        if create == CreateMode::New || known.is_none() {
+            let written = self.fs().write(path, data.clone(), &options).await?;
+            return Ok(self.finish_write(path, data, written).await);
+        }
+        let known = known.unwrap_or(RememberedRead { version: None, content: None });
+        let conflict = |conflict| WriteFailure::Conflict { path: path.clone(), conflict };
+        if known.is_lost() {
+            return Err(conflict(WriteConflict::Forgotten));
+        }
+        let RememberedRead { version, content } = known;
+        let by_version = version.map(VersionBase::Version);
+        let by_content = content.clone().map(VersionBase::Content);
+        for base in by_version.into_iter().chain(by_content) {
+            let options = WriteOptions { base: Some(base), ..options.clone() };
+            match self.fs().write(path, data.clone(), &options).await {
+                Ok(written) => return Ok(self.finish_write(path, data, written).await),
+                Err(error) if error.code == FsCode::ESTALE => (),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let base = content.ok_or_else(|| conflict(WriteConflict::Forgotten))?;
+        self.write_merged(path, &base, data, &options).await
+    }
+
+    /// Merges and writes the text of a file in a backend that cannot merge.
+    async fn write_merged(
+        &self,
+        path: &VPath,
+        base: &Bytes,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<MergedWrite, WriteFailure> {
+        let conflict = |conflict| WriteFailure::Conflict { path: path.clone(), conflict };
+        for _ in 0..MAX_ATTEMPTS {
+            let current = self.fs().read(path).await?;
+            let texts = [base, &current.data, &data].map(|bytes| std::str::from_utf8(bytes));
+            let [Ok(base), Ok(theirs), Ok(ours)] = texts else {
+                return Err(conflict(WriteConflict::NotText));
+            };
+            let merged = merge_texts(base, theirs, ours).map_err(|error| conflict(error.into()))?;
+            let expected_version = Some(current.version);
+            let options = WriteOptions { expected_version, ..options.clone() };
+            match self.fs().write(path, merged.into(), &options).await {
+                Ok(written) => {
+                    let mut written = written;
+                    written.merged = true;
+                    return Ok(self.finish_write(path, data, written).await);
+                }
+                Err(error) if error.code == FsCode::ESTALE => (),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(conflict(WriteConflict::Busy))
+    }
+
+    /// Changes the text of a file by a function, which is called again if another writer was
+    /// faster. Its result is computed from the current content.
+    ///
+    /// # Errors
+    ///
+    /// Fails as the function does, and as reading and writing do; with `EINVAL` if the file is not
+    /// UTF-8 text.
+    pub async fn rewrite<T, E: From<WriteFailure>>(
+        &self,
+        path: &VPath,
+        change: impl Fn(&str) -> Result<(String, T), E> + Send + Sync,
+    ) -> Result<(MergedWrite, T), E>
+    where
+        T: Send,
+        E: Send,
+    {
+        let fail = |error: FsError| E::from(WriteFailure::Fs(error));
+        for _ in 0..MAX_ATTEMPTS {
+            let current = self.fs().read(path).await.map_err(fail)?;
+            let Ok(text) = std::str::from_utf8(&current.data) else {
+                let refusal = yfs_vfs::EditRefusal::NotText;
+                return Err(fail(FsError::edit_refused(path, refusal)));
+            };
+            let (changed, value) = change(text)?;
+            if changed == text {
+                let size = changed.len() as u64;
+                return Ok((MergedWrite { created: false, size, others: None }, value));
+            }
+            let options = WriteOptions {
+                create: CreateMode::Never,
+                expected_version: Some(current.version),
+                author: Some(self.author().clone()),
+                ..WriteOptions::default()
+            };
+            let before = options.expected_version.clone();
+            let changed = Bytes::from(changed);
+            match self.fs().write(path, changed.clone(), &options).await {
+                Ok(written) => {
+                    let again = |text: &str| change(text).ok().map(|(text, _)| text);
+                    if let Some(before) = before {
+                        self.remember_rewrite(&written, &before, changed, again);
+                    }
+                    let (created, size) = (written.created, written.size);
+                    return Ok((MergedWrite { created, size, others: None }, value));
+                }
+                Err(error) if error.code == FsCode::ESTALE => (),
+                Err(error) => return Err(fail(error)),
+            }
+        }
+        let conflict = WriteConflict::Busy;
+        Err(E::from(WriteFailure::Conflict { path: path.clone(), conflict }))
+    }
+
+    /// Remembers a file whose current content was changed by a function, as far as the agent has
+    /// seen it.
+    fn remember_rewrite(
+        &self,
+        written: &WriteOutcome,
+        before: &VersionToken,
+        changed: Bytes,
+        change: impl Fn(&str) -> Option<String> + Send,
+    ) {
+        let Some(known) = self.session().memory().lock().get(&written.id) else { return };
+        if known.version.as_ref() == Some(before) {
+            return self.remember(&written.id, written.version.clone(), Some(changed));
+        }
+        // The agent has not seen what others wrote; without the change in what it has seen, its
+        // next write would make the change twice.
+        let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        self.remember(&written.id, None, text.and_then(change).map(Bytes::from));
+    }
+
+    async fn finish_write(&self, path: &VPath, data: Bytes, written: WriteOutcome) -> MergedWrite {
+        self.remember(&written.id, written.version, Some(data.clone()));
+        let (created, size) = (written.created, written.size);
+        let mut others = None;
+        if written.merged {
+            let now = self.fs().read(path).await.map(|content| content.data).unwrap_or_default();
+            others = Some(OtherChanges {
+                diff: short_diff(&data, &now),
+                overlaps: written.overlaps.iter().map(|range| lines_of(range, &now)).collect(),
+            });
+        }
+        MergedWrite { created, size, others }
+    }
+}
+
+impl MergedWrite {
+    /// Returns a text that says what else changed; empty if nothing did.
+    pub fn note(&self) -> String {
+        let Some(others) = &self.others else { return String::new() };
+        let mut note = String::from(
+            "\n\nOthers changed the file since you read it; their changes are kept:\n",
+        );
+        note.push_str(&others.diff);
+        for lines in &others.overlaps {
+            let by = lines.actor.as_ref().map_or("another writer".to_owned(), Actor::to_string);
+            note.push_str(&format!(
+                "\nLines {}-{} were changed by {by} as well: check them.",
+                lines.first_line, lines.last_line
+            ));
+        }
+        note
+    }
+}
+
+fn short_diff(written: &[u8], now: &[u8]) -> String {
+    let (written, now) = (String::from_utf8_lossy(written), String::from_utf8_lossy(now));
+    let mut config = TextDiff::configure();
+    let diff = config.timeout(std::time::Duration::from_secs(1)).diff_lines(&*written, &*now);
+    let mut text = diff.unified_diff().context_radius(0).to_string();
+    if text.len() > MAX_REPORT_LEN {
+        let mut end = MAX_REPORT_LEN;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str("\n... [diff truncated; read the file]");
+    }
+    text
+}
+
+fn lines_of(range: &EditOverlap, content: &[u8]) -> OverlapLines {
+    let bounded = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+    let newlines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+    let start = bounded(range.offset);
+    let changed = &content[start..bounded(range.offset.saturating_add(range.len)).max(start)];
+    // The newline that ends the range belongs to its last line.
+    let changed = changed.strip_suffix(b"\n").unwrap_or(changed);
+    let first_line = newlines(&content[..start]) + 1;
+    let last_line = first_line + newlines(changed);
+    OverlapLines { first_line, last_line, actor: range.actor.clone() }
+}

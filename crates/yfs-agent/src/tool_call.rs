@@ -1,0 +1,187 @@
+//! One call of a tool: the session's filesystem on behalf of the call.
+//!
+//! All vocabularies work through these methods, so all of them merge, remember and record alike.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use smol_str::SmolStr;
+use yfs_types::{id::FileId, path::VPath};
+use yfs_vfs::{
+    ChangeAuthor, EditOutcome, EditRefusal, FileContent, FileKind, FileSystem, FsCode, FsError, Op,
+    TextReplacement,
+};
+
+use crate::{
+    audit::{AuditOrigin, AuditedFile, AuditedFs},
+    history::change_label,
+    session::{AgentSession, RememberedRead},
+    tool::CallContext,
+};
+
+/// One call of a tool. Clones are handles of one call.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    session: AgentSession,
+    fs: Arc<dyn FileSystem>,
+    audited: Option<AuditedFs>,
+    author: ChangeAuthor,
+    context: CallContext,
+}
+
+/// The result of an edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedEdit {
+    /// The number of occurrences that were replaced.
+    pub n_replaced: usize,
+    /// Whether others had changed the file since the agent read it. Their changes are kept.
+    pub changed_since_read: bool,
+}
+
+impl ToolCall {
+    /// Begins a call of `tool`.
+    pub fn new(session: &AgentSession, tool: &str, context: CallContext) -> Self {
+        let origin = || AuditOrigin {
+            actor: session.actor().clone(),
+            session: session.id().clone(),
+            call_id: context.call_id.clone(),
+            tool: Some(SmolStr::new(tool)),
+        };
+        let audited = session
+            .audit()
+            .map(|sink| AuditedFs::new(session.fs().clone(), sink.clone(), origin()));
+        let fs = match &audited {
+            Some(audited) => Arc::new(audited.clone()),
+            None => session.fs().clone(),
+        };
+        let label = change_label(session.id(), context.call_id.as_deref());
+        let author = ChangeAuthor { actor: session.actor().clone(), label: Some(label) };
+        Self { session: session.clone(), fs, audited, author, context }
+    }
+
+    /// Returns the session.
+    pub fn session(&self) -> &AgentSession {
+        &self.session
+    }
+
+    /// Returns the filesystem, which records changes if the session has an audit sink.
+    pub fn fs(&self) -> &Arc<dyn FileSystem> {
+        &self.fs
+    }
+
+    /// Returns the circumstances of the call.
+    pub fn context(&self) -> &CallContext {
+        &self.context
+    }
+
+    /// Returns the author of the call's changes.
+    pub fn author(&self) -> &ChangeAuthor {
+        &self.author
+    }
+
+    /// Returns the origin and the files of the audit record, if there is a sink.
+    pub(crate) fn audited(&self) -> Option<(&AuditOrigin, Vec<AuditedFile>)> {
+        self.audited.as_ref().map(|audited| (audited.origin(), audited.changed_files()))
+    }
+
+    /// Reads a file, and remembers it as read.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`FileSystem::read`] does; with `EFBIG` above [`SessionLimits::max_file_len`].
+    ///
+    /// [`SessionLimits::max_file_len`]: crate::SessionLimits::max_file_len
+    pub async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
+        let mut n_attempts = 0;
+        loop {
+            n_attempts += 1;
+            let stat = self.fs.stat(path).await.map_err(|error| error.during(Op::Open))?;
+            if stat.kind == FileKind::File && stat.size > self.session.limits().max_file_len {
+                return Err(FsError::new(FsCode::EFBIG, Op::Read, path));
+            }
+            let content = self.fs.read(path).await?;
+            // If another file was moved to the path in between, the id is not that of the content.
+            if stat.version.as_ref() == Some(&content.version) || n_attempts == 4 {
+                let (version, data) = (content.version.clone(), content.data.clone());
+                self.remember(&stat.id, Some(version), Some(data));
+                return Ok(content);
+            }
+        }
+    }
+
+    /// Replaces text in a file. All of several edits at once take effect.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`FileSystem::edit`] does.
+    pub async fn edit(&self, path: &VPath, edit: TextReplacement) -> Result<MergedEdit, FsError> {
+        let edit = TextReplacement { author: Some(self.author.clone()), ..edit };
+        let stat = self.fs.stat(path).await.map_err(|error| error.during(Op::Edit))?;
+        let known = self.session.memory().lock().get(&stat.id);
+        let known_version = known.as_ref().and_then(|known| known.version.clone());
+        let is_current = known_version.is_some() && known_version == stat.version;
+        let changed_since_read = known.is_some() && !is_current;
+        let expected_version = stat.version.filter(|_| is_current);
+        let expecting = TextReplacement { expected_version, ..edit.clone() };
+        let (edited, edit) = match self.fs.edit(path, &expecting).await {
+            Err(error) if error.code == FsCode::ESTALE => (self.fs.edit(path, &edit).await?, edit),
+            Err(error) if error.edit_refusal() == Some(&EditRefusal::NotFound) => {
+                let edit = self.with_file_newlines(path, edit).await.ok_or(error)?;
+                (self.fs.edit(path, &edit).await?, edit)
+            }
+            edited => (edited?, edit),
+        };
+        if let Some(known) = known {
+            self.remember_edit(&stat.id, known, &edit, &edited);
+        }
+        Ok(MergedEdit { n_replaced: edited.n_replaced, changed_since_read })
+    }
+
+    /// Returns the edit with the line endings of the file, if these are all that keep it from being
+    /// found: models write `\\n` for the `\\r\\n` that they read.
+    async fn with_file_newlines(
+        &self,
+        path: &VPath,
+        edit: TextReplacement,
+    ) -> Option<TextReplacement> {
+        if !edit.old.contains('\n') || edit.old.contains('\r') {
+            return None;
+        }
+        let content = self.fs.read(path).await.ok()?;
+        let old = edit.old.replace('\n', "\r\n");
+        if !std::str::from_utf8(&content.data).ok()?.contains(&old) {
+            return None;
+        }
+        let new = edit.new.replace("\r\n", "\n").replace('\n', "\r\n");
+        Some(TextReplacement { old, new, ..edit })
+    }
+
+    fn remember_edit(
+        &self,
+        id: &FileId,
+        known: RememberedRead,
+        edit: &TextReplacement,
+        edited: &EditOutcome,
+    ) {
+        let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        // The agent has not seen what others wrote meanwhile.
+        let content = text.and_then(|text| edit.apply(text).ok()).map(|(text, _)| text.into());
+        self.remember(id, edited.version.clone(), content);
+    }
+
+    pub(crate) fn remember(
+        &self,
+        id: &FileId,
+        version: Option<yfs_vfs::VersionToken>,
+        content: Option<Bytes>,
+    ) {
+        self.session.memory().lock().remember(id, RememberedRead { version, content });
+    }
+
+    /// Returns what the agent knows of the file at a path.
+    pub(crate) async fn known_at(&self, path: &VPath) -> Option<(FileId, RememberedRead)> {
+        let id = self.fs.stat(path).await.ok()?.id;
+        let known = self.session.memory().lock().get(&id)?;
+        Some((id, known))
+    }
+}

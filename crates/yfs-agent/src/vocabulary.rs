@@ -1,0 +1,47 @@
+//! The vocabularies: sets of tools that models know, over one core.
+
+mod deep_agents;
+mod file_tools;
+mod shared;
+
+use crate::catalog::RegisteredTool;
+
+/// A set of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolVocabulary {
+    /// `ls`, `read_file`, `write_file`, `edit_file`, `glob`, `grep`, `execute` and, in one profile,
+    /// `delete`: the tools of deepagents and of seed 002.
+    DeepAgents(DeepAgentsProfile),
+    /// `fs_read`, `fs_write`, `fs_edit` and nine more: the tools of seed 003.
+    FileTools,
+    /// `memory`: a directory `/memories` for a model's notes.
+    Memory,
+    /// `str_replace_based_edit_tool`: viewing and editing files by one tool.
+    TextEditor,
+    /// The fourteen tools of the reference filesystem server of the Model Context Protocol.
+    Reference,
+    /// Versions, undo, changes by others, patches of many files, queries.
+    Beyond,
+}
+
+/// The form of the [`ToolVocabulary::DeepAgents`] tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeepAgentsProfile {
+    /// `write_file` only creates files, and there is no `delete`.
+    CreateOnly,
+    /// `write_file` replaces files, and there is `delete`: as in deepagents 0.7.
+    Replacing,
+}
+
+impl ToolVocabulary {
+    /// Returns the tools.
+    pub(crate) fn tools(self) -> Vec<RegisteredTool> {
+        match self {
+            Self::DeepAgents(profile) => deep_agents::tools(profile),
+            Self::FileTools => file_tools::tools(),
+            _ => Vec::new(),
+        }
+    }
+}
