@@ -2,6 +2,7 @@
 //! spoken in several vocabularies.
 
 pub mod agent_path;
+pub mod approval;
 pub mod audit;
 pub mod catalog;
 pub mod execute;
@@ -9,6 +10,7 @@ pub mod history;
 pub mod large_results;
 mod media;
 pub mod path_locks;
+pub mod permissions;
 pub mod session;
 pub mod tool;
 pub mod tool_call;
