@@ -19,7 +19,7 @@ pub mod vocabulary;
 pub use crate::{
     catalog::{ToolCatalog, ToolNameClash, UnknownTool},
     execute::{CommandExecutor, CommandOutput, ExecuteError, ExecuteOptions},
-    session::{AgentSession, AgentSessionBuilder, SessionLimits},
+    session::{AccessPreparer, AgentSession, AgentSessionBuilder, SessionLimits},
     tool::{CallContext, ReplyBlock, ToolAnnotations, ToolDefinition, ToolReply},
     tool_call::ToolCall,
     vocabulary::{DeepAgentsProfile, ToolVocabulary},
