@@ -9,6 +9,7 @@ use std::{
 use thiserror::Error;
 use tokio::{net::TcpListener, sync::Semaphore};
 use yfs::Workspace;
+use yfs_mcp::McpHttpService;
 
 use crate::{
     access::{AccessControl, TokenKeys},
@@ -80,6 +81,8 @@ pub(crate) struct ServerState {
     pub(crate) joins: Arc<Semaphore>,
     /// The memory budget of request bodies.
     pub(crate) bodies: BodyBudget,
+    /// The server of `/mcp`.
+    pub(crate) mcp: McpHttpService,
 }
 
 impl Server {
@@ -116,7 +119,9 @@ impl Server {
         let rooms = Arc::new(DocumentRooms::new(metrics.clone()));
         let joins = Arc::new(Semaphore::new(MAX_JOINS));
         let (rooms_of_app, bodies) = (rooms.clone(), BodyBudget::default());
-        let app = ServerState { workspace, access, rooms: rooms_of_app, metrics, joins, bodies };
+        let mcp = McpHttpService::new();
+        let rooms_of = rooms_of_app;
+        let app = ServerState { workspace, access, rooms: rooms_of, metrics, joins, bodies, mcp };
         let router = router(app, &self.options);
         tokio::select! {
             never = rooms.sweep_forever() => match never {},
