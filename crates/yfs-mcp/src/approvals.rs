@@ -177,7 +177,8 @@ fn question_of(request: &ApprovalRequest) -> ElicitRequest {
     let schema = schema.as_object().cloned().unwrap_or_default();
     let requested_schema = ElicitationSchema::from_json_schema(schema)
         .unwrap_or_else(|_| ElicitationSchema::new(BTreeMap::new()));
-    let params = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+    let params =
+        ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
     ElicitRequest::new(params)
 }
 

@@ -52,9 +52,8 @@ impl ClientSession {
     ) -> Result<OpenedSession, ErrorData> {
         let opener = match &self.opener {
             Some(opener) => opener.clone(),
-            None => RequestOpener::of(&context.extensions).ok_or_else(|| {
-                ErrorData::internal_error("the request has no credential", None)
-            })?,
+            None => RequestOpener::of(&context.extensions)
+                .ok_or_else(|| ErrorData::internal_error("the request has no credential", None))?,
         };
         let mut held = self.held.lock().await;
         if let Some(held) = held.as_ref() {

@@ -23,7 +23,8 @@ pub enum McpProfile {
     Fs,
     /// `memory`, for a model's notes.
     Memory,
-    /// The tools of [`Fs`](Self::Fs), and those for versions, undo, patches and queries.
+    /// The tools of [`Fs`](Self::Fs) and [`DeepAgents`](Self::DeepAgents), and those for versions,
+    /// undo and patches.
     #[default]
     Full,
 }
@@ -73,7 +74,11 @@ impl McpProfile {
             Self::DeepAgentsCreate => &[ToolVocabulary::DeepAgents(DeepAgentsProfile::CreateOnly)],
             Self::Fs => &[ToolVocabulary::FileTools],
             Self::Memory => &[ToolVocabulary::Memory],
-            Self::Full => &[ToolVocabulary::FileTools, ToolVocabulary::Beyond],
+            Self::Full => &[
+                ToolVocabulary::FileTools,
+                ToolVocabulary::DeepAgents(DeepAgentsProfile::Replacing),
+                ToolVocabulary::Beyond,
+            ],
         }
     }
 }

@@ -77,11 +77,7 @@ const PROMPTS: &[PromptText] = &[
         arguments: &[
             PromptParameter { name: "old", description: "The present text", default: None },
             PromptParameter { name: "new", description: "The new text", default: None },
-            PromptParameter {
-                name: "path",
-                description: "The directory",
-                default: Some("/"),
-            },
+            PromptParameter { name: "path", description: "The directory", default: Some("/") },
         ],
         text: "Replace this text in all files below {path}:\n\n{old}\n\nby this text:\n\n{new}\n\n\
                Search for it first, and show me each file and line. After I have agreed, edit one \
@@ -101,8 +97,7 @@ pub(crate) fn prompts() -> Vec<Prompt> {
     };
     let prompt = |prompt: &PromptText| {
         let arguments = prompt.arguments.iter().map(argument).collect();
-        Prompt::new(prompt.name, Some(prompt.description), Some(arguments))
-            .with_title(prompt.title)
+        Prompt::new(prompt.name, Some(prompt.description), Some(arguments)).with_title(prompt.title)
     };
     PROMPTS.iter().map(prompt).collect()
 }

@@ -48,9 +48,8 @@ pub(crate) async fn list_resources(
     }
     files.sort_unstable();
     files.dedup();
-    let start = cursor.map_or(0, |after| {
-        files.partition_point(|(path, _)| path.as_str() <= after.as_str())
-    });
+    let start = cursor
+        .map_or(0, |after| files.partition_point(|(path, _)| path.as_str() <= after.as_str()));
     let rest = &files[start..];
     let page = &rest[..rest.len().min(PAGE)];
     let resources = page.iter().map(|(path, size)| resource_of(path, *size)).collect();
@@ -118,10 +117,8 @@ pub(crate) async fn read_resource(
     };
     let is_text = !content.data.contains(&0);
     let contents = match std::str::from_utf8(&content.data) {
-        Ok(text) if is_text => {
-            ResourceContents::text(text, uri)
-                .with_mime_type(mime_of(&path).unwrap_or_else(|| "text/plain".to_owned()))
-        }
+        Ok(text) if is_text => ResourceContents::text(text, uri)
+            .with_mime_type(mime_of(&path).unwrap_or_else(|| "text/plain".to_owned())),
         _ => {
             let mime = mime_of(&path).unwrap_or_else(|| "application/octet-stream".to_owned());
             ResourceContents::blob(STANDARD.encode(&content.data), uri).with_mime_type(mime)

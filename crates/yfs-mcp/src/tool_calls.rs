@@ -76,9 +76,9 @@ pub(crate) async fn call_tool(
     let approvals = CallApprovals::of_request(&context, request.input_responses, state);
     let (sender, mut reports) = channel(PROGRESS_QUEUE);
     let token = context.meta.get_progress_token();
-    let progress = token.is_some().then(|| -> Arc<dyn ProgressReceiver> {
-        Arc::new(ProgressForwarder { sender })
-    });
+    let progress = token
+        .is_some()
+        .then(|| -> Arc<dyn ProgressReceiver> { Arc::new(ProgressForwarder { sender }) });
     let call_context = CallContext { cancel: context.ct.clone(), progress, call_id: None };
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let call = session.tools.call_tool(&session.agent, name, arguments, call_context);

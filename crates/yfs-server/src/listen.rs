@@ -15,7 +15,9 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{mcp::ConnectionSessions, connection_stream::ConnectionStream, upgrade::UpgradeHandler};
+use crate::{
+    connection_stream::ConnectionStream, mcp::ConnectionSessions, upgrade::UpgradeHandler,
+};
 
 /// How long a client may take to send the head of a request, and how long it may pause between two
 /// requests.

@@ -93,9 +93,9 @@ impl SessionOpener for GrantOpener {
             return self.open(client);
         }
         let mut sessions = self.connection.sessions.lock();
-        let known = sessions.iter().find(|session| {
-            session.credential == self.credential && session.client == client.name
-        });
+        let known = sessions
+            .iter()
+            .find(|session| session.credential == self.credential && session.client == client.name);
         if let Some(known) = known {
             return Ok(known.session.clone());
         }

@@ -35,8 +35,8 @@ make at the same time are kept, and all of a session's changes have one label, w
 standard error. With DIR, they are directories of this machine, under their full paths, as in the
 reference filesystem server; roots of the client replace them.
 
-Profiles: full (fs_* tools, versions, undo, patches), fs, reference, deepagents, deepagents-create,
-memory. The default is full; with DIR it is reference.
+Profiles: full (fs and deepagents, versions, undo, patches), fs, reference, deepagents,
+deepagents-create, memory. The default is full; with DIR it is reference.
 
 A file of rules is a JSON list; the first rule that matches a path decides, and `interrupt` asks the
 person in front of the client:
@@ -101,6 +101,8 @@ pub(crate) async fn run(args: McpArgs, context: &mut CommandContext) -> Result {
         }
         false => Arc::new(HostDirectories::open(&args.dirs, policy)?),
     };
+    // The transport writes to standard output itself.
+    context.out.unlock()?;
     serve_stdio(McpServer::new(opener)).await.map_err(|error| CommandError::Other(error.into()))
 }
 

@@ -89,7 +89,16 @@ impl MemoryTree {
         let root =
             MemoryNode::new(ROOT, SmolStr::default(), MemoryBody::Directory(BTreeMap::new()), now);
         let nodes = BTreeMap::from([(ROOT, root)]);
-        Self { nodes, n_nodes_ever: 1, n_versions: 0, n_bytes: 0, limits, log, now, follows_links: true }
+        Self {
+            nodes,
+            n_nodes_ever: 1,
+            n_versions: 0,
+            n_bytes: 0,
+            limits,
+            log,
+            now,
+            follows_links: true,
+        }
     }
 
     pub(super) fn content(&self, path: &VPath) -> Result<MemoryContent, FsCode> {
