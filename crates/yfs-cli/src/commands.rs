@@ -114,6 +114,7 @@ declare_commands! {
     serve::ServeArgs => multi_threaded,
     clone::CloneArgs => multi_threaded,
     sync::SyncArgs => multi_threaded,
+    mcp::McpArgs => two_workers,
     token::TokenArgs,
     #[cfg(target_os = "linux")]
     mirror::MirrorArgs => one_worker,
@@ -136,4 +137,10 @@ fn multi_threaded() -> std::io::Result<Runtime> {
 #[cfg(target_os = "linux")]
 fn one_worker() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(1).enable_all().build()
+}
+
+/// Creates the runtime of a command that serves one client, and reads its messages while a call
+/// runs.
+fn two_workers() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }

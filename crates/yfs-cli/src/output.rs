@@ -88,6 +88,14 @@ impl CommandOutput {
         }
     }
 
+    /// Unlocks standard output for a command that writes to it by other means. What is printed here
+    /// from now on is discarded.
+    pub(crate) fn unlock(&mut self) -> Result {
+        self.flush()?;
+        self.stdout = BufWriter::new(Box::new(io::sink()));
+        Ok(())
+    }
+
     /// Flushes the buffer, and waits until the person has left the pager, which may be before the
     /// end.
     pub(crate) fn finish(&mut self) -> Result {

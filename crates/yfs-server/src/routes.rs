@@ -8,14 +8,14 @@ use axum::{
     http::HeaderMap,
     middleware::{Next, from_fn, from_fn_with_state},
     response::Response,
-    routing::{get, post},
+    routing::{any, get, post},
 };
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::{
     blobs, collab,
     events::events,
-    files,
+    files, mcp,
     metrics::{StatusLabel, metrics},
     openapi::openapi,
     origin::AllowedOrigins,
@@ -42,6 +42,7 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         .route("/api/blobs", post(blobs::post))
         .route("/api/blobs/{hash}", get(blobs::get).put(blobs::put))
         .merge(files::routes())
+        .route("/mcp", any(mcp::mcp))
         .route("/sync/{guid}", get(sync))
         .route("/collab", get(several))
         .route("/replicate", get(store))

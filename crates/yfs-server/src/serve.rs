@@ -12,6 +12,7 @@ use tokio::{
     sync::{Semaphore, broadcast},
 };
 use yfs::{Workspace, workspace::conflicts::ConflictReport};
+use yfs_mcp::McpHttpService;
 
 use crate::{
     access::{AccessControl, TokenKeys},
@@ -89,6 +90,8 @@ pub(crate) struct ServerState {
     pub(crate) bodies: BodyBudget,
     /// The subscribers to the conflicts that arrive from replicas.
     pub(crate) conflicts: broadcast::Sender<ConflictReport>,
+    /// The server of `/mcp`.
+    pub(crate) mcp: McpHttpService,
 }
 
 impl Server {
@@ -140,6 +143,7 @@ impl Server {
             joins,
             bodies,
             conflicts: self.conflicts.clone(),
+            mcp: McpHttpService::new(),
         };
         let router = router(app, &self.options);
         tokio::select! {

@@ -16,7 +16,20 @@ use super::grant::AccessGrant;
 /// The workspace confines the filesystem: it checks where a path leads under the lock under which
 /// it uses it, so that no link or rename in between widens a grant.
 pub(crate) fn scoped(workspace: &Workspace, grant: &AccessGrant) -> Arc<dyn FileSystem> {
-    let fs: Arc<dyn FileSystem> = Arc::new(confined(workspace, grant));
+    guarded(confined(workspace, grant), grant)
+}
+
+/// As [`scoped`], with a label on all changes.
+pub(crate) fn labelled(
+    workspace: &Workspace,
+    grant: &AccessGrant,
+    label: &str,
+) -> Arc<dyn FileSystem> {
+    guarded(confined(workspace, grant).labelled(label), grant)
+}
+
+fn guarded(fs: WorkspaceFs, grant: &AccessGrant) -> Arc<dyn FileSystem> {
+    let fs: Arc<dyn FileSystem> = Arc::new(fs);
     if grant.is_whole() && grant.may_write() {
         return fs;
     }

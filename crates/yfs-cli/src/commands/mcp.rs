@@ -1,0 +1,213 @@
+//! `yfs mcp`: serves files to an agent by the Model Context Protocol.
+
+mod host_directories;
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use clap::Args;
+use yfs::Workspace;
+use yfs_agent::{
+    AgentSession,
+    permissions::{AccessKind, PermissionRule, PermissionRules, PermittedFs, RuleMode},
+};
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
+use yfs_mcp::{
+    ClientIdentity, ElicitingBroker, McpProfile, McpServer, OpenedSession, SessionOpener,
+    SessionRefusal, parse_rules, serve_stdio,
+};
+use yfs_vfs::FileSystem;
+
+use self::host_directories::HostDirectories;
+use crate::{
+    context::CommandContext,
+    errors::{CommandError, Result},
+    settings,
+};
+
+const HELP: &str = "\
+Speaks the Model Context Protocol on standard input and output, for a client that starts the command
+itself; it ends with the client. Without DIR, the files are those of the workspace: edits that others
+make at the same time are kept, and all of a session's changes have one label, which is printed on
+standard error. With DIR, they are directories of this machine, under their full paths, as in the
+reference filesystem server; roots of the client replace them.
+
+Profiles: full (fs and deepagents, versions, undo, patches), fs, reference, deepagents,
+deepagents-create, memory. The default is full; with DIR it is reference.
+
+A file of rules is a JSON list; the first rule that matches a path decides, and `interrupt` asks the
+person in front of the client:
+  [{\"operations\": [\"read\", \"write\"], \"paths\": [\"/secret/**\"], \"mode\": \"deny\"},
+   {\"operations\": [\"write\"], \"paths\": [\"/**\"], \"mode\": \"interrupt\"}]
+
+Examples:
+  yfs mcp --workspace ~/notes
+  yfs mcp --workspace ~/notes --read-only --allow /docs --allow /plan.md
+  yfs mcp --workspace ~/notes --rules rules.json --actor agent:scout
+  yfs mcp --profile reference ~/notes ~/src";
+
+/// Serve files to an agent by the Model Context Protocol
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct McpArgs {
+    /// Directories of this machine to serve instead of a workspace
+    #[arg(value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Which tools to offer
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<McpProfile>,
+    /// Offer only tools that read, and reject every change
+    #[arg(long)]
+    read_only: bool,
+    /// Only this file, or what is below this directory; may be repeated
+    #[arg(long, value_name = "PATH")]
+    allow: Vec<String>,
+    /// Apply the permission rules in this JSON file
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+}
+
+/// What every session of the command may do.
+#[derive(Debug)]
+struct SessionPolicy {
+    profile: McpProfile,
+    is_read_only: bool,
+    allowed: Vec<VPath>,
+    rules: Option<PermissionRules>,
+    /// The actor; if absent, an agent with the name of the client.
+    actor: Option<Actor>,
+    label: String,
+}
+
+/// Opens sessions over a workspace.
+#[derive(Debug)]
+struct WorkspaceOpener {
+    workspace: Workspace,
+    policy: SessionPolicy,
+}
+
+/// Serves until standard input ends.
+pub(crate) async fn run(args: McpArgs, context: &mut CommandContext) -> Result {
+    let policy = policy_of(&args, context)?;
+    let opener: Arc<dyn SessionOpener> = match args.dirs.is_empty() {
+        true => {
+            let options = settings::following(context.actor());
+            let workspace = context.open_at(&context.file()?, options)?;
+            context.remark(&format!("the label of this session's changes is {}", policy.label));
+            Arc::new(WorkspaceOpener { workspace, policy })
+        }
+        false => Arc::new(HostDirectories::open(&args.dirs, policy)?),
+    };
+    // The transport writes to standard output itself.
+    context.out.unlock()?;
+    serve_stdio(McpServer::new(opener)).await.map_err(|error| CommandError::Other(error.into()))
+}
+
+fn policy_of(args: &McpArgs, context: &CommandContext) -> Result<SessionPolicy> {
+    let default = if args.dirs.is_empty() { McpProfile::Full } else { McpProfile::Reference };
+    let paths = args.allow.iter().map(|path| context.path(path));
+    let mut allowed = paths.map(|path| path.map(|path| path.path)).collect::<Result<Vec<_>>>()?;
+    allowed.sort();
+    allowed.dedup();
+    let rules = match &args.rules {
+        None => None,
+        Some(file) => {
+            let text = std::fs::read_to_string(file);
+            let text = text.map_err(|error| CommandError::host(file, &error))?;
+            let refused = |error: Box<dyn std::error::Error + Send + Sync>| {
+                CommandError::Other(format!("{}: {}", file.display(), chain(&*error)).into())
+            };
+            let rules = parse_rules(&text).map_err(|error| refused(error.into()))?;
+            Some(PermissionRules::new(rules).map_err(|error| refused(error.into()))?)
+        }
+    };
+    Ok(SessionPolicy {
+        profile: args.profile.unwrap_or(default),
+        is_read_only: args.read_only,
+        allowed,
+        rules,
+        actor: context.globals.actor.clone(),
+        label: format!("mcp-{}", nanoid::nanoid!(10, &LABEL_LETTERS)),
+    })
+}
+
+const LABEL_LETTERS: [char; 32] = [
+    'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u',
+    'v', 'w', 'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9',
+];
+
+/// Returns an error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text += &format!(": {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+#[async_trait]
+impl SessionOpener for WorkspaceOpener {
+    async fn open_session(&self, client: &ClientIdentity) -> Result<OpenedSession, SessionRefusal> {
+        let policy = &self.policy;
+        let actor = policy.actor_of(client);
+        let fs = self.workspace.fs_for(actor.clone()).labelled(&policy.label);
+        let fs = policy.permitted(Arc::new(fs), &policy.allowed)?;
+        // The tools of history do not pass through the rules.
+        let builder = match policy.is_restricted() {
+            true => AgentSession::builder(fs.clone(), actor).id(policy.label.as_str()),
+            false => AgentSession::over_workspace(&self.workspace, actor, &policy.label),
+        };
+        let root = [VPath::root()];
+        let directories = if policy.allowed.is_empty() { &root } else { &policy.allowed[..] };
+        let agent = builder.fs(fs).build();
+        let session = OpenedSession::with_directories(agent, policy.profile, directories);
+        Ok(session.read_only(policy.is_read_only))
+    }
+}
+
+impl SessionPolicy {
+    fn actor_of(&self, client: &ClientIdentity) -> Actor {
+        let named = || Actor::new(ActorKind::Agent, client.name.as_deref().unwrap_or("mcp"));
+        self.actor.clone().unwrap_or_else(named)
+    }
+
+    fn is_restricted(&self) -> bool {
+        !self.allowed.is_empty() || self.rules.is_some()
+    }
+
+    /// Returns a filesystem that allows what the policy allows, below some directories only.
+    fn permitted(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        directories: &[VPath],
+    ) -> Result<Arc<dyn FileSystem>, SessionRefusal> {
+        let mut fs = fs;
+        if self.is_read_only {
+            fs = Arc::new(yfs_vfs::ReadOnlyFs::wrap(fs));
+        }
+        if !directories.is_empty() {
+            let rules = only_below(directories)
+                .map_err(|error| SessionRefusal(format!("bad directory: {error}")))?;
+            fs = Arc::new(PermittedFs::new(fs, rules));
+        }
+        if let Some(rules) = &self.rules {
+            let asking = PermittedFs::new(fs, rules.clone()).with_broker(Arc::new(ElicitingBroker));
+            fs = Arc::new(asking);
+        }
+        Ok(fs)
+    }
+}
+
+/// Returns rules that allow what is in some directories, and nothing else.
+fn only_below(directories: &[VPath]) -> Result<PermissionRules, yfs_agent::permissions::BadRule> {
+    let both = [AccessKind::Read, AccessKind::Write];
+    let allow =
+        |directory| PermissionRule::subtree(RuleMode::Allow, &both, directory);
+    let deny = PermissionRule::new(RuleMode::Deny, &both, "/**");
+    PermissionRules::new(directories.iter().map(allow).chain([deny]))
+}

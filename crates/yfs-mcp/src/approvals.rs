@@ -1,0 +1,221 @@
+//! Approvals: a rule that interrupts asks the person in front of the client, by elicitation.
+//!
+//! Before protocol version 2026-07-28 the server sends the question while the call waits. Since
+//! then, the call ends with the open questions, and the client repeats it with the answers. The
+//! state that travels with them holds the earlier answers; it needs no seal, because the client is
+//! the side that approves.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use rmcp::{
+    RoleServer,
+    model::{
+        ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+        ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ProtocolVersion,
+        ServerRequest,
+    },
+    service::{Peer, RequestContext},
+};
+use serde_json::{Value, json};
+use yfs_agent::permissions::{AccessKind, ApprovalBroker, ApprovalDecision, ApprovalRequest};
+use yfs_vfs::CancellationToken;
+
+/// The text that a refused call adds if the client cannot ask.
+pub(crate) const CANNOT_ASK: &str = "This needs the approval of a person, and this client cannot \
+     ask one (it lacks the elicitation capability).";
+
+/// The most answers that the state of a repeated call may hold.
+const MAX_ANSWERS: usize = 256;
+
+tokio::task_local! {
+    /// The approvals of the call that the task runs.
+    static CALL_APPROVALS: Arc<CallApprovals>;
+}
+
+/// A broker that asks the client of the call under way. Outside of a call it refuses.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct ElicitingBroker;
+
+/// The questions and answers of one call.
+#[derive(Debug)]
+pub(crate) struct CallApprovals {
+    asking: AskingWay,
+    cancel: CancellationToken,
+    answers: BTreeMap<String, ApprovalDecision>,
+    open: Mutex<BTreeMap<String, ElicitRequest>>,
+    was_unable: Mutex<bool>,
+}
+
+#[derive(Debug)]
+enum AskingWay {
+    /// The client has no elicitation.
+    Unable,
+    /// The question is sent during the call.
+    During(Peer<RoleServer>),
+    /// The call is repeated with the answer.
+    ByRepeating,
+}
+
+#[async_trait]
+impl ApprovalBroker for ElicitingBroker {
+    async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {
+        match CALL_APPROVALS.try_with(Arc::clone) {
+            Ok(approvals) => approvals.decide(request).await,
+            Err(_) => ApprovalDecision::Refuse,
+        }
+    }
+}
+
+impl CallApprovals {
+    pub(crate) fn of_request(
+        context: &RequestContext<RoleServer>,
+        responses: Option<InputResponses>,
+        state: Option<&str>,
+    ) -> Arc<Self> {
+        let can_ask = context.client_capabilities().is_some_and(|has| has.elicitation.is_some());
+        let version = context.protocol_version();
+        let repeats = version
+            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        let asking = match (can_ask, repeats) {
+            (false, _) => AskingWay::Unable,
+            (true, true) => AskingWay::ByRepeating,
+            (true, false) => AskingWay::During(context.peer.clone()),
+        };
+        let mut answers = state.map(parse_state).unwrap_or_default();
+        for (key, response) in responses.into_iter().flatten().take(MAX_ANSWERS) {
+            let decision = serde_json::from_value(response).map(|result| decision_of(&result));
+            answers.insert(key, decision.unwrap_or(ApprovalDecision::Refuse));
+        }
+        let cancel = context.ct.clone();
+        Arc::new(Self {
+            asking,
+            cancel,
+            answers,
+            open: Mutex::default(),
+            was_unable: Mutex::default(),
+        })
+    }
+
+    /// Runs a call with these approvals.
+    pub(crate) async fn scope<T>(self: &Arc<Self>, call: impl Future<Output = T>) -> T {
+        CALL_APPROVALS.scope(self.clone(), call).await
+    }
+
+    /// Returns whether a question could not be asked.
+    pub(crate) fn was_unable(&self) -> bool {
+        *self.was_unable.lock()
+    }
+
+    /// Returns the open questions, if the call must be repeated with answers.
+    pub(crate) fn open_questions(&self) -> Option<InputRequiredResult> {
+        let open = std::mem::take(&mut *self.open.lock());
+        if open.is_empty() {
+            return None;
+        }
+        let requests = open.into_iter().map(|(key, ask)| (key, InputRequest::Elicitation(ask)));
+        let answers = self.answers.iter();
+        let state: Value =
+            answers.map(|(key, decision)| (key.clone(), Value::from(name_of(*decision)))).collect();
+        Some(InputRequiredResult::new(Some(requests.collect()), Some(state.to_string())))
+    }
+
+    async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {
+        match &self.asking {
+            AskingWay::Unable => {
+                *self.was_unable.lock() = true;
+                ApprovalDecision::Refuse
+            }
+            AskingWay::During(peer) => {
+                let ask = ServerRequest::ElicitRequest(question_of(request));
+                tokio::select! {
+                    answer = peer.send_request(ask) => match answer {
+                        Ok(ClientResult::ElicitResult(result)) => decision_of(&result),
+                        _ => ApprovalDecision::Refuse,
+                    },
+                    () = self.cancel.cancelled() => ApprovalDecision::Refuse,
+                }
+            }
+            AskingWay::ByRepeating => {
+                let key = key_of(request);
+                if let Some(decision) = self.answers.get(&key) {
+                    return *decision;
+                }
+                let mut open = self.open.lock();
+                if open.len() + self.answers.len() < MAX_ANSWERS {
+                    open.insert(key, question_of(request));
+                }
+                ApprovalDecision::Refuse
+            }
+        }
+    }
+}
+
+/// Returns the name of a question, which is the same when the call is repeated.
+fn key_of(request: &ApprovalRequest) -> String {
+    let below = if request.is_subtree { "/**" } else { "" };
+    format!("{}:{}{below}", verb_of(request.access), request.path)
+}
+
+fn question_of(request: &ApprovalRequest) -> ElicitRequest {
+    let (verb, path) = (verb_of(request.access), &request.path);
+    let object = match (request.is_subtree, request.spelled == request.path) {
+        (true, _) => format!("{path} and everything below it"),
+        (false, true) => path.to_string(),
+        (false, false) => format!("{path} (named {})", request.spelled),
+    };
+    let message = format!("May the agent {verb} {object}?");
+    let approval = json!({
+        "type": "string",
+        "title": "Approval",
+        "description": "once: this call; session: also later calls on the same object",
+        "enum": ["once", "session", "refuse"],
+        "default": "once",
+    });
+    let schema = json!({ "type": "object", "properties": { "approval": approval } });
+    let schema = schema.as_object().cloned().unwrap_or_default();
+    let requested_schema = ElicitationSchema::from_json_schema(schema)
+        .unwrap_or_else(|_| ElicitationSchema::new(BTreeMap::new()));
+    let params =
+        ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+    ElicitRequest::new(params)
+}
+
+fn verb_of(access: AccessKind) -> &'static str {
+    match access {
+        AccessKind::Read => "read",
+        AccessKind::Write => "change",
+    }
+}
+
+fn decision_of(result: &ElicitResult) -> ApprovalDecision {
+    if result.action != ElicitationAction::Accept {
+        return ApprovalDecision::Refuse;
+    }
+    let content = result.content.as_ref();
+    let approval = content.and_then(|content| content.get("approval")).and_then(Value::as_str);
+    decision_named(approval.unwrap_or("once"))
+}
+
+fn name_of(decision: ApprovalDecision) -> &'static str {
+    match decision {
+        ApprovalDecision::Once => "once",
+        ApprovalDecision::Session => "session",
+        ApprovalDecision::Refuse => "refuse",
+    }
+}
+
+fn decision_named(name: &str) -> ApprovalDecision {
+    match name {
+        "once" => ApprovalDecision::Once,
+        "session" => ApprovalDecision::Session,
+        _ => ApprovalDecision::Refuse,
+    }
+}
+
+fn parse_state(state: &str) -> BTreeMap<String, ApprovalDecision> {
+    let names: BTreeMap<String, String> = serde_json::from_str(state).unwrap_or_default();
+    let answers = names.into_iter().take(MAX_ANSWERS);
+    answers.map(|(key, name)| (key, decision_named(&name))).collect()
+}

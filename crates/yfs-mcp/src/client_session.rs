@@ -1,0 +1,110 @@
+//! The session of one connection: opened before its first call, and again after its roots changed.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        ClientResult, ErrorCode, ListRootsRequestMethod, ProtocolVersion, RequestNoParam,
+        ServerRequest,
+    },
+    service::RequestContext,
+};
+
+use crate::{
+    http_service::RequestOpener,
+    open_session::{ClientIdentity, OpenedSession, SessionOpener},
+    watching::TreeWatcher,
+};
+
+/// How long the client may take to name its roots.
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The session of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct ClientSession {
+    /// The opener; without one, each request brings its own.
+    opener: Option<Arc<dyn SessionOpener>>,
+    /// The session once it is open. The lock is held while it is opened.
+    held: tokio::sync::Mutex<Option<HeldSession>>,
+    /// The resources that a client of an older protocol version has subscribed to.
+    pub(crate) subscribed: Arc<Mutex<BTreeSet<String>>>,
+    /// The task that reports changes to such a client; it ends with the connection.
+    pub(crate) watcher: tokio::sync::Mutex<Option<TreeWatcher>>,
+}
+
+#[derive(Debug)]
+struct HeldSession {
+    credential: String,
+    session: OpenedSession,
+}
+
+impl ClientSession {
+    pub(crate) fn new(opener: Option<Arc<dyn SessionOpener>>) -> Self {
+        Self { opener, ..Self::default() }
+    }
+
+    /// Returns the session, and opens it at the first call.
+    pub(crate) async fn of_request(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<OpenedSession, ErrorData> {
+        let opener = match &self.opener {
+            Some(opener) => opener.clone(),
+            None => RequestOpener::of(&context.extensions)
+                .ok_or_else(|| ErrorData::internal_error("the request has no credential", None))?,
+        };
+        let mut held = self.held.lock().await;
+        if let Some(held) = held.as_ref() {
+            if held.credential != opener.credential() {
+                let message = "the session belongs to another token";
+                return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None));
+            }
+            return Ok(held.session.clone());
+        }
+        let client = identity_of(context, opener.wants_roots()).await;
+        let opened = opener.open_session(&client).await;
+        let session =
+            opened.map_err(|refusal| ErrorData::invalid_request(refusal.to_string(), None))?;
+        let credential = opener.credential().to_owned();
+        *held = Some(HeldSession { credential, session: session.clone() });
+        Ok(session)
+    }
+
+    /// Closes the session after the client's roots changed: the next call opens another.
+    pub(crate) async fn reopen(&self) {
+        *self.held.lock().await = None;
+        *self.watcher.lock().await = None;
+    }
+}
+
+/// Reports whether the protocol version of a request has no sessions and no requests by the server.
+pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+async fn identity_of(context: &RequestContext<RoleServer>, wants_roots: bool) -> ClientIdentity {
+    let is_stateless = is_stateless(context);
+    let name = context.client_info().map(|client| client.name);
+    let has_roots = context.client_capabilities().is_some_and(|client| client.roots.is_some());
+    let roots = match wants_roots && has_roots && !is_stateless {
+        true => roots_of(context).await,
+        false => Vec::new(),
+    };
+    ClientIdentity { name, is_stateless, roots }
+}
+
+#[expect(deprecated, reason = "clients of older protocol versions have roots")]
+async fn roots_of(context: &RequestContext<RoleServer>) -> Vec<String> {
+    let method = ListRootsRequestMethod;
+    let ask = RequestNoParam { method, extensions: Default::default() };
+    let ask = context.peer.send_request(ServerRequest::ListRootsRequest(ask));
+    match tokio::time::timeout(ROOTS_TIMEOUT, ask).await {
+        Ok(Ok(ClientResult::ListRootsResult(list))) => {
+            list.roots.into_iter().map(|root| root.uri).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,54 @@
+//! Serves a filesystem to agents by the Model Context Protocol (MCP).
+//!
+//! The tools are those of `yfs-agent`; files are resources. A [`SessionOpener`] decides what a
+//! client sees, [`McpServer`] speaks the protocol, and [`serve_stdio`] and [`McpHttpService`] carry
+//! it. This is the only crate that knows MCP.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use yfs_agent::AgentSession;
+//! use yfs_mcp::{FixedSession, McpProfile, McpServer};
+//! use yfs_types::actor::{Actor, ActorKind};
+//! use yfs_vfs::MemoryFs;
+//!
+//! # async fn serve() -> std::io::Result<()> {
+//! let actor = Actor::new(ActorKind::Agent, "scout");
+//! let session = AgentSession::builder(Arc::new(MemoryFs::new()), actor).build();
+//! let opener = FixedSession::new(session, McpProfile::Fs);
+//! yfs_mcp::serve_stdio(McpServer::new(Arc::new(opener))).await
+//! # }
+//! ```
+//!
+//! # Invariants
+//!
+//! - One client is one [`AgentSession`](yfs_agent::AgentSession); what one client has read is never
+//!   the base of another client's write.
+//! - Nothing but protocol messages is written to standard output.
+
+mod approvals;
+mod client_session;
+mod file_uri;
+mod http_service;
+mod inline_blocking;
+mod open_session;
+mod profile;
+mod prompts;
+mod resources;
+mod rules_file;
+mod server;
+mod stdio;
+mod tool_calls;
+mod watching;
+
+pub use crate::{
+    approvals::ElicitingBroker,
+    file_uri::{file_uri, path_of_uri},
+    http_service::{McpHttpService, RequestOpener},
+    open_session::{
+        ClientIdentity, FixedSession, OpenedSession, SessionOpener, SessionRefusal, WatchedTree,
+    },
+    profile::{McpProfile, UnknownProfile},
+    rules_file::{BadRulesFile, parse_rules},
+    server::McpServer,
+    stdio::serve_stdio,
+};

@@ -1,0 +1,138 @@
+//! Tools: definitions and replies in the form of the protocol.
+
+use std::sync::Arc;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+        ProgressNotificationParam, ProgressToken, ResourceContents, Tool, ToolAnnotations,
+    },
+    service::{Peer, RequestContext},
+};
+use serde_json::Value;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use yfs_agent::{CallContext, ReplyBlock, ToolDefinition, ToolReply, tool::ProgressReceiver};
+
+use crate::{
+    approvals::{CANNOT_ASK, CallApprovals},
+    open_session::OpenedSession,
+};
+
+/// How many progress reports wait for a slow client; further ones are left out.
+const PROGRESS_QUEUE: usize = 16;
+
+/// A report on how far a call has come.
+#[derive(Debug)]
+struct ProgressReport {
+    done: u64,
+    total: Option<u64>,
+    message: String,
+}
+
+/// A receiver that passes reports on without waiting.
+#[derive(Debug)]
+struct ProgressForwarder {
+    sender: Sender<ProgressReport>,
+}
+
+impl ProgressReceiver for ProgressForwarder {
+    fn report_progress(&self, done: u64, total: Option<u64>, message: &str) {
+        // If the queue is full or the call has ended, the report is not needed.
+        drop(self.sender.try_send(ProgressReport { done, total, message: message.to_owned() }));
+    }
+}
+
+/// Returns a definition in the form of the protocol.
+pub(crate) fn tool_of(definition: &ToolDefinition) -> Tool {
+    let given = definition.annotations;
+    let annotations = ToolAnnotations::with_title(definition.title.clone())
+        .read_only(given.read_only)
+        .destructive(given.destructive)
+        .idempotent(given.idempotent)
+        .open_world(given.open_world);
+    let (name, description) = (definition.name.to_string(), definition.description.clone());
+    let tool = Tool::new(name, description, Arc::new(definition.input_schema.clone()))
+        .with_title(definition.title.clone())
+        .with_annotations(annotations);
+    match &definition.output_schema {
+        Some(schema) => tool.with_raw_output_schema(Arc::new(schema.clone())),
+        None => tool,
+    }
+}
+
+/// Calls a tool.
+pub(crate) async fn call_tool(
+    session: &OpenedSession,
+    request: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let name = &*request.name;
+    if !session.offered_tools().any(|tool| tool.name == name) {
+        return Err(ErrorData::invalid_params(format!("there is no tool named {name:?}"), None));
+    }
+    let state = request.request_state.as_deref();
+    let approvals = CallApprovals::of_request(&context, request.input_responses, state);
+    let (sender, mut reports) = channel(PROGRESS_QUEUE);
+    let token = context.meta.get_progress_token();
+    let progress = token
+        .is_some()
+        .then(|| -> Arc<dyn ProgressReceiver> { Arc::new(ProgressForwarder { sender }) });
+    let call_context = CallContext { cancel: context.ct.clone(), progress, call_id: None };
+    let arguments = Value::Object(request.arguments.unwrap_or_default());
+    let call = session.tools.call_tool(&session.agent, name, arguments, call_context);
+    let called = tokio::select! {
+        called = approvals.scope(call) => called,
+        never = forward_progress(&context.peer, token, &mut reports) => match never {},
+    };
+    let reply = called.map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+    if let Some(questions) = approvals.open_questions() {
+        return Ok(questions.into());
+    }
+    let refused = reply.is_error && approvals.was_unable();
+    let mut result = result_of(reply);
+    if refused {
+        result.content.push(ContentBlock::text(CANNOT_ASK));
+    }
+    Ok(result.into())
+}
+
+/// Sends the reports of a call to its client.
+async fn forward_progress(
+    peer: &Peer<RoleServer>,
+    token: Option<ProgressToken>,
+    reports: &mut Receiver<ProgressReport>,
+) -> std::convert::Infallible {
+    while let (Some(report), Some(token)) = (reports.recv().await, &token) {
+        let mut notice = ProgressNotificationParam::new(token.clone(), report.done as f64);
+        notice.total = report.total.map(|total| total as f64);
+        notice.message = Some(report.message);
+        // A client that is gone gets no reply either.
+        drop(peer.notify_progress(notice).await);
+    }
+    std::future::pending().await
+}
+
+fn result_of(reply: ToolReply) -> CallToolResult {
+    let content = reply.blocks.into_iter().map(block_of).collect();
+    let mut result = match reply.is_error {
+        true => CallToolResult::error(content),
+        false => CallToolResult::success(content),
+    };
+    result.structured_content = reply.structured;
+    result
+}
+
+fn block_of(block: ReplyBlock) -> ContentBlock {
+    match block {
+        ReplyBlock::Text(text) => ContentBlock::text(text),
+        ReplyBlock::Image { data, mime } => ContentBlock::image(STANDARD.encode(data), mime),
+        ReplyBlock::Audio { data, mime } => ContentBlock::audio(STANDARD.encode(data), mime),
+        ReplyBlock::Resource { uri, data, mime } => {
+            let contents = ResourceContents::blob(STANDARD.encode(data), uri);
+            ContentBlock::resource(contents.with_mime_type(mime))
+        }
+        _ => ContentBlock::text("[a result that this server cannot show]"),
+    }
+}

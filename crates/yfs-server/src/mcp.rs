@@ -1,0 +1,146 @@
+//! `/mcp`: the files for agents, by the Model Context Protocol over streamable HTTP.
+//!
+//! A client presents a token as everywhere else, and sees what it grants. `?profile=` chooses the
+//! tools.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use async_trait::async_trait;
+use axum::{
+    Extension,
+    extract::{Request, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use yfs::Workspace;
+use yfs_agent::AgentSession;
+use yfs_engine::actor::{Actor, ActorKind};
+use yfs_mcp::{
+    ClientIdentity, McpProfile, OpenedSession, RequestOpener, SessionOpener, SessionRefusal,
+};
+
+use crate::{
+    access::{AccessGrant, labelled},
+    caller::RequestCaller,
+    extract::QueryParameters,
+    problem::HttpProblem,
+    serve::ServerState,
+};
+
+/// The most sessions that one connection without sessions of the protocol may begin.
+const MAX_SESSIONS: usize = 64;
+
+/// The query of a request.
+#[derive(Debug, Deserialize)]
+pub(crate) struct McpQuery {
+    profile: Option<String>,
+}
+
+/// The sessions of one connection, for clients whose protocol version has none: what a client has
+/// read is remembered until its connection ends.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ConnectionSessions {
+    sessions: Arc<Mutex<Vec<ConnectionSession>>>,
+}
+
+#[derive(Debug)]
+struct ConnectionSession {
+    credential: String,
+    client: Option<String>,
+    session: OpenedSession,
+}
+
+/// Opens the sessions of a token.
+#[derive(Debug)]
+struct GrantOpener {
+    workspace: Workspace,
+    grant: AccessGrant,
+    profile: McpProfile,
+    /// The grant and the profile as text.
+    credential: String,
+    connection: ConnectionSessions,
+}
+
+/// Answers a request to `/mcp`.
+pub(crate) async fn mcp(
+    caller: RequestCaller,
+    State(app): State<ServerState>,
+    QueryParameters(query): QueryParameters<McpQuery>,
+    connection: Option<Extension<ConnectionSessions>>,
+    mut request: Request,
+) -> Response {
+    let profile = match query.profile.as_deref().map(str::parse).transpose() {
+        Ok(profile) => profile.unwrap_or_default(),
+        Err(unknown) => {
+            let error: yfs_mcp::UnknownProfile = unknown;
+            return HttpProblem::new(StatusCode::BAD_REQUEST, error.to_string()).into_response();
+        }
+    };
+    let credential = format!("{:?} {profile}", caller.grant);
+    let connection = connection.map(|Extension(sessions)| sessions).unwrap_or_default();
+    let (workspace, grant) = (app.workspace.clone(), caller.grant);
+    let opener = GrantOpener { workspace, grant, profile, credential, connection };
+    request.extensions_mut().insert(RequestOpener(Arc::new(opener)));
+    app.mcp.handle(request).await.map(axum::body::Body::new)
+}
+
+#[async_trait]
+impl SessionOpener for GrantOpener {
+    async fn open_session(&self, client: &ClientIdentity) -> Result<OpenedSession, SessionRefusal> {
+        if !client.is_stateless {
+            return self.open(client);
+        }
+        let mut sessions = self.connection.sessions.lock();
+        let known = sessions
+            .iter()
+            .find(|session| session.credential == self.credential && session.client == client.name);
+        if let Some(known) = known {
+            return Ok(known.session.clone());
+        }
+        let session = self.open(client)?;
+        if sessions.len() >= MAX_SESSIONS {
+            sessions.remove(0);
+        }
+        let (credential, client) = (self.credential.clone(), client.name.clone());
+        sessions.push(ConnectionSession { credential, client, session: session.clone() });
+        Ok(session)
+    }
+
+    fn credential(&self) -> &str {
+        &self.credential
+    }
+}
+
+impl GrantOpener {
+    fn open(&self, client: &ClientIdentity) -> Result<OpenedSession, SessionRefusal> {
+        let label = new_label().map_err(|error| SessionRefusal(error.to_string()))?;
+        let mut grant = self.grant.clone();
+        if grant.actor.name.is_empty() {
+            // The grant of an open server has no actor of its own.
+            grant.actor = Actor::new(ActorKind::Agent, client.name.as_deref().unwrap_or("mcp"));
+        }
+        let fs = labelled(&self.workspace, &grant, &label);
+        // The tools of history reach the whole workspace.
+        let builder = match grant.is_whole() {
+            true => AgentSession::over_workspace(&self.workspace, grant.actor.clone(), &label),
+            false => AgentSession::builder(fs.clone(), grant.actor.clone()).id(label),
+        };
+        let agent = builder.fs(fs).build();
+        let directories = [grant.path.clone()];
+        let session = OpenedSession::with_directories(agent, self.profile, &directories);
+        Ok(session.read_only(!grant.may_write()))
+    }
+}
+
+/// Returns the label of a session's changes.
+fn new_label() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 6];
+    getrandom::fill(&mut bytes)?;
+    let mut label = String::from("mcp-");
+    for byte in bytes {
+        write!(label, "{byte:02x}").expect("a string takes all");
+    }
+    Ok(label)
+}
