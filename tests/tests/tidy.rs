@@ -34,6 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync", "yfs-vfs", "yfs-wire"],
     ),
     ("yfs-node", &["yfs", "yfs-engine", "yfs-store", "yfs-vfs", "yfs-wire"]),
+    ("yfs-python", &["yfs", "yfs-agent", "yfs-store", "yfs-types", "yfs-vfs"]),
     (
         "yfs-cli",
         &[

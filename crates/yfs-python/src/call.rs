@@ -1,0 +1,79 @@
+//! Calls without the interpreter lock, and the objects that they use.
+
+use std::{
+    mem::{self, ManuallyDrop},
+    panic::{AssertUnwindSafe, catch_unwind},
+    process,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use tokio::runtime::{Builder, Runtime};
+
+/// The number of threads that search for one process.
+const N_WORKERS: usize = 4;
+
+/// Runs `work` without the interpreter lock. A panic is a `RuntimeError`.
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let result = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    result.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        PyRuntimeError::new_err(format!("internal error of yfs: {text}"))
+    })
+}
+
+/// Runs a future to its end on this thread.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    runtime().block_on(future)
+}
+
+/// Returns the runtime of this process. A forked child has none of its parent's threads, so it
+/// makes its own.
+fn runtime() -> Arc<Runtime> {
+    static RUNTIME: Mutex<Option<(u32, ManuallyDrop<Arc<Runtime>>)>> = Mutex::new(None);
+    let mut kept = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((owner, runtime)) = kept.as_ref()
+        && *owner == process::id()
+    {
+        return Arc::clone(runtime);
+    }
+    let mut builder = Builder::new_multi_thread();
+    let built = builder.worker_threads(N_WORKERS).thread_name("yfs-python").enable_time().build();
+    let runtime = Arc::new(built.expect("the system has threads for the searches"));
+    *kept = Some((process::id(), ManuallyDrop::new(runtime.clone())));
+    runtime
+}
+
+/// A value that only the process that made it uses and drops.
+#[derive(Debug)]
+pub(crate) struct ProcessOwned<T> {
+    /// Present until the drop.
+    value: Option<T>,
+    owner: u32,
+}
+
+impl<T> ProcessOwned<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { value: Some(value), owner: process::id() }
+    }
+
+    /// Returns the value, unless this process is a fork of the one that made it.
+    pub(crate) fn get(&self) -> PyResult<&T> {
+        let is_owner = self.owner == process::id();
+        self.value.as_ref().filter(|_| is_owner).ok_or_else(|| {
+            let text = "opened before this process was forked; open it again in the child";
+            PyRuntimeError::new_err(text)
+        })
+    }
+}
+
+impl<T> Drop for ProcessOwned<T> {
+    fn drop(&mut self) {
+        let value = self.value.take();
+        if self.owner != process::id() {
+            // Its threads are the parent's, and so are its claims in the store.
+            mem::forget(value);
+        }
+    }
+}
