@@ -2,13 +2,16 @@
 //! spoken in several vocabularies.
 
 pub mod agent_path;
+pub mod approval;
 pub mod audit;
+pub mod backends;
 pub mod catalog;
 pub mod execute;
 pub mod history;
 pub mod large_results;
 mod media;
 pub mod path_locks;
+pub mod permissions;
 pub mod session;
 pub mod tool;
 pub mod tool_call;
@@ -17,7 +20,7 @@ pub mod vocabulary;
 pub use crate::{
     catalog::{ToolCatalog, ToolNameClash, UnknownTool},
     execute::{CommandExecutor, CommandOutput, ExecuteError, ExecuteOptions},
-    session::{AgentSession, AgentSessionBuilder, SessionLimits},
+    session::{AccessPreparer, AgentSession, AgentSessionBuilder, SessionLimits},
     tool::{CallContext, ReplyBlock, ToolAnnotations, ToolDefinition, ToolReply},
     tool_call::ToolCall,
     vocabulary::{DeepAgentsProfile, ToolVocabulary},

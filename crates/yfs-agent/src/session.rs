@@ -16,11 +16,12 @@ mod text_merge;
 
 use std::{fmt, sync::Arc};
 
-use parking_lot::Mutex;
+use async_trait::async_trait;
+use parking_lot::{Mutex, RwLock};
 use smol_str::SmolStr;
 use yfs::Workspace;
-use yfs_types::actor::Actor;
-use yfs_vfs::{ChangeCursor, FileSystem};
+use yfs_types::{actor::Actor, path::VPath};
+use yfs_vfs::{ChangeCursor, FileSystem, FsError};
 
 use self::read_memory::ReadMemory;
 pub use self::{
@@ -54,11 +55,23 @@ struct SessionState {
     executor: Option<Arc<dyn CommandExecutor>>,
     history: Option<Arc<dyn FileHistory>>,
     audit: Option<Arc<dyn AuditSink>>,
+    access: Option<Arc<dyn AccessPreparer>>,
     locks: Arc<PathLocks>,
     limits: SessionLimits,
+    roots: RwLock<Arc<[VPath]>>,
     memory: Mutex<ReadMemory>,
     /// The position in the log of changes up to which the agent has been told.
     cursor: Mutex<Option<ChangeCursor>>,
+}
+
+/// A step before a tool takes locks and writes several files.
+///
+/// A filesystem that may ask a person must come with one: the person is asked here, and not while
+/// other agents wait for the locks.
+#[async_trait]
+pub trait AccessPreparer: Send + Sync + fmt::Debug {
+    /// Obtains the permission to write at all of the paths, and to remove what is there.
+    async fn prepare_writes(&self, paths: &[VPath]) -> Result<(), FsError>;
 }
 
 /// The limits of a session's tools. Sizes are in bytes unless a name says otherwise.
@@ -102,8 +115,10 @@ impl AgentSession {
                 executor: None,
                 history: None,
                 audit: None,
+                access: None,
                 locks: Arc::default(),
                 limits,
+                roots: RwLock::new(Arc::new([VPath::root()])),
                 memory,
                 cursor: Mutex::default(),
             },
@@ -156,6 +171,24 @@ impl AgentSession {
     /// Returns the limits of the session's tools.
     pub fn limits(&self) -> &SessionLimits {
         &self.state.limits
+    }
+
+    /// Returns the directories that the reference tools access and list as allowed.
+    pub fn roots(&self) -> Arc<[VPath]> {
+        self.state.roots.read().clone()
+    }
+
+    /// Replaces these directories, as a client does that changes its roots. They narrow what the
+    /// filesystem allows, and never widen it.
+    pub fn set_roots(&self, roots: &[VPath]) {
+        *self.state.roots.write() = roots.into();
+    }
+
+    pub(crate) async fn prepare_writes(&self, paths: &[VPath]) -> Result<(), FsError> {
+        match &self.state.access {
+            Some(access) => access.prepare_writes(paths).await,
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn memory(&self) -> &Mutex<ReadMemory> {
@@ -214,6 +247,13 @@ impl AgentSessionBuilder {
     #[must_use]
     pub fn audit(mut self, sink: Arc<dyn AuditSink>) -> Self {
         self.state.audit = Some(sink);
+        self
+    }
+
+    /// Sets what obtains permissions before locks are taken.
+    #[must_use]
+    pub fn access(mut self, access: Arc<dyn AccessPreparer>) -> Self {
+        self.state.access = Some(access);
         self
     }
 

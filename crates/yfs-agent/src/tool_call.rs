@@ -14,7 +14,7 @@ use yfs_vfs::{
 
 use crate::{
     audit::{AuditOrigin, AuditedFile, AuditedFs},
-    history::change_label,
+    history::{FileHistory, UndoneChange, change_label},
     session::{AgentSession, RememberedRead},
     tool::CallContext,
 };
@@ -82,6 +82,19 @@ impl ToolCall {
     /// Returns the origin and the files of the audit record, if there is a sink.
     pub(crate) fn audited(&self) -> Option<(&AuditOrigin, Vec<AuditedFile>)> {
         self.audited.as_ref().map(|audited| (audited.origin(), audited.changed_files()))
+    }
+
+    /// Undoes the changes of the session, and records the files whose versions that changed.
+    pub(crate) async fn recorded_undo(
+        &self,
+        history: &dyn FileHistory,
+        paths: &[VPath],
+    ) -> Result<Vec<UndoneChange>, FsError> {
+        let undo = history.undo_session(self.session.actor(), self.session.id());
+        match &self.audited {
+            Some(audited) => audited.record_beside(paths, undo).await,
+            None => undo.await,
+        }
     }
 
     /// Reads a file, and remembers it as read.

@@ -1,8 +1,12 @@
 //! The vocabularies: sets of tools that models know, over one core.
 
+mod beyond;
 mod deep_agents;
 mod file_tools;
+mod patch_files;
+mod reference;
 mod shared;
+mod text_commands;
 
 use crate::catalog::RegisteredTool;
 
@@ -41,7 +45,10 @@ impl ToolVocabulary {
         match self {
             Self::DeepAgents(profile) => deep_agents::tools(profile),
             Self::FileTools => file_tools::tools(),
-            _ => Vec::new(),
+            Self::Memory => text_commands::memory_tools(),
+            Self::TextEditor => text_commands::text_editor_tools(),
+            Self::Reference => reference::tools(),
+            Self::Beyond => beyond::tools(),
         }
     }
 }

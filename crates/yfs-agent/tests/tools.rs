@@ -7,3 +7,9 @@ mod fixture;
 mod deep_agents;
 #[path = "tools/file_tools.rs"]
 mod file_tools;
+#[path = "tools/patch_files.rs"]
+mod patch_files;
+#[path = "tools/reference.rs"]
+mod reference;
+#[path = "tools/text_commands.rs"]
+mod text_commands;

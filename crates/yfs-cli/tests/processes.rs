@@ -177,6 +177,30 @@ fn a_server_asks_before_a_mass_deletion_and_serves_on() {
     assert_eq!(ok(dir.path(), &["ls"]), "meanwhile\n");
 }
 
+/// The words of two writers meet on the server: it prints that, as the replica does.
+#[test]
+fn a_server_prints_the_conflicts_that_a_replica_brings() {
+    let dir = workspace();
+    ok(dir.path(), &["write", "plan.txt", "--content", "timeout 30 s\n"]);
+    let mut server = spawn(dir.path(), &["serve", "--port", "0", "--no-mirror", "--json"]);
+    let mut stdout = BufReader::new(server.stdout.take().unwrap()).lines();
+    let first = stdout.next().unwrap().unwrap();
+    let field = |name: &str| {
+        let from = first.find(&format!("\"{name}\":\"")).unwrap() + name.len() + 4;
+        first[from..].split('"').next().unwrap().to_owned()
+    };
+    let copy = tempfile::tempdir().unwrap();
+    let clone = copy.path().join("copy");
+    ok(copy.path(), &["clone", &field("url"), "copy", "--token", &field("token")]);
+    ok(&clone, &["edit", "plan.txt", "30", "45"]);
+    ok(dir.path(), &["edit", "plan.txt", "30", "60"]);
+    ok(&clone, &["sync"]);
+    let notice = stdout.next().unwrap().unwrap();
+    assert!(notice.contains("/plan.txt") && notice.contains("\"conflict\":\"words\""), "{notice}");
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
 fn until(is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {

@@ -21,7 +21,7 @@ use yfs_sync::replica::ReplicaMessage;
 
 use crate::{
     replica_session::{ExchangeProgress, HubMarks, ReplicaError, ReplicaSession},
-    run_session::{WELCOME_WITHIN, apart, carry},
+    run_session::{WELCOME_WITHIN, carry, run_blocking},
 };
 
 /// The timeout for connecting, and for the first answer.
@@ -273,7 +273,7 @@ impl RemoteServer {
             saved = now.clone();
             let stored = StoredMarks { marks: now.clone(), epoch };
             let text = serde_json::to_vec(&stored).expect("strings and numbers are JSON");
-            apart(|| workspace.store().set_meta(&key, &text))
+            run_blocking(|| workspace.store().set_meta(&key, &text))
         };
         carry(&mut session, sink, stream, |session| {
             save(session)?;

@@ -38,5 +38,5 @@ mod run_session;
 
 pub use crate::{
     replica_session::{ExchangeProgress, HubMarks, ReplicaError, ReplicaSession},
-    run_session::carry,
+    run_session::{carry, run_blocking},
 };

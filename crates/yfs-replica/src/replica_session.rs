@@ -211,7 +211,7 @@ pub struct ReplicaSession {
     /// position, and the exchange starts from the beginning.
     confirmed: Option<String>,
     progress: ExchangeProgress,
-    /// The files whose contents a guest received since they were returned last.
+    /// The files whose contents or rows changed here since they were returned last.
     changed: BTreeSet<FileId>,
     /// Whether a guest sends its changes, if the hub allows it.
     may_send: bool,
@@ -347,7 +347,12 @@ impl ReplicaSession {
         ExchangeProgress { n_blobs, n_lacking, unsent, ..self.progress.clone() }
     }
 
-    /// Returns the files whose contents or rows changed here since the last call; none for a hub.
+    /// Reports whether everything that the peer sent so far has arrived, with its blobs.
+    pub fn has_arrived(&self) -> bool {
+        self.has_pulled && self.reached.is_empty()
+    }
+
+    /// Returns the files whose contents or rows changed here since the last call.
     pub fn take_changed(&mut self) -> BTreeSet<FileId> {
         std::mem::take(&mut self.changed)
     }
@@ -548,9 +553,8 @@ impl ReplicaSession {
         self.progress.n_new += taken.n_new;
         if matches!(self.role, SessionRole::Hub { .. }) {
             self.workspace.replication().settle_contents(&taken)?;
-        } else {
-            self.changed.extend(taken.changed.iter().chain(&taken.rows).cloned());
         }
+        self.changed.extend(taken.changed.iter().chain(&taken.rows).cloned());
         for (doc, refusal) in &taken.refused {
             self.send_rejection(doc, &refusal.to_string())?;
         }

@@ -78,7 +78,7 @@ pub async fn carry<E: Into<ReplicaError>>(
                 let frame = frame.ok_or_else(gone)?.map_err(Into::into)?;
                 last_received = Instant::now();
                 if frame[..] != PING {
-                    apart(|| session.receive(&frame))?;
+                    run_blocking(|| session.receive(&frame))?;
                     // The peer was not silent while this side worked.
                     (last_received, answered) = (Instant::now(), Instant::now());
                     is_idle = false;
@@ -87,7 +87,7 @@ pub async fn carry<E: Into<ReplicaError>>(
             permit = outgoing.reserve(), if !is_idle => {
                 // The writer owns the receiver for as long as this loop runs.
                 let Ok(permit) = permit else { continue };
-                match apart(|| session.next_frame())? {
+                match run_blocking(|| session.next_frame())? {
                     Some(frame) => {
                         sent = Instant::now();
                         n_unsent.fetch_add(1, Ordering::Relaxed);
@@ -119,7 +119,7 @@ pub async fn carry<E: Into<ReplicaError>>(
 }
 
 /// Runs a blocking call without blocking other tasks of the runtime, where the runtime allows it.
-pub(crate) fn apart<T>(call: impl FnOnce() -> T) -> T {
+pub fn run_blocking<T>(call: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(call),
         _ => call(),

@@ -200,7 +200,9 @@ mod tests {
         let rooms = Arc::new(DocumentRooms::new(Arc::clone(&metrics)));
         let joins = Arc::new(Semaphore::new(n_joins));
         let bodies = BodyBudget::default();
-        ServerState { workspace: workspace.clone(), access, rooms, metrics, joins, bodies }
+        let (conflicts, _) = tokio::sync::broadcast::channel(1);
+        let workspace = workspace.clone();
+        ServerState { workspace, access, rooms, metrics, joins, bodies, conflicts }
     }
 
     fn workspace() -> Workspace {

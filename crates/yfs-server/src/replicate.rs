@@ -3,7 +3,7 @@
 use axum::body::Bytes;
 use futures::{SinkExt, StreamExt, future::ready};
 use tokio_tungstenite::tungstenite::{self, Message as Frame, protocol::CloseFrame};
-use yfs_replica::{ReplicaError, ReplicaSession, carry};
+use yfs_replica::{ReplicaError, ReplicaSession, carry, run_blocking};
 
 use crate::{
     document_access::ConnectionCredential,
@@ -15,6 +15,10 @@ use crate::{
 
 /// The close code for a peer that violated the protocol.
 const BAD_MESSAGE: u16 = 4400;
+
+/// The greatest number of changed files whose conflicts are reported. The first upload of a large
+/// directory changes more, and has none.
+const MAX_CHECKED: usize = 10_000;
 
 /// The close code for a failure of this server.
 const FAILED: u16 = 1011;
@@ -49,13 +53,32 @@ pub(crate) async fn run(mut socket: Socket, app: ServerState, mut pass: Connecti
         reason: ending.reason().to_owned(),
         is_final: true,
     };
-    let done = carry(&mut session, sink, stream, |_| {
+    let done = carry(&mut session, sink, stream, |session| {
+        report_conflicts(&app, session);
         pass.check(&app, &guid).map(|()| false).map_err(refused)
     })
     .await;
     app.metrics.connections.dec();
     if let Err(error) = done {
         end(&mut socket, &app, &error).await;
+    }
+}
+
+/// Reports the conflicts that the changes of a replica caused, once all of them have arrived.
+fn report_conflicts(app: &ServerState, session: &mut ReplicaSession) {
+    if !session.has_arrived() || app.conflicts.receiver_count() == 0 {
+        return;
+    }
+    let changed = session.take_changed();
+    if changed.is_empty() || changed.len() > MAX_CHECKED {
+        return;
+    }
+    // A conflict that cannot be read now is in the list of `yfs conflicts`.
+    let replication = app.workspace.replication();
+    let found = run_blocking(|| replication.content_conflicts(&changed));
+    for conflict in found.unwrap_or_default() {
+        // Fails if there is no subscriber any more.
+        app.conflicts.send(conflict).ok();
     }
 }
 

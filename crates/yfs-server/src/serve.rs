@@ -7,8 +7,11 @@ use std::{
 };
 
 use thiserror::Error;
-use tokio::{net::TcpListener, sync::Semaphore};
-use yfs::Workspace;
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, broadcast},
+};
+use yfs::{Workspace, workspace::conflicts::ConflictReport};
 
 use crate::{
     access::{AccessControl, TokenKeys},
@@ -24,6 +27,9 @@ pub const DEFAULT_PORT: u16 = 4680;
 
 /// How many states are computed and sent at once; further clients wait to join.
 pub(crate) const MAX_JOINS: usize = 8;
+
+/// The number of conflicts that wait for a slow subscriber.
+const CONFLICT_BACKLOG: usize = 1_024;
 
 /// The options of a server.
 #[derive(Debug, Clone)]
@@ -67,6 +73,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     options: ServeOptions,
+    conflicts: broadcast::Sender<ConflictReport>,
 }
 
 /// What the handlers share.
@@ -80,6 +87,8 @@ pub(crate) struct ServerState {
     pub(crate) joins: Arc<Semaphore>,
     /// The memory budget of request bodies.
     pub(crate) bodies: BodyBudget,
+    /// The subscribers to the conflicts that arrive from replicas.
+    pub(crate) conflicts: broadcast::Sender<ConflictReport>,
 }
 
 impl Server {
@@ -93,12 +102,19 @@ impl Server {
             .await
             .map_err(|source| ServeError::Listen { address, source })?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address, options: options.clone() })
+        let (conflicts, _) = broadcast::channel(CONFLICT_BACKLOG);
+        Ok(Self { listener, address, options: options.clone(), conflicts })
     }
 
     /// Returns where the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Subscribes to the conflicts that changes of replicas cause. A subscriber that falls more than
+    /// 1,024 conflicts behind misses some; the workspace lists them all.
+    pub fn conflicts(&self) -> broadcast::Receiver<ConflictReport> {
+        self.conflicts.subscribe()
     }
 
     /// Serves a workspace until `stop` completes. Open connections are then cut: their clients
@@ -116,7 +132,15 @@ impl Server {
         let rooms = Arc::new(DocumentRooms::new(metrics.clone()));
         let joins = Arc::new(Semaphore::new(MAX_JOINS));
         let (rooms_of_app, bodies) = (rooms.clone(), BodyBudget::default());
-        let app = ServerState { workspace, access, rooms: rooms_of_app, metrics, joins, bodies };
+        let app = ServerState {
+            workspace,
+            access,
+            rooms: rooms_of_app,
+            metrics,
+            joins,
+            bodies,
+            conflicts: self.conflicts.clone(),
+        };
         let router = router(app, &self.options);
         tokio::select! {
             never = rooms.sweep_forever() => match never {},

@@ -5,7 +5,7 @@
 //! [`FileSystemExt`](crate::FileSystemExt) adds methods that are expressed in terms of it.
 //! [`crate::conformance`] tests everything written here.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -333,6 +333,16 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// itself.
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         walk::totals(self, path).await
+    }
+
+    /// Returns a handle to the same filesystem that follows no symbolic link, or `None` if the
+    /// backend has none.
+    ///
+    /// On that handle, a path through a link is `ELOOP`, and so is a link at the end of the path of
+    /// a call that would follow it. A caller that checks where a path leads before it acts uses
+    /// this handle to act, so that no link that another writer makes meanwhile leads elsewhere.
+    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
+        None
     }
 
     /// Returns the cursor at the current end of the log of changes.

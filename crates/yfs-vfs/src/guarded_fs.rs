@@ -47,7 +47,7 @@ pub trait FsGuard: Send + Sync + fmt::Debug {
 #[derive(Debug)]
 pub struct GuardedFs<G> {
     inner: Arc<dyn FileSystem>,
-    guard: G,
+    guard: Arc<G>,
 }
 
 impl<'a> GuardedCall<'a> {
@@ -77,7 +77,7 @@ impl<'a> GuardedCall<'a> {
 impl<G: FsGuard> GuardedFs<G> {
     /// Wraps a filesystem with a guard.
     pub fn new(inner: Arc<dyn FileSystem>, guard: G) -> Self {
-        Self { inner, guard }
+        Self { inner, guard: Arc::new(guard) }
     }
 
     /// Returns the guard.
@@ -97,7 +97,7 @@ impl<G: FsGuard> GuardedFs<G> {
 }
 
 #[async_trait]
-impl<G: FsGuard> FileSystem for GuardedFs<G> {
+impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.run_checked(GuardedCall::reads(Op::Read, path), self.inner.read(path)).await
     }
@@ -234,6 +234,11 @@ impl<G: FsGuard> FileSystem for GuardedFs<G> {
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         self.run_checked(GuardedCall::reads(Op::Totals, path), self.inner.totals(path)).await
+    }
+
+    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.without_links()?;
+        Some(Arc::new(Self { inner, guard: self.guard.clone() }))
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

@@ -82,7 +82,7 @@ impl HostFs {
     #[cfg(test)]
     fn open_without_openat2(root: &Path) -> io::Result<Self> {
         let mut disk = HostDisk::open(root)?;
-        disk.has_openat2 = false.into();
+        disk.has_openat2 = Arc::new(false.into());
         Ok(Self { disk: Arc::new(disk) })
     }
 
@@ -234,6 +234,10 @@ impl FileSystem for HostFs {
             Err(FsCode::ENOSYS.into())
         })
         .await
+    }
+
+    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(Self { disk: Arc::new(self.disk.without_links()) }))
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

@@ -33,13 +33,17 @@ pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
 
 /// A filesystem in memory.
 ///
-/// It keeps ids, cannot merge (a stale base is `ESTALE`), and has no hard links.
+/// It keeps ids, cannot merge (a stale base is `ESTALE`), and has no hard links. Clones are handles
+/// of the same filesystem.
+#[derive(Clone)]
 pub struct MemoryFs {
-    tree: Mutex<MemoryTree>,
+    tree: Arc<Mutex<MemoryTree>>,
     clock: Clock,
     /// The end of the log of changes. A call that changes the tree sends it after releasing the
     /// lock; a call that waits in [`FileSystem::changes`] subscribes to it.
     end: watch::Sender<u64>,
+    /// Whether lookups follow links; see [`FileSystem::without_links`].
+    follows_links: bool,
 }
 
 /// The limits of a [`MemoryFs`].
@@ -74,7 +78,8 @@ impl MemoryFs {
     /// Makes an empty filesystem with a clock and limits.
     pub fn with(clock: Clock, limits: MemoryLimits) -> Self {
         let tree = MemoryTree::new(clock(), limits, ChangeLog::new(limits.max_changes));
-        Self { tree: Mutex::new(tree), clock, end: watch::Sender::new(0) }
+        let tree = Arc::new(Mutex::new(tree));
+        Self { tree, clock, end: watch::Sender::new(0), follows_links: true }
     }
 
     /// Runs a read of the tree under the lock.
@@ -84,13 +89,16 @@ impl MemoryFs {
         path: &VPath,
         read: impl FnOnce(&MemoryTree) -> Result<T, FsCode>,
     ) -> Result<T, FsError> {
-        read(&self.tree.lock()).map_err(|code| FsError::new(code, op, path))
+        let mut tree = self.tree.lock();
+        tree.follows_links = self.follows_links;
+        read(&tree).map_err(|code| FsError::new(code, op, path))
     }
 
     /// Runs a change of the tree under the lock, and wakes the tasks that wait for changes.
     fn change<T, E>(&self, change: impl FnOnce(&mut MemoryTree) -> Result<T, E>) -> Result<T, E> {
         let mut tree = self.tree.lock();
         tree.now = (self.clock)();
+        tree.follows_links = self.follows_links;
         let result = change(&mut tree);
         let end = tree.log.end();
         drop(tree);
@@ -213,6 +221,10 @@ impl FileSystem for MemoryFs {
     async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
         self.change(|tree| tree.update(path, |node| node.metadata = metadata))
             .map_err(|code| FsError::new(code, Op::SetMetadata, path))
+    }
+
+    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(Self { follows_links: false, ..self.clone() }))
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

@@ -49,11 +49,13 @@ pub struct WorkspaceFs {
     author: ChangeAuthor,
     /// The directory that the filesystem is confined to, if any.
     scope: Option<VPath>,
+    /// Whether paths lead through links; see [`FileSystem::without_links`].
+    follows_links: bool,
 }
 
 impl WorkspaceFs {
     pub(crate) fn new(state: Arc<WorkspaceState>, author: ChangeAuthor) -> Self {
-        Self { state, author, scope: None }
+        Self { state, author, scope: None, follows_links: true }
     }
 
     /// Returns the same filesystem with a label for its changes: a session, a tool call.
@@ -245,6 +247,10 @@ impl FileSystem for WorkspaceFs {
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         self.totals_now(path)
+    }
+
+    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(Self { follows_links: false, ..self.clone() }))
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

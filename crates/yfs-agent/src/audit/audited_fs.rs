@@ -101,6 +101,15 @@ impl AuditedFs {
         self.files.lock().clone()
     }
 
+    /// Makes a change that does not go through the filesystem, and records the files that it changes.
+    pub(crate) async fn record_beside<T>(
+        &self,
+        paths: &[VPath],
+        made: impl Future<Output = Result<T, FsError>> + Send,
+    ) -> Result<T, FsError> {
+        self.run(Op::Write, &paths.iter().collect::<Vec<_>>(), made).await
+    }
+
     async fn version(&self, path: &VPath) -> Option<String> {
         let stat = self.inner.stat(path).await.ok()?;
         Some(stat.version?.to_string())

@@ -146,6 +146,8 @@ impl ToolCall {
                 Ok(written) => {
                     let mut written = written;
                     written.merged = true;
+                    // The agent has not seen the content of this version.
+                    written.version = None;
                     return Ok(self.finish_write(path, data, written).await);
                 }
                 Err(error) if error.code == FsCode::ESTALE => (),

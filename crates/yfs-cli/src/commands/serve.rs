@@ -11,7 +11,10 @@ use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::runtime::Handle;
-use yfs::{ImportOptions, Workspace, WorkspaceError, WorkspaceOptions};
+use yfs::{
+    ImportOptions, Workspace, WorkspaceError, WorkspaceOptions,
+    workspace::conflicts::ConflictReport,
+};
 use yfs_engine::path::VPath;
 use yfs_mirror::Mirror;
 use yfs_server::{
@@ -135,20 +138,39 @@ async fn serve(
     stopped: impl Future<Output = ()> + Send + 'static,
     context: &mut CommandContext,
 ) -> Result {
+    let mut conflicts = server.conflicts();
     let mut serving = pin!(server.run(workspace.clone(), stopped));
-    let Some(mirror) = mirror else {
-        return Ok(serving.await?);
+    let mut notices = mirror.map(Mirror::notices);
+    let mut next_notice = async || match &mut notices {
+        Some(notices) => notices.recv().await,
+        None => std::future::pending().await,
     };
-    let mut notices = mirror.notices();
     let mut checks = tokio::time::interval(MIRROR_CHECK_INTERVAL);
     loop {
         tokio::select! {
             served = &mut serving => return Ok(served?),
-            Ok(notice) = notices.recv() => mirror::print_notice(&notice, context)?,
+            Ok(notice) = next_notice() => mirror::print_notice(&notice, context)?,
+            Ok(conflict) = conflicts.recv() => print_conflict(&conflict, context)?,
             // `Mirror::stop` then returns the reason.
-            _ = checks.tick() => if mirror.has_ended() { return Ok(()) },
+            _ = checks.tick() => if mirror.is_some_and(Mirror::has_ended) { return Ok(()) },
         }
     }
+}
+
+/// Prints a conflict that a replica's changes caused.
+fn print_conflict(conflict: &ConflictReport, context: &mut CommandContext) -> Result {
+    if context.out.json {
+        let value = json!({
+            "path": conflict.path,
+            "conflict": conflict.kind.as_str(),
+            "why": conflict.detail,
+        });
+        context.out.json_line(&value)?;
+        return context.out.flush();
+    }
+    let path = context.out.safe(&conflict.path).into_owned();
+    context.remark(&format!("{path}: {} (see `yfs conflicts`)", conflict.detail));
+    Ok(())
 }
 
 /// Returns the directory to synchronize with the workspace: the named one, or the one that contains

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     Anchor, AnchorError, AnchorSide, BlamePiece, ContentBase, ContentError, ContentWriteResult,
-    ErasableContent, MAX_TEXT_BYTES, ResolvedAnchor, RunAuthor, SpliceResult, Version,
+    ErasableContent, MAX_TEXT_BYTES, ResolvedAnchor, RunAuthor, SpliceResult, TextOverlap, Version,
     anchor::AnchoredText,
     aside, blame,
     blobs::BlobVersions,
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     gate::{GateLimits, GateRejection, GatedDoc, ReceiveOutcome, UpdateSource},
-    id::{ClientId, FileId},
+    id::{ClientId, FileId, ItemId},
     kind::{ContentRoot, SchemaProfile},
 };
 
@@ -206,8 +206,17 @@ impl ContentDoc {
         {
             self.check_known(version)?;
         }
+        let stale = match base {
+            Some(ContentBase::Version(version)) if *version != self.version() => Some(version),
+            _ => None,
+        };
+        let first = self.replica.next_item();
         let mut written = self.write_body(author, |body, writer| body.write(writer, new, base))?;
-        written.update = join_updates(converted.into_iter().chain(written.update).collect());
+        let mut updates: Vec<Vec<u8>> = converted.into_iter().chain(written.update).collect();
+        if let Some(read) = stale {
+            updates.extend(self.separate_saved_words(first, read, &mut written.overlaps)?);
+        }
+        written.update = join_updates(updates);
         Ok(written)
     }
 
@@ -444,9 +453,6 @@ impl ContentDoc {
     ///
     /// [`ContentError::Refused`] if the document is unusable.
     pub fn separated_words(&mut self) -> Result<Vec<SeparatedWords>, ContentError> {
-        if !self.registers.log.has_several_authors() {
-            return Ok(Vec::new());
-        }
         let is_rich = self.conversion().is_rich();
         word_joints::separated_words(&mut self.replica, is_rich)
     }
@@ -579,6 +585,26 @@ impl ContentDoc {
         let result = edit(body, &mut writer);
         self.conversions.forget();
         result
+    }
+
+    /// Separates the words that a save put beside words that its writer had not read, as
+    /// [`separate_words`](Self::separate_words) separates those of replicas.
+    fn separate_saved_words(
+        &mut self,
+        first: ItemId,
+        read: &Version,
+        overlaps: &mut [TextOverlap],
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        let is_rich = self.conversion().is_rich();
+        let separated = word_joints::separate_saved_words(&mut self.replica, first, read, is_rich);
+        let Some((update, places)) = separated else { return Ok(None) };
+        self.receive(&update, UpdateSource::Store)?;
+        if !is_rich {
+            for overlap in overlaps {
+                overlap.at += places.iter().filter(|place| **place <= overlap.at).count();
+            }
+        }
+        Ok(Some(update))
     }
 
     /// Returns the text that a writer had read, if it was of another root than the content will be.

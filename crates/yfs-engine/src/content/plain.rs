@@ -44,6 +44,7 @@ impl PlainBody {
             return Ok(ContentWriteResult { update, overlaps: Vec::new() });
         }
         let current = writer.replica.plain_text().to_owned();
+        let is_text = matches!(base, Some(ContentBase::Text(_)));
         let (base, runs) = align_base(writer, base, &current)?;
         let splices = writer.replica.save_comparison()(&base, new);
         let (mut ops, mut overlaps) = rebase(&runs, &splices, &base, &current, new);
@@ -54,7 +55,8 @@ impl PlainBody {
             });
             ops = keep_begun_words(ops, &current, &runs, &typing);
         }
-        if base != current {
+        // The words of a known version are separated behind the write, by a rule.
+        if is_text && base != current {
             separate_words(&mut ops, &mut overlaps, &current, new);
         }
         let (new, ops) = with_blanks(new, ops);

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use yrs::IdSet;
 
 use super::{
-    ContentError,
+    ContentError, Version,
     diff::{first_word, last_word, reads_as_one_word},
     item_sets::holds,
     item_spans::{ItemSpan, spans_of},
@@ -75,6 +75,35 @@ pub(super) fn separate_words(
     idle.retain(|blank| is_separator(*blank, &origins));
     let is_empty = joints.is_empty() && idle.is_empty();
     Ok((!is_empty).then(|| encode(&joints, &idle)))
+}
+
+/// Returns the update that separates the words that a save has just put beside words that its
+/// writer had not read, and where; `None` if there are none.
+///
+/// The items of the save begin at `first`.
+pub(super) fn separate_saved_words(
+    replica: &mut ContentReplica,
+    first: ItemId,
+    read: &Version,
+    is_rich: bool,
+) -> Option<(Vec<u8>, Vec<usize>)> {
+    let (text, spans) = spans_of(&mut replica.gate, is_rich);
+    let spans = join_spans(&spans);
+    let said = |span: &ItemSpan| &text[span.at..span.at + span.len];
+    let is_saved = |item: ItemId| item.client == first.client && item.clock >= first.clock;
+    let is_unread = |item: ItemId| !is_saved(item) && !read.knows(item.client, item.clock + 1);
+    let pairs = spans.windows(2).filter_map(|pair| {
+        let [left, right] = pair else { return None };
+        let joint = WordJoint { left, right, is_equal: false };
+        let (before, behind) = joint.items();
+        let meets = left.at + left.len == right.at
+            && left.list == right.list
+            && (is_saved(before) && is_unread(behind) || is_unread(before) && is_saved(behind));
+        (meets && reads_as_one_word(said(left), said(right))).then_some(joint)
+    });
+    let joints: Vec<WordJoint<'_>> = pairs.filter(|joint| !was_separated(replica, joint)).collect();
+    let places = joints.iter().map(|joint| joint.right.at).collect();
+    (!joints.is_empty()).then(|| (encode(&joints, &[]), places))
 }
 
 /// Returns the words of a document that were separated, and are still.

@@ -96,6 +96,13 @@ impl GlobPattern {
         !below.is_empty() && self.accepts(&states, is_directory)
     }
 
+    /// Reports whether a path below `dir` could match, whatever objects there are.
+    pub fn may_match_below(&self, dir: &VPath) -> bool {
+        let start = self.start(&VPath::root());
+        let states = dir.components().fold(start, |states, name| self.advance(&states, name));
+        self.goes_on(&states)
+    }
+
     /// Returns the states in the directory where a search begins.
     pub(super) fn start(&self, root: &VPath) -> States {
         let start = |alternative: &GlobAlternative| {

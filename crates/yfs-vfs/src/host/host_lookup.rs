@@ -45,15 +45,17 @@ pub(super) struct HostDisk {
     /// of links; no file is opened by it.
     root_path: Vec<u8>,
     /// Whether the kernel has `openat2`, as far as it is known.
-    pub(super) has_openat2: AtomicBool,
+    pub(super) has_openat2: Arc<AtomicBool>,
     /// Locked by every writing operation, so that its checks and changes are atomic in this
     /// process.
-    pub(super) writing: Mutex<()>,
+    pub(super) writing: Arc<Mutex<()>>,
     /// The last modification time given to a file, in nanoseconds. Times only increase, so that no
     /// two writes of one file have the same version.
-    last_mtime_ns: AtomicI64,
-    n_temporaries: AtomicU64,
-    pub(super) scanner: Mutex<ChangeScanner>,
+    last_mtime_ns: Arc<AtomicI64>,
+    n_temporaries: Arc<AtomicU64>,
+    pub(super) scanner: Arc<Mutex<ChangeScanner>>,
+    /// Whether lookups follow links; see [`FileSystem::without_links`](crate::FileSystem).
+    follows_links: bool,
 }
 
 /// The handling of a link at the end of a path.
@@ -108,12 +110,27 @@ impl HostDisk {
         Ok(Self {
             root,
             root_path,
-            has_openat2: AtomicBool::new(true),
-            writing: Mutex::new(()),
-            last_mtime_ns: AtomicI64::new(0),
-            n_temporaries: AtomicU64::new(0),
-            scanner: Mutex::new(ChangeScanner::new()),
+            has_openat2: Arc::new(AtomicBool::new(true)),
+            writing: Arc::default(),
+            last_mtime_ns: Arc::default(),
+            n_temporaries: Arc::default(),
+            scanner: Arc::new(Mutex::new(ChangeScanner::new())),
+            follows_links: true,
         })
+    }
+
+    /// Returns a handle to the same directory that follows no link.
+    pub(super) fn without_links(&self) -> Self {
+        Self {
+            root: self.root.clone(),
+            root_path: self.root_path.clone(),
+            has_openat2: self.has_openat2.clone(),
+            writing: self.writing.clone(),
+            last_mtime_ns: self.last_mtime_ns.clone(),
+            n_temporaries: self.n_temporaries.clone(),
+            scanner: self.scanner.clone(),
+            follows_links: false,
+        }
     }
 
     /// Returns the object at a path, or `ENOENT`.
@@ -220,6 +237,9 @@ impl HostDisk {
             let path = at.join(&component.name);
             match facts.kind {
                 FileKind::Symlink if last == HostFinalLink::Follow || !pending.is_empty() => {
+                    if !self.follows_links {
+                        return Err(FsCode::ELOOP.into());
+                    }
                     let target = self.target(&dir, &name)?.ok_or(FsCode::EACCES)?;
                     if pending.follow(&target)? {
                         stack.truncate(1);

@@ -47,6 +47,8 @@ pub(super) struct MemoryTree {
     pub(super) log: ChangeLog,
     /// The time of the operation in progress.
     pub(super) now: Millis,
+    /// Whether the operation in progress follows links.
+    pub(super) follows_links: bool,
 }
 
 /// A file, directory or link.
@@ -87,7 +89,16 @@ impl MemoryTree {
         let root =
             MemoryNode::new(ROOT, SmolStr::default(), MemoryBody::Directory(BTreeMap::new()), now);
         let nodes = BTreeMap::from([(ROOT, root)]);
-        Self { nodes, n_nodes_ever: 1, n_versions: 0, n_bytes: 0, limits, log, now }
+        Self {
+            nodes,
+            n_nodes_ever: 1,
+            n_versions: 0,
+            n_bytes: 0,
+            limits,
+            log,
+            now,
+            follows_links: true,
+        }
     }
 
     pub(super) fn content(&self, path: &VPath) -> Result<MemoryContent, FsCode> {

@@ -72,6 +72,7 @@ impl WorkspaceFs {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
+            self.check_parents(main, Op::Rename, to)?;
             let options = ops::RenameOptions { replace: options.replace, parents: options.parents };
             match ops::plan_move(main.tree(), from, to, call.by, options) {
                 Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
@@ -177,6 +178,7 @@ impl WorkspaceFs {
         let call = TransferCall { op: Op::Cp, from, to, by: &by };
         self.commit(Op::Cp, from, |main| {
             self.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
+            self.check_parents(main, Op::Cp, to)?;
             check_copy(main, call, options)?;
             match self.copy_over_link(main, call)? {
                 Some(plan) => Ok(plan),

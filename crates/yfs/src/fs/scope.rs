@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
+    name::NodeName,
     path::VPath,
     table::{NodeKind, RowWrite},
     tree::{FinalLink, NodeRef},
@@ -71,8 +72,47 @@ impl WorkspaceFs {
     }
 
     fn check_node(&self, op: Op, path: &VPath, node: &NodeRef<'_>) -> Result<(), FsError> {
+        if !self.follows_links && !is_spelled(path, &node.path()) {
+            return Err(FsError::new(FsCode::ELOOP, op, path));
+        }
         let is_inside = self.scope.as_ref().is_none_or(|scope| node.path().starts_with(scope));
         if is_inside { Ok(()) } else { Err(FsError::new(FsCode::EACCES, op, path)) }
+    }
+
+    /// Checks that no existing parent in a path is a link or lies behind one, if the filesystem
+    /// follows none.
+    pub(super) fn check_parents(
+        &self,
+        main: &MainDoc,
+        op: Op,
+        path: &VPath,
+    ) -> Result<(), FsError> {
+        let mut parent = path.parent().filter(|_| !self.follows_links);
+        while let Some(directory) = parent {
+            match main.tree().resolve(&directory, FinalLink::No) {
+                Ok(node) if node.link().is_none() && is_spelled(&directory, &node.path()) => break,
+                Ok(_) => return Err(FsError::new(FsCode::ELOOP, op, path)),
+                Err(_) => parent = directory.parent(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the object at a path is no link, if the filesystem follows none.
+    pub(super) fn check_no_final_link(
+        &self,
+        main: &MainDoc,
+        op: Op,
+        path: &VPath,
+    ) -> Result<(), FsError> {
+        let is_link = || {
+            let node = main.tree().resolve(path, FinalLink::No);
+            node.is_ok_and(|node| node.link().is_some())
+        };
+        if self.follows_links || !is_link() {
+            return Ok(());
+        }
+        Err(FsError::new(FsCode::ELOOP, op, path))
     }
 
     /// Checks that a plan writes no row outside the scope, neither at its old place nor at its new
@@ -84,6 +124,7 @@ impl WorkspaceFs {
         path: &VPath,
         change: &MainChange,
     ) -> Result<(), FsError> {
+        self.check_parents(main, op, path)?;
         let Some(scope) = &self.scope else { return Ok(()) };
         let MainChange::Rows(rows) = change else { return Ok(()) };
         let mut places = ConfinedPaths { main, created: HashMap::new() };
@@ -112,6 +153,16 @@ impl WorkspaceFs {
         }
         Err(FsError::new(FsCode::EACCES, op, path))
     }
+}
+
+/// Reports whether `path` spells the names of `own`, which are in normalization form C.
+fn is_spelled(path: &VPath, own: &VPath) -> bool {
+    let is_same = |(spelled, name): (&str, &str)| {
+        spelled == name || NodeName::new(spelled).is_ok_and(|form_c| form_c.as_str() == name)
+    };
+    path == own
+        || (path.components().count() == own.components().count()
+            && path.components().zip(own.components()).all(is_same))
 }
 
 /// The paths of rows, including those that a plan creates.

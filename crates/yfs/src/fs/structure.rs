@@ -56,6 +56,9 @@ impl WorkspaceFs {
             NewFileContent::Blob { blob, update } => (blob.size, Some(blob), update),
         };
         let created = self.commit(op, path, |main| {
+            if options.follow && options.create != CreateMode::New {
+                self.check_no_final_link(main, op, path)?;
+            }
             let planned = plan(main).map_err(|error| op_error(error, op, path))?;
             let Some(mut writes) = planned else { return Ok(Transaction::of(false)) };
             if let Some(RowWrite::Create { row, .. }) = writes.last_mut() {

@@ -13,7 +13,7 @@ use yrs::{
 
 use super::super::{
     diff::{TextSplice, utf16_len},
-    rebase::{RebaseOp, RunAlignment, TextOverlap, keep_begun_words, rebase, separate_words},
+    rebase::{RebaseOp, RunAlignment, TextOverlap, keep_begun_words, rebase},
     typing_runs::TypingRuns,
 };
 use crate::rich::to_any;
@@ -160,11 +160,8 @@ impl<'a> MarkedTextChange<'a> {
         let base = &self.base.text[slot.range.clone()];
         let splices = self.splices_of(&slot.range);
         let new = &self.new.text;
-        let (ops, mut overlaps) = rebase(&slot.beside, &splices, base, slot.live, new);
-        let mut ops = keep_begun_words(ops, slot.live, &slot.beside, &slot.typing);
-        if base != slot.live {
-            separate_words(&mut ops, &mut overlaps, slot.live, new);
-        }
+        let (ops, overlaps) = rebase(&slot.beside, &splices, base, slot.live, new);
+        let ops = keep_begun_words(ops, slot.live, &slot.beside, &slot.typing);
         let units = |at: usize| {
             utf16_len(&base[..at.clamp(slot.range.start, slot.range.end) - slot.range.start])
         };

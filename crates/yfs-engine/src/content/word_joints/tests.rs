@@ -6,7 +6,7 @@ use yrs::{ReadTxn as _, Text as _};
 
 use crate::{
     actor::{Actor, ActorKind},
-    content::{ContentDoc, RunAuthor},
+    content::{ContentBase, ContentDoc, RunAuthor},
     gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     kind::ContentRoot,
@@ -135,6 +135,38 @@ fn a_conflict_ends_with_one_of_the_words() {
             assert_eq!(doc.text(), "timeout 60 s\n");
             assert_eq!(doc.separated_words().expect("a usable document"), []);
         }
+    }
+}
+
+/// A writer of the same store saves what it had read before the other one saved. It is the same
+/// conflict as between replicas, listed until one of the words is kept.
+#[test]
+fn a_stale_save_in_one_store_is_a_conflict_as_well() {
+    for kind in KINDS {
+        let mut doc = replicas(1, kind, "timeout 30 s\n").remove(0);
+        let read = doc.version();
+        write(&mut doc, "timeout 45 s\n");
+        let author = RunAuthor::new(Actor::new(ActorKind::Human, "stale"), Millis(2_000));
+        let base = Some(ContentBase::Version(&read));
+        let written = doc.write("timeout 60 s\n", base, &author).expect("written");
+        let text = doc.text();
+        let overlap = &written.overlaps[0];
+        assert_eq!((overlap.inserted.as_str(), overlap.theirs.as_str()), ("60", "45"));
+        if kind == ContentRoot::Text {
+            assert_eq!(&text[overlap.at..overlap.at + 2], "60");
+        }
+        assert!(["timeout 45 60 s\n", "timeout 60 45 s\n"].contains(&&*text), "{text}");
+        let groups = doc.separated_words().expect("a usable document");
+        assert_eq!(groups.len(), 1, "{groups:?}");
+        // A peer that gets the update finds the same.
+        let mut peer = replica(20, kind);
+        peer.receive(&doc.gate().encode_state(), UpdateSource::Store).expect("an update");
+        assert_eq!((peer.text(), peer.separated_words()), (text, Ok(groups)));
+        assert_eq!(peer.separate_words(), Ok(None));
+
+        let _ = doc.keep_word(0, &author).expect("kept");
+        assert_eq!(doc.separated_words(), Ok(vec![]));
+        assert!(["timeout 45 s\n", "timeout 60 s\n"].contains(&&*doc.text()));
     }
 }
 

@@ -77,6 +77,9 @@ impl MemoryTree {
                 MemoryBody::Symlink(target)
                     if last == MemoryFinalLink::Follow || !pending.is_empty() =>
                 {
+                    if !self.follows_links {
+                        return Err(FsCode::ELOOP);
+                    }
                     if pending.follow(target)? {
                         at = ROOT;
                     }

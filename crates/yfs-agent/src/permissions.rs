@@ -1,0 +1,23 @@
+//! Permissions: ordered rules about paths, and the filesystem that enforces them.
+//!
+//! [`PermissionRules`] decide about a path. [`PermittedFs`] wraps a filesystem and applies them to
+//! every object that a call reaches, however the path is spelled. Rules in the mode
+//! [`RuleMode::Interrupt`] ask an [`ApprovalBroker`].
+
+mod admission;
+mod broker;
+mod lookup;
+mod object_places;
+mod permitted_fs;
+mod rules;
+mod search;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    broker::{ApprovalBroker, ApprovalDecision, ApprovalRequest, RefusingBroker},
+    object_places::ObjectPlaces,
+    permitted_fs::{PermissionRefusal, PermittedFs},
+    rules::{AccessKind, BadRule, PermissionRule, PermissionRules, RuleMode},
+};

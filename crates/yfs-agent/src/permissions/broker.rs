@@ -1,0 +1,57 @@
+//! The question that a rule in the mode `Interrupt` asks, and the side that answers it.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use yfs_types::path::VPath;
+use yfs_vfs::Op;
+
+use super::rules::AccessKind;
+
+/// One access that needs approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApprovalRequest {
+    /// The kind of access.
+    pub access: AccessKind,
+    /// The operation that needs it.
+    pub op: Op,
+    /// The path as the caller spelled it.
+    pub spelled: VPath,
+    /// The path that the operation would act on, without symbolic links.
+    pub path: VPath,
+    /// Whether the operation reaches everything below the path.
+    pub is_subtree: bool,
+}
+
+/// The answer to an [`ApprovalRequest`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalDecision {
+    /// This call may proceed.
+    Once,
+    /// This and later calls with the same access to the same object may proceed.
+    Session,
+    /// The call is refused.
+    Refuse,
+}
+
+/// The side that decides about an access, for example a person in front of a terminal.
+///
+/// It may take as long as it likes: no lock is held meanwhile, and the access is checked again
+/// after the answer, so an approval never applies to another object.
+#[async_trait]
+pub trait ApprovalBroker: Send + Sync + fmt::Debug {
+    /// Decides about one access.
+    async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision;
+}
+
+/// A broker that refuses every access, for agents that nothing supervises.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct RefusingBroker;
+
+#[async_trait]
+impl ApprovalBroker for RefusingBroker {
+    async fn decide(&self, _: &ApprovalRequest) -> ApprovalDecision {
+        ApprovalDecision::Refuse
+    }
+}

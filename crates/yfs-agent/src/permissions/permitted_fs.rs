@@ -1,0 +1,417 @@
+//! A filesystem behind permission rules.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use thiserror::Error;
+use tokio::sync::RwLock;
+use yfs_types::{id::FileId, path::VPath, time::Millis};
+use yfs_vfs::{
+    ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode, DirEntry,
+    EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError, GlobQuery, GlobResult,
+    GrepQuery, GrepResult, LinePage, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
+    StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
+};
+
+use super::{
+    admission::{AccessNeed, AccessReach, Admission},
+    broker::{ApprovalBroker, RefusingBroker},
+    object_places::ObjectPlaces,
+    rules::{AccessKind, PermissionRules, RuleMode},
+    search::SearchPurpose,
+};
+
+/// A filesystem that refuses what its rules do not allow, and hides what they do not let read.
+///
+/// # What a rule binds
+///
+/// A rule applies to an object if it matches the path as the caller spelled it, the path without
+/// symbolic links, or a place that the object, or a directory above it, had before this session
+/// moved it. The strictest of these decides. Operations then act on the path without links, on a
+/// handle of the backend that follows none ([`FileSystem::without_links`]).
+///
+/// # What a refusal reveals
+///
+/// A refused call returns `EACCES` whether or not the object exists, with the path as the caller
+/// spelled it and a [`PermissionRefusal`] as its source. Listings, searches, totals and changes
+/// leave out what the rules do not let read. A search reads the files that need no question, and
+/// does not ask.
+#[derive(Debug, Clone)]
+pub struct PermittedFs {
+    inner: Arc<dyn FileSystem>,
+    /// The handle that operations act on.
+    handle: Arc<dyn FileSystem>,
+    rules: PermissionRules,
+    broker: Arc<dyn ApprovalBroker>,
+    places: Arc<ObjectPlaces>,
+    /// Held from the checks of a call to its end; exclusively by calls that change where paths
+    /// lead. The clones of one filesystem share it.
+    lock: Arc<RwLock<()>>,
+    /// The purpose of a search, for which no question is asked.
+    pub(super) purpose: Option<SearchPurpose>,
+    /// The root of a search, which was admitted already.
+    search_root: Option<VPath>,
+}
+
+/// The cause of an `EACCES` of a [`PermittedFs`].
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("permission denied for {} on {path}", match .access {
+    AccessKind::Read => "read",
+    AccessKind::Write => "write",
+})]
+pub struct PermissionRefusal {
+    /// The access that the rules do not allow.
+    pub access: AccessKind,
+    /// The path as the caller spelled it.
+    pub path: VPath,
+}
+
+impl PermittedFs {
+    /// Wraps a filesystem. Rules in the mode `Interrupt` refuse until there is a
+    /// [broker](Self::with_broker).
+    pub fn new(inner: Arc<dyn FileSystem>, rules: PermissionRules) -> Self {
+        let handle = inner.without_links().unwrap_or_else(|| inner.clone());
+        Self {
+            inner,
+            handle,
+            rules,
+            broker: Arc::new(RefusingBroker),
+            places: Arc::default(),
+            lock: Arc::default(),
+            purpose: None,
+            search_root: None,
+        }
+    }
+
+    /// Sets the side that decides about rules in the mode `Interrupt`.
+    #[must_use]
+    pub fn with_broker(self, broker: Arc<dyn ApprovalBroker>) -> Self {
+        Self { broker, ..self }
+    }
+
+    /// Returns a filesystem of the same session with other rules, for a sub-agent. The earlier
+    /// places of objects and the granted approvals are shared.
+    #[must_use]
+    pub fn with_rules(&self, rules: PermissionRules) -> Self {
+        Self { rules, ..self.clone() }
+    }
+
+    /// Returns the earlier places of objects.
+    pub fn places(&self) -> &ObjectPlaces {
+        &self.places
+    }
+
+    /// Binds every object that a rule restricts now to its present place, so that the rule applies
+    /// to it wherever other sessions, people or programs move it.
+    pub async fn bind_restricted(&self) -> Result<(), FsError> {
+        let root = VPath::root();
+        for found in self.handle.walk(&root, &WalkOptions::default()).await? {
+            let is_restricted = [AccessKind::Read, AccessKind::Write]
+                .iter()
+                .any(|access| self.rules.mode_at(*access, &found.path) != RuleMode::Allow);
+            if is_restricted {
+                self.places.bind(&found.entry.id, found.path);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn inner(&self) -> &dyn FileSystem {
+        &*self.inner
+    }
+
+    pub(super) fn handle(&self) -> &dyn FileSystem {
+        &*self.handle
+    }
+
+    pub(super) fn rules(&self) -> &PermissionRules {
+        &self.rules
+    }
+
+    pub(super) fn broker(&self) -> &dyn ApprovalBroker {
+        &*self.broker
+    }
+
+    pub(super) fn lock(&self) -> &RwLock<()> {
+        &self.lock
+    }
+
+    /// Returns this filesystem for a search, whose root is admitted already.
+    pub(super) fn for_search(&self, purpose: SearchPurpose, root: VPath) -> Self {
+        Self { purpose: Some(purpose), search_root: Some(root), ..self.clone() }
+    }
+
+    pub(super) fn granted_root(&self) -> Option<&VPath> {
+        self.search_root.as_ref()
+    }
+
+    /// Replaces the paths of an error by the spelled path: the path without links is not the
+    /// caller's to know. A link that appeared after the checks refuses the call.
+    pub(super) fn spell(&self, error: FsError, op: Op, spelled: &VPath) -> FsError {
+        if error.code == FsCode::ELOOP && error.path.is_some() {
+            return Self::refusal(AccessKind::Read, op, spelled);
+        }
+        FsError { path: Some(spelled.as_str().into()), dest: None, op, ..error }
+    }
+
+    /// Returns the paths of an admitted call's error as the caller spelled them.
+    fn spelled<T>(
+        result: Result<T, FsError>,
+        path: &VPath,
+        dest: Option<&VPath>,
+    ) -> Result<T, FsError> {
+        result.map_err(|error| FsError {
+            path: Some(path.as_str().into()),
+            dest: dest.map(|dest| dest.as_str().into()),
+            ..error
+        })
+    }
+
+    /// Binds what was moved or linked to the places that it had.
+    async fn bind_moved(&self, admission: &Admission<'_>) {
+        let [from, to] = &admission.paths[..] else { return };
+        let (Some(old), Ok(new)) = (&from.stat, self.handle.lstat(&to.real).await) else { return };
+        self.places.rebind(&old.id, &new.id);
+        for place in from.places.iter().filter(|place| self.rules.may_restrict(place)) {
+            self.places.bind(&new.id, place.clone());
+        }
+    }
+
+    /// Keeps the binding of a file that got a new id with its new content.
+    fn rebind_written(&self, admission: &Admission<'_>, id: &FileId) {
+        let old = admission.paths.first().and_then(|path| path.stat.as_ref());
+        if let Some(old) = old {
+            self.places.rebind(&old.id, id);
+        }
+    }
+}
+
+/// Returns the path of the only need of a call.
+fn only<'a>(admission: &'a Admission<'_>) -> &'a VPath {
+    &admission.paths.first().expect("a call has a need").real
+}
+
+/// Returns the paths of a call with two of them.
+fn both<'a>(admission: &'a Admission<'_>) -> (&'a VPath, &'a VPath) {
+    let last = admission.paths.last().expect("a call has a need");
+    (only(admission), &last.real)
+}
+
+#[async_trait]
+impl FileSystem for PermittedFs {
+    async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
+        let admission = self.admit(Op::Open, &[AccessNeed::read(path)]).await?;
+        Self::spelled(self.handle.read(only(&admission)).await, path, None)
+    }
+
+    async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
+        let admission = self.admit(Op::Open, &[AccessNeed::read(path)]).await?;
+        Self::spelled(self.handle.read_range(only(&admission), offset, len).await, path, None)
+    }
+
+    async fn read_lines(&self, path: &VPath, offset: u64, limit: u64) -> Result<LinePage, FsError> {
+        let admission = self.admit(Op::Open, &[AccessNeed::read(path)]).await?;
+        Self::spelled(self.handle.read_lines(only(&admission), offset, limit).await, path, None)
+    }
+
+    async fn read_stream(
+        &self,
+        path: &VPath,
+        options: &StreamOptions,
+    ) -> Result<ChunkStream, FsError> {
+        let admission = self.admit(Op::Open, &[AccessNeed::read(path)]).await?;
+        Self::spelled(self.handle.read_stream(only(&admission), options).await, path, None)
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        let follow = options.follow && options.create != CreateMode::New;
+        let need = AccessNeed { follow, ..AccessNeed::write(path) };
+        let admission = self.admit(Op::Open, &[need]).await?;
+        let written = self.handle.write(only(&admission), data, options).await;
+        let written = Self::spelled(written, path, None)?;
+        self.rebind_written(&admission, &written.id);
+        Ok(written)
+    }
+
+    async fn append(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        let follow = options.create != CreateMode::New;
+        let need = AccessNeed { follow, ..AccessNeed::write(path) };
+        let admission = self.admit(Op::Append, &[need]).await?;
+        let written = self.handle.append(only(&admission), data, options).await;
+        let written = Self::spelled(written, path, None)?;
+        self.rebind_written(&admission, &written.id);
+        Ok(written)
+    }
+
+    async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
+        // Whether an edit succeeds reveals what the file holds.
+        let needs = [AccessNeed::read(path), AccessNeed::write(path)];
+        let admission = self.admit(Op::Edit, &needs).await?;
+        let edited = self.handle.edit(only(&admission), edit).await;
+        let edited = Self::spelled(edited, path, None)?;
+        if let Ok(stat) = self.handle.lstat(only(&admission)).await {
+            self.rebind_written(&admission, &stat.id);
+        }
+        Ok(edited)
+    }
+
+    async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
+        let admission = self.admit(Op::Stat, &[AccessNeed::read(path)]).await?;
+        Self::spelled(self.handle.stat(only(&admission)).await, path, None)
+    }
+
+    async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
+        let admission = self.admit(Op::Lstat, &[AccessNeed::read(path).itself()]).await?;
+        Self::spelled(self.handle.lstat(only(&admission)).await, path, None)
+    }
+
+    async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+        self.list_permitted(path).await
+    }
+
+    async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+        let need = AccessNeed::write(path).itself();
+        let mut admission = self.admit(Op::Mkdir, &[need]).await?;
+        let is_link = |admission: &Admission<'_>| {
+            let stat = admission.paths.first().and_then(|checked| checked.stat.as_ref());
+            stat.is_some_and(|stat| stat.kind == FileKind::Symlink)
+        };
+        if options.recursive && is_link(&admission) {
+            // A link to a directory counts as one; a dangling one is in the way.
+            drop(admission);
+            admission = self.admit(Op::Mkdir, &[AccessNeed::write(path)]).await?;
+            if admission.paths.iter().any(|checked| checked.stat.is_none()) {
+                return Err(FsError::new(FsCode::EEXIST, Op::Mkdir, path));
+            }
+        }
+        Self::spelled(self.handle.mkdir(only(&admission), options).await, path, None)
+    }
+
+    async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+        let reach = if options.recursive && !path.is_root() {
+            AccessReach::Everything
+        } else {
+            AccessReach::Object
+        };
+        let need = AccessNeed::write(path).itself().reaching(reach);
+        let admission = self.admit(Op::Rm, &[need]).await?;
+        Self::spelled(self.handle.rm(only(&admission), options).await, path, None)
+    }
+
+    async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
+        let needs = [
+            AccessNeed::read(from).itself().reaching(AccessReach::Existing),
+            AccessNeed::write(to).itself().reaching(AccessReach::NamesOfFirst),
+        ];
+        let admission = self.admit_alone(Op::Cp, &needs).await;
+        let admission = admission.map_err(|error| error.to(to))?;
+        let (source, target) = both(&admission);
+        Self::spelled(self.handle.cp(source, target, options).await, from, Some(to))
+    }
+
+    async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
+        let needs = [
+            AccessNeed::write(from).itself().reaching(AccessReach::Existing),
+            AccessNeed::write(to).itself().reaching(AccessReach::NamesOfFirst),
+        ];
+        let admission = self.admit_alone(Op::Rename, &needs).await;
+        let admission = admission.map_err(|error| error.to(to))?;
+        let (source, target) = both(&admission);
+        Self::spelled(self.handle.mv(source, target, options).await, from, Some(to))?;
+        self.bind_moved(&admission).await;
+        Ok(())
+    }
+
+    async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+        let need = AccessNeed::write(path).itself();
+        let admission = self.admit_alone(Op::Symlink, &[need]).await;
+        let admission =
+            admission.map_err(|error| FsError { path: Some(target.into()), ..error }.to(path))?;
+        let made = self.handle.symlink(target, only(&admission)).await;
+        made.map_err(|error| FsError { path: Some(target.into()), ..error }.to(path))
+    }
+
+    async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
+        let admission = self.admit(Op::Readlink, &[AccessNeed::read(path).itself()]).await?;
+        Self::spelled(self.handle.readlink(only(&admission)).await, path, None)
+    }
+
+    async fn link(&self, existing: &VPath, path: &VPath) -> Result<(), FsError> {
+        let needs = [
+            AccessNeed::read(existing).itself(),
+            AccessNeed::write(existing).itself(),
+            AccessNeed::write(path).itself(),
+        ];
+        let mut admission = self.admit_alone(Op::Link, &needs).await;
+        if let Err(error) = admission {
+            return Err(error.to(path));
+        }
+        let (source, target) = both(admission.as_ref().expect("checked above"));
+        Self::spelled(self.handle.link(source, target).await, existing, Some(path))?;
+        if let Ok(admission) = &mut admission {
+            admission.paths.remove(1);
+            self.bind_moved(admission).await;
+        }
+        Ok(())
+    }
+
+    async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
+        let admission = self.admit(Op::Realpath, &[AccessNeed::read(path)]).await?;
+        Self::spelled(self.handle.realpath(only(&admission)).await, path, None)
+    }
+
+    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+        let admission = self.admit(Op::Utimes, &[AccessNeed::write(path)]).await?;
+        Self::spelled(self.handle.utimes(only(&admission), mtime).await, path, None)
+    }
+
+    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+        let admission = self.admit(Op::Chmod, &[AccessNeed::write(path)]).await?;
+        Self::spelled(self.handle.chmod(only(&admission), mode).await, path, None)
+    }
+
+    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
+        let admission = self.admit(Op::SetMetadata, &[AccessNeed::write(path)]).await?;
+        Self::spelled(self.handle.set_metadata(only(&admission), metadata).await, path, None)
+    }
+
+    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
+        self.walk_permitted(path, options).await
+    }
+
+    async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
+        self.glob_permitted(query).await
+    }
+
+    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
+        self.grep_permitted(query).await
+    }
+
+    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
+        self.totals_permitted(path).await
+    }
+
+    async fn cursor(&self) -> Result<ChangeCursor, FsError> {
+        self.inner.cursor().await
+    }
+
+    async fn changes(
+        &self,
+        since: &ChangeCursor,
+        options: &ChangesOptions,
+    ) -> Result<ChangePage, FsError> {
+        let page = self.inner.changes(since, options).await?;
+        self.hide_changes(page).await
+    }
+}

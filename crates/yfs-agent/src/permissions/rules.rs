@@ -1,0 +1,266 @@
+//! Rules about paths: ordered, the first match decides, and what no rule matches is allowed.
+
+use std::{fmt, sync::Arc};
+
+use thiserror::Error;
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+use yfs_types::path::VPath;
+use yfs_vfs::{GlobPattern, glob::BadPattern};
+
+/// The most numbers or letters that one range in braces may expand to.
+const MAX_RANGE: usize = 1_000;
+
+/// The two kinds of access that rules distinguish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccessKind {
+    /// Reading a content or a description, listing, and finding.
+    Read,
+    /// Creating, changing, moving and removing.
+    Write,
+}
+
+/// The effect of a rule, from the mildest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RuleMode {
+    /// The access is allowed.
+    Allow,
+    /// The access is allowed if the [`ApprovalBroker`](super::ApprovalBroker) approves it.
+    Interrupt,
+    /// The access is refused.
+    Deny,
+}
+
+/// One rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionRule {
+    /// The kinds of access that it is about.
+    pub operations: Vec<AccessKind>,
+    /// Absolute globs with braces and `**`; the rule matches a path that one of them matches.
+    ///
+    /// `/secret/**` matches all below `/secret`, but not the directory itself. Unlike in a search,
+    /// hidden names need no dot in the pattern.
+    pub paths: Vec<String>,
+    /// The effect.
+    pub mode: RuleMode,
+}
+
+/// Compiled rules in their order.
+#[derive(Clone)]
+pub struct PermissionRules {
+    rules: Arc<[CompiledRule]>,
+}
+
+#[derive(Debug)]
+struct CompiledRule {
+    operations: Vec<AccessKind>,
+    patterns: Vec<GlobPattern>,
+    /// Whether a pattern is `/**`, which matches the root as well.
+    matches_root: bool,
+    mode: RuleMode,
+}
+
+/// The reason why a rule was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BadRule {
+    /// The rule has no operation or no path, so that it would never match.
+    #[error("a rule needs at least one operation and one path")]
+    Empty,
+    /// A path is not absolute.
+    #[error("the path {0:?} of a rule does not begin with a slash")]
+    NotAbsolute(String),
+    /// A path ends with a slash.
+    #[error("the path {0:?} of a rule ends with a slash; add ** for everything below")]
+    TrailingSlash(String),
+    /// A path has a component `.`.
+    #[error("the path {0:?} of a rule has a component that is a dot")]
+    Dot(String),
+    /// A path has a named character class, such as `[[:alpha:]]`.
+    #[error("the path {0:?} of a rule has a named character class")]
+    NamedClass(String),
+    /// Braces that are neither a list of alternatives nor a range of numbers or letters.
+    #[error("the path {0:?} of a rule has braces without a comma or a range")]
+    Braces(String),
+    /// A path is not a pattern.
+    #[error("malformed path {path:?} in a rule")]
+    Pattern {
+        /// The path.
+        path: String,
+        /// The reason.
+        #[source]
+        reason: BadPattern,
+    },
+}
+
+impl PermissionRule {
+    /// Makes a rule about one pattern.
+    pub fn new(mode: RuleMode, operations: &[AccessKind], path: impl Into<String>) -> Self {
+        Self { operations: operations.to_vec(), paths: vec![path.into()], mode }
+    }
+
+    /// Makes a rule about a directory itself and everything below it.
+    pub fn subtree(mode: RuleMode, operations: &[AccessKind], directory: &VPath) -> Self {
+        let literal = escape_literal(directory.as_str().trim_end_matches('/'));
+        let below = format!("{literal}/**");
+        let own = (!literal.is_empty()).then_some(literal);
+        let paths = own.into_iter().chain([below]).collect();
+        Self { operations: operations.to_vec(), paths, mode }
+    }
+}
+
+impl PermissionRules {
+    /// Compiles rules for a filesystem that distinguishes upper and lower case.
+    pub fn new(rules: impl IntoIterator<Item = PermissionRule>) -> Result<Self, BadRule> {
+        Self::compile(rules, false)
+    }
+
+    /// Compiles rules for a filesystem that takes `/A` and `/a` for one path.
+    pub fn ignoring_case(rules: impl IntoIterator<Item = PermissionRule>) -> Result<Self, BadRule> {
+        Self::compile(rules, true)
+    }
+
+    fn compile(
+        rules: impl IntoIterator<Item = PermissionRule>,
+        ignore_case: bool,
+    ) -> Result<Self, BadRule> {
+        let compiled = rules.into_iter().map(|rule| CompiledRule::new(rule, ignore_case));
+        Ok(Self { rules: compiled.collect::<Result<_, _>>()? })
+    }
+
+    /// Returns the mode of the first rule that matches the path as it is spelled.
+    pub fn mode_at(&self, access: AccessKind, path: &VPath) -> RuleMode {
+        let form_c = normalized(path);
+        let path = form_c.as_ref().unwrap_or(path);
+        let mut matching = self.rules.iter().filter(|rule| rule.matches(access, path));
+        matching.next().map_or(RuleMode::Allow, |rule| rule.mode)
+    }
+
+    /// Returns the strictest mode that a path below `directory` could have, whatever objects there
+    /// are and whatever rule comes first.
+    pub fn strictest_below(&self, access: AccessKind, directory: &VPath) -> RuleMode {
+        let form_c = normalized(directory);
+        let directory = form_c.as_ref().unwrap_or(directory);
+        let may_match = |rule: &&CompiledRule| {
+            rule.operations.contains(&access)
+                && rule.patterns.iter().any(|pattern| pattern.may_match_below(directory))
+        };
+        let modes = self.rules.iter().filter(may_match).map(|rule| rule.mode);
+        modes.max().unwrap_or(RuleMode::Allow)
+    }
+
+    /// Reports whether a rule restricts a path, or could restrict one below it.
+    pub(super) fn may_restrict(&self, path: &VPath) -> bool {
+        [AccessKind::Read, AccessKind::Write].iter().any(|access| {
+            self.mode_at(*access, path) != RuleMode::Allow
+                || self.strictest_below(*access, path) != RuleMode::Allow
+        })
+    }
+}
+
+impl fmt::Debug for PermissionRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PermissionRules").field("n_rules", &self.rules.len()).finish()
+    }
+}
+
+impl CompiledRule {
+    fn new(rule: PermissionRule, ignore_case: bool) -> Result<Self, BadRule> {
+        let PermissionRule { operations, paths, mode } = rule;
+        if operations.is_empty() || paths.is_empty() {
+            return Err(BadRule::Empty);
+        }
+        let compiled = paths.iter().map(|path| compile_path(path, ignore_case));
+        let patterns = compiled.collect::<Result<_, _>>()?;
+        let matches_root = paths.iter().any(|path| path == "/**");
+        Ok(Self { operations, patterns, matches_root, mode })
+    }
+
+    fn matches(&self, access: AccessKind, path: &VPath) -> bool {
+        let root = VPath::root();
+        // The kind of the object does not matter: no pattern ends with a slash.
+        let is_match = || {
+            (self.matches_root && path.is_root())
+                || self.patterns.iter().any(|pattern| pattern.is_match(&root, path, true))
+        };
+        self.operations.contains(&access) && is_match()
+    }
+}
+
+fn compile_path(path: &str, ignore_case: bool) -> Result<GlobPattern, BadRule> {
+    if !path.starts_with('/') {
+        return Err(BadRule::NotAbsolute(path.to_owned()));
+    }
+    if path.ends_with('/') {
+        return Err(BadRule::TrailingSlash(path.to_owned()));
+    }
+    if path.split('/').any(|name| name == ".") {
+        return Err(BadRule::Dot(path.to_owned()));
+    }
+    if path.contains("[:") {
+        return Err(BadRule::NamedClass(path.to_owned()));
+    }
+    let form_c: String = path.nfc().collect();
+    let expanded = expand_ranges(&form_c).ok_or_else(|| BadRule::Braces(path.to_owned()))?;
+    GlobPattern::new(&expanded, true, ignore_case)
+        .map_err(|reason| BadRule::Pattern { path: path.to_owned(), reason })
+}
+
+/// Replaces each range in braces (`{1..3}`, `{a..c}`) by the list of its members. Returns `None`
+/// for braces that are neither a range nor a list, and for ranges that are too long.
+fn expand_ranges(pattern: &str) -> Option<String> {
+    let mut expanded = String::new();
+    let mut rest = pattern;
+    while let Some(start) = rest.find('{') {
+        let is_escaped = rest[..start].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2;
+        let after = &rest[start + 1..];
+        let inner = after.split(['{', '}']).next().unwrap_or_default();
+        let is_innermost = after[inner.len()..].starts_with('}');
+        if is_escaped == 0 && is_innermost && !inner.contains(',') {
+            expanded.push_str(&rest[..start]);
+            expanded.push('{');
+            expanded.push_str(&range_members(inner)?.join(","));
+        } else {
+            expanded.push_str(&rest[..=start]);
+            expanded.push_str(inner);
+        }
+        rest = &after[inner.len()..];
+    }
+    expanded.push_str(rest);
+    Some(expanded)
+}
+
+fn range_members(range: &str) -> Option<Vec<String>> {
+    let (first, last) = range.split_once("..")?;
+    let members: Vec<String> = match (first.parse::<u32>(), last.parse::<u32>()) {
+        (Ok(low), Ok(high)) if low <= high && ((high - low) as usize) < MAX_RANGE => {
+            (low..=high).map(|number| number.to_string()).collect()
+        }
+        _ => match (first.as_bytes(), last.as_bytes()) {
+            ([low], [high]) if low.is_ascii_alphabetic() && high.is_ascii_alphabetic() => {
+                (*low..=*high).map(|letter| char::from(letter).to_string()).collect()
+            }
+            _ => return None,
+        },
+    };
+    (!members.is_empty()).then_some(members)
+}
+
+/// Returns the path in normalization form C, if it is in another form.
+fn normalized(path: &VPath) -> Option<VPath> {
+    if is_nfc(path.as_str()) {
+        return None;
+    }
+    VPath::parse(&path.as_str().nfc().collect::<String>()).ok()
+}
+
+/// Escapes the characters that mean more than themselves in a pattern.
+fn escape_literal(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        if matches!(char, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!') {
+            escaped.push('\\');
+        }
+        escaped.push(char);
+    }
+    escaped
+}

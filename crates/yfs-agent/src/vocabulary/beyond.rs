@@ -1,0 +1,329 @@
+//! Tools that the known vocabularies lack: versions, undo, changes by others, patches of many
+//! files.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use yfs_types::{actor::Actor, path::VPath};
+use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, CreateMode, FsCode};
+
+use super::{
+    patch_files::{PatchFilesResult, apply_patch},
+    shared::{ToolFailure, ToolOutcome, or_error, path_of, text_reply, unified_diff},
+};
+use crate::{
+    catalog::{RegisteredTool, TextResult, ToolNeed, ToolWords},
+    history::{FileHistory, UndoneResult},
+    large_results::keep_large_result,
+    tool::{ToolAnnotations, ToolReply},
+    tool_call::ToolCall,
+};
+
+/// The most versions or changes of one reply.
+const MAX_LISTED: usize = 1_000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct HistoryInput {
+    /// Absolute path of the file.
+    path: String,
+    /// The greatest number of versions: the latest are returned. Default 50.
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DiffVersionsInput {
+    /// Absolute path of the file.
+    path: String,
+    /// Number of the older version.
+    from: u64,
+    /// Number of the newer version; the current content if absent.
+    to: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RestoreVersionInput {
+    /// Absolute path of the file.
+    path: String,
+    /// Number of the version.
+    version: u64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UndoSessionInput {
+    /// Whether the changes are only listed. Default false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ChangesSinceInput {
+    /// The cursor of an earlier reply. If absent, the session goes on where it was; its first call
+    /// returns the cursor of now.
+    cursor: Option<String>,
+    /// Whether the session's own changes are included. Default false.
+    #[serde(default)]
+    own: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct HistoryResult {
+    /// The versions, oldest first.
+    versions: Vec<ListedVersion>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedVersion {
+    /// The number of the version.
+    number: u64,
+    /// When it was made, in milliseconds since 1970.
+    at: i64,
+    /// The author, as `kind:name`.
+    actor: Option<String>,
+    /// The session and call of the change.
+    label: Option<String>,
+    /// Whether it is the current content.
+    current: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct UndoSessionResult {
+    /// The changes, the latest first.
+    changes: Vec<UndoneChangeResult>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct UndoneChangeResult {
+    /// The path of the file.
+    path: String,
+    /// `created`, `edited` or `deleted`; absent if only listed.
+    change: Option<String>,
+    /// What happened.
+    result: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ChangesSinceResult {
+    /// The changes, oldest first.
+    changes: Vec<ListedChange>,
+    /// The cursor for the next call.
+    cursor: String,
+    /// Whether there are more already.
+    more: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedChange {
+    /// `created`, `changed`, `moved` or `removed`.
+    kind: &'static str,
+    /// The path.
+    path: String,
+    /// The path before, of a move.
+    from: Option<String>,
+    /// The author, as `kind:name`.
+    actor: Option<String>,
+}
+
+/// Returns the tools.
+pub(super) fn tools() -> Vec<RegisteredTool> {
+    let (read, change) = (ToolAnnotations::reading(), ToolAnnotations::changing());
+    vec![
+        tool::<_, HistoryResult, _, _>("history", "List versions", "Lists the versions of a file: number, time, author, label.", read, history).needs(ToolNeed::History),
+        tool::<_, TextResult, _, _>("diff_versions", "Compare versions", "Returns a unified diff of two versions of a file.", read, diff_versions).needs(ToolNeed::History),
+        tool::<_, TextResult, _, _>("restore", "Restore a version", "Makes an earlier version the content of its file again. No version is lost, and edits by others at the same time are kept.", change, restore).needs(ToolNeed::History),
+        tool::<_, UndoSessionResult, _, _>("undo_session", "Undo this session", "Undoes all changes of files that this session made. What others changed later stays.", change.idempotent(), undo_session).needs(ToolNeed::History),
+        tool::<_, ChangesSinceResult, _, _>("changes_since", "List changes", "Lists what changed since a cursor, and who changed it.", ToolAnnotations { idempotent: false, ..read }, changes_since),
+        tool::<_, PatchFilesResult, _, _>("apply_patch", "Apply a patch", "Applies a patch to any number of files: all of it or nothing. The patch begins with `*** Begin Patch`, ends with `*** End Patch`, and between them adds (`*** Add File: PATH`, lines with +), deletes (`*** Delete File: PATH`), or updates files (`*** Update File: PATH`, perhaps `*** Move to: PATH`, then hunks that begin with `@@` and have lines with a space, - or +).", change, apply_patch),
+    ]
+}
+
+fn tool<I, O, F, R>(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    annotations: ToolAnnotations,
+    run: F,
+) -> RegisteredTool
+where
+    I: serde::de::DeserializeOwned + JsonSchema,
+    O: JsonSchema,
+    F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
+    R: Future<Output = ToolOutcome> + Send + 'static,
+{
+    let words = ToolWords { name, title, description };
+    let run = move |call, input| {
+        let outcome = run(call, input);
+        async move { or_error(outcome.await) }
+    };
+    RegisteredTool::new::<I, O, _, _>(words, annotations, run)
+}
+
+fn history_of(call: &ToolCall) -> Result<&dyn FileHistory, ToolFailure> {
+    let history = call.session().history();
+    let history = history.ok_or_else(|| ToolFailure::refused("there is no history"))?;
+    Ok(&**history)
+}
+
+/// Returns the path of a file that the session may read: the history knows no permissions.
+async fn readable_path(call: &ToolCall, text: &str) -> Result<VPath, ToolFailure> {
+    let path = path_of(text)?;
+    call.fs().read_range(&path, 0, 1).await?;
+    Ok(path)
+}
+
+fn name_of(actor: Option<&Actor>) -> String {
+    actor.map_or_else(|| "unknown".to_owned(), Actor::to_string)
+}
+
+async fn history(call: ToolCall, input: HistoryInput) -> ToolOutcome {
+    let path = readable_path(&call, &input.path).await?;
+    let listed = history_of(&call)?.list_versions(&path).await?;
+    let limit = input.limit.unwrap_or(50).min(MAX_LISTED);
+    let n_skipped = listed.len().saturating_sub(limit);
+    let mut lines = Vec::new();
+    let mut versions = Vec::new();
+    for version in listed.into_iter().skip(n_skipped) {
+        let label = version.label.as_deref().unwrap_or_default();
+        let now = if version.current { " (now)" } else { "" };
+        let actor = name_of(version.actor.as_ref());
+        lines.push(format!("{} {actor} {label}{now}", version.number));
+        versions.push(ListedVersion {
+            number: version.number,
+            at: version.at.0,
+            actor: version.actor.as_ref().map(Actor::to_string),
+            label: version.label.map(|label| label.to_string()),
+            current: version.current,
+        });
+    }
+    Ok(ToolReply::text(lines.join("\n")).with_structured(&HistoryResult { versions }))
+}
+
+async fn diff_versions(call: ToolCall, input: DiffVersionsInput) -> ToolOutcome {
+    let path = readable_path(&call, &input.path).await?;
+    let history = history_of(&call)?;
+    let old = history.version_content(&path, input.from).await?;
+    let (new, name) = match input.to {
+        Some(number) => {
+            (history.version_content(&path, number).await?, format!("version {number}"))
+        }
+        None => (call.read(&path).await?.data, "now".to_owned()),
+    };
+    let texts = [&old, &new].map(|bytes| std::str::from_utf8(bytes));
+    let [Ok(old), Ok(new)] = texts else {
+        return Err(ToolFailure::refused("one of the versions is not text"));
+    };
+    let names = (format!("{path} (version {})", input.from), format!("{path} ({name})"));
+    let diff = unified_diff(old, new, (&names.0, &names.1), 3);
+    Ok(text_reply(keep_large_result(&call, diff).await?))
+}
+
+async fn restore(call: ToolCall, input: RestoreVersionInput) -> ToolOutcome {
+    let path = readable_path(&call, &input.path).await?;
+    let data = history_of(&call)?.version_content(&path, input.version).await?;
+    // The content of now is what the restoring replaces; what comes after it is merged.
+    call.read(&path).await?;
+    let written = call.write(&path, data, CreateMode::Never).await?;
+    let text = format!("Restored version {} of {path}{}", input.version, written.note());
+    Ok(text_reply(text))
+}
+
+async fn undo_session(call: ToolCall, input: UndoSessionInput) -> ToolOutcome {
+    let history = history_of(&call)?;
+    let (actor, session) = (call.session().actor().clone(), call.session().id().clone());
+    let paths = history.session_paths(&actor, &session).await?;
+    for path in &paths {
+        // The history knows no permissions. What was deleted is not there to be read.
+        match call.fs().read_range(path, 0, 1).await {
+            Err(error) if error.code != FsCode::ENOENT => return Err(error.into()),
+            _ => (),
+        }
+    }
+    let changes: Vec<UndoneChangeResult> = if input.dry_run {
+        let listed = paths.iter().map(|path| UndoneChangeResult {
+            path: path.to_string(),
+            change: None,
+            result: "would be undone".to_owned(),
+        });
+        listed.collect()
+    } else {
+        let undone = call.recorded_undo(history, &paths).await?;
+        let listed = undone.into_iter().map(|undone| UndoneChangeResult {
+            path: undone.path.to_string(),
+            change: Some(undone.change.to_owned()),
+            result: undone_words(&undone.result),
+        });
+        listed.collect()
+    };
+    let lines = changes.iter().map(|change| format!("{}: {}", change.path, change.result));
+    let text = match changes.is_empty() {
+        true => "There is nothing to undo".to_owned(),
+        false => lines.collect::<Vec<_>>().join("\n"),
+    };
+    Ok(ToolReply::text(text).with_structured(&UndoSessionResult { changes }))
+}
+
+fn undone_words(result: &UndoneResult) -> String {
+    match result {
+        UndoneResult::Reverted { kept_others: false } => "changed back".to_owned(),
+        UndoneResult::Reverted { kept_others: true } => {
+            "changed back; later changes by others were kept".to_owned()
+        }
+        UndoneResult::Removed => "moved to the trash, because the session created it".to_owned(),
+        UndoneResult::Restored => "restored from the trash".to_owned(),
+        UndoneResult::Nothing => "nothing of the change was left".to_owned(),
+        UndoneResult::Kept(reason) => format!("not undone: {reason}"),
+    }
+}
+
+async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome {
+    let remembered = call.session().change_cursor().lock().clone();
+    let cursor = input.cursor.map(ChangeCursor::new).or(remembered);
+    let Some(cursor) = cursor else {
+        let now = call.fs().cursor().await?;
+        call.session().change_cursor().lock().replace(now.clone());
+        let result =
+            ChangesSinceResult { changes: Vec::new(), cursor: now.as_str().into(), more: false };
+        return Ok(ToolReply::text("Changes from now on will be listed").with_structured(&result));
+    };
+    let options = ChangesOptions { limit: MAX_LISTED, ..ChangesOptions::default() };
+    let page = call.fs().changes(&cursor, &options).await.map_err(|error| {
+        match error.is_cursor_lost() {
+            true => ToolFailure::refused(
+                "the cursor is too old: list the files again, and call without a cursor",
+            ),
+            false => error.into(),
+        }
+    })?;
+    call.session().change_cursor().lock().replace(page.next.clone());
+    let actor = call.session().actor();
+    let others =
+        page.events.iter().filter(|event| input.own || event.actor.as_ref() != Some(actor));
+    let changes: Vec<ListedChange> = others
+        .map(|event| {
+            let (kind, from) = match &event.kind {
+                ChangeKind::Created => ("created", None),
+                ChangeKind::Moved { from } => ("moved", Some(from.to_string())),
+                ChangeKind::Removed => ("removed", None),
+                // `ChangeKind::Changed`, and every later variant.
+                _ => ("changed", None),
+            };
+            let actor = event.actor.as_ref().map(Actor::to_string);
+            ListedChange { kind, path: event.path.to_string(), from, actor }
+        })
+        .collect();
+    let lines = changes.iter().map(|change| {
+        let by = change.actor.as_ref().map_or(String::new(), |actor| format!(" by {actor}"));
+        let from = change.from.as_ref().map_or(String::new(), |from| format!(" from {from}"));
+        format!("{} {}{from}{by}", change.kind, change.path)
+    });
+    let text = match changes.is_empty() {
+        true => "Nothing changed".to_owned(),
+        false => lines.collect::<Vec<_>>().join("\n"),
+    };
+    let cursor = page.next.as_str().to_owned();
+    let result = ChangesSinceResult { changes, cursor, more: page.more };
+    Ok(ToolReply::text(text).with_structured(&result))
+}

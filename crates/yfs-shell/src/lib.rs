@@ -1,0 +1,1 @@
+//! A bash that runs in this process, over any filesystem of yfs.
