@@ -1,10 +1,13 @@
 //! Calls without the interpreter lock, and the objects that they use.
 
 use std::{
-    mem::{self, ManuallyDrop},
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     process,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
@@ -28,21 +31,27 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime().block_on(future)
 }
 
-/// Returns the runtime of this process. A forked child has none of its parent's threads, so it
-/// makes its own.
-fn runtime() -> Arc<Runtime> {
-    static RUNTIME: Mutex<Option<(u32, ManuallyDrop<Arc<Runtime>>)>> = Mutex::new(None);
-    let mut kept = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((owner, runtime)) = kept.as_ref()
-        && *owner == process::id()
-    {
-        return Arc::clone(runtime);
+/// Returns the runtime of this process.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        let mut builder = Builder::new_multi_thread();
+        let built = builder.worker_threads(N_WORKERS).thread_name("yfs-python").enable_all();
+        built.build().expect("the system has threads for the searches")
+    });
+    &RUNTIME
+}
+
+/// Claims the use of yfs for this process. A child that was forked from a process that uses yfs is
+/// rejected: locks in its memory wait for threads that the child does not have.
+pub(crate) fn claim_process() -> PyResult<()> {
+    static USER: AtomicU32 = AtomicU32::new(0);
+    let own = process::id();
+    match USER.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(user) if user != own => {
+            Err(PyRuntimeError::new_err("this process was forked from one that uses yfs; spawn it"))
+        }
+        _ => Ok(()),
     }
-    let mut builder = Builder::new_multi_thread();
-    let built = builder.worker_threads(N_WORKERS).thread_name("yfs-python").enable_time().build();
-    let runtime = Arc::new(built.expect("the system has threads for the searches"));
-    *kept = Some((process::id(), ManuallyDrop::new(runtime.clone())));
-    runtime
 }
 
 /// A value that only the process that made it uses and drops.
@@ -62,8 +71,7 @@ impl<T> ProcessOwned<T> {
     pub(crate) fn get(&self) -> PyResult<&T> {
         let is_owner = self.owner == process::id();
         self.value.as_ref().filter(|_| is_owner).ok_or_else(|| {
-            let text = "opened before this process was forked; open it again in the child";
-            PyRuntimeError::new_err(text)
+            PyRuntimeError::new_err("opened before this process was forked; spawn it instead")
         })
     }
 }
@@ -74,6 +82,9 @@ impl<T> Drop for ProcessOwned<T> {
         if self.owner != process::id() {
             // Its threads are the parent's, and so are its claims in the store.
             mem::forget(value);
+            return;
         }
+        // Python has no caller to raise in, and a panic out of here would end the process.
+        catch_unwind(AssertUnwindSafe(|| drop(value))).ok();
     }
 }

@@ -1,6 +1,8 @@
 //! A filesystem: the files of a workspace, of a directory of the host, or in memory.
 
 use std::{
+    collections::HashMap,
+    io,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -14,7 +16,10 @@ use pyo3::{
     types::PyBytes,
 };
 use yfs::Session;
-use yfs_agent::{CommandExecutor, ExecuteOptions};
+use yfs_agent::{
+    CommandExecutor, ExecuteOptions,
+    backends::{AgentBackend, HostShell, LocalBackend},
+};
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
     ChangeCursor, ChangesOptions, CopyOptions, CreateMode, DirEntry, FileSystem, FsError,
@@ -23,7 +28,7 @@ use yfs_vfs::{
 };
 
 use crate::{
-    call::{ProcessOwned, block_on, detached},
+    call::{ProcessOwned, block_on, claim_process, detached},
     error,
     values::{
         PythonChangePage, PythonCommandOutput, PythonContent, PythonEditOutcome, PythonEntry,
@@ -65,24 +70,42 @@ enum FileData {
 
 /// Returns an empty filesystem in memory.
 #[pyfunction]
-pub(crate) fn memory() -> PythonFs {
-    PythonFs::of_backend(Arc::new(MemoryFs::new()))
+pub(crate) fn memory_fs() -> PyResult<PythonFs> {
+    claim_process()?;
+    Ok(PythonFs::of_backend(Arc::new(MemoryFs::new()), None))
 }
 
 /// Opens a directory of the host as a filesystem. It cannot merge.
+///
+/// With `shell`, commands run in that directory with the permissions of this process: it is no
+/// sandbox. They see `PATH` and `env`, with `inherit_env` the whole environment of this process.
 #[pyfunction]
-pub(crate) fn host(py: Python<'_>, root: PathBuf) -> PyResult<PythonFs> {
-    #[cfg(target_os = "linux")]
-    {
-        let opened = detached(py, || yfs_vfs::HostFs::open(&root))?;
-        Ok(PythonFs::of_backend(Arc::new(opened?)))
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = (py, root);
-        let text = "directories of the host are supported on Linux only";
-        Err(pyo3::exceptions::PyNotImplementedError::new_err(text))
-    }
+#[pyo3(signature = (root, *, shell = false, env = None, inherit_env = false, timeout = None))]
+pub(crate) fn host(
+    py: Python<'_>,
+    root: PathBuf,
+    shell: bool,
+    env: Option<HashMap<String, String>>,
+    inherit_env: bool,
+    timeout: Option<f64>,
+) -> PyResult<PythonFs> {
+    claim_process()?;
+    let timeout = timeout.map(seconds).transpose()?;
+    let opened = detached(py, || {
+        let backend = LocalBackend::open(&root)?;
+        if !shell {
+            return Ok::<_, io::Error>(backend);
+        }
+        let mut shell = HostShell::new(&root)?.inheriting_env(inherit_env);
+        for (name, value) in env.iter().flatten() {
+            shell = shell.with_env(name, value);
+        }
+        Ok(backend.with_shell(match timeout {
+            Some(timeout) => shell.with_timeout(timeout),
+            None => shell,
+        }))
+    })??;
+    Ok(PythonFs::of_backend(opened.fs(), opened.executor()))
 }
 
 impl PythonFs {
@@ -91,8 +114,8 @@ impl PythonFs {
         Self { files: ProcessOwned::new(OpenFiles { fs, session: Some(session), executor: None }) }
     }
 
-    fn of_backend(fs: Arc<dyn FileSystem>) -> Self {
-        Self { files: ProcessOwned::new(OpenFiles { fs, session: None, executor: None }) }
+    fn of_backend(fs: Arc<dyn FileSystem>, executor: Option<Arc<dyn CommandExecutor>>) -> Self {
+        Self { files: ProcessOwned::new(OpenFiles { fs, session: None, executor }) }
     }
 
     /// Makes a call on one path.
@@ -564,7 +587,7 @@ impl<'py> FromPyObject<'_, 'py> for FileData {
 
 /// Converts a number of seconds.
 fn seconds(number: f64) -> PyResult<Duration> {
-    let bounded = number.min(MAX_WAIT);
+    let bounded = if number > MAX_WAIT { MAX_WAIT } else { number };
     Duration::try_from_secs_f64(bounded)
         .map_err(|_| error::invalid("a number of seconds", &number.to_string()))
 }

@@ -16,8 +16,8 @@
 //!
 //! - No call holds the interpreter lock while it waits for a lock, a disk or another thread.
 //! - A panic becomes a `RuntimeError`.
-//! - An object is used and released only in the process that made it: a child that was forked gets
-//!   an error, and leaves the parent's claims in the store alone.
+//! - An object is used and released only in the process that made it. A child that was forked from
+//!   a process that uses yfs gets errors, and leaves the parent's claims in the store alone.
 
 mod call;
 mod error;
@@ -64,6 +64,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("WorkspaceError", python.get_type::<WorkspaceFailedError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(workspace::open, module)?)?;
-    module.add_function(wrap_pyfunction!(filesystem::memory, module)?)?;
+    module.add_function(wrap_pyfunction!(filesystem::memory_fs, module)?)?;
     module.add_function(wrap_pyfunction!(filesystem::host, module)?)
 }

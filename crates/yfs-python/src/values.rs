@@ -9,6 +9,8 @@ use yfs_vfs::{
     VersionToken, WalkEntry, WriteOutcome,
 };
 
+use crate::workspace::{PythonTrashEntry, PythonVersion};
+
 /// The content of a file, with its version.
 #[pyclass(name = "FileContent", module = "yfs", frozen)]
 #[derive(Debug)]
@@ -174,22 +176,40 @@ pub(crate) struct PythonCommandOutput {
 }
 
 macro_rules! shown {
-    ($($class:ident as $name:literal),* $(,)?) => {$(
+    ($($class:ident($($field:literal),*);)*) => {$(
         #[pymethods]
         impl $class {
-            fn __repr__(&self) -> String {
-                format!("{self:?}").replacen(stringify!($class), $name, 1)
+            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+                show(slf.as_any(), &[$($field),*])
             }
         }
     )*};
 }
 
 shown! {
-    PythonStat as "Stat", PythonEntry as "DirEntry", PythonLinePage as "LinePage",
-    PythonOverlap as "EditOverlap", PythonWriteOutcome as "WriteOutcome",
-    PythonEditOutcome as "EditOutcome", PythonGrepLine as "GrepLine",
-    PythonTotals as "TreeTotals", PythonChange as "FileChange",
-    PythonChangePage as "ChangePage", PythonCommandOutput as "CommandOutput",
+    PythonContent("data", "version");
+    PythonStat("id", "kind", "size", "mtime", "mode", "mime", "version");
+    PythonEntry("path", "kind", "size", "mtime", "mode", "id");
+    PythonLinePage("lines", "offset", "n_total", "next_offset", "ends_with_newline", "version");
+    PythonOverlap("offset", "length", "actor");
+    PythonWriteOutcome("id", "version", "merged", "size", "created", "overlaps");
+    PythonEditOutcome("n_replaced", "version");
+    PythonGlobResult("entries", "cut", "n_unreadable");
+    PythonGrepLine("path", "number", "text", "is_match", "cut");
+    PythonGrepResult("lines", "n_matches", "n_searched", "n_binary", "n_unreadable", "cut");
+    PythonTotals("n_files", "n_directories", "n_bytes");
+    PythonChange("change", "path", "moved_from", "id", "kind", "actor", "at");
+    PythonChangePage("changes", "next", "more");
+    PythonCommandOutput("output", "exit_code", "truncated");
+    PythonVersion("number", "at", "actor", "label", "names", "redacted", "current");
+    PythonTrashEntry("id", "path", "at", "actor");
+}
+
+/// Returns an object's class and fields as Python shows them.
+fn show(object: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {
+    let shown = |name: &&str| Ok(format!("{name}={}", object.getattr(*name)?.repr()?));
+    let shown: Vec<String> = fields.iter().map(shown).collect::<PyResult<_>>()?;
+    Ok(format!("{}({})", object.get_type().name()?, shown.join(", ")))
 }
 
 impl PythonContent {

@@ -14,7 +14,7 @@ use yfs_types::{
 use yfs_vfs::Op;
 
 use crate::{
-    call::{ProcessOwned, detached},
+    call::{ProcessOwned, claim_process, detached},
     error,
     filesystem::PythonFs,
     values::PythonWriteOutcome,
@@ -68,6 +68,7 @@ pub(crate) fn open(
     create: bool,
     read_only: bool,
 ) -> PyResult<PythonWorkspace> {
+    claim_process()?;
     let actor = actor.map(parse_actor).transpose()?;
     let actor = actor.unwrap_or_else(|| Actor::new(ActorKind::Agent, ""));
     let options = if read_only { WorkspaceOptions::reading() } else { WorkspaceOptions::default() };
