@@ -50,6 +50,10 @@ node:
     npm --prefix tests/node ci --ignore-scripts --no-audit --no-fund
     npm --prefix tests/node/editors ci --ignore-scripts --no-audit --no-fund
 
+# Build a wheel of the Python package into target/dist (needs maturin).
+wheel:
+    packaging/build-python.sh
+
 # Licences, advisories, bans and sources of all dependencies (needs cargo-deny).
 deny:
     cargo deny --workspace check

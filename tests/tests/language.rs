@@ -41,6 +41,7 @@ const PLAIN_AREAS: &[&str] = &[
     "crates/yfs-markdown",
     "crates/yfs-mirror",
     "crates/yfs-node",
+    "crates/yfs-python",
     "crates/yfs-replica",
     "crates/yfs-server",
     "crates/yfs-shell",

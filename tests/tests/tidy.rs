@@ -46,6 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("yfs-node", &["yfs", "yfs-engine", "yfs-store", "yfs-vfs", "yfs-wire"]),
+    ("yfs-python", &["yfs", "yfs-agent", "yfs-store", "yfs-types", "yfs-vfs"]),
     (
         "yfs-cli",
         &[

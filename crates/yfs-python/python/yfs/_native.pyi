@@ -1,0 +1,283 @@
+import os
+from typing import Literal, final
+
+__version__: str
+
+_Data = bytes | bytearray | str
+_Kind = Literal["file", "directory", "symlink", "other"]
+_Cut = Literal["limit", "deadline", "cancelled"]
+
+class EditRefusedError(OSError):
+    """The text to replace is empty, missing or ambiguous, or the file is not text."""
+
+    code: str
+    reason: Literal["empty", "not_found", "ambiguous", "not_text", "other"]
+    n_found: int
+    lines: list[int]
+
+class WorkspaceError(Exception):
+    """A call on a workspace as a whole failed."""
+
+    code: str
+
+@final
+class FileContent:
+    data: bytes
+    version: str
+
+@final
+class Stat:
+    id: str
+    kind: _Kind
+    size: int
+    mtime: float
+    created: float
+    mode: int
+    n_links: int
+    mime: str | None
+    version: str | None
+    is_dir: bool
+    is_file: bool
+
+@final
+class DirEntry:
+    path: str
+    name: str
+    id: str
+    kind: _Kind
+    size: int
+    mtime: float
+    mode: int
+    is_dir: bool
+
+@final
+class LinePage:
+    lines: list[str]
+    offset: int
+    n_total: int | None
+    next_offset: int | None
+    ends_with_newline: bool
+    version: str
+
+@final
+class EditOverlap:
+    offset: int
+    length: int
+    actor: str | None
+
+@final
+class WriteOutcome:
+    id: str
+    version: str | None
+    merged: bool
+    size: int
+    created: bool
+    overlaps: list[EditOverlap]
+
+@final
+class EditOutcome:
+    n_replaced: int
+    version: str | None
+
+@final
+class GlobResult:
+    entries: list[DirEntry]
+    cut: _Cut | None
+    n_unreadable: int
+
+@final
+class GrepLine:
+    path: str
+    number: int
+    text: str
+    is_match: bool
+    cut: bool
+
+@final
+class GrepResult:
+    lines: list[GrepLine]
+    n_matches: int
+    n_searched: int
+    n_binary: int
+    n_unreadable: int
+    cut: _Cut | None
+
+@final
+class TreeTotals:
+    n_files: int
+    n_directories: int
+    n_bytes: int
+
+@final
+class FileChange:
+    change: Literal["created", "changed", "moved", "removed", "other"]
+    path: str
+    moved_from: str | None
+    id: str
+    kind: _Kind
+    actor: str | None
+    at: float
+
+@final
+class ChangePage:
+    changes: list[FileChange]
+    next: str
+    more: bool
+
+@final
+class CommandOutput:
+    output: str
+    exit_code: int | None
+    truncated: bool
+
+@final
+class Version:
+    number: int
+    at: float
+    actor: str | None
+    label: str | None
+    names: list[str]
+    redacted: bool
+    current: bool
+
+@final
+class TrashEntry:
+    id: str
+    path: str
+    at: float
+    actor: str | None
+
+@final
+class FileSystem:
+    @property
+    def merges(self) -> bool: ...
+    @property
+    def can_execute(self) -> bool: ...
+    def read(self, path: str) -> bytes: ...
+    def read_text(self, path: str) -> str: ...
+    def read_versioned(self, path: str) -> FileContent: ...
+    def read_range(self, path: str, offset: int, length: int) -> bytes: ...
+    def read_lines(self, path: str, offset: int = 0, limit: int = 2000) -> LinePage: ...
+    def write(
+        self,
+        path: str,
+        data: _Data,
+        *,
+        create: Literal["if_missing", "new", "never"] = "if_missing",
+        base: _Data | None = None,
+        base_version: str | None = None,
+        expected_version: str | None = None,
+        mode: int | None = None,
+        parents: bool = True,
+    ) -> WriteOutcome: ...
+    def append(self, path: str, data: _Data) -> WriteOutcome: ...
+    def edit(
+        self,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        all: bool = False,
+        expected_version: str | None = None,
+    ) -> EditOutcome: ...
+    def stat(self, path: str) -> Stat: ...
+    def lstat(self, path: str) -> Stat: ...
+    def exists(self, path: str) -> bool: ...
+    def list(self, path: str = "/") -> list[DirEntry]: ...
+    def walk(
+        self,
+        path: str = "/",
+        *,
+        max_depth: int | None = None,
+        hidden: bool = True,
+        max_entries: int | None = None,
+    ) -> list[DirEntry]: ...
+    def totals(self, path: str = "/") -> TreeTotals: ...
+    def mkdir(self, path: str, *, mode: int | None = None) -> None: ...
+    def mkdirs(self, path: str, *, mode: int | None = None) -> None: ...
+    def remove(self, path: str, *, recursive: bool = False, force: bool = False) -> None: ...
+    def move(
+        self, source: str, destination: str, *, replace: bool = True, parents: bool = True
+    ) -> None: ...
+    def copy(
+        self,
+        source: str,
+        destination: str,
+        *,
+        recursive: bool = False,
+        replace: bool = True,
+        parents: bool = True,
+    ) -> None: ...
+    def symlink(self, target: str, path: str) -> None: ...
+    def readlink(self, path: str) -> str: ...
+    def realpath(self, path: str) -> str: ...
+    def chmod(self, path: str, mode: int) -> None: ...
+    def utime(self, path: str, mtime: float) -> None: ...
+    def glob(
+        self,
+        pattern: str,
+        root: str = "/",
+        *,
+        hidden: bool = False,
+        ignore_case: bool = False,
+        directories: bool = False,
+        limit: int | None = None,
+    ) -> GlobResult: ...
+    def grep(
+        self,
+        pattern: str,
+        root: str = "/",
+        *,
+        literal: bool = False,
+        ignore_case: bool = False,
+        include: list[str] = [],
+        exclude: list[str] = [],
+        hidden: bool = False,
+        before: int = 0,
+        after: int = 0,
+        max_per_file: int | None = None,
+        max_total: int | None = None,
+        max_line_length: int | None = None,
+        max_file_size: int | None = None,
+        timeout: float | None = None,
+    ) -> GrepResult: ...
+    def cursor(self) -> str: ...
+    def changes(
+        self, since: str, *, limit: int = 1000, wait: float | None = None
+    ) -> ChangePage: ...
+    def execute(
+        self, command: str, *, timeout: float | None = None, max_output: int | None = None
+    ) -> CommandOutput: ...
+
+@final
+class Workspace:
+    @property
+    def id(self) -> str: ...
+    def files(self, *, actor: str | None = None, label: str | None = None) -> FileSystem: ...
+    def versions(self, path: str) -> list[Version]: ...
+    def version_content(self, path: str, number: int) -> bytes: ...
+    def restore_version(self, path: str, number: int) -> WriteOutcome: ...
+    def trash(self) -> list[TrashEntry]: ...
+    def restore(self, id: str, to: str | None = None) -> str: ...
+    def catch_up(self) -> bool: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Workspace: ...
+    def __exit__(self, *error: object) -> None: ...
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    actor: str | None = None,
+    create: bool = True,
+    read_only: bool = False,
+) -> Workspace: ...
+def memory_fs() -> FileSystem: ...
+def host(
+    root: str | os.PathLike[str],
+    *,
+    shell: bool = False,
+    env: dict[str, str] | None = None,
+    inherit_env: bool = False,
+    timeout: float | None = None,
+) -> FileSystem: ...

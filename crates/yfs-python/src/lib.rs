@@ -1,0 +1,69 @@
+//! The workspace for Python: the native half of the Python package `yfs`.
+//!
+//! Each call releases the interpreter lock while it works ([`call`]), and returns values of its own
+//! ([`values`]). Errors of paths are `OSError`s with an `errno` ([`error`]). The Python half of the
+//! package (`python/yfs/`) builds on this one: types, deepagents, Anthropic's memory tool.
+//!
+//! ```python
+//! import yfs
+//! with yfs.open("plans.db", actor="agent:planner") as ws:
+//!     fs = ws.files()
+//!     fs.write("/docs/plan.md", "1. Listen\n2. Answer\n")
+//!     fs.edit("/docs/plan.md", "Answer", "Answer well")
+//! ```
+//!
+//! # Invariants
+//!
+//! - No call holds the interpreter lock while it waits for a lock, a disk or another thread.
+//! - A panic becomes a `RuntimeError`.
+//! - An object is used and released only in the process that made it. A child that was forked from
+//!   a process that uses yfs gets errors, and leaves the parent's claims in the store alone.
+
+mod call;
+mod error;
+mod filesystem;
+mod values;
+mod workspace;
+
+use pyo3::prelude::*;
+
+use crate::{
+    error::{EditRefusedError, WorkspaceFailedError},
+    filesystem::PythonFs,
+    values::{
+        PythonChange, PythonChangePage, PythonCommandOutput, PythonContent, PythonEditOutcome,
+        PythonEntry, PythonGlobResult, PythonGrepLine, PythonGrepResult, PythonLinePage,
+        PythonOverlap, PythonStat, PythonTotals, PythonWriteOutcome,
+    },
+    workspace::{PythonTrashEntry, PythonVersion, PythonWorkspace},
+};
+
+/// The native half of the package `yfs`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PythonFs>()?;
+    module.add_class::<PythonWorkspace>()?;
+    module.add_class::<PythonChange>()?;
+    module.add_class::<PythonChangePage>()?;
+    module.add_class::<PythonCommandOutput>()?;
+    module.add_class::<PythonContent>()?;
+    module.add_class::<PythonEditOutcome>()?;
+    module.add_class::<PythonEntry>()?;
+    module.add_class::<PythonGlobResult>()?;
+    module.add_class::<PythonGrepLine>()?;
+    module.add_class::<PythonGrepResult>()?;
+    module.add_class::<PythonLinePage>()?;
+    module.add_class::<PythonOverlap>()?;
+    module.add_class::<PythonStat>()?;
+    module.add_class::<PythonTotals>()?;
+    module.add_class::<PythonTrashEntry>()?;
+    module.add_class::<PythonVersion>()?;
+    module.add_class::<PythonWriteOutcome>()?;
+    let python = module.py();
+    module.add("EditRefusedError", python.get_type::<EditRefusedError>())?;
+    module.add("WorkspaceError", python.get_type::<WorkspaceFailedError>())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(workspace::open, module)?)?;
+    module.add_function(wrap_pyfunction!(filesystem::memory_fs, module)?)?;
+    module.add_function(wrap_pyfunction!(filesystem::host, module)?)
+}

@@ -1,0 +1,244 @@
+//! The workspace as a whole.
+
+use std::{path::PathBuf, sync::Arc};
+
+use pyo3::{prelude::*, types::PyBytes};
+use yfs::{
+    TrashEntry, Workspace, WorkspaceError, WorkspaceOptions, workspace::versions::VersionInfo,
+};
+use yfs_store::MemoryStore;
+use yfs_types::{
+    actor::{Actor, ActorKind},
+    id::FileId,
+};
+use yfs_vfs::Op;
+
+use crate::{
+    call::{ProcessOwned, claim_process, detached},
+    error,
+    filesystem::PythonFs,
+    values::PythonWriteOutcome,
+};
+
+/// The name of a workspace that is in memory only.
+const IN_MEMORY: &str = ":memory:";
+
+/// The place of a directory's workspace in it, as for the `yfs` command.
+const IN_DIRECTORY: [&str; 2] = [".yfs", "workspace.db"];
+
+/// An open workspace: a tree of files that any number of processes change at once.
+#[pyclass(name = "Workspace", module = "yfs", frozen)]
+#[derive(Debug)]
+pub(crate) struct PythonWorkspace {
+    workspace: ProcessOwned<Workspace>,
+    actor: Actor,
+}
+
+/// A version of a file.
+#[pyclass(name = "Version", module = "yfs", frozen, get_all, eq)]
+#[derive(Debug, PartialEq)]
+pub(crate) struct PythonVersion {
+    number: u64,
+    at: f64,
+    actor: Option<String>,
+    label: Option<String>,
+    names: Vec<String>,
+    redacted: bool,
+    current: bool,
+}
+
+/// A removed object that can be restored.
+#[pyclass(name = "TrashEntry", module = "yfs", frozen, get_all, eq)]
+#[derive(Debug, PartialEq)]
+pub(crate) struct PythonTrashEntry {
+    id: String,
+    path: String,
+    at: f64,
+    actor: Option<String>,
+}
+
+/// Opens the workspace in a file or of a directory; creates it if there is none and `create` is
+/// set. The path `:memory:` is a workspace in memory.
+#[pyfunction]
+#[pyo3(signature = (path, *, actor = None, create = true, read_only = false))]
+pub(crate) fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    actor: Option<&str>,
+    create: bool,
+    read_only: bool,
+) -> PyResult<PythonWorkspace> {
+    claim_process()?;
+    let actor = actor.map(parse_actor).transpose()?;
+    let actor = actor.unwrap_or_else(|| Actor::new(ActorKind::Agent, ""));
+    let options = if read_only { WorkspaceOptions::reading() } else { WorkspaceOptions::default() };
+    let options = WorkspaceOptions { actor: actor.clone(), ..options };
+    let opened = detached(py, || open_file(path, create && !read_only, options))?;
+    let workspace = opened.map_err(|error| error::of_workspace(py, &error))?;
+    Ok(PythonWorkspace { workspace: ProcessOwned::new(workspace), actor })
+}
+
+fn open_file(
+    mut file: PathBuf,
+    create: bool,
+    options: WorkspaceOptions,
+) -> Result<Workspace, WorkspaceError> {
+    if file.as_os_str() == IN_MEMORY {
+        return Workspace::create(Arc::new(MemoryStore::new()), options);
+    }
+    if file.is_dir() {
+        let [directory, name] = IN_DIRECTORY;
+        file.push(directory);
+        if create && !file.is_dir() {
+            let mut builder = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            let host = |source| WorkspaceError::Host { action: "make", path: file.clone(), source };
+            builder.create(&file).map_err(host)?;
+        }
+        file.push(name);
+    }
+    if file.exists() || !create {
+        return Workspace::open_at(&file, options);
+    }
+    match Workspace::create_at(&file, options.clone()) {
+        // Another process created it first.
+        Err(_) if file.exists() => Workspace::open_at(&file, options),
+        created => created,
+    }
+}
+
+#[pymethods]
+impl PythonWorkspace {
+    /// The id of the workspace.
+    #[getter]
+    fn id(&self) -> PyResult<String> {
+        Ok(self.workspace.get()?.id().as_str().to_owned())
+    }
+
+    /// Returns the files on behalf of an actor, in an activity. What is read through the returned
+    /// object is the base of what is written through it.
+    #[pyo3(signature = (*, actor = None, label = None))]
+    fn files(&self, actor: Option<&str>, label: Option<&str>) -> PyResult<PythonFs> {
+        let actor = actor.map(parse_actor).transpose()?.unwrap_or_else(|| self.actor.clone());
+        let session = self.workspace.get()?.session(actor);
+        Ok(PythonFs::of_session(match label {
+            Some(label) => session.labelled(label),
+            None => session,
+        }))
+    }
+
+    /// Lists the versions of a file, oldest first.
+    fn versions(&self, py: Python<'_>, path: &str) -> PyResult<Vec<PythonVersion>> {
+        let path = error::path(py, Op::Open, path)?;
+        let listed = self.ask(py, |workspace| workspace.history().versions(&path))?;
+        Ok(listed.into_iter().map(PythonVersion::from).collect())
+    }
+
+    /// Returns the content of a version.
+    fn version_content<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        number: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let path = error::path(py, Op::Open, path)?;
+        let content =
+            self.ask(py, |workspace| workspace.history().version_content(&path, number))?;
+        Ok(PyBytes::new(py, &content))
+    }
+
+    /// Makes the content of a version current again, as a new version.
+    fn restore_version(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        number: u64,
+    ) -> PyResult<PythonWriteOutcome> {
+        let path = error::path(py, Op::Open, path)?;
+        let written =
+            self.ask(py, |workspace| workspace.history().restore_version(&path, number))?;
+        Ok(written.into())
+    }
+
+    /// Lists the removed objects that can be restored.
+    fn trash(&self, py: Python<'_>) -> PyResult<Vec<PythonTrashEntry>> {
+        let listed = self.ask(py, |workspace| workspace.trash().list())?;
+        Ok(listed.iter().map(PythonTrashEntry::from).collect())
+    }
+
+    /// Restores a removed object at its former path, or at `to`, and returns the path.
+    #[pyo3(signature = (id, to = None))]
+    fn restore(&self, py: Python<'_>, id: &str, to: Option<&str>) -> PyResult<String> {
+        let id = FileId::parse(id).map_err(|_| error::invalid("an id", id))?;
+        let to = to.map(|to| error::path(py, Op::Rename, to)).transpose()?;
+        let path = self.ask(py, |workspace| workspace.trash().restore(&id, to.as_ref()))?;
+        Ok(path.to_string())
+    }
+
+    /// Applies what other processes have written; reports whether there was any.
+    fn catch_up(&self, py: Python<'_>) -> PyResult<bool> {
+        self.ask(py, Workspace::catch_up)
+    }
+
+    /// Syncs the store: everything written so far survives a power cut once this returns.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, Workspace::flush)
+    }
+
+    /// Flushes and closes the workspace, for all objects that were made from it. Succeeds if it is
+    /// closed.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, |workspace| workspace.clone().close())
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+}
+
+impl PythonWorkspace {
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send,
+    ) -> PyResult<T> {
+        let workspace = self.workspace.get()?;
+        detached(py, || work(workspace))?.map_err(|error| error::of_workspace(py, &error))
+    }
+}
+
+impl From<VersionInfo> for PythonVersion {
+    fn from(info: VersionInfo) -> Self {
+        Self {
+            number: info.number,
+            at: info.at.as_f64() / 1000.0,
+            actor: info.actor.as_ref().map(Actor::to_string),
+            label: info.label.map(String::from),
+            names: info.names.into_iter().map(String::from).collect(),
+            redacted: info.redacted,
+            current: info.current,
+        }
+    }
+}
+
+impl From<&TrashEntry> for PythonTrashEntry {
+    fn from(entry: &TrashEntry) -> Self {
+        Self {
+            id: entry.id.to_string(),
+            path: entry.original.clone(),
+            at: entry.trashed_at.as_f64() / 1000.0,
+            actor: entry.trashed_by.as_ref().map(Actor::to_string),
+        }
+    }
+}
+
+/// Parses an actor, for example `agent:planner`.
+fn parse_actor(text: &str) -> PyResult<Actor> {
+    text.parse().map_err(|_| error::invalid("an actor like agent:planner or human:ada", text))
+}
