@@ -89,7 +89,7 @@ fn virtual_env(python: &str, requirements: &Path) -> PathBuf {
     if installed == wanted {
         return interpreter;
     }
-    run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&directory), root());
+    run(Command::new(python).args(["-m", "venv", "--clear"]).arg(&directory), &root());
     let mut pip = Command::new(&interpreter);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
     let output = pip.arg(requirements).output().expect("the environment has an interpreter");

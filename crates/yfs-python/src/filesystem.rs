@@ -422,8 +422,8 @@ impl PythonFs {
         self.ask(py, (Op::Utimes, path), |files, path| block_on(files.fs.utimes(path, mtime)))
     }
 
-    /// Finds paths by pattern: `*` and `?` within a name, `**` across directories, `{a,b}`, `[a-z]`.
-    /// A pattern without a slash matches names at any depth.
+    /// Finds paths by pattern: `*` and `?` within a name, `**` across directories, `{a,b}` and
+    /// `[a-z]`. A pattern without a slash matches names at any depth.
     #[pyo3(signature = (pattern, root = "/", *, hidden = false, ignore_case = false,
                         directories = false, limit = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from anthropic.lib.tools import ToolError
 
+import yfs
 from yfs.memory import YfsAsyncMemoryTool, YfsMemoryTool
 
 
@@ -142,9 +143,25 @@ def test_paths_stay_below_the_root(tool, fs):
     for path in ("/memories/../secret", "/memories/a/../../secret"):
         assert refused(tool, "view", path=path) == f"Path {path} would escape /memories directory"
     assert refused(tool, "view", path="/memories/link") == (
-        "Path would escape /memories directory via symlink"
+        "Path /memories/link would escape /memories directory"
     )
+    fs.symlink("notes.txt", "/memories/inside")
+    create(tool, "x")
+    shown = run(tool, "view", path="/memories").split("\n")[2:]
+    assert shown == ["1B\t/memories/inside", f"1B\t{NOTES}"]
     assert fs.read_text("/secret") == "s"
+
+
+def test_links_that_leave_the_host_directory_are_refused(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    tool = YfsMemoryTool(yfs.host(root))
+    (root / "memories" / "out").symlink_to(tmp_path)
+    for command, arguments in [("view", {}), ("create", {"file_text": "x"})]:
+        error = refused(tool, command, path="/memories/out/x", **arguments)
+        assert error == "Path /memories/out/x would escape /memories directory"
+    assert run(tool, "view", path="/memories").count("\n") == 1
+    assert not (tmp_path / "x").exists()
 
 
 def test_newlines_are_kept(tool, fs):

@@ -61,11 +61,16 @@ class _Memories:
             f"{_size(self._files.stat(path).size)}\t{shown}",
         ]
         for entry in self._files.walk(path, max_depth=2, hidden=False):
-            if entry.kind not in ("file", "directory"):
+            try:
+                stat = self._files.stat(entry.path)
+                real = self._files.realpath(entry.path)
+            except OSError:  # A link that leads nowhere or outside, or an entry that is gone.
                 continue
-            mark = "/" if entry.is_dir else ""
+            if not _is_below(real, self._files.realpath(self._base)):
+                continue
+            mark = "/" if stat.is_dir else ""
             relative = entry.path.removeprefix(path.rstrip("/") + "/")
-            rows.append(f"{_size(entry.size)}\t{shown}/{relative}{mark}")
+            rows.append(f"{_size(stat.size)}\t{shown}/{relative}{mark}")
         return "\n".join(rows)
 
     def create(self, command: Any) -> str:
@@ -164,8 +169,10 @@ class _Memories:
             except (FileNotFoundError, NotADirectoryError):
                 existing = posixpath.dirname(existing)
                 continue
+            except PermissionError as error:  # A link that leads out of the host's directory.
+                raise ToolError(f"Path {path} would escape /memories directory") from error
             if not _is_below(real, self._files.realpath(self._base)):
-                raise ToolError("Path would escape /memories directory via symlink")
+                raise ToolError(f"Path {path} would escape /memories directory")
             break
         return resolved
 
