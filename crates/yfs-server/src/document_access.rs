@@ -200,7 +200,8 @@ mod tests {
         let rooms = Arc::new(DocumentRooms::new(Arc::clone(&metrics)));
         let joins = Arc::new(Semaphore::new(n_joins));
         let bodies = BodyBudget::default();
-        ServerState { workspace: workspace.clone(), access, rooms, metrics, joins, bodies }
+        let (workspace, mcp) = (workspace.clone(), yfs_mcp::McpHttpService::new());
+        ServerState { workspace, access, rooms, metrics, joins, bodies, mcp }
     }
 
     fn workspace() -> Workspace {
