@@ -200,15 +200,10 @@ mod tests {
         let rooms = Arc::new(DocumentRooms::new(Arc::clone(&metrics)));
         let joins = Arc::new(Semaphore::new(n_joins));
         let bodies = BodyBudget::default();
-<<<<<<< HEAD
         let (conflicts, _) = tokio::sync::broadcast::channel(1);
         let workspace = workspace.clone();
         let mcp = yfs_mcp::McpHttpService::new();
         ServerState { workspace, access, rooms, metrics, joins, bodies, conflicts, mcp }
-=======
-        let (workspace, mcp) = (workspace.clone(), yfs_mcp::McpHttpService::new());
-        ServerState { workspace, access, rooms, metrics, joins, bodies, mcp }
->>>>>>> h/mcp
     }
 
     fn workspace() -> Workspace {
