@@ -28,7 +28,9 @@ const client = new Client(
 );
 client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "decline" }));
 const updated = new Promise((resolve) => {
-  client.setNotificationHandler(ResourceUpdatedNotificationSchema, (note) => resolve(note.params.uri));
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, (note) =>
+    resolve(note.params.uri),
+  );
 });
 const listChanged = new Promise((resolve) => {
   client.setNotificationHandler(ResourceListChangedNotificationSchema, () => resolve());
@@ -37,7 +39,11 @@ await client.connect(transport());
 
 const { tools } = await client.listTools();
 const called = new Set();
-const watched = { full: "file:///d/a.txt", reference: "file:///r/a.txt", memory: "file:///memories/n.md" };
+const watched = {
+  full: "file:///d/a.txt",
+  reference: "file:///r/a.txt",
+  memory: "file:///memories/n.md",
+};
 await client.subscribeResource({ uri: watched[profile] });
 for (const [name, args, expected] of calls) {
   const result = await client.callTool({ name, arguments: args });
@@ -60,7 +66,8 @@ await assert.rejects(client.callTool({ name: "fly", arguments: {} }), /fly/);
 
 // A call that is cancelled leaves the connection usable.
 const abort = new AbortController();
-const cancelled = client.callTool({ name: tools[0].name, arguments: {} }, undefined, { signal: abort.signal });
+const call = { name: tools[0].name, arguments: {} };
+const cancelled = client.callTool(call, undefined, { signal: abort.signal });
 abort.abort();
 await assert.rejects(cancelled);
 await client.ping();

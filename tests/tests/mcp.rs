@@ -289,7 +289,7 @@ fn only_what_is_allowed_is_seen() {
     let dir = workspace();
     for path in ["/in/a.txt", "/out/b.txt"] {
         let mut command = Command::new(yfs());
-        command.args(["write", "--parents", path]).current_dir(dir.path());
+        command.args(["write", path]).current_dir(dir.path());
         let mut child = command.stdin(Stdio::piped()).spawn().expect("the command runs");
         drop(child.stdin.take());
         assert!(child.wait().expect("it ends").success());

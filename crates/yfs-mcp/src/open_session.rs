@@ -29,7 +29,7 @@ pub trait SessionOpener: Send + Sync + fmt::Debug {
     }
 }
 
-/// What a client has told about itself.
+/// The properties that a client states about itself.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientIdentity {

@@ -4,7 +4,8 @@
 //! workspace's id, a file's content under the file's id. `/collab` serves any number of documents
 //! over one connection by the Hocuspocus protocol, named by their guids. `/api/files/{path}` has
 //! the files as HTTP resources, `GET /api/tree` lists them with their guids, `GET /events` streams
-//! the changes, `/mcp` serves the files to agents. `docs/format/http.md` and `GET /openapi.json` describe all of it.
+//! the changes, `/mcp` serves agents. `docs/format/http.md` and `GET /openapi.json` describe all of
+//! it.
 //!
 //! ```no_run
 //! use std::sync::Arc;

@@ -30,9 +30,9 @@ use crate::{
 
 const HELP: &str = "\
 Speaks the Model Context Protocol on standard input and output, for a client that starts the command
-itself; it ends with the client. Without DIR, the files are those of the workspace: edits that others
-make at the same time are kept, and all of a session's changes have one label, which is printed on
-standard error. With DIR, they are directories of this machine, under their full paths, as in the
+itself; it ends with the client. Without DIR, the files are those of the workspace: edits that
+others make at the same time are kept, and all of a session's changes have one label, which is
+printed on standard error. With DIR, they are directories of this machine, under their full paths, as in the
 reference filesystem server; roots of the client replace them.
 
 Profiles: full (fs and deepagents, versions, undo, patches), fs, reference, deepagents,
