@@ -153,8 +153,8 @@ async fn overlaps_are_reported_and_never_dropped() {
         let now = text(&fs, "/plan").await;
         assert!(now.contains("by a person"), "{now}");
         assert_eq!(reply.is_error, !is_kept, "{}", reply.joined_text());
-        let told = if is_kept { "were changed by" } else { "both changed lines 2 to 2" };
-        assert!(reply.joined_text().contains(told), "{}", reply.joined_text());
+        let reason = if is_kept { "were changed by" } else { "both changed lines 2 to 2" };
+        assert!(reply.joined_text().contains(reason), "{}", reply.joined_text());
     }
 }
 
