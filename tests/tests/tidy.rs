@@ -57,6 +57,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-mirror",
             "yfs-replica",
             "yfs-server",
+            "yfs-shell",
             "yfs-store",
             "yfs-vfs",
             "yfs-wire",

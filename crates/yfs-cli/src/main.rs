@@ -34,7 +34,13 @@ use clap::Parser;
 
 use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
 
+/// The argument with which `yfs mcp` starts the process of a query.
+const JSON_QUERY: &str = "--serve-json-query";
+
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == JSON_QUERY) {
+        return ExitCode::from(yfs_agent::json_query::serve_json_query());
+    }
     match complete_paths::answer_shell() {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,

@@ -203,7 +203,17 @@ mod tests {
         let (conflicts, _) = tokio::sync::broadcast::channel(1);
         let workspace = workspace.clone();
         let mcp = yfs_mcp::McpHttpService::new();
-        ServerState { workspace, access, rooms, metrics, joins, bodies, conflicts, mcp }
+        ServerState {
+            workspace,
+            access,
+            rooms,
+            metrics,
+            joins,
+            bodies,
+            conflicts,
+            mcp,
+            audit: None,
+        }
     }
 
     fn workspace() -> Workspace {

@@ -15,7 +15,7 @@ use axum::{
 use parking_lot::Mutex;
 use serde::Deserialize;
 use yfs::Workspace;
-use yfs_agent::AgentSession;
+use yfs_agent::{AgentSession, audit::AuditSink};
 use yfs_engine::actor::{Actor, ActorKind};
 use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, RequestOpener, SessionOpener, SessionRefusal,
@@ -58,6 +58,7 @@ struct GrantOpener {
     workspace: Workspace,
     grant: AccessGrant,
     profile: McpProfile,
+    audit: Option<Arc<dyn AuditSink>>,
     /// The grant and the profile as text.
     credential: String,
     connection: ConnectionSessions,
@@ -80,8 +81,8 @@ pub(crate) async fn mcp(
     };
     let credential = format!("{:?} {profile}", caller.grant);
     let connection = connection.map(|Extension(sessions)| sessions).unwrap_or_default();
-    let (workspace, grant) = (app.workspace.clone(), caller.grant);
-    let opener = GrantOpener { workspace, grant, profile, credential, connection };
+    let (workspace, grant, audit) = (app.workspace.clone(), caller.grant, app.audit.clone());
+    let opener = GrantOpener { workspace, grant, profile, audit, credential, connection };
     request.extensions_mut().insert(RequestOpener(Arc::new(opener)));
     app.mcp.handle(request).await.map(axum::body::Body::new)
 }
@@ -126,6 +127,10 @@ impl GrantOpener {
         let builder = match grant.is_whole() {
             true => AgentSession::over_workspace(&self.workspace, grant.actor.clone(), &label),
             false => AgentSession::builder(fs.clone(), grant.actor.clone()).id(label),
+        };
+        let builder = match &self.audit {
+            Some(audit) => builder.audit(audit.clone()),
+            None => builder,
         };
         let agent = builder.fs(fs).build();
         let directories = [grant.path.clone()];

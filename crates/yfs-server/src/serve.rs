@@ -12,6 +12,7 @@ use tokio::{
     sync::{Semaphore, broadcast},
 };
 use yfs::{Workspace, workspace::conflicts::ConflictReport};
+use yfs_agent::audit::{AuditSink, open_workspace_audit};
 use yfs_mcp::McpHttpService;
 
 use crate::{
@@ -63,6 +64,9 @@ pub enum ServeError {
         /// The cause.
         source: io::Error,
     },
+    /// The directory of the records of what agents do cannot be created.
+    #[error("cannot record what agents do")]
+    Audit(#[source] io::Error),
     /// The network failed.
     #[error("the server failed")]
     Io(#[from] io::Error),
@@ -92,6 +96,8 @@ pub(crate) struct ServerState {
     pub(crate) conflicts: broadcast::Sender<ConflictReport>,
     /// The server of `/mcp`.
     pub(crate) mcp: McpHttpService,
+    /// The receiver of the records of what agents do; `None` for a store without a file.
+    pub(crate) audit: Option<Arc<dyn AuditSink>>,
 }
 
 impl Server {
@@ -131,6 +137,7 @@ impl Server {
             true => AccessControl::Open,
             false => AccessControl::Tokens(TokenKeys::of(workspace.store().clone())),
         };
+        let audit = open_workspace_audit(&workspace).map_err(ServeError::Audit)?;
         let metrics = Arc::<ServerMetrics>::default();
         let rooms = Arc::new(DocumentRooms::new(metrics.clone()));
         let joins = Arc::new(Semaphore::new(MAX_JOINS));
@@ -144,6 +151,7 @@ impl Server {
             bodies,
             conflicts: self.conflicts.clone(),
             mcp: McpHttpService::new(),
+            audit,
         };
         let router = router(app, &self.options);
         tokio::select! {

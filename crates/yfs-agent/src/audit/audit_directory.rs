@@ -13,11 +13,15 @@ use std::{
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::SystemTime,
 };
 
 use parking_lot::Mutex;
+use yfs::Workspace;
 
 use super::{AuditQuery, AuditRecord, AuditSink};
 
@@ -171,6 +175,20 @@ impl AuditSink for DirectoryAuditSink {
             self.n_lost.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Opens the sink of the audit records of a workspace, beside the file of its store. Returns `None`
+/// if the store has no file.
+///
+/// # Errors
+///
+/// Fails if the directory cannot be created.
+pub fn open_workspace_audit(workspace: &Workspace) -> io::Result<Option<Arc<dyn AuditSink>>> {
+    // The directory of derived files has the name of the store and a suffix of its own.
+    let Some(derived) = workspace.store().derived_directory() else { return Ok(None) };
+    let directory = audit_directory_of(&derived.with_extension(""));
+    let sink = DirectoryAuditSink::open(&directory, AuditDirectoryLimits::default())?;
+    Ok(Some(Arc::new(sink)))
 }
 
 /// Returns the directory of the audit records of a workspace, beside the file of its store.

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use clap::Args;
 use yfs::Workspace;
 use yfs_agent::{
-    AgentSession,
+    AgentSession, AgentSessionBuilder,
+    audit::{AuditOrigin, AuditSink, AuditedFs, open_workspace_audit},
+    json_query::JsonQueryRunner,
     permissions::{AccessKind, PermissionRule, PermissionRules, PermittedFs, RuleMode},
 };
 use yfs_engine::{
@@ -19,10 +21,12 @@ use yfs_mcp::{
     ClientIdentity, ElicitingBroker, McpProfile, McpServer, OpenedSession, SessionOpener,
     SessionRefusal, parse_rules, serve_stdio,
 };
+use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_vfs::FileSystem;
 
 use self::host_directories::HostDirectories;
 use crate::{
+    JSON_QUERY,
     context::CommandContext,
     errors::{CommandError, Result},
     settings,
@@ -32,8 +36,12 @@ const HELP: &str = "\
 Speaks the Model Context Protocol on standard input and output, for a client that starts the command
 itself; it ends with the client. Without DIR, the files are those of the workspace: edits that
 others make at the same time are kept, and all of a session's changes have one label, which is
-printed on standard error. With DIR, they are directories of this machine, under their full paths, as in the
-reference filesystem server; roots of the client replace them.
+printed on standard error: `yfs audit --session LABEL` lists what it did, and `yfs undo --session
+LABEL` takes it back. With DIR, they are directories of this machine, under their full paths, as in
+the reference filesystem server; roots of the client replace them.
+
+With --shell there is `execute`, a bash inside of this process on the same files. It has no
+processes, no network and no other files.
 
 Profiles: full (fs and deepagents, versions, undo, patches), fs, reference, deepagents,
 deepagents-create, memory. The default is full; with DIR it is reference.
@@ -47,6 +55,7 @@ Examples:
   yfs mcp --workspace ~/notes
   yfs mcp --workspace ~/notes --read-only --allow /docs --allow /plan.md
   yfs mcp --workspace ~/notes --rules rules.json --actor agent:scout
+  yfs mcp --workspace ~/notes --shell
   yfs mcp --profile reference ~/notes ~/src";
 
 /// Serve files to an agent by the Model Context Protocol
@@ -68,6 +77,9 @@ pub(crate) struct McpArgs {
     /// Apply the permission rules in this JSON file
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
+    /// Offer a bash on the files of the workspace
+    #[arg(long, conflicts_with = "dirs")]
+    shell: bool,
 }
 
 /// What every session of the command may do.
@@ -87,6 +99,8 @@ struct SessionPolicy {
 struct WorkspaceOpener {
     workspace: Workspace,
     policy: SessionPolicy,
+    audit: Option<Arc<dyn AuditSink>>,
+    has_shell: bool,
 }
 
 /// Serves until standard input ends.
@@ -97,7 +111,10 @@ pub(crate) async fn run(args: McpArgs, context: &mut CommandContext) -> Result {
             let options = settings::following(context.actor());
             let workspace = context.open_at(&context.file()?, options)?;
             context.remark(&format!("the label of this session's changes is {}", policy.label));
-            Arc::new(WorkspaceOpener { workspace, policy })
+            let audit = open_workspace_audit(&workspace).map_err(|error| {
+                CommandError::other(format!("cannot record what agents do: {error}"))
+            })?;
+            Arc::new(WorkspaceOpener { workspace, policy, audit, has_shell: args.shell })
         }
         false => Arc::new(HostDirectories::open(&args.dirs, policy)?),
     };
@@ -159,14 +176,42 @@ impl SessionOpener for WorkspaceOpener {
         let fs = policy.permitted(Arc::new(fs), &policy.allowed)?;
         // The tools of history do not pass through the rules.
         let builder = match policy.is_restricted() {
-            true => AgentSession::builder(fs.clone(), actor).id(policy.label.as_str()),
-            false => AgentSession::over_workspace(&self.workspace, actor, &policy.label),
+            true => AgentSession::builder(fs.clone(), actor.clone()).id(policy.label.as_str()),
+            false => AgentSession::over_workspace(&self.workspace, actor.clone(), &policy.label),
         };
         let root = [VPath::root()];
         let directories = if policy.allowed.is_empty() { &root } else { &policy.allowed[..] };
-        let agent = builder.fs(fs).build();
+        let agent = self.with_tools(builder, &fs, &actor).fs(fs).build();
         let session = OpenedSession::with_directories(agent, policy.profile, directories);
         Ok(session.read_only(policy.is_read_only))
+    }
+}
+
+impl WorkspaceOpener {
+    /// Adds the record of calls, queries and the shell to a session.
+    fn with_tools(
+        &self,
+        builder: AgentSessionBuilder,
+        fs: &Arc<dyn FileSystem>,
+        actor: &Actor,
+    ) -> AgentSessionBuilder {
+        let mut builder = builder;
+        if let Ok(program) = std::env::current_exe() {
+            builder = builder.json_query(JsonQueryRunner::new(program, JSON_QUERY));
+        }
+        let mut shell_files = fs.clone();
+        if let Some(audit) = &self.audit {
+            let session = self.policy.label.as_str().into();
+            let tool = Some("execute".into());
+            let origin = AuditOrigin { actor: actor.clone(), session, call_id: None, tool };
+            shell_files = Arc::new(AuditedFs::new(shell_files, audit.clone(), origin));
+            builder = builder.audit(audit.clone());
+        }
+        if self.has_shell {
+            let shell = ShellExecutor::new(shell_files, ShellLimits::default());
+            builder = builder.executor(Arc::new(shell));
+        }
+        builder
     }
 }
 
