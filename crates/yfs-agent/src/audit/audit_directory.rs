@@ -184,18 +184,15 @@ impl AuditSink for DirectoryAuditSink {
 ///
 /// Fails if the directory cannot be created.
 pub fn open_workspace_audit(workspace: &Workspace) -> io::Result<Option<Arc<dyn AuditSink>>> {
-    // The directory of derived files has the name of the store and a suffix of its own.
-    let Some(derived) = workspace.store().derived_directory() else { return Ok(None) };
-    let directory = audit_directory_of(&derived.with_extension(""));
+    let Some(directory) = audit_directory_of(workspace) else { return Ok(None) };
     let sink = DirectoryAuditSink::open(&directory, AuditDirectoryLimits::default())?;
     Ok(Some(Arc::new(sink)))
 }
 
-/// Returns the directory of the audit records of a workspace, beside the file of its store.
-pub fn audit_directory_of(store: &Path) -> PathBuf {
-    let mut name = store.file_name().unwrap_or_default().to_owned();
-    name.push(".audit");
-    store.with_file_name(name)
+/// Returns the directory of the audit records of a workspace, beside the file of its store; `None`
+/// if the store has no file.
+pub fn audit_directory_of(workspace: &Workspace) -> Option<PathBuf> {
+    Some(workspace.store().derived_directory()?.with_extension("audit"))
 }
 
 /// Returns the records in a directory that a query selects: without a limit, the latest 10,000.

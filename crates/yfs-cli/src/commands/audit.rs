@@ -70,7 +70,7 @@ pub(crate) struct AuditArgs {
 /// Lists the records.
 pub(crate) async fn run(args: AuditArgs, context: &mut CommandContext) -> Result {
     let below = args.path.as_deref().map(|path| context.path(path)).transpose()?;
-    let directory = audit_directory_of(&context.file()?);
+    let Some(directory) = audit_directory_of(&context.readable()?) else { return Ok(()) };
     let query = AuditQuery {
         session: args.session,
         actor: args.author.map(|author| author.to_string()),
