@@ -352,3 +352,44 @@ fn twenty_clients_edit_one_file_and_every_edit_stays() {
     let done: String = (0..20).map(|n| format!("line {n}: done\n")).collect();
     assert_eq!(text, done);
 }
+
+/// The calls of a session are recorded below its tools, with the changes of its shell among them,
+/// and the whole session can be taken back without the work of others.
+#[test]
+fn a_session_is_recorded_and_taken_back() {
+    let dir = workspace();
+    let yfs_in = |args: &[&str]| run(Command::new(yfs()).args(args).current_dir(dir.path()));
+    let script = "printf 'one\\ntwo\\n' > /plan.md; echo 3 > /n; echo 4 >> /n";
+    let mut server = RawServer::initialized(dir.path(), &["--shell"], json!({}));
+    let done = server.call(1, "execute", json!({ "command": script }));
+    assert_eq!(done["result"]["isError"], false, "{done}");
+    let sum = json!({ "path": "/n", "query": ". + 1" });
+    assert_eq!(server.call(2, "query", sum)["result"]["structuredContent"]["content"], "4\n5\n");
+    assert!(server.end());
+    yfs_in(&["edit", "/plan.md", "--old", "two", "--new", "two by a person"]);
+
+    let recorded = yfs_in(&["audit", "--json"]);
+    let records: Vec<Value> =
+        recorded.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let changed = |path: &str| {
+        let names = |record: &&Value| record["files"][0]["path"] == path;
+        let operations = records.iter().filter(names).map(|record| &record["operation"]);
+        operations.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(changed("/plan.md"), ["write"]);
+    assert_eq!(changed("/n"), ["write", "append"]);
+    let calls = yfs_in(&["audit", "--calls"]);
+    assert!(calls.contains("execute") && calls.contains("query"), "{calls}");
+
+    let session = records[0]["session"].as_str().expect("a session").to_owned();
+    let undo = Command::new(yfs())
+        .args(["undo", "--session", &session, "--yes"])
+        .current_dir(dir.path())
+        .output()
+        .expect("the command runs");
+    let errors = String::from_utf8_lossy(&undo.stderr);
+    // A person has edited the plan, so it stays, and the command says so.
+    assert!(errors.contains("/plan.md"), "{errors}");
+    assert_eq!(yfs_in(&["ls"]), "plan.md\n");
+    assert_eq!(yfs_in(&["cat", "/plan.md"]), "one\ntwo by a person\n");
+}
