@@ -20,7 +20,9 @@ use yfs_engine::{hash::ContentHash, id::WorkspaceId};
 use yfs_sync::replica::ReplicaMessage;
 
 use crate::{
-    replica_session::{ExchangeProgress, HubMarks, ReplicaError, ReplicaSession},
+    replica_session::{
+        DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaError, ReplicaSession,
+    },
     run_session::{WELCOME_WITHIN, carry, run_blocking},
 };
 
@@ -46,6 +48,10 @@ pub struct RemoteServer {
     url: String,
     /// The token that authenticates the client.
     token: Option<String>,
+    /// The greatest size of the main document that is taken from it, in bytes, unless it is the
+    /// default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    main_limit: Option<u64>,
 }
 
 /// The marks that this store keeps of a server.
@@ -93,7 +99,15 @@ impl RemoteServer {
             return Err(bad("it has no host"));
         }
         let token = token.or(in_query).filter(|token| !token.is_empty()).map(str::to_owned);
-        Ok(Self { url: format!("{scheme}://{rest}"), token })
+        Ok(Self { url: format!("{scheme}://{rest}"), token, main_limit: None })
+    }
+
+    /// Sets the greatest size of the main document that is taken from the server, in bytes; it is
+    /// [stored](Self::keep) with the server. The default is [`DEFAULT_MAIN_LIMIT`].
+    #[must_use]
+    pub fn with_main_limit(mut self, bytes: u64) -> Self {
+        self.main_limit = Some(bytes);
+        self
     }
 
     /// Returns the address, without the token.
@@ -258,7 +272,8 @@ impl RemoteServer {
         let epoch = workspace.replication().epoch()?;
         let mut saved = self.marks(workspace)?;
         let socket = self.connect().await?;
-        let mut session = ReplicaSession::guest(workspace.clone(), &saved);
+        let mut session = ReplicaSession::guest(workspace.clone(), &saved)
+            .with_main_limit(self.main_limit.unwrap_or(DEFAULT_MAIN_LIMIT));
         if !may_send {
             session = session.without_sending();
         }

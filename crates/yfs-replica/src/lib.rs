@@ -37,6 +37,8 @@ mod replica_session;
 mod run_session;
 
 pub use crate::{
-    replica_session::{ExchangeProgress, HubMarks, ReplicaError, ReplicaSession},
+    replica_session::{
+        DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaError, ReplicaSession,
+    },
     run_session::{carry, run_blocking},
 };

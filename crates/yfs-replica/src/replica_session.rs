@@ -55,6 +55,10 @@ const MAX_REFUSALS: usize = 100;
 /// The length at which a reason is truncated, in characters.
 const REASON_LEN: usize = 500;
 
+/// The default of the greatest size of a replica's main document, in bytes: a million files at a
+/// kilobyte each.
+pub const DEFAULT_MAIN_LIMIT: u64 = 1 << 30;
+
 /// The state of the exchange with a hub that a guest stores between two connections.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubMarks {
@@ -122,6 +126,20 @@ pub enum ReplicaError {
     /// A blob's content does not match its hash.
     #[error("the content of blob {0} does not match its hash")]
     BadBlob(ContentHash),
+    /// The peer sent more of the main document than this side takes.
+    #[error(
+        "the server sent more names and directories than the limit of {limit} bytes allows \
+         ({stored} bytes are stored, {received} more arrived); what was stored is kept, and \
+         `yfs sync --main-limit SIZE` with a larger limit receives the rest"
+    )]
+    MainTooLarge {
+        /// The limit.
+        limit: u64,
+        /// The size of the main document in the store.
+        stored: u64,
+        /// The size of its updates in the message, which were not stored.
+        received: u64,
+    },
     /// The peer requested too much at once.
     #[error("the peer requested too many blobs at once")]
     TooMuch,
@@ -175,7 +193,7 @@ impl ReplicaError {
     pub fn is_final(&self) -> bool {
         match self {
             Self::Closed { is_final, .. } | Self::Connect { is_final, .. } => *is_final,
-            Self::OtherWorkspace(_) | Self::AlreadyFollowed(_) => true,
+            Self::OtherWorkspace(_) | Self::AlreadyFollowed(_) | Self::MainTooLarge { .. } => true,
             _ => false,
         }
     }
@@ -215,6 +233,10 @@ pub struct ReplicaSession {
     changed: BTreeSet<FileId>,
     /// Whether a guest sends its changes, if the hub allows it.
     may_send: bool,
+    /// The greatest size of a guest's main document in its store, in bytes.
+    main_limit: u64,
+    /// At least the size of the main document in the store; `None` before it is needed.
+    main_bytes: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -249,6 +271,15 @@ impl ReplicaSession {
         self
     }
 
+    /// Sets the greatest size of a guest's main document in its store, in bytes. The connection
+    /// ends with [`ReplicaError::MainTooLarge`] before a message is stored that could exceed it.
+    /// The default is [`DEFAULT_MAIN_LIMIT`].
+    #[must_use]
+    pub fn with_main_limit(mut self, bytes: u64) -> Self {
+        self.main_limit = bytes;
+        self
+    }
+
     fn new(workspace: Workspace, role: SessionRole) -> Self {
         Self {
             workspace,
@@ -268,6 +299,8 @@ impl ReplicaSession {
             progress: ExchangeProgress::default(),
             changed: BTreeSet::new(),
             may_send: true,
+            main_limit: DEFAULT_MAIN_LIMIT,
+            main_bytes: None,
         }
     }
 
@@ -532,11 +565,14 @@ impl ReplicaSession {
     }
 
     fn apply_updates(&mut self, updates: &[DocumentUpdate<'_>]) -> Result<(), ReplicaError> {
-        let Some(feed) = &mut self.feed else { return Err(ReplicaError::OutOfTurn("updates")) };
+        if self.feed.is_none() {
+            return Err(ReplicaError::OutOfTurn("updates"));
+        }
         self.progress.n_received += updates.len() as u64;
         if matches!(self.role, SessionRole::Hub { writable: false }) {
             return Err(ReplicaError::OutOfTurn("updates, which it may not,"));
         }
+        self.check_main_limit(updates)?;
         if !self.is_unsettled && updates.iter().any(|update| update.doc == *self.workspace.id()) {
             self.workspace.replication().set_unsettled(true)?;
             self.is_unsettled = true;
@@ -549,7 +585,9 @@ impl ReplicaSession {
             is_new: is_new && !update.is_whole,
         });
         let taken = self.workspace.replication().receive(&arrivals.collect::<Vec<_>>())?;
-        feed.skip_records(taken.logged.iter().copied());
+        if let Some(feed) = &mut self.feed {
+            feed.skip_records(taken.logged.iter().copied());
+        }
         self.progress.n_new += taken.n_new;
         if matches!(self.role, SessionRole::Hub { .. }) {
             self.workspace.replication().settle_contents(&taken)?;
@@ -562,6 +600,30 @@ impl ReplicaSession {
             self.send_rejection(doc, "there is no such file")?;
         }
         self.blobs.request(self.workspace.replication().missing_blobs_of(&taken)?);
+        Ok(())
+    }
+
+    /// Checks that the main document of a guest stays within its limit if updates are stored. The
+    /// document is always in memory, unlike contents.
+    fn check_main_limit(&mut self, updates: &[DocumentUpdate<'_>]) -> Result<(), ReplicaError> {
+        if matches!(self.role, SessionRole::Hub { .. }) {
+            return Ok(());
+        }
+        let of_main = updates.iter().filter(|update| update.doc == *self.workspace.id());
+        let received: u64 = of_main.map(|update| update.data.len() as u64).sum();
+        if received == 0 {
+            return Ok(());
+        }
+        let fits = |bytes: &u64| bytes.saturating_add(received) <= self.main_limit;
+        let stored = match self.main_bytes.filter(fits) {
+            Some(bytes) => bytes,
+            // Known updates were counted, and the document may have been compacted.
+            None => self.workspace.replication().main_bytes()?,
+        };
+        if !fits(&stored) {
+            return Err(ReplicaError::MainTooLarge { limit: self.main_limit, stored, received });
+        }
+        self.main_bytes = Some(stored.saturating_add(received));
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
 };
-use yfs_replica::{HubMarks, ReplicaSession};
+use yfs_replica::{HubMarks, ReplicaError, ReplicaSession};
 use yfs_store::{MemoryStore, SqliteStore, Store};
 use yfs_vfs::{
     CreateMode, FileKind, FileSystem, MkdirOptions, MoveOptions, RemoveOptions, WalkOptions,
@@ -381,4 +381,60 @@ fn another_workspace_is_refused_and_a_reader_writes_nothing() {
         server.next_frame().unwrap().into_iter().for_each(|frame| client.receive(&frame).unwrap());
     }
     assert!(client.is_done() && tree(&hub).is_empty());
+}
+
+/// A hub that sends rows without end fills neither the memory nor the disk of a guest. What the
+/// guest took is complete in itself, and with a larger limit the next connection gets the rest.
+#[test]
+fn a_hub_that_sends_rows_without_end_is_stopped_at_the_limit() {
+    const LIMIT: u64 = 1 << 20;
+    let mut peers = peers();
+    let hub = peers[0].workspace();
+    let long_name = "n".repeat(200);
+    let mut n_dirs = 0;
+    let mut add_dirs = || {
+        for _ in 0..100 {
+            let dir = VPath::parse(&format!("/{long_name}{n_dirs}")).unwrap();
+            block_on(hub.fs().mkdir(&dir, &MkdirOptions::default())).unwrap();
+            n_dirs += 1;
+        }
+    };
+    let guest = peers[1].workspace();
+    let mut server = ReplicaSession::hub(hub.clone(), true);
+    let mut client =
+        ReplicaSession::guest(guest.clone(), &HubMarks::default()).with_main_limit(LIMIT);
+    let error = loop {
+        add_dirs();
+        client.next_frame().unwrap().into_iter().for_each(|frame| server.receive(&frame).unwrap());
+        let Some(frame) = server.next_frame().unwrap() else { continue };
+        if let Err(error) = client.receive(&frame) {
+            break error;
+        }
+        assert!(client.progress().bytes_received < 4 * LIMIT, "nothing stopped the hub");
+    };
+    assert!(error.is_final(), "a retry would send the same");
+    assert!(error.to_string().contains("limit of 1048576 bytes"), "{error}");
+    let ReplicaError::MainTooLarge { limit, stored, received } = error else { panic!("{error}") };
+    assert!(limit == LIMIT && stored <= limit && stored + received > limit);
+    assert_eq!(guest.replication().main_bytes().unwrap(), stored, "nothing of the message is here");
+    peers[1].remembered = client.remembered().unwrap().clone();
+    peers[1].reopen();
+    let dirs = |workspace: &Workspace| {
+        let fs = workspace.fs();
+        let found = block_on(fs.walk(&VPath::root(), &WalkOptions::default())).unwrap();
+        found.into_iter().map(|item| item.path.to_string()).collect::<Vec<_>>()
+    };
+    assert!(dirs(&peers[1].workspace()).len() < dirs(&hub).len());
+    assert!(exchange(&hub, &mut peers[1], usize::MAX));
+    assert_eq!(dirs(&peers[1].workspace()), dirs(&hub));
+    // The hub of a guest at its limit may send again what the guest has.
+    let stored = peers[1].workspace().replication().main_bytes().unwrap();
+    let mut server = ReplicaSession::hub(hub.clone(), true);
+    let mut client = ReplicaSession::guest(peers[1].workspace(), &HubMarks::default())
+        .with_main_limit(stored + (512 << 10));
+    while !client.is_done() {
+        client.next_frame().unwrap().into_iter().for_each(|frame| server.receive(&frame).unwrap());
+        server.next_frame().unwrap().into_iter().for_each(|frame| client.receive(&frame).unwrap());
+    }
+    assert!(client.progress().bytes_received > 512 << 10);
 }

@@ -88,6 +88,14 @@ impl Replication<'_> {
         Ok(self.state.find_mirror_mark(mirror, mark)?.is_some())
     }
 
+    /// Returns the size of the main document in the store, in bytes: of its state and the updates
+    /// since.
+    pub fn main_bytes(self) -> Result<u64> {
+        self.state.check_open()?;
+        let stats = self.state.store.doc_stats(&self.state.main_name)?;
+        Ok(stats.map_or(0, |stats| stats.bytes + stats.snapshot_bytes))
+    }
+
     /// Waits until any process may have logged a record since the last call, at most for `at_most`.
     pub async fn wait_for_records(self, at_most: std::time::Duration) {
         // A timeout is a valid result, too.

@@ -12,6 +12,7 @@ use crate::{
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
+    format_text::parse_size,
     settings,
 };
 
@@ -50,6 +51,10 @@ pub(crate) struct CloneArgs {
     /// A token that grants access to the whole workspace
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
+    /// Refuse a server with more than SIZE of names and directories, now and in later `yfs sync`
+    /// [default: 1G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    main_limit: Option<u64>,
     /// Copy only the workspace, and write no files to DIR
     #[arg(long)]
     no_files: bool,
@@ -67,7 +72,10 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
         );
         return Err(CommandError::other(message));
     }
-    let remote = RemoteServer::parse(&args.url, args.token.as_deref())?;
+    let mut remote = RemoteServer::parse(&args.url, args.token.as_deref())?;
+    if let Some(limit) = args.main_limit {
+        remote = remote.with_main_limit(limit);
+    }
     // The server is asked first, so that nothing is created if it does not respond.
     let id = remote.workspace_id().await?;
     let workspace = create_replica(&file, &id, context)?;

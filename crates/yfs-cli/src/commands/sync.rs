@@ -23,7 +23,7 @@ use crate::{
     commands::{clone, mirror, serve::wait_for_signal},
     context::CommandContext,
     errors::{CommandError, Result},
-    format_text::sentence_size,
+    format_text::{parse_size, sentence_size},
     progress::CommandProgress,
     settings,
 };
@@ -66,6 +66,10 @@ pub(crate) struct SyncArgs {
     /// A token that grants access to the whole workspace
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
+    /// Refuse a server with more than SIZE of names and directories [default: 1G, or without URL
+    /// the last limit]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    main_limit: Option<u64>,
     /// Keep running, and exchange changes as they are made
     #[arg(long)]
     watch: bool,
@@ -114,7 +118,11 @@ fn find_remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
         Some(url) => Some(RemoteServer::parse(url, args.token.as_deref())?),
         None => RemoteServer::of(workspace)?,
     };
-    remote.ok_or_else(|| {
+    let limited = |remote: RemoteServer| match args.main_limit {
+        Some(limit) => remote.with_main_limit(limit),
+        None => remote,
+    };
+    remote.map(limited).ok_or_else(|| {
         CommandError::usage("the workspace has no server yet; pass its URL: yfs sync URL")
     })
 }
