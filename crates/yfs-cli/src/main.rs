@@ -31,15 +31,21 @@ mod typed_path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use yfs_agent::json_query::{JsonQueryRunner, serve_json_query};
 
 use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
 
 /// The argument with which `yfs mcp` starts the process of a query.
 const JSON_QUERY: &str = "--serve-json-query";
 
+/// Returns the runner of queries, which is this program.
+fn json_query_runner() -> Option<JsonQueryRunner> {
+    std::env::current_exe().ok().map(|program| JsonQueryRunner::new(program, JSON_QUERY))
+}
+
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == JSON_QUERY) {
-        return ExitCode::from(yfs_agent::json_query::serve_json_query());
+        return ExitCode::from(serve_json_query());
     }
     match complete_paths::answer_shell() {
         Ok(false) => {}

@@ -213,6 +213,7 @@ mod tests {
             conflicts,
             mcp,
             audit: None,
+            json_query: None,
         }
     }
 

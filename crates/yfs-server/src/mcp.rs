@@ -15,7 +15,7 @@ use axum::{
 use parking_lot::Mutex;
 use serde::Deserialize;
 use yfs::Workspace;
-use yfs_agent::{AgentSession, audit::AuditSink};
+use yfs_agent::{AgentSession, audit::AuditSink, json_query::JsonQueryRunner};
 use yfs_engine::actor::{Actor, ActorKind};
 use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, RequestOpener, SessionOpener, SessionRefusal,
@@ -59,6 +59,7 @@ struct GrantOpener {
     grant: AccessGrant,
     profile: McpProfile,
     audit: Option<Arc<dyn AuditSink>>,
+    json_query: Option<JsonQueryRunner>,
     /// The grant and the profile as text.
     credential: String,
     connection: ConnectionSessions,
@@ -82,7 +83,9 @@ pub(crate) async fn mcp(
     let credential = format!("{:?} {profile}", caller.grant);
     let connection = connection.map(|Extension(sessions)| sessions).unwrap_or_default();
     let (workspace, grant, audit) = (app.workspace.clone(), caller.grant, app.audit.clone());
-    let opener = GrantOpener { workspace, grant, profile, audit, credential, connection };
+    let json_query = app.json_query.clone();
+    let opener =
+        GrantOpener { workspace, grant, profile, audit, json_query, credential, connection };
     request.extensions_mut().insert(RequestOpener(Arc::new(opener)));
     app.mcp.handle(request).await.map(axum::body::Body::new)
 }
@@ -130,6 +133,10 @@ impl GrantOpener {
         };
         let builder = match &self.audit {
             Some(audit) => builder.audit(audit.clone()),
+            None => builder,
+        };
+        let builder = match &self.json_query {
+            Some(runner) => builder.json_query(runner.clone()),
             None => builder,
         };
         let agent = builder.fs(fs).build();

@@ -12,7 +12,10 @@ use tokio::{
     sync::{Semaphore, broadcast},
 };
 use yfs::{Workspace, workspace::conflicts::ConflictReport};
-use yfs_agent::audit::{AuditSink, open_workspace_audit};
+use yfs_agent::{
+    audit::{AuditSink, open_workspace_audit},
+    json_query::JsonQueryRunner,
+};
 use yfs_mcp::McpHttpService;
 
 use crate::{
@@ -47,6 +50,8 @@ pub struct ServeOptions {
     pub origins: Vec<String>,
     /// The greatest number of open connections; further ones wait to be accepted.
     pub max_connections: usize,
+    /// The program that runs the queries of agents at `/mcp`; without one they have none.
+    pub json_query: Option<JsonQueryRunner>,
 }
 
 /// The reason why serving failed.
@@ -98,6 +103,8 @@ pub(crate) struct ServerState {
     pub(crate) mcp: McpHttpService,
     /// The receiver of the records of what agents do; `None` for a store without a file.
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
+    /// The program that runs the queries of agents.
+    pub(crate) json_query: Option<JsonQueryRunner>,
 }
 
 impl Server {
@@ -152,6 +159,7 @@ impl Server {
             conflicts: self.conflicts.clone(),
             mcp: McpHttpService::new(),
             audit,
+            json_query: self.options.json_query.clone(),
         };
         let router = router(app, &self.options);
         tokio::select! {
@@ -172,6 +180,7 @@ impl Default for ServeOptions {
             open: false,
             origins: Vec::new(),
             max_connections: 16_384,
+            json_query: None,
         }
     }
 }

@@ -10,7 +10,6 @@ use yfs::Workspace;
 use yfs_agent::{
     AgentSession, AgentSessionBuilder,
     audit::{AuditOrigin, AuditSink, AuditedFs, open_workspace_audit},
-    json_query::JsonQueryRunner,
     permissions::{AccessKind, PermissionRule, PermissionRules, PermittedFs, RuleMode},
 };
 use yfs_engine::{
@@ -26,10 +25,9 @@ use yfs_vfs::FileSystem;
 
 use self::host_directories::HostDirectories;
 use crate::{
-    JSON_QUERY,
     context::CommandContext,
     errors::{CommandError, Result},
-    settings,
+    json_query_runner, settings,
 };
 
 const HELP: &str = "\
@@ -196,8 +194,8 @@ impl WorkspaceOpener {
         actor: &Actor,
     ) -> AgentSessionBuilder {
         let mut builder = builder;
-        if let Ok(program) = std::env::current_exe() {
-            builder = builder.json_query(JsonQueryRunner::new(program, JSON_QUERY));
+        if let Some(runner) = json_query_runner() {
+            builder = builder.json_query(runner);
         }
         let mut shell_files = fs.clone();
         if let Some(audit) = &self.audit {

@@ -24,6 +24,7 @@ use yfs_server::{
 };
 
 use crate::{
+    json_query_runner,
     commands::{import, init, mirror},
     context::CommandContext,
     discover,
@@ -100,6 +101,7 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
         open: args.open,
         origins: args.origins.clone(),
         max_connections: args.max_connections,
+        json_query: json_query_runner(),
     };
     let server = Server::bind(&options).await?;
     raise_file_limit();
