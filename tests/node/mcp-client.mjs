@@ -14,10 +14,13 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 
 const [target, profile] = process.argv.slice(2);
-const calls = JSON.parse(readFileSync(new URL("mcp-calls.json", import.meta.url)))[profile];
+const calls = JSON.parse(
+  readFileSync(new URL("mcp-calls.json", import.meta.url)),
+)[profile];
 
 function transport() {
-  if (!target.startsWith("[")) return new StreamableHTTPClientTransport(new URL(target));
+  if (!target.startsWith("["))
+    return new StreamableHTTPClientTransport(new URL(target));
   const [command, ...args] = JSON.parse(target);
   return new StdioClientTransport({ command, args });
 }
@@ -26,14 +29,18 @@ const client = new Client(
   { name: "yfs-test", version: "1" },
   { capabilities: { elicitation: {} } },
 );
-client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "decline" }));
+client.setRequestHandler(ElicitRequestSchema, async () => ({
+  action: "decline",
+}));
 const updated = new Promise((resolve) => {
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, (note) =>
     resolve(note.params.uri),
   );
 });
 const listChanged = new Promise((resolve) => {
-  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => resolve());
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, () =>
+    resolve(),
+  );
 });
 await client.connect(transport());
 
@@ -49,9 +56,16 @@ for (const [name, args, expected] of calls) {
   const result = await client.callTool({ name, arguments: args });
   const text = result.content.map((block) => block.text ?? "").join("\n");
   const fails = expected?.startsWith("!") ?? false;
-  assert.equal(result.isError ?? false, fails, `${name} ${JSON.stringify(args)}: ${text}`);
+  assert.equal(
+    result.isError ?? false,
+    fails,
+    `${name} ${JSON.stringify(args)}: ${text}`,
+  );
   const wanted = fails ? expected.slice(1) : expected;
-  assert(wanted === null || text.includes(wanted), `${name} ${JSON.stringify(args)}: ${text}`);
+  assert(
+    wanted === null || text.includes(wanted),
+    `${name} ${JSON.stringify(args)}: ${text}`,
+  );
   called.add(name);
 }
 assert.deepEqual([...called].sort(), tools.map((tool) => tool.name).sort());

@@ -1,7 +1,7 @@
 //! The workspace for Python: the native half of the Python package `yfs`.
 //!
-//! Each call releases the interpreter lock while it works ([`call`]), and returns values of its own
-//! ([`values`]). Errors of paths are `OSError`s with an `errno` ([`error`]). The Python half of the
+//! Each call releases the interpreter lock while it works (`call`), and returns values of its own
+//! (`values`). Errors of paths are `OSError`s with an `errno` (`error`). The Python half of the
 //! package (`python/yfs/`) builds on this one: types, deepagents, Anthropic's memory tool.
 //!
 //! ```python

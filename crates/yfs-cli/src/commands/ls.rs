@@ -183,13 +183,7 @@ async fn read_rows(
             [(".", dir.path.clone()), ("..", dir.path.parent().unwrap_or_else(VPath::root))]
         {
             let entry = entry_of(name, &fs.stat(&path).await?);
-            rows.push(ListRow {
-                path,
-                name: name.into(),
-                entry,
-                target: None,
-                is_directory: true,
-            });
+            rows.push(ListRow { path, name: name.into(), entry, target: None, is_directory: true });
         }
     }
     let listed = fs.walk(&dir.path, options).await;

@@ -249,8 +249,7 @@ impl SessionPolicy {
 /// Returns rules that allow what is in some directories, and nothing else.
 fn only_below(directories: &[VPath]) -> Result<PermissionRules, yfs_agent::permissions::BadRule> {
     let both = [AccessKind::Read, AccessKind::Write];
-    let allow =
-        |directory| PermissionRule::subtree(RuleMode::Allow, &both, directory);
+    let allow = |directory| PermissionRule::subtree(RuleMode::Allow, &both, directory);
     let deny = PermissionRule::new(RuleMode::Deny, &both, "/**");
     PermissionRules::new(directories.iter().map(allow).chain([deny]))
 }

@@ -24,11 +24,11 @@ use yfs_server::{
 };
 
 use crate::{
-    json_query_runner,
     commands::{import, init, mirror},
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
+    json_query_runner,
     progress::CommandProgress,
     settings,
 };

@@ -114,9 +114,7 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
         None => false,
     };
     let pending_deletions = match directory.filter(|_| is_mirrored) {
-        Some(directory) => {
-            Mirror::pending_deletions(directory).map_err(mirror::mirror_failure)?
-        }
+        Some(directory) => Mirror::pending_deletions(directory).map_err(mirror::mirror_failure)?,
         None => None,
     };
     let comparison = match directory {

@@ -308,26 +308,26 @@ async fn follow(
     let on_event = |event: ConnectionEvent<'_>| {
         let mut context = context.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-        ConnectionEvent::InStep(progress) => {
-            if !std::mem::replace(&mut is_remembered, true) {
-                context.remark(&format!("synchronized with {}", remote.url()));
-                remembered = remote.keep(workspace).map_err(CommandError::from);
+            ConnectionEvent::InStep(progress) => {
+                if !std::mem::replace(&mut is_remembered, true) {
+                    context.remark(&format!("synchronized with {}", remote.url()));
+                    remembered = remote.keep(workspace).map_err(CommandError::from);
+                }
+                // A conflict that cannot be read now is in the list of `yfs conflicts`.
+                report_conflicts(workspace, progress, &mut context).ok();
+                // If the reader of the output is gone, the end of the command reports it.
+                if context.out.json {
+                    context
+                        .out
+                        .json_line(&progress_json(progress))
+                        .and_then(|()| context.out.flush())
+                        .ok();
+                }
             }
-            // A conflict that cannot be read now is in the list of `yfs conflicts`.
-            report_conflicts(workspace, progress, &mut context).ok();
-            // If the reader of the output is gone, the end of the command reports it.
-            if context.out.json {
-                context
-                    .out
-                    .json_line(&progress_json(progress))
-                    .and_then(|()| context.out.flush())
-                    .ok();
+            ConnectionEvent::Broken(error, delay) => {
+                is_remembered = false;
+                context.remark(&format!("{error}; reconnecting in {:.1} s", delay.as_secs_f64()));
             }
-        }
-        ConnectionEvent::Broken(error, delay) => {
-            is_remembered = false;
-            context.remark(&format!("{error}; reconnecting in {:.1} s", delay.as_secs_f64()));
-        }
         }
     };
     let Err(error) = remote.follow(workspace, on_event).await;

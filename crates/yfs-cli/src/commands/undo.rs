@@ -91,9 +91,8 @@ impl UndoArgs {
     }
 
     fn selects_label(&self, label: Option<&str>) -> bool {
-        let is_of_session = |session: &String| {
-            label.is_some_and(|label| is_label_of_session(label, session))
-        };
+        let is_of_session =
+            |session: &String| label.is_some_and(|label| is_label_of_session(label, session));
         let is_label = self.label.is_none() || self.label.as_deref() == label;
         is_label && self.session.as_ref().is_none_or(is_of_session)
     }
