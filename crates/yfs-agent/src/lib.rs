@@ -30,8 +30,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Below the tools are the [`backends`] with the files, and what limits an agent there:
 //! [`permissions`], [`approval`] and [`hooks`]. Each is a filesystem around another one.
+//!
+//! ```
+//! use std::sync::Arc;
 //! use yfs_agent::permissions::{
 //!     AccessKind, PermissionRule, PermissionRules, PermittedFs, RuleMode,
 //! };

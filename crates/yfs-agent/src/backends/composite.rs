@@ -34,7 +34,7 @@ pub struct PathRoute {
     marks_ids: bool,
 }
 
-/// Filesystems under prefixes. See the [module](self).
+/// Filesystems under prefixes.
 #[derive(Debug, Clone)]
 pub struct CompositeFs {
     /// The routes, those with the longest prefixes first. The last has the prefix `/`.
