@@ -345,7 +345,8 @@ fn every_route_that_is_served_is_described() {
             "/api/stat/" => "/api/stat/{path}".to_owned(),
             route => route.replace("{*path}", "{path}"),
         };
-        for method in answer.header("allow").split(',').filter(|method| *method != "HEAD") {
+        let methods = answer.header("allow").split(',').map(str::trim);
+        for method in methods.filter(|method| *method != "HEAD") {
             let operation = &described["paths"][&name][method.to_lowercase()];
             assert!(operation.is_object(), "{method} {route} is not described");
         }
