@@ -8,10 +8,10 @@ use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, CreateMode, FsCode};
 
 use super::{
     patch_files::{PatchFilesResult, apply_patch},
-    shared::{ToolFailure, ToolOutcome, or_error, path_of, text_reply, unified_diff},
+    shared::{ToolFailure, ToolOutcome, path_of, text_reply, tool, unified_diff},
 };
 use crate::{
-    catalog::{RegisteredTool, TextResult, ToolNeed, ToolWords},
+    catalog::{RegisteredTool, TextResult, ToolNeed},
     history::{FileHistory, UndoneResult},
     large_results::keep_large_result,
     tool::{ToolAnnotations, ToolReply},
@@ -201,27 +201,6 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
             apply_patch,
         ),
     ]
-}
-
-fn tool<I, O, F, R>(
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    annotations: ToolAnnotations,
-    run: F,
-) -> RegisteredTool
-where
-    I: serde::de::DeserializeOwned + JsonSchema,
-    O: JsonSchema,
-    F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
-    R: Future<Output = ToolOutcome> + Send + 'static,
-{
-    let words = ToolWords { name, title, description };
-    let run = move |call, input| {
-        let outcome = run(call, input);
-        async move { or_error(outcome.await) }
-    };
-    RegisteredTool::new::<I, O, _, _>(words, annotations, run)
 }
 
 fn history_of(call: &ToolCall) -> Result<&dyn FileHistory, ToolFailure> {

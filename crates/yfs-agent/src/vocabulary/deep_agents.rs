@@ -22,10 +22,10 @@ use self::{
 };
 use super::{
     DeepAgentsProfile,
-    shared::{ToolFailure, ToolOutcome, edit_refusal, path_of, text_reply},
+    shared::{ToolFailure, ToolOutcome, edit_refusal, path_of, text_reply, tool},
 };
 use crate::{
-    catalog::{RegisteredTool, TextResult, ToolNeed, ToolWords},
+    catalog::{RegisteredTool, TextResult, ToolNeed},
     execute::{ExecuteError, ExecuteOptions},
     large_results::keep_large_result,
     media::{is_media, media_block},
@@ -329,32 +329,6 @@ fn search_tools() -> Vec<RegisteredTool> {
         )
         .needs(ToolNeed::Executor),
     ]
-}
-
-fn tool<I, O, F, R>(
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    annotations: ToolAnnotations,
-    run: F,
-) -> RegisteredTool
-where
-    I: serde::de::DeserializeOwned + JsonSchema,
-    O: JsonSchema,
-    F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
-    R: Future<Output = ToolOutcome> + Send + 'static,
-{
-    let words = ToolWords { name, title, description };
-    let run = move |call, input| {
-        let outcome = run(call, input);
-        async move { outcome.await.unwrap_or_else(|failure| error_reply(&failure)) }
-    };
-    RegisteredTool::new::<I, O, _, _>(words, annotations, run)
-}
-
-/// Returns a failure in the words of deepagents.
-fn error_reply(failure: &ToolFailure) -> ToolReply {
-    ToolReply::error(format!("Error: {failure}"))
 }
 
 /// Returns a failure of the filesystem in the words of deepagents.

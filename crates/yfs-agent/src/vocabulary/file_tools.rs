@@ -7,9 +7,9 @@ use yfs_vfs::{
     RemoveOptions, TextReplacement,
 };
 
-use super::shared::{ToolFailure, ToolOutcome, or_error, path_of, text_reply, unified_diff};
+use super::shared::{ToolFailure, ToolOutcome, path_of, text_reply, tool, unified_diff};
 use crate::{
-    catalog::{RegisteredTool, TextResult, ToolWords},
+    catalog::{RegisteredTool, TextResult},
     session::MergedWrite,
     tool::{ToolAnnotations, ToolReply},
     tool_call::ToolCall,
@@ -262,27 +262,6 @@ fn changing_tools() -> Vec<RegisteredTool> {
             fs_mkdir,
         ),
     ]
-}
-
-fn tool<I, O, F, R>(
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    annotations: ToolAnnotations,
-    run: F,
-) -> RegisteredTool
-where
-    I: serde::de::DeserializeOwned + JsonSchema,
-    O: JsonSchema,
-    F: Fn(ToolCall, I) -> R + Copy + Send + Sync + 'static,
-    R: Future<Output = ToolOutcome> + Send + 'static,
-{
-    let words = ToolWords { name, title, description };
-    let run = move |call, input| {
-        let outcome = run(call, input);
-        async move { or_error(outcome.await) }
-    };
-    RegisteredTool::new::<I, O, _, _>(words, annotations, run)
 }
 
 async fn fs_read(call: ToolCall, input: FsPathInput) -> ToolOutcome {

@@ -20,7 +20,7 @@ use yfs_vfs::{
 };
 
 use self::exact_edits::{ExactEdit, apply_exact_edits, fenced_diff};
-use super::shared::{ToolFailure, ToolOutcome, path_of, text_reply};
+use super::shared::{ToolFailure, ToolOutcome, path_of, reporting_tool, text_reply};
 use crate::{
     catalog::{RegisteredTool, TextResult, ToolWords},
     media::{file_uri, media_block},
@@ -164,12 +164,15 @@ fn reading_tools() -> Vec<RegisteredTool> {
             read,
             read_text_file,
         ),
-        tool::<_, MediaResult, _, _>(
-            "read_media_file",
-            "Read Media File",
-            "Reads an image or a sound as such, and any other file as a resource.",
+        reporting_tool::<_, MediaResult, _, _>(
+            ToolWords {
+                name: "read_media_file",
+                title: "Read Media File",
+                description: "Reads an image or a sound as such, and any other file as a resource.",
+            },
             read,
             read_media_file,
+            by_message,
         ),
         text_tool(
             "read_multiple_files",
@@ -279,29 +282,13 @@ where
     F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
     R: Future<Output = ToolOutcome> + Send + 'static,
 {
-    tool::<I, TextResult, F, R>(name, title, description, annotations, run)
+    let words = ToolWords { name, title, description };
+    reporting_tool::<I, TextResult, F, R>(words, annotations, run, by_message)
 }
 
-fn tool<I, O, F, R>(
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    annotations: ToolAnnotations,
-    run: F,
-) -> RegisteredTool
-where
-    I: serde::de::DeserializeOwned + JsonSchema,
-    O: JsonSchema,
-    F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
-    R: Future<Output = ToolOutcome> + Send + 'static,
-{
-    let words = ToolWords { name, title, description };
-    let run = move |call, input| {
-        let outcome = run(call, input);
-        // The reference reports a failure by its message alone.
-        async move { outcome.await.unwrap_or_else(|failure| ToolReply::error(failure.to_string())) }
-    };
-    RegisteredTool::new::<I, O, _, _>(words, annotations, run)
+/// Returns the reply of a tool. The reference reports a failure by its message alone.
+fn by_message(outcome: ToolOutcome) -> ToolReply {
+    outcome.unwrap_or_else(|failure| ToolReply::error(failure.to_string()))
 }
 
 /// Returns the path that a model wrote, if it lies in an allowed directory.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use similar::TextDiff;
 use thiserror::Error;
 use yfs_types::path::VPath;
@@ -9,9 +11,10 @@ use yfs_vfs::{EditRefusal, FsError};
 
 use crate::{
     agent_path::{AgentPathError, parse_agent_path},
-    catalog::TextResult,
+    catalog::{RegisteredTool, TextResult, ToolWords},
     session::WriteFailure,
-    tool::ToolReply,
+    tool::{ToolAnnotations, ToolReply},
+    tool_call::ToolCall,
 };
 
 /// The failure of a tool, as text for the model.
@@ -49,6 +52,44 @@ pub(super) fn text_reply(text: impl Into<String>) -> ToolReply {
 /// Returns the reply of a tool that reports failures as `Error: ...`.
 pub(super) fn or_error(outcome: ToolOutcome) -> ToolReply {
     outcome.unwrap_or_else(|failure| ToolReply::error(format!("Error: {failure}")))
+}
+
+/// Makes a tool that reports failures as `Error: ...`.
+pub(super) fn tool<I, O, F, R>(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    annotations: ToolAnnotations,
+    run: F,
+) -> RegisteredTool
+where
+    I: DeserializeOwned + JsonSchema,
+    O: JsonSchema,
+    F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
+    R: Future<Output = ToolOutcome> + Send + 'static,
+{
+    let words = ToolWords { name, title, description };
+    reporting_tool::<I, O, F, R>(words, annotations, run, or_error)
+}
+
+/// Makes a tool whose failures `report` turns into replies.
+pub(super) fn reporting_tool<I, O, F, R>(
+    words: ToolWords,
+    annotations: ToolAnnotations,
+    run: F,
+    report: fn(ToolOutcome) -> ToolReply,
+) -> RegisteredTool
+where
+    I: DeserializeOwned + JsonSchema,
+    O: JsonSchema,
+    F: Fn(ToolCall, I) -> R + Send + Sync + 'static,
+    R: Future<Output = ToolOutcome> + Send + 'static,
+{
+    let run = move |call, input| {
+        let outcome = run(call, input);
+        async move { report(outcome.await) }
+    };
+    RegisteredTool::new::<I, O, _, _>(words, annotations, run)
 }
 
 /// Returns the path that an agent wrote.
