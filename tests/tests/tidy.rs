@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
     ("yfs-agent", &["yfs", "yfs-types", "yfs-vfs"]),
     ("yfs-shell", &["yfs-agent", "yfs-types", "yfs-vfs"]),
-    ("yfs-mcp", &["yfs-agent", "yfs-types", "yfs-vfs"]),
+    ("yfs-mcp", &["yfs-agent", "yfs-shell", "yfs-types", "yfs-vfs"]),
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
     ("yfs-wire", &["yfs", "yfs-engine", "yfs-store", "yfs-types", "yfs-vfs"]),
     (

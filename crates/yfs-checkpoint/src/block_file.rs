@@ -16,7 +16,7 @@ use crate::{
     CheckpointError, Result,
     bytes::{ByteReader, write_varint},
     checks::checksum,
-    chunk::ChunkReader,
+    chunk::{ChunkReader, split_restarts},
     positioned::read_exact_at,
 };
 
@@ -60,8 +60,32 @@ pub(crate) type BlockKey = (u32, u64);
 #[derive(Debug, Clone)]
 pub(crate) struct BlockWeighter;
 
-/// A block, and the key at which the next one begins; `None` at the end of the file.
-pub(crate) type CoveringBlock = (Arc<[u8]>, Option<Vec<u8>>);
+/// The way from a block of entries to the next one.
+#[derive(Debug)]
+pub(crate) enum NextBlock {
+    /// The block is the last.
+    End,
+    /// The next block is in another index block, and begins at this key.
+    Begins(Vec<u8>),
+    /// The next block is in the same index block.
+    Sibling(SiblingBlock),
+}
+
+/// A child of an index block, and what is needed to find the next one.
+#[derive(Debug)]
+pub(crate) struct SiblingBlock {
+    index: Arc<[u8]>,
+    /// The number of bytes of entries that follow the child's.
+    n_left: usize,
+    /// The separator before the child.
+    key: Vec<u8>,
+    address: BlockAddress,
+    /// The key at which the next index block begins.
+    upper: Option<Vec<u8>>,
+}
+
+/// A block, and the way to the next.
+pub(crate) type CoveringBlock = (Arc<[u8]>, NextBlock);
 
 /// An open file. It stays readable after others removed it.
 #[derive(Debug)]
@@ -128,20 +152,48 @@ impl BlockFile {
         cache: &BlockCache,
         keep: bool,
     ) -> Result<CoveringBlock> {
-        let (mut address, mut upper) = (self.root, None);
+        let (mut address, mut next) = (self.root, NextBlock::End);
         for _ in 0..self.height {
-            let index = self.read_block(&address, Some(cache))?;
-            let (child, next) = find_child(&index, key)?;
-            address = child;
-            upper = next.or(upper);
+            let index = self.read_block(&address, cache, true)?;
+            let child = find_child(&index, key)?;
+            address = child.address;
+            next = match child.next {
+                Some((key, address, n_left)) => {
+                    let upper = next.into_key();
+                    NextBlock::Sibling(SiblingBlock { index, n_left, key, address, upper })
+                }
+                None => next.into_key().map_or(NextBlock::End, NextBlock::Begins),
+            };
         }
-        Ok((self.read_block(&address, keep.then_some(cache))?, upper))
+        Ok((self.read_block(&address, cache, keep)?, next))
+    }
+
+    /// Returns the block after another; `None` at the end.
+    pub(crate) fn next_block(
+        &self,
+        next: NextBlock,
+        cache: &BlockCache,
+        keep: bool,
+    ) -> Result<Option<CoveringBlock>> {
+        match next {
+            NextBlock::End => Ok(None),
+            NextBlock::Begins(key) => self.covering_block(&key, cache, keep).map(Some),
+            NextBlock::Sibling(sibling) => {
+                let block = self.read_block(&sibling.address, cache, keep)?;
+                Ok(Some((block, sibling.following()?)))
+            }
+        }
     }
 
     /// Reads and checks a block.
-    fn read_block(&self, address: &BlockAddress, cache: Option<&BlockCache>) -> Result<Arc<[u8]>> {
+    fn read_block(
+        &self,
+        address: &BlockAddress,
+        cache: &BlockCache,
+        keep: bool,
+    ) -> Result<Arc<[u8]>> {
         let key = (self.number, address.offset);
-        if let Some(block) = cache.and_then(|cache| cache.get(&key)) {
+        if let Some(block) = cache.get(&key) {
             return Ok(block);
         }
         if address.n_bytes > MAX_BLOCK_BYTES {
@@ -153,10 +205,37 @@ impl BlockFile {
             return Err(CheckpointError::Damaged("a block"));
         }
         let block: Arc<[u8]> = bytes.into();
-        if let Some(cache) = cache {
+        if keep {
             cache.insert(key, block.clone());
         }
         Ok(block)
+    }
+}
+
+impl NextBlock {
+    /// Returns the key at which the next block begins.
+    fn into_key(self) -> Option<Vec<u8>> {
+        match self {
+            Self::End => None,
+            Self::Begins(key) => Some(key),
+            Self::Sibling(sibling) => Some(sibling.key),
+        }
+    }
+}
+
+impl SiblingBlock {
+    /// Returns the way from this block to the next.
+    fn following(mut self) -> Result<NextBlock> {
+        let (entries, _) = split_restarts(&self.index)?;
+        let rest = &entries[entries.len() - self.n_left..];
+        let mut reader = ChunkReader::resume(rest, &mut self.key);
+        let Some(value) = reader.next_entry()? else {
+            return Ok(self.upper.map_or(NextBlock::End, NextBlock::Begins));
+        };
+        let address = value.ok_or(CheckpointError::Damaged("an index"))?;
+        (self.address, self.n_left) = (BlockAddress::decode(address)?, reader.n_left());
+        self.key = reader.key;
+        Ok(NextBlock::Sibling(self))
     }
 }
 
@@ -171,18 +250,29 @@ pub(crate) fn block_checksum(id: &[u8; 16], offset: u64, bytes: &[u8]) -> u32 {
     checksum(&[id, &offset.to_le_bytes(), bytes])
 }
 
-/// Returns the last child whose separator is not after `key`, and the separator after it.
-pub(crate) fn find_child(index: &[u8], key: &[u8]) -> Result<(BlockAddress, Option<Vec<u8>>)> {
+/// The child of an index block that answers for a key.
+pub(crate) struct FoundChild {
+    pub(crate) address: BlockAddress,
+    /// The separator and the address of the child after it, and the number of bytes of entries
+    /// after that one.
+    next: Option<(Vec<u8>, BlockAddress, usize)>,
+}
+
+/// Returns the last child whose separator is not after `key`.
+pub(crate) fn find_child(index: &[u8], key: &[u8]) -> Result<FoundChild> {
     let mut reader = ChunkReader::near(index, key)?;
-    let mut child = None;
+    let mut child: Option<&[u8]> = None;
     while let Some(value) = reader.next_entry()? {
+        let value = value.ok_or(CheckpointError::Damaged("an index"))?;
         if let Some(child) = child
             && reader.key.as_slice() > key
         {
-            return Ok((BlockAddress::decode(child)?, Some(reader.key)));
+            let n_left = reader.n_left();
+            let next = (reader.key, BlockAddress::decode(value)?, n_left);
+            return Ok(FoundChild { address: BlockAddress::decode(child)?, next: Some(next) });
         }
-        child = value;
+        child = Some(value);
     }
     let child = child.ok_or(CheckpointError::Damaged("an empty index"))?;
-    Ok((BlockAddress::decode(child)?, None))
+    Ok(FoundChild { address: BlockAddress::decode(child)?, next: None })
 }

@@ -66,7 +66,7 @@ impl BlockFileWriter {
             }
         }
         let (_, root_entry) = self.unfinished[height + 1].finish();
-        let (root, _) = find_child(&root_entry, &[])?;
+        let root = find_child(&root_entry, &[])?.address;
         let mut footer = Vec::with_capacity(FOOTER_BYTES);
         footer.extend_from_slice(MAGIC);
         footer.extend_from_slice(&self.id);

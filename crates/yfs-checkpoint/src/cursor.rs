@@ -1,10 +1,10 @@
 //! Walks over the entries of one file, and of several in one order.
 
-use std::{ops::Range, sync::Arc};
+use std::{mem, ops::Range, sync::Arc};
 
 use crate::{
     Result,
-    block_file::{BlockCache, BlockFile},
+    block_file::{BlockCache, BlockFile, NextBlock},
     chunk::{ChunkReader, split_restarts},
 };
 
@@ -17,7 +17,7 @@ struct BlockFileCursor<'a> {
     block: Arc<[u8]>,
     position: usize,
     entries_end: usize,
-    next_block: Option<Vec<u8>>,
+    next_block: NextBlock,
     /// The key of the current entry; meaningless at the end.
     key: Vec<u8>,
     value: Option<Range<usize>>,
@@ -55,12 +55,12 @@ impl<'a> BlockFileCursor<'a> {
 
     fn advance(&mut self) -> Result<()> {
         while self.position == self.entries_end {
-            let Some(from) = self.next_block.take() else {
+            let next = mem::replace(&mut self.next_block, NextBlock::End);
+            let Some((block, next)) = self.file.next_block(next, self.cache, self.keep)? else {
                 self.at_end = true;
                 return Ok(());
             };
-            (self.block, self.next_block) =
-                self.file.covering_block(&from, self.cache, self.keep)?;
+            (self.block, self.next_block) = (block, next);
             self.entries_end = split_restarts(&self.block)?.0.len();
             self.position = 0;
             self.key.clear();

@@ -30,7 +30,10 @@ mod keys;
 mod tests;
 mod write;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, OnceLock},
+};
 
 use thiserror::Error;
 
@@ -48,6 +51,9 @@ const PAGE: usize = 1024;
 
 /// The entries of a map, in order of key.
 pub type CheckpointEntries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// What is called with the keys and values of a range, until it breaks off.
+pub type EntryVisitor<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// A checkpoint that was stored, and the log that it was made from.
 ///
@@ -67,21 +73,19 @@ pub trait CheckpointReader: LoggedUpdates {
     /// As [`get`](Self::get).
     fn scan(&self, from: &[u8], to: &[u8], n: usize) -> Result<CheckpointEntries, String>;
 
-    /// Calls `each` with all entries with keys from `from` on and before `to`, in order.
+    /// Calls `each` with all entries with keys from `from` on and before `to`, in order, until it
+    /// breaks off.
     ///
     /// # Errors
     ///
     /// As [`get`](Self::get); some entries may have been passed before.
-    fn for_each(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<(), String> {
+    fn for_each(&self, from: &[u8], to: &[u8], each: &mut EntryVisitor<'_>) -> Result<(), String> {
         let mut from = from.to_vec();
         loop {
             let page = self.scan(&from, to, PAGE)?;
-            page.iter().for_each(|(key, value)| each(key, value));
+            if page.iter().try_for_each(|(key, value)| each(key, value)).is_break() {
+                return Ok(());
+            }
             match page.last() {
                 Some((last, _)) if page.len() == PAGE => from = keys::after(last),
                 _ => return Ok(()),

@@ -36,6 +36,7 @@ mod prompts;
 mod resources;
 mod rules_file;
 mod server;
+mod session_shell;
 mod stdio;
 mod tool_calls;
 mod watching;
@@ -50,5 +51,6 @@ pub use crate::{
     profile::{McpProfile, UnknownProfile},
     rules_file::{BadRulesFile, parse_rules},
     server::McpServer,
+    session_shell::shell_over,
     stdio::serve_stdio,
 };

@@ -434,7 +434,7 @@ where
         Err(StoreError::Unsupported { action: "back up: its parts are backed up one by one" })
     }
 
-    fn check(&self) -> Result<CheckReport, StoreError> {
+    fn check_with_progress(&self, _: &mut dyn FnMut(u64, u64)) -> Result<CheckReport, StoreError> {
         let mut log = self.log.check_part()?;
         let mut blobs = self.blobs.check_part()?;
         let mut local = self.local.check_part()?;

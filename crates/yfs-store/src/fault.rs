@@ -363,8 +363,11 @@ impl Store for FaultStore {
         self.below.backup(to, progress)
     }
 
-    fn check(&self) -> Result<CheckReport, StoreError> {
-        self.below.check()
+    fn check_with_progress(
+        &self,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CheckReport, StoreError> {
+        self.below.check_with_progress(progress)
     }
 
     fn check_log(&self) -> Result<CheckReport, StoreError> {

@@ -664,7 +664,7 @@ impl Store for MemoryStore {
         Err(StoreError::Unsupported { action: "back up: it is in memory only" })
     }
 
-    fn check(&self) -> Result<CheckReport, StoreError> {
+    fn check_with_progress(&self, _: &mut dyn FnMut(u64, u64)) -> Result<CheckReport, StoreError> {
         let state = self.state()?;
         let data = &state.now;
         Ok(CheckReport {

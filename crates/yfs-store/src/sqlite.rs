@@ -551,8 +551,11 @@ impl Store for SqliteStore {
         self.inner.backup(to, progress)
     }
 
-    fn check(&self) -> Result<CheckReport, StoreError> {
-        self.inner.check()
+    fn check_with_progress(
+        &self,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CheckReport, StoreError> {
+        self.inner.check(progress)
     }
 
     fn check_log(&self) -> Result<CheckReport, StoreError> {

@@ -333,7 +333,16 @@ pub trait Store: UpdateLog + BlobStore + LocalState {
     fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError>;
 
     /// Reads the whole store and reports damage.
-    fn check(&self) -> Result<CheckReport, StoreError>;
+    fn check(&self) -> Result<CheckReport, StoreError> {
+        self.check_with_progress(&mut |_, _| ())
+    }
+
+    /// Reads the whole store and reports damage. `progress` gets the number of documents and blobs
+    /// that were read, and of all.
+    fn check_with_progress(
+        &self,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CheckReport, StoreError>;
 
     /// Reads the records and snapshots of all documents, but no blobs, and reports damage.
     fn check_log(&self) -> Result<CheckReport, StoreError>;

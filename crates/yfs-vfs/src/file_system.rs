@@ -23,7 +23,7 @@ use crate::{
         WalkOptions, WriteOptions,
     },
     stat::{DirEntry, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
-    stream::{ChunkStream, chunks_of},
+    stream::{ChunkStream, WalkStream, chunks_of},
     walk,
 };
 
@@ -323,6 +323,13 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// the backend has such paths.
     async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
         walk::walk(self, path, options).await
+    }
+
+    /// Lists a tree as [`walk`](Self::walk) does, in batches, so that the memory that a caller
+    /// needs does not grow with the tree. What changes between two batches may be listed as it was
+    /// before or as it is then. An error ends the stream.
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        Box::pin(futures::stream::once(self.walk(path, options)))
     }
 
     /// Finds paths by pattern. See [`GlobQuery`].

@@ -88,5 +88,5 @@ pub use crate::{
     read_only::ReadOnlyFs,
     snapshot::{SnapshotContents, SnapshotFs, SnapshotNode},
     stat::{DirEntry, FileKind, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
-    stream::{ChunkStream, FileChunk},
+    stream::{ChunkStream, FileChunk, WalkStream},
 };

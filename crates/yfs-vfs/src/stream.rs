@@ -9,6 +9,7 @@ use yfs_types::path::VPath;
 use crate::{
     error::{FsCode, FsError, Op},
     options::StreamOptions,
+    stat::WalkEntry,
 };
 
 /// The default length of a chunk, in bytes.
@@ -29,6 +30,9 @@ pub struct FileChunk {
 
 /// The chunks of one version of a file, in order. Dropping the stream ends the reading.
 pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<FileChunk, FsError>> + Send>>;
+
+/// The entries of a tree in batches; see [`FileSystem::walk_batches`](crate::FileSystem).
+pub type WalkStream<'a> = Pin<Box<dyn Stream<Item = Result<Vec<WalkEntry>, FsError>> + Send + 'a>>;
 
 /// Returns the number of chunks of a file of `size` bytes: at least one.
 pub fn n_chunks(size: u64, chunk_len: usize) -> u64 {

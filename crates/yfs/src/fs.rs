@@ -14,6 +14,7 @@ mod read_many;
 mod scope;
 pub(crate) mod stream;
 mod structure;
+mod walk;
 mod write;
 
 pub use self::cached_read::TextInMemory;
@@ -35,7 +36,7 @@ use yfs_vfs::{
     ChangeAuthor, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
     EditOutcome, FileContent, FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery,
     GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions,
-    TextReplacement, TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
+    TextReplacement, TreeTotals, WalkEntry, WalkOptions, WalkStream, WriteOptions, WriteOutcome,
 };
 
 use crate::{Workspace, state::WorkspaceState};
@@ -240,6 +241,10 @@ impl FileSystem for WorkspaceFs {
 
     async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
         self.walk_now(path, options)
+    }
+
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        self.walk_batches_now(path, options)
     }
 
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {

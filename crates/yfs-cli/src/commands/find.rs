@@ -7,6 +7,8 @@ mod parse;
 mod print_format;
 
 use clap::Args;
+use futures::StreamExt;
+use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, WalkEntry, WalkOptions};
 
 use self::{
@@ -98,45 +100,96 @@ async fn search(
     let stat = run.fs.lstat(&root.path).await?;
     let mut entry = DirEntry::new(root.name(), stat.id, stat.kind);
     (entry.size, entry.mtime, entry.mode) = (stat.size, stat.mtime, stat.mode);
-    let mut items = vec![WalkEntry::new(root.path.clone(), entry)];
+    let first = WalkEntry::new(root.path.clone(), entry);
     let max_depth = run.plan.max_depth.unwrap_or(usize::MAX);
-    if items[0].entry.kind == FileKind::Directory && max_depth > 0 {
-        // The entry that follows shows whether a directory is empty, so one level more is listed.
-        let max_depth = max_depth.saturating_add(1);
-        let measured = context.out.json || run.plan.reads_sizes();
-        let kinds_only = !measured && !run.plan.reads_modes();
-        let options = WalkOptions { max_depth, measured, kinds_only, ..WalkOptions::default() };
-        items.extend(run.fs.walk(&root.path, &options).await?);
+    let mut tree = SearchedTree { root, max_depth, pruned: None };
+    if first.entry.kind != FileKind::Directory || max_depth == 0 {
+        return tree.visit(run, context, &first, None).await;
     }
-    let depth_first = run.plan.depth_first;
-    let order = if depth_first { postorder(&items) } else { (0..items.len()).collect() };
-    let reads_links = run.plan.reads_links();
-    let base = root.path.components().count();
-    let mut pruned: Option<&yfs_engine::path::VPath> = None;
-    for at in order {
-        let item = &items[at];
-        let depth = item.path.components().count() - base;
-        let below_pruned = pruned.is_some_and(|pruned| item.path.starts_with(pruned));
-        if depth > max_depth || below_pruned || depth < run.plan.min_depth {
-            continue;
+    // The entry that follows shows whether a directory is empty, so one level more is listed.
+    let max_depth = max_depth.saturating_add(1);
+    let measured = context.out.json || run.plan.reads_sizes();
+    let kinds_only = !measured && !run.plan.reads_modes();
+    let options = WalkOptions { max_depth, measured, kinds_only, ..WalkOptions::default() };
+    if run.plan.depth_first || run.plan.changes_files() {
+        let mut items = vec![first];
+        items.extend(run.fs.walk(&root.path, &options).await?);
+        return tree.visit_all(run, context, &items).await;
+    }
+    let fs = run.fs.clone();
+    let mut batches = fs.walk_batches(&root.path, &options);
+    let mut item = first;
+    while let Some(batch) = batches.next().await {
+        for next in batch? {
+            if tree.visit(run, context, &item, Some(&next)).await? == FindOutcome::Quit {
+                return Ok(FindOutcome::Quit);
+            }
+            item = next;
         }
-        let has_children = items.get(at + 1).is_some_and(|next| next.path.starts_with(&item.path));
-        let shown = root.below(&item.path);
+    }
+    tree.visit(run, context, &item, None).await
+}
+
+/// The tree that is searched.
+struct SearchedTree<'a> {
+    root: &'a TypedPath,
+    max_depth: usize,
+    /// The directory whose content is skipped.
+    pruned: Option<VPath>,
+}
+
+impl SearchedTree<'_> {
+    /// Evaluates the expression for all entries.
+    async fn visit_all(
+        &mut self,
+        run: &mut FindRun<'_>,
+        context: &mut CommandContext,
+        items: &[WalkEntry],
+    ) -> Result<FindOutcome> {
+        let depth_first = run.plan.depth_first;
+        let order = if depth_first { postorder(items) } else { (0..items.len()).collect() };
+        for at in order {
+            let outcome = self.visit(run, context, &items[at], items.get(at + 1)).await?;
+            if outcome == FindOutcome::Quit {
+                return Ok(outcome);
+            }
+        }
+        Ok(FindOutcome::Done)
+    }
+
+    /// Evaluates the expression for an entry; `next` is the one that follows it in the tree.
+    async fn visit(
+        &mut self,
+        run: &mut FindRun<'_>,
+        context: &mut CommandContext,
+        item: &WalkEntry,
+        next: Option<&WalkEntry>,
+    ) -> Result<FindOutcome> {
+        let depth = depth_of(&item.path) - depth_of(&self.root.path);
+        let below_pruned = self.pruned.as_ref().is_some_and(|pruned| item.path.starts_with(pruned));
+        if depth > self.max_depth || below_pruned || depth < run.plan.min_depth {
+            return Ok(FindOutcome::Done);
+        }
+        let has_children = item.entry.kind == FileKind::Directory
+            && next.is_some_and(|next| next.path.starts_with(&item.path));
+        let shown = self.root.below(&item.path);
         let link = match item.entry.kind {
-            FileKind::Symlink if reads_links => read_link(&run.fs, &item.path).await,
+            FileKind::Symlink if run.plan.reads_links() => read_link(&run.fs, &item.path).await,
             _ => None,
         };
-        let root = root.typed.as_str();
+        let root = self.root.typed.as_str();
         let candidate = FindCandidate { shown: &shown, item, root, depth, has_children, link };
         run.evaluate(context, &candidate).await?;
-        if run.prunes && !depth_first {
-            pruned = Some(&item.path);
+        if run.prunes && !run.plan.depth_first {
+            self.pruned = Some(item.path.clone());
         }
-        if run.quits {
-            return Ok(FindOutcome::Quit);
-        }
+        Ok(if run.quits { FindOutcome::Quit } else { FindOutcome::Done })
     }
-    Ok(FindOutcome::Done)
+}
+
+/// Returns the number of names in a path.
+fn depth_of(path: &VPath) -> usize {
+    if path.is_root() { 0 } else { path.as_str().bytes().filter(|byte| *byte == b'/').count() }
 }
 
 /// Returns the order that puts the content of each directory before the directory.

@@ -10,6 +10,7 @@ use crate::{
     context::CommandContext,
     errors::{EXIT_FAILED, Result},
     format_text::counted,
+    progress::CommandProgress,
 };
 
 const HELP: &str = "\
@@ -55,7 +56,10 @@ pub(crate) struct FsckArgs {
 pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result {
     let is_decided = args.repair || args.accept;
     let workspace = if is_decided { context.writable()? } else { context.readable()? };
-    let report = workspace.store().check().map_err(WorkspaceError::from)?;
+    let bar = CommandProgress::new(&context.globals, "checking");
+    let report = workspace.store().check_with_progress(&mut |done, total| bar.set(done, total));
+    drop(bar);
+    let report = report.map_err(WorkspaceError::from)?;
     let n_problems = report.problems.len();
     for problem in &report.problems {
         let id = problem.doc.as_ref().map(FileId::from);

@@ -18,9 +18,8 @@ use yfs_engine::{
 };
 use yfs_mcp::{
     ClientIdentity, ElicitingBroker, McpProfile, McpServer, OpenedSession, SessionOpener,
-    SessionRefusal, parse_rules, serve_stdio,
+    SessionRefusal, parse_rules, serve_stdio, shell_over,
 };
-use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_vfs::FileSystem;
 
 use self::host_directories::HostDirectories;
@@ -39,7 +38,8 @@ LABEL` takes it back. With DIR, they are directories of this machine, under thei
 the reference filesystem server; roots of the client replace them.
 
 With --shell there is `execute`, a bash inside of this process on the same files. It has no
-processes, no network and no other files.
+processes, no network and no other files. It is in builds with the feature `shell`: `cargo install
+--path crates/yfs-cli --features shell`.
 
 Profiles: full (fs and deepagents, versions, undo, patches), fs, reference, deepagents,
 deepagents-create, memory. The default is full; with DIR it is reference.
@@ -103,6 +103,11 @@ struct WorkspaceOpener {
 
 /// Serves until standard input ends.
 pub(crate) async fn run(args: McpArgs, context: &mut CommandContext) -> Result {
+    if args.shell && shell_over(Arc::new(yfs_vfs::MemoryFs::new())).is_none() {
+        return Err(CommandError::other(
+            "this build has no shell: cargo install --path crates/yfs-cli --features shell",
+        ));
+    }
     let policy = policy_of(&args, context)?;
     let opener: Arc<dyn SessionOpener> = match args.dirs.is_empty() {
         true => {
@@ -205,9 +210,8 @@ impl WorkspaceOpener {
             shell_files = Arc::new(AuditedFs::new(shell_files, audit.clone(), origin));
             builder = builder.audit(audit.clone());
         }
-        if self.has_shell {
-            let shell = ShellExecutor::new(shell_files, ShellLimits::default());
-            builder = builder.executor(Arc::new(shell));
+        if let Some(shell) = self.has_shell.then(|| shell_over(shell_files)).flatten() {
+            builder = builder.executor(shell);
         }
         builder
     }

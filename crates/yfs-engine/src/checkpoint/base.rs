@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::ControlFlow,
     sync::{Arc, OnceLock},
 };
 
@@ -50,9 +51,8 @@ impl CheckpointBase {
     ) -> Result<(), CheckpointError> {
         let mut called = Ok(());
         let read = self.reader.for_each(from, to, &mut |key, value| {
-            if called.is_ok() {
-                called = each(key, value);
-            }
+            called = each(key, value);
+            if called.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         read.map_err(CheckpointError::Unreadable).and(called)
     }
@@ -171,20 +171,25 @@ impl BaseTree for CheckpointBase {
         self.noted(read);
     }
 
-    fn find_kind(
+    fn each_kind_in(
         &self,
         directory: Option<&FileId>,
-        display: &str,
-        found: &mut dyn FnMut(&FileId, ListedRow<'_>),
+        [first, last]: [&str; 2],
+        each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>) -> ControlFlow<()>,
     ) {
-        let parent = directory.map(FileId::as_str);
-        let place = NodePlace { parent, is_trashed: false, name: display }.write();
-        let entry = self.get(&keys::entry(&place));
-        let read = entry.and_then(|entry| match entry {
-            Some(entry) => read_kind(&entry, found),
-            None => Ok(()),
+        let [names, _] = keys::names_in(directory);
+        let from = [&names, first.as_bytes()].concat();
+        let to = [&names, last.as_bytes(), &[0]].concat();
+        let mut called = Ok(());
+        let read = self.reader.for_each(&from, &to, &mut |key, entry| {
+            let mut flow = ControlFlow::Continue(());
+            let name = std::str::from_utf8(&key[names.len()..]);
+            called = name
+                .map_err(|_| malformed("a name is none"))
+                .and_then(|name| read_kind(entry, |id, row| flow = each(id, name, row)));
+            if called.is_ok() { flow } else { ControlFlow::Break(()) }
         });
-        self.noted(read);
+        self.noted(read.map_err(CheckpointError::Unreadable).and(called));
     }
 
     fn trashed(&self) -> Vec<FileId> {

@@ -187,19 +187,25 @@ fn listing(main: &MainDoc) -> String {
         main.for_each_child_kind(directory.as_ref(), |id, name, kind| {
             kinds.push((id.clone(), name.to_owned(), kind));
         });
-        let mut kinds = kinds.into_iter();
+        let (mut kinds, mut documents) = (kinds.into_iter(), Vec::new());
         main.for_each_child(directory.as_ref(), |id, name, attributes| {
             let kind = ListedKind::of(&attributes);
             assert_eq!(kinds.next(), Some((id.clone(), name.to_owned(), kind)));
             let document = matches!(kind, ListedKind::File { .. }).then(|| id.clone());
-            assert_eq!(main.document_in(directory.as_ref(), name), document);
+            documents.push((name.to_owned(), document));
             listed += &format!("{directory:?} {id} {name:?} {attributes:?}\n");
             if attributes.kind == NodeKind::Directory {
                 open.push(Some(id.clone()));
             }
         });
         assert_eq!(kinds.next(), None);
-        assert_eq!(main.document_in(directory.as_ref(), "not there"), None);
+        for step in [1, 2, 3, 5] {
+            let some = documents.iter().rev().step_by(step);
+            let missing = ["!", "not there", "\u{10ffff}"].map(|name| (name.to_owned(), None));
+            let (names, expected): (Vec<String>, Vec<_>) = some.cloned().chain(missing).unzip();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            assert_eq!(main.documents_in(directory.as_ref(), &names), expected);
+        }
     }
     listed
 }

@@ -1,10 +1,17 @@
 //! Listing a directory without keeping what is listed in memory.
 
+use std::ops::ControlFlow;
+
 use super::MainDoc;
 use crate::{
     id::FileId,
     table::{ListedKind, RowAttributes},
+    tree::NodeRef,
 };
+
+/// The number of entries between two that are wanted above which the second is looked up.
+/// Tests have small directories.
+const MAX_OTHERS: usize = if cfg!(test) { 2 } else { 8 };
 
 impl MainDoc {
     /// Calls `each` with the id, display name and attributes of each entry of a directory (`None`:
@@ -55,23 +62,52 @@ impl MainDoc {
             }
         });
     }
-    /// Returns the id of the file with a display name in a directory (`None`: the root), if its
-    /// content is in its document. On a checkpoint, the node of an unchanged directory is read
-    /// without keeping it.
-    pub fn document_in(&self, directory: Option<&FileId>, name: &str) -> Option<FileId> {
-        if let Some(base) = self.tree.base_of_unread(directory) {
-            let mut document = None;
-            base.find_kind(directory, name, &mut |id, row| {
-                let kind = self.files.kind_on(id, &row);
-                document = matches!(kind, Some(ListedKind::File { .. })).then(|| id.clone());
-            });
-            return document;
-        }
-        let node = match directory {
-            Some(id) => self.tree.node(id)?,
-            None => self.tree.root(),
+    /// Returns the ids of the files with these display names in a directory (`None`: the root) whose
+    /// contents are in their documents; `None` for other entries. On a checkpoint, the nodes of an
+    /// unchanged directory are read without keeping them.
+    pub fn documents_in(&self, directory: Option<&FileId>, names: &[&str]) -> Vec<Option<FileId>> {
+        let mut documents = vec![None; names.len()];
+        let Some(base) = self.tree.base_of_unread(directory) else {
+            let node = match directory {
+                Some(id) => self.tree.node(id),
+                None => Some(self.tree.root()),
+            };
+            for (document, name) in documents.iter_mut().zip(names) {
+                *document = node.and_then(|node| self.document_of(self.tree.child(node, name)?));
+            }
+            return documents;
         };
-        let id = self.tree.child(node, name)?.id()?;
+        let mut wanted: Vec<usize> = (0..names.len()).collect();
+        wanted.sort_by_key(|at| names[*at]);
+        let last = wanted.last().map_or("", |at| names[*at]);
+        let mut wanted = wanted.into_iter().peekable();
+        // As the names of a walk do, most follow each other.
+        while let Some(first) = wanted.peek().map(|at| names[*at]) {
+            let mut n_others = 0;
+            base.each_kind_in(directory, [first, last], &mut |id, name, row| {
+                while wanted.next_if(|at| names[*at] < name).is_some() {}
+                n_others += 1;
+                while let Some(at) = wanted.next_if(|at| names[*at] == name) {
+                    let kind = self.files.kind_on(id, &row);
+                    let is_document = matches!(kind, Some(ListedKind::File { .. }));
+                    documents[at] = is_document.then(|| id.clone());
+                    n_others = 0;
+                }
+                match wanted.peek() {
+                    Some(_) if n_others < MAX_OTHERS => ControlFlow::Continue(()),
+                    _ => ControlFlow::Break(()),
+                }
+            });
+            // A search for the next name begins there; one that is not there has no other.
+            if n_others < MAX_OTHERS {
+                break;
+            }
+        }
+        documents
+    }
+
+    fn document_of(&self, node: NodeRef<'_>) -> Option<FileId> {
+        let id = node.id()?;
         let kind = ListedKind::of(&self.files.attributes(id)?);
         matches!(kind, ListedKind::File { .. }).then(|| id.clone())
     }

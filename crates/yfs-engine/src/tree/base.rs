@@ -10,7 +10,7 @@
 //! - An id that has a slot is never looked up in the base again.
 //! - Nodes that are not shown in their stored parent are read when the tree is made.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, ops::ControlFlow, sync::Arc};
 
 use smol_str::SmolStr;
 
@@ -53,12 +53,13 @@ pub(crate) trait BaseTree: fmt::Debug + Send + Sync {
         each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>),
     );
 
-    /// Calls `found` with the id and kind of the entry of a directory with a display name.
-    fn find_kind(
+    /// Calls `each` as [`each_kind`](Self::each_kind) does, with the entries whose names are from
+    /// the first to the last of two, until it breaks off.
+    fn each_kind_in(
         &self,
         directory: Option<&FileId>,
-        display: &str,
-        found: &mut dyn FnMut(&FileId, ListedRow<'_>),
+        names: [&str; 2],
+        each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>) -> ControlFlow<()>,
     );
 
     /// Returns the ids of all nodes that are themselves trashed.

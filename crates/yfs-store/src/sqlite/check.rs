@@ -5,7 +5,7 @@ use std::io;
 use rusqlite::Connection;
 
 use super::{SqliteInner, schema::store_error};
-use crate::{CheckProblem, CheckReport, DocName, StoreError};
+use crate::{BlobInfo, CheckProblem, CheckReport, DocName, StoreError};
 
 const CHECK: &str = "check the store";
 
@@ -13,18 +13,34 @@ const CHECK: &str = "check the store";
 const MAX_PROBLEMS: usize = 1000;
 
 impl SqliteInner {
-    pub(super) fn check(&self) -> Result<CheckReport, StoreError> {
+    /// Checks everything. `progress` gets the number of documents and blobs that were read, and of
+    /// all.
+    pub(super) fn check(
+        &self,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CheckReport, StoreError> {
         let mut report = CheckReport::default();
         self.check_pages(&mut report)?;
-        self.check_docs(&mut report)?;
-        self.check_blobs(&mut report)?;
+        let blobs = self.blobs();
+        let n_blobs = blobs.as_ref().map_or(0, |blobs| blobs.len() as u64);
+        let mut n_docs = 0;
+        self.check_docs(&mut report, &mut |done, all| {
+            n_docs = all;
+            progress(done, all + n_blobs);
+        })?;
+        match blobs {
+            Ok(blobs) => self.check_blobs(blobs, &mut report, &mut |done| {
+                progress(n_docs + done, n_docs + n_blobs);
+            })?,
+            Err(error) => collect_problem(Err(error), &mut report.problems)?,
+        }
         report.problems.truncate(MAX_PROBLEMS);
         Ok(report)
     }
 
     pub(super) fn check_log(&self) -> Result<CheckReport, StoreError> {
         let mut report = CheckReport::default();
-        self.check_docs(&mut report)?;
+        self.check_docs(&mut report, &mut |_, _| ())?;
         report.problems.truncate(MAX_PROBLEMS);
         Ok(report)
     }
@@ -45,7 +61,11 @@ impl SqliteInner {
         collect_problem(check().map_err(store_error(CHECK)), &mut report.problems)
     }
 
-    fn check_docs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
+    fn check_docs(
+        &self,
+        report: &mut CheckReport,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), StoreError> {
         let reader = self.reader()?;
         let sql = "SELECT count(*) FROM log WHERE kind NOT IN (0, 1, 2)
                    OR NOT EXISTS (SELECT 1 FROM doc WHERE n = log.doc)";
@@ -65,7 +85,9 @@ impl SqliteInner {
             Ok(docs) => docs,
             Err(error) => return collect_problem(Err(error), &mut report.problems),
         };
-        for doc in docs {
+        let n_docs = docs.len() as u64;
+        for (done, doc) in docs.into_iter().enumerate() {
+            progress(done as u64, n_docs);
             match self.load(&doc.doc) {
                 Ok(loaded) => {
                     report.n_records += loaded.updates.len() as u64;
@@ -117,12 +139,14 @@ impl SqliteInner {
         Ok(misnamed.into_iter().take(MAX_PROBLEMS).map(problem).collect())
     }
 
-    fn check_blobs(&self, report: &mut CheckReport) -> Result<(), StoreError> {
-        let blobs = match self.blobs() {
-            Ok(blobs) => blobs,
-            Err(error) => return collect_problem(Err(error), &mut report.problems),
-        };
-        for blob in blobs {
+    fn check_blobs(
+        &self,
+        blobs: Vec<BlobInfo>,
+        report: &mut CheckReport,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), StoreError> {
+        for (done, blob) in blobs.into_iter().enumerate() {
+            progress(done as u64);
             match self.copy_blob(&blob.hash, &mut io::sink()) {
                 // The blob was removed since the list was read.
                 Err(StoreError::NoBlob { .. }) => continue,

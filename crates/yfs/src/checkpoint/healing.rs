@@ -11,9 +11,9 @@ use std::{
     sync::{OnceLock, atomic::Ordering},
 };
 
-use yfs_checkpoint::CheckpointMap;
+use yfs_checkpoint::{CheckpointError, CheckpointMap};
 use yfs_engine::{
-    checkpoint::{self, CheckpointEntries, CheckpointReader},
+    checkpoint::{self, CheckpointEntries, CheckpointReader, EntryVisitor},
     gate::{LoggedUpdates, UpdateSource},
     main_doc::MainDoc,
 };
@@ -91,6 +91,18 @@ impl HealingReader {
     }
 }
 
+/// Why reading a range ended before its end.
+enum ReadEnd {
+    BrokenOff,
+    Failed,
+}
+
+impl From<CheckpointError> for ReadEnd {
+    fn from(_: CheckpointError) -> Self {
+        Self::Failed
+    }
+}
+
 impl LoggedUpdates for HealingReader {
     fn updates(&self) -> Result<Vec<Vec<u8>>, String> {
         let loaded = self.home.store.load(&self.home.name()).map_err(|error| error.to_string())?;
@@ -119,28 +131,26 @@ impl CheckpointReader for HealingReader {
         Ok(range.map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
-    fn for_each(
-        &self,
-        from: &[u8],
-        to: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<(), String> {
+    fn for_each(&self, from: &[u8], to: &[u8], each: &mut EntryVisitor<'_>) -> Result<(), String> {
         let mut last: Option<Vec<u8>> = None;
         if self.healed.get().is_none() {
             let read = self.map.for_each_entry(from, to, |key, value| {
                 let last = last.get_or_insert_default();
                 last.clear();
                 last.extend_from_slice(key);
-                each(key, value);
-                Ok::<(), yfs_checkpoint::CheckpointError>(())
+                if each(key, value).is_break() { Err(ReadEnd::BrokenOff) } else { Ok(()) }
             });
-            if read.is_ok() {
+            if matches!(read, Ok(()) | Err(ReadEnd::BrokenOff)) {
                 return Ok(());
             }
         }
         let from = last.as_deref().map_or(Bound::Included(from), Bound::Excluded);
         let range = self.healed()?.range::<[u8], _>((from, Bound::Excluded(to)));
-        range.for_each(|(key, value)| each(key, value));
+        for (key, value) in range {
+            if each(key, value).is_break() {
+                break;
+            }
+        }
         Ok(())
     }
 }

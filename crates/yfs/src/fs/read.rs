@@ -5,14 +5,14 @@ use serde_json::Value;
 use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
-    path::{MAX_PATH_LEN, VPath},
-    table::{BlobRef, ListedKind, RowAttributes},
+    path::VPath,
+    table::{BlobRef, RowAttributes},
     time::Millis,
     tree::{FinalLink, NodeRef},
 };
 use yfs_store::{DocHead, DocName};
 use yfs_vfs::{
-    DirEntry, FileContent, FileKind, FsCode, FsError, Op, Stat, TreeTotals, WalkEntry, WalkOptions,
+    DirEntry, FileContent, FileKind, FsCode, FsError, Op, Stat, TreeTotals, WalkOptions,
     stat::{DEFAULT_DIRECTORY_MODE, mime_of},
 };
 
@@ -191,45 +191,6 @@ impl WorkspaceFs {
         Ok(entries)
     }
 
-    pub(crate) fn walk_now(
-        &self,
-        path: &VPath,
-        options: &WalkOptions,
-    ) -> Result<Vec<WalkEntry>, FsError> {
-        self.refresh_if_unfollowed(Op::Walk)?;
-        let measures = options.measured && !options.kinds_only;
-        let (mut found, mut texts) = (Vec::new(), Vec::new());
-        {
-            let main = self.state.main.read();
-            let node = self.resolve(&main, Op::Walk, path, FinalLink::Yes)?;
-            if !node.is_directory() {
-                return Err(FsError::new(FsCode::ENOTDIR, Op::Walk, path));
-            }
-            let mut pending = vec![(entries_in(&main, node.id(), options), path.clone())];
-            while let Some((entries, at)) = pending.last_mut() {
-                let Some((entry, is_text)) = entries.next() else {
-                    pending.pop();
-                    continue;
-                };
-                if found.len() >= options.max_entries {
-                    return Err(FsError::new(FsCode::EFBIG, Op::Walk, path));
-                }
-                let child_path = path_below(&main, at, &entry);
-                if entry.kind == FileKind::Directory && pending.len() < options.max_depth {
-                    let below = entries_in(&main, Some(&entry.id), options);
-                    pending.push((below, child_path.clone()));
-                }
-                found.push(WalkEntry::new(child_path, entry));
-                texts.extend(measures.then_some(is_text));
-            }
-        }
-        if measures {
-            let measured = found.iter_mut().map(|found| &mut found.entry).zip(&texts);
-            self.state.measure_all(measured).map_err(|error| fs_error(error, Op::Walk, path))?;
-        }
-        Ok(found)
-    }
-
     pub(crate) fn totals_now(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         let stat = self.stat_now(path, Op::Lstat).map_err(|error| error.during(Op::Totals))?;
         let mut totals = TreeTotals::default();
@@ -385,59 +346,12 @@ pub(crate) fn node_entry(main: &MainDoc, child: NodeRef<'_>) -> Option<(DirEntry
     Some(row_entry(id, child.name(), &main.files().attributes(id)?))
 }
 
-fn row_entry(id: &FileId, name: &str, row: &RowAttributes<'_>) -> (DirEntry, bool) {
+pub(super) fn row_entry(id: &FileId, name: &str, row: &RowAttributes<'_>) -> (DirEntry, bool) {
     let mut entry = DirEntry::new(name, id.clone(), file_kind(row));
     entry.mode = mode_of(row);
     (entry.size, entry.mtime) = (reported_size(row), row.updated_at);
     let is_text = entry.kind == FileKind::File && row.blob.is_none();
     (entry, is_text)
-}
-
-/// Returns the entries of a directory that a walk lists, and whether each is a text.
-fn entries_in(
-    main: &MainDoc,
-    directory: Option<&FileId>,
-    options: &WalkOptions,
-) -> std::vec::IntoIter<(DirEntry, bool)> {
-    let mut entries = Vec::new();
-    if options.kinds_only {
-        main.for_each_child_kind(directory, |id, name, kind| {
-            if options.hidden || !name.starts_with('.') {
-                entries.push((kind_entry(id, name, kind), false));
-            }
-        });
-        return entries.into_iter();
-    }
-    main.for_each_child(directory, |id, name, row| {
-        if options.hidden || !name.starts_with('.') {
-            entries.push(row_entry(id, name, &row));
-        }
-    });
-    entries.into_iter()
-}
-
-/// Returns the entry of a listing of kinds.
-fn kind_entry(id: &FileId, name: &str, kind: ListedKind) -> DirEntry {
-    let (kind, size) = match kind {
-        ListedKind::File { size } | ListedKind::Blob { size } => (FileKind::File, size),
-        ListedKind::Directory => (FileKind::Directory, 0),
-        ListedKind::Link => (FileKind::Symlink, 0),
-    };
-    let mut entry = DirEntry::new(name, id.clone(), kind);
-    entry.size = size;
-    entry
-}
-
-/// Returns the path of an entry of the directory at `at`.
-///
-/// Rows of peers nest directories as deep as they want. Whole paths of all of them would take
-/// memory that grows with the square of the depth, so long ones are `/.id/{id}`.
-fn path_below(main: &MainDoc, at: &VPath, entry: &DirEntry) -> VPath {
-    let joined = at.join(&entry.name);
-    if joined.as_str().len() <= MAX_PATH_LEN {
-        return joined;
-    }
-    main.tree().path_of(&entry.id).unwrap_or(joined)
 }
 
 /// Returns the length that the file's row reports.

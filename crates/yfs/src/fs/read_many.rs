@@ -29,25 +29,26 @@ impl WorkspaceFs {
     /// Returns the ids of those files at paths whose content is in their documents.
     fn find_documents(&self, paths: &[VPath]) -> Vec<Option<FileId>> {
         let main = self.state.main.read();
-        let (mut known, mut directory) = (None, None);
         let mut found = Vec::with_capacity(paths.len());
-        for path in paths {
-            let Some((above, name)) = path.as_str().rsplit_once('/') else {
-                found.push(None);
+        for siblings in paths.chunk_by(|a, b| directory_of(a) == directory_of(b)) {
+            let parent = siblings[0].parent();
+            let node =
+                parent.and_then(|at| self.resolve(&main, Op::Open, &at, FinalLink::Yes).ok());
+            let Some(node) = node.filter(NodeRef::is_directory) else {
+                found.extend(siblings.iter().map(|_| None));
                 continue;
             };
-            if known != Some(above) {
-                known = Some(above);
-                directory = path.parent().and_then(|parent| {
-                    let node = self.resolve(&main, Op::Open, &parent, FinalLink::Yes).ok();
-                    node.filter(NodeRef::is_directory).map(|node| node.id().cloned())
-                });
-            }
-            let id = directory.as_ref().and_then(|id| main.document_in(id.as_ref(), name));
-            found.push(id);
+            let names = siblings.iter().map(|path| path.as_str().rsplit('/').next());
+            let names: Vec<&str> = names.map(Option::unwrap_or_default).collect();
+            found.extend(main.documents_in(node.id(), &names));
         }
         found
     }
+}
+
+/// Returns the part of a path before its last name.
+fn directory_of(path: &VPath) -> &str {
+    path.as_str().rsplit_once('/').map_or("", |(above, _)| above)
 }
 
 impl WorkspaceState {

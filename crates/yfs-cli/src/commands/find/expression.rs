@@ -148,6 +148,16 @@ impl FindPlan {
         self.root.any(&|node| matches!(node, FindExpression::Action(FindAction::Delete)))
     }
 
+    /// Reports whether an action may change the tree that is searched.
+    pub(crate) fn changes_files(&self) -> bool {
+        self.root.any(&|node| match node {
+            FindExpression::Action(action) => {
+                matches!(action, FindAction::Delete | FindAction::Exec(_))
+            }
+            _ => false,
+        })
+    }
+
     /// Reports whether a test or an action needs the targets of links.
     pub(crate) fn reads_links(&self) -> bool {
         self.root.any(&|node| match node {

@@ -1,7 +1,7 @@
 //! Trees that begin with a base, compared with the model: at every moment, and whatever was read
 //! before.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use proptest::prelude::*;
 
@@ -43,8 +43,13 @@ impl BaseTree for MemoryBase {
         unreachable!("a tree alone lists no kinds");
     }
 
-    fn find_kind(&self, _: Option<&FileId>, _: &str, _: &mut dyn FnMut(&FileId, ListedRow<'_>)) {
-        unreachable!("a tree alone has no kinds");
+    fn each_kind_in(
+        &self,
+        _: Option<&FileId>,
+        _: [&str; 2],
+        _: &mut dyn FnMut(&FileId, &str, ListedRow<'_>) -> ControlFlow<()>,
+    ) {
+        unreachable!("a tree alone lists no kinds");
     }
 
     fn trashed(&self) -> Vec<FileId> {
