@@ -36,6 +36,8 @@ const WIDE_LEFT: &[(&str, usize)] = &[];
 const PLAIN_AREAS: &[&str] = &[
     "crates/yfs",
     "crates/yfs-agent",
+    "crates/yfs-analysis",
+    "crates/yfs-artifacts",
     "crates/yfs-cli",
     "crates/yfs-engine",
     "crates/yfs-markdown",

@@ -25,6 +25,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-store", &["yfs-checkpoint", "yfs-types"]),
     ("yfs-checkpoint", &[]),
     ("yfs", &["yfs-checkpoint", "yfs-engine", "yfs-store", "yfs-vfs"]),
+    ("yfs-analysis", &[]),
+    ("yfs-artifacts", &["yfs", "yfs-analysis", "yfs-types", "yfs-vfs"]),
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
     ("yfs-agent", &["yfs", "yfs-types", "yfs-vfs"]),
     ("yfs-shell", &["yfs-agent", "yfs-types", "yfs-vfs"]),
@@ -71,6 +73,7 @@ const MAX_LINES: usize = 800;
 /// The crates that must also run in a browser, with a dependency that their tree must contain,
 /// which shows that the tree was read.
 const PURE: &[(&str, &str)] = &[
+    ("yfs-analysis", "csv-core"),
     ("yfs-engine", "yrs"),
     ("yfs-markdown", "pulldown-cmark"),
     ("yfs-sync", "yfs-engine"),
