@@ -193,6 +193,17 @@ impl PeerNode {
         &self.shared.addresses
     }
 
+    /// Reports whether there is a peer that this one connects with by itself.
+    pub fn has_callable(&self) -> Result<bool, PeerError> {
+        let member = &self.shared.member;
+        for contact in member.contacts()? {
+            if self.shared.may_call(&contact)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Ends all connections.
     pub async fn stop(self) {
         for task in &self.tasks {
@@ -563,19 +574,25 @@ impl NodeShared {
         self.member.now().0 < until
     }
 
+    /// Reports whether a contact may be called.
+    fn may_call(&self, contact: &PeerContact) -> Result<bool, PeerError> {
+        let note = self.member.note(contact.peer)?;
+        if note.is_blocked || note.is_forgotten || contact.addresses.is_empty() {
+            return Ok(false);
+        }
+        match contact.certificate() {
+            Some(certificate) => Ok(self.member.check_current(certificate)?.is_ok()),
+            None => Ok(true),
+        }
+    }
+
     /// Returns the contacts that are to be called now.
     fn due_calls(&self) -> Result<Vec<PeerContact>, PeerError> {
         let contacts = self.member.contacts()?;
         let now = Instant::now();
         let mut due = Vec::new();
         for contact in contacts {
-            let note = self.member.note(contact.peer)?;
-            if note.is_blocked || note.is_forgotten || self.is_held(contact.peer) {
-                continue;
-            }
-            if let Some(certificate) = contact.certificate()
-                && self.member.check_current(certificate)?.is_err()
-            {
+            if !self.may_call(&contact)? || self.is_held(contact.peer) {
                 continue;
             }
             let n_links = {

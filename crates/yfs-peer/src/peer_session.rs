@@ -520,10 +520,7 @@ impl FrameSession for PeerSession {
         if let Some(frame) = self.outgoing.pop_front() {
             return Ok(Some(frame));
         }
-        let inner = match &mut self.phase {
-            SessionPhase::Open(inner) => inner,
-            _ => return Ok(None),
-        };
+        let SessionPhase::Open(inner) = &mut self.phase else { return Ok(None) };
         if let Some(frame) = inner.next_frame()? {
             return Ok(Some(self.seal(frame)));
         }

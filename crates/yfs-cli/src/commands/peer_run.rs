@@ -65,6 +65,10 @@ impl PeerRun<'_> {
     /// Connects the workspace until the process receives a signal to stop, or once.
     pub(crate) async fn run(&self, node: &PeerNode, context: &mut CommandContext) -> Result {
         let mut events = node.events();
+        if self.is_once && !node.has_callable()? {
+            let message = "no peer to connect with: none is known, or all are blocked or forgotten";
+            return Err(CommandError::other(message));
+        }
         let unfinished = clone::unfinished_directory(self.workspace, self.file)?;
         let directory = unfinished.or_else(|| mirror::mirrored_directory(self.file));
         let must_ask = match directory {

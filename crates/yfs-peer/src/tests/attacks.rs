@@ -557,7 +557,8 @@ fn strangers_are_not_admitted() {
             the peer violated the protocol: a certificate that is not of this peer; /plan=1
         a host that answers with updates
             the peer violated the protocol: its first message is not an answer; /plan=1
-    "#]].assert_eq(&play(ADMISSION));
+    "#]]
+    .assert_eq(&play(ADMISSION));
 }
 
 #[test]
@@ -641,7 +642,8 @@ fn floods_and_lies_end_the_connection() {
             the peer violated the protocol: a second position to continue from; /plan=1
         a position beyond all
             goes on; /plan=1
-    "#]].assert_eq(&play(COMPANY));
+    "#]]
+    .assert_eq(&play(COMPANY));
 }
 
 /// Contacts that are not what they claim are ignored: the peer that passes them on may not know.
