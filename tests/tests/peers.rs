@@ -36,7 +36,6 @@ impl Connected {
             .current_dir(dir)
             .env_remove("YFS_WORKSPACE")
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut first = String::new();
@@ -46,12 +45,6 @@ impl Connected {
         }
         // The other lines are read, so that the process never waits for this one.
         thread::spawn(move || for _ in lines.lines() {});
-        let errors = BufReader::new(child.stderr.take().unwrap());
-        thread::spawn(move || {
-            for line in errors.lines().map_while(Result::ok) {
-                println!("{line}");
-            }
-        });
         Self { child, first }
     }
 
@@ -181,7 +174,7 @@ fn rights_are_those_of_the_ticket() {
     let other = run(&reader_dir, &["peers", "block", "owner"], b"");
     assert!(other.stderr.contains("blocked here only"), "{}", other.stderr);
     drop(reader);
-    // First nobody is called, then the owner refuses.
+    // At first no peer may be called. Then the owner refuses.
     for reason in ["no peer to connect with", "blocked"] {
         let refused = run(&reader_dir, &["join", "--no-wait", LOOPBACK], b"");
         assert_eq!(refused.code, Some(1), "{}", refused.stderr);

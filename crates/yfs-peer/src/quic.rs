@@ -53,8 +53,8 @@ const FIRST_WINDOW: u32 = 16 << 10;
 const WINDOW: u32 = 4 << 20;
 
 /// The silence after which a connection is dead, and after which this side shows that it is alive.
-const IDLE_TIMEOUT_MS: u32 = 60_000;
-const KEEP_ALIVE: Duration = Duration::from_secs(20);
+const IDLE_TIMEOUT_MS: u32 = 25_000;
+const KEEP_ALIVE: Duration = Duration::from_secs(8);
 
 /// Binds a socket, and makes the endpoint of a peer on it.
 pub(crate) fn bind(key: &PeerSecretKey, listen: SocketAddr) -> Result<Endpoint, PeerError> {

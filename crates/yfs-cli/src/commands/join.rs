@@ -18,9 +18,10 @@ use crate::{
 };
 
 const HELP: &str = "\
-DIR gets a workspace with all files and their history, and the files themselves, as with `yfs clone`.
-The command then keeps running: it exchanges changes with all peers as they are made, and keeps the
-files synchronized. Without TICKET it connects the workspace of the current directory again.
+DIR gets a workspace with all files and their history, and the files themselves, as with `yfs
+clone`. The command then keeps running: it exchanges changes with all peers as they are made, and
+keeps the files synchronized. Without TICKET it connects the workspace of the current directory
+again.
 
 Existing files in DIR are not overwritten or deleted. A file with the path and content of a file of
 the workspace is matched with it, one with different content becomes an edit, and others are added.

@@ -188,12 +188,10 @@ impl PeerRun<'_> {
                     context.out.json_line(&value)?;
                     context.out.flush()?;
                 }
-                PeerEvent::Ended(peer, reason, _) => {
-                    // A peer that is away for long is reported once.
-                    if last_failures.get(&peer) != Some(&reason) {
-                        context.remark(&format!("{}: {reason}", self.name_of(peer)));
-                        last_failures.insert(peer, reason);
-                    }
+                // A peer that is away for long is reported once.
+                PeerEvent::Ended(peer, reason, _) if last_failures.get(&peer) != Some(&reason) => {
+                    context.remark(&format!("{}: {reason}", self.name_of(peer)));
+                    last_failures.insert(peer, reason);
                 }
                 _ => {}
             }

@@ -14,9 +14,10 @@ const HELP: &str = "\
 NAME is the name that `rename` gave, the one for which the ticket was made, or the beginning of an
 id (4 digits or more).
 
-A block withdraws the rights of a key, or of a ticket and all keys that joined with it. It spreads to
-all peers, and cannot be withdrawn; the peer keeps what it has received. Only the owner's store can
-make one; elsewhere, `block` ends the connections of this store only, and `unblock` allows them again.
+A block withdraws the rights of a key, or of a ticket and all keys that joined with it. It spreads
+to all peers, and cannot be withdrawn; the peer keeps what it has received. Only the owner's store
+can make one; elsewhere, `block` ends the connections of this store only, and `unblock` allows them
+again.
 
 Examples:
   yfs peers

@@ -1,7 +1,7 @@
 //! What a bad peer does, and what comes of it.
 //!
-//! Each line of the table is an attack on a peer that has the file `/plan`: how the connection ends,
-//! how many updates are in quarantine afterwards, and the files. Where an attacker's change would
+//! Each entry is an attack on a peer that has the file `/plan`: how the connection ends, whether
+//! updates are in quarantine afterwards, and the files. Where an attacker's change would
 //! appear, it is the file `/evil`.
 
 use std::fmt::Write as _;
@@ -277,7 +277,7 @@ const UPDATES: &[(&str, Attack)] = &[
         let reader = stage.reader()?;
         stage.send_all(reader.updates().iter().map(|frame| reader.signed(frame)))
     }),
-    ("updates of a reader, signed by nobody", |stage| {
+    ("updates of a reader, with an empty signature", |stage| {
         let reader = stage.reader()?;
         let frame = reader.updates().remove(0);
         let signature = [0; SIGNATURE_LEN];
@@ -364,7 +364,7 @@ const UPDATES: &[(&str, Attack)] = &[
         stage.admit(&stage.reader.clone())?;
         stage.send(&PeerMessage::Carried { certificate, signature, frame: &frame }.encode())
     }),
-    ("a reader that was told that it may write", |stage| {
+    ("a reader that believes that it may write", |stage| {
         // An honest reader sends nothing, whatever the other side says.
         stage.reader.write("evil", "x");
         let reader = stage.reader.clone();
@@ -570,7 +570,7 @@ fn only_writers_change_the_workspace() {
             the peer violated the protocol: updates without a signature; /plan=1
         updates of a reader
             the peer sent changes that it may not make (its key may only read); they are in the quarantine, quarantined; /plan=1
-        updates of a reader, signed by nobody
+        updates of a reader, with an empty signature
             the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
         a signature of other updates
             the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
@@ -596,7 +596,7 @@ fn only_writers_change_the_workspace() {
             goes on, quarantined; /plan=1
         a reader carries a stranger's updates
             the peer violated the protocol: a certificate that the owner did not sign; /plan=1
-        a reader that was told that it may write
+        a reader that believes that it may write
             goes on; /plan=1
         a writer that receives from a reader's changed log
             goes on; /plan=1

@@ -64,7 +64,7 @@ impl TestPeer {
         Self { member: Arc::new(member), clock }
     }
 
-    /// Makes a replica that was not admitted by anybody.
+    /// Makes a replica that was not admitted by an owner.
     pub(super) fn stranger(&self) -> Self {
         let store = Arc::new(MemoryStore::new());
         let options = WorkspaceOptions::default();
