@@ -32,6 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-shell", &["yfs-agent", "yfs-types", "yfs-vfs"]),
     ("yfs-mcp", &["yfs-agent", "yfs-shell", "yfs-types", "yfs-vfs"]),
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
+    ("yfs-peer", &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync"]),
     ("yfs-wire", &["yfs", "yfs-engine", "yfs-store", "yfs-types", "yfs-vfs"]),
     (
         "yfs-server",
@@ -57,6 +58,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-engine",
             "yfs-mcp",
             "yfs-mirror",
+            "yfs-peer",
             "yfs-replica",
             "yfs-server",
             "yfs-shell",

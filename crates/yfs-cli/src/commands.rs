@@ -7,6 +7,8 @@ use crate::{context::CommandContext, errors::Result};
 
 mod confirm_prompt;
 mod input_content;
+#[cfg(feature = "peer")]
+mod peer_run;
 mod transfer_operands;
 
 /// Declares the commands, in the order of `yfs --help`.
@@ -114,6 +116,14 @@ declare_commands! {
     serve::ServeArgs => multi_threaded,
     clone::CloneArgs => multi_threaded,
     sync::SyncArgs => multi_threaded,
+    #[cfg(feature = "peer")]
+    share::ShareArgs => multi_threaded,
+    #[cfg(feature = "peer")]
+    join::JoinArgs => multi_threaded,
+    #[cfg(feature = "peer")]
+    peers::PeersArgs,
+    #[cfg(feature = "peer")]
+    id::IdArgs,
     mcp::McpArgs => two_workers,
     token::TokenArgs,
     #[cfg(target_os = "linux")]

@@ -265,6 +265,16 @@ impl From<ReplicaError> for CommandError {
     }
 }
 
+#[cfg(feature = "peer")]
+impl From<yfs_peer::PeerError> for CommandError {
+    fn from(error: yfs_peer::PeerError) -> Self {
+        match error {
+            yfs_peer::PeerError::Workspace(error) => Self::Workspace(error),
+            error => Self::Other(error.into()),
+        }
+    }
+}
+
 impl From<MirrorError> for CommandError {
     fn from(error: MirrorError) -> Self {
         Self::Other(error.into())

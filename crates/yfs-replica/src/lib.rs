@@ -40,5 +40,5 @@ pub use crate::{
     replica_session::{
         DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaError, ReplicaSession,
     },
-    run_session::{carry, run_blocking},
+    run_session::{FrameSession, WELCOME_WITHIN, carry, run_blocking},
 };

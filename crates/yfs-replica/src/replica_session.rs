@@ -24,7 +24,7 @@ use yfs_sync::{
 
 use crate::{
     blob_exchange::BlobExchange,
-    run_session::{GONE_AFTER, WELCOME_WITHIN},
+    run_session::{FrameSession, GONE_AFTER, WELCOME_WITHIN},
 };
 
 /// The size of updates at which a message is full, in bytes; a single update may be larger.
@@ -231,8 +231,13 @@ pub struct ReplicaSession {
     progress: ExchangeProgress,
     /// The files whose contents or rows changed here since they were returned last.
     changed: BTreeSet<FileId>,
-    /// Whether a guest sends its changes, if the hub allows it.
+    /// Whether this side sends its changes, if the peer allows it.
     may_send: bool,
+    /// Whether this side merges late edits of contents that were moved between roots.
+    settles_contents: bool,
+    /// Whether the caller checks each message with updates, also those that the peer may not make
+    /// itself.
+    are_updates_checked: bool,
     /// The greatest size of a guest's main document in its store, in bytes.
     main_limit: u64,
     /// At least the size of the main document in the store; `None` before it is needed.
@@ -264,10 +269,27 @@ impl ReplicaSession {
         guest
     }
 
-    /// Makes a guest keep its changes to itself, as if the hub did not allow it to write.
+    /// Makes this side keep its changes to itself: a guest as if the hub did not allow it to
+    /// write; a hub sends only the positions of its log.
     #[must_use]
     pub fn without_sending(mut self) -> Self {
         self.may_send = false;
+        self
+    }
+
+    /// Sets whether this side merges late edits of contents that were moved between roots. Only
+    /// one replica of a workspace may do so. The default is the hub.
+    #[must_use]
+    pub fn with_settling(mut self, settles_contents: bool) -> Self {
+        self.settles_contents = settles_contents;
+        self
+    }
+
+    /// Accepts updates also from a peer that may not write: the caller checks every message with
+    /// updates, and passes on only those whose author may write.
+    #[must_use]
+    pub fn with_checked_updates(mut self) -> Self {
+        self.are_updates_checked = true;
         self
     }
 
@@ -283,6 +305,8 @@ impl ReplicaSession {
     fn new(workspace: Workspace, role: SessionRole) -> Self {
         Self {
             workspace,
+            settles_contents: matches!(role, SessionRole::Hub { .. }),
+            are_updates_checked: false,
             role,
             feed: None,
             blobs: BlobExchange::default(),
@@ -304,24 +328,14 @@ impl ReplicaSession {
         }
     }
 
-    /// Returns the workspace.
-    pub fn workspace(&self) -> &Workspace {
-        &self.workspace
+    /// Reports whether the first two messages were exchanged, so that updates may follow.
+    pub fn has_begun(&self) -> bool {
+        self.feed.is_some()
     }
 
     /// Reports whether both sides have everything, as far as this side knows.
     pub fn is_done(&self) -> bool {
         self.has_pulled && self.blobs.has_sent_all() && self.has_given()
-    }
-
-    /// Returns how long the peer may take for its next answer; `None` while no answer is due. A hub
-    /// waits for its guests.
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        match self.role {
-            SessionRole::Hub { .. } => None,
-            SessionRole::Guest { .. } if self.feed.is_none() => Some(WELCOME_WITHIN),
-            SessionRole::Guest { .. } => (!self.is_done()).then_some(GONE_AFTER),
-        }
     }
 
     /// Reports whether the peer has confirmed everything in this log.
@@ -534,7 +548,12 @@ impl ReplicaSession {
                 }
                 Some(FeedPiece::Reached { .. }) => break,
                 None => match feed.next_piece()? {
-                    Some(pieces) => {
+                    Some(mut pieces) => {
+                        // Only a hub that keeps its changes to itself gets here without sending.
+                        let is_sent = |piece: &FeedPiece| {
+                            self.may_send || matches!(piece, FeedPiece::Reached { .. })
+                        };
+                        pieces.retain(is_sent);
                         let workspace = self.workspace.id();
                         let parts =
                             pieces.into_iter().flat_map(|piece| split_piece(workspace, piece));
@@ -569,7 +588,7 @@ impl ReplicaSession {
             return Err(ReplicaError::OutOfTurn("updates"));
         }
         self.progress.n_received += updates.len() as u64;
-        if matches!(self.role, SessionRole::Hub { writable: false }) {
+        if matches!(self.role, SessionRole::Hub { writable: false }) && !self.are_updates_checked {
             return Err(ReplicaError::OutOfTurn("updates, which it may not,"));
         }
         self.check_main_limit(updates)?;
@@ -589,7 +608,7 @@ impl ReplicaSession {
             feed.skip_records(taken.logged.iter().copied());
         }
         self.progress.n_new += taken.n_new;
-        if matches!(self.role, SessionRole::Hub { .. }) {
+        if self.settles_contents {
             self.workspace.replication().settle_contents(&taken)?;
         }
         self.changed.extend(taken.changed.iter().chain(&taken.rows).cloned());
@@ -693,6 +712,31 @@ impl ReplicaSession {
             self.confirmed = Some(cursor.to_owned());
         }
         Ok(())
+    }
+}
+
+impl FrameSession for ReplicaSession {
+    type Error = ReplicaError;
+
+    fn receive(&mut self, frame: &[u8]) -> Result<(), ReplicaError> {
+        self.receive(frame)
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Vec<u8>>, ReplicaError> {
+        self.next_frame()
+    }
+
+    /// A hub waits for its guests.
+    fn patience(&self) -> Option<Duration> {
+        match self.role {
+            SessionRole::Hub { .. } => None,
+            SessionRole::Guest { .. } if self.feed.is_none() => Some(WELCOME_WITHIN),
+            SessionRole::Guest { .. } => (!self.is_done()).then_some(GONE_AFTER),
+        }
+    }
+
+    fn workspace(&self) -> &Workspace {
+        &self.workspace
     }
 }
 

@@ -15,9 +15,10 @@ use tokio::{
     task::block_in_place,
     time::{Instant, sleep_until, timeout},
 };
+use yfs::Workspace;
 use yfs_sync::replica::PING;
 
-use crate::replica_session::{ReplicaError, ReplicaSession};
+use crate::replica_session::ReplicaError;
 
 /// The number of frames that may be queued for the network.
 const WAITING: usize = 4;
@@ -33,7 +34,25 @@ const PING_AFTER: Duration = Duration::from_secs(20);
 pub(crate) const GONE_AFTER: Duration = Duration::from_secs(70);
 
 /// The time in which a hub must answer the first message.
-pub(crate) const WELCOME_WITHIN: Duration = Duration::from_secs(20);
+pub const WELCOME_WITHIN: Duration = Duration::from_secs(20);
+
+/// One side of a connection that exchanges frames, without a transport.
+pub trait FrameSession {
+    /// The reason why the connection must end.
+    type Error: From<ReplicaError>;
+
+    /// Processes a frame of the peer.
+    fn receive(&mut self, frame: &[u8]) -> Result<(), Self::Error>;
+
+    /// Returns the next frame to send, or `None` if there is none now.
+    fn next_frame(&mut self) -> Result<Option<Vec<u8>>, Self::Error>;
+
+    /// Returns how long the peer may take for its next answer; `None` while no answer is due.
+    fn patience(&self) -> Option<Duration>;
+
+    /// Returns the workspace whose new records wake the session.
+    fn workspace(&self) -> &Workspace;
+}
 
 /// Carries the frames of a session until `stop` returns true after a step, or the transport ends.
 ///
@@ -43,12 +62,12 @@ pub(crate) const WELCOME_WITHIN: Duration = Duration::from_secs(20);
 /// [`ReplicaError::Silent`] if it does not answer the first message of a guest within 20 s, or
 /// sends nothing but pings for 70 s while the session waits for an answer. A peer that does not
 /// even ping for 70 s counts as gone.
-pub async fn carry<E: Into<ReplicaError>>(
-    session: &mut ReplicaSession,
+pub async fn carry<S: FrameSession, E: Into<ReplicaError>>(
+    session: &mut S,
     sink: impl Sink<Bytes, Error = E>,
     stream: impl Stream<Item = Result<Bytes, E>>,
-    mut stop: impl FnMut(&mut ReplicaSession) -> Result<bool, ReplicaError>,
-) -> Result<(), ReplicaError> {
+    mut stop: impl FnMut(&mut S) -> Result<bool, S::Error>,
+) -> Result<(), S::Error> {
     let (outgoing, mut waiting) = mpsc::channel::<Bytes>(WAITING);
     let (mut sink, mut stream) = (pin!(sink), pin!(stream));
     // The number of frames that are not sent yet, without pings.
@@ -72,10 +91,10 @@ pub async fn carry<E: Into<ReplicaError>>(
         }
         let answer_by = answered + patience.unwrap_or_default();
         tokio::select! {
-            done = &mut writer => return done.map_err(Into::into),
+            done = &mut writer => return done.map_err(into_error::<S, E>),
             frame = stream.next() => {
                 let gone = || ReplicaError::gone("it has gone");
-                let frame = frame.ok_or_else(gone)?.map_err(Into::into)?;
+                let frame = frame.ok_or_else(gone)?.map_err(into_error::<S, E>)?;
                 last_received = Instant::now();
                 if frame[..] != PING {
                     run_blocking(|| session.receive(&frame))?;
@@ -106,16 +125,21 @@ pub async fn carry<E: Into<ReplicaError>>(
             }
             () = sleep_until(answer_by), if patience.is_some() => {
                 let within = patience.unwrap_or_default();
-                return Err(ReplicaError::Silent { peer: "the other side".to_owned(), within });
+                let peer = "the other side".to_owned();
+                return Err(ReplicaError::Silent { peer, within }.into());
             }
             () = sleep_until(last_received + GONE_AFTER) => {
-                return Err(ReplicaError::gone("it was silent for too long"));
+                return Err(ReplicaError::gone("it was silent for too long").into());
             }
         }
     }
     drop(outgoing);
     let gone = |_| ReplicaError::gone("it does not read");
-    timeout(GONE_AFTER, writer).await.map_err(gone)?.map_err(Into::into)
+    timeout(GONE_AFTER, writer).await.map_err(gone)?.map_err(into_error::<S, E>)
+}
+
+fn into_error<S: FrameSession, E: Into<ReplicaError>>(error: E) -> S::Error {
+    S::Error::from(error.into())
 }
 
 /// Runs a blocking call without blocking other tasks of the runtime, where the runtime allows it.

@@ -279,7 +279,10 @@ fn report_unsent(
 }
 
 /// Prints the notices of a mirror, until printing fails.
-async fn print_notices(mirror: Option<&Mirror>, context: &Mutex<&mut CommandContext>) -> Result {
+pub(crate) async fn print_notices(
+    mirror: Option<&Mirror>,
+    context: &Mutex<&mut CommandContext>,
+) -> Result {
     let mut notices = mirror.map(Mirror::notices);
     loop {
         match &mut notices {

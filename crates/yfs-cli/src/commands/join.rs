@@ -1,0 +1,118 @@
+//! `yfs join`: makes a clone of a peer's workspace, and connects it with its peers.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use yfs::Workspace;
+use yfs_peer::{PeerMembership, PeerNode, PeerTicket};
+
+use crate::{
+    commands::{
+        clone, mirror,
+        peer_run::{PeerNetworkArgs, PeerRun},
+    },
+    context::CommandContext,
+    discover,
+    errors::{CommandError, Result},
+    settings,
+};
+
+const HELP: &str = "\
+DIR gets a workspace with all files and their history, and the files themselves, as with `yfs
+clone`. The command then keeps running: it exchanges changes with all peers as they are made, and
+keeps the files synchronized. Without TICKET it connects the workspace of the current directory
+again.
+
+Existing files in DIR are not overwritten or deleted. A file with the path and content of a file of
+the workspace is matched with it, one with different content becomes an edit, and others are added.
+With a ticket that only reads, they stay here.
+
+Examples:
+  yfs join yfspeer_... notes
+  cd notes && yfs join                            continue after a restart
+  yfs join yfspeer_... notes --no-wait            exit once everything was received
+
+JSON: {received, bytes_received, blobs} for the first exchange, then one line
+{peer, sent, received, new} each time a peer and this side have the same.";
+
+/// Copy the workspace of a peer, and stay connected with its peers
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct JoinArgs {
+    /// The ticket, as `yfs share` prints it
+    #[arg(requires = "dir")]
+    ticket: Option<String>,
+    /// The directory, which is created if it is missing; it must not contain a workspace
+    dir: Option<PathBuf>,
+    /// Copy only the workspace, and write no files to DIR
+    #[arg(long, requires = "ticket")]
+    no_files: bool,
+    /// Exit once a peer and this side have everything
+    #[arg(long)]
+    no_wait: bool,
+    #[command(flatten)]
+    network: PeerNetworkArgs,
+    #[command(flatten)]
+    policy: mirror::MirrorPolicyArgs,
+}
+
+/// Runs `yfs join`.
+pub(crate) async fn run(args: JoinArgs, context: &mut CommandContext) -> Result {
+    let (file, workspace) = match (&args.ticket, &args.dir) {
+        (Some(ticket), Some(dir)) => {
+            let file = discover::file_below(dir);
+            (file.clone(), create(ticket, &file, dir, args.no_files, context)?)
+        }
+        _ => {
+            let file = context.file()?;
+            let options = settings::following(context.actor());
+            (file.clone(), context.open_at(&file, options)?)
+        }
+    };
+    let result = connect(&args, &workspace, &file, context).await;
+    let flushed = workspace.flush();
+    workspace.close()?;
+    flushed?;
+    result
+}
+
+async fn connect(
+    args: &JoinArgs,
+    workspace: &Workspace,
+    file: &Path,
+    context: &mut CommandContext,
+) -> Result {
+    let node = PeerNode::start(workspace, args.network.options(file))?;
+    let run = PeerRun { workspace, file, policy: args.policy, is_once: args.no_wait };
+    let result = run.run(&node, context).await;
+    node.stop().await;
+    result
+}
+
+/// Creates an empty replica that is a member of the ticket's group.
+fn create(
+    ticket: &str,
+    file: &Path,
+    dir: &Path,
+    no_files: bool,
+    context: &mut CommandContext,
+) -> Result<Workspace> {
+    let ticket: PeerTicket = ticket.parse()?;
+    if file.exists() {
+        let message = format!(
+            "{}: the directory contains a workspace already; to connect it again, run `yfs join` \
+             there without a ticket",
+            dir.display()
+        );
+        return Err(CommandError::other(message));
+    }
+    if let Some(parent) = file.parent() {
+        discover::make_dir(parent).map_err(|error| CommandError::host(parent, &error))?;
+    }
+    let options = settings::following(context.actor());
+    let id = &ticket.signed.grant.workspace;
+    let workspace = Workspace::create_replica_at(file, id, options)?;
+    PeerMembership::of(&workspace)?.join(&ticket)?;
+    clone::set_complete(&workspace, no_files)?;
+    Ok(workspace)
+}

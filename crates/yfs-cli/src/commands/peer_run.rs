@@ -1,0 +1,227 @@
+//! What `yfs share` and `yfs join` have in common: they connect the workspace with its peers, and
+//! keep the directory synchronized.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use clap::Args;
+use serde_json::json;
+use tokio::{
+    runtime::Handle,
+    sync::broadcast::{Receiver, error::RecvError},
+};
+use yfs::Workspace;
+use yfs_mirror::{Mirror, MirrorError};
+use yfs_peer::{PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions};
+use yfs_replica::ExchangeProgress;
+
+use crate::{
+    commands::{clone, mirror, serve::wait_for_signal, sync},
+    context::CommandContext,
+    errors::{CommandError, Result},
+};
+
+/// How to connect with peers.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PeerNetworkArgs {
+    /// Listen on this address only [default: all addresses, and the port of the last time]
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Option<SocketAddr>,
+    /// Connect only with addresses of this machine and its local network
+    #[arg(long)]
+    lan_only: bool,
+}
+
+impl PeerNetworkArgs {
+    /// Returns the options of a process that connects the workspace in a file.
+    pub(crate) fn options(&self, file: &Path) -> PeerOptions {
+        let defaults = PeerOptions::default();
+        PeerOptions {
+            listen: self.listen.unwrap_or(defaults.listen),
+            is_lan_only: self.lan_only,
+            lock_dir: Some(lock_dir(file)),
+        }
+    }
+}
+
+/// Returns the directory of the lock of the process that connects the workspace in a file.
+pub(crate) fn lock_dir(file: &Path) -> PathBuf {
+    file.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+/// How a workspace is connected.
+pub(crate) struct PeerRun<'r> {
+    pub(crate) workspace: &'r Workspace,
+    pub(crate) file: &'r Path,
+    pub(crate) policy: mirror::MirrorPolicyArgs,
+    /// Whether the run ends once both sides have everything.
+    pub(crate) is_once: bool,
+}
+
+impl PeerRun<'_> {
+    /// Connects the workspace until the process receives a signal to stop, or once.
+    pub(crate) async fn run(&self, node: &PeerNode, context: &mut CommandContext) -> Result {
+        let mut events = node.events();
+        if self.is_once && !node.has_callable()? {
+            let message = "no peer to connect with: none is known, or all are blocked or forgotten";
+            return Err(CommandError::other(message));
+        }
+        let unfinished = clone::unfinished_directory(self.workspace, self.file)?;
+        let directory = unfinished.or_else(|| mirror::mirrored_directory(self.file));
+        let must_ask = match directory {
+            Some(_) if unfinished.is_some() => true,
+            Some(directory) => !self.is_proven(directory, context)?,
+            None => false,
+        };
+        if must_ask || self.is_once {
+            let progress = tokio::select! {
+                progress = self.wait_until_in_step(&mut events, context) => progress?,
+                () = wait_for_signal() => return Ok(()),
+            };
+            report_received(&progress, context)?;
+        }
+        if let Some(directory) = directory.filter(|_| must_ask || self.is_once) {
+            let is_changed =
+                mirror::synchronize_once(self.workspace, directory, self.policy, context)?;
+            clone::set_complete(self.workspace, true)?;
+            if self.is_once && is_changed && self.may_write()? {
+                self.wait_until_in_step(&mut events, context).await?;
+            }
+        }
+        if self.is_once {
+            return Ok(());
+        }
+        self.run_continuously(events, directory, context).await
+    }
+
+    /// Reports whether this peer may change the workspace.
+    fn may_write(&self) -> Result<bool> {
+        let certificate = PeerMembership::of(self.workspace)?.certificate()?;
+        Ok(certificate.signed.grant.rights == yfs_peer::PeerRights::Write)
+    }
+
+    /// Reports whether the workspace has all records that its directory was written from.
+    fn is_proven(&self, directory: &Path, context: &mut CommandContext) -> Result<bool> {
+        if Mirror::is_proven(self.workspace, directory).map_err(mirror::mirror_failure)? {
+            return Ok(true);
+        }
+        mirror::check_damage(self.workspace)?;
+        context.remark("the workspace lacks records that it had; the peers are asked first");
+        Ok(false)
+    }
+
+    /// Waits until a peer and this side have everything.
+    async fn wait_until_in_step(
+        &self,
+        events: &mut Receiver<PeerEvent>,
+        context: &mut CommandContext,
+    ) -> Result<Box<ExchangeProgress>> {
+        loop {
+            match events.recv().await {
+                Ok(PeerEvent::InStep(_, progress)) => return Ok(progress),
+                Ok(PeerEvent::Ended(peer, reason, may_pass_later)) => {
+                    if self.is_once || !may_pass_later {
+                        return Err(CommandError::other(reason));
+                    }
+                    let name = self.name_of(peer);
+                    context.remark(&format!("{name}: {reason}; the next attempt follows"));
+                }
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return Err(CommandError::other("the peers are gone")),
+            }
+        }
+    }
+
+    async fn run_continuously(
+        &self,
+        events: Receiver<PeerEvent>,
+        directory: Option<&Path>,
+        context: &mut CommandContext,
+    ) -> Result {
+        let options = mirror::options(self.policy);
+        let start = |dir| Mirror::start(self.workspace, dir, options, &Handle::current());
+        let mirror = match directory.map(start) {
+            Some(Err(MirrorError::Busy(_))) | None => None,
+            Some(started) => Some(started?),
+        };
+        // Both the connections and the mirror print, one at a time.
+        let context = Mutex::new(context);
+        let result = tokio::select! {
+            failure = self.print_events(events, &context) => failure,
+            failure = sync::print_notices(mirror.as_ref(), &context) => failure,
+            () = wait_for_signal() => Ok(()),
+        };
+        if let Some(mirror) = mirror {
+            mirror.stop()?;
+        }
+        result
+    }
+
+    async fn print_events(
+        &self,
+        mut events: Receiver<PeerEvent>,
+        context: &Mutex<&mut CommandContext>,
+    ) -> Result {
+        let mut last_failures = std::collections::BTreeMap::new();
+        loop {
+            let event = match events.recv().await {
+                Ok(event) => event,
+                Err(RecvError::Lagged(_)) => continue,
+                Err(RecvError::Closed) => return Ok(()),
+            };
+            let mut context = context.lock().unwrap_or_else(PoisonError::into_inner);
+            match event {
+                PeerEvent::Connected(peer) => {
+                    last_failures.remove(&peer);
+                    context.remark(&format!("connected with {}", self.name_of(peer)));
+                }
+                PeerEvent::InStep(peer, progress) if context.out.json => {
+                    let value = json!({
+                        "peer": peer.to_string(),
+                        "sent": progress.n_sent,
+                        "received": progress.n_received,
+                        "new": progress.n_new,
+                    });
+                    context.out.json_line(&value)?;
+                    context.out.flush()?;
+                }
+                // A peer that is away for long is reported once.
+                PeerEvent::Ended(peer, reason, _) if last_failures.get(&peer) != Some(&reason) => {
+                    context.remark(&format!("{}: {reason}", self.name_of(peer)));
+                    last_failures.insert(peer, reason);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the name by which messages call a peer.
+    fn name_of(&self, peer: PeerId) -> String {
+        let name = PeerMembership::of(self.workspace)
+            .and_then(|member| member.note(peer))
+            .ok()
+            .and_then(|note| note.name);
+        name.unwrap_or_else(|| format!("peer {}", peer.short()))
+    }
+}
+
+/// Reports what an exchange brought.
+fn report_received(progress: &ExchangeProgress, context: &mut CommandContext) -> Result {
+    for refused in &progress.refused {
+        context.fail(&CommandError::other(format!("rejected: {refused}")));
+    }
+    if context.out.json {
+        let value = json!({
+            "received": progress.n_received,
+            "bytes_received": progress.bytes_received,
+            "blobs": progress.n_blobs,
+        });
+        context.out.json_line(&value)?;
+        return context.out.flush();
+    }
+    context.remark(&format!("{} updates received", progress.n_received));
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! `yfs peers`: lists the peers of the workspace, and names, blocks or forgets them.
+
+use clap::{Args, Subcommand};
+use yfs_peer::{BlockTarget, PeerMembership, PeerNote, PeerStatus, is_running, read_status};
+
+use crate::{
+    commands::peer_run::lock_dir,
+    context::CommandContext,
+    errors::{CommandError, Result},
+    format_text::sentence_size,
+};
+
+const HELP: &str = "\
+NAME is the name that `rename` gave, the one for which the ticket was made, or the beginning of an
+id (4 digits or more).
+
+A block withdraws the rights of a key, or of a ticket and all keys that joined with it. It spreads
+to all peers, and cannot be withdrawn; the peer keeps what it has received. Only the owner's store
+can make one; elsewhere, `block` ends the connections of this store only, and `unblock` allows them
+again.
+
+Examples:
+  yfs peers
+  yfs peers rename 3f9a21 ben
+  yfs peers block ben
+  yfs peers block 0a1b2c3d4e5f60718293a4b5        a ticket, by the id that `share` prints
+  yfs peers forget ben                            until it connects again
+
+JSON: one object per line: {id, name, rights, expires, connected, address, dialed, in_step, behind,
+last_seen, bytes_sent, bytes_received, refused, faults, error, blocked}; times are milliseconds.";
+
+/// List the peers of the workspace, and name, block or forget them
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct PeersArgs {
+    /// The subcommand.
+    #[command(subcommand)]
+    action: Option<PeersAction>,
+}
+
+/// The subcommands of `yfs peers`.
+#[derive(Debug, Subcommand)]
+enum PeersAction {
+    /// List the peers (the default)
+    Ls,
+    /// Give a name to a peer
+    Rename {
+        /// The peer
+        peer: String,
+        /// Its new name
+        name: String,
+    },
+    /// Block a peer or a ticket
+    Block {
+        /// The peer, or the id of a ticket
+        #[arg(value_name = "NAME")]
+        target: String,
+    },
+    /// Allow connections with a peer that only this store blocked
+    Unblock {
+        /// The peer
+        #[arg(value_name = "NAME")]
+        peer: String,
+    },
+    /// Do not list a peer, and do not connect with it, until it connects itself
+    Forget {
+        /// The peer
+        #[arg(value_name = "NAME")]
+        peer: String,
+    },
+}
+
+/// Runs `yfs peers`.
+pub(crate) async fn run(args: PeersArgs, context: &mut CommandContext) -> Result {
+    let file = context.file()?;
+    let workspace = context.writable()?;
+    let member = PeerMembership::of(&workspace)?;
+    let change = |text: &str, change: &dyn Fn(&mut PeerNote)| -> Result {
+        let peer = member.find_peer(text)?;
+        let mut note = member.note(peer)?;
+        change(&mut note);
+        Ok(member.set_note(peer, &note)?)
+    };
+    match args.action.unwrap_or(PeersAction::Ls) {
+        PeersAction::Ls => {
+            let list = read_status(&workspace, is_running(&lock_dir(&file)))?;
+            print_list(&list, context)
+        }
+        PeersAction::Rename { peer, name } => Ok(member.rename(member.find_peer(&peer)?, &name)?),
+        PeersAction::Block { target } => block(&member, &target, context),
+        PeersAction::Unblock { peer } => change(&peer, &|note| note.is_blocked = false),
+        PeersAction::Forget { peer } => change(&peer, &|note| note.is_forgotten = true),
+    }
+}
+
+fn block(member: &PeerMembership, target: &str, context: &mut CommandContext) -> Result {
+    if let Some(ticket) = member.find_ticket(target) {
+        return Ok(member.block(BlockTarget::Ticket(ticket))?);
+    }
+    let peer = member.find_peer(target)?;
+    if peer == member.id() {
+        return Err(CommandError::usage("this is the id of this workspace's store"));
+    }
+    if member.is_owner()? {
+        return Ok(member.block(BlockTarget::Peer(peer))?);
+    }
+    let note = PeerNote { is_blocked: true, ..member.note(peer)? };
+    member.set_note(peer, &note)?;
+    context.remark("blocked here only: other peers follow the blocks of the owner's store");
+    Ok(())
+}
+
+fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
+    for status in list {
+        if context.out.json {
+            let value = serde_json::to_value(status).expect("strings and numbers are JSON");
+            context.out.json_line(&value)?;
+            continue;
+        }
+        let name = status.name.as_deref().map(|name| context.out.safe(name).into_owned());
+        let state = if status.blocked {
+            "blocked".to_owned()
+        } else if status.connected {
+            let step = if status.in_step { "in step" } else { "exchanging" };
+            format!("direct, {step}")
+        } else {
+            "away".to_owned()
+        };
+        let address = status.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
+        let mut line = format!(
+            "{}  {:<16}  {:<5}  {state:<18}  {address}  sent {}, received {}",
+            &status.id[..10.min(status.id.len())],
+            name.as_deref().unwrap_or("-"),
+            status.rights.as_deref().unwrap_or("-"),
+            sentence_size(status.bytes_sent),
+            sentence_size(status.bytes_received),
+        );
+        if status.refused + status.faults > 0 {
+            line += &format!("; {} updates refused, {} faults", status.refused, status.faults);
+        }
+        if let Some(error) = status.error.as_deref().filter(|_| !status.connected) {
+            line += &format!("; {}", context.out.safe(error));
+        }
+        context.out.line(&line)?;
+    }
+    Ok(())
+}

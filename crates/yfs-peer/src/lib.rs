@@ -1,0 +1,72 @@
+//! Peers: stores of one workspace that meet without a server.
+//!
+//! A store has a key, which is its name ([`PeerId`]). The first store that shares the workspace is
+//! its *owner*: it signs tickets, and a ticket makes the key of a new peer a member with rights and
+//! an end. All peers check these certificates themselves, for every message with updates that they
+//! accept. See `docs/format/peers.md` for the bytes, decisions 60 and 61 for the reasons.
+//!
+//! - [`PeerMembership`] is what a store knows of its group: keys, certificate, blocks, contacts.
+//! - [`PeerSession`] is one side of one connection, without a transport.
+//! - [`PeerNode`] connects a workspace with its peers over QUIC.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use yfs::{Workspace, WorkspaceOptions};
+//! use yfs_peer::{PeerMembership, PeerRights, PeerSession, TicketRequest};
+//! use yfs_replica::FrameSession;
+//! use yfs_store::MemoryStore;
+//!
+//! let here = Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default())?;
+//! let owner = Arc::new(PeerMembership::of(&here)?);
+//! owner.found()?;
+//! let request = TicketRequest {
+//!     rights: PeerRights::Write, expires: None, is_once: false, label: "ana".to_owned() };
+//! let ticket = owner.issue(request, vec![])?;
+//!
+//! let there = Workspace::create_replica(
+//!     Arc::new(MemoryStore::new()), &ticket.signed.grant.workspace, WorkspaceOptions::default())?;
+//! let guest = Arc::new(PeerMembership::of(&there)?);
+//! guest.join(&ticket)?;
+//! let mut dialer = PeerSession::dialer(guest.clone(), owner.id())?;
+//! let mut acceptor = PeerSession::acceptor(owner.clone(), guest.id())?;
+//! while !dialer.is_done() {
+//!     while let Some(frame) = dialer.next_frame()? {
+//!         acceptor.receive(&frame)?;
+//!     }
+//!     while let Some(frame) = acceptor.next_frame()? {
+//!         dialer.receive(&frame)?;
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod carried;
+mod contact;
+mod membership;
+mod peer_error;
+mod peer_grant;
+mod peer_key;
+mod peer_link;
+mod peer_message;
+mod peer_node;
+mod peer_session;
+mod peer_status;
+mod quic;
+#[cfg(test)]
+mod tests;
+mod ticket;
+
+pub use crate::{
+    contact::PeerContact,
+    membership::{PeerMembership, PeerNote, TicketRequest},
+    peer_error::{DenialCode, DenialReason, PeerError},
+    peer_grant::{
+        BlockTarget, MAX_LABEL_LEN, PeerCertificate, PeerRights, SignedBlock, SignedGrant,
+        TicketGrant, TicketId,
+    },
+    peer_key::{PeerId, PeerIdError, PeerSecretKey},
+    peer_node::{PeerEvent, PeerNode, PeerOptions, is_running, issue_ticket},
+    peer_session::PeerSession,
+    peer_status::{PeerStatus, read_status},
+    ticket::PeerTicket,
+};

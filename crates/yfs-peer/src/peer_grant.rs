@@ -1,0 +1,374 @@
+//! What the owner of a workspace grants: tickets' grants, the certificates of keys, and blocks.
+//!
+//! All of them are checked with the owner's public key alone, by any peer, without asking another.
+//! See `docs/format/peers.md` for the bytes.
+
+use yfs_engine::{
+    id::{FileId, WorkspaceId},
+    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string, write_var_uint},
+    time::Millis,
+};
+
+use crate::{
+    peer_error::{DenialCode, DenialReason},
+    peer_key::{KEY_LEN, PeerId, PeerSecretKey, SIGNATURE_LEN},
+};
+
+/// The length of a grant's id, in bytes.
+pub(crate) const GRANT_ID_LEN: usize = 12;
+
+/// The greatest length of the name for which a ticket was made, in bytes.
+pub const MAX_LABEL_LEN: usize = 64;
+
+/// The greatest length of a certificate, in bytes.
+pub(crate) const MAX_CERTIFICATE_LEN: usize = 512;
+
+/// The contexts of signatures: a signature made for one purpose means nothing for another.
+const GRANT_CONTEXT: &[u8] = b"yfs peer grant v1\0";
+const BINDING_CONTEXT: &[u8] = b"yfs peer binding v1\0";
+const BLOCK_CONTEXT: &[u8] = b"yfs peer block v1\0";
+
+/// The version of grants. A peer rejects others, so that it never grants what a later version would
+/// restrict.
+const GRANT_VERSION: u64 = 1;
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PeerRights {
+    /// Receive the workspace, and pass on what others signed.
+    Read,
+    /// Also change it.
+    Write,
+}
+
+/// The id of a grant, which the owner can block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TicketId([u8; GRANT_ID_LEN]);
+
+/// What the owner grants to the holders of a ticket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TicketGrant {
+    /// Its id.
+    pub id: TicketId,
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The public half of the key in the ticket.
+    pub ticket_key: PeerId,
+    /// What a holder may do.
+    pub rights: PeerRights,
+    /// When it ends; `None` if it does not.
+    pub expires: Option<Millis>,
+    /// Whether it admits one peer, whom the owner must admit in person.
+    pub is_once: bool,
+    /// For whom the ticket was made, as its issuer calls them.
+    pub label: String,
+}
+
+/// A grant with the owner's signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedGrant {
+    /// The grant.
+    pub grant: TicketGrant,
+    signature: [u8; SIGNATURE_LEN],
+}
+
+/// A grant that is bound to the key of one peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerCertificate {
+    /// The grant.
+    pub signed: SignedGrant,
+    /// The peer's key.
+    pub peer: PeerId,
+    /// Whether the owner bound the key, or the peer itself with the key of its ticket.
+    is_bound_by_owner: bool,
+    binding: [u8; SIGNATURE_LEN],
+}
+
+/// What a block withdraws: the key of one peer, or all keys of a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockTarget {
+    /// The key of one peer.
+    Peer(PeerId),
+    /// A ticket, and all keys that were admitted with it.
+    Ticket(TicketId),
+}
+
+/// A block with the owner's signature. It cannot be withdrawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedBlock {
+    /// What it withdraws.
+    pub target: BlockTarget,
+    /// When it was made, by the owner's clock.
+    pub at: Millis,
+    signature: [u8; SIGNATURE_LEN],
+}
+
+impl TicketId {
+    /// Makes an id from random bytes.
+    pub fn from_bytes(bytes: [u8; GRANT_ID_LEN]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl std::fmt::Display for TicketId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl TicketGrant {
+    /// Signs the grant with the owner's key.
+    pub fn sign(self, owner: &PeerSecretKey) -> SignedGrant {
+        let signature = owner.sign(&self.signed_bytes());
+        SignedGrant { grant: self, signature }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        write_var_uint(out, GRANT_VERSION);
+        out.extend_from_slice(&self.id.0);
+        write_string(out, self.workspace.as_str());
+        out.extend_from_slice(self.ticket_key.as_bytes());
+        let flags = u8::from(self.rights == PeerRights::Write) | u8::from(self.is_once) << 1;
+        out.push(flags);
+        let expires = self.expires.map_or(0, |at| u64::try_from(at.0).unwrap_or(0).max(1));
+        write_var_uint(out, expires);
+        write_string(out, &self.label);
+    }
+
+    fn read(reader: &mut Lib0Reader<'_>) -> Result<Self, Lib0Error> {
+        if reader.var_uint()? != GRANT_VERSION {
+            return Err(Lib0Error::Parts);
+        }
+        let id = TicketId(read_array(reader)?);
+        let workspace = FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)?;
+        let ticket_key = PeerId::from_bytes(read_array(reader)?);
+        let flags = reader.u8()?;
+        let expires = reader.var_uint()?;
+        let label = reader.string()?;
+        if flags > 3 || label.len() > MAX_LABEL_LEN || label.chars().any(char::is_control) {
+            return Err(Lib0Error::Parts);
+        }
+        let expires = match expires {
+            0 => None,
+            at => Some(Millis(i64::try_from(at).map_err(|_| Lib0Error::Parts)?)),
+        };
+        Ok(Self {
+            id,
+            workspace,
+            ticket_key,
+            rights: if flags & 1 == 1 { PeerRights::Write } else { PeerRights::Read },
+            expires,
+            is_once: flags & 2 == 2,
+            label: label.to_owned(),
+        })
+    }
+
+    fn signed_bytes(&self) -> Vec<u8> {
+        let mut bytes = GRANT_CONTEXT.to_vec();
+        self.write(&mut bytes);
+        bytes
+    }
+}
+
+impl SignedGrant {
+    /// Binds the grant to a peer's key, as a holder of the ticket does.
+    pub fn bind(&self, ticket_key: &PeerSecretKey, peer: PeerId) -> PeerCertificate {
+        self.bind_with(ticket_key, peer, false)
+    }
+
+    /// Binds the grant to a peer's key, as the owner does.
+    pub fn bind_by_owner(&self, owner: &PeerSecretKey, peer: PeerId) -> PeerCertificate {
+        self.bind_with(owner, peer, true)
+    }
+
+    fn bind_with(
+        &self,
+        key: &PeerSecretKey,
+        peer: PeerId,
+        is_bound_by_owner: bool,
+    ) -> PeerCertificate {
+        let binding = key.sign(&binding_bytes(&self.grant, peer, is_bound_by_owner));
+        PeerCertificate { signed: self.clone(), peer, is_bound_by_owner, binding }
+    }
+
+    /// Reports whether the owner signed the grant.
+    pub fn is_signed_by(&self, owner: PeerId) -> bool {
+        owner.has_signed(&self.grant.signed_bytes(), &self.signature)
+    }
+
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        self.grant.write(out);
+        out.extend_from_slice(&self.signature);
+    }
+
+    pub(crate) fn read(reader: &mut Lib0Reader<'_>) -> Result<Self, Lib0Error> {
+        Ok(Self { grant: TicketGrant::read(reader)?, signature: read_array(reader)? })
+    }
+}
+
+impl PeerCertificate {
+    /// Checks that the owner signed the grant for this workspace, and that the key is bound to it.
+    /// A certificate of a ticket for one peer must be bound by the owner.
+    pub fn check(&self, owner: PeerId, workspace: &WorkspaceId) -> Result<(), DenialCode> {
+        self.check_binding(owner, workspace)?;
+        let needs_owner = self.signed.grant.is_once && !self.is_bound_by_owner;
+        if needs_owner { Err(DenialCode::NeedsOwner) } else { Ok(()) }
+    }
+
+    /// Checks the signatures only.
+    pub(crate) fn check_binding(
+        &self,
+        owner: PeerId,
+        workspace: &WorkspaceId,
+    ) -> Result<(), DenialCode> {
+        let grant = &self.signed.grant;
+        let signer = if self.is_bound_by_owner { owner } else { grant.ticket_key };
+        let is_valid = grant.workspace == *workspace
+            && self.signed.is_signed_by(owner)
+            && signer.has_signed(
+                &binding_bytes(grant, self.peer, self.is_bound_by_owner),
+                &self.binding,
+            );
+        if is_valid { Ok(()) } else { Err(DenialCode::NotAdmitted) }
+    }
+
+    /// Reports whether the certificate has expired.
+    pub fn has_expired(&self, now: Millis) -> bool {
+        self.signed.grant.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// Checks that its key may make changes now.
+    pub fn check_write(&self, now: Millis) -> Result<(), DenialReason> {
+        if self.has_expired(now) {
+            Err(DenialReason::Expired)
+        } else if self.signed.grant.rights == PeerRights::Read {
+            Err(DenialReason::ReadOnly)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Reports whether a block concerns this certificate.
+    pub fn is_target_of(&self, block: &SignedBlock) -> bool {
+        match block.target {
+            BlockTarget::Peer(peer) => peer == self.peer,
+            BlockTarget::Ticket(ticket) => ticket == self.signed.grant.id,
+        }
+    }
+
+    /// Encodes the certificate.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.signed.write(&mut out);
+        out.extend_from_slice(self.peer.as_bytes());
+        out.push(u8::from(self.is_bound_by_owner));
+        out.extend_from_slice(&self.binding);
+        out
+    }
+
+    /// Decodes a certificate.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Lib0Error> {
+        if bytes.len() > MAX_CERTIFICATE_LEN {
+            return Err(Lib0Error::Parts);
+        }
+        let mut reader = Lib0Reader::new(bytes);
+        let signed = SignedGrant::read(&mut reader)?;
+        let peer = PeerId::from_bytes(read_array(&mut reader)?);
+        let is_bound_by_owner = match reader.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(Lib0Error::Parts),
+        };
+        let binding = read_array(&mut reader)?;
+        if !reader.is_empty() {
+            return Err(Lib0Error::Parts);
+        }
+        Ok(Self { signed, peer, is_bound_by_owner, binding })
+    }
+}
+
+impl SignedBlock {
+    /// Signs a block with the owner's key.
+    pub fn sign(
+        target: BlockTarget,
+        workspace: &WorkspaceId,
+        at: Millis,
+        owner: &PeerSecretKey,
+    ) -> Self {
+        let signature = owner.sign(&block_bytes(target, workspace, at));
+        Self { target, at, signature }
+    }
+
+    /// Reports whether the owner of the workspace signed it.
+    pub fn is_signed_by(&self, owner: PeerId, workspace: &WorkspaceId) -> bool {
+        owner.has_signed(&block_bytes(self.target, workspace, self.at), &self.signature)
+    }
+
+    /// Encodes the block.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_block(&mut out, self.target, self.at);
+        out.extend_from_slice(&self.signature);
+        out
+    }
+
+    /// Decodes a block.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Lib0Error> {
+        let mut reader = Lib0Reader::new(bytes);
+        let target = match reader.u8()? {
+            0 => BlockTarget::Peer(PeerId::from_bytes(read_array(&mut reader)?)),
+            1 => BlockTarget::Ticket(TicketId(read_array(&mut reader)?)),
+            _ => return Err(Lib0Error::Parts),
+        };
+        let at = i64::try_from(reader.var_uint()?).map_err(|_| Lib0Error::Parts)?;
+        let signature = read_array(&mut reader)?;
+        if !reader.is_empty() {
+            return Err(Lib0Error::Parts);
+        }
+        Ok(Self { target, at: Millis(at), signature })
+    }
+}
+
+fn binding_bytes(grant: &TicketGrant, peer: PeerId, is_bound_by_owner: bool) -> Vec<u8> {
+    let mut bytes = BINDING_CONTEXT.to_vec();
+    let mut inner = Vec::new();
+    grant.write(&mut inner);
+    write_buffer(&mut bytes, &inner);
+    bytes.extend_from_slice(peer.as_bytes());
+    bytes.push(u8::from(is_bound_by_owner));
+    bytes
+}
+
+fn block_bytes(target: BlockTarget, workspace: &WorkspaceId, at: Millis) -> Vec<u8> {
+    let mut bytes = BLOCK_CONTEXT.to_vec();
+    write_string(&mut bytes, workspace.as_str());
+    write_block(&mut bytes, target, at);
+    bytes
+}
+
+fn write_block(out: &mut Vec<u8>, target: BlockTarget, at: Millis) {
+    match target {
+        BlockTarget::Peer(peer) => {
+            out.push(0);
+            out.extend_from_slice(peer.as_bytes());
+        }
+        BlockTarget::Ticket(ticket) => {
+            out.push(1);
+            out.extend_from_slice(&ticket.0);
+        }
+    }
+    write_var_uint(out, u64::try_from(at.0).unwrap_or(0));
+}
+
+/// Reads an array of bytes.
+pub(crate) fn read_array<const N: usize>(
+    reader: &mut Lib0Reader<'_>,
+) -> Result<[u8; N], Lib0Error> {
+    Ok(reader.take(N)?.try_into().expect("as many as were asked for"))
+}
+
+/// Makes the secret key of a ticket from the bytes in its text.
+pub(crate) fn ticket_secret(seed: &[u8]) -> PeerSecretKey {
+    let key: [u8; KEY_LEN] = blake3::derive_key("yfs peer ticket key v1", seed);
+    PeerSecretKey::from_seed(key)
+}

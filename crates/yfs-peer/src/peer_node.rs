@@ -1,0 +1,636 @@
+//! The process that connects a workspace with its peers: listens, calls the known contacts, and
+//! keeps one connection with each.
+
+use std::{
+    collections::BTreeMap,
+    fs::{File, OpenOptions, TryLockError},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures::future::select_ok;
+use parking_lot::Mutex;
+use quinn::{Connection, Endpoint, Incoming, VarInt};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    sync::{Notify, Semaphore, broadcast},
+    task::JoinHandle,
+    time::timeout,
+};
+use yfs::Workspace;
+use yfs_replica::{ExchangeProgress, run_blocking};
+
+use crate::{
+    contact::PeerContact,
+    membership::{PeerMembership, TicketRequest},
+    peer_error::{DenialCode, PeerError},
+    peer_grant::PeerRights,
+    peer_key::PeerId,
+    peer_link::{LARGE_FRAMES_KIB, accept_stream, carry_session, open_stream},
+    peer_session::PeerSession,
+    peer_status::{PeerStatus, reason_text, stored_status, write_status},
+    quic,
+    ticket::PeerTicket,
+};
+
+/// The setting with the addresses of the process that connects.
+const NODE_SETTING: &str = "peer.node";
+
+/// The file that the process that connects has locked.
+const LOCK_FILE: &str = "peers.lock";
+
+/// The most connections at once.
+const MAX_LINKS: usize = 64;
+
+/// The most handshakes at once. Above half of it, a client must first show that it has its address.
+const MAX_HANDSHAKES: usize = 32;
+
+/// The most peers whose status is kept.
+const MAX_STATUSES: usize = 256;
+
+/// The time for a handshake.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+
+/// The delay before the next call of a peer after a failure: first, and at most.
+const CALL_AGAIN: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+
+/// How long a peer that violated the protocol is refused, times the number of violations.
+const HOLD: Duration = Duration::from_secs(10);
+const MAX_HOLD: Duration = Duration::from_secs(3600);
+
+/// How often contacts are checked and the status is written.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The most events that wait for a subscriber.
+const MAX_EVENTS: usize = 256;
+
+/// The options of a process that connects.
+#[derive(Debug, Clone)]
+pub struct PeerOptions {
+    /// Where to listen. Port 0 stands for the last one, or any.
+    pub listen: SocketAddr,
+    /// Whether only addresses of this machine and its local network are used.
+    pub is_lan_only: bool,
+    /// The directory of the store, which has the lock.
+    pub lock_dir: Option<PathBuf>,
+}
+
+/// An event of a connection.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum PeerEvent {
+    /// A peer was admitted.
+    Connected(PeerId),
+    /// Both sides have everything.
+    InStep(PeerId, Box<ExchangeProgress>),
+    /// A connection failed or ended, and why. Whether a later attempt may succeed.
+    Ended(PeerId, String, bool),
+}
+
+/// The connections of a workspace with its peers. They end when it is dropped.
+#[derive(Debug)]
+pub struct PeerNode {
+    shared: Arc<NodeShared>,
+    tasks: Vec<JoinHandle<()>>,
+    _lock: Option<File>,
+}
+
+#[derive(Debug)]
+struct NodeShared {
+    member: Arc<PeerMembership>,
+    endpoint: Endpoint,
+    options: PeerOptions,
+    /// The address of the last start, in contacts and tickets.
+    addresses: Vec<SocketAddr>,
+    links: Mutex<BTreeMap<PeerId, LinkEntry>>,
+    calls: Mutex<BTreeMap<PeerId, CallPlan>>,
+    statuses: Mutex<BTreeMap<PeerId, PeerStatus>>,
+    n_handshakes: AtomicUsize,
+    next_link: AtomicU64,
+    large_frames: Arc<Semaphore>,
+    events: broadcast::Sender<PeerEvent>,
+    wake: Notify,
+}
+
+#[derive(Debug)]
+struct LinkEntry {
+    number: u64,
+    connection: Connection,
+    is_dialed: bool,
+}
+
+#[derive(Debug)]
+struct CallPlan {
+    due: Instant,
+    rest: Duration,
+    is_calling: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct NodeRecord {
+    addresses: Vec<SocketAddr>,
+}
+
+impl Default for PeerOptions {
+    fn default() -> Self {
+        let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
+        Self { listen, is_lan_only: false, lock_dir: None }
+    }
+}
+
+impl PeerNode {
+    /// Listens, and calls the contacts of a workspace that was shared or joined.
+    ///
+    /// # Errors
+    ///
+    /// [`PeerError::AlreadyRunning`] if another process does, [`PeerError::NotShared`] if the
+    /// workspace has no certificate.
+    pub fn start(workspace: &Workspace, options: PeerOptions) -> Result<Self, PeerError> {
+        let lock = options.lock_dir.as_deref().map(acquire_lock).transpose()?;
+        let member = Arc::new(PeerMembership::of(workspace)?);
+        member.certificate()?;
+        let endpoint = bind(&member, options.listen)?;
+        let addresses = local_addresses(endpoint.local_addr()?);
+        let record = NodeRecord { addresses: addresses.clone() };
+        let record = serde_json::to_vec(&record).expect("addresses are JSON");
+        workspace.store().set_meta(NODE_SETTING, &record)?;
+        let by_id = |status: PeerStatus| {
+            let id = status.id.parse().ok()?;
+            Some((id, PeerStatus { connected: false, in_step: false, ..status }))
+        };
+        let statuses = stored_status(workspace)?.into_iter().filter_map(by_id).collect();
+        let shared = Arc::new(NodeShared {
+            member,
+            endpoint,
+            options,
+            addresses,
+            links: Mutex::default(),
+            calls: Mutex::default(),
+            statuses: Mutex::new(statuses),
+            n_handshakes: AtomicUsize::new(0),
+            next_link: AtomicU64::new(0),
+            large_frames: Arc::new(Semaphore::new(LARGE_FRAMES_KIB)),
+            events: broadcast::channel(MAX_EVENTS).0,
+            wake: Notify::new(),
+        });
+        let tasks =
+            vec![tokio::spawn(accept_all(shared.clone())), tokio::spawn(call_all(shared.clone()))];
+        Ok(Self { shared, tasks, _lock: lock })
+    }
+
+    /// Returns the events from now on.
+    pub fn events(&self) -> broadcast::Receiver<PeerEvent> {
+        self.shared.events.subscribe()
+    }
+
+    /// Returns the addresses at which other peers can reach this one.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.shared.addresses
+    }
+
+    /// Reports whether there is a peer that this one connects with by itself.
+    pub fn has_callable(&self) -> Result<bool, PeerError> {
+        let member = &self.shared.member;
+        for contact in member.contacts()? {
+            if self.shared.may_call(&contact)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Ends all connections.
+    pub async fn stop(self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        self.shared.endpoint.close(VarInt::from_u32(0), b"stopped");
+        self.shared.endpoint.wait_idle().await;
+        run_blocking(|| self.shared.write_statuses()).ok();
+    }
+}
+
+impl Drop for PeerNode {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        self.shared.endpoint.close(VarInt::from_u32(0), b"stopped");
+    }
+}
+
+/// Signs a ticket with the addresses of the process that connects.
+///
+/// # Errors
+///
+/// [`PeerError::NotOwner`] if this is not the owner's store.
+pub fn issue_ticket(
+    workspace: &Workspace,
+    request: TicketRequest,
+) -> Result<PeerTicket, PeerError> {
+    let member = PeerMembership::of(workspace)?;
+    let record = workspace.store().get_meta(NODE_SETTING)?;
+    let record: Option<NodeRecord> = record.and_then(|record| serde_json::from_slice(&record).ok());
+    member.issue(request, record.map(|record| record.addresses).unwrap_or_default())
+}
+
+/// Reports whether a process connects the workspace of a store's directory with its peers.
+pub fn is_running(lock_dir: &Path) -> bool {
+    matches!(acquire_lock(lock_dir), Err(PeerError::AlreadyRunning))
+}
+
+fn acquire_lock(dir: &Path) -> Result<File, PeerError> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(dir.join(LOCK_FILE))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(PeerError::AlreadyRunning),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
+}
+
+/// Binds the port of the last start if it is free, so that contacts and tickets stay valid.
+fn bind(member: &PeerMembership, listen: SocketAddr) -> Result<Endpoint, PeerError> {
+    let stored = member.workspace().store().get_meta(NODE_SETTING)?;
+    let record: Option<NodeRecord> = stored.and_then(|stored| serde_json::from_slice(&stored).ok());
+    let last = record.and_then(|record| record.addresses.first().map(SocketAddr::port));
+    let ports = last.into_iter().filter(|_| listen.port() == 0).chain([listen.port()]);
+    let mut failure = None;
+    for port in ports {
+        for ip in [Some(listen.ip()), v4_of(listen.ip())].into_iter().flatten() {
+            match quic::bind(member.key(), SocketAddr::new(ip, port)) {
+                Ok(endpoint) => return Ok(endpoint),
+                Err(error) => failure = Some(error),
+            }
+        }
+    }
+    Err(failure.expect("one address was tried"))
+}
+
+/// Returns the address to listen on where there is no IPv6.
+fn v4_of(ip: IpAddr) -> Option<IpAddr> {
+    (ip == IpAddr::V6(Ipv6Addr::UNSPECIFIED)).then_some(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+}
+
+/// Returns the addresses of a socket: its own, or those from which this machine would reach others,
+/// if it is bound to all. Sends nothing.
+fn local_addresses(bound: SocketAddr) -> Vec<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return vec![bound];
+    }
+    // These are reserved for documentation. Connecting a UDP socket only selects a route.
+    let routes = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
+    let source = |(from, to): (&str, &str)| {
+        let socket = std::net::UdpSocket::bind(from).ok()?;
+        socket.connect(to).ok()?;
+        socket.local_addr().ok().map(|address| address.ip())
+    };
+    let mut ips: Vec<IpAddr> = routes.into_iter().filter_map(source).collect();
+    ips.push(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    ips.into_iter().map(|ip| SocketAddr::new(ip, bound.port())).collect()
+}
+
+/// Accepts connections.
+async fn accept_all(shared: Arc<NodeShared>) {
+    while let Some(incoming) = shared.endpoint.accept().await {
+        let n_handshakes = shared.n_handshakes.load(Ordering::Relaxed);
+        let is_foreign = shared.options.is_lan_only && !quic::is_local(incoming.remote_address());
+        if is_foreign || n_handshakes >= MAX_HANDSHAKES {
+            incoming.refuse();
+        } else if n_handshakes >= MAX_HANDSHAKES / 2 && !incoming.remote_address_validated() {
+            incoming.retry().ok();
+        } else {
+            let slot = HandshakeSlot::take(&shared);
+            tokio::spawn(accept_one(shared.clone(), incoming, slot));
+        }
+    }
+}
+
+async fn accept_one(shared: Arc<NodeShared>, incoming: Incoming, slot: HandshakeSlot) {
+    let connected = timeout(HANDSHAKE_WITHIN, async { incoming.await.ok() }).await;
+    let accepted = match connected {
+        Ok(Some(connection)) => match quic::remote_id(&connection) {
+            Some(peer) if !shared.is_held(peer) => Some((peer, connection)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((peer, connection)) = accepted else { return };
+    let run = async {
+        let streams = accept_stream(&connection).await?;
+        let session = PeerSession::acceptor(shared.member.clone(), peer)?;
+        run_link(&shared, session, &connection, streams, Some(slot)).await
+    };
+    let ended = run.await;
+    shared.record_end(peer, ended);
+}
+
+/// Calls all contacts that are not connected.
+async fn call_all(shared: Arc<NodeShared>) {
+    loop {
+        let due = run_blocking(|| shared.due_calls()).unwrap_or_default();
+        for contact in due {
+            tokio::spawn(call_one(shared.clone(), contact));
+        }
+        run_blocking(|| shared.write_statuses()).ok();
+        timeout(TICK, shared.wake.notified()).await.ok();
+    }
+}
+
+async fn call_one(shared: Arc<NodeShared>, contact: PeerContact) {
+    let peer = contact.peer;
+    let run = async {
+        let config = quic::client_config(shared.member.key(), peer)?;
+        let addresses = contact
+            .addresses
+            .iter()
+            .copied()
+            .filter(|address| !shared.options.is_lan_only || quic::is_local(*address));
+        let attempts: Vec<_> = addresses
+            .map(|address| Box::pin(quic::connect(&shared.endpoint, config.clone(), address)))
+            .collect();
+        let unreachable = |reason: String| PeerError::Unreachable { peer, reason };
+        if attempts.is_empty() {
+            return Err(unreachable("it has no address that may be used".to_owned()));
+        }
+        let connected = timeout(HANDSHAKE_WITHIN, select_ok(attempts)).await;
+        let (connection, _) = connected
+            .map_err(|_| unreachable("it does not answer".to_owned()))?
+            .map_err(unreachable)?;
+        let streams = open_stream(&connection).await?;
+        let session = PeerSession::dialer(shared.member.clone(), peer)?;
+        run_link(&shared, session, &connection, streams, None).await
+    };
+    let ended = run.await;
+    shared.plan_next_call(peer, &ended);
+    shared.record_end(peer, ended);
+}
+
+/// Runs a session on a connection until it ends. A connection that the peer made counts as a
+/// handshake until the peer is admitted.
+async fn run_link(
+    shared: &Arc<NodeShared>,
+    mut session: PeerSession,
+    connection: &Connection,
+    streams: (quinn::SendStream, quinn::RecvStream),
+    mut slot: Option<HandshakeSlot>,
+) -> Result<(), PeerError> {
+    let is_dialed = slot.is_none();
+    let peer = session.remote();
+    let number = shared.next_link.fetch_add(1, Ordering::Relaxed);
+    let mut is_known = false;
+    let mut reported = None;
+    let (mut counted, mut last_unauthorized) = ((0, 0), 0);
+    let large_frames = shared.large_frames.clone();
+    let carried = carry_session(&mut session, connection, streams, large_frames, |session| {
+        if !session.is_open() {
+            return Ok(false);
+        }
+        if !is_known {
+            shared
+                .add_link(peer, LinkEntry { number, connection: connection.clone(), is_dialed })?;
+            is_known = true;
+            slot = None;
+            quic::open_window(connection);
+            shared.greet(session)?;
+        }
+        let (progress, is_done) = (session.progress(), session.is_done());
+        shared.update_status(peer, |status| {
+            status.bytes_sent += progress.bytes_sent - counted.0;
+            status.bytes_received += progress.bytes_received - counted.1;
+            status.refused += session.n_unauthorized() - last_unauthorized;
+            status.in_step = is_done;
+        });
+        counted = (progress.bytes_sent, progress.bytes_received);
+        last_unauthorized = session.n_unauthorized();
+        let news = (progress.n_sent, progress.n_new, progress.n_blobs);
+        if is_done && reported != Some(news) {
+            reported = Some(news);
+            shared.events.send(PeerEvent::InStep(peer, Box::new(progress))).ok();
+        }
+        Ok(false)
+    })
+    .await;
+    if is_known {
+        shared.remove_link(peer, number);
+    }
+    let n_refused = session.n_unauthorized() - last_unauthorized;
+    if n_refused > 0 {
+        shared.update_status(peer, |status| status.refused += n_refused);
+    }
+    carried
+}
+
+/// One of the connections of peers that are not admitted yet.
+#[derive(Debug)]
+struct HandshakeSlot(Arc<NodeShared>);
+
+impl HandshakeSlot {
+    fn take(shared: &Arc<NodeShared>) -> Self {
+        shared.n_handshakes.fetch_add(1, Ordering::Relaxed);
+        Self(shared.clone())
+    }
+}
+
+impl Drop for HandshakeSlot {
+    fn drop(&mut self) {
+        self.0.n_handshakes.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl NodeShared {
+    /// Adds a connection. Of two between the same peers, both sides keep the one that the peer with
+    /// the lesser key made; a later one of the same side replaces the earlier.
+    fn add_link(&self, peer: PeerId, entry: LinkEntry) -> Result<(), PeerError> {
+        let mut links = self.links.lock();
+        let is_lesser_mine = self.member.id() < peer;
+        match links.get(&peer) {
+            Some(known)
+                if known.is_dialed != entry.is_dialed && known.is_dialed == is_lesser_mine =>
+            {
+                return Err(PeerError::Denies(DenialCode::Duplicate));
+            }
+            Some(known) => known.connection.close(VarInt::from_u32(0), b"replaced"),
+            None if links.len() >= MAX_LINKS => {
+                return Err(PeerError::Denies(DenialCode::Busy));
+            }
+            None => {}
+        }
+        links.insert(peer, entry);
+        Ok(())
+    }
+
+    fn remove_link(&self, peer: PeerId, number: u64) {
+        let mut links = self.links.lock();
+        if links.get(&peer).is_some_and(|entry| entry.number == number) {
+            links.remove(&peer);
+            drop(links);
+            let now = self.member.now().0;
+            self.update_status(peer, |status| {
+                (status.connected, status.in_step) = (false, false);
+                status.last_seen = Some(now);
+            });
+            self.wake.notify_one();
+        }
+    }
+
+    /// Sends a new peer what it needs to know besides the workspace.
+    fn greet(&self, session: &mut PeerSession) -> Result<(), PeerError> {
+        let peer = session.remote();
+        let now = self.member.now();
+        let certificate = self.member.certificate()?;
+        let own = PeerContact::sign(self.member.key(), certificate, self.addresses.clone(), now);
+        run_blocking(|| session.send_contacts(Some(own)))?;
+        let note = self.member.note(peer)?;
+        if note.is_forgotten {
+            self.member
+                .set_note(peer, &crate::membership::PeerNote { is_forgotten: false, ..note })?;
+        }
+        let grant = session.certificate().map(|certificate| certificate.signed.grant.clone());
+        let address = self
+            .links
+            .lock()
+            .get(&peer)
+            .map(|entry| (entry.connection.remote_address(), entry.is_dialed));
+        self.update_status(peer, |status| {
+            (status.connected, status.error) = (true, None);
+            status.last_seen = Some(now.0);
+            if let Some((address, is_dialed)) = address {
+                let ip = address.ip().to_canonical();
+                status.address = Some(SocketAddr::new(ip, address.port()));
+                status.dialed = is_dialed;
+            }
+            if let Some(grant) = grant {
+                let is_writer = grant.rights == PeerRights::Write;
+                status.rights = Some(if is_writer { "write" } else { "read" }.to_owned());
+                status.expires = grant.expires.map(|at| at.0);
+                status.name = Some(grant.label).filter(|label| !label.is_empty());
+            }
+        });
+        self.events.send(PeerEvent::Connected(peer)).ok();
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    fn update_status(&self, peer: PeerId, change: impl FnOnce(&mut PeerStatus)) {
+        let mut statuses = self.statuses.lock();
+        if statuses.len() >= MAX_STATUSES && !statuses.contains_key(&peer) {
+            let idle = statuses.iter().filter(|(_, status)| !status.connected);
+            let oldest = idle.min_by_key(|(_, status)| status.last_seen).map(|(peer, _)| *peer);
+            oldest.map(|oldest| statuses.remove(&oldest));
+        }
+        let fresh = || PeerStatus { id: peer.to_string(), ..PeerStatus::default() };
+        change(statuses.entry(peer).or_insert_with(fresh));
+    }
+
+    fn write_statuses(&self) -> Result<(), PeerError> {
+        let list: Vec<PeerStatus> = self.statuses.lock().values().cloned().collect();
+        if list != stored_status(self.member.workspace())? {
+            write_status(self.member.workspace(), &list)?;
+        }
+        Ok(())
+    }
+
+    /// Records why a connection ended. A key that was never admitted leaves no trace, so that
+    /// strangers can't fill the list.
+    fn record_end(&self, peer: PeerId, ended: Result<(), PeerError>) {
+        let Err(error) = ended else { return };
+        if matches!(error, PeerError::Denies(DenialCode::Duplicate)) {
+            return;
+        }
+        let is_contact = run_blocking(|| self.member.contacts())
+            .is_ok_and(|contacts| contacts.iter().any(|contact| contact.peer == peer));
+        let reason = reason_text(&error);
+        if is_contact || self.statuses.lock().contains_key(&peer) {
+            self.update_status(peer, |status| {
+                status.error = Some(reason.clone());
+                status.faults += u64::from(error.is_fault());
+            });
+        }
+        let may_pass_later = match &error {
+            PeerError::Denied(code) | PeerError::Denies(code) => code.may_pass_later(),
+            _ => true,
+        };
+        self.events.send(PeerEvent::Ended(peer, reason, may_pass_later)).ok();
+    }
+
+    /// Reports whether a peer is refused for a while because it violated the protocol.
+    fn is_held(&self, peer: PeerId) -> bool {
+        let statuses = self.statuses.lock();
+        let Some(status) = statuses.get(&peer).filter(|status| status.faults > 0) else {
+            return false;
+        };
+        let hold = HOLD.saturating_mul(u32::try_from(status.faults).unwrap_or(u32::MAX));
+        let until = status.last_seen.unwrap_or_default()
+            + i64::try_from(hold.min(MAX_HOLD).as_millis()).unwrap_or(i64::MAX);
+        self.member.now().0 < until
+    }
+
+    /// Reports whether a contact may be called.
+    fn may_call(&self, contact: &PeerContact) -> Result<bool, PeerError> {
+        let note = self.member.note(contact.peer)?;
+        if note.is_blocked || note.is_forgotten || contact.addresses.is_empty() {
+            return Ok(false);
+        }
+        match contact.certificate() {
+            Some(certificate) => Ok(self.member.check_current(certificate)?.is_ok()),
+            None => Ok(true),
+        }
+    }
+
+    /// Returns the contacts that are to be called now.
+    fn due_calls(&self) -> Result<Vec<PeerContact>, PeerError> {
+        let contacts = self.member.contacts()?;
+        let now = Instant::now();
+        let mut due = Vec::new();
+        for contact in contacts {
+            if !self.may_call(&contact)? || self.is_held(contact.peer) {
+                continue;
+            }
+            let n_links = {
+                let links = self.links.lock();
+                if links.contains_key(&contact.peer) {
+                    continue;
+                }
+                links.len()
+            };
+            let mut calls = self.calls.lock();
+            let n_calling = calls.values().filter(|plan| plan.is_calling).count();
+            let fresh = || CallPlan { due: now, rest: CALL_AGAIN[0], is_calling: false };
+            let plan = calls.entry(contact.peer).or_insert_with(fresh);
+            if plan.is_calling || plan.due > now || n_links + n_calling >= MAX_LINKS / 2 {
+                continue;
+            }
+            plan.is_calling = true;
+            due.push(contact);
+        }
+        Ok(due)
+    }
+
+    /// Plans the next call after one ended.
+    fn plan_next_call(&self, peer: PeerId, ended: &Result<(), PeerError>) {
+        let was_open = !matches!(
+            ended,
+            Err(PeerError::Unreachable { .. } | PeerError::Denied(_) | PeerError::Denies(_))
+        );
+        let is_final = matches!(ended, Err(PeerError::Denied(code)) if !code.may_pass_later());
+        let mut calls = self.calls.lock();
+        let Some(plan) = calls.get_mut(&peer) else { return };
+        let rest = if was_open { CALL_AGAIN[0] } else { plan.rest };
+        let rest = if is_final { CALL_AGAIN[1] } else { rest };
+        let random = getrandom::u32().unwrap_or_default();
+        let jitter = 0.75 + 0.5 * f64::from(random) / f64::from(u32::MAX);
+        plan.due = Instant::now() + rest.mul_f64(jitter);
+        plan.rest = (rest * 2).min(CALL_AGAIN[1]);
+        plan.is_calling = false;
+        self.wake.notify_one();
+    }
+}

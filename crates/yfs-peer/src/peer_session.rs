@@ -1,0 +1,548 @@
+//! One side of a connection between two peers, without a transport.
+//!
+//! The transport has proved that the other side holds the key of its [`PeerId`], and nothing else.
+//! The session admits it by its certificate, and then carries a [`ReplicaSession`]. Every message
+//! with updates is signed by a peer that vouches for it; the session checks the rights of that peer
+//! at the time of arrival, and quarantines what it may not send.
+//!
+//! # Invariants
+//!
+//! - Before the peer is admitted, only its first message is decoded, of at most 4 KiB.
+//! - No update reaches the replica session unless a key that may write now has signed it.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use yfs::Workspace;
+use yfs_engine::lib0::write_string;
+use yfs_replica::{ExchangeProgress, FrameSession, HubMarks, ReplicaSession, WELCOME_WITHIN};
+use yfs_store::DocName;
+use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
+
+use crate::{
+    carried::{CarriedBatch, CarriedList},
+    contact::PeerContact,
+    membership::PeerMembership,
+    peer_error::{DenialCode, DenialReason, PeerError},
+    peer_grant::{PeerCertificate, PeerRights},
+    peer_key::{PeerId, SIGNATURE_LEN},
+    peer_message::{MAX_CONTACTS_IN_MESSAGE, PeerMessage, is_peer_frame},
+};
+
+/// The context of the signatures of messages with updates.
+const BATCH_CONTEXT: &[u8] = b"yfs peer batch v1\0";
+
+/// The greatest length of a message before the peer is admitted, in bytes.
+const MAX_FIRST_FRAME_LEN: usize = 4 << 10;
+
+/// The greatest length of a later message, in bytes: one of replication, and its envelope.
+const MAX_FRAME_LEN: usize = (64 << 20) + (4 << 10);
+
+/// The type of a message of replication with updates.
+const UPDATES_TYPE: u8 = 2;
+
+/// The most messages of other peers that are remembered so as not to send them back.
+const MAX_SEEN: usize = 4096;
+
+/// The most messages that may be queued for a peer that does not read.
+const MAX_OUTGOING: usize = 1024;
+
+/// The beginning of the settings with the marks of an exchange with a peer.
+const MARKS_SETTING: &str = "peer.marks.";
+
+/// One side of a connection to a peer.
+#[derive(Debug)]
+pub struct PeerSession {
+    member: Arc<PeerMembership>,
+    carried: CarriedList,
+    remote: PeerId,
+    phase: SessionPhase,
+    /// What the peer showed.
+    certificate: Option<PeerCertificate>,
+    own: PeerCertificate,
+    outgoing: VecDeque<Vec<u8>>,
+    /// The blocks that were sent.
+    n_blocks_sent: usize,
+    /// The next position of the list of carried messages to send, once the peer has asked.
+    carry_from: Option<u64>,
+    /// The last position that the peer was informed of.
+    carry_reached: Option<u64>,
+    seen: BTreeSet<[u8; 32]>,
+    marks: StoredPeerMarks,
+    /// The number of updates that were put in quarantine because their signer may not write.
+    n_unauthorized: u64,
+}
+
+#[derive(Debug)]
+enum SessionPhase {
+    AwaitHello,
+    AwaitAdmission,
+    Open(Box<ReplicaSession>),
+    /// The peer was denied: the message that says so is still to be sent.
+    Denied(DenialCode),
+}
+
+/// The marks of an exchange with a peer, and for which rights they hold.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct StoredPeerMarks {
+    #[serde(flatten)]
+    marks: HubMarks,
+    /// The epoch of this store in which they were made.
+    epoch: u64,
+    /// Whether this side could send, and whether the peer could.
+    is_writer: bool,
+    is_remote_writer: bool,
+}
+
+impl PeerSession {
+    /// Makes the side that connects.
+    ///
+    /// # Errors
+    ///
+    /// [`PeerError::NotShared`] if this store has no certificate.
+    pub fn dialer(member: Arc<PeerMembership>, remote: PeerId) -> Result<Self, PeerError> {
+        let mut session = Self::new(member, remote, SessionPhase::AwaitAdmission)?;
+        let workspace = session.workspace().id().clone();
+        let hello = PeerMessage::Hello { workspace, certificate: session.own.clone() };
+        session.outgoing.push_back(hello.encode());
+        Ok(session)
+    }
+
+    /// Makes the side that accepts a connection.
+    ///
+    /// # Errors
+    ///
+    /// [`PeerError::NotShared`] if this store has no certificate.
+    pub fn acceptor(member: Arc<PeerMembership>, remote: PeerId) -> Result<Self, PeerError> {
+        Self::new(member, remote, SessionPhase::AwaitHello)
+    }
+
+    fn new(
+        member: Arc<PeerMembership>,
+        remote: PeerId,
+        phase: SessionPhase,
+    ) -> Result<Self, PeerError> {
+        Ok(Self {
+            carried: CarriedList::of(member.workspace())?,
+            own: member.certificate()?,
+            member,
+            remote,
+            phase,
+            certificate: None,
+            outgoing: VecDeque::new(),
+            n_blocks_sent: 0,
+            carry_from: None,
+            carry_reached: None,
+            seen: BTreeSet::new(),
+            marks: StoredPeerMarks::default(),
+            n_unauthorized: 0,
+        })
+    }
+
+    /// Returns the peer.
+    pub fn remote(&self) -> PeerId {
+        self.remote
+    }
+
+    /// Returns the certificate that the peer showed and that was valid.
+    pub fn certificate(&self) -> Option<&PeerCertificate> {
+        self.certificate.as_ref()
+    }
+
+    /// Reports whether the peer is admitted on both sides.
+    pub fn is_open(&self) -> bool {
+        matches!(self.phase, SessionPhase::Open(_))
+    }
+
+    /// Returns why the peer was denied, once the message that says so was returned.
+    pub fn denied(&self) -> Option<DenialCode> {
+        match &self.phase {
+            SessionPhase::Denied(code) if self.outgoing.is_empty() => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Reports whether both sides have everything, as far as this side knows.
+    pub fn is_done(&self) -> bool {
+        match &self.phase {
+            SessionPhase::Open(inner) => inner.is_done() && self.outgoing.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Returns the counters of the exchange so far.
+    pub fn progress(&self) -> ExchangeProgress {
+        match &self.phase {
+            SessionPhase::Open(inner) => inner.progress(),
+            _ => ExchangeProgress::default(),
+        }
+    }
+
+    /// Returns the number of updates that were put in quarantine because their signer may not
+    /// write.
+    pub fn n_unauthorized(&self) -> u64 {
+        self.n_unauthorized
+    }
+
+    /// Returns the greatest length of the next message that the peer may send, in bytes.
+    pub fn max_frame_len(&self) -> usize {
+        if self.is_open() { MAX_FRAME_LEN } else { MAX_FIRST_FRAME_LEN }
+    }
+
+    /// Checks that both sides may still be connected, and sends blocks that were added since.
+    ///
+    /// # Errors
+    ///
+    /// [`PeerError::Denies`] if the certificate of the peer, or of this side, has expired or was
+    /// blocked.
+    pub fn check_standing(&mut self) -> Result<(), PeerError> {
+        let Some(certificate) = &self.certificate else { return Ok(()) };
+        for certificate in [certificate, &self.own] {
+            self.member.check_current(certificate)?.map_err(PeerError::Denies)?;
+        }
+        self.send_blocks()
+    }
+
+    /// Sends the contacts that this store knows, this peer's own first.
+    pub fn send_contacts(&mut self, own: Option<PeerContact>) -> Result<(), PeerError> {
+        let known = self.member.contacts()?;
+        let remote = self.remote;
+        let others = known.into_iter().filter(|known| known.peer != remote);
+        let contacts = own.into_iter().chain(others.filter(|known| known.certificate().is_some()));
+        let contacts: Vec<PeerContact> = contacts.take(MAX_CONTACTS_IN_MESSAGE).collect();
+        self.send(&PeerMessage::Contacts(contacts))
+    }
+
+    /// Records that both sides have everything, before the connection is closed normally.
+    pub fn remember_all(&mut self) -> Result<(), PeerError> {
+        if let SessionPhase::Open(inner) = &mut self.phase {
+            inner.remember_all()?;
+        }
+        self.save_marks()
+    }
+
+    fn send(&mut self, message: &PeerMessage<'_>) -> Result<(), PeerError> {
+        if self.outgoing.len() >= MAX_OUTGOING {
+            return Err(PeerError::Fault("it does not read"));
+        }
+        self.outgoing.push_back(message.encode());
+        Ok(())
+    }
+
+    fn send_blocks(&mut self) -> Result<(), PeerError> {
+        if self.member.n_blocks()? > self.n_blocks_sent {
+            let blocks = self.member.blocks()?;
+            let news = blocks[self.n_blocks_sent..].to_vec();
+            self.n_blocks_sent = blocks.len();
+            self.send(&PeerMessage::Blocks(news))?;
+        }
+        Ok(())
+    }
+
+    fn handle_hello(&mut self, frame: &[u8]) -> Result<(), PeerError> {
+        let Ok(PeerMessage::Hello { workspace, certificate }) = PeerMessage::decode(frame) else {
+            return Err(PeerError::Fault("its first message is not a hello"));
+        };
+        let admitted = if workspace == *self.workspace().id() {
+            self.member.admit(&certificate, self.remote)?
+        } else {
+            Err(DenialCode::NotAdmitted)
+        };
+        let renewed = match admitted {
+            Ok(renewed) => renewed,
+            Err(code) => {
+                self.outgoing.push_back(PeerMessage::Denied(code).encode());
+                self.phase = SessionPhase::Denied(code);
+                return Ok(());
+            }
+        };
+        let own = self.own.clone();
+        let may_write = certificate.signed.grant.rights == PeerRights::Write;
+        self.certificate = Some(renewed.clone().unwrap_or(certificate));
+        self.send(&PeerMessage::Admitted { certificate: own, renewed })?;
+        let mut hub = ReplicaSession::hub(self.workspace().clone(), may_write)
+            .with_checked_updates()
+            .with_settling(self.member.is_owner()?);
+        if !self.is_writer() {
+            hub = hub.without_sending();
+        }
+        self.open(hub)
+    }
+
+    fn handle_admission(&mut self, frame: &[u8]) -> Result<(), PeerError> {
+        let (certificate, renewed) = match PeerMessage::decode(frame) {
+            Ok(PeerMessage::Admitted { certificate, renewed }) => (certificate, renewed),
+            Ok(PeerMessage::Denied(code)) => return Err(PeerError::Denied(code)),
+            _ => return Err(PeerError::Fault("its first message is not an answer")),
+        };
+        if let Some(renewed) = renewed {
+            self.member.set_certificate(&renewed)?;
+            self.own = renewed;
+        }
+        match self.member.admit(&certificate, self.remote)? {
+            Ok(None) => {}
+            // Its ticket is for one peer, and the owner has not admitted it yet.
+            Ok(Some(_)) => return Err(PeerError::Denies(DenialCode::NeedsOwner)),
+            Err(code) => return Err(PeerError::Denies(code)),
+        }
+        let is_remote_writer = certificate.signed.grant.rights == PeerRights::Write;
+        self.certificate = Some(certificate);
+        let fresh = StoredPeerMarks {
+            marks: HubMarks::default(),
+            epoch: self.workspace().replication().epoch()?,
+            is_writer: self.is_writer(),
+            is_remote_writer,
+        };
+        let stored = self.workspace().store().get_meta(&self.marks_setting())?;
+        let stored: Option<StoredPeerMarks> =
+            stored.and_then(|stored| serde_json::from_slice(&stored).ok());
+        let is_valid = |stored: &StoredPeerMarks| {
+            StoredPeerMarks { marks: HubMarks::default(), ..stored.clone() } == fresh
+        };
+        self.marks = stored.filter(is_valid).unwrap_or(fresh);
+        let mut guest = ReplicaSession::guest(self.workspace().clone(), &self.marks.marks)
+            .with_settling(self.member.is_owner()?);
+        if !self.is_writer() {
+            guest = guest.without_sending();
+        }
+        self.open(guest)
+    }
+
+    fn open(&mut self, inner: ReplicaSession) -> Result<(), PeerError> {
+        self.phase = SessionPhase::Open(Box::new(inner));
+        self.send_blocks()?;
+        let (epoch, position) = self.carried.position_of(&self.remote.to_string())?;
+        self.send(&PeerMessage::CarrySince { epoch, position })
+    }
+
+    /// Reports whether this side may send changes of its own.
+    fn is_writer(&self) -> bool {
+        self.own.signed.grant.rights == PeerRights::Write
+    }
+
+    fn marks_setting(&self) -> String {
+        format!("{MARKS_SETTING}{}", self.remote)
+    }
+
+    fn save_marks(&mut self) -> Result<(), PeerError> {
+        let SessionPhase::Open(inner) = &self.phase else { return Ok(()) };
+        let Some(now) = inner.remembered().filter(|now| **now != self.marks.marks) else {
+            return Ok(());
+        };
+        self.marks.marks = now.clone();
+        let text = serde_json::to_vec(&self.marks).expect("strings and numbers are JSON");
+        Ok(self.workspace().store().set_meta(&self.marks_setting(), &text)?)
+    }
+
+    /// Processes a message of an admitted peer.
+    fn handle_open(&mut self, frame: &[u8]) -> Result<(), PeerError> {
+        if !is_peer_frame(frame) {
+            if frame.first() == Some(&UPDATES_TYPE) {
+                return Err(PeerError::Fault("updates without a signature"));
+            }
+            return self.pass_on(frame);
+        }
+        let message = PeerMessage::decode(frame)
+            .map_err(|_| PeerError::Fault("a message that cannot be decoded"))?;
+        match message {
+            PeerMessage::Signed { signature, frame } => self.receive_signed(signature, frame),
+            PeerMessage::Carried { certificate, signature, frame } => {
+                let frame = frame.to_vec();
+                self.receive_carried(&CarriedBatch { certificate, signature, frame })
+            }
+            PeerMessage::Blocks(blocks) => {
+                for block in &blocks {
+                    self.member.add_block(block)?;
+                }
+                self.check_standing()
+            }
+            PeerMessage::Contacts(contacts) => {
+                let mut checked = Vec::new();
+                for contact in contacts {
+                    if self.member.check_contact(&contact)? {
+                        checked.push(contact);
+                    }
+                }
+                self.member.add_contacts(checked)
+            }
+            PeerMessage::CarrySince { epoch, position } => {
+                if self.carry_from.is_some() {
+                    return Err(PeerError::Fault("a second position to continue from"));
+                }
+                let is_known = epoch == self.carried.epoch();
+                self.carry_from = Some(if is_known { position } else { 0 });
+                Ok(())
+            }
+            PeerMessage::CarryReached { epoch, position } => {
+                let remote = self.remote.to_string();
+                Ok(self.carried.set_position_of(&remote, epoch, position)?)
+            }
+            PeerMessage::Hello { .. } | PeerMessage::Admitted { .. } | PeerMessage::Denied(_) => {
+                Err(PeerError::Fault("a message of admission out of turn"))
+            }
+        }
+    }
+
+    fn pass_on(&mut self, frame: &[u8]) -> Result<(), PeerError> {
+        let SessionPhase::Open(inner) = &mut self.phase else {
+            return Err(PeerError::Fault("a message out of turn"));
+        };
+        inner.receive(frame)?;
+        self.save_marks()
+    }
+
+    /// Accepts updates that the peer itself vouches for.
+    fn receive_signed(
+        &mut self,
+        signature: [u8; SIGNATURE_LEN],
+        frame: &[u8],
+    ) -> Result<(), PeerError> {
+        let certificate = self.certificate.clone().ok_or(PeerError::Fault("no certificate"))?;
+        let batch = CarriedBatch { certificate, signature, frame: frame.to_vec() };
+        match self.check_batch(&batch)? {
+            Ok(()) => self.accept(&batch),
+            Err(reason) => Err(PeerError::Unauthorized(reason)),
+        }
+    }
+
+    /// Accepts updates that another peer vouches for. The peer that carries them may not know that
+    /// the other has lost its right.
+    fn receive_carried(&mut self, batch: &CarriedBatch) -> Result<(), PeerError> {
+        let owner = self.member.owner()?.ok_or(PeerError::NotShared)?;
+        if batch.certificate.check(owner, self.workspace().id()).is_err() {
+            return Err(PeerError::Fault("a certificate that the owner did not sign"));
+        }
+        if self.seen.len() < MAX_SEEN {
+            self.seen.insert(batch.id());
+        }
+        match self.check_batch(batch)? {
+            Ok(()) => self.accept(batch),
+            Err(DenialReason::Forged) => Err(PeerError::Unauthorized(DenialReason::Forged)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn accept(&mut self, batch: &CarriedBatch) -> Result<(), PeerError> {
+        // It is kept before it is logged, so that nothing is logged that can't be passed on.
+        if !self.is_writer() {
+            self.carried.append(batch)?;
+        }
+        self.pass_on(&batch.frame)
+    }
+
+    /// Checks the signature of a message with updates and the rights of its signer. Puts updates
+    /// that are not accepted into quarantine.
+    fn check_batch(&mut self, batch: &CarriedBatch) -> Result<Result<(), DenialReason>, PeerError> {
+        let Ok(ReplicaMessage::Updates(updates)) = ReplicaMessage::decode(&batch.frame) else {
+            return Err(PeerError::Fault("a signed message without updates"));
+        };
+        let bytes = batch_bytes(self.workspace().id().as_str(), &batch.frame);
+        let reason = if batch.certificate.peer.has_signed(&bytes, &batch.signature) {
+            match self.member.check_writer(&batch.certificate)? {
+                Ok(()) => return Ok(Ok(())),
+                Err(reason) => reason,
+            }
+        } else {
+            DenialReason::Forged
+        };
+        self.quarantine(&batch.certificate, &updates, reason)?;
+        Ok(Err(reason))
+    }
+
+    fn quarantine(
+        &mut self,
+        certificate: &PeerCertificate,
+        updates: &[DocumentUpdate<'_>],
+        reason: DenialReason,
+    ) -> Result<(), PeerError> {
+        let reason = format!("from peer {}: {reason}", certificate.peer.short());
+        let now = self.member.now();
+        for update in updates {
+            let doc = DocName::from(&update.doc);
+            self.workspace().store().quarantine(&doc, update.data, &reason, now)?;
+            self.n_unauthorized += 1;
+        }
+        Ok(())
+    }
+
+    /// Signs a message with updates; returns others unchanged.
+    fn seal(&self, frame: Vec<u8>) -> Vec<u8> {
+        if frame.first() != Some(&UPDATES_TYPE) {
+            return frame;
+        }
+        let bytes = batch_bytes(self.workspace().id().as_str(), &frame);
+        let signature = self.member.key().sign(&bytes);
+        PeerMessage::Signed { signature, frame: &frame }.encode()
+    }
+
+    /// Returns the next message of another peer to pass on.
+    fn next_carried(&mut self) -> Result<Option<Vec<u8>>, PeerError> {
+        let Some(position) = &mut self.carry_from else { return Ok(None) };
+        while let Some(batch) = self.carried.get(*position)? {
+            *position += 1;
+            let is_own = batch.certificate.peer == self.remote;
+            if is_own || self.seen.contains(&batch.id()) {
+                continue;
+            }
+            let CarriedBatch { certificate, signature, frame } = batch;
+            let message = PeerMessage::Carried { certificate, signature, frame: &frame };
+            return Ok(Some(message.encode()));
+        }
+        if self.carry_reached == Some(*position) {
+            return Ok(None);
+        }
+        self.carry_reached = Some(*position);
+        let (epoch, position) = (self.carried.epoch(), *position);
+        Ok(Some(PeerMessage::CarryReached { epoch, position }.encode()))
+    }
+}
+
+impl FrameSession for PeerSession {
+    type Error = PeerError;
+
+    fn receive(&mut self, frame: &[u8]) -> Result<(), PeerError> {
+        if frame.len() > self.max_frame_len() {
+            return Err(PeerError::Fault("a message that is too long"));
+        }
+        match &self.phase {
+            SessionPhase::AwaitHello => self.handle_hello(frame),
+            SessionPhase::AwaitAdmission => self.handle_admission(frame),
+            SessionPhase::Open(_) => self.handle_open(frame),
+            SessionPhase::Denied(code) => Err(PeerError::Denies(*code)),
+        }
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Vec<u8>>, PeerError> {
+        if let Some(frame) = self.outgoing.pop_front() {
+            return Ok(Some(frame));
+        }
+        let SessionPhase::Open(inner) = &mut self.phase else { return Ok(None) };
+        if let Some(frame) = inner.next_frame()? {
+            return Ok(Some(self.seal(frame)));
+        }
+        if inner.has_begun() { self.next_carried() } else { Ok(None) }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        match &self.phase {
+            SessionPhase::Open(inner) => inner.patience(),
+            _ => Some(WELCOME_WITHIN),
+        }
+    }
+
+    fn workspace(&self) -> &Workspace {
+        self.member.workspace()
+    }
+}
+
+pub(crate) fn batch_bytes(workspace: &str, frame: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(BATCH_CONTEXT.len() + workspace.len() + 8 + 32);
+    bytes.extend_from_slice(BATCH_CONTEXT);
+    write_string(&mut bytes, workspace);
+    bytes.extend_from_slice(blake3::hash(frame).as_bytes());
+    bytes
+}

@@ -1,0 +1,115 @@
+//! What is known of each peer, for people and programs of other processes.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use yfs::Workspace;
+
+use crate::{membership::PeerMembership, peer_error::PeerError, peer_key::PeerId};
+
+/// The setting with the list.
+const STATUS_SETTING: &str = "peer.status";
+
+/// The greatest length of a reason in the list, in characters.
+const REASON_LEN: usize = 200;
+
+/// What is known of one peer. Times are milliseconds since the Unix epoch.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PeerStatus {
+    /// Its id, as 64 hexadecimal digits.
+    pub id: String,
+    /// The name that a person gave to it, or for which its ticket was made.
+    pub name: Option<String>,
+    /// What it may do: `read` or `write`.
+    pub rights: Option<String>,
+    /// When its certificate expires.
+    pub expires: Option<i64>,
+    /// Whether there is a connection.
+    pub connected: bool,
+    /// The address at the other end of the last connection.
+    pub address: Option<SocketAddr>,
+    /// Whether this side made the connection.
+    pub dialed: bool,
+    /// Whether both sides have everything, as far as this side knows.
+    pub in_step: bool,
+    /// The number of documents that changed here since the peer had everything; null if that is
+    /// not known.
+    pub behind: Option<u64>,
+    /// When the last connection ended, or the current one began.
+    pub last_seen: Option<i64>,
+    /// The bytes of messages that were sent to it.
+    pub bytes_sent: u64,
+    /// The bytes of messages that were received from it.
+    pub bytes_received: u64,
+    /// The number of its updates that were refused; they are in the quarantine.
+    pub refused: u64,
+    /// How often it violated the protocol or its rights.
+    pub faults: u64,
+    /// Why the last connection failed or ended.
+    pub error: Option<String>,
+    /// Whether it is blocked.
+    pub blocked: bool,
+}
+
+/// Reads the list that the process that connects has written.
+///
+/// Reports every peer as disconnected unless such a process `is_running`.
+pub fn read_status(workspace: &Workspace, is_running: bool) -> Result<Vec<PeerStatus>, PeerError> {
+    let member = PeerMembership::of(workspace)?;
+    let stored = workspace.store().get_meta(STATUS_SETTING)?;
+    let mut list: Vec<PeerStatus> =
+        stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default();
+    for contact in member.contacts()? {
+        let id = contact.peer.to_string();
+        if !list.iter().any(|known| known.id == id) {
+            list.push(PeerStatus { id, ..PeerStatus::default() });
+        }
+    }
+    let contacts = member.contacts()?;
+    let mut listed = Vec::new();
+    for mut status in list {
+        let Ok(peer) = status.id.parse::<PeerId>() else { continue };
+        let note = member.note(peer)?;
+        if note.is_forgotten {
+            continue;
+        }
+        let contact = contacts.iter().find(|contact| contact.peer == peer);
+        let certificate = contact.and_then(|contact| contact.certificate());
+        let label = contact.and_then(|contact| contact.label().map(str::to_owned));
+        status.name = note.name.or(label).or(status.name);
+        status.blocked = note.is_blocked;
+        if let Some(certificate) = certificate {
+            let blocks = member.blocks()?;
+            status.blocked |= blocks.iter().any(|block| certificate.is_target_of(block));
+        }
+        status.connected &= is_running;
+        status.in_step &= status.connected;
+        listed.push(status);
+    }
+    Ok(listed)
+}
+
+/// Writes the list.
+pub(crate) fn write_status(workspace: &Workspace, list: &[PeerStatus]) -> Result<(), PeerError> {
+    let text = serde_json::to_vec(list).expect("strings and numbers are JSON");
+    Ok(workspace.store().set_meta(STATUS_SETTING, &text)?)
+}
+
+/// Reads the list as it was written.
+pub(crate) fn stored_status(workspace: &Workspace) -> Result<Vec<PeerStatus>, PeerError> {
+    let stored = workspace.store().get_meta(STATUS_SETTING)?;
+    Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default())
+}
+
+/// Returns the text of a reason, without control characters.
+pub(crate) fn reason_text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    let printable = |char: char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char };
+    text.chars().take(REASON_LEN).map(printable).collect()
+}

@@ -1,0 +1,4 @@
+//! A group of peers in one process, and attacks on it.
+
+mod attacks;
+mod group;

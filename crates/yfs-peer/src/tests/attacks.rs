@@ -1,0 +1,721 @@
+//! What a bad peer does, and what comes of it.
+//!
+//! Each entry is an attack on a peer that has the file `/plan`: how the connection ends, whether
+//! updates are in quarantine afterwards, and the files. Where an attacker's change would
+//! appear, it is the file `/evil`.
+
+use std::fmt::Write as _;
+
+use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
+use yfs_replica::FrameSession;
+use yfs_sync::replica::ReplicaMessage;
+
+use super::group::{TestPeer, exchange, pump, request, updates_frame};
+use crate::{
+    contact::PeerContact,
+    membership::{PeerNote, TicketRequest},
+    peer_error::PeerError,
+    peer_grant::{BlockTarget, PeerCertificate, PeerRights, SignedBlock, TicketGrant},
+    peer_key::{PeerSecretKey, SIGNATURE_LEN},
+    peer_message::PeerMessage,
+    peer_session::PeerSession,
+};
+
+const HOUR: i64 = 3_600_000;
+
+/// An attack: the attacker, and what it sends to the owner after it was admitted or instead.
+type Attack = fn(&mut Stage) -> Result<(), PeerError>;
+
+/// The owner as the victim, and a connection of the attacker.
+struct Stage {
+    owner: TestPeer,
+    /// May write.
+    writer: TestPeer,
+    /// May read.
+    reader: TestPeer,
+    session: Option<PeerSession>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let owner = TestPeer::owner();
+        owner.write("plan", "1");
+        let writer = owner.invite(PeerRights::Write);
+        let reader = owner.invite(PeerRights::Read);
+        Self { owner, writer, reader, session: None }
+    }
+
+    /// Begins a connection of `attacker`, without a message.
+    fn connect(&mut self, attacker: &TestPeer) -> Result<(), PeerError> {
+        let session = PeerSession::acceptor(self.owner.member.clone(), attacker.member.id())?;
+        self.session = Some(session);
+        Ok(())
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<(), PeerError> {
+        let session = self.session.as_mut().expect("a connection was begun");
+        session.receive(frame)?;
+        while session.next_frame()?.is_some() {}
+        session.denied().map_or(Ok(()), |code| Err(PeerError::Denies(code)))
+    }
+
+    /// Connects `attacker` as a peer that keeps the rules until now.
+    fn admit(&mut self, attacker: &TestPeer) -> Result<(), PeerError> {
+        self.connect(attacker)?;
+        self.send(&attacker.hello())?;
+        self.send(&ReplicaMessage::Hello { since: "" }.encode())
+    }
+
+    /// Admits the writer, who has made a change that it has not sent.
+    fn writer(&mut self) -> Result<TestPeer, PeerError> {
+        let writer = self.writer.clone();
+        writer.write("evil", "x");
+        self.admit(&writer)?;
+        Ok(writer)
+    }
+
+    /// Admits the reader, who has made a change that it may not send.
+    fn reader(&mut self) -> Result<TestPeer, PeerError> {
+        let reader = self.reader.clone();
+        reader.write("evil", "x");
+        self.admit(&reader)?;
+        Ok(reader)
+    }
+
+    /// Connects a peer with this certificate instead of its own.
+    fn show(&mut self, attacker: &TestPeer, certificate: PeerCertificate) -> Result<(), PeerError> {
+        self.connect(attacker)?;
+        let workspace = attacker.workspace().id().clone();
+        self.send(&PeerMessage::Hello { workspace, certificate }.encode())
+    }
+
+    fn send_all(&mut self, frames: impl IntoIterator<Item = Vec<u8>>) -> Result<(), PeerError> {
+        frames.into_iter().try_for_each(|frame| self.send(&frame))
+    }
+}
+
+/// Returns the grant of a peer, changed, with a signature of the key that an attacker has.
+fn altered(peer: &TestPeer, change: impl FnOnce(&mut TicketGrant)) -> PeerCertificate {
+    let honest = peer.member.certificate().unwrap();
+    let mut grant = honest.signed.grant;
+    change(&mut grant);
+    let forged = PeerSecretKey::from_seed([9; 32]);
+    grant.sign(&forged).bind(&forged, peer.member.id())
+}
+
+fn expiring(stage: &Stage, rights: PeerRights) -> TestPeer {
+    let expires = Some(Millis(stage.owner.member.now().0 + HOUR));
+    let ticket = stage.owner.ticket(TicketRequest { expires, ..request(rights) });
+    let peer = stage.owner.join(&ticket);
+    exchange(&peer, &stage.owner).unwrap();
+    peer
+}
+
+fn once(stage: &Stage) -> crate::PeerTicket {
+    stage.owner.ticket(TicketRequest { is_once: true, ..request(PeerRights::Write) })
+}
+
+/// Attacks on admission.
+const ADMISSION: &[(&str, Attack)] = &[
+    ("control: an honest peer", |stage| stage.writer().map(drop)),
+    ("noise as the first message", |stage| {
+        stage.connect(&stage.writer.clone())?;
+        stage.send(&[0xff; 100])
+    }),
+    ("an empty first message", |stage| {
+        stage.connect(&stage.writer.clone())?;
+        stage.send(&[])
+    }),
+    ("updates as the first message", |stage| {
+        let writer = stage.writer.clone();
+        writer.write("evil", "x");
+        stage.connect(&writer)?;
+        let frames: Vec<_> = writer.updates().iter().map(|frame| writer.signed(frame)).collect();
+        stage.send_all(frames)
+    }),
+    ("a first message of 5 KiB", |stage| {
+        stage.connect(&stage.writer.clone())?;
+        let mut hello = stage.writer.hello();
+        hello.resize(5 << 10, 0);
+        stage.send(&hello)
+    }),
+    ("a hello with bytes after its end", |stage| {
+        stage.connect(&stage.writer.clone())?;
+        let mut hello = stage.writer.hello();
+        hello.push(0);
+        stage.send(&hello)
+    }),
+    ("a hello for another workspace", |stage| {
+        let writer = stage.writer.clone();
+        stage.connect(&writer)?;
+        let workspace = TestPeer::owner().workspace().id().clone();
+        let certificate = writer.member.certificate()?;
+        stage.send(&PeerMessage::Hello { workspace, certificate }.encode())
+    }),
+    ("the certificate of another peer", |stage| {
+        let stolen = stage.writer.member.certificate()?;
+        stage.show(&stage.owner.stranger(), stolen)
+    }),
+    ("a certificate of another owner", |stage| {
+        let writer = stage.writer.clone();
+        stage.show(&writer, altered(&writer, |_| {}))
+    }),
+    ("a certificate of another workspace of the same owner", |stage| {
+        let other = TestPeer::owner();
+        let foreign = other.invite(PeerRights::Write);
+        let certificate = foreign.member.certificate()?;
+        stage.show(&foreign, certificate)
+    }),
+    ("read changed to write", |stage| {
+        let reader = stage.reader.clone();
+        let bytes = reader.member.certificate()?.encode();
+        // The flags come after version, id, workspace and key.
+        let at = 1 + 12 + 1 + reader.workspace().id().as_str().len() + 32;
+        let mut changed = bytes.clone();
+        changed[at] |= 1;
+        stage.show(&reader, PeerCertificate::decode(&changed).expect("it is well formed"))
+    }),
+    ("the end of a certificate removed", |stage| {
+        let guest = expiring(stage, PeerRights::Write);
+        stage.owner.clock.advance(2 * HOUR);
+        let honest = guest.member.certificate()?;
+        stage.show(
+            &guest,
+            altered(&guest, |grant| {
+                *grant = TicketGrant { expires: None, ..honest.signed.grant.clone() }
+            }),
+        )
+    }),
+    ("a grant bound with another key than the ticket's", |stage| {
+        let guest = stage.owner.stranger();
+        let signed = stage.writer.member.certificate()?.signed;
+        stage.show(&guest, signed.bind(&PeerSecretKey::from_seed([9; 32]), guest.member.id()))
+    }),
+    ("a grant bound as if by the owner", |stage| {
+        let guest = stage.owner.stranger();
+        let signed = stage.writer.member.certificate()?.signed;
+        let forged = PeerSecretKey::from_seed([9; 32]);
+        stage.show(&guest, signed.bind_by_owner(&forged, guest.member.id()))
+    }),
+    ("an expired certificate", |stage| {
+        let guest = expiring(stage, PeerRights::Write);
+        stage.owner.clock.advance(2 * HOUR);
+        stage.admit(&guest)
+    }),
+    ("a blocked peer", |stage| {
+        stage.owner.member.block(BlockTarget::Peer(stage.writer.member.id()))?;
+        stage.writer().map(drop)
+    }),
+    ("a new key with a blocked ticket", |stage| {
+        let ticket = stage.owner.ticket(request(PeerRights::Write));
+        stage.owner.member.block(BlockTarget::Ticket(ticket.signed.grant.id))?;
+        stage.admit(&stage.owner.join(&ticket))
+    }),
+    ("a peer that this store alone blocked", |stage| {
+        let note = PeerNote { is_blocked: true, ..PeerNote::default() };
+        stage.owner.member.set_note(stage.writer.member.id(), &note)?;
+        stage.writer().map(drop)
+    }),
+    ("control: a ticket for one peer", |stage| {
+        let ticket = once(stage);
+        exchange(&stage.owner.join(&ticket), &stage.owner)
+    }),
+    ("a ticket for one peer, used twice", |stage| {
+        let ticket = once(stage);
+        exchange(&stage.owner.join(&ticket), &stage.owner)?;
+        stage.admit(&stage.owner.join(&ticket))
+    }),
+    ("a ticket for one peer, at another than its issuer", |stage| {
+        let ticket = once(stage);
+        let (guest, writer) = (stage.owner.join(&ticket), stage.writer.clone());
+        let mut session = PeerSession::acceptor(writer.member.clone(), guest.member.id())?;
+        session.receive(&guest.hello())?;
+        while session.next_frame()?.is_some() {}
+        session.denied().map_or(Ok(()), |code| Err(PeerError::Denies(code)))
+    }),
+    ("a second hello", |stage| {
+        let writer = stage.writer()?;
+        stage.send(&writer.hello())
+    }),
+    ("an admission by the side that asks", |stage| {
+        let writer = stage.writer()?;
+        let certificate = writer.member.certificate()?;
+        stage.send(&PeerMessage::Admitted { certificate, renewed: None }.encode())
+    }),
+    ("a host with the certificate of another", |stage| {
+        let writer = stage.writer.clone();
+        let mut dialer = PeerSession::dialer(writer.member.clone(), stage.reader.member.id())?;
+        let certificate = stage.owner.member.certificate()?;
+        dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode())
+    }),
+    ("a host that renews the certificate of another key", |stage| {
+        let writer = stage.writer.clone();
+        let mut dialer = PeerSession::dialer(writer.member.clone(), stage.owner.member.id())?;
+        let certificate = stage.owner.member.certificate()?;
+        let renewed = Some(stage.reader.member.certificate()?);
+        dialer.receive(&PeerMessage::Admitted { certificate, renewed }.encode())
+    }),
+    ("a host that answers with updates", |stage| {
+        let writer = stage.writer.clone();
+        let mut dialer = PeerSession::dialer(writer.member.clone(), stage.owner.member.id())?;
+        let frames = stage.owner.updates();
+        dialer.receive(&stage.owner.signed(&frames[0]))
+    }),
+];
+
+/// Attacks with updates.
+const UPDATES: &[(&str, Attack)] = &[
+    ("control: an honest change", |stage| {
+        let writer = stage.writer()?;
+        stage.send_all(writer.updates().iter().map(|frame| writer.signed(frame)))
+    }),
+    ("updates without a signature", |stage| {
+        let writer = stage.writer()?;
+        stage.send_all(writer.updates())
+    }),
+    ("updates of a reader", |stage| {
+        let reader = stage.reader()?;
+        stage.send_all(reader.updates().iter().map(|frame| reader.signed(frame)))
+    }),
+    ("updates of a reader, with an empty signature", |stage| {
+        let reader = stage.reader()?;
+        let frame = reader.updates().remove(0);
+        let signature = [0; SIGNATURE_LEN];
+        stage.send(&PeerMessage::Signed { signature, frame: &frame }.encode())
+    }),
+    ("a signature of other updates", |stage| {
+        let writer = stage.writer()?;
+        let frames = writer.updates();
+        let signature = writer.sign(&frames[0]);
+        let frame = frames.last().expect("there are updates");
+        stage.send(&PeerMessage::Signed { signature, frame }.encode())
+    }),
+    ("a signature made for another workspace", |stage| {
+        let writer = stage.writer()?;
+        let frame = writer.updates().remove(0);
+        let signature = writer.member.key().sign(&crate::peer_session::batch_bytes("x", &frame));
+        stage.send(&PeerMessage::Signed { signature, frame: &frame }.encode())
+    }),
+    ("a certificate that expires during the connection", |stage| {
+        let guest = expiring(stage, PeerRights::Write);
+        stage.admit(&guest)?;
+        guest.write("evil", "x");
+        stage.owner.clock.advance(2 * HOUR);
+        stage.send_all(guest.updates().iter().map(|frame| guest.signed(frame)))
+    }),
+    ("a block during the connection", |stage| {
+        let writer = stage.writer()?;
+        stage.owner.member.block(BlockTarget::Peer(writer.member.id()))?;
+        stage.send_all(writer.updates().iter().map(|frame| writer.signed(frame)))
+    }),
+    ("a reader whose certificate expires during the connection", |stage| {
+        let guest = expiring(stage, PeerRights::Read);
+        stage.admit(&guest)?;
+        stage.owner.clock.advance(2 * HOUR);
+        stage.session.as_mut().expect("it is connected").check_standing()
+    }),
+    ("control: a reader carries a writer's updates", |stage| {
+        stage.writer.write("evil", "x");
+        let frames: Vec<_> =
+            stage.writer.updates().iter().map(|frame| stage.writer.carried(frame)).collect();
+        stage.admit(&stage.reader.clone())?;
+        stage.send_all(frames)
+    }),
+    ("a reader carries a reader's updates", |stage| {
+        let reader = stage.reader()?;
+        stage.send_all(reader.updates().iter().map(|frame| reader.carried(frame)))
+    }),
+    ("a reader carries its updates as a writer's", |stage| {
+        let reader = stage.reader()?;
+        let certificate = stage.writer.member.certificate()?;
+        let frame = reader.updates().remove(0);
+        let signature = reader.sign(&frame);
+        stage.send(&PeerMessage::Carried { certificate, signature, frame: &frame }.encode())
+    }),
+    ("a reader carries a writer's updates, changed", |stage| {
+        stage.writer.write("evil", "x");
+        let frame = stage.writer.updates().remove(0);
+        let signature = stage.writer.sign(&frame);
+        let mut changed = frame.clone();
+        *changed.last_mut().expect("it is not empty") ^= 1;
+        stage.admit(&stage.reader.clone())?;
+        let certificate = stage.writer.member.certificate()?;
+        stage.send(&PeerMessage::Carried { certificate, signature, frame: &changed }.encode())
+    }),
+    ("a writer carries a blocked peer's updates", |stage| {
+        let blocked = stage.owner.invite(PeerRights::Write);
+        blocked.write("evil", "x");
+        stage.admit(&stage.writer.clone())?;
+        stage.owner.member.block(BlockTarget::Peer(blocked.member.id()))?;
+        stage.send_all(blocked.updates().iter().map(|frame| blocked.carried(frame)))
+    }),
+    ("a reader carries an expired peer's updates", |stage| {
+        let guest = expiring(stage, PeerRights::Write);
+        guest.write("evil", "x");
+        stage.admit(&stage.reader.clone())?;
+        stage.owner.clock.advance(2 * HOUR);
+        stage.send_all(guest.updates().iter().map(|frame| guest.carried(frame)))
+    }),
+    ("a reader carries a stranger's updates", |stage| {
+        let stranger = stage.writer.clone();
+        stranger.write("evil", "x");
+        let frame = stranger.updates().remove(0);
+        let (certificate, signature) = (altered(&stranger, |_| {}), stranger.sign(&frame));
+        stage.admit(&stage.reader.clone())?;
+        stage.send(&PeerMessage::Carried { certificate, signature, frame: &frame }.encode())
+    }),
+    ("a reader that believes that it may write", |stage| {
+        // An honest reader sends nothing, whatever the other side says.
+        stage.reader.write("evil", "x");
+        let reader = stage.reader.clone();
+        exchange(&reader, &stage.owner)
+    }),
+    ("a writer that receives from a reader's changed log", |stage| {
+        // The host is the reader: the owner connects to it, and gets nothing of its own.
+        stage.reader.write("evil", "x");
+        exchange(&stage.owner, &stage.reader.clone())
+    }),
+    ("updates that are sent twice", |stage| {
+        let writer = stage.writer()?;
+        let frames: Vec<_> = writer.updates().iter().map(|frame| writer.signed(frame)).collect();
+        stage.send_all(frames.clone())?;
+        stage.send_all(frames)
+    }),
+    ("a signed message without updates", |stage| {
+        let writer = stage.writer()?;
+        stage.send(&writer.signed(&ReplicaMessage::Want(vec![]).encode()))
+    }),
+    ("an update that makes yrs loop", |stage| {
+        let writer = stage.writer()?;
+        let update = [1, 1, 1, 0, 4, 1, 1, 0x61, 2, 0xc3, 0xa9, 0];
+        let main = stage.owner.workspace().id().clone();
+        stage.send(&writer.signed(&updates_frame(&main, &update, false)))
+    }),
+    ("an update of a document without a file", |stage| {
+        let writer = stage.writer()?;
+        let doc = FileId::parse("4f7c2a9e1b3d5f0").expect("it is an id");
+        stage.send(&writer.signed(&updates_frame(&doc, &[0, 0], false)))
+    }),
+    ("updates before the exchange has begun", |stage| {
+        let writer = stage.writer.clone();
+        writer.write("evil", "x");
+        stage.connect(&writer)?;
+        stage.send(&writer.hello())?;
+        stage.send_all(writer.updates().iter().map(|frame| writer.signed(frame)))
+    }),
+];
+
+/// Floods, lies and forged records.
+const COMPANY: &[(&str, Attack)] = &[
+    ("a million requests for blobs", |stage| {
+        stage.admit(&stage.reader.clone())?;
+        for round in 0..16_u32 {
+            let hash = |n: u32| ContentHash::of(&(round << 16 | n).to_le_bytes());
+            let want = ReplicaMessage::Want((0..1 << 16).map(hash).collect());
+            stage.session.as_mut().expect("it is connected").receive(&want.encode())?;
+        }
+        Ok(())
+    }),
+    ("a blob that was not requested", |stage| {
+        let writer = stage.writer()?;
+        drop(writer);
+        let hash = ContentHash::of(b"blob");
+        stage.send(&ReplicaMessage::Blob { hash, is_last: true, data: b"blob" }.encode())
+    }),
+    ("confirmations of what was not sent", |stage| {
+        stage.writer()?;
+        let taken = ReplicaMessage::Taken { cursor: "0.1" }.encode();
+        (0..10).try_for_each(|_| stage.send(&taken))
+    }),
+    ("a peer that sends a million positions and reads nothing", |stage| {
+        stage.writer()?;
+        let reached = ReplicaMessage::Reached { cursor: "0.1", is_end: true }.encode();
+        let session = stage.session.as_mut().expect("it is connected");
+        (0..1_000_000).try_for_each(|_| session.receive(&reached))
+    }),
+    ("a message longer than any", |stage| {
+        stage.writer()?;
+        stage.send(&vec![70; (64 << 20) + (5 << 10)])
+    }),
+    ("a message of an unknown type", |stage| {
+        stage.writer()?;
+        stage.send(&[99])
+    }),
+    ("a block that a peer signed", |stage| {
+        let writer = stage.writer()?;
+        let target = BlockTarget::Peer(stage.reader.member.id());
+        let workspace = stage.owner.workspace().id();
+        let forged = SignedBlock::sign(target, workspace, Millis(1), writer.member.key());
+        stage.send(&PeerMessage::Blocks(vec![forged]).encode())
+    }),
+    ("the owner's block of another workspace", |stage| {
+        stage.writer()?;
+        let target = BlockTarget::Peer(stage.reader.member.id());
+        let other = TestPeer::owner();
+        let key = stage.owner.member.owner_key()?.expect("it is the owner");
+        let block = SignedBlock::sign(target, other.workspace().id(), Millis(1), &key);
+        stage.send(&PeerMessage::Blocks(vec![block]).encode())
+    }),
+    ("a block of the peer that passes it on", |stage| {
+        let writer = stage.writer()?;
+        let key = stage.owner.member.owner_key()?.expect("it is the owner");
+        let target = BlockTarget::Peer(writer.member.id());
+        let block = SignedBlock::sign(target, stage.owner.workspace().id(), Millis(1), &key);
+        stage.send(&PeerMessage::Blocks(vec![block]).encode())
+    }),
+    ("more blocks than a message may have", |stage| {
+        stage.writer()?;
+        let mut frame = vec![67];
+        yfs_engine::lib0::write_var_uint(&mut frame, 1 << 40);
+        stage.send(&frame)
+    }),
+    ("more contacts than a message may have", |stage| {
+        let writer = stage.writer()?;
+        let contact = PeerContact::unsigned(writer.member.id(), vec![]);
+        stage.send(&PeerMessage::Contacts(vec![contact; 65]).encode())
+    }),
+    ("a second position to continue from", |stage| {
+        stage.writer()?;
+        let since = PeerMessage::CarrySince { epoch: 1, position: 0 }.encode();
+        stage.send(&since)?;
+        stage.send(&since)
+    }),
+    ("a position beyond all", |stage| {
+        stage.writer()?;
+        stage.send(&PeerMessage::CarrySince { epoch: 1, position: u64::MAX >> 12 }.encode())
+    }),
+];
+
+/// Runs the attacks of a table, each on a group of its own.
+fn play(table: &[(&str, Attack)]) -> String {
+    let mut out = String::new();
+    for (name, attack) in table {
+        let mut stage = Stage::new();
+        let ended = match attack(&mut stage) {
+            Ok(()) => "goes on".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let (n_quarantined, tree) = (stage.owner.n_quarantined(), stage.owner.tree());
+        let quarantine = if n_quarantined > 0 { ", quarantined" } else { "" };
+        writeln!(out, "{name}\n    {ended}{quarantine}; {tree}").expect("a string grows");
+    }
+    out
+}
+
+#[test]
+fn strangers_are_not_admitted() {
+    expect_test::expect![[r#"
+        control: an honest peer
+            goes on; /plan=1
+        noise as the first message
+            the peer violated the protocol: its first message is not a hello; /plan=1
+        an empty first message
+            the peer violated the protocol: its first message is not a hello; /plan=1
+        updates as the first message
+            the peer violated the protocol: its first message is not a hello; /plan=1
+        a first message of 5 KiB
+            the peer violated the protocol: a message that is too long; /plan=1
+        a hello with bytes after its end
+            the peer violated the protocol: its first message is not a hello; /plan=1
+        a hello for another workspace
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        the certificate of another peer
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        a certificate of another owner
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        a certificate of another workspace of the same owner
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        read changed to write
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        the end of a certificate removed
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        a grant bound with another key than the ticket's
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        a grant bound as if by the owner
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        an expired certificate
+            refused the peer: the certificate has expired; /plan=1
+        a blocked peer
+            refused the peer: the key or its ticket is blocked; /plan=1
+        a new key with a blocked ticket
+            refused the peer: the key or its ticket is blocked; /plan=1
+        a peer that this store alone blocked
+            refused the peer: the key or its ticket is blocked; /plan=1
+        control: a ticket for one peer
+            goes on; /plan=1
+        a ticket for one peer, used twice
+            refused the peer: the ticket admits one peer, and another has used it; /plan=1
+        a ticket for one peer, at another than its issuer
+            refused the peer: the ticket admits one peer, and only its issuer can admit it; /plan=1
+        a second hello
+            the peer violated the protocol: a message of admission out of turn; /plan=1
+        an admission by the side that asks
+            the peer violated the protocol: a message of admission out of turn; /plan=1
+        a host with the certificate of another
+            refused the peer: the certificate is not one of this workspace's owner; /plan=1
+        a host that renews the certificate of another key
+            the peer violated the protocol: a certificate that is not of this peer; /plan=1
+        a host that answers with updates
+            the peer violated the protocol: its first message is not an answer; /plan=1
+    "#]]
+    .assert_eq(&play(ADMISSION));
+}
+
+#[test]
+fn only_writers_change_the_workspace() {
+    expect_test::expect![[r#"
+        control: an honest change
+            goes on; /evil=x /plan=1
+        updates without a signature
+            the peer violated the protocol: updates without a signature; /plan=1
+        updates of a reader
+            the peer sent changes that it may not make (its key may only read); they are in the quarantine, quarantined; /plan=1
+        updates of a reader, with an empty signature
+            the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
+        a signature of other updates
+            the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
+        a signature made for another workspace
+            the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
+        a certificate that expires during the connection
+            the peer sent changes that it may not make (its certificate has expired); they are in the quarantine, quarantined; /plan=1
+        a block during the connection
+            the peer sent changes that it may not make (its key is blocked); they are in the quarantine, quarantined; /plan=1
+        a reader whose certificate expires during the connection
+            refused the peer: the certificate has expired; /plan=1
+        control: a reader carries a writer's updates
+            goes on; /evil=x /plan=1
+        a reader carries a reader's updates
+            goes on, quarantined; /plan=1
+        a reader carries its updates as a writer's
+            the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
+        a reader carries a writer's updates, changed
+            the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
+        a writer carries a blocked peer's updates
+            goes on, quarantined; /plan=1
+        a reader carries an expired peer's updates
+            goes on, quarantined; /plan=1
+        a reader carries a stranger's updates
+            the peer violated the protocol: a certificate that the owner did not sign; /plan=1
+        a reader that believes that it may write
+            goes on; /plan=1
+        a writer that receives from a reader's changed log
+            goes on; /plan=1
+        updates that are sent twice
+            goes on; /evil=x /plan=1
+        a signed message without updates
+            the peer violated the protocol: a signed message without updates; /plan=1
+        an update that makes yrs loop
+            goes on; /plan=1
+        an update of a document without a file
+            goes on; /plan=1
+        updates before the exchange has begun
+            the peer sent the message updates when the protocol does not allow it; /plan=1
+    "#]].assert_eq(&play(UPDATES));
+}
+
+#[test]
+fn floods_and_lies_end_the_connection() {
+    expect_test::expect![[r#"
+        a million requests for blobs
+            the peer requested too many blobs at once; /plan=1
+        a blob that was not requested
+            the peer sent a blob that was not requested; /plan=1
+        confirmations of what was not sent
+            the peer sent the message taken when the protocol does not allow it; /plan=1
+        a peer that sends a million positions and reads nothing
+            the peer requested too many blobs at once; /plan=1
+        a message longer than any
+            the peer violated the protocol: a message that is too long; /plan=1
+        a message of an unknown type
+            the peer violated the protocol: a message that cannot be decoded; /plan=1
+        a block that a peer signed
+            the peer violated the protocol: a block that the owner did not sign; /plan=1
+        the owner's block of another workspace
+            the peer violated the protocol: a block that the owner did not sign; /plan=1
+        a block of the peer that passes it on
+            refused the peer: the key or its ticket is blocked; /plan=1
+        more blocks than a message may have
+            the peer violated the protocol: a message that cannot be decoded; /plan=1
+        more contacts than a message may have
+            the peer violated the protocol: a message that cannot be decoded; /plan=1
+        a second position to continue from
+            the peer violated the protocol: a second position to continue from; /plan=1
+        a position beyond all
+            goes on; /plan=1
+    "#]]
+    .assert_eq(&play(COMPANY));
+}
+
+/// Contacts that are not what they claim are ignored: the peer that passes them on may not know.
+#[test]
+fn only_a_peer_itself_says_where_it_is() {
+    let stage = Stage::new();
+    let (owner, writer) = (&stage.owner, &stage.writer);
+    let certificate = writer.member.certificate().unwrap();
+    let at = |port: u16| vec![std::net::SocketAddr::from(([192, 0, 2, 1], port))];
+    let sign = |key: &PeerSecretKey, port: u16, ms: i64| {
+        PeerContact::sign(key, certificate.clone(), at(port), Millis(ms))
+    };
+    let known = || {
+        let contacts = owner.member.contacts().unwrap();
+        contacts.iter().map(|contact| contact.addresses.clone()).collect::<Vec<_>>()
+    };
+    let offer = |contact: PeerContact| {
+        if owner.member.check_contact(&contact).unwrap() {
+            owner.member.add_contacts([contact]).unwrap();
+        }
+    };
+    offer(sign(writer.member.key(), 1, 5));
+    assert_eq!(known(), [at(1)]);
+    // Another peer's signature, an older contact, and one without a signature.
+    offer(sign(stage.reader.member.key(), 2, 6));
+    offer(sign(writer.member.key(), 3, 4));
+    offer(PeerContact::unsigned(writer.member.id(), at(4)));
+    assert_eq!(known(), [at(1)]);
+    offer(sign(writer.member.key(), 5, 6));
+    assert_eq!(known(), [at(5)]);
+    owner.member.block(BlockTarget::Peer(writer.member.id())).unwrap();
+    offer(sign(writer.member.key(), 6, 7));
+    assert_eq!(known(), [at(5)]);
+}
+
+/// What a reader carries reaches peers that never met the writer, and blocks spread with it.
+#[test]
+fn a_reader_between_two_writers_carries_what_they_sign() {
+    let owner = TestPeer::owner();
+    owner.write("plan", "1");
+    let middle = owner.invite(PeerRights::Read);
+    let far = owner.join(&owner.ticket(request(PeerRights::Write)));
+    middle.write("own", "stays here");
+    exchange(&far, &middle).unwrap();
+    assert_eq!(far.tree(), "/plan=1");
+    far.write("answer", "2");
+    // Either side may connect.
+    exchange(&middle, &far).unwrap();
+    exchange(&owner, &middle).unwrap();
+    assert_eq!(owner.tree(), "/answer=2 /plan=1");
+    assert_eq!(middle.tree(), "/answer=2 /own=stays here /plan=1");
+    // A block reaches the far peer by way of the reader, and ends its own connection.
+    owner.member.block(BlockTarget::Peer(far.member.id())).unwrap();
+    exchange(&middle, &owner).unwrap();
+    far.write("late", "3");
+    let refused = exchange(&far, &middle).unwrap_err();
+    assert!(refused.to_string().contains("blocked"), "{refused}");
+    exchange(&owner, &middle).unwrap();
+    assert_eq!(owner.tree(), "/answer=2 /plan=1");
+}
+
+/// Nothing is sent again once both sides have it, and catching up takes one round trip.
+#[test]
+fn what_both_have_is_not_sent_again() {
+    let owner = TestPeer::owner();
+    owner.write("plan", "1");
+    let writer = owner.invite(PeerRights::Write);
+    writer.write("plan", "2");
+    exchange(&writer, &owner).unwrap();
+    let mut dialer = PeerSession::dialer(writer.member.clone(), owner.member.id()).unwrap();
+    let mut acceptor = PeerSession::acceptor(owner.member.clone(), writer.member.id()).unwrap();
+    pump(&mut dialer, &mut acceptor).unwrap();
+    assert!(dialer.is_done() && acceptor.is_done());
+    assert_eq!((dialer.progress().n_sent, acceptor.progress().n_sent), (0, 0));
+}

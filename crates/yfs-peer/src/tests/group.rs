@@ -1,0 +1,191 @@
+//! Peers with stores in memory, and messages between them as a test wants.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use futures::FutureExt;
+use yfs::{Workspace, WorkspaceOptions, clock::Clock, replica::FeedPiece};
+use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_replica::FrameSession;
+use yfs_store::MemoryStore;
+use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
+use yfs_vfs::{FileSystem, WalkOptions, WriteOptions};
+
+use crate::{
+    membership::{PeerMembership, TicketRequest},
+    peer_error::PeerError,
+    peer_grant::PeerRights,
+    peer_key::SIGNATURE_LEN,
+    peer_message::PeerMessage,
+    peer_session::{PeerSession, batch_bytes},
+    ticket::PeerTicket,
+};
+
+/// The time at which a group begins.
+const START: i64 = 1_800_000_000_000;
+
+/// A clock that a test moves.
+#[derive(Debug, Default)]
+pub(super) struct TestClock(AtomicI64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Millis {
+        Millis(START + self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl TestClock {
+    pub(super) fn advance(&self, ms: i64) {
+        self.0.fetch_add(ms, Ordering::Relaxed);
+    }
+}
+
+/// One peer.
+#[derive(Debug, Clone)]
+pub(super) struct TestPeer {
+    pub(super) member: Arc<PeerMembership>,
+    pub(super) clock: Arc<TestClock>,
+}
+
+impl TestPeer {
+    /// Makes the owner of a new workspace.
+    pub(super) fn owner() -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let workspace = Workspace::create(store, WorkspaceOptions::default()).unwrap();
+        let peer = Self::of(&workspace, Arc::default());
+        peer.member.found().unwrap();
+        peer
+    }
+
+    fn of(workspace: &Workspace, clock: Arc<TestClock>) -> Self {
+        let member = PeerMembership::with_clock(workspace, clock.clone()).unwrap();
+        Self { member: Arc::new(member), clock }
+    }
+
+    /// Makes a replica that was not admitted by an owner.
+    pub(super) fn stranger(&self) -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let options = WorkspaceOptions::default();
+        let workspace = Workspace::create_replica(store, self.workspace().id(), options).unwrap();
+        Self::of(&workspace, self.clock.clone())
+    }
+
+    /// Makes a replica that has a ticket.
+    pub(super) fn join(&self, ticket: &PeerTicket) -> Self {
+        let peer = self.stranger();
+        peer.member.join(ticket).unwrap();
+        peer
+    }
+
+    pub(super) fn ticket(&self, request: TicketRequest) -> PeerTicket {
+        self.member.issue(request, Vec::new()).unwrap()
+    }
+
+    /// Makes a replica that may read or write, and has everything that the owner has.
+    pub(super) fn invite(&self, rights: PeerRights) -> Self {
+        let peer = self.join(&self.ticket(request(rights)));
+        exchange(&peer, self).unwrap();
+        peer
+    }
+
+    pub(super) fn workspace(&self) -> &Workspace {
+        self.member.workspace()
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        let path = VPath::parse(&format!("/{name}")).unwrap();
+        let bytes = text.as_bytes().to_vec().into();
+        let fs = self.workspace().fs();
+        fs.write(&path, bytes, &WriteOptions::default()).now_or_never().unwrap().unwrap();
+    }
+
+    /// Lists the files with their contents.
+    pub(super) fn tree(&self) -> String {
+        let fs = self.workspace().fs();
+        let found = fs.walk(&VPath::root(), &WalkOptions::default()).now_or_never().unwrap();
+        let mut lines: Vec<String> = Vec::new();
+        for entry in found.unwrap() {
+            let read = fs.read(&entry.path).now_or_never().unwrap();
+            let text = read.map(|read| String::from_utf8_lossy(&read.data).into_owned());
+            lines.push(format!("{}={}", entry.path, text.unwrap_or_default().trim_end()));
+        }
+        lines.sort();
+        lines.join(" ")
+    }
+
+    pub(super) fn n_quarantined(&self) -> usize {
+        self.workspace().store().quarantined().unwrap().len()
+    }
+
+    /// Returns the messages with all updates of this peer's log.
+    pub(super) fn updates(&self) -> Vec<Vec<u8>> {
+        let mut feed = self.workspace().replication().feed(None).unwrap().unwrap();
+        let mut frames = Vec::new();
+        while let Some(pieces) = feed.next_piece().unwrap() {
+            for piece in pieces {
+                if let FeedPiece::Update { doc, update, is_whole } = piece {
+                    frames.push(updates_frame(&doc, &update, is_whole));
+                }
+            }
+        }
+        frames
+    }
+
+    /// Signs a message with updates.
+    pub(super) fn sign(&self, frame: &[u8]) -> [u8; SIGNATURE_LEN] {
+        let bytes = batch_bytes(self.workspace().id().as_str(), frame);
+        self.member.key().sign(&bytes)
+    }
+
+    pub(super) fn signed(&self, frame: &[u8]) -> Vec<u8> {
+        PeerMessage::Signed { signature: self.sign(frame), frame }.encode()
+    }
+
+    pub(super) fn carried(&self, frame: &[u8]) -> Vec<u8> {
+        let certificate = self.member.certificate().unwrap();
+        PeerMessage::Carried { certificate, signature: self.sign(frame), frame }.encode()
+    }
+
+    pub(super) fn hello(&self) -> Vec<u8> {
+        let workspace = self.workspace().id().clone();
+        let certificate = self.member.certificate().unwrap();
+        PeerMessage::Hello { workspace, certificate }.encode()
+    }
+}
+
+pub(super) fn request(rights: PeerRights) -> TicketRequest {
+    TicketRequest { rights, expires: None, is_once: false, label: String::new() }
+}
+
+pub(super) fn updates_frame(doc: &FileId, data: &[u8], is_whole: bool) -> Vec<u8> {
+    ReplicaMessage::Updates(vec![DocumentUpdate { doc: doc.clone(), is_whole, data }]).encode()
+}
+
+/// Connects two peers until both have everything, or a side ends the connection.
+pub(super) fn exchange(dialer: &TestPeer, acceptor: &TestPeer) -> Result<(), PeerError> {
+    let mut from = PeerSession::dialer(dialer.member.clone(), acceptor.member.id())?;
+    let mut to = PeerSession::acceptor(acceptor.member.clone(), dialer.member.id())?;
+    let done = pump(&mut from, &mut to);
+    from.remember_all()?;
+    done
+}
+
+/// Delivers messages until there are none.
+pub(super) fn pump(from: &mut PeerSession, to: &mut PeerSession) -> Result<(), PeerError> {
+    loop {
+        let mut is_quiet = true;
+        while let Some(frame) = from.next_frame()? {
+            is_quiet = false;
+            to.receive(&frame)?;
+        }
+        while let Some(frame) = to.next_frame()? {
+            is_quiet = false;
+            from.receive(&frame)?;
+        }
+        if is_quiet {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The text that invites a peer: what is granted, the key that proves it, and where to knock.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    str::FromStr,
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_var_uint};
+
+use crate::{
+    peer_error::PeerError,
+    peer_grant::{SignedGrant, read_array, ticket_secret},
+    peer_key::{PeerId, PeerSecretKey},
+};
+
+/// The prefix of every ticket, so that scanners for leaked secrets can find tickets.
+const PREFIX: &str = "yfspeer_";
+
+/// The greatest length of a ticket, in bytes.
+const MAX_TICKET_LEN: usize = 2 << 10;
+
+/// The most addresses of one peer.
+pub(crate) const MAX_ADDRESSES: usize = 8;
+
+/// The length of the secret in a ticket, in bytes.
+pub(crate) const TICKET_SEED_LEN: usize = 16;
+
+/// The length of the checksum, in bytes. It finds errors of copying.
+const CHECKSUM_LEN: usize = 4;
+
+/// An invitation to a workspace. Any holder of its text can join, so it is as secret as a password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PeerTicket {
+    /// The public key of the workspace's owner, which the new peer trusts from now on.
+    pub owner: PeerId,
+    /// The peer to connect to.
+    pub host: PeerId,
+    /// What it grants.
+    pub signed: SignedGrant,
+    /// The addresses of the host.
+    pub addresses: Vec<SocketAddr>,
+    pub(crate) seed: [u8; TICKET_SEED_LEN],
+}
+
+impl PeerTicket {
+    /// Returns the key with which a holder proves that it has the ticket.
+    pub(crate) fn key(&self) -> PeerSecretKey {
+        ticket_secret(&self.seed)
+    }
+}
+
+impl fmt::Display for PeerTicket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = Vec::new();
+        out.extend_from_slice(self.owner.as_bytes());
+        out.extend_from_slice(self.host.as_bytes());
+        out.extend_from_slice(&self.seed);
+        self.signed.write(&mut out);
+        write_addresses(&mut out, &self.addresses);
+        let checksum = blake3::hash(&out);
+        out.extend_from_slice(&checksum.as_bytes()[..CHECKSUM_LEN]);
+        write!(f, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(out))
+    }
+}
+
+impl fmt::Debug for PeerTicket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("PeerTicket");
+        out.field("grant", &self.signed.grant).field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl FromStr for PeerTicket {
+    type Err = PeerError;
+
+    fn from_str(text: &str) -> Result<Self, PeerError> {
+        let text = text.trim();
+        let encoded = text.strip_prefix(PREFIX).filter(|_| text.len() <= MAX_TICKET_LEN);
+        let bytes = encoded.and_then(|encoded| URL_SAFE_NO_PAD.decode(encoded).ok());
+        let bytes = bytes.ok_or(PeerError::BadTicket)?;
+        let at = bytes.len().checked_sub(CHECKSUM_LEN).ok_or(PeerError::BadTicket)?;
+        let (bytes, checksum) = bytes.split_at(at);
+        if blake3::hash(bytes).as_bytes()[..CHECKSUM_LEN] != *checksum {
+            return Err(PeerError::BadTicket);
+        }
+        let ticket = read(bytes).map_err(|_| PeerError::BadTicket)?;
+        let is_whole = ticket.signed.is_signed_by(ticket.owner)
+            && ticket.key().id() == ticket.signed.grant.ticket_key;
+        if is_whole { Ok(ticket) } else { Err(PeerError::BadTicket) }
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<PeerTicket, Lib0Error> {
+    let mut reader = Lib0Reader::new(bytes);
+    let owner = PeerId::from_bytes(read_array(&mut reader)?);
+    let host = PeerId::from_bytes(read_array(&mut reader)?);
+    let seed = read_array(&mut reader)?;
+    let signed = SignedGrant::read(&mut reader)?;
+    let addresses = read_addresses(&mut reader)?;
+    if !reader.is_empty() {
+        return Err(Lib0Error::Parts);
+    }
+    Ok(PeerTicket { owner, host, signed, addresses, seed })
+}
+
+/// Writes at most [`MAX_ADDRESSES`] addresses.
+pub(crate) fn write_addresses(out: &mut Vec<u8>, addresses: &[SocketAddr]) {
+    let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
+    write_var_uint(out, addresses.len() as u64);
+    for address in addresses {
+        match address.ip() {
+            IpAddr::V4(ip) => {
+                out.push(4);
+                out.extend_from_slice(&ip.octets());
+            }
+            IpAddr::V6(ip) => {
+                out.push(6);
+                out.extend_from_slice(&ip.octets());
+            }
+        }
+        out.extend_from_slice(&address.port().to_be_bytes());
+    }
+}
+
+/// Reads at most [`MAX_ADDRESSES`] addresses. A port of zero is invalid.
+pub(crate) fn read_addresses(reader: &mut Lib0Reader<'_>) -> Result<Vec<SocketAddr>, Lib0Error> {
+    let n_addresses = reader.var_uint()?;
+    if n_addresses > MAX_ADDRESSES as u64 {
+        return Err(Lib0Error::Parts);
+    }
+    (0..n_addresses)
+        .map(|_| {
+            let ip = match reader.u8()? {
+                4 => IpAddr::V4(Ipv4Addr::from(read_array::<4>(reader)?)),
+                6 => IpAddr::V6(Ipv6Addr::from(read_array::<16>(reader)?)),
+                _ => return Err(Lib0Error::Parts),
+            };
+            match u16::from_be_bytes(read_array(reader)?) {
+                0 => Err(Lib0Error::Parts),
+                port => Ok(SocketAddr::new(ip, port)),
+            }
+        })
+        .collect()
+}

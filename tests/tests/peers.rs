@@ -1,0 +1,231 @@
+//! `yfs share` and `yfs join` as people run them: real processes over loopback, edits of both
+//! sides, a kill, rights, and blocks.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use yfs_tests::command::{command, ok, run};
+
+/// How long a change may take. Generous: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const LOOPBACK: &str = "--listen=127.0.0.1:0";
+
+/// A running `yfs share` or `yfs join`. Killed when dropped, as by `kill -9`.
+struct Connected {
+    child: Child,
+    /// The first line of its output, for `share`.
+    first: String,
+}
+
+impl Connected {
+    fn start(dir: &Path, args: &[&str]) -> Self {
+        let mut child = command()
+            .args(args)
+            .args([LOOPBACK, "--json"])
+            .current_dir(dir)
+            .env_remove("YFS_WORKSPACE")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        if args[0] == "share" {
+            lines.read_line(&mut first).unwrap();
+        }
+        // The other lines are read, so that the process never waits for this one.
+        thread::spawn(move || for _ in lines.lines() {});
+        Self { child, first }
+    }
+
+    fn share(dir: &Path, args: &[&str]) -> Self {
+        Self::start(dir, &[&["share"], args].concat())
+    }
+
+    fn ticket(&self) -> String {
+        let printed: Value = serde_json::from_str(&self.first).expect(&self.first);
+        printed["ticket"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Waits until a condition holds. Polls, because the condition is in another process.
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn wait_for_file(dir: &Path, name: &str, text: &str) {
+    let path = dir.join(name);
+    let read = || fs::read_to_string(&path).unwrap_or_default();
+    wait_until(&format!("{}: {text:?}", path.display()), || read() == text);
+}
+
+/// Makes a directory with one file and a mirrored workspace.
+fn shared_directory(home: &Path) -> std::path::PathBuf {
+    let here = home.join("here");
+    fs::create_dir(&here).unwrap();
+    fs::write(here.join("plan.txt"), "one\n").unwrap();
+    ok(&here, &["mirror", ".", "--once", "--quiet"]);
+    here
+}
+
+fn peers(dir: &Path) -> Vec<Value> {
+    let printed = ok(dir, &["peers", "--json"]);
+    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn two_directories_stay_in_step_without_a_server() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let there = home.path().join("there");
+    let share = Connected::share(&here, &["--for", "ben"]);
+    let ticket = share.ticket();
+    let join = Connected::start(home.path(), &["join", &ticket, "there"]);
+    wait_for_file(&there, "plan.txt", "one\n");
+
+    // Both sides edit, in directories and by commands.
+    fs::write(there.join("answer.txt"), "two\n").unwrap();
+    wait_for_file(&here, "answer.txt", "two\n");
+    ok(&here, &["append", "/plan.txt", "--content", "three\n"]);
+    wait_for_file(&there, "plan.txt", "one\nthree\n");
+
+    // Keys are secret, and others can see who is connected.
+    let key = there.join(".yfs/workspace.db-peer.key");
+    assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
+    let id = ok(&there, &["id"]);
+    wait_until("the peer is listed", || {
+        peers(&here).iter().any(|peer| peer["id"] == id.trim() && peer["connected"] == true)
+    });
+    assert_eq!(peers(&here)[0]["name"], "ben");
+
+    // Another `share` prints a ticket and ends.
+    let second = ok(&here, &["share", "--json", "--once"]);
+    assert!(second.contains("\"once\":true"), "{second}");
+
+    // One is killed; both edit meanwhile; it continues.
+    drop(join);
+    wait_until("the peer is away", || peers(&here)[0]["connected"] == false);
+    fs::write(here.join("plan.txt"), "one\nthree\nfour\n").unwrap();
+    fs::write(there.join("offline.txt"), "five\n").unwrap();
+    let join = Connected::start(&there, &["join"]);
+    wait_for_file(&there, "plan.txt", "one\nthree\nfour\n");
+    wait_for_file(&here, "offline.txt", "five\n");
+
+    // The owner is killed and shares again: the address is the same.
+    drop(share);
+    let share = Connected::share(&here, &[]);
+    fs::write(there.join("late.txt"), "six\n").unwrap();
+    wait_for_file(&here, "late.txt", "six\n");
+    drop((join, share));
+}
+
+#[test]
+fn rights_are_those_of_the_ticket() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let share = Connected::share(&here, &["--read-only", "--for", "rea"]);
+    let reader = Connected::start(home.path(), &["join", &share.ticket(), "reader"]);
+    let reader_dir = home.path().join("reader");
+    wait_for_file(&reader_dir, "plan.txt", "one\n");
+
+    // What a reader writes stays there, and what others write still arrives.
+    fs::write(reader_dir.join("own.txt"), "mine\n").unwrap();
+    ok(&here, &["append", "/plan.txt", "--content", "two\n"]);
+    wait_for_file(&reader_dir, "plan.txt", "one\ntwo\n");
+    assert!(!here.join("own.txt").exists());
+
+    // A ticket for one peer admits one.
+    let once = ok(&here, &["share", "--once"]);
+    ok(home.path(), &["join", once.trim(), "first", "--no-wait", LOOPBACK]);
+    assert_eq!(fs::read_to_string(home.path().join("first/plan.txt")).unwrap(), "one\ntwo\n");
+    let refused = run(home.path(), &["join", once.trim(), "second", "--no-wait", LOOPBACK], b"");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("another has used it"), "{}", refused.stderr);
+    assert!(!home.path().join("second/plan.txt").exists());
+
+    // A blocked reader gets nothing more.
+    ok(&here, &["peers", "block", "rea"]);
+    let id = ok(&reader_dir, &["id"]);
+    wait_until("the reader is cut off", || {
+        peers(&here).iter().any(|peer| peer["id"] == id.trim() && peer["connected"] == false)
+    });
+    ok(&here, &["append", "/plan.txt", "--content", "three\n"]);
+    let other = run(&reader_dir, &["peers", "block", "owner"], b"");
+    assert!(other.stderr.contains("blocked here only"), "{}", other.stderr);
+    drop(reader);
+    // At first no peer may be called. Then the owner refuses.
+    for reason in ["no peer to connect with", "blocked"] {
+        let refused = run(&reader_dir, &["join", "--no-wait", LOOPBACK], b"");
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+        ok(&reader_dir, &["peers", "unblock", "owner"]);
+    }
+    assert_eq!(fs::read_to_string(reader_dir.join("plan.txt")).unwrap(), "one\ntwo\n");
+}
+
+/// Three peers in a chain: what one writes reaches the last by way of the second, live and after an
+/// absence, whether the second may write or not.
+#[test]
+fn a_peer_between_two_others_passes_changes_on() {
+    for rights in [&[] as &[&str], &["--read-only"]] {
+        let home = tempfile::tempdir().unwrap();
+        let here = shared_directory(home.path());
+        let share = Connected::share(&here, rights);
+        let middle = Connected::start(home.path(), &["join", &share.ticket(), "middle"]);
+        let middle_dir = home.path().join("middle");
+        wait_for_file(&middle_dir, "plan.txt", "one\n");
+        let ticket = ok(&here, &["share"]);
+        let far = Connected::start(home.path(), &["join", ticket.trim(), "far"]);
+        let far_dir = home.path().join("far");
+        wait_for_file(&far_dir, "plan.txt", "one\n");
+        // The far peer learns of the one in the middle from the owner, who then leaves.
+        wait_until("they have met", || peers(&far_dir).len() == 2);
+        drop(share);
+        wait_until("they are connected", || {
+            peers(&far_dir).iter().filter(|peer| peer["connected"] == true).count() == 1
+        });
+        fs::write(far_dir.join("far.txt"), "far\n").unwrap();
+        wait_for_file(&middle_dir, "far.txt", "far\n");
+        drop(far);
+        let share = Connected::share(&here, &[]);
+        wait_for_file(&here, "far.txt", "far\n");
+        drop((share, middle));
+    }
+}
+
+#[test]
+fn what_cannot_be_shared_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let part = run(&here, &["share", "--path", "/docs"], b"");
+    assert_eq!(part.code, Some(2));
+    assert!(part.stderr.contains("its main document names every file"), "{}", part.stderr);
+    let bad = run(home.path(), &["join", "yfspeer_AAAA", "there"], b"");
+    assert_eq!(bad.code, Some(1));
+    assert!(bad.stderr.contains("not a valid ticket"), "{}", bad.stderr);
+    assert!(!home.path().join("there").exists());
+    // Nothing was made that listens or identifies: the workspace was never shared.
+    let alone = run(&here, &["join"], b"");
+    assert!(alone.stderr.contains("not shared yet"), "{}", alone.stderr);
+}
