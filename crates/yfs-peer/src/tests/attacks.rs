@@ -97,9 +97,9 @@ impl Stage {
 /// Returns the grant of a peer, changed, with a signature of the key that an attacker has.
 fn altered(peer: &TestPeer, change: impl FnOnce(&mut TicketGrant)) -> PeerCertificate {
     let honest = peer.member.certificate().unwrap();
-    let mut grant = honest.signed.grant;
-    change(&mut grant);
     let forged = PeerSecretKey::from_seed([9; 32]);
+    let mut grant = TicketGrant { ticket_key: forged.id(), ..honest.signed.grant };
+    change(&mut grant);
     grant.sign(&forged).bind(&forged, peer.member.id())
 }
 
@@ -161,10 +161,11 @@ const ADMISSION: &[(&str, Attack)] = &[
         stage.show(&writer, altered(&writer, |_| {}))
     }),
     ("a certificate of another workspace of the same owner", |stage| {
-        let other = TestPeer::owner();
-        let foreign = other.invite(PeerRights::Write);
-        let certificate = foreign.member.certificate()?;
-        stage.show(&foreign, certificate)
+        let guest = stage.owner.stranger();
+        let key = stage.owner.member.owner_key()?.expect("it is the owner");
+        let mut grant = stage.writer.member.certificate()?.signed.grant;
+        grant.workspace = TestPeer::owner().workspace().id().clone();
+        stage.show(&guest, grant.sign(&key).bind_by_owner(&key, guest.member.id()))
     }),
     ("read changed to write", |stage| {
         let reader = stage.reader.clone();
@@ -364,12 +365,6 @@ const UPDATES: &[(&str, Attack)] = &[
         stage.admit(&stage.reader.clone())?;
         stage.send(&PeerMessage::Carried { certificate, signature, frame: &frame }.encode())
     }),
-    ("a reader that believes that it may write", |stage| {
-        // An honest reader sends nothing, whatever the other side says.
-        stage.reader.write("evil", "x");
-        let reader = stage.reader.clone();
-        exchange(&reader, &stage.owner)
-    }),
     ("a writer that receives from a reader's changed log", |stage| {
         // The host is the reader: the owner connects to it, and gets nothing of its own.
         stage.reader.write("evil", "x");
@@ -464,6 +459,13 @@ const COMPANY: &[(&str, Attack)] = &[
         stage.send(&PeerMessage::Blocks(vec![block]).encode())
     }),
     ("more blocks than a message may have", |stage| {
+        stage.writer()?;
+        let target = BlockTarget::Peer(stage.reader.member.id());
+        let key = stage.owner.member.owner_key()?.expect("it is the owner");
+        let block = SignedBlock::sign(target, stage.owner.workspace().id(), Millis(1), &key);
+        stage.send(&PeerMessage::Blocks(vec![block; 4097]).encode())
+    }),
+    ("a count of blocks without blocks", |stage| {
         stage.writer()?;
         let mut frame = vec![67];
         yfs_engine::lib0::write_var_uint(&mut frame, 1 << 40);
@@ -596,8 +598,6 @@ fn only_writers_change_the_workspace() {
             goes on, quarantined; /plan=1
         a reader carries a stranger's updates
             the peer violated the protocol: a certificate that the owner did not sign; /plan=1
-        a reader that believes that it may write
-            goes on; /plan=1
         a writer that receives from a reader's changed log
             goes on; /plan=1
         updates that are sent twice
@@ -636,6 +636,8 @@ fn floods_and_lies_end_the_connection() {
             refused the peer: the key or its ticket is blocked; /plan=1
         more blocks than a message may have
             the peer violated the protocol: a message that cannot be decoded; /plan=1
+        a count of blocks without blocks
+            the peer violated the protocol: a message that cannot be decoded; /plan=1
         more contacts than a message may have
             the peer violated the protocol: a message that cannot be decoded; /plan=1
         a second position to continue from
@@ -667,7 +669,11 @@ fn only_a_peer_itself_says_where_it_is() {
     };
     offer(sign(writer.member.key(), 1, 5));
     assert_eq!(known(), [at(1)]);
-    // Another peer's signature, an older contact, and one without a signature.
+    // Addresses that the peer did not sign, another peer's signature, an older contact, and one without a signature.
+    let mut changed = PeerContact::encode_list(&[sign(writer.member.key(), 9, 6)]);
+    let at_port = 1 + 32 + 1 + 1 + 4 + 1;
+    changed[at_port] = 8;
+    offer(PeerContact::decode_list(&changed, 1).unwrap().remove(0));
     offer(sign(stage.reader.member.key(), 2, 6));
     offer(sign(writer.member.key(), 3, 4));
     offer(PeerContact::unsigned(writer.member.id(), at(4)));
@@ -703,6 +709,56 @@ fn a_reader_between_two_writers_carries_what_they_sign() {
     assert!(refused.to_string().contains("blocked"), "{refused}");
     exchange(&owner, &middle).unwrap();
     assert_eq!(owner.tree(), "/answer=2 /plan=1");
+}
+
+/// A reader keeps its changes, also if the other side says that it may write.
+#[test]
+fn a_reader_sends_nothing_of_its_own() {
+    let Stage { owner, reader, .. } = Stage::new();
+    reader.write("own", "stays here");
+    let mut dialer = PeerSession::dialer(reader.member.clone(), owner.member.id()).unwrap();
+    let certificate = owner.member.certificate().unwrap();
+    dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode()).unwrap();
+    let workspace = owner.workspace().id().clone();
+    let welcome = ReplicaMessage::Welcome { workspace, resumed: false, writable: true };
+    dialer.receive(&welcome.encode()).unwrap();
+    while let Some(frame) = dialer.next_frame().unwrap() {
+        let is_sent = matches!(PeerMessage::decode(&frame), Ok(PeerMessage::Signed { .. }));
+        assert!(!is_sent, "the reader sends changes of its own");
+    }
+}
+
+/// A reader that carries a peer's messages does not send them back to that peer.
+#[test]
+fn a_reader_returns_no_message_to_its_signer() {
+    let Stage { owner, writer, reader, .. } = Stage::new();
+    writer.write("answer", "2");
+    exchange(&writer, &reader).unwrap();
+    let n_carried_to = |peer: &TestPeer| {
+        let mut dialer = PeerSession::dialer(peer.member.clone(), reader.member.id()).unwrap();
+        let mut host = PeerSession::acceptor(reader.member.clone(), peer.member.id()).unwrap();
+        let mut n_carried = 0;
+        loop {
+            let before = n_carried;
+            let mut is_quiet = true;
+            while let Some(frame) = dialer.next_frame().unwrap() {
+                host.receive(&frame).unwrap();
+                is_quiet = false;
+            }
+            while let Some(frame) = host.next_frame().unwrap() {
+                n_carried += u64::from(frame[0] == 70);
+                dialer.receive(&frame).unwrap();
+                is_quiet = false;
+            }
+            if is_quiet && before == n_carried {
+                return n_carried;
+            }
+        }
+    };
+    // The writer has the owner's messages and signed the other. The owner gets that once.
+    assert_eq!(n_carried_to(&writer), 0);
+    assert!(n_carried_to(&owner) > 0);
+    assert_eq!(n_carried_to(&owner), 0);
 }
 
 /// Nothing is sent again once both sides have it, and catching up takes one round trip.
