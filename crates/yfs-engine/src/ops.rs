@@ -25,8 +25,7 @@ pub use self::{
     },
     rename::{MovePlan, RenameOptions, plan_move},
     trash::{
-        ExpirePlan, HELD_KEY, REPLACED_KEY, TRASH_KNOWN_KEY, TRASH_LABEL_KEY, TRASHED_BY_KEY,
-        plan_expire, plan_purge, plan_restore, plan_trash, removal, replacement, trashed_by,
+        ExpirePlan, plan_expire, plan_purge, plan_restore, plan_trash, removal, replacement, trashed_by,
     },
 };
 use crate::{

@@ -32,6 +32,7 @@ mod elements;
 mod format;
 mod iso;
 mod listed_kind;
+mod meta_parts;
 mod plan;
 mod row;
 mod row_clocks;
@@ -48,6 +49,10 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 pub use self::{
     attributes::RowAttributes,
     listed_kind::ListedKind,
+    meta_parts::{
+        HELD_KEY, MOVED_KEY, PURGE_KEY, REMOVAL_KEYS, REPLACED_KEY, TRASH_KNOWN_KEY,
+        TRASH_LABEL_KEY, TRASHED_BY_KEY,
+    },
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
     row_clocks::{RowClocks, UnknownChanges},
     settings::WorkspaceSettings,

@@ -56,7 +56,7 @@ pub use self::{
     conflicts::{FUTURE_TOLERANCE_MS, OrphanReason, TreeConflict},
     derive::derive_directory_id,
     resolve::{FinalLink, MAX_LINKS, PathTarget},
-    trash::{PURGE_KEY, TrashItem},
+    trash::TrashItem,
     view::{AllDescendants, DirectoryChildren, LookupError, NodeRef, SubtreeWalk},
 };
 use crate::{

@@ -14,7 +14,7 @@ use crate::{
     id::FileId,
     ops::{self, OpError},
     path::VPath,
-    table::{RowClocks, RowWrite, UnknownChanges},
+    table::{RowClocks, RowWrite, TRASH_KNOWN_KEY, UnknownChanges},
     tree::NodeRef,
 };
 
@@ -88,7 +88,7 @@ impl MainDoc {
 
     fn known_at_removal(&self, id: &FileId) -> Option<RowClocks> {
         let Some(Any::Map(meta)) = self.files.get(id)?.row.meta else { return None };
-        let Any::String(known) = meta.get(ops::TRASH_KNOWN_KEY)? else { return None };
+        let Any::String(known) = meta.get(TRASH_KNOWN_KEY)? else { return None };
         RowClocks::parse(known)
     }
 
@@ -108,7 +108,7 @@ impl MainDoc {
                 Some(Any::Map(members)) => (*members).clone(),
                 _ => HashMap::new(),
             };
-            members.insert(ops::TRASH_KNOWN_KEY.to_owned(), known);
+            members.insert(TRASH_KNOWN_KEY.to_owned(), known);
             changes.meta = Some(Any::from(members));
         }
     }

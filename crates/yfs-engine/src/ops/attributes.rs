@@ -2,15 +2,12 @@
 
 use yrs::Any;
 
-use super::{
-    HELD_KEY, OpError, OpReason, REPLACED_KEY, RowSource, TRASH_LABEL_KEY, TRASHED_BY_KEY,
-    resolve_row,
-};
+use super::{OpError, OpReason, RowSource, resolve_row};
 use crate::{
     path::VPath,
-    table::{RowChanges, RowWrite},
+    table::{PURGE_KEY, REMOVAL_KEYS, RowChanges, RowWrite},
     time::Millis,
-    tree::{FinalLink, PURGE_KEY, TreeIndex},
+    tree::{FinalLink, TreeIndex},
 };
 
 /// The permission bits that are kept, with set-user-id, set-group-id and sticky.
@@ -53,8 +50,8 @@ pub fn plan_touch(
 pub fn plan_meta(tree: &TreeIndex, path: &VPath, patch: &Any) -> Result<Vec<RowWrite>, OpError> {
     let (_, id) = resolve_row(tree, path, FinalLink::Yes)?;
     let Any::Map(members) = patch else { return Err(OpError::invalid(OpReason::Meta, path)) };
-    let own = [PURGE_KEY, REPLACED_KEY, HELD_KEY, TRASHED_BY_KEY, TRASH_LABEL_KEY];
-    if own.iter().any(|key| members.contains_key(*key)) {
+    let mut own = REMOVAL_KEYS.into_iter().chain([PURGE_KEY]);
+    if own.any(|key| members.contains_key(key)) {
         return Err(OpError::invalid(OpReason::Meta, path));
     }
     if members.is_empty() {

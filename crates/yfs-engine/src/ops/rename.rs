@@ -30,7 +30,8 @@ pub enum MovePlan {
     Write(Vec<RowWrite>),
     /// A file takes the place of a file. The destination keeps its identity, so that editors stay
     /// bound to it and history goes on: in one transaction, write the content of `source` into
-    /// `target` and put `source` into the trash with `meta.replaced` (see [`super::REPLACED_KEY`]).
+    /// `target` and put `source` into the trash with `meta.replaced`
+    /// (see [`REPLACED_KEY`](crate::table::REPLACED_KEY)).
     Replace {
         /// The file that was to be moved.
         source: FileId,

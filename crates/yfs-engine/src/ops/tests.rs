@@ -4,6 +4,7 @@
 mod cases;
 mod peers;
 mod random;
+mod removal_parts;
 
 use std::collections::BTreeMap;
 
@@ -88,7 +89,7 @@ impl Table {
     fn plan(&mut self, command: &str) -> Result<Planned, OpError> {
         let rows: &dyn RowSource = &self.rows;
         let (tree, now, n_ids) = (&self.tree, Millis(self.now), &mut self.n_ids);
-        Planner { tree, rows, now, prefix: "new", n_ids }.plan(command)
+        Planner { tree, rows, now, actor: "human:ada", prefix: "new", n_ids }.plan(command)
     }
 
     /// Writes a row as the table does.
@@ -157,6 +158,7 @@ struct Planner<'a> {
     tree: &'a TreeIndex,
     rows: &'a dyn RowSource,
     now: Millis,
+    actor: &'a str,
     /// The prefix of new ids.
     prefix: &'a str,
     /// The number of assigned ids.
@@ -177,7 +179,7 @@ impl Planner<'_> {
             *self.n_ids += 1;
             id(&format!("{}{}", self.prefix, self.n_ids))
         };
-        let by = RunAuthor::new("human:ada".parse().unwrap(), now);
+        let by = RunAuthor::new(self.actor.parse().unwrap(), now);
         let mut note = String::new();
         let writes = match verb {
             "create" => {
@@ -309,8 +311,16 @@ fn show_write(write: &RowWrite, show: &dyn Fn(&FileId) -> String) -> String {
             if let Some(Some(link)) = &changes.link {
                 text += &format!(" link {link}");
             }
-            if let Some(meta) = &changes.meta {
-                text += &format!(" meta {meta}");
+            if let Some(Any::Map(meta)) = &changes.meta {
+                // A removal clears whatever an earlier one recorded.
+                let is_removal = matches!(changes.trashed_at, Some(Some(_)));
+                let is_shown = |value: &Any| !is_removal || *value != Any::Null;
+                let members: std::collections::HashMap<String, Any> = meta
+                    .iter()
+                    .filter(|(_, value)| is_shown(value))
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
+                text += &format!(" meta {}", Any::from(members));
             }
             text
         }

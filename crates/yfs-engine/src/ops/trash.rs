@@ -12,26 +12,12 @@ use crate::{
     id::FileId,
     name::{MAX_NAME_LEN, split_extension},
     path::VPath,
-    table::{FileRow, RowChanges, RowWrite},
-    tree::{FinalLink, HidingAncestors, NodeRef, PURGE_KEY, TreeIndex},
+    table::{
+        FileRow, HELD_KEY, PURGE_KEY, REMOVAL_KEYS, REPLACED_KEY, RowChanges, RowWrite,
+        TRASH_LABEL_KEY, TRASHED_BY_KEY,
+    },
+    tree::{FinalLink, HidingAncestors, NodeRef, TreeIndex},
 };
-
-/// The member of a trashed file's `meta` that holds the id of the file that took over its content.
-pub const REPLACED_KEY: &str = "replaced";
-
-/// The member of such a file's `meta` that holds the BLAKE3 hash of that content, in hexadecimal:
-/// content of the file beyond it came too late to be taken over.
-pub const HELD_KEY: &str = "held";
-
-/// The member of a trashed node's `meta` that names the actor who put it into the trash.
-pub const TRASHED_BY_KEY: &str = "trashed_by";
-
-/// The member of a trashed node's `meta` that holds the label of that change, if it has one.
-pub const TRASH_LABEL_KEY: &str = "trash_label";
-
-/// The member of a trashed node's `meta` that holds what its remover knew of the rows at and below
-/// it ([`RowClocks`](crate::table::RowClocks)).
-pub const TRASH_KNOWN_KEY: &str = "trash_known";
 
 /// The length of an extension above which it counts as part of the name, in bytes.
 const MAX_EXTENSION_LEN: usize = 64;
@@ -76,7 +62,11 @@ pub fn replacement(by: &RunAuthor, target: &FileId, held: ContentHash) -> RowCha
     removal_with(by, HashMap::from([target, held]))
 }
 
-fn removal_with(by: &RunAuthor, mut members: HashMap<String, Any>) -> RowChanges {
+fn removal_with(by: &RunAuthor, own_members: HashMap<String, Any>) -> RowChanges {
+    // Nothing stays of an earlier removal, nor of a purge that met a restore.
+    let former = REMOVAL_KEYS.into_iter().chain([PURGE_KEY]);
+    let mut members: HashMap<String, Any> = former.map(|key| (key.to_owned(), Any::Null)).collect();
+    members.extend(own_members);
     members.insert(TRASHED_BY_KEY.to_owned(), Any::from(by.actor.to_string()));
     if let Some(label) = &by.label {
         members.insert(TRASH_LABEL_KEY.to_owned(), Any::from(label.as_str()));
@@ -137,8 +127,7 @@ pub fn plan_restore(
     let meta = rows.row(id).and_then(|row| row.meta);
     let purge = meta.as_ref().and_then(purge_of);
     if let Some(Any::Map(meta)) = &meta {
-        let of_trash = [TRASHED_BY_KEY, TRASH_LABEL_KEY, TRASH_KNOWN_KEY];
-        let gone = [PURGE_KEY, REPLACED_KEY, HELD_KEY].into_iter().chain(of_trash);
+        let gone = REMOVAL_KEYS.into_iter().chain([PURGE_KEY]);
         let gone =
             gone.filter(|key| meta.contains_key(*key)).map(|key| (key.to_owned(), Any::Null));
         let patch: HashMap<String, Any> = gone.collect();

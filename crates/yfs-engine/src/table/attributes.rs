@@ -31,7 +31,8 @@ pub struct RowAttributes<'a> {
     pub link: Option<&'a str>,
     /// Its content, if that is kept by reference.
     pub blob: Option<&'a BlobRef>,
-    /// Application data of the file.
+    /// Application data of the file. The record of a removal is in [`FileRow`](super::FileRow)
+    /// only.
     pub meta: Option<&'a Any>,
 }
 
@@ -86,7 +87,10 @@ impl<'a> RowAttributes<'a> {
             FieldValue::Blob(blob) => self.blob = blob.as_deref(),
             FieldValue::Meta(meta) => self.meta = meta.as_deref(),
             FieldValue::Name(name) => self.name = name,
-            FieldValue::Parent(_) | FieldValue::Trashed(_) => (),
+            FieldValue::Parent(_)
+            | FieldValue::Trashed(_)
+            | FieldValue::Removal(_)
+            | FieldValue::Purge(_) => (),
         }
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn entry<'a>(
         trashed_ts: row_ts,
         derived: row.aware && row_ts == DERIVED_TS,
     };
+    let mut parts = row.meta_parts();
     let (mut name_ts, mut parent_ts, mut trashed_ts) = (row_ts, row_ts, row_ts);
     for (cell, stamp) in cells {
         entry.derived = false;
@@ -64,10 +65,15 @@ pub(super) fn entry<'a>(
             }
             _ => (),
         }
-        if wins {
-            set_field(&mut entry, &cell.value);
+        match &cell.value {
+            _ if !wins => (),
+            FieldValue::Meta(meta) => parts.application = meta.as_deref(),
+            FieldValue::Removal(record) => parts.removal = record.as_deref(),
+            FieldValue::Purge(mark) => parts.purge = mark.as_deref(),
+            value => set_field(&mut entry, value),
         }
     }
+    entry.row.meta = parts.join();
     entry.parent_ts = parent_ts;
     entry.trashed_ts = trashed_ts;
     entry.structural_ts = name_ts.max(parent_ts).max(trashed_ts);
@@ -97,7 +103,8 @@ fn set_field(entry: &mut RowHistory, value: &FieldValue) {
         FieldValue::Mode(mode) => row.mode = mode,
         FieldValue::Link(link) => row.link = link,
         FieldValue::Blob(blob) => row.blob = blob.map(|blob| *blob),
-        FieldValue::Meta(meta) => row.meta = meta.map(|meta| *meta),
+        // Joined by the caller.
+        FieldValue::Meta(_) | FieldValue::Removal(_) | FieldValue::Purge(_) => (),
     }
 }
 

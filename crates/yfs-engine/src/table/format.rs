@@ -34,6 +34,8 @@ pub(super) enum RowField {
     Link,
     Blob,
     Meta,
+    Removal,
+    Purge,
 }
 
 /// The value of one field, in a cell or in a row.
@@ -47,6 +49,8 @@ pub(super) enum FieldValue {
     Link(Option<SmolStr>),
     Blob(Option<Box<BlobRef>>),
     Meta(Option<Box<Any>>),
+    Removal(Option<Box<Any>>),
+    Purge(Option<SmolStr>),
 }
 
 /// The row that one element of `table:files` holds.
@@ -74,7 +78,12 @@ pub(super) struct RareFields {
     pub(super) mode: Option<u32>,
     pub(super) link: Option<SmolStr>,
     pub(super) blob: Option<BlobRef>,
+    /// Application data.
     pub(super) meta: Option<Any>,
+    /// The record of a removal.
+    pub(super) removal: Option<Any>,
+    /// The id of the purge that marked the row.
+    pub(super) purge: Option<SmolStr>,
     /// Unknown fields, and known ones in a format that this version would not write. In order of
     /// name.
     pub(super) verbatim: Vec<(SmolStr, Any)>,
@@ -91,7 +100,7 @@ pub(super) struct StoredCell {
 }
 
 impl RowField {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Name,
         Self::Parent,
         Self::Trashed,
@@ -100,10 +109,12 @@ impl RowField {
         Self::Link,
         Self::Blob,
         Self::Meta,
+        Self::Removal,
+        Self::Purge,
     ];
 
     /// Returns a bit that stands for the field.
-    pub(super) fn bit(self) -> u8 {
+    pub(super) fn bit(self) -> u16 {
         1 << self as u8
     }
 
@@ -118,6 +129,8 @@ impl RowField {
             Self::Link => "link",
             Self::Blob => "blob",
             Self::Meta => "meta",
+            Self::Removal => "removal",
+            Self::Purge => "purgeId",
         }
     }
 
@@ -132,6 +145,8 @@ impl RowField {
             Self::Link => &["link"],
             Self::Blob => &["blob"],
             Self::Meta => &["meta"],
+            Self::Removal => &["removal"],
+            Self::Purge => &["purgeId"],
         }
     }
 
@@ -162,16 +177,20 @@ impl FieldValue {
             Self::Mode(Some(mode)) => write_number(out, f64::from(*mode)),
             Self::Link(Some(link)) => write_text(out, link),
             Self::Blob(Some(blob)) => write_blob(out, blob),
-            Self::Meta(Some(meta)) => write_any(out, meta),
-            Self::Mode(None) | Self::Link(None) | Self::Blob(None) | Self::Meta(None) => {
-                write_any(out, &Any::Null);
-            }
+            Self::Meta(Some(part)) | Self::Removal(Some(part)) => write_any(out, part),
+            Self::Purge(Some(mark)) => write_text(out, mark),
+            Self::Mode(None)
+            | Self::Link(None)
+            | Self::Blob(None)
+            | Self::Meta(None)
+            | Self::Removal(None)
+            | Self::Purge(None) => write_any(out, &Any::Null),
         }
     }
 }
 
 impl StoredRow {
-    /// Makes the stored form of a new row.
+    /// Makes the stored form of a new row, without its metadata.
     pub(super) fn new(row: &FileRow) -> Self {
         let mut stored = Self {
             name: row.name.clone(),
@@ -189,8 +208,7 @@ impl StoredRow {
             mode: row.mode,
             link: row.link.clone(),
             blob: row.blob,
-            meta: row.meta.clone(),
-            verbatim: Vec::new(),
+            ..RareFields::default()
         };
         stored.rest = (rest != RareFields::default()).then(|| Box::new(rest));
         stored
@@ -211,7 +229,7 @@ impl StoredRow {
             mode: rest.and_then(|rest| rest.mode),
             link: rest.and_then(|rest| rest.link.clone()),
             blob: rest.and_then(|rest| rest.blob),
-            meta: rest.and_then(|rest| rest.meta.clone()),
+            meta: self.meta_parts().join(),
         }
     }
 
@@ -229,6 +247,10 @@ impl StoredRow {
             RowField::Meta => {
                 FieldValue::Meta(rest.and_then(|rest| rest.meta.clone()).map(Box::new))
             }
+            RowField::Removal => {
+                FieldValue::Removal(rest.and_then(|rest| rest.removal.clone()).map(Box::new))
+            }
+            RowField::Purge => FieldValue::Purge(rest.and_then(|rest| rest.purge.clone())),
         }
     }
 
@@ -249,6 +271,8 @@ impl StoredRow {
             FieldValue::Link(link) => self.rest_mut().link = link,
             FieldValue::Blob(blob) => self.rest_mut().blob = blob.map(|blob| *blob),
             FieldValue::Meta(meta) => self.rest_mut().meta = meta.map(|meta| *meta),
+            FieldValue::Removal(record) => self.rest_mut().removal = record.map(|record| *record),
+            FieldValue::Purge(mark) => self.rest_mut().purge = mark,
         }
         if self.rest.as_deref() == Some(&RareFields::default()) {
             self.rest = None;
@@ -272,6 +296,8 @@ impl FieldValue {
             Self::Link(_) => RowField::Link,
             Self::Blob(_) => RowField::Blob,
             Self::Meta(_) => RowField::Meta,
+            Self::Removal(_) => RowField::Removal,
+            Self::Purge(_) => RowField::Purge,
         }
     }
 }
@@ -295,7 +321,7 @@ pub(super) fn write_row_element(out: &mut Vec<u8>, id: &FileId, row: &StoredRow,
 pub(super) fn write_row(out: &mut Vec<u8>, id: &FileId, row: &StoredRow) {
     const REQUIRED: [&str; 8] =
         ["id", "name", "parentId", "type", "size", "createdAt", "updatedAt", "trashedAt"];
-    const OPTIONAL: [&str; 5] = ["mode", "link", "blob", "meta", "base"];
+    const OPTIONAL: [&str; 7] = ["mode", "link", "blob", "meta", "removal", "purgeId", "base"];
 
     let no_rest = RareFields::default();
     let rest = row.rest.as_deref().unwrap_or(&no_rest);
@@ -307,6 +333,8 @@ pub(super) fn write_row(out: &mut Vec<u8>, id: &FileId, row: &StoredRow) {
                 "link" => rest.link.is_some(),
                 "blob" => rest.blob.is_some(),
                 "meta" => rest.meta.is_some(),
+                "removal" => rest.removal.is_some(),
+                "purgeId" => rest.purge.is_some(),
                 _ => !row.base.is_empty(),
             }
     };
@@ -356,6 +384,8 @@ fn write_member(out: &mut Vec<u8>, name: &str, id: &FileId, row: &StoredRow, res
             None => write_any(out, &Any::Null),
         },
         "meta" => write_any(out, rest.meta.as_ref().unwrap_or(&Any::Null)),
+        "removal" => write_any(out, rest.removal.as_ref().unwrap_or(&Any::Null)),
+        "purgeId" => write_text(out, rest.purge.as_deref().unwrap_or_default()),
         _ => {
             write_object(out, row.base.len());
             for (field, ts) in &row.base {

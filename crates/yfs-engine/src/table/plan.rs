@@ -6,8 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use yrs::Any;
-
 use super::{
     FilesTable,
     append_chain::{self, EncodedElements},
@@ -23,15 +21,8 @@ use super::{
 use crate::{
     gate::{GatedDoc, RootIx, UpdateBuilder},
     id::FileId,
-    lib0::write_any,
     time::Millis,
 };
-
-/// The greatest depth of metadata. Gates of peers reject elements nested deeper than 64.
-const MAX_META_DEPTH: usize = 32;
-
-/// The greatest size of a row's metadata, encoded, in bytes.
-const MAX_META_BYTES: usize = 64 << 10;
 
 /// The planned state of one id.
 #[derive(Debug)]
@@ -43,7 +34,7 @@ struct RowDraft {
     clock: f64,
     is_row_dirty: bool,
     /// The fields whose cells are to be written or deleted, one bit each.
-    dirty_cells: u8,
+    dirty_cells: u16,
 }
 
 impl FilesTable {
@@ -155,12 +146,13 @@ impl RowDraft {
         if self.row.is_some() {
             return Err(TableError::Exists(self.id.clone()));
         }
-        check_meta(&self.id, row.meta.as_ref())?;
+        let mut stored = StoredRow::new(row);
+        stored.set_meta(&self.id, row.meta.as_ref())?;
         let is_first = self.clock == f64::NEG_INFINITY;
         let ts = if derived && is_first { DERIVED_TS } else { next_ts(self.clock, now) };
         // Cells without a row are left over from a deleted one.
         self.clear_cells();
-        self.write_row(StoredRow::new(row), ts);
+        self.write_row(stored, ts);
         Ok(())
     }
 
@@ -233,7 +225,7 @@ impl RowDraft {
     }
 
     fn clear_cells(&mut self) {
-        self.dirty_cells = u8::MAX;
+        self.dirty_cells = u16::MAX;
         self.cells.clear();
     }
 
@@ -282,60 +274,8 @@ fn changed_row(
     set(link.clone().map(FieldValue::Link));
     set(blob.map(|blob| FieldValue::Blob(blob.map(Box::new))));
     if let Some(patch) = meta {
-        let FieldValue::Meta(old) = before.field(RowField::Meta) else { return Ok(row) };
-        let Any::Map(_) = patch else { return Err(TableError::InvalidMeta(id.clone())) };
-        let merged = merge_patch(old.map(|old| *old), patch, 0);
-        let merged = merged.filter(|meta| !matches!(meta, Any::Map(members) if members.is_empty()));
-        check_meta(id, merged.as_ref())?;
-        row.set_field(FieldValue::Meta(merged.map(Box::new)));
+        let parts = before.meta_parts().patch(id, patch)?;
+        parts.into_iter().for_each(|part| row.set_field(part));
     }
     Ok(row)
-}
-
-/// Applies a JSON merge patch (RFC 7396).
-fn merge_patch(target: Option<Any>, patch: &Any, depth: usize) -> Option<Any> {
-    let Any::Map(patch) = patch else { return Some(patch.clone()) };
-    let mut members = match target {
-        Some(Any::Map(members)) => (*members).clone(),
-        _ => Default::default(),
-    };
-    for (name, value) in patch.iter() {
-        let merged = match value {
-            Any::Null => None,
-            // Deeper than is allowed anyway; the check that follows rejects it.
-            value if depth > MAX_META_DEPTH => Some(value.clone()),
-            value => merge_patch(members.remove(name), value, depth + 1),
-        };
-        match merged {
-            Some(value) => members.insert(name.clone(), value),
-            None => members.remove(name),
-        };
-    }
-    Some(Any::from(members))
-}
-
-/// Checks that the gate of every peer will accept the metadata, and that it is JSON.
-fn check_meta(id: &FileId, meta: Option<&Any>) -> Result<(), TableError> {
-    let Some(meta) = meta else { return Ok(()) };
-    let mut bytes = Vec::new();
-    let mut fits = matches!(meta, Any::Map(_)) && is_json(meta, 0);
-    if fits {
-        write_any(&mut bytes, meta);
-        fits = bytes.len() <= MAX_META_BYTES;
-    }
-    if fits { Ok(()) } else { Err(TableError::InvalidMeta(id.clone())) }
-}
-
-fn is_json(value: &Any, depth: usize) -> bool {
-    match value {
-        Any::Null | Any::Bool(_) | Any::String(_) => true,
-        Any::Number(_) => crate::lib0::as_number(value).is_some_and(f64::is_finite),
-        Any::Undefined | Any::Buffer(_) => false,
-        Any::Array(values) => {
-            depth < MAX_META_DEPTH && values.iter().all(|value| is_json(value, depth + 1))
-        }
-        Any::Map(members) => {
-            depth < MAX_META_DEPTH && members.values().all(|value| is_json(value, depth + 1))
-        }
-    }
 }

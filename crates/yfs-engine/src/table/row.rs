@@ -54,7 +54,9 @@ pub struct FileRow {
     pub link: Option<SmolStr>,
     /// Its content, if that is kept by reference.
     pub blob: Option<BlobRef>,
-    /// Application data of the file: a JSON object.
+    /// Application data of the file: a JSON object. The record of a removal
+    /// ([`REMOVAL_KEYS`](super::REMOVAL_KEYS)) and the mark of a purge
+    /// ([`PURGE_KEY`](super::PURGE_KEY)) are members of it, and have cells of their own.
     pub meta: Option<Any>,
 }
 

@@ -98,7 +98,11 @@ impl FilesTable {
             match field {
                 RowField::Name | RowField::Parent => unknown.is_moved = true,
                 RowField::Stat | RowField::Blob | RowField::Link => unknown.is_edited = true,
-                RowField::Trashed | RowField::Mode | RowField::Meta => {}
+                RowField::Trashed
+                | RowField::Mode
+                | RowField::Meta
+                | RowField::Removal
+                | RowField::Purge => {}
             }
         }
         let entry = self.entry(view);

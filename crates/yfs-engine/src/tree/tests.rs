@@ -20,7 +20,7 @@ use yrs::Any;
 use super::*;
 use crate::{
     path::VPath,
-    table::{FileRow, NodeKind, RowHistory},
+    table::{FileRow, NodeKind, PURGE_KEY, RowHistory},
     time::Millis,
 };
 

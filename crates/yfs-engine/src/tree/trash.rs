@@ -11,12 +11,9 @@ use super::{NodeRef, TreeIndex, arena::NodeSlot, visibility::HidingAncestors};
 use crate::{
     id::FileId,
     path::VPath,
-    table::{FileRow, NodeKind},
+    table::{FileRow, NodeKind, PURGE_KEY},
     time::Millis,
 };
-
-/// The member of a row's `meta` that holds the id of the purge that marked it.
-pub const PURGE_KEY: &str = "purge";
 
 /// A node that was put into the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]

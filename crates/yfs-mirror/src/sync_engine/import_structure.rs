@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     error::Result,
+    merge_plan::parked_name,
     mirror_state::{DiskStamp, EditBase, MirrorNode, WorkspaceSide},
     report::NoticeReason,
 };
@@ -122,6 +123,13 @@ impl StructureImporter<'_> {
             self.pass.moved.remove(id);
             return Ok(());
         };
+        if node.name == parked_name(id) {
+            // Another object took its place on disk before its move was imported. It has no name
+            // there, so the one that the workspace has counts.
+            self.pass.moved.remove(id);
+            self.pass.work.insert(id.clone());
+            return Ok(());
+        }
         if self.context.workspace.object(id)?.is_none()
             && !self.pass.restore_from_trash(self.context, id)?
         {

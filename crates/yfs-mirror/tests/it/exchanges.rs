@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use yfs_mirror::{Mirror, MirrorError, NoticeReason};
+use yfs_mirror::{Mirror, MirrorError, MirrorOptions, NoticeReason};
 
 use crate::support::Pair;
 
@@ -29,6 +29,39 @@ fn directories_that_exchange_their_names_are_not_deleted() {
     assert_eq!((pair.id("/a"), pair.id("/b"), pair.id("/b/7.txt")), (b, a, file));
     assert_eq!(report.to_workspace.deleted, 0, "{report:?}");
     assert!(pair.workspace.trash().list().unwrap().is_empty());
+}
+
+/// A directory has the name of another one that is missing and may appear elsewhere, so its move
+/// waits. Then a file takes its place on disk. The temporary name under which the mirror keeps the
+/// directory in mind stays out of the workspace.
+#[test]
+fn a_directory_whose_move_waits_brings_no_temporary_name_to_the_workspace() {
+    let mut pair = Pair::apart();
+    pair.options.grace = Duration::from_secs(3_600);
+    pair.start();
+    for number in 0..12 {
+        pair.put(&format!("c/{number}.txt"), format!("{number}\n"));
+    }
+    pair.put("a/one.txt", "one\n");
+    pair.put("b/two.txt", "two\n");
+    pair.check();
+    fs::remove_dir_all(pair.at("b")).unwrap();
+    fs::rename(pair.at("a"), pair.at("b")).unwrap();
+    pair.put("seen", "the rename was seen\n");
+    pair.wait("a pass", |pair| pair.read("/seen") == "the rename was seen\n");
+    fs::remove_dir_all(pair.at("b")).unwrap();
+    pair.put("b", "a file\n");
+    for number in 0..3 {
+        pair.put("seen", format!("{number}\n"));
+        pair.wait("a pass", |pair| pair.read("/seen") == format!("{number}\n"));
+        let names: Vec<String> = pair.tree().into_keys().collect();
+        assert!(names.iter().all(|name| !name.contains(".yfs-tmp-")), "{names:?}");
+    }
+    pair.stop();
+    pair.options = MirrorOptions::default();
+    pair.start();
+    pair.check();
+    assert_eq!(pair.read("/b"), "a file\n");
 }
 
 /// The directory that moves is below the one that is deleted.

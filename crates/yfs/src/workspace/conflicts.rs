@@ -9,13 +9,12 @@ use yfs_engine::{
     hash::ContentHash,
     id::FileId,
     main_doc::MainDoc,
-    ops,
-    table::{FileRow, NodeKind},
+    table::{FileRow, HELD_KEY, MOVED_KEY, NodeKind, REPLACED_KEY},
     tree::{OrphanReason, TreeConflict},
 };
 use yfs_store::{DocFact, DocHead, DocName, Seq};
 
-use super::{Workspace, move_between::MOVED_KEY};
+use super::Workspace;
 use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
 
 /// The number of texts that are checked at once.
@@ -395,8 +394,8 @@ fn replaced_files(main: &MainDoc) -> Vec<ReplacedFile> {
             Any::String(text) => Some(&**text),
             _ => None,
         };
-        let by = FileId::parse(text(ops::REPLACED_KEY)?).ok()?;
-        let taken_hash = text(ops::HELD_KEY)?.to_owned();
+        let by = FileId::parse(text(REPLACED_KEY)?).ok()?;
+        let taken_hash = text(HELD_KEY)?.to_owned();
         Some(ReplacedFile { by, taken_hash, row })
     });
     replaced.collect()

@@ -9,7 +9,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     ops,
     path::VPath,
-    table::{FileRow, RowChanges, RowWrite},
+    table::{FileRow, MOVED_KEY, REMOVAL_KEYS, RowChanges, RowWrite, TRASHED_BY_KEY},
     tree::{FinalLink, PathTarget},
 };
 use yfs_store::{DocHead, Seq};
@@ -24,9 +24,6 @@ use crate::{
     settled_form::SettledForm,
     state::WorkspaceState,
 };
-
-/// The member of a trashed row's `meta` with the workspace that it was moved to.
-pub const MOVED_KEY: &str = "moved";
 
 /// A packed subtree.
 struct SubtreeTransfer {
@@ -137,7 +134,7 @@ impl WorkspaceState {
                 if let RowWrite::Update { changes, .. } = write {
                     let moved = serde_json::json!({
                         MOVED_KEY: home.as_str(),
-                        ops::TRASHED_BY_KEY: by.actor.to_string(),
+                        TRASHED_BY_KEY: by.actor.to_string(),
                     });
                     changes.meta = Some(json_convert::from_json(&moved));
                 }
@@ -252,7 +249,8 @@ fn is_same(main: &MainDoc, packed: &FileRow) -> bool {
 
 /// Returns the changes that turn a row into this one.
 fn full_changes(row: FileRow) -> RowChanges {
-    let came_back = serde_json::json!({ MOVED_KEY: null });
+    let of_removal = REMOVAL_KEYS.into_iter().map(|key| (key.to_owned(), serde_json::Value::Null));
+    let came_back = serde_json::Value::Object(of_removal.collect());
     RowChanges {
         name: Some(row.name),
         parent: Some(row.parent),

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// One of several peers of the same workspace.
-struct Peer {
+pub(super) struct Peer {
     doc: GatedDoc,
     table: FilesTable,
     tree: TreeIndex,
@@ -40,6 +40,7 @@ impl Peer {
             tree: &self.tree,
             rows: &self.table,
             now: Millis(now),
+            actor: &format!("human:{}", self.name),
             prefix: &self.name,
             n_ids: &mut self.n_ids,
         };
@@ -66,17 +67,23 @@ impl Peer {
     fn show(&self) -> String {
         show_tree(&self.tree)
     }
+
+    /// Returns the only row.
+    pub(super) fn row(&self) -> FileRow {
+        let rows: Vec<FileRow> = self.table.iter().map(|entry| entry.row).collect();
+        rows.into_iter().next().unwrap()
+    }
 }
 
 #[derive(Default)]
-struct Peers {
-    peers: BTreeMap<String, Peer>,
-    now: i64,
+pub(super) struct Peers {
+    pub(super) peers: BTreeMap<String, Peer>,
+    pub(super) now: i64,
 }
 
 impl Peers {
     /// Takes a step; a rejected step changes nothing.
-    fn step(&mut self, step: &str) -> Result<(), OpError> {
+    pub(super) fn step(&mut self, step: &str) -> Result<(), OpError> {
         self.now += 1;
         let Some((name, command)) = step.split_once(": ") else {
             self.sync();
@@ -87,24 +94,25 @@ impl Peers {
         peer.run(command, self.now)
     }
 
+    /// One peer receives what another has.
+    pub(super) fn receive(&mut self, to: &str, from: &str) {
+        if let Some(mut peer) = (to != from).then(|| self.peers.remove(to)).flatten() {
+            peer.receive(&self.peers[from]);
+            self.peers.insert(to.to_owned(), peer);
+        }
+    }
+
     fn sync(&mut self) {
         let names: Vec<String> = self.peers.keys().cloned().collect();
         for _ in 0..2 {
-            for pair in names.iter().flat_map(|to| names.iter().map(move |from| (to, from))) {
-                if let (to, from) = pair
-                    && let Some(mut peer) = self.peers.remove(to)
-                {
-                    if to != from {
-                        peer.receive(&self.peers[from]);
-                    }
-                    self.peers.insert(to.clone(), peer);
-                }
+            for (to, from) in names.iter().flat_map(|to| names.iter().map(move |from| (to, from))) {
+                self.receive(to, from);
             }
         }
     }
 
     /// Checks that all peers see the same, and that the tree follows from the table.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let first = self.peers.values().next().map(Peer::show);
         for peer in self.peers.values() {
             assert_eq!(Some(peer.show()), first);

@@ -3,6 +3,7 @@
 //! If an object names a member twice the later counts, as in JavaScript.
 
 use smol_str::SmolStr;
+use yrs::Any;
 
 use super::{
     super::{
@@ -44,6 +45,8 @@ struct RowView<'a> {
     link: Option<ValueView<'a>>,
     blob: Option<ValueView<'a>>,
     meta: Option<ValueView<'a>>,
+    removal: Option<ValueView<'a>>,
+    purge: Option<ValueView<'a>>,
     base: Option<ValueView<'a>>,
     /// Whether it may have unknown members.
     is_more: bool,
@@ -104,6 +107,8 @@ impl<'a> RowView<'a> {
                 "link" => &mut view.link,
                 "blob" => &mut view.blob,
                 "meta" => &mut view.meta,
+                "removal" => &mut view.removal,
+                "purgeId" => &mut view.purge,
                 "base" => &mut view.base,
                 _ => {
                     view.is_more = true;
@@ -139,6 +144,10 @@ impl FieldValue {
             (RowField::Blob, blob) => Self::Blob(Some(Box::new(read_blob(blob)?))),
             (RowField::Meta, ValueView::Null) => Self::Meta(None),
             (RowField::Meta, ValueView::Map(_)) => Self::Meta(Some(Box::new(value.to_any()))),
+            (RowField::Removal, ValueView::Null) => Self::Removal(None),
+            (RowField::Removal, ValueView::Map(_)) => Self::Removal(Some(Box::new(value.to_any()))),
+            (RowField::Purge, ValueView::Null) => Self::Purge(None),
+            (RowField::Purge, ValueView::String(mark)) => Self::Purge(Some(mark.into())),
             _ => return None,
         })
     }
@@ -187,7 +196,9 @@ fn read_rest(members: ObjectMembers<'_>, view: &RowView<'_>, row: &StoredRow) ->
         mode: view.mode.and_then(read_mode),
         link: view.link.and_then(read_text),
         blob: view.blob.and_then(read_blob),
-        meta: view.meta.filter(|meta| matches!(meta, ValueView::Map(_))).map(ValueView::to_any),
+        meta: view.meta.and_then(read_object),
+        removal: view.removal.and_then(read_object),
+        purge: view.purge.and_then(read_text),
         verbatim: Vec::new(),
     };
     if !view.is_more && is_canonical(view, row, &rest) {
@@ -217,6 +228,8 @@ fn is_canonical(view: &RowView<'_>, row: &StoredRow, rest: &RareFields) -> bool 
         ("link", view.link),
         ("blob", view.blob),
         ("meta", view.meta),
+        ("removal", view.removal),
+        ("purgeId", view.purge),
         ("base", view.base),
     ];
     let mut present = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -253,6 +266,8 @@ fn is_canonical_member(
         "link" => rest.link.is_some(),
         "blob" => matches!(value, ValueView::Map(blob) if rest.blob.is_some() && blob.len() == 2),
         "meta" => rest.meta.is_some(),
+        "removal" => rest.removal.is_some(),
+        "purgeId" => rest.purge.is_some(),
         _ => false,
     }
 }
@@ -317,6 +332,10 @@ fn read_text(value: ValueView<'_>) -> Option<SmolStr> {
         ValueView::String(text) => Some(text.into()),
         _ => None,
     }
+}
+
+fn read_object(value: ValueView<'_>) -> Option<Any> {
+    matches!(value, ValueView::Map(_)).then(|| value.to_any())
 }
 
 fn read_blob(value: ValueView<'_>) -> Option<BlobRef> {

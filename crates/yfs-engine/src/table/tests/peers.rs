@@ -8,7 +8,8 @@ use yrs::{
 };
 
 use super::super::{
-    FilesTable, RowAttributes, RowHistory, RowWrite, TableError, WorkspaceSettings, WriterIds,
+    FilesTable, PURGE_KEY, REMOVAL_KEYS, RowAttributes, RowHistory, RowWrite, TableError,
+    WorkspaceSettings, WriterIds,
 };
 use crate::{
     gate::{DocRole, GateLimits, GatedDoc, UpdateSource},
@@ -92,6 +93,16 @@ impl Ours {
         assert_eq!(settings(&fresh), settings(self), "incremental and rebuilt settings differ");
         for (id, entry) in self.entries() {
             let row = &entry.row;
+            let attributes = self.table.attributes(&file_id(&id)).unwrap();
+            // The listing has what applications keep, and what earlier versions put beside it.
+            let application = |meta: Option<&Any>| {
+                let Some(Any::Map(members)) = meta else { return BTreeMap::new() };
+                let of_application = members.iter().filter(|(name, _)| {
+                    !REMOVAL_KEYS.contains(&name.as_str()) && *name != PURGE_KEY
+                });
+                of_application.map(|(name, value)| (name.clone(), value.clone())).collect()
+            };
+            assert_eq!(application(attributes.meta), application(row.meta.as_ref()));
             let shown = RowAttributes {
                 name: &row.name,
                 kind: row.kind,
@@ -101,9 +112,9 @@ impl Ours {
                 mode: row.mode,
                 link: row.link.as_deref(),
                 blob: row.blob.as_ref(),
-                meta: row.meta.as_ref(),
+                meta: attributes.meta,
             };
-            assert_eq!(self.table.attributes(&file_id(&id)), Some(shown));
+            assert_eq!(attributes, shown);
             assert_eq!(self.table.get(&file_id(&id)), Some(entry));
         }
     }

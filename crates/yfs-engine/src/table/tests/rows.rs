@@ -213,6 +213,44 @@ fn plain_peer_can_undo_what_we_did() {
 }
 
 #[test]
+fn removals_and_purges_that_earlier_versions_recorded_in_meta_are_read_and_cleared() {
+    let mut plain = Plain::new(99);
+    let val = r#"{"id": "a", "name": "x", "parentId": null, "type": "file", "size": 2,
+        "createdAt": 1, "updatedAt": 1, "trashedAt": 9,
+        "meta": {"custom": {"k": 1}, "purge": "p1", "trashed_by": "human:ada", "held": "h"}}"#;
+    plain.push("a", Any::from_json(val).unwrap(), Any::from(10.0));
+    let mut ours = Ours::new(1);
+    ours.receive(&plain.diff(&[0]));
+    let meta_of = |ours: &Ours| {
+        let meta = ours.table.get(&file_id("a")).unwrap().row.meta;
+        meta.map_or_else(String::new, |meta| show(&meta))
+    };
+    expect![[r#"{custom: {k: 1}, held: "h", purge: "p1", trashed_by: "human:ada"}"#]]
+        .assert_eq(&meta_of(&ours));
+    let mut patch = |patch: &str, now| {
+        let meta = Some(Any::from_json(patch).unwrap());
+        ours.write(&[update("a", RowChanges { meta, ..RowChanges::default() })], now).unwrap();
+        ours.check_invariants();
+        meta_of(&ours)
+    };
+    // The record moves to its own cell as a whole.
+    expect![[
+        r#"{custom: {k: 1}, held: "h", purge: "p1", trash_known: "1:2", trashed_by: "human:ada"}"#
+    ]]
+    .assert_eq(&patch(r#"{"trash_known": "1:2"}"#, 20));
+    let restored = r#"{"trash_known": null, "trashed_by": null, "held": null, "purge": null}"#;
+    expect!["{custom: {k: 1}}"].assert_eq(&patch(restored, 30));
+    expect![[r#"{custom: {k: 1}, purge: "p2", trashed_by: "human:bob"}"#]]
+        .assert_eq(&patch(r#"{"trashed_by": "human:bob", "purge": "p2"}"#, 40));
+    expect![[r#"
+        {key: "a:meta", o: [{custom: {k: 1}, held: "h", purge: "p1", trashed_by: "human:ada"}], ts: 30, val: {custom: {k: 1}}}
+        {key: "a:removal", o: [null, {held: "h", trash_known: "1:2", trashed_by: "human:ada"}], ts: 40, val: {trashed_by: "human:bob"}}
+        {key: "a:purgeId", o: [null], ts: 40, val: "p2"}
+    "#]]
+    .assert_eq(&elements(&ours, "fs:cells"));
+}
+
+#[test]
 fn unknown_fields_and_odd_spellings_survive_our_writes() {
     let mut plain = Plain::new(99);
     let val = r#"{"id": "a", "name": "x", "parentId": null, "type": "file", "size": 2.5,
