@@ -171,6 +171,14 @@ impl WorkspaceFs {
         Ok(())
     }
 
+    pub(crate) fn patch_metadata_now(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
+        self.refresh_if_unfollowed(Op::SetMetadata)?;
+        let member = [(CUSTOM_KEY.to_owned(), patch.clone().into())];
+        let patch = json_convert::object(&member.into_iter().collect());
+        self.attribute(Op::SetMetadata, path, |main| ops::plan_meta(main.tree(), path, &patch))?;
+        Ok(())
+    }
+
     /// Changes attributes of the object at a path, and returns its id.
     fn attribute(
         &self,
