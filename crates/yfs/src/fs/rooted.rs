@@ -20,12 +20,17 @@ mod removed;
 mod tests;
 mod upload;
 
+use std::path::PathBuf;
+
 use bytes::Bytes;
 use yfs_engine::{id::FileId, main_doc::MainDoc, path::VPath, tree::FinalLink};
 use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
 
 use super::{WorkspaceFs, convert_types::lookup_error};
 use crate::{error::Result, workspace::versions::VersionInfo};
+
+/// The directory of thumbnails, in that of the store's derived files.
+pub(crate) const THUMBNAIL_DIRECTORY: &str = "thumbnails";
 
 /// How often a call starts over because a link was made on its way meanwhile.
 const MAX_ATTEMPTS: usize = 16;
@@ -75,6 +80,12 @@ impl RootedFs {
     /// Returns the path of the directory in the workspace; `None` if it is gone.
     pub fn directory_path(&self) -> Option<VPath> {
         self.fs.path_of(&self.directory)
+    }
+
+    /// Returns the directory of the host for thumbnails of the workspace's images, if the store has
+    /// a place for one. It may not exist yet; redaction and purges remove it.
+    pub fn thumbnail_directory(&self) -> Option<PathBuf> {
+        Some(self.fs.state().store.derived_directory()?.join(THUMBNAIL_DIRECTORY))
     }
 
     /// Returns the same filesystem with a label for its changes.

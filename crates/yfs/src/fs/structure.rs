@@ -66,7 +66,7 @@ impl WorkspaceFs {
                 row.blob = blob;
                 row.updated_at = options.mtime.unwrap_or(now);
                 row.mode = create.mode;
-                row.meta = meta_patch(options);
+                row.meta = meta_patch(options).and_then(json_convert::without_nulls);
             }
             let text_size = blob.is_none().then_some(size);
             let name = path.file_name().unwrap_or_default();
