@@ -23,7 +23,12 @@ mod upload;
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use yfs_engine::{id::FileId, main_doc::MainDoc, path::VPath, tree::FinalLink};
+use yfs_engine::{
+    id::FileId,
+    main_doc::MainDoc,
+    path::VPath,
+    tree::{FinalLink, NodeRef},
+};
 use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
 
 use super::{WorkspaceFs, convert_types::lookup_error};
@@ -57,7 +62,7 @@ impl WorkspaceFs {
     /// or it is removed later, every call fails with `ENOENT`.
     pub fn rooted_at(&self, directory: FileId) -> RootedFs {
         let fs = self.clone().confined_to_id(directory.clone());
-        RootedFs { fs: WorkspaceFs { follows_links: false, ..fs }, directory, follows_links: true }
+        RootedFs { fs: Self { follows_links: false, ..fs }, directory, follows_links: true }
     }
 
     /// Changes custom metadata by a merge patch (RFC 7396): a member that is null is removed, and
@@ -207,8 +212,8 @@ impl RootedFs {
         follow: FinalLink,
     ) -> Result<VPath, FsError> {
         let fail = |code| FsError::new(code, op, path);
-        let top = main.tree().node(&self.directory).filter(|top| top.is_visible());
-        let top = top.filter(|top| top.is_directory()).ok_or_else(|| fail(FsCode::ENOENT))?;
+        let top = main.tree().node(&self.directory).filter(NodeRef::is_visible);
+        let top = top.filter(NodeRef::is_directory).ok_or_else(|| fail(FsCode::ENOENT))?;
         let below = if self.follows_links {
             let unlinked = main.tree().unlinked_path(top, path, follow);
             unlinked.map_err(|error| lookup_error(error, op, path))?

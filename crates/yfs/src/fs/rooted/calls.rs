@@ -12,7 +12,7 @@ use yfs_vfs::{
     TextReplacement, TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome, glob, grep,
 };
 
-use super::RootedFs;
+use super::{RootedFs, WorkspaceFs};
 
 impl RootedFs {
     fn stat_at(&self, op: Op, path: &VPath, follow: FinalLink) -> Result<Stat, FsError> {
@@ -55,7 +55,7 @@ fn followed(options: &WriteOptions) -> FinalLink {
 #[async_trait]
 impl FileSystem for RootedFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
-        self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.read_now(at))
+        self.at(Op::Open, path, FinalLink::Yes, WorkspaceFs::read_now)
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
@@ -102,7 +102,7 @@ impl FileSystem for RootedFs {
     }
 
     async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.at(Op::Scandir, path, FinalLink::Yes, |fs, at| fs.readdir_now(at))
+        self.at(Op::Scandir, path, FinalLink::Yes, WorkspaceFs::readdir_now)
     }
 
     async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
@@ -141,11 +141,11 @@ impl FileSystem for RootedFs {
     }
 
     async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
-        self.at(Op::Readlink, path, FinalLink::No, |fs, at| fs.readlink_now(at))
+        self.at(Op::Readlink, path, FinalLink::No, WorkspaceFs::readlink_now)
     }
 
     async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
-        let real = self.at(Op::Realpath, path, FinalLink::Yes, |fs, at| fs.realpath_now(at))?;
+        let real = self.at(Op::Realpath, path, FinalLink::Yes, WorkspaceFs::realpath_now)?;
         let base = self.directory_path().and_then(|base| {
             let below = real.relative_to(&base)?;
             VPath::parse(&format!("/{below}")).ok()
@@ -198,7 +198,7 @@ impl FileSystem for RootedFs {
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.at(Op::Totals, path, FinalLink::Yes, |fs, at| fs.totals_now(at))
+        self.at(Op::Totals, path, FinalLink::Yes, WorkspaceFs::totals_now)
     }
 
     fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
