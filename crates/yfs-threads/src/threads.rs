@@ -173,6 +173,12 @@ impl Threads {
         }
     }
 
+    /// Returns the thread in a directory that was that of this address before. Its calls fail with
+    /// `ENOENT` if the directory is gone, also if another thread has the address now.
+    pub fn thread_in(&self, address: ThreadAddress, directory: FileId) -> Thread {
+        Thread::new(address, self.fs.rooted_at(directory))
+    }
+
     async fn open_address(&self, address: ThreadAddress) -> Result<Thread, ThreadError> {
         if let Some(thread) = self.find_address(address.clone()).await? {
             return Ok(thread);

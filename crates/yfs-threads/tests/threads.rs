@@ -319,11 +319,20 @@ async fn retention_deletes_by_size_and_by_age() {
     let size = RetentionPolicy { max_bytes: Some(1_050), ..none };
     check_retention(size, expect!["old: size; 3 with 1010 bytes stay: big empty kept new"]).await;
     let all = RetentionPolicy { max_bytes: Some(0), archived: true, ..none };
-    check_retention(all, expect!["kept: size, old: size, big: size, new: size; 1 with 0 bytes stay: empty"]).await;
+    check_retention(
+        all,
+        expect!["kept: size, old: size, big: size, new: size; 1 with 0 bytes stay: empty"],
+    )
+    .await;
     let age = RetentionPolicy { max_age: Some(Duration::from_secs(4)), ..none };
-    check_retention(age, expect!["old: age, empty: age; 2 with 1010 bytes stay: big kept new"]).await;
+    check_retention(age, expect!["old: age, empty: age; 2 with 1010 bytes stay: big kept new"])
+        .await;
     let both = RetentionPolicy { max_bytes: Some(500), ..age };
-    check_retention(both, expect!["old: age, empty: age, big: size; 1 with 10 bytes stay: kept new"]).await;
+    check_retention(
+        both,
+        expect!["old: age, empty: age, big: size; 1 with 10 bytes stay: kept new"],
+    )
+    .await;
 }
 
 #[tokio::test]
