@@ -8,6 +8,8 @@ const GLOBALS = [
   'AbortController',
   'AbortSignal',
   'Buffer',
+  'ReadableStream',
+  'Response',
   'TextDecoder',
   'TextEncoder',
   'URL',

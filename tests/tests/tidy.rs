@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-analysis", &[]),
     ("yfs-artifacts", &["yfs", "yfs-analysis", "yfs-types", "yfs-vfs"]),
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
+    ("yfs-threads", &["yfs", "yfs-types", "yfs-vfs"]),
     ("yfs-agent", &["yfs", "yfs-types", "yfs-vfs"]),
     ("yfs-shell", &["yfs-agent", "yfs-types", "yfs-vfs"]),
     ("yfs-mcp", &["yfs-agent", "yfs-shell", "yfs-types", "yfs-vfs"]),
@@ -48,7 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-wire",
         ],
     ),
-    ("yfs-node", &["yfs", "yfs-engine", "yfs-store", "yfs-vfs", "yfs-wire"]),
+    ("yfs-node", &["yfs", "yfs-engine", "yfs-store", "yfs-threads", "yfs-vfs", "yfs-wire"]),
     ("yfs-python", &["yfs", "yfs-agent", "yfs-store", "yfs-types", "yfs-vfs"]),
     (
         "yfs-cli",

@@ -25,7 +25,8 @@ pub use self::{
     },
     rename::{MovePlan, RenameOptions, plan_move},
     trash::{
-        ExpirePlan, plan_expire, plan_purge, plan_restore, plan_trash, removal, replacement, trashed_by,
+        ExpirePlan, plan_expire, plan_purge, plan_restore, plan_trash, removal, replacement,
+        trashed_by,
     },
 };
 use crate::{

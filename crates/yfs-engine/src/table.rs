@@ -32,6 +32,7 @@ mod elements;
 mod format;
 mod iso;
 mod listed_kind;
+mod meta_merge;
 mod meta_parts;
 mod plan;
 mod row;
@@ -65,9 +66,10 @@ use self::{
     base::{NodeView, TableBase},
     elements::{LiveElements, NONE, rank},
     format::{
-        ElementView, RowField, StoredCell, StoredRow, read_cell, read_row, write_cell, write_row,
-        write_superseded,
+        ElementView, RowField, StoredCell, StoredRow, read_cell, read_row, write_cell,
+        write_member_times, write_row, write_superseded,
     },
+    meta_merge::{MAX_MERGED, merged_cell},
     timestamp::ElementTimestamp,
     value_slab::ValueSlab,
 };
@@ -116,6 +118,19 @@ struct CellSlot {
     field: RowField,
     /// The cell, or `None` if its format is unknown.
     cell: Option<StoredCell>,
+    /// Of the winner of several cells of metadata: what they say together.
+    merged: Option<Box<StoredCell>>,
+}
+
+impl CellSlot {
+    fn new(field: RowField, cell: Option<StoredCell>) -> Self {
+        Self { field, cell, merged: None }
+    }
+
+    /// Returns the cell that counts, if this is the winner.
+    fn effective(&self) -> Option<&StoredCell> {
+        self.merged.as_deref().or(self.cell.as_ref())
+    }
 }
 
 impl FilesTable {
@@ -187,7 +202,7 @@ impl FilesTable {
                 }
                 RootIx::Cells => {
                     let Some((id, field)) = RowField::split_key(key) else { continue };
-                    let cell = CellSlot { field, cell: read_cell(field, &members) };
+                    let cell = CellSlot::new(field, read_cell(field, &members));
                     self.add_cell(&mut touched, id, element.id, stamp, cell);
                 }
                 _ => (),
@@ -292,13 +307,14 @@ impl FilesTable {
         if !cells.is_empty() {
             let read = |key: &str, members: ObjectMembers<'_>| {
                 let (_, field) = RowField::split_key(key)?;
-                Some(CellSlot { field, cell: read_cell(field, &ElementView::of(members)) })
+                Some(CellSlot::new(field, read_cell(field, &ElementView::of(members))))
             };
             rank(&mut self.cells, doc, RootIx::Cells.name(), &cells, read, |_, slot, out| {
                 if let Some(cell) = &slot.cell {
                     write_cell(out, cell);
                     // Two cells of one value may differ in these, and so have another effect.
                     write_superseded(out, cell);
+                    write_member_times(out, cell);
                 }
             });
         }
@@ -314,6 +330,7 @@ impl FilesTable {
             let mut next = NONE;
             for head in heads.into_iter().rev() {
                 let winner = self.cells.elect(head);
+                self.merge_metadata(winner);
                 self.cells.get_mut(winner).sibling = next;
                 next = winner;
             }
@@ -331,6 +348,18 @@ impl FilesTable {
             }
         }
         changed
+    }
+
+    /// Merges the live cells of metadata whose winner is given.
+    fn merge_metadata(&mut self, winner: u32) {
+        let element = self.cells.get(winner);
+        if element.value.field != RowField::Meta {
+            return;
+        }
+        let group = self.cells.group(winner).take(MAX_MERGED + 1);
+        let group: Vec<_> = group.map(|(_, element)| (&element.value, &element.stamp)).collect();
+        let merged = merged_slots(&group);
+        self.cells.get_mut(winner).value.merged = merged;
     }
 
     fn touch(&mut self, touched: &mut Vec<TouchedNode>, id: FileId) -> u32 {
@@ -373,6 +402,18 @@ impl FilesTable {
         let hash = self.hasher.hash_one(id.as_str());
         self.by_id.find(hash, |ix| self.nodes.get(*ix).id == *id).copied()
     }
+}
+
+/// Returns what several live cells of metadata say together, the winner first; `None` if the winner
+/// counts alone.
+fn merged_slots(group: &[(&CellSlot, &ElementTimestamp)]) -> Option<Box<StoredCell>> {
+    if group.len() < 2 || group.len() > MAX_MERGED {
+        return None;
+    }
+    let cells = group.iter().filter_map(|(slot, stamp)| Some((slot.cell.as_ref()?, *stamp)));
+    let is_readable = group.first()?.0.cell.is_some();
+    let cells: Vec<_> = cells.filter(|_| is_readable).collect();
+    merged_cell(&cells).map(Box::new)
 }
 
 /// A node that the running `absorb` changes, and its former state.

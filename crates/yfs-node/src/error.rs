@@ -5,6 +5,7 @@ use std::error::Error;
 
 use serde_json::json;
 use yfs::WorkspaceError;
+use yfs_threads::{ThreadError, ThreadFileError};
 use yfs_vfs::{FsCode, FsError};
 
 /// Converts the error of a call on a path. A call that was still waiting when the workspace was
@@ -61,6 +62,32 @@ pub(crate) fn bad_path(
         FsCode::EINVAL => invalid("a path without null bytes", text),
         _ => of_fs(&error),
     }
+}
+
+/// Converts the error of a call on threads.
+pub(crate) fn of_threads(error: &ThreadError) -> napi::Error {
+    let code = match error {
+        ThreadError::Fs(error) => return of_fs(error),
+        ThreadError::Workspace(error) => return of_workspace(error),
+        ThreadError::Id(_) => "ERR_INVALID_ARG_VALUE",
+        ThreadError::Missing(_) => "ERR_YFS_NO_THREAD",
+        ThreadError::Exists(_) => "ERR_YFS_THREAD_EXISTS",
+        _ => "ERR_YFS",
+    };
+    plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Converts the error of a call on the files of a thread.
+pub(crate) fn of_thread_files(error: &ThreadFileError) -> napi::Error {
+    let code = match error {
+        ThreadFileError::Fs(error) => return of_fs(error),
+        ThreadFileError::ReservedMember(_) | ThreadFileError::BadExternal(_) => {
+            "ERR_INVALID_ARG_VALUE"
+        }
+        ThreadFileError::Thumbnail { .. } => "ERR_YFS_THUMBNAIL",
+        _ => "ERR_YFS",
+    };
+    plain(code, &error.to_string(), causes(error.source()))
 }
 
 fn plain(code: &str, message: &str, cause: Option<String>) -> napi::Error {

@@ -23,6 +23,7 @@ use crate::{
     message,
     owned_future::OwnedFuture,
     pages::NativePages,
+    threads::{NativeThreads, ThreadAccess},
     watch::NativeWatch,
     workspace_slot::{WorkspaceSlot, at_once, path},
 };
@@ -125,6 +126,19 @@ impl NativeWorkspace {
         let actor = actor.as_deref().map(message::actor).transpose()?;
         let session = self.slot.open_session(actor, label.as_deref())?;
         Ok(NativeFs::new(self.slot.clone(), session))
+    }
+
+    /// Returns the threads on behalf of an actor, in an activity.
+    #[napi]
+    pub fn threads(
+        &self,
+        actor: Option<String>,
+        label: Option<String>,
+        strategy: Option<String>,
+    ) -> napi::Result<NativeThreads> {
+        let slot = self.slot.clone();
+        let access = ThreadAccess::new(slot, actor.as_deref(), label, strategy.as_deref())?;
+        Ok(NativeThreads::new(access))
     }
 
     /// Opens a document: the main document by the workspace's id, a file's by its own.

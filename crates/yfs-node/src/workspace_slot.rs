@@ -1,6 +1,7 @@
 //! Where the objects of a workspace find it, until it is closed.
 
 use std::{
+    fmt,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context, Poll, Waker},
@@ -8,7 +9,7 @@ use std::{
 
 use yfs::{Session, Workspace};
 use yfs_engine::{actor::Actor, path::VPath};
-use yfs_vfs::{FsError, Op};
+use yfs_vfs::{ChunkStream, FsError, Op};
 
 use crate::error;
 
@@ -26,11 +27,22 @@ struct OpenedWorkspace {
     workspace: Workspace,
     /// Held here alone, so that closing lets go of them: the objects of JavaScript may stay.
     sessions: Vec<Arc<Session>>,
+    /// The streams that are read, held here alone for the same reason.
+    streams: Vec<Arc<SharedStream>>,
+}
+
+/// A stream that calls on several threads may read, one after the other.
+pub(crate) struct SharedStream(pub(crate) Mutex<ChunkStream>);
+
+impl fmt::Debug for SharedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedStream").finish_non_exhaustive()
+    }
 }
 
 impl WorkspaceSlot {
     pub(crate) fn new(workspace: Workspace, actor: Actor) -> Self {
-        let opened = OpenedWorkspace { workspace, sessions: Vec::new() };
+        let opened = OpenedWorkspace { workspace, sessions: Vec::new(), streams: Vec::new() };
         Self { actor, opened: Arc::new(Mutex::new(Some(opened))) }
     }
 
@@ -74,6 +86,29 @@ impl WorkspaceSlot {
             found.map(|index| opened.sessions.swap_remove(index))
         });
         // Outside of the lock: it may be the last that holds the workspace.
+        drop(released);
+    }
+
+    /// Returns the actor for whom the workspace was opened.
+    pub(crate) fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// Keeps a stream until it is released or the workspace is closed.
+    pub(crate) fn keep_stream(&self, stream: ChunkStream) -> napi::Result<Weak<SharedStream>> {
+        let stream = Arc::new(SharedStream(Mutex::new(stream)));
+        let kept = Arc::downgrade(&stream);
+        self.lock().as_mut().ok_or_else(error::closed)?.streams.push(stream);
+        Ok(kept)
+    }
+
+    /// Lets go of a stream.
+    pub(crate) fn release_stream(&self, stream: &Weak<SharedStream>) {
+        let released = self.lock().as_mut().and_then(|opened| {
+            let is_released = |kept: &Arc<SharedStream>| Arc::as_ptr(kept) == stream.as_ptr();
+            let found = opened.streams.iter().position(is_released);
+            found.map(|index| opened.streams.swap_remove(index))
+        });
         drop(released);
     }
 

@@ -6,5 +6,22 @@ export { YfsError } from './errors.js'
 export { Files } from './files.js'
 export type { NodeFs, NodeFsOptions } from './nodefs.js'
 export { ShellFs, type ShellOptions } from './shell.js'
+export { ThreadState, Threads } from './threads.js'
+export type {
+  ExternalFile,
+  FileChunk,
+  FileData,
+  FileMatches,
+  FileRecord,
+  FileSource,
+  FileStats,
+  GrepFilesOptions,
+  ReadFileStreamOptions,
+  Retention,
+  RetentionReport,
+  ThreadInfo,
+  ThreadsOptions,
+  Thumbnail,
+} from './threads.js'
 export type * from './types.js'
 export { Workspace, type OpenDocument } from './workspace.js'

@@ -105,9 +105,79 @@ export interface NativeWatch {
   close(): void
 }
 
+export interface NativeFileStream {
+  next(): Promise<{
+    data: Uint8Array
+    index: number
+    totalChunks: number
+    isLast: boolean
+  } | null>
+  close(): void
+}
+
+export interface NativeUpload {
+  push(data: Uint8Array): Promise<void>
+  close(): void
+}
+
+export interface NativeThread {
+  readonly id: string
+  writeFile(
+    at: string,
+    data: Uint8Array,
+    mime: string | null,
+    metadata: string | null,
+  ): Promise<string>
+  upload(): NativeUpload
+  finishUpload(
+    at: string,
+    upload: NativeUpload,
+    mime: string | null,
+    metadata: string | null,
+  ): Promise<string>
+  linkFile(
+    at: string,
+    external: string,
+    mime: string | null,
+    metadata: string | null,
+  ): Promise<string>
+  patchMetadata(at: string, patch: string): Promise<string>
+  readFile(at: string): Promise<Uint8Array | null>
+  readFileStream(at: string): Promise<NativeFileStream | null>
+  statFile(at: string): Promise<string | null>
+  mkdirFile(at: string): Promise<string>
+  readdirFile(at: string): Promise<string>
+  rmdirFile(at: string): Promise<void>
+  unlinkFile(at: string): Promise<void>
+  moveFile(from: string, to: string): Promise<string>
+  grepFiles(pattern: string, options: string): Promise<string>
+  findFiles(pattern: string): Promise<string[]>
+  fileStats(): Promise<string>
+  thumbnail(
+    at: string,
+    maxSide: number,
+  ): Promise<{ data: Uint8Array; mimeType: string; width: number; height: number } | null>
+}
+
+export interface NativeThreads {
+  thread(id: string): Promise<NativeThread>
+  threadFor(values: string): Promise<NativeThread>
+  create(id: string): Promise<NativeThread>
+  existing(id: string): Promise<NativeThread>
+  fork(from: string, to: string): Promise<NativeThread>
+  restore(id: string): Promise<NativeThread>
+  list(archived: boolean): Promise<string>
+  info(id: string): Promise<string>
+  archive(id: string): Promise<string>
+  unarchive(id: string): Promise<string>
+  delete(id: string): Promise<void>
+  prune(options: string): Promise<string>
+}
+
 export interface NativeWorkspace {
   readonly id: string
   readonly profile: string
+  threads(actor?: string | null, label?: string | null, strategy?: string | null): NativeThreads
   files(actor?: string | null, label?: string | null): NativeFs
   port(guid: string, actor?: string | null): Promise<NativePort>
   document(at: string): Promise<string>

@@ -9,6 +9,7 @@ import { native, type NativeWatch, type NativeWorkspace } from './native.js'
 import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
 import { gathered } from './pages.js'
 import { ShellFs, type ShellOptions } from './shell.js'
+import { THREADS, type ThreadState, Threads, type ThreadsOptions } from './threads.js'
 import type {
   Anchored,
   BlameLine,
@@ -127,6 +128,17 @@ export class Workspace {
     // As long as the program holds the one, the other must exist.
     held.set(lent.fs, lent)
     return lent.fs
+  }
+
+  /** Returns the threads: trees of files that see nothing of each other. */
+  threads(options: ThreadsOptions = {}): Threads {
+    const { actor = null, label = null, namespace = null } = optionsOf(options, THREADS)
+    return new Threads(calling(() => this.#native.threads(actor, label, namespace)))
+  }
+
+  /** Opens a thread. Makes it if it does not exist. */
+  async thread(id: string, options: ThreadsOptions = {}): Promise<ThreadState> {
+    return this.threads(options).open(id)
   }
 
   /** Opens a document by its guid: that of a file, or the workspace's own. */

@@ -448,10 +448,22 @@ impl WorkspaceState {
         }
     }
 
-    /// Removes the checkpoint and the index for search, because the log lost records on purpose.
+    /// Removes the checkpoint and all else that is derived from contents, because the log lost
+    /// records on purpose.
     pub(crate) fn discard_checkpoint(&self) -> Result<(), StoreError> {
         search::discard(&self.store)?;
+        self.discard_thumbnails()?;
         self.checkpoint.as_ref().map_or(Ok(()), CheckpointHome::discard)
+    }
+
+    fn discard_thumbnails(&self) -> Result<(), StoreError> {
+        let Some(directory) = self.store.derived_directory() else { return Ok(()) };
+        match std::fs::remove_dir_all(directory.join(crate::fs::rooted::THUMBNAIL_DIRECTORY)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::io("remove the thumbnails", error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Erases removed content from all files of the store, and with it the checkpoint, which may

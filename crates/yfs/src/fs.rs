@@ -11,6 +11,7 @@ pub(crate) mod durable_version;
 mod moves;
 pub(crate) mod read;
 mod read_many;
+pub mod rooted;
 mod scope;
 pub(crate) mod stream;
 mod structure;
@@ -50,7 +51,7 @@ pub struct WorkspaceFs {
     state: Arc<WorkspaceState>,
     author: ChangeAuthor,
     /// The directory that the filesystem is confined to, if any.
-    scope: Option<VPath>,
+    scope: Option<scope::ScopeDirectory>,
     /// Whether paths lead through links; see [`FileSystem::without_links`].
     follows_links: bool,
 }

@@ -60,6 +60,16 @@ pub(crate) fn replace_member(old: Option<&Any>, name: &str, new: &Map<String, Va
     object(&Map::from_iter([(name.to_owned(), difference(&before, after))]))
 }
 
+/// Returns what a merge patch makes of nothing: a map without the members that are null. `None` if
+/// no member is left.
+pub(crate) fn without_nulls(patch: Any) -> Option<Any> {
+    let Any::Map(members) = patch else { return Some(patch) };
+    let kept = members.iter().filter(|(_, value)| !matches!(value, Any::Null));
+    let kept = kept.filter_map(|(name, value)| Some((name.clone(), without_nulls(value.clone())?)));
+    let kept: HashMap<_, _> = kept.collect();
+    (!kept.is_empty()).then(|| Any::Map(Arc::new(kept)))
+}
+
 /// Returns the merge patch from `before` to `after`.
 fn difference(before: &Value, after: Value) -> Value {
     let (Value::Object(before), Value::Object(mut after)) = (before, after.clone()) else {

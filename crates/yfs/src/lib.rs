@@ -59,7 +59,7 @@ pub use crate::{
     documents::{DocHandle, DocumentProvider},
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
-    fs::{TextInMemory, WorkspaceFs},
+    fs::{TextInMemory, WorkspaceFs, rooted::RootedFs},
     import::{
         DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, ImportReport,
         SkipReason, SkippedPath, TransferProgress, YjsImportError, YjsImportReport,

@@ -115,7 +115,18 @@ impl BaseRow {
 
     fn winning_cells(&self) -> impl Iterator<Item = (&StoredCell, &ElementTimestamp)> {
         let winners = self.cells.iter().filter_map(|group| group.first());
-        winners.filter_map(|element| Some((element.value.cell.as_ref()?, &element.stamp)))
+        winners.filter_map(|element| Some((element.value.effective()?, &element.stamp)))
+    }
+
+    /// Merges the live cells of metadata, after all elements were read.
+    pub(super) fn merge_metadata(&mut self) {
+        let of_metadata = |group: &&mut Vec<BaseElement<CellSlot>>| {
+            group.first().is_some_and(|winner| winner.value.field == RowField::Meta)
+        };
+        let Some(group) = self.cells.iter_mut().find(of_metadata) else { return };
+        let slots: Vec<_> = group.iter().map(|element| (&element.value, &element.stamp)).collect();
+        let merged = super::merged_slots(&slots);
+        group[0].value.merged = merged;
     }
 }
 
@@ -229,7 +240,7 @@ impl FilesTable {
         };
         let changed = self.cells.siblings(first);
         let changed =
-            changed.filter_map(|(_, element)| Some((element.value.cell.as_ref()?, &element.stamp)));
+            changed.filter_map(|(_, element)| Some((element.value.effective()?, &element.stamp)));
         changed.chain(base.into_iter().flat_map(BaseRow::winning_cells))
     }
 

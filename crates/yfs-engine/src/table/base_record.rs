@@ -11,7 +11,7 @@ use super::{
     base::{BaseElement, BaseRow, NodeView},
     format::{
         ElementView, RowField, StoredCell, StoredRow, read_cell, read_row, write_cell,
-        write_object, write_row, write_superseded,
+        write_member_times, write_object, write_row, write_superseded,
     },
     timestamp::ElementTimestamp,
 };
@@ -80,7 +80,11 @@ impl BaseRow {
         for _ in 0..reader.var_uint()? {
             record.read_element(&mut reader, bytes)?;
         }
-        if reader.remaining() == 0 { Ok(record) } else { Err(Lib0Error::End) }
+        if reader.remaining() > 0 {
+            return Err(Lib0Error::End);
+        }
+        record.merge_metadata();
+        Ok(record)
     }
 
     /// Returns the items of the elements, and whether each is of `table:files`.
@@ -104,7 +108,7 @@ impl BaseRow {
             return Ok(());
         }
         let field = *RowField::ALL.get(usize::from(tag) - 1).ok_or(Lib0Error::Number)?;
-        let value = CellSlot { field, cell: read_cell(field, &members) };
+        let value = CellSlot::new(field, read_cell(field, &members));
         let element = BaseElement { id, stamp, value };
         match self.cells.iter_mut().find(|group| group[0].value.field == field) {
             Some(group) => group.push(element),
@@ -140,13 +144,18 @@ fn write_row_value(
 }
 
 fn write_cell_value(out: &mut Vec<u8>, cell: Option<&StoredCell>, stamp: &ElementTimestamp) {
-    write_object(out, 1 + 2 * usize::from(cell.is_some()));
+    let has_times = cell.is_some_and(|cell| !cell.member_times.is_empty());
+    write_object(out, 1 + 2 * usize::from(cell.is_some()) + usize::from(has_times));
     write_stamp(out, stamp);
     if let Some(cell) = cell {
         write_string(out, "val");
         write_cell(out, cell);
         write_string(out, "o");
         write_superseded(out, cell);
+        if has_times {
+            write_string(out, "k");
+            write_member_times(out, cell);
+        }
     }
 }
 

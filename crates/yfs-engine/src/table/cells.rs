@@ -127,7 +127,7 @@ pub(super) fn changed_cell(
         }
         _ => Box::default(),
     };
-    StoredCell { value, prev, superseded }
+    StoredCell { value, prev, superseded, member_times: Box::default() }
 }
 
 /// Makes the cell that adopts a plain writer's value, which beat `old`.
@@ -141,7 +141,7 @@ pub(super) fn adopted_cell(row: &StoredRow, old: &StoredCell) -> StoredCell {
         }
         _ => Box::default(),
     };
-    StoredCell { value, prev, superseded }
+    StoredCell { value, prev, superseded, member_times: Box::default() }
 }
 
 /// Returns the first `most` distinct values other than `new`.

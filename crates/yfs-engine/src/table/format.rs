@@ -12,6 +12,7 @@ use yrs::{Any, any::Number};
 pub(super) use self::read::{ElementView, read_cell, read_row};
 use super::{
     iso::{format_iso, parse_iso},
+    meta_merge::MemberTime,
     row::{BlobRef, FileRow, NodeKind},
 };
 use crate::{
@@ -97,6 +98,8 @@ pub(super) struct StoredCell {
     pub(super) prev: Box<[Option<FileId>]>,
     /// The values that this one superseded.
     pub(super) superseded: Box<[FieldValue]>,
+    /// For a `meta` cell: when members were set or removed.
+    pub(super) member_times: Box<[MemberTime]>,
 }
 
 impl RowField {
@@ -398,7 +401,8 @@ fn write_member(out: &mut Vec<u8>, name: &str, id: &FileId, row: &StoredRow, res
 
 /// Writes an element of `fs:cells`.
 pub(super) fn write_cell_element(out: &mut Vec<u8>, id: &FileId, cell: &StoredCell, ts: f64) {
-    write_object(out, if cell.superseded.is_empty() { 3 } else { 4 });
+    let has_times = !cell.member_times.is_empty();
+    write_object(out, 3 + usize::from(!cell.superseded.is_empty()) + usize::from(has_times));
     write_string(out, "key");
     write_text(out, &format!("{id}:{}", cell.value.field().as_str()));
     write_string(out, "val");
@@ -408,6 +412,25 @@ pub(super) fn write_cell_element(out: &mut Vec<u8>, id: &FileId, cell: &StoredCe
     if !cell.superseded.is_empty() {
         write_string(out, "o");
         write_superseded(out, cell);
+    }
+    if has_times {
+        write_string(out, "k");
+        write_member_times(out, cell);
+    }
+}
+
+/// Writes the times of the members of metadata: of each its name, its name in `custom` or null, and
+/// the time.
+pub(super) fn write_member_times(out: &mut Vec<u8>, cell: &StoredCell) {
+    write_array(out, cell.member_times.len());
+    for MemberTime { member, ts } in &cell.member_times {
+        write_array(out, 3);
+        write_text(out, &member.name);
+        match &member.inner {
+            Some(inner) => write_text(out, inner),
+            None => write_any(out, &Any::Null),
+        }
+        write_number(out, *ts);
     }
 }
 

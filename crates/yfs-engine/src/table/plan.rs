@@ -15,6 +15,7 @@ use super::{
         FieldValue, MAX_SAFE_INTEGER, RowField, StoredCell, StoredRow, write_cell_element,
         write_row_element,
     },
+    meta_merge::{MemberTime, changed_times},
     row::{FileRow, RowChanges, RowWrite, TableError},
     timestamp::ElementTimestamp,
 };
@@ -179,7 +180,8 @@ impl RowDraft {
             let old = self.cells.get(field).map(|(cell, _)| cell);
             let former = former_parents(old, beaten.contains(field));
             let (stored, shown) = (stored.field(*field), before.field(*field));
-            let cell = changed_cell(value.clone(), stored, shown, old, &former);
+            let mut cell = changed_cell(value.clone(), stored, shown, old, &former);
+            cell.member_times = member_times(&cell, &before, old, ts);
             self.write_cell(cell, ElementTimestamp::Finite(ts));
         }
         if changed.iter().all(|(field, _)| *field == RowField::Stat) {
@@ -187,7 +189,14 @@ impl RowDraft {
         }
         for field in beaten {
             if changed.iter().all(|(changed_field, _)| *changed_field != field) {
-                let adopted = self.cells.get(&field).map(|(cell, _)| adopted_cell(&stored, cell));
+                let adopted = self.cells.get(&field).map(|(old, _)| {
+                    let mut cell = adopted_cell(&stored, old);
+                    let mut before = before.clone();
+                    before.set_field(old.value.clone());
+                    let at = stamp.bound().unwrap_or(0.0);
+                    cell.member_times = member_times(&cell, &before, Some(old), at);
+                    cell
+                });
                 if let Some(cell) = adopted {
                     self.write_cell(cell, stamp.clone());
                 }
@@ -239,6 +248,19 @@ impl RowDraft {
 /// that only concurrent writes tie.
 pub(super) fn next_ts(clock: f64, now: Millis) -> f64 {
     now.as_f64().max(clock + 1.0).min(MAX_SAFE_INTEGER)
+}
+
+/// Returns when the members of new metadata were set or removed; nothing for other fields.
+fn member_times(
+    cell: &StoredCell,
+    before: &StoredRow,
+    old: Option<&StoredCell>,
+    ts: f64,
+) -> Box<[MemberTime]> {
+    let FieldValue::Meta(after) = &cell.value else { return Box::default() };
+    let FieldValue::Meta(before) = before.field(RowField::Meta) else { return Box::default() };
+    let old = old.map_or(&[][..], |old| &old.member_times);
+    changed_times(before.as_deref(), after.as_deref(), old, ts)
 }
 
 fn former_parents(cell: Option<&StoredCell>, is_beaten: bool) -> Vec<Option<FileId>> {

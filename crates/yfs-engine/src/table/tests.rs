@@ -3,6 +3,7 @@
 mod bounds;
 mod history;
 mod javascript;
+mod metadata;
 mod peers;
 mod residue;
 mod rows;

@@ -13,6 +13,11 @@ use super::{
 };
 use crate::path::{MAX_PATH_LEN, VPath};
 
+/// A path below a directory, without links, while it is put together.
+struct UnlinkedPath {
+    components: Vec<SmolStr>,
+}
+
 /// The number of links that one look-up follows (as in Linux).
 pub const MAX_LINKS: usize = 40;
 
@@ -109,7 +114,7 @@ impl TreeIndex {
     ) -> Result<PathTarget<'a>, LookupError> {
         let whole = || VPath::parse(text).unwrap_or_else(|_| VPath::root());
         let mut steps = PathWalk { rest: VecDeque::new(), n_entered: 0 };
-        let mut here = steps.enter(text, start.slot()).map_err(|error| error(whole()))?;
+        let mut here = steps.enter(text, start.slot(), ROOT).map_err(|error| error(whole()))?;
         while let Some(component) = steps.rest.pop_front() {
             if !self.is_directory(here) {
                 return Err(LookupError::NotADirectory { at: self.node_at(here).path() });
@@ -139,7 +144,9 @@ impl TreeIndex {
             };
             let follows = follow == FinalLink::Yes || !steps.rest.is_empty();
             match self.arena[next].link().filter(|_| follows) {
-                Some(target) => here = steps.enter(target, here).map_err(|error| error(whole()))?,
+                Some(target) => {
+                    here = steps.enter(target, here, ROOT).map_err(|error| error(whole()))?;
+                }
                 None => here = next,
             }
         }
@@ -147,9 +154,88 @@ impl TreeIndex {
     }
 }
 
+/// Look-ups below a directory that is the root of all paths and links, as after `chroot`.
+impl TreeIndex {
+    /// Returns a path below `top`, relative to it, with the links in it resolved: an absolute
+    /// target begins at `top`, and `..` stays there. So no link leads out of the directory, wherever
+    /// it points in the tree.
+    ///
+    /// What follows a component that does not exist is kept as it is: a call that uses the result
+    /// fails or creates it. Of the target of a link only the last component may be missing. The
+    /// result is empty for `top` itself.
+    pub fn unlinked_path(
+        &self,
+        top: NodeRef<'_>,
+        path: &VPath,
+        follow: FinalLink,
+    ) -> Result<String, LookupError> {
+        let top = top.slot();
+        let whole = || path.clone();
+        let mut steps = PathWalk { rest: VecDeque::new(), n_entered: 0 };
+        let mut here = steps.enter(path.as_str(), top, top).map_err(|error| error(whole()))?;
+        let mut unlinked = UnlinkedPath { components: Vec::new() };
+        // The components that are still to go and are of the path itself, not of a link.
+        let mut n_own = steps.rest.len();
+        while let Some(component) = steps.rest.pop_front() {
+            let is_of_link = steps.rest.len() >= n_own;
+            n_own = n_own.min(steps.rest.len());
+            if component == "." || component == ".." {
+                if !self.is_directory(here) {
+                    return Err(LookupError::NotADirectory { at: whole() });
+                }
+                if component == ".." && here != top {
+                    here = self.arena[here].shown_in;
+                    unlinked.components.pop();
+                }
+                continue;
+            }
+            let next = Some(here).filter(|here| self.is_directory(*here));
+            let Some(next) = next.and_then(|here| self.find_name(here, &component)) else {
+                unlinked.components.push(component);
+                let missing = || LookupError::NotFound { at: whole() };
+                if is_of_link && !steps.rest.is_empty() {
+                    return Err(missing());
+                }
+                unlinked.append_rest(steps.rest).ok_or_else(missing)?;
+                break;
+            };
+            let follows = follow == FinalLink::Yes || !steps.rest.is_empty();
+            match self.arena[next].link().filter(|_| follows) {
+                Some(target) => {
+                    here = steps.enter(target, here, top).map_err(|error| error(whole()))?;
+                    if target.starts_with('/') {
+                        unlinked.components.clear();
+                    }
+                }
+                None => {
+                    unlinked.components.push(self.arena[next].display().clone());
+                    here = next;
+                }
+            }
+        }
+        Ok(unlinked.components.join("/"))
+    }
+}
+
+impl UnlinkedPath {
+    /// Appends the components behind one that does not exist; `None` if one of them leads up.
+    fn append_rest(&mut self, rest: VecDeque<SmolStr>) -> Option<()> {
+        for component in rest.into_iter().filter(|component| component != ".") {
+            (component != "..").then(|| self.components.push(component))?;
+        }
+        Some(())
+    }
+}
+
 impl PathWalk {
-    /// Puts the components of `text` before the others, and returns where they begin.
-    fn enter(&mut self, text: &str, here: NodeSlot) -> Result<NodeSlot, fn(VPath) -> LookupError> {
+    /// Puts the components of `text` before the others, and returns where they begin: at `top` if
+    /// the text is absolute, else `here`.
+    fn enter(
+        &mut self,
+        text: &str,
+        here: NodeSlot,
+        top: NodeSlot,
+    ) -> Result<NodeSlot, fn(VPath) -> LookupError> {
         self.n_entered += 1;
         let rest: usize = self.rest.iter().map(|component| component.len() + 1).sum();
         if self.n_entered > MAX_LINKS + 1 {
@@ -168,6 +254,6 @@ impl PathWalk {
         for component in text.rsplit('/').filter(|component| !matches!(*component, "" | ".")) {
             self.rest.push_front(component.into());
         }
-        Ok(if text.starts_with('/') { ROOT } else { here })
+        Ok(if text.starts_with('/') { top } else { here })
     }
 }

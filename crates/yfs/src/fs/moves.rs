@@ -316,6 +316,7 @@ impl WorkspaceFs {
     ) -> Result<Option<NewDocument>, FsError> {
         let Some(old) = main.files().get(source).map(|entry| entry.row) else { return Ok(None) };
         row.updated_at = self.state.time_of(&old);
+        row.meta = old.meta.clone().filter(|_| old.trashed_at.is_none());
         let kind = ContentRoot::of(FileCategory::of(&row.name), main.profile());
         let mut doc = self.state.new_doc(&row.id, kind);
         let author = self.content_author(&self.author);
@@ -328,7 +329,6 @@ impl WorkspaceFs {
         let text = self.state.text(source);
         let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
         row.size = text.content.len() as u64;
-        row.meta = old.meta.filter(|_| old.trashed_at.is_none());
         if let Some(blob) = self.too_heavy_as(call, &text.content, kind)? {
             row.blob = Some(blob);
             blobs.push(blob.hash);

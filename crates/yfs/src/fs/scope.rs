@@ -23,13 +23,51 @@ use super::{
 };
 use crate::commit::MainChange;
 
+/// The directory that a filesystem is confined to.
+#[derive(Debug, Clone)]
+pub(super) enum ScopeDirectory {
+    /// The directory at a path, whichever it is.
+    At(VPath),
+    /// One directory, wherever it is.
+    Id(FileId),
+}
+
+impl ScopeDirectory {
+    /// Reports whether a node is the directory or lies below it.
+    fn holds(&self, node: &NodeRef<'_>) -> bool {
+        match self {
+            Self::At(path) => node.path().starts_with(path),
+            Self::Id(id) => {
+                let is_it = |node: &NodeRef<'_>| node.id() == Some(id);
+                is_it(node) || node.ancestors().any(|above| is_it(&above))
+            }
+        }
+    }
+
+    /// Returns the path of the directory; `None` if it is gone.
+    fn path(&self, main: &MainDoc) -> Option<VPath> {
+        match self {
+            Self::At(path) => Some(path.clone()),
+            Self::Id(id) => main.tree().path_of(id),
+        }
+    }
+}
+
 impl WorkspaceFs {
     /// Returns the filesystem confined to a directory: a call that would read or change anything
     /// outside fails with `EACCES`, whatever links and renames lead there. Paths still count from
     /// the root of the workspace.
     #[must_use]
     pub fn confined_to(mut self, directory: VPath) -> Self {
-        self.scope = Some(directory).filter(|directory| !directory.is_root());
+        self.scope = (!directory.is_root()).then_some(ScopeDirectory::At(directory));
+        self
+    }
+
+    /// As [`confined_to`](Self::confined_to), for a directory that may be moved or renamed
+    /// meanwhile: another one that takes its path is outside.
+    #[must_use]
+    pub fn confined_to_id(mut self, directory: FileId) -> Self {
+        self.scope = Some(ScopeDirectory::Id(directory));
         self
     }
 
@@ -75,7 +113,7 @@ impl WorkspaceFs {
         if !self.follows_links && !is_spelled(path, &node.path()) {
             return Err(FsError::new(FsCode::ELOOP, op, path));
         }
-        let is_inside = self.scope.as_ref().is_none_or(|scope| node.path().starts_with(scope));
+        let is_inside = self.scope.as_ref().is_none_or(|scope| scope.holds(node));
         if is_inside { Ok(()) } else { Err(FsError::new(FsCode::EACCES, op, path)) }
     }
 
@@ -127,6 +165,7 @@ impl WorkspaceFs {
         self.check_parents(main, op, path)?;
         let Some(scope) = &self.scope else { return Ok(()) };
         let MainChange::Rows(rows) = change else { return Ok(()) };
+        let scope = &scope.path(main).ok_or_else(|| FsError::new(FsCode::ENOENT, op, path))?;
         let mut places = ConfinedPaths { main, created: HashMap::new() };
         let is_inside = |row: &RowWrite, places: &mut ConfinedPaths<'_>| match row {
             RowWrite::Create { row, .. } => {

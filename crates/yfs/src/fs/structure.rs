@@ -66,7 +66,7 @@ impl WorkspaceFs {
                 row.blob = blob;
                 row.updated_at = options.mtime.unwrap_or(now);
                 row.mode = create.mode;
-                row.meta = meta_patch(options);
+                row.meta = meta_patch(options).and_then(json_convert::without_nulls);
             }
             let text_size = blob.is_none().then_some(size);
             let name = path.file_name().unwrap_or_default();
@@ -168,6 +168,14 @@ impl WorkspaceFs {
             let patch = json_convert::replace_member(old.as_ref(), CUSTOM_KEY, metadata);
             ops::plan_meta(main.tree(), path, &patch)
         })?;
+        Ok(())
+    }
+
+    pub(crate) fn patch_metadata_now(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
+        self.refresh_if_unfollowed(Op::SetMetadata)?;
+        let member = [(CUSTOM_KEY.to_owned(), patch.clone().into())];
+        let patch = json_convert::object(&member.into_iter().collect());
+        self.attribute(Op::SetMetadata, path, |main| ops::plan_meta(main.tree(), path, &patch))?;
         Ok(())
     }
 

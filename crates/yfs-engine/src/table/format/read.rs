@@ -9,6 +9,7 @@ use super::{
     super::{
         MAX_PREV,
         iso::parse_iso,
+        meta_merge::{MemberPath, MemberTime},
         row::{BlobRef, NodeKind},
     },
     FieldValue, MAX_SAFE_INTEGER, RareFields, RowField, StoredCell, StoredRow,
@@ -18,6 +19,9 @@ use crate::{
     lib0::{Lib0Error, Lib0Reader, ObjectMembers, ValueView, write_any},
     time::Millis,
 };
+
+/// The greatest number of times of members that are read. Metadata of the greatest size has fewer.
+const MAX_MEMBER_TIMES: usize = 16 << 10;
 
 /// The known members of an element.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,6 +33,8 @@ pub(in super::super) struct ElementView<'a> {
     aware: bool,
     /// `o`: the values that a cell superseded.
     superseded: Option<ValueView<'a>>,
+    /// `k`: when members of metadata were set or removed.
+    member_times: Option<ValueView<'a>>,
 }
 
 /// The known members of a row.
@@ -85,6 +91,7 @@ impl<'a> ElementView<'a> {
             "val" => self.val = Some(value),
             "c" => self.aware = true,
             "o" => self.superseded = Some(value),
+            "k" => self.member_times = Some(value),
             _ => (),
         }
     }
@@ -289,6 +296,7 @@ pub(in super::super) fn read_cell(
             value: FieldValue::read(field, val)?,
             prev: Box::default(),
             superseded,
+            member_times: read_member_times(field, element.member_times),
         });
     }
     let ValueView::Map(val) = val else { return None };
@@ -304,7 +312,31 @@ pub(in super::super) fn read_cell(
             .collect(),
         _ => Box::default(),
     };
-    Some(StoredCell { value: FieldValue::Parent(parent), prev, superseded })
+    let (value, member_times) = (FieldValue::Parent(parent), Box::default());
+    Some(StoredCell { value, prev, superseded, member_times })
+}
+
+/// Reads when members of metadata were set or removed. What is in another form is left out.
+fn read_member_times(field: RowField, times: Option<ValueView<'_>>) -> Box<[MemberTime]> {
+    let Some(ValueView::Array(times)) = times.filter(|_| field == RowField::Meta) else {
+        return Box::default();
+    };
+    let times = times.iter().filter_map(|time| {
+        let ValueView::Array(parts) = time else { return None };
+        let mut parts = parts.iter();
+        let name = match parts.next()? {
+            ValueView::String(name) => name.into(),
+            _ => return None,
+        };
+        let inner = match parts.next()? {
+            ValueView::String(inner) => Some(inner.into()),
+            ValueView::Null => None,
+            _ => return None,
+        };
+        let ts = parts.next()?.as_number().filter(|ts| ts.is_finite())?;
+        Some(MemberTime { member: MemberPath { name, inner }, ts })
+    });
+    times.take(MAX_MEMBER_TIMES).collect()
 }
 
 fn read_time(value: ValueView<'_>) -> Option<Millis> {

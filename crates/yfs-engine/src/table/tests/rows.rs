@@ -243,7 +243,7 @@ fn removals_and_purges_that_earlier_versions_recorded_in_meta_are_read_and_clear
     expect![[r#"{custom: {k: 1}, purge: "p2", trashed_by: "human:bob"}"#]]
         .assert_eq(&patch(r#"{"trashed_by": "human:bob", "purge": "p2"}"#, 40));
     expect![[r#"
-        {key: "a:meta", o: [{custom: {k: 1}, held: "h", purge: "p1", trashed_by: "human:ada"}], ts: 30, val: {custom: {k: 1}}}
+        {k: [["held", null, 30], ["purge", null, 30], ["trashed_by", null, 30]], key: "a:meta", o: [{custom: {k: 1}, held: "h", purge: "p1", trashed_by: "human:ada"}], ts: 30, val: {custom: {k: 1}}}
         {key: "a:removal", o: [null, {held: "h", trash_known: "1:2", trashed_by: "human:ada"}], ts: 40, val: {trashed_by: "human:bob"}}
         {key: "a:purgeId", o: [null], ts: 40, val: "p2"}
     "#]]

@@ -1,0 +1,425 @@
+// Threads: a tree of files for each, with the calls of document 000.
+
+import { asking, calling } from './errors.js'
+import { contentOf, type Members, optionsOf, textOf } from './given.js'
+import { outOfRange, wrongType } from './invalid.js'
+import type { NativeFileStream, NativeThread, NativeThreads, NativeUpload } from './native.js'
+
+/** The record of a file or directory. */
+export interface FileRecord {
+  /** From the root of the thread. */
+  path: string
+  name: string
+  mimeType: string
+  /** `yfs:` and the id of the file, or the URL of an external file. */
+  storage: string
+  /** Bytes. */
+  size: number
+  isDirectory: boolean
+  metadata: Record<string, unknown>
+  /** Of an image, in pixels: as the metadata says, else as its header does. */
+  width?: number
+  height?: number
+}
+
+/** A piece of a file. */
+export interface FileChunk {
+  data: Uint8Array
+  /** Counted from 0. */
+  index: number
+  totalChunks: number
+  isLast: boolean
+}
+
+export interface ReadFileStreamOptions {
+  signal?: AbortSignal
+}
+
+export interface GrepFilesOptions {
+  /** The pattern is a regular expression of Rust's `regex`, and not literal text. */
+  regex?: boolean
+  ignoreCase?: boolean
+  /** Globs of the files to search. */
+  include?: string[]
+  /** The greatest number of matching lines. */
+  limit?: number
+}
+
+export interface FileMatches {
+  path: string
+  matches: { line: number; content: string }[]
+}
+
+export interface FileStats {
+  fileCount: number
+  directoryCount: number
+  totalSize: number
+}
+
+/** Where the bytes of an external file are; the hash is `blake3:` or `sha256:` and hexadecimal. */
+export interface ExternalFile {
+  url: string
+  size?: number
+  hash?: string
+}
+
+/** A picture of an image. */
+export interface Thumbnail {
+  data: Uint8Array
+  mimeType: string
+  width: number
+  height: number
+}
+
+/** What can be written: text, bytes. */
+export type FileData = string | ArrayBufferView | ArrayBuffer
+
+/** What can be uploaded: a web stream, or anything that yields pieces. */
+export type FileSource = ReadableStream<FileData> | AsyncIterable<FileData> | Iterable<FileData>
+
+/** The description of a thread. */
+export interface ThreadInfo extends FileStats {
+  id: string
+  /** The directory in the workspace. */
+  path: string
+  createdMs: number
+  /** When one of its files last changed. */
+  changedMs: number
+  archivedMs: number | null
+  forkedFrom: string | null
+}
+
+/** Which threads are kept. */
+export interface Retention {
+  /** Threads that did not change for longer go. */
+  maxAgeMs?: number
+  /** While all threads together have more bytes, the one goes that did not change for longest. */
+  maxBytes?: number
+  /** Archived threads go too. */
+  archived?: boolean
+  /** Only tells which would go. */
+  dryRun?: boolean
+}
+
+export interface RetentionReport {
+  removed: (ThreadInfo & { reason: 'age' | 'size' })[]
+  kept: number
+  keptSize: number
+}
+
+export interface ThreadsOptions {
+  actor?: string
+  label?: string
+  /**
+   * How ids lead to trees: `thread_id`, `task_id`, `flat`, or a template such as
+   * `{agent}/{thread_id}`.
+   */
+  namespace?: string
+}
+
+export const THREADS: Members<ThreadsOptions> = {
+  actor: 'string',
+  label: 'string',
+  namespace: 'string',
+}
+
+const STREAM: Members<ReadFileStreamOptions> = { signal: 'AbortSignal' }
+
+const GREP: Members<GrepFilesOptions> = {
+  regex: 'boolean',
+  ignoreCase: 'boolean',
+  include: 'string[]',
+  limit: 'count',
+}
+
+const EXTERNAL: Members<ExternalFile> = { url: 'string', size: 'count', hash: 'string' }
+
+const RETENTION: Members<Retention> = {
+  maxAgeMs: 'count',
+  maxBytes: 'count',
+  archived: 'boolean',
+  dryRun: 'boolean',
+}
+
+/** The largest side of a thumbnail, in pixels, unless the caller asks for another. */
+const THUMBNAIL_SIDE = 256
+
+/** The files of one thread. */
+export class ThreadState {
+  readonly #native: NativeThread
+
+  /** @internal */
+  constructor(native: NativeThread) {
+    this.#native = native
+  }
+
+  /** The id of the thread. */
+  get id(): string {
+    return this.#native.id
+  }
+
+  /**
+   * Writes a file; directories that are missing are made. Members of the metadata that are not
+   * given stay, and those that are null are removed.
+   */
+  async writeFile(
+    path: string,
+    data: FileData,
+    mimeType?: string,
+    metadata?: Record<string, unknown>,
+  ): Promise<FileRecord> {
+    const bytes = bytesOf(data)
+    const [mime, members] = [optionalText(mimeType, 'mimeType'), membersOf(metadata)]
+    return JSON.parse(
+      await asking(() => this.#native.writeFile(pathOf(path), bytes, mime, members)),
+    )
+  }
+
+  /** Writes a file from a stream. No more than a piece of it is in memory at once. */
+  async writeFileStream(
+    path: string,
+    source: FileSource,
+    mimeType?: string,
+    metadata?: Record<string, unknown>,
+  ): Promise<FileRecord> {
+    const at = pathOf(path)
+    const [mime, members] = [optionalText(mimeType, 'mimeType'), membersOf(metadata)]
+    const upload: NativeUpload = calling(() => this.#native.upload())
+    try {
+      for await (const piece of source as AsyncIterable<FileData>) {
+        const bytes = bytesOf(piece)
+        await asking(() => upload.push(bytes))
+      }
+      return JSON.parse(await asking(() => this.#native.finishUpload(at, upload, mime, members)))
+    } finally {
+      upload.close()
+    }
+  }
+
+  /** Makes an entry for a file whose bytes are elsewhere. Nothing is fetched. */
+  async linkFile(
+    path: string,
+    external: ExternalFile,
+    mimeType?: string,
+    metadata?: Record<string, unknown>,
+  ): Promise<FileRecord> {
+    const given = JSON.stringify(optionsOf(external, EXTERNAL, 'external'))
+    const [mime, members] = [optionalText(mimeType, 'mimeType'), membersOf(metadata)]
+    return JSON.parse(await asking(() => this.#native.linkFile(pathOf(path), given, mime, members)))
+  }
+
+  /** Sets members of the metadata; those that are null are removed, and others stay. */
+  async patchMetadata(path: string, patch: Record<string, unknown>): Promise<FileRecord> {
+    const members = membersOf(patch) ?? '{}'
+    return JSON.parse(await asking(() => this.#native.patchMetadata(pathOf(path), members)))
+  }
+
+  /** Reads a file; null if it does not exist or is external. */
+  async readFile(path: string): Promise<Uint8Array | null> {
+    return asking(() => this.#native.readFile(pathOf(path)))
+  }
+
+  /**
+   * Reads a file in chunks, in order; null if it does not exist or is external. The stream ends
+   * when the signal is aborted. It can be read once.
+   */
+  async readFileStream(
+    path: string,
+    options: ReadFileStreamOptions = {},
+  ): Promise<AsyncIterable<FileChunk> | null> {
+    const { signal } = optionsOf(options, STREAM)
+    const opened = await asking(() => this.#native.readFileStream(pathOf(path)))
+    return opened && chunksOf(opened, signal)
+  }
+
+  /** Returns the record of a file or directory; null if it does not exist. */
+  async statFile(path: string): Promise<FileRecord | null> {
+    const found = await asking(() => this.#native.statFile(pathOf(path)))
+    return found === null ? null : JSON.parse(found)
+  }
+
+  /** Creates a directory, and those above it. */
+  async mkdirFile(path: string): Promise<FileRecord> {
+    return JSON.parse(await asking(() => this.#native.mkdirFile(pathOf(path))))
+  }
+
+  /** Lists a directory, in the order of the names' code points. */
+  async readdirFile(path: string): Promise<{ entries: FileRecord[] }> {
+    const entries = await asking(() => this.#native.readdirFile(pathOf(path)))
+    return { entries: JSON.parse(entries) as FileRecord[] }
+  }
+
+  /** Removes an empty directory. */
+  async rmdirFile(path: string): Promise<void> {
+    await asking(() => this.#native.rmdirFile(pathOf(path)))
+  }
+
+  /** Deletes a file. It goes to the trash. */
+  async unlinkFile(path: string): Promise<void> {
+    await asking(() => this.#native.unlinkFile(pathOf(path)))
+  }
+
+  /** Moves or renames a file or directory. Rejects with `EEXIST` if the new path exists. */
+  async moveFile(from: string, to: string): Promise<FileRecord> {
+    return JSON.parse(
+      await asking(() => this.#native.moveFile(pathOf(from, 'from'), pathOf(to, 'to'))),
+    )
+  }
+
+  /** Finds lines with a text. */
+  async grepFiles(pattern: string, options: GrepFilesOptions = {}): Promise<FileMatches[]> {
+    const given = JSON.stringify(optionsOf(options, GREP))
+    return JSON.parse(await asking(() => this.#native.grepFiles(textOf(pattern, 'pattern'), given)))
+  }
+
+  /** Finds files by a glob from the root of the thread. */
+  async findFiles(pattern: string): Promise<{ paths: string[] }> {
+    return { paths: await asking(() => this.#native.findFiles(textOf(pattern, 'pattern'))) }
+  }
+
+  /** Counts the files, the directories and the bytes. */
+  async getFileStats(): Promise<FileStats> {
+    return JSON.parse(await asking(() => this.#native.fileStats()))
+  }
+
+  /**
+   * Returns a small picture of an image, in PNG or JPEG; null if the file does not exist, is
+   * external, or is no image that can be decoded (PNG, JPEG, GIF, WebP, BMP). Rejects with
+   * `ERR_YFS_THUMBNAIL` if the image is damaged or too large.
+   */
+  async getFileThumbnail(
+    path: string,
+    options: { maxSide?: number } = {},
+  ): Promise<Uint8Array | null> {
+    return (await this.getFileThumbnailRecord(path, options))?.data ?? null
+  }
+
+  /** Returns the same picture with its type and size. */
+  async getFileThumbnailRecord(
+    path: string,
+    options: { maxSide?: number } = {},
+  ): Promise<Thumbnail | null> {
+    const { maxSide = THUMBNAIL_SIDE } = optionsOf(options, { maxSide: 'count' })
+    if (!Number.isInteger(maxSide) || maxSide < 1 || maxSide > 2048)
+      throw outOfRange('options.maxSide', '>= 1 && <= 2048', maxSide)
+    return asking(() => this.#native.thumbnail(pathOf(path), maxSide))
+  }
+}
+
+/** The threads of a workspace. */
+export class Threads {
+  readonly #native: NativeThreads
+
+  /** @internal */
+  constructor(native: NativeThreads) {
+    this.#native = native
+  }
+
+  /** Opens a thread. Makes it if it does not exist. */
+  async open(id: string): Promise<ThreadState> {
+    return new ThreadState(await asking(() => this.#native.thread(idOf(id))))
+  }
+
+  /** Opens the thread that values lead to, such as `{ agent, thread_id }`. */
+  async openFor(values: Record<string, string>): Promise<ThreadState> {
+    const given = JSON.stringify(values)
+    return new ThreadState(await asking(() => this.#native.threadFor(given)))
+  }
+
+  /** Creates a thread. Rejects with `ERR_YFS_THREAD_EXISTS` if it exists. */
+  async create(id: string): Promise<ThreadState> {
+    return new ThreadState(await asking(() => this.#native.create(idOf(id))))
+  }
+
+  /** Opens a thread. Rejects with `ERR_YFS_NO_THREAD` if it does not exist. */
+  async existing(id: string): Promise<ThreadState> {
+    return new ThreadState(await asking(() => this.#native.existing(idOf(id))))
+  }
+
+  /** Makes a thread with the files that another has now. */
+  async fork(from: string, to: string): Promise<ThreadState> {
+    return new ThreadState(
+      await asking(() => this.#native.fork(idOf(from, 'from'), idOf(to, 'to'))),
+    )
+  }
+
+  /** Lists the threads. */
+  async list(options: { archived?: boolean } = {}): Promise<ThreadInfo[]> {
+    const { archived = false } = optionsOf(options, { archived: 'boolean' })
+    return JSON.parse(await asking(() => this.#native.list(archived)))
+  }
+
+  /** Describes a thread. */
+  async info(id: string): Promise<ThreadInfo> {
+    return JSON.parse(await asking(() => this.#native.info(idOf(id))))
+  }
+
+  /** Makes a thread read-only, and leaves it out of lists. */
+  async archive(id: string): Promise<ThreadInfo> {
+    return JSON.parse(await asking(() => this.#native.archive(idOf(id))))
+  }
+
+  /** Reverses `archive`. */
+  async unarchive(id: string): Promise<ThreadInfo> {
+    return JSON.parse(await asking(() => this.#native.unarchive(idOf(id))))
+  }
+
+  /** Moves a thread to the trash. */
+  async delete(id: string): Promise<void> {
+    await asking(() => this.#native.delete(idOf(id)))
+  }
+
+  /** Restores a thread from the trash. */
+  async restore(id: string): Promise<ThreadState> {
+    return new ThreadState(await asking(() => this.#native.restore(idOf(id))))
+  }
+
+  /** Moves the threads to the trash that a retention does not keep. */
+  async prune(retention: Retention): Promise<RetentionReport> {
+    const given = JSON.stringify(optionsOf(retention, RETENTION, 'retention'))
+    return JSON.parse(await asking(() => this.#native.prune(given)))
+  }
+}
+
+/** Yields the chunks of a stream until its end, or until the signal is aborted. */
+async function* chunksOf(
+  opened: NativeFileStream,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FileChunk, void, void> {
+  const close = (): void => opened.close()
+  signal?.addEventListener('abort', close, { once: true })
+  try {
+    while (!signal?.aborted) {
+      const chunk = await asking(() => opened.next())
+      if (chunk === null || signal?.aborted) return
+      yield chunk
+    }
+  } finally {
+    signal?.removeEventListener('abort', close)
+    close()
+  }
+}
+
+function pathOf(path: unknown, name = 'path'): string {
+  return textOf(path, name)
+}
+
+function idOf(id: unknown, name = 'id'): string {
+  return textOf(id, name)
+}
+
+function bytesOf(data: unknown): Uint8Array {
+  return data instanceof ArrayBuffer ? new Uint8Array(data) : contentOf(data)
+}
+
+function optionalText(value: unknown, name: string): string | null {
+  return value === undefined || value === null ? null : textOf(value, name)
+}
+
+/** Returns metadata as JSON. */
+function membersOf(metadata: unknown): string | null {
+  if (metadata === undefined || metadata === null) return null
+  if (typeof metadata !== 'object' || Array.isArray(metadata))
+    throw wrongType('metadata', 'of type object', metadata)
+  return JSON.stringify(metadata)
+}

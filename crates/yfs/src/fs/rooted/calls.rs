@@ -1,0 +1,219 @@
+//! The calls of a directory as a filesystem of its own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use yfs_engine::{path::VPath, time::Millis, tree::FinalLink};
+use yfs_vfs::{
+    ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode, DirEntry,
+    EditOutcome, FileContent, FileSystem, FsCode, FsError, GlobQuery, GlobResult, GrepQuery,
+    GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions,
+    TextReplacement, TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome, glob, grep,
+};
+
+use super::{RootedFs, WorkspaceFs};
+
+impl RootedFs {
+    fn stat_at(&self, op: Op, path: &VPath, follow: FinalLink) -> Result<Stat, FsError> {
+        let mut stat = self.at(op, path, follow, |fs, at| fs.stat_now(at, op))?;
+        if stat.id == self.directory {
+            stat.metadata = Metadata::new();
+        }
+        Ok(stat)
+    }
+
+    fn make_directory(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+        if options.recursive && self.is_link(path) {
+            // A link to a directory counts as one; any other is in the way.
+            let stat = self.stat_at(Op::Mkdir, path, FinalLink::Yes);
+            let is_directory = stat.is_ok_and(|stat| stat.is_directory());
+            let exists = || FsError::new(FsCode::EEXIST, Op::Mkdir, path);
+            return if is_directory { Ok(()) } else { Err(exists()) };
+        }
+        self.at(Op::Mkdir, path, FinalLink::No, |fs, at| fs.mkdir_now(at, options))
+    }
+
+    fn copy(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
+        // A directory is copied into the one that a link leads to; a file replaces a link.
+        let is_directory = || {
+            let source = self.stat_at(Op::Cp, from, FinalLink::No);
+            source.is_ok_and(|source| source.is_directory())
+        };
+        let follows = options.replace && self.is_link(to) && is_directory();
+        let follow = if follows { FinalLink::Yes } else { FinalLink::No };
+        self.at_both(Op::Cp, (from, to), follow, |fs, from, to| fs.cp_now(from, to, options))
+    }
+}
+
+/// Returns whether a write follows a link at the end of its path.
+fn followed(options: &WriteOptions) -> FinalLink {
+    let follows = options.follow && options.create != CreateMode::New;
+    if follows { FinalLink::Yes } else { FinalLink::No }
+}
+
+#[async_trait]
+impl FileSystem for RootedFs {
+    async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
+        self.at(Op::Open, path, FinalLink::Yes, WorkspaceFs::read_now)
+    }
+
+    async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
+        self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.read_range_now(at, offset, len))
+    }
+
+    async fn read_stream(
+        &self,
+        path: &VPath,
+        options: &StreamOptions,
+    ) -> Result<ChunkStream, FsError> {
+        self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.read_stream_now(at, options))
+    }
+
+    async fn write(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        self.at(Op::Open, path, followed(options), |fs, at| fs.write_now(at, &data, options))
+    }
+
+    async fn append(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        let follow = followed(&WriteOptions { follow: true, ..options.clone() });
+        self.at(Op::Append, path, follow, |fs, at| fs.append_now(at, &data, options))
+    }
+
+    async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
+        self.at(Op::Edit, path, FinalLink::Yes, |fs, at| fs.edit_now(at, edit))
+    }
+
+    async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.stat_at(Op::Stat, path, FinalLink::Yes)
+    }
+
+    async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
+        self.stat_at(Op::Lstat, path, FinalLink::No)
+    }
+
+    async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+        self.at(Op::Scandir, path, FinalLink::Yes, WorkspaceFs::readdir_now)
+    }
+
+    async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+        self.make_directory(path, options)
+    }
+
+    async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+        self.check_not_root(Op::Rm, path, FsCode::EBUSY)?;
+        let removed = self.at(Op::Rm, path, FinalLink::No, |fs, at| fs.rm_now(at, options));
+        match removed {
+            Err(error)
+                if options.force && matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) =>
+            {
+                Ok(())
+            }
+            removed => removed,
+        }
+    }
+
+    async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
+        self.copy(from, to, options)
+    }
+
+    async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
+        for path in [from, to] {
+            let checked = self.check_not_root(Op::Rename, path, FsCode::EBUSY);
+            checked.map_err(|error| super::named(error, from.as_str(), Some(to.as_str())))?;
+        }
+        let paths = (from, to);
+        self.at_both(Op::Rename, paths, FinalLink::No, |fs, from, to| fs.mv_now(from, to, options))
+    }
+
+    async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+        let made = self.at(Op::Symlink, path, FinalLink::No, |fs, at| fs.symlink_now(target, at));
+        made.map_err(|error| super::named(error, target, Some(path.as_str())))
+    }
+
+    async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
+        self.at(Op::Readlink, path, FinalLink::No, WorkspaceFs::readlink_now)
+    }
+
+    async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
+        let real = self.at(Op::Realpath, path, FinalLink::Yes, WorkspaceFs::realpath_now)?;
+        let base = self.directory_path().and_then(|base| {
+            let below = real.relative_to(&base)?;
+            VPath::parse(&format!("/{below}")).ok()
+        });
+        base.ok_or_else(|| FsError::new(FsCode::ENOENT, Op::Realpath, path))
+    }
+
+    async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+        self.at(Op::Utimes, path, FinalLink::Yes, |fs, at| fs.utimes_now(at, mtime))
+    }
+
+    async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+        self.at(Op::Chmod, path, FinalLink::Yes, |fs, at| fs.chmod_now(at, mode))
+    }
+
+    async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
+        self.change_metadata(path, |fs, at| fs.set_metadata_now(at, &metadata))
+    }
+
+    async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
+        self.at(Op::Walk, path, FinalLink::Yes, |fs, inner| {
+            let at = super::RootedPath { outer: path, inner: inner.clone() };
+            let found = fs.walk_now(inner, options)?;
+            let lifted = found
+                .into_iter()
+                .filter_map(|found| Some(WalkEntry::new(at.outer_path(&found.path)?, found.entry)));
+            Ok(lifted.collect())
+        })
+    }
+
+    async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
+        glob::glob(self, query).await
+    }
+
+    async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
+        let is_anchored = |glob: &String| glob.starts_with('/') || glob.contains("{/");
+        if query.include.iter().chain(&query.exclude).any(is_anchored) {
+            return grep::grep(self, query).await;
+        }
+        let at = self.locate(Op::Grep, &query.root, FinalLink::Yes)?;
+        let inner = GrepQuery { root: at.inner.clone(), ..query.clone() };
+        let found = self.fs.search_contents(&inner).await;
+        let mut found = found.map_err(|error| at.convert_error(error))?;
+        for file in &mut found.files {
+            if let Some(outer) = at.outer_path(&file.path) {
+                file.path = outer;
+            }
+        }
+        Ok(found)
+    }
+
+    async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
+        self.at(Op::Totals, path, FinalLink::Yes, WorkspaceFs::totals_now)
+    }
+
+    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(Self { follows_links: false, ..self.clone() }))
+    }
+
+    async fn cursor(&self) -> Result<ChangeCursor, FsError> {
+        self.fs.cursor().await
+    }
+
+    async fn changes(
+        &self,
+        since: &ChangeCursor,
+        options: &ChangesOptions,
+    ) -> Result<ChangePage, FsError> {
+        self.changes_below(since, options).await
+    }
+}
