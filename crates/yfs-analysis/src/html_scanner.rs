@@ -6,7 +6,7 @@
 //!
 //! # Cost
 //!
-//! [`MAX_TEXT_LEN`] bytes for the current name, attribute or value; what is longer is cut.
+//! 1,024 bytes for the current name, attribute or value; what is longer is cut.
 
 use memchr::{memchr, memchr2};
 
