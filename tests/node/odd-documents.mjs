@@ -1,6 +1,7 @@
-// Documents that stock Yjs can make and that no editor should: deep, wide, of the wrong type, full of
-// entries that yfs keeps for itself. Writes one JSON object a line: the extension of the file that the
-// document is made for, the name of the case, and the document's state as an update in hexadecimal.
+// Documents that stock Yjs can make and that no editor should: deep, wide, of the wrong type, full
+// of entries that yfs keeps for itself. Writes one JSON object a line: the extension of the file
+// that the document is made for, the name of the case, and the document's state as an update in
+// hexadecimal.
 
 import * as encoding from 'lib0/encoding'
 import * as Y from 'yjs'

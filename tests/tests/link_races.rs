@@ -135,12 +135,15 @@ fn the_mirror_follows_no_link_that_takes_the_place_of_a_directory() {
     let client = Client { port: server.port(), token: None };
     let is_over = AtomicBool::new(false);
     let directory = tree.join("d");
-    let exchange = || renameat_with(CWD, &directory, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+    // Fails while the mirror has one of the two names in hand.
+    let exchange = || renameat_with(CWD, &directory, CWD, &link, RenameFlags::EXCHANGE).is_ok();
+    let n_exchanges = AtomicUsize::new(0);
     thread::scope(|scope| {
         scope.spawn(|| {
             // Both states last a little, in turn, so that the mirror meets each.
             while !is_over.load(Ordering::Relaxed) {
-                (0..41).for_each(|_| exchange());
+                let n_done = (0..41).filter(|_| exchange()).count();
+                n_exchanges.fetch_add(n_done, Ordering::Relaxed);
                 thread::yield_now();
             }
             if directory.is_symlink() {
@@ -162,6 +165,7 @@ fn the_mirror_follows_no_link_that_takes_the_place_of_a_directory() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
+    assert!(n_exchanges.load(Ordering::Relaxed) > 40, "the attacker was there");
     // The mirror works on, and has come to what was written last.
     assert!(put(&client, "/last.txt", "last\n").status < 300);
     let deadline = Instant::now() + PATIENCE;

@@ -137,9 +137,9 @@ fn each_is_taken_or_refused_and_harms_nothing() {
         let is_waiting = yjs.apply(&document.name, &state(server.port(), &guid));
         assert!(!is_waiting, "{}: something is missing", document.name);
         yjs.call("drop", json!({ "doc": document.name }));
-        for command in ["blame", "versions"] {
-            let ran = run(dir.path(), &[command, &document.path], b"");
-            assert!(matches!(ran.code, Some(0 | 1)), "{} {command}: {ran:?}", document.name);
+        for command in [&["blame"][..], &["versions", "ls"]] {
+            let ran = run(dir.path(), &[command, &[document.path.as_str()]].concat(), b"");
+            assert!(matches!(ran.code, Some(0 | 1)), "{} {command:?}: {ran:?}", document.name);
         }
         let honest = format!("honest {number}");
         let written = client.send("PUT", "/api/files/honest.txt", &[], honest.as_bytes());

@@ -48,7 +48,8 @@ use crate::{
 /// The number of updates that a subscriber may fall behind before its subscription ends.
 const SUBSCRIBER_BACKLOG: usize = 4096;
 
-/// The bytes of a document besides its history: 5,000 documents of one line take 7 KB each (yrs 0.28).
+/// The bytes of a document besides its history: one of a single line takes 7 KB (yrs 0.28, mean of
+/// 5,000 documents).
 const DOC_OVERHEAD: u64 = 6 << 10;
 
 /// The bytes of memory per byte of history, roughly.
@@ -71,7 +72,7 @@ pub(crate) type KindOf = dyn Fn(&FileId) -> Option<ContentRoot> + Send + Sync;
 /// The documents in memory.
 pub(crate) struct DocumentPool {
     entries: DashMap<FileId, Arc<PooledDocument>>,
-    /// The documents that were loaded, in the order in which they are looked at for unloading. One
+    /// The documents that were loaded, in the order in which they are considered for unloading. One
     /// that was unloaded otherwise stays in it until then.
     loaded: Mutex<VecDeque<Arc<PooledDocument>>>,
     bytes: AtomicU64,
@@ -99,7 +100,7 @@ pub(crate) struct PooledDocument {
     handles: AtomicUsize,
     /// The handles that keep the document in memory.
     pins: AtomicUsize,
-    /// Whether the document was locked since it was last looked at for unloading.
+    /// Whether the document was locked since it was last considered for unloading.
     was_used: AtomicBool,
     /// Whether the entry is in the pool's queue of loaded documents.
     is_queued: AtomicBool,
@@ -217,10 +218,13 @@ impl DocumentPool {
     fn release(&self, entry: &Arc<PooledDocument>) {
         // The entry's shard is locked, so that no `acquire` comes between count and removal. A
         // document that is in memory stays, since it may be used again.
-        self.entries.remove_if(&entry.id, |_, _| {
+        let is_unused = |_: &FileId, _: &Arc<PooledDocument>| {
             let is_last = entry.handles.fetch_sub(1, Ordering::AcqRel) == 1;
             is_last && entry.slot.try_lock().is_some_and(|slot| slot.is_none())
-        });
+        };
+        if self.entries.remove_if(&entry.id, is_unused).is_some() {
+            self.discharge(entry);
+        }
         self.evict();
     }
 
@@ -244,9 +248,9 @@ impl DocumentPool {
         if self.bytes.load(Ordering::Relaxed) <= self.budget {
             return;
         }
-        // Each is looked at twice at most: when it was used, and when it was not used since.
-        let n_looks = 2 * self.loaded.lock().len();
-        for _ in 0..n_looks {
+        // Each is considered twice at most: when it was used, and when it was not used since.
+        let n_steps = 2 * self.loaded.lock().len();
+        for _ in 0..n_steps {
             if self.bytes.load(Ordering::Relaxed) <= self.budget {
                 return;
             }
