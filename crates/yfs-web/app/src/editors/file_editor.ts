@@ -123,7 +123,10 @@ export class FileEditor implements EditorHandle {
         updateRoot()
       }),
       effect(() => this.showTrashed(trashed.value)),
-      effect(() => this.mounted?.setReadOnly(readOnly.value)),
+      effect(() => {
+        const value = readOnly.value
+        this.mounted?.setReadOnly(value)
+      }),
       effect(() => this.update(fileState(this.row, this.contentRoot.value), readOnly.peek())),
       effect(() => this.showRefusal()),
     )

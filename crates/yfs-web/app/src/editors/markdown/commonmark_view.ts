@@ -24,7 +24,7 @@ import type { MarkType, NodeType } from 'prosemirror-model'
 import { liftListItem, sinkListItem, splitListItem, wrapInList } from 'prosemirror-schema-list'
 import { EditorState, type Command, type Plugin } from 'prosemirror-state'
 import { EditorView } from 'prosemirror-view'
-import type { BlockCommand, RichView } from './rich_view'
+import { destroyView, type BlockCommand, type RichView } from './rich_view'
 
 const node = (name: string): NodeType => schema.nodes[name]!
 const mark = (name: string): MarkType => schema.marks[name]!
@@ -118,5 +118,5 @@ export function createCommonmarkView(root: HTMLElement): RichView {
     plugins: [rules(), keymap(keys()), keymap(baseKeymap)],
   })
   const view = new EditorView(root, { state })
-  return { view, blocks: blocks(), destroy: () => view.destroy() }
+  return { view, blocks: blocks(), destroy: () => destroyView(view) }
 }

@@ -27,7 +27,7 @@ import {
 import { deleteColumn, deleteRow, deleteTable, isInTable } from '@milkdown/kit/prose/tables'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
-import type { BlockCommand, RichView } from './rich_view'
+import { destroyView, type BlockCommand, type RichView } from './rich_view'
 
 /** Makes the item around the cursor a task. */
 const makeTask: Command = (state, dispatch) => {
@@ -106,5 +106,10 @@ export async function createGfmView(root: HTMLElement): Promise<RichView> {
     .use(clipboard)
     .create()
   const view = editor.ctx.get(editorViewCtx)
-  return { view, blocks: blocks(editor), destroy: () => void editor.destroy() }
+  const destroy = () => {
+    // First the view: its plugins put off transactions, which need the context of Milkdown.
+    destroyView(view)
+    void editor.destroy()
+  }
+  return { view, blocks: blocks(editor), destroy }
 }

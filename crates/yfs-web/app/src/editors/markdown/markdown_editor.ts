@@ -78,9 +78,9 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
       frontMatter.setReadOnly(value)
     },
     destroy: () => {
+      rich.destroy()
       unbind()
       frontMatter.destroy()
-      rich.destroy()
       page.remove()
     },
   }

@@ -18,3 +18,9 @@ export interface RichView {
   blocks: BlockCommand[]
   destroy(): void
 }
+
+/** Destroys a view. Transactions that plugins have put off until then have no effect. */
+export function destroyView(view: EditorView): void {
+  view.destroy()
+  view.dispatch = () => {}
+}
