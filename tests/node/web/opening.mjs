@@ -14,7 +14,9 @@ let nFiles = 0
 function writeExamples(directory) {
   mkdirSync(join(directory, 'spec'))
   for (const name of ['commonmark', 'gfm']) {
-    const lines = readFileSync(join(fixtures, `markdown/${name}.jsonl`), 'utf8').trim().split('\n')
+    const lines = readFileSync(join(fixtures, `markdown/${name}.jsonl`), 'utf8')
+      .trim()
+      .split('\n')
     for (const [n, line] of lines.entries()) {
       writeFileSync(join(directory, 'spec', `${name}-${n}.md`), JSON.parse(line).md)
       nFiles += 1

@@ -146,7 +146,8 @@ export class FileEditor implements EditorHandle {
       this.shownName = name
       return
     }
-    const isSwap = wasContent && modes.length > 0 && stateKey(state) !== this.mountedKey.split(' ')[0]
+    const isSwap =
+      wasContent && modes.length > 0 && stateKey(state) !== this.mountedKey.split(' ')[0]
     const hadFocus = this.content.contains(document.activeElement)
     this.unmount()
     this.mountedKey = key

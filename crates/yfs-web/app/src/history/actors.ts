@@ -37,7 +37,8 @@ function colorOf(actor: string): string {
 }
 
 export function actorInfo(actor: string | null): ActorInfo {
-  if (actor === null) return { kind: 'unknown', name: 'unknown', title: TITLES.unknown, color: '#888' }
+  if (actor === null)
+    return { kind: 'unknown', name: 'unknown', title: TITLES.unknown, color: '#888' }
   const colon = actor.indexOf(':')
   const prefix = actor.slice(0, Math.max(0, colon))
   const kind: ActorKind = prefix in TITLES ? (prefix as ActorKind) : 'unknown'

@@ -76,7 +76,8 @@ const authors = gutter({
     if (line === undefined) return null
     return new AuthorMarker(line, lines[number - 2]?.actor !== line.actor)
   },
-  lineMarkerChange: (update) => update.docChanged || update.startState.field(blameLines) !== update.state.field(blameLines),
+  lineMarkerChange: (update) =>
+    update.docChanged || update.startState.field(blameLines) !== update.state.field(blameLines),
 })
 
 export function mountBlameView(options: MountOptions): MountedEditor {

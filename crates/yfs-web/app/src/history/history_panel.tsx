@@ -71,7 +71,9 @@ function Entry({ version, isChosen, onChoose }: EntryProps) {
     <li>
       <button type="button" class="history-entry" aria-pressed={isChosen} onClick={onChoose}>
         <span class="history-mark" data-kind={kind} style={{ '--person': color }} title={title}>
-          <span aria-hidden="true">{kind === 'agent' ? '✦' : ([...name][0]?.toUpperCase() ?? '?')}</span>
+          <span aria-hidden="true">
+            {kind === 'agent' ? '✦' : ([...name][0]?.toUpperCase() ?? '?')}
+          </span>
           <span class="visually-hidden">{title}</span>
         </span>
         <span class="history-who">
@@ -120,7 +122,11 @@ export function HistoryPanel(options: HistoryOptions) {
       <header>
         <h2>History</h2>
         {hasAgents && (
-          <button type="button" aria-pressed={onlyAgents} onClick={() => setOnlyAgents(!onlyAgents)}>
+          <button
+            type="button"
+            aria-pressed={onlyAgents}
+            onClick={() => setOnlyAgents(!onlyAgents)}
+          >
             Agents only
           </button>
         )}

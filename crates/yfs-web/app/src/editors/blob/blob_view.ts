@@ -145,7 +145,10 @@ export function mountBlobView(options: BlobViewOptions): MountedBlobView {
   const hasPreview = kind !== null && size <= MAX_PREVIEW
   bar.append(summary)
   if (hasPreview) {
-    bar.append(button('Preview', () => void showPreview()), button('Bytes', showHex))
+    bar.append(
+      button('Preview', () => void showPreview()),
+      button('Bytes', showHex),
+    )
     void showPreview()
   } else {
     showHex()

@@ -2,7 +2,13 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type * as Y from 'yjs'
-import { isSame, textOf, valueOf, type FieldKind, type FrontMatterField } from './front_matter_model'
+import {
+  isSame,
+  textOf,
+  valueOf,
+  type FieldKind,
+  type FrontMatterField,
+} from './front_matter_model'
 
 const KINDS: Record<FieldKind, string> = {
   text: 'Text',
@@ -90,7 +96,8 @@ function TextField({ id, field, map, readOnly }: FieldProps & { id: string }) {
         setDraft(null)
         setError(null)
       }
-      if (event.key === 'Enter' && (field.kind !== 'yaml' || event.ctrlKey || event.metaKey)) commit()
+      if (event.key === 'Enter' && (field.kind !== 'yaml' || event.ctrlKey || event.metaKey))
+        commit()
     },
   }
   return (

@@ -99,7 +99,12 @@ function blocks(): BlockCommand[] {
     { label: 'Heading 1', words: 'title h1', hint: '#', run: heading(1) },
     { label: 'Heading 2', words: 'h2', hint: '##', run: heading(2) },
     { label: 'Heading 3', words: 'h3', hint: '###', run: heading(3) },
-    { label: 'Bullet list', words: 'unordered ul', hint: '-', run: wrapInList(node('bullet_list')) },
+    {
+      label: 'Bullet list',
+      words: 'unordered ul',
+      hint: '-',
+      run: wrapInList(node('bullet_list')),
+    },
     {
       label: 'Numbered list',
       words: 'ordered ol',

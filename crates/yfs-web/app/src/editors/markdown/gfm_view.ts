@@ -1,17 +1,12 @@
 // Milkdown with its presets commonmark and gfm: the profile `gfm`.
 
-import {
-  commandsCtx,
-  Editor,
-  editorViewCtx,
-  rootCtx,
-  type CmdKey,
-} from '@milkdown/kit/core'
+import { commandsCtx, Editor, editorViewCtx, rootCtx, type CmdKey } from '@milkdown/kit/core'
 import { clipboard } from '@milkdown/kit/plugin/clipboard'
 import {
   commonmark,
   createCodeBlockCommand,
   insertHrCommand,
+  syncHeadingIdPlugin,
   turnIntoTextCommand,
   wrapInBlockquoteCommand,
   wrapInBulletListCommand,
@@ -27,6 +22,7 @@ import {
 import { deleteColumn, deleteRow, deleteTable, isInTable } from '@milkdown/kit/prose/tables'
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import { headingIds } from './heading_ids'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
 
 /** Makes the item around the cursor a task. */
@@ -81,7 +77,13 @@ function blocks(editor: Editor): BlockCommand[] {
       run: call(wrapInBlockquoteCommand.key),
       ...outside,
     },
-    { label: 'Code', words: 'fence', hint: '```', run: call(createCodeBlockCommand.key), ...outside },
+    {
+      label: 'Code',
+      words: 'fence',
+      hint: '```',
+      run: call(createCodeBlockCommand.key),
+      ...outside,
+    },
     {
       label: 'Table',
       words: 'grid',
@@ -91,7 +93,13 @@ function blocks(editor: Editor): BlockCommand[] {
     },
     { label: 'Rule', words: 'divider hr', hint: '---', run: call(insertHrCommand.key), ...outside },
     { label: 'Row below', words: 'table', hint: '', run: call(addRowAfterCommand.key), ...inside },
-    { label: 'Column right', words: 'table', hint: '', run: call(addColAfterCommand.key), ...inside },
+    {
+      label: 'Column right',
+      words: 'table',
+      hint: '',
+      run: call(addColAfterCommand.key),
+      ...inside,
+    },
     { label: 'Delete row', words: 'table', hint: '', run: deleteRow, ...inside },
     { label: 'Delete column', words: 'table', hint: '', run: deleteColumn, ...inside },
     { label: 'Delete table', words: '', hint: '', run: deleteTable, ...inside },
@@ -101,7 +109,8 @@ function blocks(editor: Editor): BlockCommand[] {
 export async function createGfmView(root: HTMLElement): Promise<RichView> {
   const editor = await Editor.make()
     .config((ctx) => ctx.set(rootCtx, root))
-    .use(commonmark)
+    .use(commonmark.filter((plugin) => plugin !== syncHeadingIdPlugin))
+    .use(headingIds)
     .use(gfm)
     .use(clipboard)
     .create()
