@@ -1,5 +1,5 @@
-// The examples of document 000, word for word; only the import is another. Prettier leaves this file
-// as it is, so that the examples stay as they are written there.
+// The examples of document 000, word for word; only the import is another. Prettier leaves this
+// file as it is, so that the examples stay as they are written there.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -130,7 +130,8 @@ mod tests {
         bmp.extend([40, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0]);
         bmp.extend([0; 32]);
         assert_eq!(image_size(&bmp), Some((7, 9)));
-        let jpeg = b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01\0\x01\0\0\xff\xc0\0\x11\x08\0\x20\0\x30\x03";
+        let jpeg = b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01\0\x01\0\0\
+            \xff\xc0\0\x11\x08\0\x20\0\x30\x03";
         assert_eq!(image_size(jpeg), Some((48, 32)));
         let mut webp = b"RIFF\x24\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0".to_vec();
         webp.extend([0x3f, 0x06, 0, 0xb0, 0x04, 0]);
@@ -140,7 +141,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), format in 0..8_usize) {
+        fn no_bytes_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..400),
+            format in 0..8_usize,
+        ) {
             let magics: [&[u8]; 8] = [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"\xff\xd8\xff",
                 b"RIFF\x24\0\0\0WEBP", b"\0\0\0\x1cftypavif", b"<svg viewBox='"];
             image_size(&[magics[format], &bytes].concat());

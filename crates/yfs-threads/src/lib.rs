@@ -2,9 +2,9 @@
 //!
 //! [`Threads`] finds, lists, forks, archives, deletes and expires threads; each is a directory of
 //! the workspace, below `/threads`. A [`Thread`] is that directory as a filesystem of its own
-//! ([`RootedFs`](yfs::RootedFs)): nothing in it names, finds, links to or restores anything outside.
-//! [`ThreadFiles`] has the calls of document 000 (`docs/spec/thread-files.md`): files with media
-//! types, metadata, sizes of images, streams, external files and thumbnails.
+//! ([`RootedFs`](yfs::RootedFs)): nothing in it names, finds, links to or restores anything
+//! outside. [`ThreadFiles`] has the calls of document 000 (`docs/spec/thread-files.md`): files with
+//! media types, metadata, sizes of images, streams, external files and thumbnails.
 //!
 //! ```
 //! use std::sync::Arc;

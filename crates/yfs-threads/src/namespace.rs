@@ -1,8 +1,8 @@
 //! Namespaces: which tree of files a caller's context leads to.
 //!
 //! The parts of an address are directories within each other below the directory of all threads.
-//! Those above the last have a `+` at the end of their name, which no id's directory has, so that no
-//! tree lies in another, whatever strategies share a directory.
+//! Those above the last have a `+` at the end of their name, which no id's directory has, so that
+//! no tree lies in another, whatever strategies share a directory.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use yfs_engine::{
     id::FileId,
-    table::{FileRow, NodeKind},
+    table::{FileRow, NodeKind, PURGE_KEY, REMOVAL_KEYS},
 };
 
 /// Whose work is known: the clock by client.
@@ -173,8 +173,31 @@ fn covers(known: &Clocks, made: &Clocks) -> bool {
     made.iter().all(|(client, clock)| known.get(client).is_some_and(|known| known >= clock))
 }
 
-fn fields(row: &FileRow) -> [(&'static str, String); 7] {
+/// The member of a row's `meta` that holds the metadata of applications.
+const CUSTOM_KEY: &str = "custom";
+
+/// The fields of a row that merge by themselves. The parts of `meta` do (decision 66), and so do
+/// the members of the metadata of applications, which are those that the moves set.
+fn fields(row: &FileRow) -> [(&'static str, String); 11] {
     let is_folder = row.kind == NodeKind::Directory;
+    let parts: BTreeMap<String, String> = match &row.meta {
+        Some(yrs::Any::Map(members)) => {
+            members.iter().map(|(name, value)| (name.clone(), canonical(value))).collect()
+        }
+        _ => BTreeMap::new(),
+    };
+    let part = |is_of: &dyn Fn(&str) -> bool| {
+        let members: BTreeMap<_, _> = parts.iter().filter(|(name, _)| is_of(name)).collect();
+        format!("{members:?}")
+    };
+    let custom = match &row.meta {
+        Some(yrs::Any::Map(members)) => members.get(CUSTOM_KEY),
+        _ => None,
+    };
+    let member = |name: &str| match custom {
+        Some(yrs::Any::Map(members)) => members.get(name).map_or_else(String::new, canonical),
+        _ => String::new(),
+    };
     [
         ("name", row.name.to_string()),
         ("parent", format!("{:?}", row.parent)),
@@ -182,7 +205,11 @@ fn fields(row: &FileRow) -> [(&'static str, String); 7] {
         ("stat", format!("{} {}", row.size, if is_folder { 0 } else { row.updated_at.0 })),
         ("mode", format!("{:?}", row.mode)),
         ("blob", format!("{:?}", row.blob)),
-        ("meta", row.meta.as_ref().map_or_else(String::new, canonical)),
+        ("removal", part(&|name| REMOVAL_KEYS.contains(&name))),
+        ("purge", part(&|name| name == PURGE_KEY)),
+        ("k0", member("k0")),
+        ("k1", member("k1")),
+        ("k2", member("k2")),
     ]
 }
 

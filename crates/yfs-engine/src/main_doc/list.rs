@@ -62,9 +62,10 @@ impl MainDoc {
             }
         });
     }
-    /// Returns the ids of the files with these display names in a directory (`None`: the root) whose
-    /// contents are in their documents; `None` for other entries. On a checkpoint, the nodes of an
-    /// unchanged directory are read without keeping them.
+
+    /// Returns the ids of the files with these display names in a directory (`None`: the root)
+    /// whose contents are in their documents; `None` for other entries. On a checkpoint, the nodes
+    /// of an unchanged directory are read without keeping them.
     pub fn documents_in(&self, directory: Option<&FileId>, names: &[&str]) -> Vec<Option<FileId>> {
         let mut documents = vec![None; names.len()];
         let Some(base) = self.tree.base_of_unread(directory) else {

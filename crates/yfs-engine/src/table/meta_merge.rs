@@ -173,7 +173,7 @@ fn write_members(members: &Members) -> Option<Any> {
         }
     }
     if !custom.is_empty() {
-        // If a writer made it something other than an object, the object counts.
+        // If a writer replaced the object with another value, the object counts.
         values.insert(CUSTOM.to_owned(), Any::from(custom));
     }
     (!values.is_empty()).then(|| Any::from(values))

@@ -157,8 +157,8 @@ impl TreeIndex {
 /// Look-ups below a directory that is the root of all paths and links, as after `chroot`.
 impl TreeIndex {
     /// Returns a path below `top`, relative to it, with the links in it resolved: an absolute
-    /// target begins at `top`, and `..` stays there. So no link leads out of the directory, wherever
-    /// it points in the tree.
+    /// target begins at `top`, and `..` stays there. So no link leads out of the directory,
+    /// wherever it points in the tree.
     ///
     /// What follows a component that does not exist is kept as it is: a call that uses the result
     /// fails or creates it. Of the target of a link only the last component may be missing. The

@@ -669,7 +669,8 @@ fn only_a_peer_itself_says_where_it_is() {
     };
     offer(sign(writer.member.key(), 1, 5));
     assert_eq!(known(), [at(1)]);
-    // Addresses that the peer did not sign, another peer's signature, an older contact, and one without a signature.
+    // Addresses that the peer did not sign, another peer's signature, an older contact, and one
+    // without a signature.
     let mut changed = PeerContact::encode_list(&[sign(writer.member.key(), 9, 6)]);
     let at_port = 1 + 32 + 1 + 1 + 4 + 1;
     changed[at_port] = 8;

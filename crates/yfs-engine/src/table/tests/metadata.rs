@@ -107,7 +107,8 @@ proptest! {
                     now += later_ms;
                     // Some members are not in `custom`.
                     let outer = (key > 0).then_some("custom");
-                    let name = if is_shared { format!("s{key}") } else { format!("{replica}-{key}") };
+                    let own_name = format!("{replica}-{key}");
+                    let name = if is_shared { format!("s{key}") } else { own_name };
                     set(&mut replicas[replica], patch(outer, &name, value), now);
                     if !is_shared {
                         let path = outer.map_or(name.clone(), |outer| format!("{outer}/{name}"));

@@ -39,7 +39,7 @@ impl RootedFs {
         let blob = self.fs.put_stream(Op::Write, path, &mut whole)?;
         self.at(Op::Open, path, FinalLink::Yes, |fs, at| {
             if at.file_name().is_none()
-                || fs.stat_if_exists(at)?.is_some_and(|it| it.is_directory())
+                || fs.stat_if_exists(at)?.is_some_and(|stat| stat.is_directory())
             {
                 return Err(FsError::new(FsCode::EISDIR, Op::Open, at));
             }
