@@ -1,7 +1,7 @@
 // Opening files writes nothing: `node opening.mjs PROFILE FIXTURES`.
 //
-// Opens all files of the handbook and all examples of the CommonMark and GFM specifications, each in
-// the editor that it gets, and counts the updates of its document; the server's logs have no new
+// Opens all files of the handbook and all examples of the CommonMark and GFM specifications, each
+// in the editor that it gets, and counts the updates of its document; the server's logs have no new
 // version of any file at the end.
 
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 // The ids of headings, as Milkdown writes them, after local changes of headings.
 //
-// Milkdown's own plugin looks at all headings after each change, also of other people: it costs half
+// Milkdown's own plugin checks all headings after each change, also of others: that costs half
 // of a keystroke in 200 KB, and each browser writes ids that another one has written already.
 
 import { headingIdGenerator, headingSchema } from '@milkdown/kit/preset/commonmark'

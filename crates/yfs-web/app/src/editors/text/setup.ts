@@ -34,6 +34,8 @@ import {
 } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 
+const SELECTION = '.cm-selectionBackground'
+
 const theme = EditorView.theme({
   '&': { height: '100%', color: 'var(--text)', backgroundColor: 'transparent' },
   '&.cm-focused': { outline: 'none' },
@@ -47,8 +49,9 @@ const theme = EditorView.theme({
     paddingInlineStart: '8px',
   },
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
-  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground':
-    { backgroundColor: 'var(--selection)' },
+  [`&.cm-focused > .cm-scroller > .cm-selectionLayer ${SELECTION}, ${SELECTION}`]: {
+    backgroundColor: 'var(--selection)',
+  },
   '.cm-panels': { backgroundColor: 'var(--surface)', color: 'var(--text)' },
   '.cm-panels-bottom': { borderTop: '1px solid var(--border)' },
   '.cm-textfield': { backgroundColor: 'var(--background)', borderColor: 'var(--border)' },
