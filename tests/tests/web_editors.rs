@@ -82,3 +82,8 @@ fn pictures_and_bytes_are_shown() {
 fn typing_in_a_long_file_loses_nothing() {
     play("typing.mjs", &[]);
 }
+
+#[test]
+fn saved_means_that_the_server_has_stored_it() {
+    play("saving.mjs", &[]);
+}

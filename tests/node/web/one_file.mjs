@@ -78,7 +78,8 @@ async function startServer(directory, port) {
     child.kill('SIGINT')
     await ended
   }
-  return { url: url.replace(/\/$/, ''), token, stop }
+  const signal = (name) => child.kill(name)
+  return { url: url.replace(/\/$/, ''), token, stop, signal }
 }
 
 /** Runs a scenario on a new directory, and ends the process with its result. */
@@ -95,6 +96,7 @@ export async function scenario(prepare, play) {
     /** Opens a browser window of its own on a file. */
     async open(path, { name = 'Ana', width = 1200, height = 800, ...more } = {}) {
       const context = await stage.browser.newContext({ viewport: { width, height } })
+      stage.lastContext = context
       const page = await context.newPage()
       page.on('pageerror', ({ stack }) => errors.push(`${name}: ${stack}`))
       const query = new URLSearchParams({ server: stage.server.url, token: stage.server.token })
@@ -103,6 +105,14 @@ export async function scenario(prepare, play) {
       await page.goto(`${stage.page.url}?${query}`)
       await page.waitForFunction(() => window.harness !== undefined)
       return page
+    },
+    /** Stops the server, and starts it again on its port when the returned function is called. */
+    async stopServer() {
+      const { port } = new URL(stage.server.url)
+      await stage.server.stop()
+      return async () => {
+        stage.server = await startServer(directory, port)
+      }
     },
     async fetch(path, init = {}) {
       const headers = { Authorization: `Bearer ${stage.server.token}`, ...init.headers }
@@ -133,6 +143,8 @@ export async function scenario(prepare, play) {
 /** Waits for the editor of a page: text, richtext, blob, source or blame. */
 export const shows = (page, editor) =>
   page.waitForSelector(`[data-editor="${editor}"]`, { state: 'attached', timeout: DEADLINE_MS })
+
+export const savedState = (page) => page.getAttribute('.saved-state', 'data-state')
 
 /** Waits until the server has stored all changes of a page. */
 export const saved = (page) =>

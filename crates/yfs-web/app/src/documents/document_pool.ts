@@ -17,7 +17,14 @@ export class DocumentPool {
   private readonly open = new Map<string, PooledDocument>()
   private readonly unsavedIds = signal<ReadonlySet<string>>(new Set())
 
-  constructor(private readonly workspace: EditorWorkspace) {}
+  constructor(private readonly workspace: EditorWorkspace) {
+    // A page does not close silently while changes are stored nowhere.
+    addEventListener('beforeunload', (event) => {
+      const states = [...this.open.values()].map(({ document }) => document.savedState.peek())
+      const isAtRisk = states.some((state) => state === 'saving' || state === 'volatile')
+      if (isAtRisk) event.preventDefault()
+    })
+  }
 
   /** The files with changes that the server has not stored. */
   get unsaved(): ReadonlySignal<ReadonlySet<string>> {
@@ -50,7 +57,7 @@ export class DocumentPool {
     this.open.set(id, pooled)
     pooled.stop = effect(() => {
       const state = document.savedState.value
-      this.mark(id, state === 'saving' || state === 'waiting')
+      this.mark(id, state === 'saving' || state === 'waiting' || state === 'volatile')
       if (state === 'saved' || state === 'refused') queueMicrotask(() => this.closeUnused(id))
     })
     return pooled

@@ -1,6 +1,6 @@
 // A content document that is open: its Yjs document, its connection and its copy in this browser.
 
-import { computed, signal, type ReadonlySignal } from '@preact/signals'
+import { batch, computed, signal, type ReadonlySignal } from '@preact/signals'
 import * as decoding from 'lib0/decoding'
 import type { Awareness } from 'y-protocols/awareness'
 import { IndexeddbPersistence } from 'y-indexeddb'
@@ -34,6 +34,10 @@ export class OpenDocument {
   private persistence: IndexeddbPersistence | null = null
   private readonly unsaved = new UnsavedChanges()
   private readonly hasUnsaved = signal(false)
+  /** The numbers of local changes: made, and stored by this browser. */
+  private readonly nMade = signal(0)
+  private readonly nStored = signal(0)
+  private readonly isPersistent = signal(true)
   private readonly isConnected = signal(false)
   private readonly loaded = signal(false)
   private readonly closed = signal<RefusedConnection | null>(null)
@@ -75,14 +79,21 @@ export class OpenDocument {
     if (this.closed.value !== null) return 'refused'
     if (!this.loaded.value) return 'loading'
     if (this.isConnected.value) return this.hasUnsaved.value ? 'saving' : 'saved'
-    return this.hasUnsaved.value ? 'waiting' : 'offline'
+    if (!this.hasUnsaved.value) return 'offline'
+    if (!this.isPersistent.value) return 'volatile'
+    return this.nStored.value < this.nMade.value ? 'saving' : 'waiting'
   }
 
   private observe(): void {
     this.doc.on('update', (update: Uint8Array, origin: unknown) => {
       if (origin === this.provider || origin === this.persistence) return
       this.unsaved.addUpdate(update)
-      this.hasUnsaved.value = true
+      batch(() => {
+        this.hasUnsaved.value = true
+        this.nMade.value += 1
+      })
+      // The persistence has its own handler of this event: it has run when the task is over.
+      queueMicrotask(() => void this.awaitStored())
     })
     this.provider.on('sync', (synced: boolean) => {
       if (synced) this.loaded.value = true
@@ -117,6 +128,20 @@ export class OpenDocument {
     }
   }
 
+  /** Waits until this browser has stored the changes up to now. */
+  private async awaitStored(): Promise<void> {
+    const n = this.nMade.peek()
+    const db = this.persistence?.db
+    if (!db) return
+    // It begins when all writes that were queued before have been committed.
+    const reading = db.transaction(['updates'], 'readonly').objectStore('updates').count()
+    await new Promise((resolve) => {
+      reading.onsuccess = resolve
+      reading.onerror = resolve
+    })
+    this.nStored.value = Math.max(this.nStored.peek(), n)
+  }
+
   private async load(name: string): Promise<void> {
     try {
       this.persistence = new IndexeddbPersistence(name, this.doc)
@@ -124,6 +149,7 @@ export class OpenDocument {
     } catch {
       // A private window may have no IndexedDB: the document then works while connected.
       this.persistence = null
+      this.isPersistent.value = false
     }
     if (this.destroyed) return
     if (this.doc.store.clients.size > 0) {

@@ -4,12 +4,14 @@ import type { ReadonlySignal } from '@preact/signals'
  * The state of a document:
  * - `loading`: nothing has arrived yet;
  * - `saved`: the server has stored all changes;
- * - `saving`: connected, and some changes are not stored yet;
+ * - `saving`: some changes are stored nowhere yet, or only in this browser while connected;
  * - `offline`: not connected, and no change waits;
- * - `waiting`: not connected, and changes wait in this browser;
+ * - `waiting`: not connected, and changes are stored in this browser;
+ * - `volatile`: not connected, and this browser stores nothing, as in some private windows;
  * - `refused`: the server has closed the document for good.
  */
-export type SavedState = 'loading' | 'saved' | 'saving' | 'offline' | 'waiting' | 'refused'
+export type SavedState =
+  'loading' | 'saved' | 'saving' | 'offline' | 'waiting' | 'volatile' | 'refused'
 
 export type SavedStateSignal = ReadonlySignal<SavedState>
 
@@ -19,6 +21,7 @@ const TEXTS: Record<SavedState, string> = {
   saving: 'Saving…',
   offline: 'Offline',
   waiting: 'Offline, changes are kept in this browser',
+  volatile: 'Offline, changes are lost when this page closes',
   refused: 'Closed by the server',
 }
 
