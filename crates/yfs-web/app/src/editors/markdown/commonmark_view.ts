@@ -29,6 +29,9 @@ import { destroyView, type BlockCommand, type RichView } from './rich_view'
 const node = (name: string): NodeType => schema.nodes[name]!
 const mark = (name: string): MarkType => schema.marks[name]!
 
+/** Lists without blank lines between their items. */
+const TIGHT = { tight: true }
+
 const insert =
   (type: NodeType): Command =>
   (state, dispatch) => {
@@ -53,8 +56,8 @@ function keys(): Record<string, Command> {
     'Mod-Alt-0': setBlockType(node('paragraph')),
     'Mod-Alt-c': setBlockType(node('code_block')),
     'Mod-Shift-b': wrapIn(node('blockquote')),
-    'Mod-Alt-7': wrapInList(node('ordered_list')),
-    'Mod-Alt-8': wrapInList(node('bullet_list')),
+    'Mod-Alt-7': wrapInList(node('ordered_list'), TIGHT),
+    'Mod-Alt-8': wrapInList(node('bullet_list'), TIGHT),
   }
   for (let level = 1; level <= 6; level++) {
     bindings[`Mod-Alt-${level}`] = setBlockType(node('heading'), { level })
@@ -81,8 +84,11 @@ function rules(): Plugin {
       ellipsis,
       emDash,
       wrappingInputRule(/^\s*>\s$/, node('blockquote')),
-      wrappingInputRule(/^(\d+)\.\s$/, node('ordered_list'), (match) => ({ order: +match[1]! })),
-      wrappingInputRule(/^\s*([-+*])\s$/, node('bullet_list')),
+      wrappingInputRule(/^(\d+)\.\s$/, node('ordered_list'), (match) => ({
+        order: Number(match[1]),
+        ...TIGHT,
+      })),
+      wrappingInputRule(/^\s*([-+*])\s$/, node('bullet_list'), TIGHT),
       textblockTypeInputRule(/^```$/, node('code_block')),
       textblockTypeInputRule(/^(#{1,6})\s$/, node('heading'), level),
       markRule(/(^|\s)\*\*([^*]+)\*\*$/, mark('strong')),
@@ -103,13 +109,13 @@ function blocks(): BlockCommand[] {
       label: 'Bullet list',
       words: 'unordered ul',
       hint: '-',
-      run: wrapInList(node('bullet_list')),
+      run: wrapInList(node('bullet_list'), TIGHT),
     },
     {
       label: 'Numbered list',
       words: 'ordered ol',
       hint: '1.',
-      run: wrapInList(node('ordered_list')),
+      run: wrapInList(node('ordered_list'), TIGHT),
     },
     { label: 'Quote', words: 'blockquote', hint: '>', run: wrapIn(node('blockquote')) },
     { label: 'Code', words: 'fence pre', hint: '```', run: setBlockType(node('code_block')) },
