@@ -1,13 +1,15 @@
 //! The document pool: the content documents in memory, and their eviction.
 //!
-//! A document is loaded from the store when it is first locked, and stays in memory while a
-//! [`DocHandle`] exists, and after that until the pool needs its bytes (least recently used first).
+//! A document is loaded from the store when it is locked, and stays in memory until the pool needs
+//! its bytes: the one that was not used for longest is unloaded first (CLOCK, F. J. Corbató 1968).
+//! A [`DocHandle`] keeps the entry with its subscribers; the document only if it is pinned.
 //!
 //! # Invariants
 //!
 //! - A document is in the map before it is loaded, and its lock is held while it loads: an update
 //!   that is tailed meanwhile waits for the lock, so none is lost between load and tail.
 //! - An entry leaves the map only while it has no handles.
+//! - A document that is locked or pinned is not unloaded.
 //! - A document whose change could not be logged is evicted (`DocumentGuard`): the log decides.
 //! - A document includes all records of the log up to its head, so that the head identifies the
 //!   text that was read.
@@ -16,11 +18,11 @@
 mod guard;
 
 use std::{
-    collections::BTreeMap,
+    collections::VecDeque,
     fmt,
     sync::{
         Arc, Weak,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -46,8 +48,8 @@ use crate::{
 /// The number of updates that a subscriber may fall behind before its subscription ends.
 const SUBSCRIBER_BACKLOG: usize = 4096;
 
-/// The bytes of a document besides its history (measured on yrs 0.28).
-const DOC_OVERHEAD: u64 = 2048;
+/// The bytes of a document besides its history: 5,000 documents of one line take 7 KB each (yrs 0.28).
+const DOC_OVERHEAD: u64 = 6 << 10;
 
 /// The bytes of memory per byte of history, roughly.
 const MEMORY_PER_BYTE: u64 = 3;
@@ -69,9 +71,9 @@ pub(crate) type KindOf = dyn Fn(&FileId) -> Option<ContentRoot> + Send + Sync;
 /// The documents in memory.
 pub(crate) struct DocumentPool {
     entries: DashMap<FileId, Arc<PooledDocument>>,
-    /// Documents without handles, by their last use.
-    idle: Mutex<BTreeMap<u64, FileId>>,
-    ticks: AtomicU64,
+    /// The documents that were loaded, in the order in which they are looked at for unloading. One
+    /// that was unloaded otherwise stays in it until then.
+    loaded: Mutex<VecDeque<Arc<PooledDocument>>>,
     bytes: AtomicU64,
     budget: u64,
     store: Arc<dyn Store>,
@@ -88,14 +90,19 @@ pub(crate) struct DocumentPool {
 pub struct DocHandle {
     entry: Arc<PooledDocument>,
     pool: Weak<DocumentPool>,
+    is_pinned: bool,
 }
 
 /// One slot of the pool.
 pub(crate) struct PooledDocument {
     id: FileId,
     handles: AtomicUsize,
-    /// The time at which the last handle was dropped; the key in `idle`.
-    last_used: AtomicU64,
+    /// The handles that keep the document in memory.
+    pins: AtomicUsize,
+    /// Whether the document was locked since it was last looked at for unloading.
+    was_used: AtomicBool,
+    /// Whether the entry is in the pool's queue of loaded documents.
+    is_queued: AtomicBool,
     bytes: AtomicU64,
     slot: Mutex<Option<LoadedDocument>>,
     followers: SubscriberList,
@@ -132,8 +139,7 @@ impl DocumentPool {
     ) -> Arc<Self> {
         Arc::new(Self {
             entries: DashMap::new(),
-            idle: Mutex::new(BTreeMap::new()),
-            ticks: AtomicU64::new(1),
+            loaded: Mutex::new(VecDeque::new()),
             bytes: AtomicU64::new(0),
             budget,
             store,
@@ -149,10 +155,8 @@ impl DocumentPool {
     pub(crate) fn acquire(self: &Arc<Self>, id: &FileId) -> DocHandle {
         let entry =
             self.entries.entry(id.clone()).or_insert_with(|| Arc::new(PooledDocument::new(id)));
-        if entry.handles.fetch_add(1, Ordering::AcqRel) == 0 {
-            self.idle.lock().remove(&entry.last_used.load(Ordering::Acquire));
-        }
-        DocHandle { entry: entry.clone(), pool: Arc::downgrade(self) }
+        entry.handles.fetch_add(1, Ordering::AcqRel);
+        DocHandle { entry: entry.clone(), pool: Arc::downgrade(self), is_pinned: false }
     }
 
     /// Returns a handle if the document is in memory.
@@ -170,14 +174,16 @@ impl DocumentPool {
         let idle =
             |_: &FileId, entry: &Arc<PooledDocument>| entry.handles.load(Ordering::Acquire) == 0;
         if let Some((_, entry)) = self.entries.remove_if(id, idle) {
-            self.bytes.fetch_sub(entry.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.unload(&entry);
         }
         !self.has_slot(id)
     }
 
     /// Returns the number of documents in memory and their estimated size in bytes.
     pub(crate) fn usage(&self) -> (usize, u64) {
-        (self.entries.len(), self.bytes.load(Ordering::Relaxed))
+        let is_loaded = |entry: &Arc<PooledDocument>| entry.bytes.load(Ordering::Relaxed) > 0;
+        let n_loaded = self.entries.iter().filter(|entry| is_loaded(entry)).count();
+        (n_loaded, self.bytes.load(Ordering::Relaxed))
     }
 
     fn load(&self, entry: &PooledDocument) -> Result<LoadedDocument> {
@@ -190,8 +196,7 @@ impl DocumentPool {
             let new_doc = || (self.new_doc)(id, self.ids.client_id());
             (doc, _) = load_document::content(&*self.store, &name, new_doc)?;
         }
-        let before = entry.bytes.swap(0, Ordering::Relaxed);
-        self.bytes.fetch_sub(before, Ordering::Relaxed);
+        self.discharge(entry);
         self.charge(entry, DOC_OVERHEAD + report.bytes * MEMORY_PER_BYTE);
         let attached = self.provider.as_ref().map(|provider| provider.attach(&entry.id));
         let (seen, head, is_damaged) = (report.upto, report.head, report.n_damaged > 0);
@@ -203,31 +208,75 @@ impl DocumentPool {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Removes a document's bytes from the count.
+    fn discharge(&self, entry: &PooledDocument) {
+        let bytes = entry.bytes.swap(0, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     fn release(&self, entry: &Arc<PooledDocument>) {
-        // The entry's shard is locked, so that no `acquire` comes between count and bookkeeping.
+        // The entry's shard is locked, so that no `acquire` comes between count and removal. A
+        // document that is in memory stays, since it may be used again.
         self.entries.remove_if(&entry.id, |_, _| {
-            if entry.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
-                let tick = self.ticks.fetch_add(1, Ordering::Relaxed);
-                entry.last_used.store(tick, Ordering::Release);
-                self.idle.lock().insert(tick, entry.id.clone());
-            }
-            false
+            let is_last = entry.handles.fetch_sub(1, Ordering::AcqRel) == 1;
+            is_last && entry.slot.try_lock().is_some_and(|slot| slot.is_none())
         });
         self.evict();
     }
 
-    /// Closes documents without handles until the pool is within its budget.
-    fn evict(&self) {
-        while self.bytes.load(Ordering::Relaxed) > self.budget {
-            let Some((_, id)) = self.idle.lock().pop_first() else { return };
-            let idle = |_: &FileId, entry: &Arc<PooledDocument>| {
-                entry.handles.load(Ordering::Acquire) == 0
-            };
-            if let Some((_, entry)) = self.entries.remove_if(&id, idle) {
-                let bytes = entry.bytes.load(Ordering::Relaxed);
-                self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            }
+    /// Adds a document that was loaded to those that may be unloaded.
+    fn enqueue(&self, entry: &Arc<PooledDocument>) {
+        if entry.is_queued.swap(true, Ordering::AcqRel) {
+            return;
         }
+        let n_entries = self.entries.len();
+        let mut loaded = self.loaded.lock();
+        if loaded.len() > 2 * n_entries + 64 {
+            // Entries that left the map.
+            loaded.retain(|entry| Arc::strong_count(entry) > 1);
+        }
+        loaded.push_back(entry.clone());
+    }
+
+    /// Unloads documents until the pool is within its budget: those first that were not used for
+    /// longest. One that is locked stays.
+    fn evict(&self) {
+        if self.bytes.load(Ordering::Relaxed) <= self.budget {
+            return;
+        }
+        // Each is looked at twice at most: when it was used, and when it was not used since.
+        let n_looks = 2 * self.loaded.lock().len();
+        for _ in 0..n_looks {
+            if self.bytes.load(Ordering::Relaxed) <= self.budget {
+                return;
+            }
+            let Some(entry) = self.loaded.lock().pop_front() else { return };
+            if entry.was_used.swap(false, Ordering::Relaxed) || !self.unload(&entry) {
+                self.loaded.lock().push_back(entry);
+                continue;
+            }
+            entry.is_queued.store(false, Ordering::Release);
+            // One that was loaded again meanwhile is still to be found.
+            if entry.slot.try_lock().is_none_or(|slot| slot.is_some()) {
+                self.enqueue(&entry);
+            }
+            self.entries.remove_if(&entry.id, |_, current| {
+                let is_unused = current.handles.load(Ordering::Acquire) == 0;
+                is_unused && current.slot.try_lock().is_some_and(|slot| slot.is_none())
+            });
+        }
+    }
+
+    /// Unloads a document unless it is locked or kept in memory by a handle; reports whether it is
+    /// no longer there.
+    fn unload(&self, entry: &PooledDocument) -> bool {
+        let Some(mut slot) = entry.slot.try_lock() else { return false };
+        if entry.pins.load(Ordering::Acquire) > 0 {
+            return false;
+        }
+        self.discharge(entry);
+        *slot = None;
+        true
     }
 }
 
@@ -235,6 +284,14 @@ impl DocHandle {
     /// Returns the id of the file, which is the guid of the document.
     pub fn id(&self) -> &FileId {
         &self.entry.id
+    }
+
+    /// Keeps the document in memory while the handle exists, whatever the budget.
+    pub(crate) fn pin(&mut self) {
+        if !self.is_pinned {
+            self.is_pinned = true;
+            self.entry.pins.fetch_add(1, Ordering::AcqRel);
+        }
     }
 
     /// Subscribes to the updates of the document from now on, in the order in which they were
@@ -286,8 +343,14 @@ impl DocHandle {
         }
         let loaded = match slot {
             Some(loaded) => loaded,
-            empty => empty.insert(pool.load(&self.entry)?),
+            empty => {
+                let loaded = empty.insert(pool.load(&self.entry)?);
+                pool.enqueue(&self.entry);
+                pool.evict();
+                loaded
+            }
         };
+        self.entry.was_used.store(true, Ordering::Relaxed);
         // The file may have been renamed since it was loaded.
         if let Some(kind) = (pool.kind_of)(&self.entry.id) {
             loaded.doc.set_kind(kind);
@@ -299,6 +362,7 @@ impl DocHandle {
     pub(crate) fn charge(&self, update: &[u8]) {
         if let Some(pool) = self.pool.upgrade() {
             pool.charge(&self.entry, update.len() as u64 * MEMORY_PER_BYTE);
+            pool.evict();
         }
     }
 
@@ -386,12 +450,20 @@ impl DocHandle {
 impl Clone for DocHandle {
     fn clone(&self) -> Self {
         self.entry.handles.fetch_add(1, Ordering::AcqRel);
-        Self { entry: self.entry.clone(), pool: self.pool.clone() }
+        let mut handle =
+            Self { entry: self.entry.clone(), pool: self.pool.clone(), is_pinned: false };
+        if self.is_pinned {
+            handle.pin();
+        }
+        handle
     }
 }
 
 impl Drop for DocHandle {
     fn drop(&mut self) {
+        if self.is_pinned {
+            self.entry.pins.fetch_sub(1, Ordering::AcqRel);
+        }
         if let Some(pool) = self.pool.upgrade() {
             pool.release(&self.entry);
         }
@@ -403,7 +475,9 @@ impl PooledDocument {
         Self {
             id: id.clone(),
             handles: AtomicUsize::new(0),
-            last_used: AtomicU64::new(0),
+            pins: AtomicUsize::new(0),
+            was_used: AtomicBool::new(false),
+            is_queued: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
             slot: Mutex::new(None),
             followers: SubscriberList::default(),

@@ -25,7 +25,8 @@ pub struct WorkspaceOptions {
     /// Whether a thread follows the records of other processes. Without it, each call reads the log
     /// first.
     pub follow: bool,
-    /// The bytes of content documents without handles that stay in memory.
+    /// The bytes of content documents that stay in memory, those of editors that are connected
+    /// included.
     pub doc_budget: u64,
     /// The bytes of plain text that are cached for reading and searching.
     pub text_budget: u64,

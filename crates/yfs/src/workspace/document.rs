@@ -102,7 +102,8 @@ impl Documents<'_> {
     /// object without a document.
     pub fn acquire(&self, path: &VPath) -> Result<DocHandle> {
         let id = self.file_id(path)?;
-        let handle = self.state.documents.acquire(&id);
+        let mut handle = self.state.documents.acquire(&id);
+        handle.pin();
         handle.with(|_| ())?;
         Ok(handle)
     }
