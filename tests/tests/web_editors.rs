@@ -87,3 +87,8 @@ fn typing_in_a_long_file_loses_nothing() {
 fn saved_means_that_the_server_has_stored_it() {
     play("saving.mjs", &[]);
 }
+
+#[test]
+fn the_history_names_authors_and_restores() {
+    play("history.mjs", &[]);
+}

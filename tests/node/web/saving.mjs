@@ -1,5 +1,5 @@
-// "Saved" means that the server has stored everything: not while it is stopped or gone, and a change
-// of a closed window reaches it later.
+// "Saved" means that the server has stored everything: not while it is stopped or gone. The changes
+// of a closed window reach it later.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

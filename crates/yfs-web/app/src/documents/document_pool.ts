@@ -1,4 +1,4 @@
-// The open documents of a workspace. A document that nobody shows stays open until the server has
+// The open documents of a workspace. A document that no editor shows stays open until the server has
 // stored its changes, also across reloads of the page.
 
 import { effect, signal, type ReadonlySignal } from '@preact/signals'

@@ -23,8 +23,8 @@ async function createView(profile: string, root: HTMLElement): Promise<RichView>
 }
 
 /**
- * Moves the cursor to a line of the file. The tree has no lines: the block that contains the text of
- * the line is searched.
+ * Moves the cursor to a line of the file. The tree has no lines: this finds the block that contains
+ * the text of the line.
  */
 async function revealInTree(view: EditorView, options: MountOptions, line: number): Promise<void> {
   const { readSource } = await import('./read_source')
