@@ -47,6 +47,7 @@ pub(crate) fn routes() -> Router<ServerState> {
         .route("/api/trash", get(structure::trash))
         .route("/api/restore", post(structure::restore))
         .route("/api/versions/{*path}", get(structure::versions))
+        .route("/api/blame/{*path}", get(structure::blame))
         .layer(DefaultBodyLimit::max(MAX_PATHS_LEN))
 }
 

@@ -44,10 +44,22 @@ pub struct VersionList {
     pub versions: Vec<VersionJson>,
 }
 
+/// The answer of `GET /api/blame/{path}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Blame"))]
+pub struct BlameList {
+    /// The path of the file.
+    pub path: String,
+    /// The lines of the file.
+    pub lines: Vec<BlameLineJson>,
+}
+
 /// A line of a file and its author: the one of most of its characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[cfg_attr(feature = "schema", ts(rename = "BlameLine", concrete(T = UnixMillis)))]
+#[cfg_attr(feature = "schema", schemars(rename = "BlameLine"))]
 pub struct BlameLineJson<T = UnixMillis> {
     /// The number of the line, from 1.
     pub line: usize,
@@ -65,8 +77,9 @@ pub struct BlameLineJson<T = UnixMillis> {
 
 /// A share that one author has in a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(ts_rs::TS))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[cfg_attr(feature = "schema", ts(rename = "BlameShare", concrete(T = UnixMillis)))]
+#[cfg_attr(feature = "schema", schemars(rename = "BlameShare"))]
 pub struct BlameShareJson<T = UnixMillis> {
     /// The author, if known.
     pub actor: Option<String>,

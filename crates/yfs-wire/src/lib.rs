@@ -51,8 +51,8 @@ mod write;
 pub use camel_case::camel_case_keys;
 pub use change::{ChangeJson, ChangeType};
 pub use history::{
-    AnchorJson, BlameLineJson, BlameShareJson, RedactionJson, RedactionReportJson, VersionJson,
-    VersionList,
+    AnchorJson, BlameLineJson, BlameList, BlameShareJson, RedactionJson, RedactionReportJson,
+    VersionJson, VersionList,
 };
 pub use node_kind::NodeKindJson;
 pub use problem::ProblemJson;

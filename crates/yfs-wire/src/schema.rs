@@ -38,6 +38,7 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<WriteOutcomeJson>(generator);
     add::<EditOutcomeJson>(generator);
     add::<VersionList>(generator);
+    add::<BlameList>(generator);
     add::<TrashList>(generator);
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);

@@ -8,8 +8,8 @@ use axum::{
 use yfs_engine::id::FileId;
 use yfs_vfs::{CopyOptions, MkdirOptions, MoveOptions};
 use yfs_wire::{
-    MkdirRequest, RestoreRequest, RestoredJson, SymlinkRequest, TransferRequest, TrashEntryJson,
-    TrashList, VersionJson, VersionList,
+    BlameLineJson, BlameList, MkdirRequest, RestoreRequest, RestoredJson, SymlinkRequest,
+    TransferRequest, TrashEntryJson, TrashList, VersionJson, VersionList,
 };
 
 use super::{Rest, parse_rest};
@@ -87,6 +87,14 @@ pub(super) async fn versions(path: Rest, caller: RequestCaller) -> Result {
     let versions = apart(async { caller.confined().versions(&path) }).await?;
     let versions = versions.iter().map(VersionJson::from).collect();
     Ok(Json(VersionList { path: path.to_string(), versions }).into_response())
+}
+
+/// Answers `GET /api/blame/{path}`.
+pub(super) async fn blame(path: Rest, caller: RequestCaller) -> Result {
+    let path = parse_rest(path)?;
+    let lines = apart(async { caller.confined().blame(&path) }).await?;
+    let lines = lines.iter().map(BlameLineJson::from).collect();
+    Ok(Json(BlameList { path: path.to_string(), lines }).into_response())
 }
 
 fn created() -> Response {

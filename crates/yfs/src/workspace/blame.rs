@@ -18,9 +18,10 @@ use yfs_vfs::{FsCode, FsError, Op};
 
 use super::versions::n_before;
 use crate::{
-    History,
+    History, WorkspaceFs,
     error::Result,
-    fs::{ContentLocation, fs_error},
+    fs::{ContentLocation, ResolvedFile, fs_error},
+    state::WorkspaceState,
 };
 
 /// One line of a file and its authors.
@@ -64,15 +65,33 @@ impl History<'_> {
     ///
     /// Fails with `EPERM` if the file is not a text.
     pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
-        let found = self.resolve_target(path)?;
+        self.state.blame(&self.resolve_target(path)?, path)
+    }
+}
+
+impl WorkspaceFs {
+    /// Returns the authors of each line of a file.
+    ///
+    /// # Errors
+    ///
+    /// Fails as reading the file does; with `EPERM` if the file is not a text; with `EACCES` if it
+    /// is outside the scope.
+    pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
+        self.state().blame(&self.resolve_at(Op::Read, path)?, path)
+    }
+}
+
+impl WorkspaceState {
+    /// Returns the authors of each line of a file, which errors name by `path`.
+    fn blame(&self, found: &ResolvedFile, path: &VPath) -> Result<Vec<BlameLine>> {
         if found.location != ContentLocation::Text {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
-        let handle = self.state.documents.acquire(&found.id);
+        let handle = self.documents.acquire(&found.id);
         let (text, pieces, timeline, n_before) = handle.with(|loaded| {
             loaded.check_whole(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
             let (text, pieces) = loaded.doc.blame();
-            let n_before = n_before(&loaded.doc, &found);
+            let n_before = n_before(&loaded.doc, found);
             Ok::<_, FsError>((text, pieces, loaded.doc.timeline().versions(), n_before))
         })??;
         let mut versions: HashMap<ItemId, u64> = HashMap::new();

@@ -1,0 +1,5 @@
+export { currentRoot, rootOfName, type ContentRoot } from './content_root'
+export { documentPool, DocumentPool } from './document_pool'
+export { OpenDocument, type RefusedConnection } from './open_document'
+export { savedStateText, type SavedState } from './saved_state'
+export type { EditorUser, EditorWorkspace, FileRow, SchemaProfile } from './types'

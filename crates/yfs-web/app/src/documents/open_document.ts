@@ -1,0 +1,162 @@
+// A content document that is open: its Yjs document, its connection and its copy in this browser.
+
+import { batch, computed, signal, type ReadonlySignal } from '@preact/signals'
+import * as decoding from 'lib0/decoding'
+import type { Awareness } from 'y-protocols/awareness'
+import { IndexeddbPersistence } from 'y-indexeddb'
+import { WebsocketProvider } from 'y-websocket'
+import * as Y from 'yjs'
+import type { SavedState } from './saved_state'
+import type { EditorWorkspace } from './types'
+import { UnsavedChanges } from './unsaved_changes'
+
+/** The close code for a document that the server does not have (yet). */
+const NO_SUCH_DOCUMENT = 4404
+const RETRY_MS = 1000
+
+export interface RefusedConnection {
+  code: number
+  reason: string
+}
+
+const databaseName = (workspace: EditorWorkspace, id: string) => `yfs:${workspace.id}:${id}`
+
+export class OpenDocument {
+  /** Peers keep deleted items: versions and authors are read from them. */
+  readonly doc: Y.Doc
+  readonly awareness: Awareness
+  readonly savedState: ReadonlySignal<SavedState>
+  /** Whether content has arrived, from the server or from this browser. */
+  readonly isLoaded: ReadonlySignal<boolean>
+  readonly refused: ReadonlySignal<RefusedConnection | null>
+
+  private readonly provider: WebsocketProvider
+  private persistence: IndexeddbPersistence | null = null
+  private readonly unsaved = new UnsavedChanges()
+  private readonly hasUnsaved = signal(false)
+  /** The numbers of local changes: made, and stored by this browser. */
+  private readonly nMade = signal(0)
+  private readonly nStored = signal(0)
+  private readonly isPersistent = signal(true)
+  private readonly isConnected = signal(false)
+  private readonly loaded = signal(false)
+  private readonly closed = signal<RefusedConnection | null>(null)
+  private retry: ReturnType<typeof setTimeout> | undefined
+  private destroyed = false
+
+  constructor(
+    workspace: EditorWorkspace,
+    readonly id: string,
+  ) {
+    this.doc = new Y.Doc({ guid: id, gc: false })
+    const url = workspace.documentUrl(id)
+    const slash = url.lastIndexOf('/')
+    this.provider = new WebsocketProvider(url.slice(0, slash), url.slice(slash + 1), this.doc, {
+      connect: false,
+      disableBc: true,
+      params: workspace.token === '' ? {} : { token: workspace.token },
+    })
+    this.awareness = this.provider.awareness
+    const { name, color } = workspace.user
+    this.awareness.setLocalStateField('user', { name, color, colorLight: `${color}33` })
+    this.isLoaded = this.loaded
+    this.refused = this.closed
+    this.savedState = computed(() => this.computeState())
+    this.observe()
+    void this.load(databaseName(workspace, id))
+  }
+
+  /** Destroys the document; changes that wait stay in this browser. */
+  destroy(): void {
+    this.destroyed = true
+    clearTimeout(this.retry)
+    this.provider.destroy()
+    void this.persistence?.destroy()
+    this.doc.destroy()
+  }
+
+  private computeState(): SavedState {
+    if (this.closed.value !== null) return 'refused'
+    if (!this.loaded.value) return 'loading'
+    if (this.isConnected.value) return this.hasUnsaved.value ? 'saving' : 'saved'
+    if (!this.hasUnsaved.value) return 'offline'
+    if (!this.isPersistent.value) return 'volatile'
+    return this.nStored.value < this.nMade.value ? 'saving' : 'waiting'
+  }
+
+  private observe(): void {
+    this.doc.on('update', (update: Uint8Array, origin: unknown) => {
+      if (origin === this.provider || origin === this.persistence) return
+      this.unsaved.addUpdate(update)
+      batch(() => {
+        this.hasUnsaved.value = true
+        this.nMade.value += 1
+      })
+      // The persistence has its own handler of this event: it has run when the task is over.
+      queueMicrotask(() => void this.awaitStored())
+    })
+    this.provider.on('sync', (synced: boolean) => {
+      if (synced) this.loaded.value = true
+      this.isConnected.value = synced
+    })
+    this.provider.on('status', ({ status }) => {
+      if (status !== 'connected') this.isConnected.value = false
+    })
+    this.provider.on('closed', ({ code, reason }) => {
+      if (code !== NO_SUCH_DOCUMENT) {
+        this.closed.value = { code, reason }
+        return
+      }
+      // The row of a new file may arrive at the server later than this connection.
+      this.retry = setTimeout(() => this.provider.connect(), RETRY_MS)
+    })
+    this.observeServer()
+  }
+
+  /** Reads what the server's messages say about its state, before the provider handles them. */
+  private observeServer(): void {
+    const handle = this.provider.messageHandlers[0]
+    if (handle === undefined) throw new Error('y-websocket has no handler of sync messages')
+    this.provider.messageHandlers[0] = (encoder, decoder, provider, emitSynced, type) => {
+      const peek = decoding.clone(decoder)
+      const kind = decoding.readVarUint(peek)
+      const payload = decoding.readVarUint8Array(peek)
+      handle(encoder, decoder, provider, emitSynced, type)
+      if (kind === 0) this.unsaved.removeClocks(Y.decodeStateVector(payload))
+      else this.unsaved.removeUpdate(payload)
+      this.hasUnsaved.value = !this.unsaved.isEmpty
+    }
+  }
+
+  /** Waits until this browser has stored the changes up to now. */
+  private async awaitStored(): Promise<void> {
+    const n = this.nMade.peek()
+    const db = this.persistence?.db
+    if (!db) return
+    // It begins when all writes that were queued before have been committed.
+    const reading = db.transaction(['updates'], 'readonly').objectStore('updates').count()
+    await new Promise((resolve) => {
+      reading.onsuccess = resolve
+      reading.onerror = resolve
+    })
+    this.nStored.value = Math.max(this.nStored.peek(), n)
+  }
+
+  private async load(name: string): Promise<void> {
+    try {
+      this.persistence = new IndexeddbPersistence(name, this.doc)
+      await this.persistence.whenSynced
+    } catch {
+      // A private window may have no IndexedDB: the document then works while connected.
+      this.persistence = null
+      this.isPersistent.value = false
+    }
+    if (this.destroyed) return
+    if (this.doc.store.clients.size > 0) {
+      this.unsaved.addDocument(this.doc)
+      this.hasUnsaved.value = true
+      this.loaded.value = true
+    }
+    this.provider.connect()
+  }
+}

@@ -1,0 +1,342 @@
+// One open file: its bar, its notices, and the editor that its content needs now. When the content
+// moves to another root (a rename to or from `.md`), the editor is replaced in place.
+
+import { computed, effect, signal } from '@preact/signals'
+import { h, render } from 'preact'
+import {
+  currentRoot,
+  documentPool,
+  type ContentRoot,
+  type FileRow,
+  type OpenDocument,
+} from '../documents'
+import { EditorHeader, type EditorMode, type HeaderProps } from './editor_header'
+import {
+  fileState,
+  pathOfRow,
+  restoreFile,
+  stateKey,
+  trashedAncestor,
+  type FileState,
+} from './file_state'
+import type { EditorHandle, OpenFile } from './index'
+import type { MountedEditor, MountOptions } from './mounted_editor'
+import { makeNotice, showBriefly } from './notice'
+
+const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
+  text: ['edit', 'blame'],
+  richtext: ['edit', 'source', 'blame'],
+}
+
+function element(className: string, parent: HTMLElement): HTMLElement {
+  const made = document.createElement('div')
+  made.className = className
+  parent.append(made)
+  return made
+}
+
+export class FileEditor implements EditorHandle {
+  private readonly root: HTMLElement
+  private readonly header: HTMLElement
+  private readonly notices: HTMLElement
+  private readonly content: HTMLElement
+  private readonly side: HTMLElement
+  private readonly opened: OpenDocument
+  private readonly contentRoot = signal<ContentRoot | null>(null)
+  private readonly mode = signal<EditorMode>('edit')
+  private readonly stops: (() => void)[] = []
+  private readonly headerState: ReturnType<typeof signal<HeaderProps>>
+  private mounted: MountedEditor | null = null
+  private mountedKey = ''
+  private shownName: string | null = null
+  /** Counts mounts: one that was overtaken while its code was loading is dropped. */
+  private nMounts = 0
+  private wantsFocus = false
+  private wantedLine: { line: number; column?: number } | null = null
+  private trashNotice: HTMLElement | null = null
+  private history: { destroy(): void } | null = null
+  private lastPath: string
+
+  constructor(private readonly file: OpenFile) {
+    this.lastPath = file.path
+    this.root = element('file-editor', file.container)
+    this.header = element('editor-header', this.root)
+    this.notices = element('editor-notices', this.root)
+    const body = element('editor-body', this.root)
+    this.content = element('editor-content', body)
+    this.side = element('editor-side', body)
+    this.side.hidden = true
+    this.opened = documentPool(file.workspace).acquire(file.id)
+    if (file.at !== undefined) this.wantedLine = file.at
+    this.headerState = signal(this.headerProps([]))
+    render(h(EditorHeader, { state: this.headerState as never }), this.header)
+    this.observe()
+  }
+
+  focus(): void {
+    if (this.mounted === null) this.wantsFocus = true
+    else this.mounted.focus()
+  }
+
+  reveal(line: number, column?: number): void {
+    if (this.mounted === null) this.wantedLine = column === undefined ? { line } : { line, column }
+    else this.mounted.reveal(line, column)
+  }
+
+  destroy(): void {
+    this.nMounts += 1
+    for (const stop of this.stops) stop()
+    this.history?.destroy()
+    this.mounted?.destroy()
+    render(null, this.header)
+    this.root.remove()
+    documentPool(this.file.workspace).release(this.file.id)
+  }
+
+  private get row(): FileRow | undefined {
+    return this.file.workspace.rows.value.get(this.file.id)
+  }
+
+  private readonly path = (): string => {
+    const { workspace, id } = this.file
+    this.lastPath = workspace.pathOf?.(id) ?? pathOfRow(workspace.rows.peek(), id) ?? this.lastPath
+    return this.lastPath
+  }
+
+  private observe(): void {
+    const { workspace, id } = this.file
+    const { doc, isLoaded } = this.opened
+    const updateRoot = () => {
+      const row = workspace.rows.peek().get(id)
+      this.contentRoot.value =
+        row !== undefined && isLoaded.peek() ? currentRoot(doc, row.name) : null
+    }
+    const settlements = doc.getMap('fs:conv')
+    settlements.observe(updateRoot)
+    this.stops.push(() => settlements.unobserve(updateRoot))
+    const trashed = computed(() => trashedAncestor(workspace.rows.value, id))
+    const readOnly = computed(() => workspace.readOnly || trashed.value !== null)
+    this.stops.push(
+      effect(() => {
+        void isLoaded.value
+        void this.row?.name
+        updateRoot()
+      }),
+      effect(() => this.showTrashed(trashed.value)),
+      effect(() => {
+        const value = readOnly.value
+        this.mounted?.setReadOnly(value)
+      }),
+      effect(() => this.update(fileState(this.row, this.contentRoot.value), readOnly.peek())),
+      effect(() => this.showRefusal()),
+    )
+  }
+
+  /** Replaces the editor if the state needs another one. */
+  private update(state: FileState, readOnly: boolean): void {
+    const modes = MODES[state.kind] ?? []
+    const mode = modes.includes(this.mode.value) ? this.mode.value : 'edit'
+    const key = `${stateKey(state)} ${mode}`
+    const name = this.row?.name ?? this.shownName ?? ''
+    const isRenamed = this.shownName !== null && this.shownName !== name
+    const wasContent = MODES[this.mountedKey.split(' ')[0] as FileState['kind']] !== undefined
+    this.headerState.value = this.headerProps(modes, mode)
+    if (key === this.mountedKey) {
+      if (isRenamed) this.mounted?.rename(name)
+      this.shownName = name
+      return
+    }
+    const isSwap =
+      wasContent && modes.length > 0 && stateKey(state) !== this.mountedKey.split(' ')[0]
+    const hadFocus = this.content.contains(document.activeElement)
+    this.unmount()
+    this.mountedKey = key
+    this.shownName = name
+    this.wantsFocus ||= hadFocus
+    if (isSwap) {
+      const form = state.kind === 'richtext' ? 'rich text' : 'plain text'
+      showBriefly(this.notices, `The file is ${name} now: the editor shows it as ${form}.`)
+    }
+    void this.mount(state, mode, name, readOnly)
+  }
+
+  private unmount(): void {
+    this.nMounts += 1
+    this.mounted?.destroy()
+    this.mounted = null
+    this.content.replaceChildren()
+    this.root.removeAttribute('data-editor')
+  }
+
+  private async mount(
+    state: FileState,
+    mode: EditorMode,
+    name: string,
+    readOnly: boolean,
+  ): Promise<void> {
+    const mount = this.nMounts
+    const container = element('editor-pane', this.content)
+    const { workspace, id } = this.file
+    const options: MountOptions = {
+      workspace,
+      id,
+      name,
+      container,
+      notices: this.notices,
+      document: this.opened,
+      readOnly,
+      path: this.path,
+    }
+    let mounted: MountedEditor
+    try {
+      mounted = await this.create(state, mode, options)
+    } catch (error) {
+      if (mount === this.nMounts) this.showFailure(error)
+      return
+    }
+    if (mount !== this.nMounts) {
+      mounted.destroy()
+      container.remove()
+      return
+    }
+    this.mounted = mounted
+    this.root.dataset['editor'] = mode === 'edit' ? state.kind : mode
+    if (this.wantedLine !== null) mounted.reveal(this.wantedLine.line, this.wantedLine.column)
+    if (this.wantsFocus) mounted.focus()
+    this.wantedLine = null
+    this.wantsFocus = false
+    const isTrashed = trashedAncestor(workspace.rows.peek(), id) !== null
+    mounted.setReadOnly(workspace.readOnly || isTrashed)
+  }
+
+  private async create(
+    state: FileState,
+    mode: EditorMode,
+    options: MountOptions,
+  ): Promise<MountedEditor> {
+    if (mode === 'blame') return (await import('../history/blame_view')).mountBlameView(options)
+    if (mode === 'source') {
+      return (await import('./markdown/source_view')).mountSourceView(options)
+    }
+    switch (state.kind) {
+      case 'text':
+        return (await import('./text/text_editor')).mountTextEditor(options)
+      case 'richtext':
+        return (await import('./markdown/markdown_editor')).mountMarkdownEditor(options)
+      case 'blob':
+        return this.mountBlob(options)
+      default:
+        return mountMessage(options.container, state)
+    }
+  }
+
+  private async mountBlob(options: MountOptions): Promise<MountedEditor> {
+    const { mountBlobView } = await import('./blob/blob_view')
+    const row = this.file.workspace.rows.peek().get(this.file.id)
+    if (row === undefined) return mountMessage(options.container, { kind: 'gone' })
+    const view = mountBlobView({ ...options, row })
+    return { reveal: () => {}, rename: () => {}, setReadOnly: () => {}, ...view }
+  }
+
+  private showFailure(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error)
+    const notice = makeNotice(`The editor could not start: ${message}`, {
+      label: 'Try again',
+      run: () => {
+        notice.remove()
+        this.mountedKey = ''
+        this.update(fileState(this.row, this.contentRoot.peek()), this.file.workspace.readOnly)
+      },
+    })
+    this.notices.append(notice)
+  }
+
+  private showTrashed(trashed: FileRow | null): void {
+    this.trashNotice?.remove()
+    this.trashNotice = null
+    if (trashed === null) return
+    const what = trashed.id === this.file.id ? 'This file' : `The directory ${trashed.name}`
+    const { workspace } = this.file
+    const restore = {
+      label: 'Restore',
+      run: () => {
+        restoreFile(workspace, trashed.id).catch((error: unknown) =>
+          showBriefly(this.notices, `Not restored: ${(error as Error).message}`),
+        )
+      },
+    }
+    const actions = workspace.readOnly ? [] : [restore]
+    this.trashNotice = makeNotice(`${what} is in the trash.`, ...actions)
+    this.trashNotice.classList.add('is-trashed')
+    this.notices.prepend(this.trashNotice)
+  }
+
+  private showRefusal(): void {
+    const refused = this.opened.refused.value
+    if (refused === null) return
+    const reason = refused.reason === '' ? `code ${refused.code}` : refused.reason
+    this.notices.append(makeNotice(`The server closed this file: ${reason}.`))
+  }
+
+  private headerProps(modes: EditorMode[], mode: EditorMode = 'edit'): HeaderProps {
+    return {
+      opened: this.opened,
+      modes,
+      mode,
+      showsHistory: this.history !== null,
+      onMode: (chosen) => {
+        this.mode.value = chosen
+      },
+      onHistory: () => void this.toggleHistory(),
+    }
+  }
+
+  private async toggleHistory(): Promise<void> {
+    const update = () => {
+      this.side.hidden = this.history === null
+      const { modes, mode } = this.headerState.peek() as HeaderProps
+      this.headerState.value = this.headerProps(modes, mode)
+    }
+    if (this.history !== null) {
+      this.history.destroy()
+      this.history = null
+      update()
+      return
+    }
+    const { mountHistory } = await import('../history')
+    const { workspace, id } = this.file
+    this.history = mountHistory({
+      workspace,
+      id,
+      container: this.side,
+      document: this.opened,
+      path: this.path,
+      onClose: () => void this.toggleHistory(),
+    })
+    update()
+  }
+}
+
+const MESSAGES: Partial<Record<FileState['kind'], string>> = {
+  gone: 'This file does not exist any more.',
+  directory: 'This is a directory.',
+  loading: 'Loading…',
+}
+
+function mountMessage(container: HTMLElement, state: FileState): MountedEditor {
+  const message = document.createElement('p')
+  message.className = 'editor-message'
+  message.tabIndex = -1
+  message.textContent =
+    state.kind === 'link'
+      ? `This is a symbolic link to ${state.target}.`
+      : (MESSAGES[state.kind] ?? '')
+  container.append(message)
+  return {
+    focus: () => message.focus(),
+    reveal: () => {},
+    rename: () => {},
+    setReadOnly: () => {},
+    destroy: () => message.remove(),
+  }
+}

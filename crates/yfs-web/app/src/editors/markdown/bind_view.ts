@@ -1,0 +1,57 @@
+// Binds a ProseMirror view to a fragment, with cursors, undo and pictures.
+
+import { dropCursor } from '@milkdown/kit/prose/dropcursor'
+import { gapCursor } from '@milkdown/kit/prose/gapcursor'
+import { keydownHandler } from 'prosemirror-keymap'
+import { Plugin } from 'prosemirror-state'
+import { redo, undo, yCursorPlugin, ySyncPlugin, yUndoPlugin } from 'y-prosemirror'
+import type * as Y from 'yjs'
+import type { MountOptions } from '../mounted_editor'
+import { showBriefly } from '../notice'
+import { ImageLoader, ImageView } from './image_view'
+import { richClicks } from './rich_clicks'
+import type { RichView } from './rich_view'
+import { slashMenu } from './slash_menu'
+import { uploadImages } from './upload_images'
+
+function renderCursor(user: { name: string; color: string }): HTMLElement {
+  const cursor = document.createElement('span')
+  cursor.className = 'remote-cursor'
+  cursor.style.borderColor = user.color
+  const name = document.createElement('span')
+  name.className = 'remote-cursor-name'
+  name.style.backgroundColor = user.color
+  name.textContent = user.name
+  cursor.append('\u2060', name, '\u2060')
+  return cursor
+}
+
+/** Binds the view; returns a function that releases what the binding holds. */
+export function bindView(
+  { view, blocks }: RichView,
+  fragment: Y.XmlFragment,
+  options: MountOptions,
+): () => void {
+  const { workspace, document: opened, path } = options
+  const images = new ImageLoader(workspace, path)
+  const report = (message: string) => showBriefly(options.notices, message)
+  const undoKeys = keydownHandler({ 'Mod-z': undo, 'Mod-y': redo, 'Mod-Shift-z': redo })
+  const plugins = [
+    slashMenu(blocks),
+    uploadImages(workspace, path, report),
+    richClicks(path),
+    ...view.state.plugins,
+    dropCursor({ color: 'var(--accent)', width: 2 }),
+    gapCursor(),
+    new Plugin({ props: { nodeViews: { image: (node) => new ImageView(node, images) } } }),
+    ySyncPlugin(fragment),
+    yCursorPlugin(opened.awareness, { cursorBuilder: renderCursor }),
+    yUndoPlugin(),
+    new Plugin({ props: { handleKeyDown: undoKeys } }),
+  ]
+  view.updateState(view.state.reconfigure({ plugins }))
+  return () => {
+    opened.awareness.setLocalStateField('cursor', null)
+    images.destroy()
+  }
+}

@@ -1,0 +1,56 @@
+// Whether an editor's schema can build a fragment.
+//
+// y-prosemirror deletes from the shared document, for everyone, each element that its schema cannot
+// build. So a document that does not fit is never bound; it is shown as source.
+
+import type { Attrs, Mark, Node, Schema } from 'prosemirror-model'
+import * as Y from 'yjs'
+
+/** The name of a mark is its key without the hash that overlapping marks have. */
+const HASHED_MARK = /(.*)(--[a-zA-Z0-9+/=]{8})$/
+
+function marksOf(schema: Schema, formats: Record<string, unknown>): Mark[] {
+  return Object.entries(formats).flatMap(([key, attributes]) => {
+    if (key === 'ychange' || attributes === null) return []
+    const name = HASHED_MARK.exec(key)?.[1] ?? key
+    return [schema.mark(name, typeof attributes === 'object' ? (attributes as Attrs) : {})]
+  })
+}
+
+function textNodes(schema: Schema, text: Y.XmlText): Node[] {
+  const delta = text.toDelta() as { insert: unknown; attributes?: Record<string, unknown> }[]
+  return delta.flatMap(({ insert, attributes = {} }) => {
+    if (typeof insert !== 'string') throw new Error('an embedded object in a text')
+    return insert === '' ? [] : [schema.text(insert, marksOf(schema, attributes))]
+  })
+}
+
+function buildChildren(schema: Schema, parent: Y.XmlFragment | Y.XmlElement): Node[] {
+  return parent.toArray().flatMap((child) => {
+    if (child instanceof Y.XmlText) return textNodes(schema, child)
+    if (child instanceof Y.XmlElement) return [buildElement(schema, child)]
+    throw new Error('an unknown kind of content')
+  })
+}
+
+function buildElement(schema: Schema, element: Y.XmlElement): Node {
+  return schema.node(
+    element.nodeName,
+    element.getAttributes() as Attrs,
+    buildChildren(schema, element),
+  )
+}
+
+/** Returns why the schema cannot build the fragment; null if it can. */
+export function fragmentProblem(fragment: Y.XmlFragment, schema: Schema): string | null {
+  if (fragment.length === 0) return null
+  try {
+    if (fragment.toArray().some((child) => child instanceof Y.XmlText)) {
+      return 'a text outside of every block'
+    }
+    schema.topNodeType.createChecked(null, buildChildren(schema, fragment)).check()
+    return null
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}

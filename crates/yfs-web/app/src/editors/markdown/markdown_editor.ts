@@ -1,0 +1,91 @@
+// The editor of a markdown file: front matter, then the rich text in the workspace's profile.
+
+import { TextSelection } from 'prosemirror-state'
+import type { EditorView } from 'prosemirror-view'
+import { mountFrontMatter } from '../front_matter/front_matter_panel'
+import type { MountedEditor, MountOptions } from '../mounted_editor'
+import { makeNotice } from '../notice'
+import { bindView } from './bind_view'
+import { fragmentProblem } from './check_fragment'
+import type { RichView } from './rich_view'
+import { mountSourceView } from './source_view'
+
+/** Documents with more blocks than this are laid out on demand. */
+const LONG_DOCUMENT = 300
+
+async function createView(profile: string, root: HTMLElement): Promise<RichView> {
+  if (profile === 'commonmark') {
+    const { createCommonmarkView } = await import('./commonmark_view')
+    return createCommonmarkView(root)
+  }
+  const { createGfmView } = await import('./gfm_view')
+  return createGfmView(root)
+}
+
+/**
+ * Moves the cursor to a line of the file. The tree has no lines: this finds the block that contains
+ * the text of the line.
+ */
+async function revealInTree(view: EditorView, options: MountOptions, line: number): Promise<void> {
+  const { readSource } = await import('./read_source')
+  const lines = (await readSource(options.workspace, options.path())).text.split('\n')
+  const plain = (text: string) => text.replace(/[^\p{L}\p{N}]+/gu, ' ').trim()
+  const wanted = plain(lines[line - 1] ?? '')
+  if (wanted === '') return
+  const nth = lines.slice(0, line - 1).filter((other) => plain(other) === wanted).length
+  const places: number[] = []
+  view.state.doc.descendants((node, at) => {
+    if (node.isTextblock && plain(node.textContent).includes(wanted)) places.push(at + 1)
+    return !node.isTextblock
+  })
+  const place = places[Math.min(nth, places.length - 1)]
+  if (place === undefined) return
+  const selection = TextSelection.near(view.state.doc.resolve(place))
+  view.dispatch(view.state.tr.setSelection(selection).scrollIntoView())
+}
+
+export async function mountMarkdownEditor(options: MountOptions): Promise<MountedEditor> {
+  const { container, document: opened, workspace, name } = options
+  const page = document.createElement('div')
+  page.className = 'rich-page'
+  const front = document.createElement('div')
+  const root = document.createElement('div')
+  root.className = 'rich-text'
+  page.append(front, root)
+  const rich = await createView(workspace.profile, root)
+  const fragment = opened.doc.getXmlFragment('richtext')
+  const problem = fragmentProblem(fragment, rich.view.state.schema)
+  if (problem !== null) {
+    rich.destroy()
+    options.notices.append(
+      makeNotice(`This editor cannot show all of the file (${problem}): its source is read-only.`),
+    )
+    return mountSourceView(options)
+  }
+  root.classList.toggle('is-long', fragment.length > LONG_DOCUMENT)
+  container.append(page)
+  let readOnly = options.readOnly
+  const { view } = rich
+  view.dom.setAttribute('aria-label', `Text of ${name}`)
+  view.dom.setAttribute('role', 'textbox')
+  view.dom.setAttribute('aria-multiline', 'true')
+  view.setProps({ editable: () => !readOnly })
+  const unbind = bindView(rich, fragment, options)
+  const frontMatter = mountFrontMatter(front, options)
+  return {
+    focus: () => view.focus(),
+    reveal: (line) => void revealInTree(view, options, line),
+    rename: () => {},
+    setReadOnly: (value) => {
+      readOnly = value
+      view.setProps({ editable: () => !readOnly })
+      frontMatter.setReadOnly(value)
+    },
+    destroy: () => {
+      rich.destroy()
+      unbind()
+      frontMatter.destroy()
+      page.remove()
+    },
+  }
+}

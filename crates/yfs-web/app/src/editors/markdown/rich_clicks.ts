@@ -1,0 +1,64 @@
+// Clicks on boxes of tasks and on links.
+
+import { Plugin } from 'prosemirror-state'
+import type { EditorView } from 'prosemirror-view'
+import { resolveReference } from './workspace_path'
+
+/** The event that asks the application to open a file; it bubbles. */
+export const OPEN_PATH_EVENT = 'yfs-open-path'
+
+/** Width of the area in front of a task that toggles it, in pixels. */
+const BOX_WIDTH = 28
+
+function toggleTask(view: EditorView, event: MouseEvent): boolean {
+  const target = event.target
+  if (!(target instanceof HTMLElement) || !view.editable) return false
+  const item = target.closest<HTMLElement>('li[data-item-type="task"]')
+  if (item === null) return false
+  const x = event.clientX - item.getBoundingClientRect().left
+  if (x > 0 || x < -BOX_WIDTH) return false
+  const position = view.posAtDOM(item, 0)
+  const $position = view.state.doc.resolve(position)
+  const node = $position.parent
+  if (typeof node.attrs['checked'] !== 'boolean') return false
+  const attributes = { ...node.attrs, checked: !node.attrs['checked'] }
+  view.dispatch(view.state.tr.setNodeMarkup($position.before(), undefined, attributes))
+  return true
+}
+
+function openLink(view: EditorView, event: MouseEvent, filePath: string): boolean {
+  const target = event.target
+  const link = target instanceof Element ? target.closest('a[href]') : null
+  const href = link?.getAttribute('href')
+  if (!href || !(event.metaKey || event.ctrlKey || !view.editable)) return false
+  const path = resolveReference(filePath, href)
+  if (path !== null) {
+    const detail = { path }
+    view.dom.dispatchEvent(new CustomEvent(OPEN_PATH_EVENT, { bubbles: true, detail }))
+  } else if (/^(https?|mailto):/i.test(href)) {
+    window.open(href, '_blank', 'noopener,noreferrer')
+  }
+  return true
+}
+
+export function richClicks(filePath: () => string): Plugin {
+  return new Plugin({
+    props: {
+      handleDOMEvents: {
+        mousedown: (view, event) => {
+          if (!toggleTask(view, event)) return false
+          event.preventDefault()
+          return true
+        },
+        click: (view, event) => {
+          const isLink = openLink(view, event, filePath())
+          // A link never navigates the page away from the editor.
+          if (event.target instanceof Element && event.target.closest('a') !== null) {
+            event.preventDefault()
+          }
+          return isLink
+        },
+      },
+    },
+  })
+}

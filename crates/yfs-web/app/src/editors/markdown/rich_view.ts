@@ -1,0 +1,26 @@
+import type { Command } from 'prosemirror-state'
+import type { EditorView } from 'prosemirror-view'
+
+/** One block that the slash menu offers. */
+export interface BlockCommand {
+  label: string
+  /** Further words that find it. */
+  words: string
+  hint: string
+  run: Command
+  /** Whether it can be used here; by default everywhere. */
+  isEnabled?: (view: EditorView) => boolean
+}
+
+/** A ProseMirror view of one profile, not bound to a document yet. */
+export interface RichView {
+  view: EditorView
+  blocks: BlockCommand[]
+  destroy(): void
+}
+
+/** Destroys a view. Transactions that plugins have put off until then have no effect. */
+export function destroyView(view: EditorView): void {
+  view.destroy()
+  view.dispatch = () => {}
+}

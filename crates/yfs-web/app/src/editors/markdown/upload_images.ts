@@ -1,0 +1,60 @@
+// Pictures that are dropped or pasted become files beside the document.
+
+import { Plugin } from 'prosemirror-state'
+import type { EditorView } from 'prosemirror-view'
+import type { EditorWorkspace } from '../../documents'
+import { fileUrl } from './workspace_path'
+
+/** How many names are tried for one picture. */
+const MAX_NAMES = 100
+
+async function upload(workspace: EditorWorkspace, directory: string, file: File): Promise<string> {
+  const dot = file.name.lastIndexOf('.')
+  const [stem, extension] =
+    dot > 0 ? [file.name.slice(0, dot), file.name.slice(dot)] : [file.name || 'picture', '']
+  for (let n = 1; n <= MAX_NAMES; n++) {
+    const name = n === 1 ? `${stem}${extension}` : `${stem}-${n}${extension}`
+    const response = await workspace.fetch(fileUrl(`${directory}/${name}`), {
+      method: 'PUT',
+      headers: { 'If-None-Match': '*' },
+      body: file,
+    })
+    if (response.ok) return name
+    if (response.status !== 409 && response.status !== 412) {
+      throw new Error(`the server answered ${response.status}`)
+    }
+  }
+  throw new Error('all names are taken')
+}
+
+export function uploadImages(
+  workspace: EditorWorkspace,
+  filePath: () => string,
+  report: (message: string) => void,
+): Plugin {
+  const insert = async (view: EditorView, files: File[]) => {
+    for (const file of files) {
+      try {
+        const directory = filePath().split('/').slice(0, -1).join('/')
+        const name = await upload(workspace, directory, file)
+        const src = encodeURI(name)
+        const node = view.state.schema.nodes['image']?.create({ src, alt: name, title: '' })
+        if (node !== undefined) view.dispatch(view.state.tr.replaceSelectionWith(node))
+      } catch (error) {
+        report(`${file.name} was not added: ${error instanceof Error ? error.message : error}`)
+      }
+    }
+  }
+  const take = (view: EditorView, transfer: DataTransfer | null): boolean => {
+    const files = [...(transfer?.files ?? [])].filter(({ type }) => type.startsWith('image/'))
+    if (files.length === 0 || !view.editable) return false
+    void insert(view, files)
+    return true
+  }
+  return new Plugin({
+    props: {
+      handlePaste: (view, event) => take(view, event.clipboardData),
+      handleDrop: (view, event) => take(view, event.dataTransfer),
+    },
+  })
+}

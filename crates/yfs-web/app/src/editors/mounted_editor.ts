@@ -1,0 +1,25 @@
+import type { EditorWorkspace, OpenDocument } from '../documents'
+
+/** What an editor is mounted with. */
+export interface MountOptions {
+  workspace: EditorWorkspace
+  id: string
+  name: string
+  container: HTMLElement
+  /** Where an editor puts notices above the content. */
+  notices: HTMLElement
+  document: OpenDocument
+  readOnly: boolean
+  /** Returns the present path of the file. */
+  path: () => string
+}
+
+/** An editor in its container. */
+export interface MountedEditor {
+  focus(): void
+  reveal(line: number, column?: number): void
+  /** The file has another name of the same category. */
+  rename(name: string): void
+  setReadOnly(readOnly: boolean): void
+  destroy(): void
+}

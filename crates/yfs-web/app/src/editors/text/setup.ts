@@ -1,0 +1,158 @@
+// The extensions of every CodeMirror view: look, keys, search, several cursors, languages.
+
+import {
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from '@codemirror/autocomplete'
+import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
+import {
+  bracketMatching,
+  defaultHighlightStyle,
+  foldGutter,
+  foldKeymap,
+  HighlightStyle,
+  indentOnInput,
+  LanguageDescription,
+  syntaxHighlighting,
+} from '@codemirror/language'
+import { languages } from '@codemirror/language-data'
+import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
+import { Compartment, EditorState, type Extension } from '@codemirror/state'
+import {
+  crosshairCursor,
+  drawSelection,
+  dropCursor,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+  rectangularSelection,
+} from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+
+const SELECTION = '.cm-selectionBackground'
+
+const theme = EditorView.theme({
+  '&': { height: '100%', color: 'var(--text)', backgroundColor: 'transparent' },
+  '&.cm-focused': { outline: 'none' },
+  '.cm-scroller': { fontFamily: 'var(--font-mono)', fontSize: '13px', lineHeight: '1.6' },
+  '.cm-content': { caretColor: 'var(--accent)', paddingBlock: '12px' },
+  '.cm-cursor, .cm-dropCursor': { borderLeftColor: 'var(--accent)', borderLeftWidth: '2px' },
+  '.cm-gutters': {
+    backgroundColor: 'transparent',
+    color: 'var(--text-faint)',
+    border: 'none',
+    paddingInlineStart: '8px',
+  },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
+  [`&.cm-focused > .cm-scroller > .cm-selectionLayer ${SELECTION}, ${SELECTION}`]: {
+    backgroundColor: 'var(--selection)',
+  },
+  '.cm-panels': { backgroundColor: 'var(--surface)', color: 'var(--text)' },
+  '.cm-panels-bottom': { borderTop: '1px solid var(--border)' },
+  '.cm-textfield': { backgroundColor: 'var(--background)', borderColor: 'var(--border)' },
+  '.cm-button': {
+    backgroundImage: 'none',
+    backgroundColor: 'var(--hover)',
+    borderColor: 'var(--border)',
+  },
+  '.cm-searchMatch': { backgroundColor: 'var(--match)' },
+  '.cm-searchMatch-selected': { outline: '2px solid var(--accent)' },
+  '.cm-foldPlaceholder': { backgroundColor: 'var(--hover)', border: 'none' },
+  '.cm-tooltip': { backgroundColor: 'var(--surface)', borderColor: 'var(--border)' },
+  '.cm-ySelectionInfo': {
+    fontFamily: 'var(--font)',
+    fontSize: '11px',
+    padding: '1px 5px',
+    borderRadius: '4px 4px 4px 0',
+    opacity: '1',
+    color: '#fff',
+  },
+})
+
+const highlight = HighlightStyle.define([
+  { tag: [tags.keyword, tags.modifier, tags.operatorKeyword], color: 'var(--code-keyword)' },
+  { tag: [tags.string, tags.regexp, tags.special(tags.string)], color: 'var(--code-string)' },
+  { tag: [tags.number, tags.bool, tags.null, tags.atom], color: 'var(--code-number)' },
+  { tag: [tags.comment, tags.meta], color: 'var(--code-comment)', fontStyle: 'italic' },
+  {
+    tag: [tags.function(tags.variableName), tags.function(tags.propertyName)],
+    color: 'var(--code-function)',
+  },
+  { tag: [tags.typeName, tags.className, tags.tagName], color: 'var(--code-type)' },
+  { tag: [tags.propertyName, tags.attributeName], color: 'var(--code-property)' },
+  { tag: tags.heading, color: 'var(--code-keyword)', fontWeight: 'bold' },
+  { tag: tags.link, color: 'var(--accent)' },
+  { tag: tags.emphasis, fontStyle: 'italic' },
+  { tag: tags.strong, fontWeight: 'bold' },
+])
+
+/** The language of a view, which a rename changes in place. */
+export class LanguageSlot {
+  private readonly slot = new Compartment()
+  private name = ''
+
+  extension(): Extension {
+    return this.slot.of([])
+  }
+
+  /** Loads the language that a file name implies. */
+  async load(view: EditorView, name: string): Promise<void> {
+    this.name = name
+    const language = LanguageDescription.matchFilename(languages, name)
+    const support = language === null ? [] : await language.load().catch(() => [])
+    if (this.name === name) view.dispatch({ effects: this.slot.reconfigure(support) })
+  }
+}
+
+/** What editable and read-only views have in common. */
+export function viewExtensions(label: string): Extension[] {
+  return [
+    theme,
+    syntaxHighlighting(highlight),
+    syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
+    lineNumbers(),
+    foldGutter(),
+    highlightSpecialChars(),
+    drawSelection(),
+    highlightSelectionMatches(),
+    bracketMatching(),
+    EditorView.lineWrapping,
+    EditorState.allowMultipleSelections.of(true),
+    EditorView.contentAttributes.of({ 'aria-label': label }),
+    keymap.of([...searchKeymap, ...foldKeymap]),
+  ]
+}
+
+/** What editable views have besides. Undo belongs to the binding. */
+export function editingExtensions(): Extension[] {
+  return [
+    dropCursor(),
+    indentOnInput(),
+    closeBrackets(),
+    autocompletion({ activateOnTyping: false }),
+    rectangularSelection(),
+    crosshairCursor(),
+    highlightActiveLine(),
+    highlightActiveLineGutter(),
+    keymap.of([...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, indentWithTab]),
+  ]
+}
+
+/** The undo of a view without a shared document. */
+export const localHistory = (): Extension[] => [history(), keymap.of(historyKeymap)]
+
+/** Moves the cursor to a line and scrolls there; numbers count from 1. */
+export function revealLine(view: EditorView, line: number, column = 1): void {
+  const { doc } = view.state
+  const found = doc.line(Math.min(Math.max(1, line), doc.lines))
+  const anchor = Math.min(found.to, found.from + Math.max(0, column - 1))
+  view.dispatch({
+    selection: { anchor },
+    effects: EditorView.scrollIntoView(anchor, { y: 'center' }),
+  })
+}

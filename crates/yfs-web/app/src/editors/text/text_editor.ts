@@ -1,0 +1,76 @@
+// CodeMirror on `Y.Text('text')`.
+
+import { Compartment, EditorState } from '@codemirror/state'
+import { EditorView, keymap } from '@codemirror/view'
+import { yCollab, yUndoManagerKeymap } from 'y-codemirror.next'
+import * as Y from 'yjs'
+import type { MountedEditor, MountOptions } from '../mounted_editor'
+import { makeNotice } from '../notice'
+import { editingExtensions, LanguageSlot, revealLine, viewExtensions } from './setup'
+
+/** Texts longer than this open read-only, in UTF-16 code units. */
+const LARGE_TEXT = 1 << 20
+
+const editable = (isEditable: boolean) => [
+  EditorState.readOnly.of(!isEditable),
+  EditorView.editable.of(isEditable),
+]
+
+export function mountTextEditor(options: MountOptions): MountedEditor {
+  const { container, document: opened, name } = options
+  const text = opened.doc.getText('text')
+  const isLarge = text.length > LARGE_TEXT
+  const access = new Compartment()
+  const language = new LanguageSlot()
+  const undoManager = new Y.UndoManager(text)
+  let unlocked = !isLarge
+  let readOnly = options.readOnly
+
+  const view = new EditorView({
+    parent: container,
+    state: EditorState.create({
+      doc: text.toString(),
+      extensions: [
+        access.of(editable(unlocked && !readOnly)),
+        keymap.of(yUndoManagerKeymap),
+        editingExtensions(),
+        viewExtensions(`Text of ${name}`),
+        language.extension(),
+        yCollab(text, opened.awareness, { undoManager }),
+      ],
+    }),
+  })
+  const update = () =>
+    view.dispatch({ effects: access.reconfigure(editable(unlocked && !readOnly)) })
+  if (isLarge) {
+    const megabytes = (text.length / (1 << 20)).toFixed(1)
+    const notice = makeNotice(`This file is large (${megabytes} M characters): read-only.`, {
+      label: 'Edit anyway',
+      run: () => {
+        unlocked = true
+        notice.remove()
+        update()
+        view.focus()
+      },
+    })
+    options.notices.append(notice)
+  } else {
+    void language.load(view, name)
+  }
+  return {
+    focus: () => view.focus(),
+    reveal: (line, column) => revealLine(view, line, column),
+    rename: (newName) => {
+      if (!isLarge) void language.load(view, newName)
+    },
+    setReadOnly: (value) => {
+      readOnly = value
+      update()
+    },
+    destroy: () => {
+      opened.awareness.setLocalStateField('cursor', null)
+      view.destroy()
+      undoManager.destroy()
+    },
+  }
+}

@@ -1,0 +1,92 @@
+// Versions and authors of a file, over HTTP.
+
+import type { EditorWorkspace } from '../documents'
+import { fileUrl } from '../editors/markdown/workspace_path'
+
+export interface FileVersion {
+  number: number
+  at: number
+  actor: string | null
+  label: string | null
+  names: string[]
+  redacted: boolean
+  current: boolean
+}
+
+export interface BlameShare {
+  actor: string | null
+  at: number | null
+  chars: number
+}
+
+export interface BlameLine {
+  line: number
+  text: string
+  actor: string | null
+  at: number | null
+  version: number | null
+  shares: BlameShare[]
+}
+
+async function check(response: Response): Promise<Response> {
+  if (response.ok) return response
+  const problem = (await response.json().catch(() => ({}))) as { detail?: string }
+  throw new Error(problem.detail ?? `the server answered ${response.status}`)
+}
+
+const under = (route: string, path: string) => fileUrl(path).replace('/api/files', route)
+
+/** Returns the versions of a file, oldest first. */
+export async function listVersions(
+  workspace: EditorWorkspace,
+  path: string,
+): Promise<FileVersion[]> {
+  const response = await check(await workspace.fetch(under('/api/versions', path)))
+  return ((await response.json()) as { versions: FileVersion[] }).versions
+}
+
+/** Returns the text of a version; null if it is not text. */
+export async function readVersion(
+  workspace: EditorWorkspace,
+  path: string,
+  number: number,
+): Promise<string | null> {
+  const bytes = await readVersionBytes(workspace, path, number)
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+async function readVersionBytes(
+  workspace: EditorWorkspace,
+  path: string,
+  number: number,
+): Promise<ArrayBuffer> {
+  const response = await check(await workspace.fetch(`${fileUrl(path)}?version=${number}`))
+  return response.arrayBuffer()
+}
+
+/** Writes the content of a version as the present one, as the least edit. */
+export async function restoreVersion(
+  workspace: EditorWorkspace,
+  path: string,
+  number: number,
+): Promise<void> {
+  const body = await readVersionBytes(workspace, path, number)
+  const present = await check(await workspace.fetch(fileUrl(path)))
+  const etag = present.headers.get('ETag')
+  await check(
+    await workspace.fetch(`${fileUrl(path)}?conflict=merge`, {
+      method: 'PUT',
+      headers: etag === null ? {} : { 'If-Match': etag },
+      body,
+    }),
+  )
+}
+
+export async function readBlame(workspace: EditorWorkspace, path: string): Promise<BlameLine[]> {
+  const response = await check(await workspace.fetch(under('/api/blame', path)))
+  return ((await response.json()) as { lines: BlameLine[] }).lines
+}

@@ -1,0 +1,154 @@
+// What the scenarios of the editors share: a server with a directory, browsers, and the page that
+// shows one file (`crates/yfs-web/app/harness`).
+//
+// Environment: YFS_COMMAND is the program, HARNESS_PAGE the directory of the built page.
+
+import { execFile, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { delimiter, extname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { chromium } from 'playwright-core'
+
+const { YFS_COMMAND, HARNESS_PAGE } = process.env
+const DEADLINE_MS = 120_000
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+
+/** Polls a condition up to a deadline; returns its value. */
+export async function until(condition, what) {
+  const deadline = Date.now() + DEADLINE_MS
+  let last
+  for (;;) {
+    last = await Promise.resolve()
+      .then(condition)
+      .catch((error) => ((last = error), false))
+    if (last) return last
+    if (Date.now() > deadline) throw new Error(`waited too long for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+export function assertEqual(actual, expected, what) {
+  if (JSON.stringify(actual) === JSON.stringify(expected)) return
+  const [is, should] = [actual, expected].map((value) => JSON.stringify(value))
+  throw new Error(`${what}: ${is}, expected ${should}`)
+}
+
+function installedChromium() {
+  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+  const directories = (process.env.PATH ?? '').split(delimiter)
+  const paths = directories.flatMap((directory) => names.map((name) => join(directory, name)))
+  return paths.find((path) => existsSync(path))
+}
+
+async function launch() {
+  const installed = installedChromium()
+  if (installed !== undefined) {
+    return chromium.launch({ executablePath: installed, args: ['--no-sandbox'] })
+  }
+  const { default: packaged } = await import('@sparticuz/chromium')
+  return chromium.launch({ executablePath: await packaged.executablePath(), args: packaged.args })
+}
+
+async function servePage() {
+  const server = createServer(({ url }, response) => {
+    const { pathname } = new URL(url, 'http://localhost')
+    const path = join(HARNESS_PAGE, pathname === '/' ? 'index.html' : pathname)
+    if (!existsSync(path)) return response.writeHead(404).end()
+    const type = TYPES[extname(path)] ?? 'application/octet-stream'
+    response.writeHead(200, { 'Content-Type': type }).end(readFileSync(path))
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${server.address().port}/`, stop: () => server.close() }
+}
+
+async function startServer(directory, port) {
+  const args = ['serve', directory, '--port', String(port), '--json']
+  const child = spawn(YFS_COMMAND, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const { value: line } = await createInterface({ input: child.stdout })
+    [Symbol.asyncIterator]()
+    .next()
+  if (line === undefined) throw new Error('yfs serve ended')
+  const { url, token } = JSON.parse(line)
+  const stop = async () => {
+    if (child.exitCode !== null) return
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGINT')
+    await ended
+  }
+  const signal = (name) => child.kill(name)
+  return { url: url.replace(/\/$/, ''), token, stop, signal }
+}
+
+/** Runs a scenario on a new directory, and ends the process with its result. */
+export async function scenario(prepare, play) {
+  const directory = mkdtempSync(join(tmpdir(), 'web-editor-'))
+  const closers = []
+  const errors = []
+  const stage = {
+    directory,
+    errors,
+    async yfs(...args) {
+      return (await promisify(execFile)(YFS_COMMAND, args, { cwd: directory })).stdout
+    },
+    /** Opens a browser window of its own on a file. */
+    async open(path, { name = 'Ana', width = 1200, height = 800, ...more } = {}) {
+      const context = await stage.browser.newContext({ viewport: { width, height } })
+      stage.lastContext = context
+      const page = await context.newPage()
+      page.on('pageerror', ({ stack }) => errors.push(`${name}: ${stack}`))
+      const query = new URLSearchParams({ server: stage.server.url, token: stage.server.token })
+      for (const [key, value] of Object.entries({ name, ...more })) query.set(key, value)
+      if (path !== null) query.set('path', path)
+      await page.goto(`${stage.page.url}?${query}`)
+      await page.waitForFunction(() => window.harness !== undefined)
+      return page
+    },
+    /** Stops the server, and starts it again on its port when the returned function is called. */
+    async stopServer() {
+      const { port } = new URL(stage.server.url)
+      await stage.server.stop()
+      return async () => {
+        stage.server = await startServer(directory, port)
+      }
+    },
+    async fetch(path, init = {}) {
+      const headers = { Authorization: `Bearer ${stage.server.token}`, ...init.headers }
+      return fetch(`${stage.server.url}${path}`, { ...init, headers })
+    },
+  }
+  let failure = null
+  try {
+    await prepare(stage)
+    stage.server = await startServer(directory, 0)
+    closers.push(() => stage.server.stop())
+    stage.page = await servePage()
+    closers.push(() => stage.page.stop())
+    stage.browser = await launch()
+    closers.push(() => stage.browser.close())
+    await play(stage)
+    if (errors.length > 0) throw new Error(`errors in the page:\n${errors.join('\n')}`)
+  } catch (error) {
+    failure = error
+    for (const line of errors) console.error(line)
+  }
+  for (const close of closers.reverse()) await close()
+  rmSync(directory, { recursive: true, force: true })
+  if (failure !== null) console.error(failure.stack)
+  process.exit(failure === null ? 0 : 1)
+}
+
+/** Waits for the editor of a page: text, richtext, blob, source or blame. */
+export const shows = (page, editor) =>
+  page.waitForSelector(`[data-editor="${editor}"]`, { state: 'attached', timeout: DEADLINE_MS })
+
+export const savedState = (page) => page.getAttribute('.saved-state', 'data-state')
+
+/** Waits until the server has stored all changes of a page. */
+export const saved = (page) =>
+  page.waitForSelector('.saved-state[data-state="saved"]', { timeout: DEADLINE_MS })
+
+export const textOf = (page) =>
+  page.evaluate(() => document.querySelector('.ProseMirror, .cm-content')?.innerText ?? null)

@@ -1,0 +1,94 @@
+//! The editors of the web application, in a real browser against a real `yfs serve`.
+//!
+//! Each test runs a scenario of `tests/node/web` on a page that shows one file
+//! (`crates/yfs-web/app/harness`), which is built first. The browser is the Chromium on the `PATH`,
+//! else the one in the npm package `@sparticuz/chromium`.
+
+#![expect(clippy::print_stdout, reason = "scenarios say what they measured")]
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+use yfs_tests::{command, node, root};
+
+/// Returns the directory of the built page.
+fn page() -> &'static Path {
+    static PAGE: OnceLock<PathBuf> = OnceLock::new();
+    PAGE.get_or_init(|| {
+        let app = root().join("crates/yfs-web/app");
+        node::ensure_installed_in(&app);
+        let module = |path: &str| app.join("node_modules").join(path);
+        run(Command::new("node").arg(module("typescript/bin/tsc")).args(["-p", "."]), &app);
+        let mut vite = Command::new("node");
+        run(vite.arg(module("vite/bin/vite.js")).args(["build", "--mode", "harness"]), &app);
+        app.join("dist-harness")
+    })
+}
+
+/// Runs a scenario to its end, one at a time: each has browsers of its own.
+fn play(scenario: &str, args: &[&str]) {
+    static STAGE: Mutex<()> = Mutex::new(());
+    let _stage = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = node::dir().join("web");
+    node::ensure_installed("web");
+    let mut node = Command::new("node");
+    node.arg(dir.join(scenario)).args(args);
+    node.env("YFS_COMMAND", command::program()).env("HARNESS_PAGE", page());
+    run(&mut node, &dir);
+}
+
+fn run(command: &mut Command, dir: &Path) {
+    let output = command.current_dir(dir).output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "{command:?} failed:\n{stdout}{stderr}");
+    println!("{stdout}");
+}
+
+fn fixtures() -> String {
+    root().join("fixtures").display().to_string()
+}
+
+#[test]
+fn opening_a_file_writes_nothing_in_milkdown() {
+    play("opening.mjs", &["gfm", &fixtures()]);
+}
+
+#[test]
+fn opening_a_file_writes_nothing_in_prosemirror() {
+    play("opening.mjs", &["commonmark", &fixtures()]);
+}
+
+#[test]
+fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
+    play("swap.mjs", &[]);
+}
+
+#[test]
+fn the_form_of_the_front_matter_agrees_with_the_file() {
+    play("front_matter.mjs", &[]);
+}
+
+#[test]
+fn pictures_and_bytes_are_shown() {
+    play("pictures.mjs", &[&fixtures()]);
+}
+
+#[test]
+fn typing_in_a_long_file_loses_nothing() {
+    play("typing.mjs", &[]);
+}
+
+#[test]
+fn saved_means_that_the_server_has_stored_it() {
+    play("saving.mjs", &[]);
+}
+
+#[test]
+fn the_history_names_authors_and_restores() {
+    play("history.mjs", &[]);
+}
