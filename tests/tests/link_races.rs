@@ -113,7 +113,7 @@ fn a_token_for_a_folder_reads_and_writes_nothing_outside_by_links() {
     assert_eq!(ok(dir.path(), &["find", "/out"]), "/out\n/out/a.txt\n");
     assert_eq!(ok(dir.path(), &["cat", "/out/a.txt"]), SECRET);
     let found = run(dir.path(), &["grep", "-rl", SECRET, "/docs"], b"");
-    assert_eq!((found.code, found.stdout), (Some(1), vec![]), "something was copied in");
+    assert_eq!((found.code, found.stdout), (Some(1), vec![]), "a copy is inside");
 }
 
 /// A local program exchanges a directory of the mirrored tree for a link that leads outside, while
@@ -175,7 +175,7 @@ fn the_mirror_follows_no_link_that_takes_the_place_of_a_directory() {
     }
     assert_untouched(&outside);
     let found = run(&tree, &["grep", "-rl", SECRET, "/"], b"");
-    assert_eq!((found.code, found.stdout), (Some(1), vec![]), "something of outside came in");
+    assert_eq!((found.code, found.stdout), (Some(1), vec![]), "a text of outside came in");
     assert_eq!(server.interrupt(), Some(0));
 }
 

@@ -135,7 +135,7 @@ fn each_is_taken_or_refused_and_harms_nothing() {
         // Real Yjs reads what the server has.
         yjs.call("new", json!({ "doc": document.name, "gc": false }));
         let is_waiting = yjs.apply(&document.name, &state(server.port(), &guid));
-        assert!(!is_waiting, "{}: something is missing", document.name);
+        assert!(!is_waiting, "{}: an update is missing", document.name);
         yjs.call("drop", json!({ "doc": document.name }));
         for command in [&["blame"][..], &["versions", "ls"]] {
             let ran = run(dir.path(), &[command, &[document.path.as_str()]].concat(), b"");
