@@ -92,3 +92,8 @@ fn saved_means_that_the_server_has_stored_it() {
 fn the_history_names_authors_and_restores() {
     play("history.mjs", &[]);
 }
+
+#[test]
+fn a_document_that_the_schema_cannot_build_is_not_bound() {
+    play("unfit.mjs", &[]);
+}

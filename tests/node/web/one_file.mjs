@@ -49,7 +49,10 @@ async function launch() {
     return chromium.launch({ executablePath: installed, args: ['--no-sandbox'] })
   }
   const { default: packaged } = await import('@sparticuz/chromium')
-  return chromium.launch({ executablePath: await packaged.executablePath(), args: packaged.args })
+  return chromium.launch({
+    executablePath: await packaged.executablePath(),
+    args: ['--no-sandbox'],
+  })
 }
 
 async function servePage() {

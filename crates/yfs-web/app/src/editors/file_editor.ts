@@ -160,6 +160,12 @@ export class FileEditor implements EditorHandle {
     void this.mount(state, mode, name, readOnly)
   }
 
+  private remount(): void {
+    this.unmount()
+    this.mountedKey = ''
+    this.update(fileState(this.row, this.contentRoot.peek()), this.file.workspace.readOnly)
+  }
+
   private unmount(): void {
     this.nMounts += 1
     this.mounted?.destroy()
@@ -185,6 +191,7 @@ export class FileEditor implements EditorHandle {
       notices: this.notices,
       document: this.opened,
       readOnly,
+      remount: () => this.remount(),
       path: this.path,
     }
     let mounted: MountedEditor
@@ -244,8 +251,7 @@ export class FileEditor implements EditorHandle {
       label: 'Try again',
       run: () => {
         notice.remove()
-        this.mountedKey = ''
-        this.update(fileState(this.row, this.contentRoot.peek()), this.file.workspace.readOnly)
+        this.remount()
       },
     })
     this.notices.append(notice)

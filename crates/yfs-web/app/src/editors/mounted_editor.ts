@@ -10,6 +10,8 @@ export interface MountOptions {
   notices: HTMLElement
   document: OpenDocument
   readOnly: boolean
+  /** Destroys this editor and mounts the one that the content needs now. */
+  remount: () => void
   /** Returns the present path of the file. */
   path: () => string
 }

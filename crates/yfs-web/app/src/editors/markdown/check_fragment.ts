@@ -54,3 +54,36 @@ export function fragmentProblem(fragment: Y.XmlFragment, schema: Schema): string
     return error instanceof Error ? error.message : String(error)
   }
 }
+
+/** Returns the block, a child of the fragment, that a type is in; null for the fragment itself. */
+function blockOf(type: Y.AbstractType<unknown>, fragment: Y.XmlFragment): Y.XmlElement | null {
+  let block: Y.AbstractType<unknown> | null = type
+  while (block !== null && block.parent !== fragment) block = block.parent
+  return block instanceof Y.XmlElement ? block : null
+}
+
+/** Returns why the schema cannot build the blocks that events changed; null if it can. */
+export function changeProblem(
+  events: Y.YEvent<Y.AbstractType<unknown>>[],
+  fragment: Y.XmlFragment,
+  schema: Schema,
+): string | null {
+  const blocks = new Set<Y.XmlElement>()
+  for (const { target, changes } of events) {
+    const block = blockOf(target, fragment)
+    if (block !== null) blocks.add(block)
+    if (target !== fragment) continue
+    for (const { content } of changes.added) {
+      for (const added of content.getContent() as unknown[]) {
+        if (!(added instanceof Y.XmlElement)) return 'a text outside of every block'
+        blocks.add(added)
+      }
+    }
+  }
+  try {
+    for (const block of blocks) buildElement(schema, block).check()
+    return null
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}

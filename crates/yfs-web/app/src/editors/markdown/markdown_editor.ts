@@ -2,11 +2,12 @@
 
 import { TextSelection } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
+import type * as Y from 'yjs'
 import { mountFrontMatter } from '../front_matter/front_matter_panel'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
 import { bindView } from './bind_view'
-import { fragmentProblem } from './check_fragment'
+import { changeProblem, fragmentProblem } from './check_fragment'
 import type { RichView } from './rich_view'
 import { mountSourceView } from './source_view'
 
@@ -70,6 +71,11 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
   view.dom.setAttribute('role', 'textbox')
   view.dom.setAttribute('aria-multiline', 'true')
   view.setProps({ editable: () => !readOnly })
+  // Before the binding observes the fragment: it deletes what it cannot build as soon as it sees it.
+  const guard = (events: Y.YEvent<Y.AbstractType<unknown>>[], { local }: Y.Transaction) => {
+    if (!local && changeProblem(events, fragment, view.state.schema) !== null) options.remount()
+  }
+  fragment.observeDeep(guard as never)
   const unbind = bindView(rich, fragment, options)
   const frontMatter = mountFrontMatter(front, options)
   return {
@@ -82,6 +88,7 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
       frontMatter.setReadOnly(value)
     },
     destroy: () => {
+      fragment.unobserveDeep(guard as never)
       rich.destroy()
       unbind()
       frontMatter.destroy()
