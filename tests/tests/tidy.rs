@@ -34,6 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-mcp", &["yfs-agent", "yfs-shell", "yfs-types", "yfs-vfs"]),
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
     ("yfs-peer", &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync"]),
+    ("yfs-web", &[]),
     ("yfs-wire", &["yfs", "yfs-engine", "yfs-store", "yfs-types", "yfs-vfs"]),
     (
         "yfs-server",
@@ -46,6 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-store",
             "yfs-sync",
             "yfs-vfs",
+            "yfs-web",
             "yfs-wire",
         ],
     ),

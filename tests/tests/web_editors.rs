@@ -97,3 +97,18 @@ fn the_history_names_authors_and_restores() {
 fn a_document_that_the_schema_cannot_build_is_not_bound() {
     play("unfit.mjs", &[]);
 }
+
+#[test]
+fn two_people_work_in_the_application() {
+    play("application.mjs", &[]);
+}
+
+#[test]
+fn ten_thousand_files_are_listed_and_little_is_loaded() {
+    play("many_files.mjs", &[]);
+}
+
+#[test]
+fn the_application_is_accessible() {
+    play("accessible.mjs", &[]);
+}

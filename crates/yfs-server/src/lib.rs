@@ -48,6 +48,7 @@ mod routes;
 pub mod serve;
 mod tree_response;
 mod upgrade;
+mod web;
 mod websocket_session;
 mod websocket_wire;
 

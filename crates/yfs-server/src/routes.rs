@@ -23,7 +23,7 @@ use crate::{
     serve::{ServeOptions, ServerState},
     tree_response::tree,
     upgrade::WebsocketUpgrade,
-    websocket_session,
+    web, websocket_session,
 };
 
 /// How long a client may pause while it sends a body.
@@ -33,7 +33,8 @@ const BODY_LIMIT: Duration = Duration::from_secs(30);
 pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
     let origins = AllowedOrigins::new(&options.origins, options.open);
     Router::new()
-        .route("/", get(home))
+        .route("/", get(web::home))
+        .route("/assets/{*path}", get(web::asset))
         .route("/healthz", get(async || "ok"))
         .route("/openapi.json", get(openapi))
         .route("/metrics", get(metrics))
@@ -54,10 +55,6 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         }))
         .layer(from_fn_with_state(app.clone(), count))
         .with_state(app)
-}
-
-async fn home() -> &'static str {
-    include_str!("home.txt")
 }
 
 async fn count(State(app): State<ServerState>, request: Request, next: Next) -> Response {

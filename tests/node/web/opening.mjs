@@ -76,8 +76,10 @@ await scenario(
       const counts = []
       for (const { path } of files) {
         const route = path.split('/').map(encodeURIComponent).join('/')
-        const { versions } = await (await stage.fetch(`/api/versions${route}`)).json()
-        counts.push([path, versions.length])
+        const response = await stage.fetch(`/api/versions${route}`)
+        const answer = await response.json()
+        if (!response.ok) throw new Error(`versions of ${path}: ${JSON.stringify(answer)}`)
+        counts.push([path, answer.versions.length])
       }
       return counts
     }

@@ -61,7 +61,7 @@ Examples:
   yfs serve . --host 0.0.0.0                other machines, behind an https proxy
   curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:4680/api/tree
 
-JSON: one object as soon as the server listens: {url, sync, collab, workspace, token}.";
+JSON: one object as soon as the server listens: {url, sync, collab, workspace, token, link}.";
 
 /// Serve a directory to Yjs clients
 #[derive(Debug, Args)]
@@ -208,6 +208,7 @@ fn announce(
             "collab": format!("{ws}/collab"),
             "workspace": id,
             "token": token,
+            "link": link(&url, token.as_deref()),
         });
         context.out.json_line(&value)?;
     } else {
@@ -218,6 +219,7 @@ fn announce(
             );
         }
         context.out.line(&format!("serving {url}"))?;
+        context.out.line(&format!("  editor      {}", link(&url, token.as_deref())))?;
         context.out.line(&format!("  files       {url}api/tree"))?;
         let room = format!("room {id} (the files table) or a file's id");
         context.out.line(&format!("  y-websocket {ws}/sync, {room}"))?;
@@ -226,6 +228,12 @@ fn announce(
         context.out.line(&format!("  token       {token}"))?;
     }
     context.out.flush()
+}
+
+/// Returns the link that opens the web editor. The token is in the fragment, which a browser sends
+/// to no server.
+fn link(url: &str, token: Option<&str>) -> String {
+    token.map_or_else(|| url.to_owned(), |token| format!("{url}#token={token}"))
 }
 
 /// Raises the limit of open files as far as the system allows: each connection needs one.

@@ -1,0 +1,38 @@
+// The files table of the main document, as a reader of the Yjs arrays sees it
+// (docs/format/main-document.md).
+
+import type * as Y from 'yjs'
+import type { FileRow } from '../documents'
+
+interface TableElement {
+  key: string
+  val: Record<string, unknown>
+  ts: number
+}
+
+/** Returns the winner of each key: the greatest `ts`, among equals the one further right. */
+function winners(main: Y.Doc, root: string): Map<string, TableElement> {
+  const best = new Map<string, TableElement>()
+  for (const element of main.getArray<TableElement>(root)) {
+    const known = best.get(element.key)
+    if (known === undefined || !(element.ts < known.ts)) best.set(element.key, element)
+  }
+  return best
+}
+
+/** A cell holds the effective value of a field, the row the value for plain readers. */
+export function rowsOf(main: Y.Doc): Map<string, FileRow> {
+  const rows = new Map<string, FileRow>()
+  for (const [id, { val }] of winners(main, 'table:files')) {
+    rows.set(id, { ...(val as unknown as FileRow), id })
+  }
+  for (const [key, { val }] of winners(main, 'fs:cells')) {
+    const [id = '', field = ''] = key.split(':')
+    const row = rows.get(id)
+    if (row === undefined) continue
+    if (field === 'parentId') row.parentId = val['id'] as string | null
+    else if (field === 'stat') Object.assign(row, val)
+    else Object.assign(row, { [field]: val })
+  }
+  return rows
+}

@@ -1,0 +1,154 @@
+// The application: the tree, the editor, and what lies above both.
+
+import { effect, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Session } from '../session/workspace'
+import { createNode, FileTree, revealInTree } from '../tree/file_tree'
+import { EditorPane } from './editor_pane'
+import { message } from './message'
+import { QuickOpen } from './quick_open'
+import { toggleTheme } from './theme'
+import { TrashPanel } from './trash_panel'
+
+const openId = signal<string | null>(null)
+const panel = signal<'quick-open' | 'trash' | null>(null)
+
+function open(session: Session, path: string): void {
+  const id = session.idsByPath.peek().get(path)
+  if (id === undefined) return
+  openId.value = id
+  panel.value = null
+  session.announce(id)
+  revealInTree(path)
+  history.replaceState(null, '', `#${encodeURI(path)}`)
+}
+
+/** Opens the file that the address names, once it is listed. */
+function openFromAddress(session: Session): void {
+  const path = decodeURI(location.hash.slice(1))
+  if (!path.startsWith('/')) return
+  const stop = effect(() => {
+    if (!session.idsByPath.value.has(path)) return
+    queueMicrotask(() => {
+      stop()
+      open(session, path)
+    })
+  })
+}
+
+export function App({ session }: { session: Session }) {
+  useEffect(() => {
+    openFromAddress(session)
+    const onKeyDown = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'p') {
+        event.preventDefault()
+        panel.value = panel.peek() === 'quick-open' ? null : 'quick-open'
+      }
+    }
+    addEventListener('keydown', onKeyDown)
+    return () => removeEventListener('keydown', onKeyDown)
+  }, [])
+  const id = openId.value
+  const path = id === null ? null : (session.pathsById.value.get(id) ?? null)
+  return (
+    <div class="app">
+      <Sidebar session={session} openPath={path} />
+      <main class="content">
+        {!session.isOnline.value && (
+          <p class="banner" role="status">
+            No connection to the server. You can go on; your changes are sent when it is back.
+          </p>
+        )}
+        {message.value !== null && (
+          <p class="banner is-error" role="alert">
+            {message.value}
+            <button type="button" onClick={() => (message.value = null)}>
+              Dismiss
+            </button>
+          </p>
+        )}
+        {id === null ? <Welcome session={session} /> : <EditorPane session={session} id={id} />}
+      </main>
+      {panel.value === 'quick-open' && (
+        <QuickOpen
+          session={session}
+          onOpen={(path) => open(session, path)}
+          onClose={() => (panel.value = null)}
+        />
+      )}
+      {panel.value === 'trash' && (
+        <TrashPanel session={session} onClose={() => (panel.value = null)} />
+      )}
+    </div>
+  )
+}
+
+function Sidebar({ session, openPath }: { session: Session; openPath: string | null }) {
+  return (
+    <nav class="sidebar" aria-label="Workspace">
+      <header class="sidebar-head">
+        <strong>yfs</strong>
+        <People session={session} />
+      </header>
+      <div class="toolbar" role="toolbar" aria-label="Files">
+        {!session.readOnly && (
+          <>
+            <button type="button" onClick={() => createNode(session, 'file')}>
+              New file
+            </button>
+            <button type="button" onClick={() => createNode(session, 'directory')}>
+              New folder
+            </button>
+          </>
+        )}
+        <button type="button" onClick={() => (panel.value = 'trash')}>
+          Trash
+        </button>
+        <button type="button" onClick={toggleTheme} title="Light or dark">
+          ◐<span class="visually-hidden">Light or dark</span>
+        </button>
+      </div>
+      <FileTree session={session} openPath={openPath} onOpen={(path) => open(session, path)} />
+    </nav>
+  )
+}
+
+function People({ session }: { session: Session }) {
+  const person = session.person.value
+  const rename = () => {
+    const name = prompt('Your name, as others see it', person.name)?.trim()
+    if (name) session.rename(name)
+  }
+  return (
+    <div class="people">
+      {session.peers.value.map((peer) => (
+        <span
+          key={peer.client}
+          class="person"
+          style={{ background: peer.color }}
+          title={peer.name}
+          role="img"
+          aria-label={peer.name}
+        >
+          {peer.name.slice(0, 1).toUpperCase()}
+        </span>
+      ))}
+      <button type="button" class="me" onClick={rename} title="Change your name">
+        {person.name}
+        {session.readOnly && ' (read-only)'}
+      </button>
+    </div>
+  )
+}
+
+function Welcome({ session }: { session: Session }) {
+  const count = session.entries.value.filter(({ kind }) => kind === 'file').length
+  return (
+    <div class="welcome">
+      <h1>{count === 1 ? '1 file' : `${count.toLocaleString()} files`}</h1>
+      <p class="faint">
+        Choose a file, or press <kbd>Ctrl</kbd> <kbd>P</kbd> to find one.
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,91 @@
+//! The web application that `yfs serve` has at `/`: its files, embedded in the program.
+//!
+//! The sources are in `app`; the build script builds them with npm and Vite if Node.js is there.
+//!
+//! ```
+//! // Without Node.js at build time there is none.
+//! if let Some(page) = yfs_web::file("index.html") {
+//!     assert_eq!(page.content_type, "text/html; charset=utf-8");
+//! }
+//! ```
+
+/// The embedded files by their names, compressed ones beside the originals.
+const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+/// The end of the name of a compressed file (RFC 7932).
+const BROTLI: &str = ".br";
+
+/// A file of the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebFile {
+    /// The media type.
+    pub content_type: &'static str,
+    /// The content.
+    pub content: &'static [u8],
+    /// The content compressed by Brotli, if that is shorter.
+    pub brotli: Option<&'static [u8]>,
+    /// Whether the name changes with the content, so that a browser may keep the file for ever.
+    pub is_immutable: bool,
+}
+
+/// Returns a file of the application by its path below `/`.
+pub fn file(path: &str) -> Option<WebFile> {
+    if path.ends_with(BROTLI) {
+        return None;
+    }
+    let content = find(path)?;
+    Some(WebFile {
+        content_type: content_type(path),
+        content,
+        brotli: find(&format!("{path}{BROTLI}")),
+        is_immutable: has_hash(path),
+    })
+}
+
+fn find(path: &str) -> Option<&'static [u8]> {
+    let at = FILES.binary_search_by(|(name, _)| (*name).cmp(path)).ok()?;
+    Some(FILES[at].1)
+}
+
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("webmanifest") => "application/manifest+json",
+        Some("woff2") => "font/woff2",
+        Some("png") => "image/png",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Vite appends eight characters of a hash to the names of what it builds.
+fn has_hash(path: &str) -> bool {
+    let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+    stem.rsplit_once('-').is_some_and(|(_, hash)| hash.len() == 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_a_hash_are_kept_for_ever() {
+        assert!(has_hash("assets/index-B1x_9aQz.js"));
+        assert!(!has_hash("assets/icon.svg"));
+        assert!(!has_hash("index.html"));
+    }
+
+    #[test]
+    fn files_are_found_by_their_names() {
+        assert!(FILES.is_sorted());
+        assert_eq!(file("none"), None);
+        for (name, content) in FILES.iter().filter(|(name, _)| !name.ends_with(BROTLI)) {
+            let found = file(name).expect("it is embedded");
+            assert_eq!(found.content, *content);
+            assert_ne!(found.content_type, "application/octet-stream", "{name}");
+            assert!(found.brotli.is_none_or(|brotli| brotli.len() < content.len()));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// The application at `/`: two browsers open the link of the server, and make, edit, rename, trash and
+// restore files; each sees what the other does. A link for reading offers no change.
+
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { assertEqual, saved, scenario, shows, textOf, until } from './one_file.mjs'
+
+const row = (page, path) => page.locator(`[role="treeitem"][title="${path}"]`)
+
+async function enter(page, text) {
+  await page.waitForSelector('.tree-input')
+  await page.keyboard.press('Control+A')
+  await page.keyboard.type(text)
+  await page.keyboard.press('Enter')
+}
+
+await scenario(
+  ({ directory }) => {
+    mkdirSync(join(directory, 'notes'))
+    writeFileSync(join(directory, 'notes/plan.md'), '# Plan\n\nListen.\n')
+    writeFileSync(join(directory, 'log.txt'), 'Monday\n')
+  },
+  async (stage) => {
+    const enterWorkspace = async (token) => {
+      const context = await stage.browser.newContext({ viewport: { width: 1200, height: 800 } })
+      const page = await context.newPage()
+      page.on('pageerror', ({ stack }) => stage.errors.push(stack))
+      await page.goto(`${stage.server.url}/#token=${token}`)
+      await page.waitForSelector('[role="treeitem"]')
+      return page
+    }
+    const ana = await enterWorkspace(stage.server.token)
+    const ben = await enterWorkspace(stage.server.token)
+    assertEqual(new URL(ana.url()).hash, '', 'the token leaves the address bar')
+
+    // Ana makes a file; Ben sees it, opens it, and sees what she types.
+    await row(ana, '/notes').click()
+    await ana.getByRole('button', { name: 'New file' }).click()
+    await enter(ana, 'todo.txt')
+    await row(ben, '/notes').click()
+    await row(ben, '/notes/todo.txt').click()
+    await shows(ben, 'text')
+    await row(ana, '/notes/todo.txt').click()
+    await shows(ana, 'text')
+    await ana.click('.cm-content')
+    await ana.keyboard.type('Buy milk')
+    await until(async () => (await textOf(ben)).includes('Buy milk'), 'what Ana types')
+    await saved(ana)
+    assertEqual(await stage.yfs('cat', '/notes/todo.txt'), 'Buy milk', 'the stored file')
+    // Each sees where the other is.
+    await row(ben, '/notes/todo.txt').locator('.dot').waitFor()
+
+    // Ben renames it with the keyboard; Ana's editor stays on the file.
+    await row(ben, '/notes/todo.txt').click()
+    await ben.locator('[role="tree"]').focus()
+    await ben.keyboard.press('F2')
+    await enter(ben, 'list.txt')
+    await row(ana, '/notes/list.txt').waitFor()
+    await ana.click('.cm-content')
+    await ana.keyboard.press('Control+End')
+    await ana.keyboard.type(', bread')
+    await until(async () => (await textOf(ben)).includes('milk, bread'), 'typing after the rename')
+
+    // Into the trash, and back.
+    await row(ben, '/log.txt').click()
+    await ben.locator('[role="tree"]').focus()
+    await ben.keyboard.press('Delete')
+    await row(ana, '/log.txt').waitFor({ state: 'detached' })
+    await ana.getByRole('button', { name: 'Trash' }).click()
+    await ana.getByRole('button', { name: 'Restore /log.txt' }).click()
+    await row(ben, '/log.txt').waitFor()
+    await ana.keyboard.press('Escape')
+    await ana.getByRole('button', { name: 'Close' }).click()
+
+    // Quick open, and what the disk does.
+    await ana.keyboard.press('Control+P')
+    await ana.keyboard.type('plan')
+    await ana.keyboard.press('Enter')
+    await shows(ana, 'richtext')
+    writeFileSync(join(stage.directory, 'from-disk.txt'), 'written by a program\n')
+    await row(ana, '/from-disk.txt').waitFor()
+
+    // Drag and drop into a directory.
+    await row(ana, '/from-disk.txt').dragTo(row(ana, '/notes'))
+    await row(ben, '/notes/from-disk.txt').waitFor()
+
+    // A link for reading shows everything and offers no change.
+    const token = (await stage.yfs('--quiet', 'token', 'new', '--read')).trim()
+    const reader = await enterWorkspace(token)
+    await row(reader, '/log.txt').click()
+    await shows(reader, 'text')
+    assertEqual(await reader.getByRole('button', { name: 'New file' }).count(), 0, 'no new files')
+    await reader.getByText('(read-only)').first().waitFor()
+
+    // A link that is not valid says so.
+    const context = await stage.browser.newContext()
+    const stranger = await context.newPage()
+    await stranger.goto(`${stage.server.url}/#token=none`)
+    await stranger.getByText('cannot be opened').waitFor()
+  },
+)
