@@ -271,13 +271,11 @@ const text = {
   },
   'a cycle of notes': (doc) => {
     const more = (clock) => numbers(doc.clientID, clock, 0, 0)
-    doc
-      .getArray('fs:log')
-      .insert(0, [
-        { actor: 'human:a', at: 1, more: more(1) },
-        { actor: 'human:b', at: 2, more: more(0) },
-        { actor: 'human:c', at: 3, more: more(2) },
-      ])
+    doc.getArray('fs:log').insert(0, [
+      { actor: 'human:a', at: 1, more: more(1) },
+      { actor: 'human:b', at: 2, more: more(0) },
+      { actor: 'human:c', at: 3, more: more(2) },
+    ])
   },
   'many labels': (doc) =>
     doc.getArray('fs:labels').insert(

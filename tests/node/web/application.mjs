@@ -1,5 +1,5 @@
-// The application at `/`: two browsers open the link of the server, and make, edit, rename, trash and
-// restore files; each sees what the other does. A link for reading offers no change.
+// The application at `/`: two browsers open the link of the server, and make, edit, rename, trash
+// and restore files; each sees what the other does. A link for reading offers no change.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// The application on 10,000 files: what is loaded before the first editor, and when the first row is
-// on the screen. Prints both, and holds the first to its limit of 350 KB.
+// The application on 10,000 files: what is loaded before the first editor, and when the first row
+// is on the screen. Prints both, and holds the first to its limit of 350 KB.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

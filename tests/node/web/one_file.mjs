@@ -70,9 +70,8 @@ async function servePage() {
 async function startServer(directory, port) {
   const args = ['serve', directory, '--port', String(port), '--json']
   const child = spawn(YFS_COMMAND, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const { value: line } = await createInterface({ input: child.stdout })
-    [Symbol.asyncIterator]()
-    .next()
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const { value: line } = await lines.next()
   if (line === undefined) throw new Error('yfs serve ended')
   const { url, token } = JSON.parse(line)
   const stop = async () => {
