@@ -75,3 +75,9 @@ book:
 # Write docs/reference/commands.md from the definition of the command line.
 reference:
     UPDATE_EXPECT=1 cargo test -p yfs-cli --bins reference
+
+# Screenshots of the web editor, light, dark and narrow, in docs/images.
+screenshots:
+    cargo build
+    npm --prefix tests/node/web ci --ignore-scripts --no-audit --no-fund
+    YFS_COMMAND="$PWD/target/debug/yfs" HARNESS_PAGE=. node tests/node/web/screenshots.mjs docs/images fixtures

@@ -4,6 +4,7 @@ import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Session } from '../session/workspace'
 import { createNode, FileTree, revealInTree } from '../tree/file_tree'
+import { ActivityPanel } from './activity_panel'
 import { EditorPane } from './editor_pane'
 import { message } from './message'
 import { QuickOpen } from './quick_open'
@@ -12,6 +13,7 @@ import { TrashPanel } from './trash_panel'
 
 const openId = signal<string | null>(null)
 const panel = signal<'quick-open' | 'trash' | null>(null)
+const showsActivity = signal(false)
 
 function open(session: Session, path: string): void {
   const id = session.idsByPath.peek().get(path)
@@ -45,13 +47,24 @@ export function App({ session }: { session: Session }) {
         panel.value = panel.peek() === 'quick-open' ? null : 'quick-open'
       }
     }
+    // A link in a file that leads to another one.
+    const onOpenPath = (event: Event) => {
+      const { path } = (event as CustomEvent<{ path: string }>).detail
+      open(session, path)
+    }
     addEventListener('keydown', onKeyDown)
-    return () => removeEventListener('keydown', onKeyDown)
+    addEventListener('yfs-open-path', onOpenPath)
+    // What an earlier visit left in this browser is sent.
+    void import('../documents').then(({ documentPool }) => documentPool(session).resume())
+    return () => {
+      removeEventListener('keydown', onKeyDown)
+      removeEventListener('yfs-open-path', onOpenPath)
+    }
   }, [])
   const id = openId.value
   const path = id === null ? null : (session.pathsById.value.get(id) ?? null)
   return (
-    <div class="app">
+    <div class={showsActivity.value ? 'app has-activity' : 'app'}>
       <Sidebar session={session} openPath={path} />
       <main class="content">
         {!session.isOnline.value && (
@@ -69,6 +82,13 @@ export function App({ session }: { session: Session }) {
         )}
         {id === null ? <Welcome session={session} /> : <EditorPane session={session} id={id} />}
       </main>
+      {showsActivity.value && (
+        <ActivityPanel
+          session={session}
+          onOpen={(path) => open(session, path)}
+          onClose={() => (showsActivity.value = false)}
+        />
+      )}
       {panel.value === 'quick-open' && (
         <QuickOpen
           session={session}
@@ -89,6 +109,9 @@ function Sidebar({ session, openPath }: { session: Session; openPath: string | n
       <header class="sidebar-head">
         <strong>yfs</strong>
         <People session={session} />
+        <button type="button" class="plain" onClick={toggleTheme} title="Light or dark">
+          ◐<span class="visually-hidden">Light or dark</span>
+        </button>
       </header>
       <div class="toolbar" role="toolbar" aria-label="Files">
         {!session.readOnly && (
@@ -104,8 +127,12 @@ function Sidebar({ session, openPath }: { session: Session; openPath: string | n
         <button type="button" onClick={() => (panel.value = 'trash')}>
           Trash
         </button>
-        <button type="button" onClick={toggleTheme} title="Light or dark">
-          ◐<span class="visually-hidden">Light or dark</span>
+        <button
+          type="button"
+          aria-pressed={showsActivity.value}
+          onClick={() => (showsActivity.value = !showsActivity.value)}
+        >
+          Activity
         </button>
       </div>
       <FileTree session={session} openPath={openPath} onOpen={(path) => open(session, path)} />
