@@ -353,6 +353,44 @@ fn every_route_that_is_served_is_described() {
     }
 }
 
+#[test]
+fn lines_are_found_below_what_a_token_covers() {
+    let files =
+        [("docs/a.txt", "one\nA Needle\n"), ("docs/b.md", "needle\n"), ("out.txt", "needle\n")];
+    let served = Served::start(&files);
+    let found = |client: &Client, query: &str| {
+        let answer = client.get(&format!("/api/search?{query}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let files = answer.json()["files"].as_array().unwrap().clone();
+        let lines = files.iter().flat_map(|file| {
+            let lines = file["lines"].as_array().unwrap().clone();
+            lines
+                .into_iter()
+                .map(|line| format!("{}:{}", file["path"].as_str().unwrap(), line["line"]))
+        });
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(found(&served.client, "pattern=needle"), ["/docs/b.md:1", "/out.txt:1"]);
+    let all = ["/docs/a.txt:2", "/docs/b.md:1", "/out.txt:1"];
+    assert_eq!(found(&served.client, "pattern=needle&ignore_case=true"), all);
+    assert_eq!(found(&served.client, "pattern=%5EA%20N&regex=true"), ["/docs/a.txt:2"]);
+    assert_eq!(found(&served.client, "pattern=needle&path=/docs"), ["/docs/b.md:1"]);
+    assert_eq!(found(&served.client, "pattern=needle&limit=1").len(), 1);
+    let docs = served.with_token(&["--path", "/docs", "--read"]);
+    assert_eq!(found(&docs, "pattern=needle"), ["/docs/b.md:1"]);
+    for (query, status) in [
+        ("pattern=needle&path=/out.txt", 403),
+        ("pattern=needle&path=/docs/../out.txt", 403),
+        ("pattern=", 400),
+        ("pattern=(&regex=true", 400),
+        ("", 400),
+    ] {
+        assert_eq!(docs.get(&format!("/api/search?{query}")).status, status, "{query}");
+    }
+    let anonymous = Client { token: None, ..served.client.clone() };
+    assert_eq!(anonymous.get("/api/search?pattern=needle").status, 401);
+}
+
 /// A page of this machine on another port may use whatever a socket of it may.
 #[test]
 fn every_route_answers_pages_of_allowed_origins() {

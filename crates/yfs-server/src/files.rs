@@ -8,6 +8,7 @@ mod conditions;
 mod list;
 mod range;
 mod read;
+mod search;
 mod structure;
 mod write;
 
@@ -40,6 +41,7 @@ pub(crate) fn routes() -> Router<ServerState> {
         .route("/api/files/{*path}", file)
         .route("/api/stat/", get(read::stat))
         .route("/api/stat/{*path}", get(read::stat))
+        .route("/api/search", get(search::search))
         .route("/api/mkdir", post(structure::mkdir))
         .route("/api/move", post(structure::move_))
         .route("/api/copy", post(structure::copy))

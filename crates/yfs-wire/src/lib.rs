@@ -59,9 +59,11 @@ pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson};
 pub use request::{
     ConflictPolicy, EditRequest, EventsQuery, MkdirRequest, ReadQuery, RemoveQuery, RestoreRequest,
-    SymlinkRequest, TransferRequest, WriteQuery,
+    SearchQuery, SymlinkRequest, TransferRequest, WriteQuery,
 };
-pub use search::{GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson};
+pub use search::{
+    GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson, SearchResultJson,
+};
 pub use stat::{DirectoryListing, EntryJson, StatJson, TreeEntryJson, TreeJson};
 pub use status::{
     ConflictJson, DocumentInfoJson, ProfileReportJson, QuarantinedJson, WorkspaceStatsJson,

@@ -111,6 +111,25 @@ pub enum ConflictPolicy {
     Merge,
 }
 
+/// The query of `GET /api/search`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SearchQuery {
+    /// The text to find.
+    pub pattern: String,
+    /// The directory or file to search; by default all that the caller may see.
+    pub path: Option<String>,
+    /// Whether the pattern is a regular expression.
+    pub regex: bool,
+    /// Whether upper and lower case are equal.
+    pub ignore_case: bool,
+    /// Whether only whole words match.
+    pub word: bool,
+    /// The greatest number of lines.
+    pub limit: Option<usize>,
+    token: Option<IgnoredAny>,
+}
+
 /// The query of `DELETE /api/files/{path}`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -39,6 +39,7 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<EditOutcomeJson>(generator);
     add::<VersionList>(generator);
     add::<BlameList>(generator);
+    add::<SearchResultJson>(generator);
     add::<TrashList>(generator);
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);
@@ -66,7 +67,7 @@ pub fn typescript() -> String {
     declare::<EditOutcomeJson>(&mut text);
     declare::<ChangeType>(&mut text);
     declare::<ChangeJson>(&mut text);
-    declare::<SearchLimitJson>(&mut text);
+    declare::<SearchLimitJson, SearchResultJson>(&mut text);
     declare::<GrepLineJson>(&mut text);
     declare::<GrepFileJson>(&mut text);
     declare::<GrepTotalsJson>(&mut text);

@@ -59,6 +59,17 @@ pub struct GrepTotalsJson {
     pub cut: Option<SearchLimitJson>,
 }
 
+/// The answer of `GET /api/search`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "SearchResult"))]
+pub struct SearchResultJson {
+    /// The files with matches, in the order of the tree.
+    pub files: Vec<GrepFileJson>,
+    /// The counts.
+    pub totals: GrepTotalsJson,
+}
+
 /// The reason why a search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

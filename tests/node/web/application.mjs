@@ -80,6 +80,13 @@ await scenario(
     writeFileSync(join(stage.directory, 'from-disk.txt'), 'written by a program\n')
     await row(ana, '/from-disk.txt').waitFor()
 
+    // A search finds words in other files, and opens them.
+    await ana.keyboard.press('Control+Shift+F')
+    await ana.getByRole('textbox', { name: 'Text to find' }).fill('mond')
+    await ana.locator('.search-line', { hasText: 'Monday' }).click()
+    await shows(ana, 'text')
+    await until(async () => (await textOf(ana)).includes('Monday'), 'the file that was found')
+
     // The feed tells people and agents apart.
     await ben.getByRole('button', { name: 'Activity' }).click()
     await ben.getByText('Changes appear here').waitFor()

@@ -79,6 +79,8 @@ impl StateBackend {
         let mut entries = Vec::new();
         for found in self.fs.walk(&VPath::root(), &WalkOptions::default()).await? {
             let stat = self.fs.lstat(&found.path).await?;
+            // The time of a link cannot be set, so a loaded state would differ.
+            let is_link = stat.kind == FileKind::Symlink;
             let body = match stat.kind {
                 FileKind::Directory => StateBodyFormat::Directory(()),
                 FileKind::Symlink => StateBodyFormat::Link(self.fs.readlink(&found.path).await?),
@@ -94,7 +96,7 @@ impl StateBackend {
                 path: found.path.to_string(),
                 body,
                 mode: stat.mode,
-                modified_ms: stat.mtime.0,
+                modified_ms: if is_link { 0 } else { stat.mtime.0 },
                 mime: stat.mime.map(Into::into),
                 metadata: stat.metadata,
             });

@@ -8,16 +8,20 @@ import { ActivityPanel } from './activity_panel'
 import { EditorPane } from './editor_pane'
 import { message } from './message'
 import { QuickOpen } from './quick_open'
+import { SearchPanel } from './search_panel'
 import { toggleTheme } from './theme'
 import { TrashPanel } from './trash_panel'
 
 const openId = signal<string | null>(null)
-const panel = signal<'quick-open' | 'trash' | null>(null)
+const panel = signal<'quick-open' | 'search' | 'trash' | null>(null)
+/** The line of the open file that was asked for. */
+const openLine = signal<number | null>(null)
 const showsActivity = signal(false)
 
-function open(session: Session, path: string): void {
+function open(session: Session, path: string, line: number | null = null): void {
   const id = session.idsByPath.peek().get(path)
   if (id === undefined) return
+  openLine.value = line
   openId.value = id
   panel.value = null
   session.announce(id)
@@ -42,10 +46,12 @@ export function App({ session }: { session: Session }) {
   useEffect(() => {
     openFromAddress(session)
     const onKeyDown = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'p') {
-        event.preventDefault()
-        panel.value = panel.peek() === 'quick-open' ? null : 'quick-open'
-      }
+      if (!event.ctrlKey && !event.metaKey) return
+      const key = event.key.toLowerCase()
+      const opened = key === 'p' ? 'quick-open' : key === 'f' && event.shiftKey ? 'search' : null
+      if (opened === null) return
+      event.preventDefault()
+      panel.value = panel.peek() === opened ? null : opened
     }
     // A link in a file that leads to another one.
     const onOpenPath = (event: Event) => {
@@ -80,7 +86,11 @@ export function App({ session }: { session: Session }) {
             </button>
           </p>
         )}
-        {id === null ? <Welcome session={session} /> : <EditorPane session={session} id={id} />}
+        {id === null ? (
+          <Welcome session={session} />
+        ) : (
+          <EditorPane session={session} id={id} line={openLine.value} />
+        )}
       </main>
       {showsActivity.value && (
         <ActivityPanel
@@ -93,6 +103,13 @@ export function App({ session }: { session: Session }) {
         <QuickOpen
           session={session}
           onOpen={(path) => open(session, path)}
+          onClose={() => (panel.value = null)}
+        />
+      )}
+      {panel.value === 'search' && (
+        <SearchPanel
+          session={session}
+          onOpen={(path, line) => open(session, path, line)}
           onClose={() => (panel.value = null)}
         />
       )}
@@ -124,6 +141,9 @@ function Sidebar({ session, openPath }: { session: Session; openPath: string | n
             </button>
           </>
         )}
+        <button type="button" onClick={() => (panel.value = 'search')}>
+          Search
+        </button>
         <button type="button" onClick={() => (panel.value = 'trash')}>
           Trash
         </button>

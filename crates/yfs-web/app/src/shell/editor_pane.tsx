@@ -7,9 +7,12 @@ import type { Session } from '../session/workspace'
 export interface EditorPaneProps {
   session: Session
   id: string
+  /** The line to show, from 1. */
+  line: number | null
 }
 
-export function EditorPane({ session, id }: EditorPaneProps) {
+export function EditorPane({ session, id, line }: EditorPaneProps) {
+  const editor = useRef<EditorHandle | null>(null)
   const container = useRef<HTMLDivElement>(null)
   useEffect(() => {
     let handle: EditorHandle | null = null
@@ -17,14 +20,20 @@ export function EditorPane({ session, id }: EditorPaneProps) {
     void import('../editors').then(({ openEditor }) => {
       if (isGone) return
       const path = session.pathOf(id) ?? ''
-      handle = openEditor({ id, path, workspace: session, container: container.current! })
+      const at = line === null ? {} : { at: { line } }
+      handle = openEditor({ id, path, workspace: session, container: container.current!, ...at })
+      editor.current = handle
       handle.focus()
     })
     return () => {
       isGone = true
       handle?.destroy()
+      editor.current = null
       container.current?.replaceChildren()
     }
   }, [id])
+  useEffect(() => {
+    if (line !== null) editor.current?.reveal(line)
+  }, [line])
   return <div ref={container} class="editor-pane" />
 }
