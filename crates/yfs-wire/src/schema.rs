@@ -67,7 +67,7 @@ pub fn typescript() -> String {
     declare::<EditOutcomeJson>(&mut text);
     declare::<ChangeType>(&mut text);
     declare::<ChangeJson>(&mut text);
-    declare::<SearchLimitJson, SearchResultJson>(&mut text);
+    declare::<SearchLimitJson>(&mut text);
     declare::<GrepLineJson>(&mut text);
     declare::<GrepFileJson>(&mut text);
     declare::<GrepTotalsJson>(&mut text);
