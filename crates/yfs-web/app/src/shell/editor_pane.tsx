@@ -23,7 +23,8 @@ export function EditorPane({ session, id, line }: EditorPaneProps) {
       const at = line === null ? {} : { at: { line } }
       handle = openEditor({ id, path, workspace: session, container: container.current!, ...at })
       editor.current = handle
-      handle.focus()
+      // A person who goes on in the tree, or types a name there, keeps the focus.
+      if (!document.activeElement?.closest('.tree')) handle.focus()
     })
     return () => {
       isGone = true
