@@ -88,14 +88,6 @@ await scenario(
     await shows(ana, 'text')
     await until(async () => (await textOf(ana)).includes('Monday'), 'the file that was found')
 
-    // The feed tells people and agents apart.
-    await ben.getByRole('button', { name: 'Activity' }).click()
-    await ben.getByText('Changes appear here').waitFor()
-    await until(async () => {
-      await stage.yfs('append', '/log.txt', '--content', 'Tuesday\n', '--actor', 'agent:reviewer')
-      return (await ben.locator('.activity li', { hasText: 'reviewer (agent)' }).count()) > 0
-    }, 'the change of an agent in the feed')
-
     // Drag and drop into a directory.
     await row(ana, '/from-disk.txt').dragTo(row(ana, '/notes'))
     await row(ben, '/notes/from-disk.txt').waitFor()
