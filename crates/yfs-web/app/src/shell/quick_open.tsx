@@ -1,6 +1,6 @@
 // Quick open: files by the letters of their paths, as in VS Code.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Session } from '../session/workspace'
 
 /** How many matches are listed. */
@@ -31,7 +31,8 @@ export function QuickOpen({ session, onOpen, onClose }: QuickOpenProps) {
   const [query, setQuery] = useState('')
   const [at, setAt] = useState(0)
   const input = useRef<HTMLInputElement>(null)
-  useEffect(() => input.current?.focus(), [])
+  // Before the next key: an effect runs after painting, and what was typed until then went elsewhere.
+  useLayoutEffect(() => input.current?.focus(), [])
   const matches = useMemo(() => {
     const files = session.entries.peek().filter(({ kind }) => kind !== 'directory')
     const scored = files.flatMap(({ path }) => {

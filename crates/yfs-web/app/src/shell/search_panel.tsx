@@ -1,6 +1,6 @@
 // Search in the contents of all files; a result opens the file at its line.
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../session/workspace'
 import { report } from './message'
 
@@ -45,7 +45,8 @@ export function SearchPanel({ session, onOpen, onClose }: SearchPanelProps) {
   const [pattern, setPattern] = useState('')
   const [result, setResult] = useState<SearchResult | null>(null)
   const input = useRef<HTMLInputElement>(null)
-  useEffect(() => input.current?.focus(), [])
+  // Before the next key: an effect runs after painting, and what was typed until then went elsewhere.
+  useLayoutEffect(() => input.current?.focus(), [])
   useEffect(() => {
     if (pattern === '') return setResult(null)
     let isOld = false

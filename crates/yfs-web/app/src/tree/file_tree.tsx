@@ -1,7 +1,7 @@
 // The tree of files: virtual, with the keys of VS Code.
 
 import { computed, signal, useComputed, useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Session } from '../session/workspace'
 import { report } from '../shell/message'
 import {
@@ -309,7 +309,8 @@ interface NameInputProps {
 
 function NameInput({ label, depth, initial, onDone }: NameInputProps) {
   const input = useRef<HTMLInputElement>(null)
-  useEffect(() => {
+  // Before the next key: an effect runs after painting, and what was typed until then went elsewhere.
+  useLayoutEffect(() => {
     const element = input.current!
     element.focus()
     const dot = initial.lastIndexOf('.')
