@@ -3,96 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{
-    fs,
-    io::{BufRead, BufReader},
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::{Child, Stdio},
-    thread,
-    time::{Duration, Instant},
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use yfs_tests::{
+    command::{ok, run},
+    peers::{Connected, LOOPBACK, peers, shared_directory, wait_for_file, wait_until},
 };
-
-use serde_json::Value;
-use yfs_tests::command::{command, ok, run};
-
-/// How long a change may take. Generous: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-const LOOPBACK: &str = "--listen=127.0.0.1:0";
-
-/// A running `yfs share` or `yfs join`. Killed when dropped, as by `kill -9`.
-struct Connected {
-    child: Child,
-    /// The first line of its output, for `share`.
-    first: String,
-}
-
-impl Connected {
-    fn start(dir: &Path, args: &[&str]) -> Self {
-        let mut child = command()
-            .args(args)
-            .args([LOOPBACK, "--json"])
-            .current_dir(dir)
-            .env_remove("YFS_WORKSPACE")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut first = String::new();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        if args[0] == "share" {
-            lines.read_line(&mut first).unwrap();
-        }
-        // The other lines are read, so that the process never waits for this one.
-        thread::spawn(move || for _ in lines.lines() {});
-        Self { child, first }
-    }
-
-    fn share(dir: &Path, args: &[&str]) -> Self {
-        Self::start(dir, &[&["share"], args].concat())
-    }
-
-    fn ticket(&self) -> String {
-        let printed: Value = serde_json::from_str(&self.first).expect(&self.first);
-        printed["ticket"].as_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-/// Waits until a condition holds. Polls, because the condition is in another process.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn wait_for_file(dir: &Path, name: &str, text: &str) {
-    let path = dir.join(name);
-    let read = || fs::read_to_string(&path).unwrap_or_default();
-    wait_until(&format!("{}: {text:?}", path.display()), || read() == text);
-}
-
-/// Makes a directory with one file and a mirrored workspace.
-fn shared_directory(home: &Path) -> std::path::PathBuf {
-    let here = home.join("here");
-    fs::create_dir(&here).unwrap();
-    fs::write(here.join("plan.txt"), "one\n").unwrap();
-    ok(&here, &["mirror", ".", "--once", "--quiet"]);
-    here
-}
-
-fn peers(dir: &Path) -> Vec<Value> {
-    let printed = ok(dir, &["peers", "--json"]);
-    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 #[test]
 fn two_directories_stay_in_step_without_a_server() {
@@ -157,9 +73,10 @@ fn rights_are_those_of_the_ticket() {
 
     // A ticket for one peer admits one.
     let once = ok(&here, &["share", "--once"]);
-    ok(home.path(), &["join", once.trim(), "first", "--no-wait", LOOPBACK]);
+    let join_once = |args: &[&str]| [&["join"], args, &["--no-wait"], &LOOPBACK].concat();
+    ok(home.path(), &join_once(&[once.trim(), "first"]));
     assert_eq!(fs::read_to_string(home.path().join("first/plan.txt")).unwrap(), "one\ntwo\n");
-    let refused = run(home.path(), &["join", once.trim(), "second", "--no-wait", LOOPBACK], b"");
+    let refused = run(home.path(), &join_once(&[once.trim(), "second"]), b"");
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("another has used it"), "{}", refused.stderr);
     assert!(!home.path().join("second/plan.txt").exists());
@@ -176,7 +93,7 @@ fn rights_are_those_of_the_ticket() {
     drop(reader);
     // At first no peer may be called. Then the owner refuses.
     for reason in ["no peer to connect with", "blocked"] {
-        let refused = run(&reader_dir, &["join", "--no-wait", LOOPBACK], b"");
+        let refused = run(&reader_dir, &join_once(&[]), b"");
         assert_eq!(refused.code, Some(1), "{}", refused.stderr);
         assert!(refused.stderr.contains(reason), "{}", refused.stderr);
         ok(&reader_dir, &["peers", "unblock", "owner"]);
