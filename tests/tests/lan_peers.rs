@@ -35,7 +35,12 @@ impl LanListener {
         probe.send_to(b"probe", MDNS).ok()?;
         socket.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
         let mut buffer = [0; 9000];
-        while &buffer[..socket.recv(&mut buffer).ok()?] != b"probe" {}
+        loop {
+            let len = socket.recv(&mut buffer).ok()?;
+            if &buffer[..len] == b"probe" {
+                break;
+            }
+        }
         let packets = Self(Arc::default());
         let kept = packets.clone();
         thread::spawn(move || {

@@ -5,10 +5,17 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
+use serde_json::json;
 use yfs_tests::{
-    command::{ok, run},
+    command::{Server, ok, run},
+    http::Client,
     peers::{Connected, LOOPBACK, peers, shared_directory, wait_for_file, wait_until},
 };
+
+/// Returns the arguments of a `yfs join` that ends once both sides have everything.
+fn join_once<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    [&["join"], args, &["--no-wait"], &LOOPBACK].concat()
+}
 
 #[test]
 fn two_directories_stay_in_step_without_a_server() {
@@ -73,7 +80,6 @@ fn rights_are_those_of_the_ticket() {
 
     // A ticket for one peer admits one.
     let once = ok(&here, &["share", "--once"]);
-    let join_once = |args: &[&str]| [&["join"], args, &["--no-wait"], &LOOPBACK].concat();
     ok(home.path(), &join_once(&[once.trim(), "first"]));
     assert_eq!(fs::read_to_string(home.path().join("first/plan.txt")).unwrap(), "one\ntwo\n");
     let refused = run(home.path(), &join_once(&[once.trim(), "second"]), b"");
@@ -129,6 +135,67 @@ fn a_peer_between_two_others_passes_changes_on() {
         wait_for_file(&here, "far.txt", "far\n");
         drop((share, middle));
     }
+}
+
+#[test]
+fn a_server_reports_the_peers_to_tokens_for_the_whole_workspace() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let server = Server::start_with_tokens(&here, 0);
+    let client = |token: &str| Client { port: server.port(), token: Some(token.to_owned()) };
+    let token = |args: &[&str]| ok(&here, &[&["--quiet", "token"], args].concat());
+    let owner = client(token(&["owner"]).trim());
+    let list = || owner.get("/api/peers").json();
+    assert_eq!(list(), json!({ "id": null, "running": false, "peers": [] }));
+    assert!(!here.join(".yfs/workspace.db-peer.key").exists());
+
+    let share = Connected::share(&here, &["--for", "ben"]);
+    let join = Connected::start(home.path(), &["join", &share.ticket(), "there"]);
+    let there = home.path().join("there");
+    wait_until("they are in step", || list()["peers"][0]["in_step"] == true);
+    let now = list();
+    let peer = &now["peers"][0];
+    assert_eq!(now["running"], true);
+    assert_eq!(now["id"], ok(&here, &["id"]).trim());
+    assert_eq!(peer["id"], ok(&there, &["id"]).trim());
+    let expected = json!({ "name": "ben", "rights": "write", "via": "direct", "behind": 0 });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&peer[name], value, "{name}");
+    }
+    assert!(peer["bytes_sent"].as_u64() > Some(100), "{peer}");
+    assert!(peer["last_seen"].as_u64() > Some(1_700_000_000_000), "{peer}");
+    let metric = |name: &str| {
+        let line = format!("yfs_{name}{{peer=\"{}\"}} ", peer["id"].as_str().unwrap());
+        let metrics = owner.get("/metrics").text().to_owned();
+        let value = metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse::<u64>().ok());
+        value.unwrap_or_else(|| panic!("{name}: {metrics}"))
+    };
+    assert_eq!(metric("peer_connected"), 1);
+    assert!(metric("peer_sent_bytes") >= peer["bytes_sent"].as_u64().unwrap());
+
+    // Documents that change while the peer is away; several changes of one document count once.
+    drop(join);
+    wait_until("the peer is away", || metric("peer_connected") == 0);
+    assert_eq!(list()["peers"][0]["behind"], 0);
+    for _ in 0..3 {
+        ok(&here, &["append", "/plan.txt", "--content", "more\n"]);
+    }
+    ok(&here, &["write", "/new.txt", "--content", "new\n"]);
+    // The two documents of content, and the tree with the new name.
+    wait_until("the peer is behind", || list()["peers"][0]["behind"] == 3);
+    assert_eq!(metric("peer_behind_documents"), 3);
+    let join = Connected::start(&there, &["join"]);
+    wait_until("they are in step", || list()["peers"][0]["in_step"] == true);
+    assert_eq!(list()["peers"][0]["behind"], 0);
+    drop((share, join));
+    wait_until("no process connects them", || list()["running"] == false);
+    assert_eq!(list()["peers"][0]["connected"], false);
+
+    let part = client(token(&["new", "--path", "/docs"]).trim());
+    assert_eq!(part.get("/api/peers").status, 403);
+    assert_eq!(client("yfs_AAAA").get("/api/peers").status, 401);
+    let reader = client(token(&["new", "--read"]).trim());
+    assert_eq!(reader.get("/api/peers").status, 200);
 }
 
 #[test]

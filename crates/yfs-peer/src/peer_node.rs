@@ -265,7 +265,8 @@ pub fn issue_ticket(
 
 /// Reports whether a process connects the workspace of a store's directory with its peers.
 pub fn is_running(lock_dir: &Path) -> bool {
-    matches!(acquire_lock(lock_dir), Err(PeerError::AlreadyRunning))
+    lock_dir.join(LOCK_FILE).exists()
+        && matches!(acquire_lock(lock_dir), Err(PeerError::AlreadyRunning))
 }
 
 fn acquire_lock(dir: &Path) -> Result<File, PeerError> {
@@ -442,12 +443,15 @@ async fn run_link(
             quic::open_window(connection);
             shared.greet(session)?;
         }
+        // Read first: what is logged meanwhile counts as not sent.
+        let head = shared.member.workspace().store().head()?;
         let (progress, is_done) = (session.progress(), session.is_done());
         shared.update_status(peer, |status| {
             status.bytes_sent += progress.bytes_sent - counted.0;
             status.bytes_received += progress.bytes_received - counted.1;
             status.refused += session.n_unauthorized() - last_unauthorized;
             status.in_step = is_done;
+            status.reached = if is_done { Some(head.0) } else { status.reached };
         });
         counted = (progress.bytes_sent, progress.bytes_received);
         last_unauthorized = session.n_unauthorized();
