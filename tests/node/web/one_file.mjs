@@ -43,7 +43,8 @@ function installedChromium() {
   return paths.find((path) => existsSync(path))
 }
 
-async function launch() {
+/** Starts the Chromium of the PATH, else that of the npm package. */
+export async function launch() {
   const installed = installedChromium()
   if (installed !== undefined) {
     return chromium.launch({ executablePath: installed, args: ['--no-sandbox'] })
@@ -116,6 +117,7 @@ export async function scenario(prepare, play) {
         stage.server = await startServer(directory, port)
       }
     },
+    startServer,
     async fetch(path, init = {}) {
       const headers = { Authorization: `Bearer ${stage.server.token}`, ...init.headers }
       return fetch(`${stage.server.url}${path}`, { ...init, headers })
