@@ -159,28 +159,34 @@ await scenario(
     await row(ana, '/later').waitFor()
     await ben.waitForSelector('.tree-input', { state: 'detached' })
 
-    // Another workspace is served at the same address.
+    // Other workspaces are served at the same address: one without tokens, and one with its own.
     const restart = await stage.stopServer()
     await until(async () => (await savedState(ana)) === 'offline', 'the state without a server')
     await caretTo(ana, 'End')
     await ana.keyboard.type(' For the first only.')
     await until(async () => (await savedState(ana)) === 'waiting', 'the state with changes')
-    const other = mkdtempSync(join(tmpdir(), 'web-editor-other-'))
-    writeFileSync(join(other, 'other.txt'), 'of the other workspace\n')
+    await watchStates(ana)
     const first = stage.server
-    stage.server = await stage.startServer(other, new URL(first.url).port)
-    try {
-      await ana.getByText('Another workspace is at this address now').waitFor()
-      assertEqual(await savedState(ana), 'waiting', 'the state while another server is there')
+    const { port } = new URL(first.url)
+    for (const [options, notice] of [
+      [['--open'], 'Another workspace is at this address now'],
+      [[], 'The server refuses this page'],
+    ]) {
+      const other = mkdtempSync(join(tmpdir(), 'web-editor-other-'))
+      writeFileSync(join(other, 'other.txt'), 'of the other workspace\n')
+      stage.server = await stage.startServer(other, port, ...options)
+      await ana.getByText(notice).waitFor()
       const visitor = await ana.context().newPage()
-      await visitor.goto(`${stage.server.url}/#token=${stage.server.token}`)
+      const { url, token } = stage.server
+      await visitor.goto(options.length > 0 ? url : `${url}/#token=${token}`)
       await row(visitor, '/other.txt').waitFor()
       assertEqual(await row(visitor, '/log.txt').count(), 0, 'no file of the first workspace')
       await visitor.close()
-    } finally {
+      assertEqual(await row(ana, '/log.txt').count(), 1, 'the tree of the first workspace')
       await stage.server.stop()
       rmSync(other, { recursive: true, force: true })
     }
+    assertEqual((await statesOf(ana)).includes('saved'), false, '"saved" at another server')
     // Each token opens its own workspace, also while nothing is served there.
     await ana.reload()
     await row(ana, '/log.txt').waitFor()

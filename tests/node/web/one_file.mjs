@@ -68,8 +68,8 @@ async function servePage() {
   return { url: `http://127.0.0.1:${server.address().port}/`, stop: () => server.close() }
 }
 
-async function startServer(directory, port) {
-  const args = ['serve', directory, '--port', String(port), '--json']
+async function startServer(directory, port, ...more) {
+  const args = ['serve', directory, '--port', String(port), '--json', ...more]
   const child = spawn(YFS_COMMAND, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const { value: line } = await lines.next()

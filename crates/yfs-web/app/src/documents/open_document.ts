@@ -14,6 +14,9 @@ import { UnsavedChanges } from './unsaved_changes'
 /** The close code for a document that the server does not have (yet). */
 const NO_SUCH_DOCUMENT = 4404
 const RETRY_MS = 1000
+/** The close code for a token that is not valid: another server may be at the address for a while. */
+const NOT_AUTHENTICATED = 4401
+const RETRY_TOKEN_MS = 5000
 /** The mark of a copy that contains what the server had: the copy of an empty file, for example. */
 const COMPLETE = 'complete'
 
@@ -71,6 +74,11 @@ export class OpenDocument {
     void this.load(databaseName(workspace, id))
   }
 
+  /** Whether the server has not stored all changes, also if it refuses them now. */
+  get isUnsaved(): boolean {
+    return this.hasUnsaved.value
+  }
+
   /** Destroys the document; changes that wait stay in this browser. */
   destroy(): void {
     this.destroyed = true
@@ -103,6 +111,7 @@ export class OpenDocument {
     this.provider.on('sync', (synced: boolean) => {
       if (synced) {
         this.loaded.value = true
+        this.closed.value = null
         this.persistence?.set(COMPLETE, 1).catch(() => {})
       }
       this.isConnected.value = synced
@@ -115,12 +124,12 @@ export class OpenDocument {
       this.isAway.value = event?.code !== NO_SUCH_DOCUMENT
     })
     this.provider.on('closed', ({ code, reason }) => {
-      if (code !== NO_SUCH_DOCUMENT) {
-        this.closed.value = { code, reason }
-        return
-      }
       // The row of a new file may arrive at the server later than this connection.
-      this.retry = setTimeout(() => this.provider.connect(), RETRY_MS)
+      const isEarly = code === NO_SUCH_DOCUMENT
+      if (!isEarly) this.closed.value = { code, reason }
+      if (!isEarly && code !== NOT_AUTHENTICATED) return
+      const wait = isEarly ? RETRY_MS : RETRY_TOKEN_MS
+      this.retry = setTimeout(() => this.provider.connect(), wait)
     })
     this.observeServer()
   }

@@ -55,6 +55,7 @@ export class FileEditor implements EditorHandle {
   private wantsFocus = false
   private wantedLine: { line: number; column?: number } | null = null
   private trashNotice: HTMLElement | null = null
+  private refusalNotice: HTMLElement | null = null
   private history: { destroy(): void } | null = null
   private lastPath: string
 
@@ -282,9 +283,12 @@ export class FileEditor implements EditorHandle {
 
   private showRefusal(): void {
     const refused = this.opened.refused.value
+    this.refusalNotice?.remove()
+    this.refusalNotice = null
     if (refused === null) return
     const reason = refused.reason === '' ? `code ${refused.code}` : refused.reason
-    this.notices.append(makeNotice(`The server closed this file: ${reason}.`))
+    this.refusalNotice = makeNotice(`The server closed this file: ${reason}.`)
+    this.notices.append(this.refusalNotice)
   }
 
   private headerProps(modes: EditorMode[], mode: EditorMode = 'edit'): HeaderProps {

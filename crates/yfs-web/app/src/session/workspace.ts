@@ -51,10 +51,12 @@ export interface TreeListing {
 const REFRESH_MS = 150
 /** How long a server that is silent is waited for, if this browser has a listing. */
 const PATIENCE_MS = 4000
-/** How often a server that does not have this workspace is asked again. */
+/** How often a server that refuses is asked again: another one may be at the address for a while. */
 const RETRY_MS = 5000
 /** The close code for a document that the server does not have. */
 const NO_SUCH_DOCUMENT = 4404
+/** The close code for a token that does not cover it. */
+const FORBIDDEN = 4403
 
 const OTHER_WORKSPACE =
   'Another workspace is at this address now. Changes of this one wait in this browser.'
@@ -157,12 +159,11 @@ export class Session implements EditorWorkspace {
       this.listings.write()
     })
     this.provider.on('closed', ({ code, reason }) => {
-      if (code === NO_SUCH_DOCUMENT) {
-        this.refusal.value = OTHER_WORKSPACE
-        setTimeout(() => this.provider.connect(), RETRY_MS)
-      } else {
-        this.refusal.value = `The server refuses the connection: ${reason || `code ${code}`}.`
-      }
+      this.refusal.value =
+        code === NO_SUCH_DOCUMENT
+          ? OTHER_WORKSPACE
+          : `The server refuses this page: ${reason || `code ${code}`}. Changes wait in this browser.`
+      if (code !== FORBIDDEN) setTimeout(() => this.provider.connect(), RETRY_MS)
     })
     this.provider.on('sync', (isSynced: boolean) => {
       if (isSynced) this.refusal.value = null
