@@ -1,6 +1,6 @@
 // Screenshots of the application on the handbook of the fixtures: light, with a second person and
-// the activity of an agent; dark, with the history; and narrow. The arguments are the directory that
-// they are written to, and the one of the fixtures.
+// the activity of an agent; dark, with the history; and narrow. Arguments: the directory that they
+// are written to, and the one of the fixtures.
 
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
