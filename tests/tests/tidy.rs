@@ -66,6 +66,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-server",
             "yfs-shell",
             "yfs-store",
+            "yfs-threads",
             "yfs-vfs",
             "yfs-wire",
         ],

@@ -99,6 +99,7 @@ declare_commands! {
     undo::UndoArgs,
     audit::AuditArgs,
     at::AtArgs,
+    thread::ThreadArgs,
     watch::WatchArgs,
     versions::VersionsArgs,
     label::LabelArgs,

@@ -1,4 +1,5 @@
-//! Completion of the command line by a shell: subcommands, options, and paths of the workspace.
+//! Completion of the command line by a shell: subcommands, options, paths of the workspace, and ids
+//! of threads.
 //!
 //! A script of the shell runs `yfs` with the environment variable `COMPLETE` and the words of the
 //! line, and gets the candidates for the last word.
@@ -12,6 +13,7 @@ use clap::{Command, CommandFactory};
 use clap_complete::{CompleteEnv, CompletionCandidate, engine::ArgValueCompleter, env::Shells};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
+use yfs_threads::{ThreadId, Threads};
 use yfs_vfs::{FileKind, Op};
 
 use crate::{args::CliArgs, discover};
@@ -21,6 +23,9 @@ const VARIABLE: &str = "COMPLETE";
 
 /// The value name of options and operands that are paths of the workspace.
 const PATH: &str = "PATH";
+
+/// The value name of operands that are ids of threads.
+const THREAD: &str = "THREAD";
 
 /// Answers a shell that completes a line, and reports whether it did: then the process has nothing
 /// else to do.
@@ -41,21 +46,38 @@ pub(crate) fn script(shell: &str) -> Option<Vec<u8>> {
     Some(script)
 }
 
-/// Returns the command line with completers for paths of the workspace.
+/// Returns the command line with completers for what is in the workspace.
 fn command() -> Command {
-    with_path_completers(CliArgs::command())
+    with_completers(CliArgs::command())
 }
 
-fn with_path_completers(command: Command) -> Command {
-    let is_path = |arg: &clap::Arg| {
-        arg.get_value_names().is_some_and(|names| names[0].split(['.', ':']).next() == Some(PATH))
+fn with_completers(command: Command) -> Command {
+    let value_name = |arg: &clap::Arg| -> Option<String> {
+        let names = arg.get_value_names()?;
+        names[0].split(['.', ':']).next().map(str::to_owned)
     };
     command
-        .mut_args(|arg| match is_path(&arg) {
-            true => arg.add(ArgValueCompleter::new(complete_path)),
-            false => arg,
+        .mut_args(|arg| match value_name(&arg).as_deref() {
+            Some(PATH) => arg.add(ArgValueCompleter::new(complete_path)),
+            Some(THREAD) => arg.add(ArgValueCompleter::new(complete_thread)),
+            _ => arg,
         })
-        .mut_subcommands(with_path_completers)
+        .mut_subcommands(with_completers)
+}
+
+/// Returns the ids that begin with what was typed, of threads that have no other namespace.
+fn complete_thread(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let named = named_workspace(std::env::args_os());
+    typed.to_str().and_then(|typed| threads_from(typed, named)).unwrap_or_default()
+}
+
+fn threads_from(typed: &str, named: Option<PathBuf>) -> Option<Vec<CompletionCandidate>> {
+    let workspace = open_workspace(named)?;
+    let names = workspace.fs().names(Threads::open(&workspace).directory()).ok()?;
+    let directories = names.into_iter().filter(|(kind, _)| *kind == FileKind::Directory);
+    let ids = directories.filter_map(|(_, name)| ThreadId::of_directory_name(&name));
+    let begun = ids.filter(|id| id.as_str().starts_with(typed));
+    Some(begun.map(|id| CompletionCandidate::new(id.as_str())).collect())
 }
 
 /// Returns the paths of the workspace that begin with what was typed. A directory ends with `/`.
@@ -68,9 +90,7 @@ fn complete_path(typed: &OsStr) -> Vec<CompletionCandidate> {
 fn paths_from(typed: &str, named: Option<PathBuf>) -> Option<Vec<CompletionCandidate>> {
     let (directory, begun) = typed.rsplit_once('/').unwrap_or(("", typed));
     let prefix = &typed[..typed.len() - begun.len()];
-    let workspace =
-        Workspace::open_at(&discover::find(named.as_deref()).ok()?, WorkspaceOptions::reading())
-            .ok()?;
+    let workspace = open_workspace(named)?;
     let fs = workspace.fs();
     let directory = VPath::parse(&format!("/{directory}")).ok()?;
     let names = fs.names(&directory).ok()?;
@@ -88,6 +108,11 @@ fn paths_from(typed: &str, named: Option<PathBuf>) -> Option<Vec<CompletionCandi
         CompletionCandidate::new(format!("{prefix}{name}{}", if is_directory { "/" } else { "" }))
     });
     Some(candidates.collect())
+}
+
+fn open_workspace(named: Option<PathBuf>) -> Option<Workspace> {
+    let file = discover::find(named.as_deref()).ok()?;
+    Workspace::open_at(&file, WorkspaceOptions::reading()).ok()
 }
 
 /// Returns the workspace that a line names by an option or the environment.

@@ -13,6 +13,7 @@ use yfs::WorkspaceError;
 use yfs_mirror::MirrorError;
 use yfs_replica::ReplicaError;
 use yfs_server::{ServeError, access::TokenError};
+use yfs_threads::{ThreadError, ThreadFileError};
 use yfs_vfs::{FsCode, FsError};
 
 use crate::{args::CliArgs, format_text::EscapedText};
@@ -55,6 +56,8 @@ pub(crate) enum CommandError {
     Hinted(WorkspaceError, &'static str),
     /// A server accepted the connection and did not answer.
     Unanswered(ReplicaError),
+    /// A call on a thread or an artifact failed, with the code of POSIX that is like it.
+    Coded(FsCode, Box<dyn Error + Send + Sync>),
     /// A failure that is specific to one command.
     Other(Box<dyn Error + Send + Sync>),
 }
@@ -202,6 +205,11 @@ impl CommandError {
                 message: format!("{error} ({UNANSWERED_HINT})"),
                 ..ErrorParts::default()
             },
+            Self::Coded(code, error) => ErrorParts {
+                code: code.as_str(),
+                message: chain(&**error),
+                ..ErrorParts::default()
+            },
             Self::Other(error) => {
                 ErrorParts { code: "EOTHER", message: chain(&**error), ..ErrorParts::default() }
             }
@@ -270,6 +278,28 @@ impl From<yfs_peer::PeerError> for CommandError {
     fn from(error: yfs_peer::PeerError) -> Self {
         match error {
             yfs_peer::PeerError::Workspace(error) => Self::Workspace(error),
+            error => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<ThreadError> for CommandError {
+    fn from(error: ThreadError) -> Self {
+        match error {
+            ThreadError::Fs(error) => Self::Fs(error),
+            ThreadError::Workspace(error) => Self::Workspace(error),
+            ThreadError::Id(_) => Self::Coded(FsCode::EINVAL, error.into()),
+            ThreadError::Missing(_) => Self::Coded(FsCode::ENOENT, error.into()),
+            ThreadError::Exists(_) => Self::Coded(FsCode::EEXIST, error.into()),
+            error => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<ThreadFileError> for CommandError {
+    fn from(error: ThreadFileError) -> Self {
+        match error {
+            ThreadFileError::Fs(error) => Self::Fs(error),
             error => Self::Other(error.into()),
         }
     }

@@ -30,6 +30,21 @@ fn paths_of_the_workspace_are_completed() {
     assert_eq!(self::candidates(elsewhere.path(), &["yfs", &named, "cat", "/s"]), ["/src/"]);
 }
 
+#[test]
+fn threads_are_completed_by_their_ids() {
+    let dir = tempfile::tempdir().unwrap();
+    run(dir.path(), &["init", "--quiet"]);
+    run(dir.path(), &["thread", "new", "job-1", "job%2", "other"]);
+    run(dir.path(), &["thread", "archive", "job-1"]);
+    run(dir.path(), &["write", "/threads/job-3.txt", "--content", "no thread"]);
+    let candidates = |line: &[&str]| candidates(dir.path(), line);
+    assert_eq!(candidates(&["yfs", "thread", "ls", "job"]), ["job%2", "job-1"]);
+    assert_eq!(candidates(&["yfs", "thread", "delete", "other", "job-"]), ["job-1"]);
+    assert_eq!(candidates(&["yfs", "thread", "fork", "o"]), ["other"]);
+    assert_eq!(candidates(&["yfs", "thread", "unarch"]), ["unarchive"]);
+    assert!(candidates(&["yfs", "thread", "fork", "other", "j"]).is_empty());
+}
+
 fn candidates(dir: &Path, line: &[&str]) -> Vec<String> {
     let mut command = yfs(dir);
     command.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", (line.len() - 1).to_string());

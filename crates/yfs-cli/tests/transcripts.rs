@@ -116,6 +116,11 @@ fn programs_get_json() {
 }
 
 #[test]
+fn threads_have_files_of_their_own() {
+    check("threads");
+}
+
+#[test]
 fn tokens_are_listed_and_revoked() {
     check("tokens");
 }

@@ -7,6 +7,7 @@ import { IndexeddbPersistence } from 'y-indexeddb'
 import { WebsocketProvider } from 'y-websocket'
 import * as Y from 'yjs'
 import { openBrowserCopy } from './browser_copy'
+import { readSelection } from './read_selection'
 import type { SavedState } from './saved_state'
 import type { EditorWorkspace } from './types'
 import { UnsavedChanges } from './unsaved_changes'
@@ -142,11 +143,14 @@ export class OpenDocument {
       const peek = decoding.clone(decoder)
       const kind = decoding.readVarUint(peek)
       const payload = decoding.readVarUint8Array(peek)
+      readSelection()
       handle(encoder, decoder, provider, emitSynced, type)
       if (kind === 0) this.unsaved.removeClocks(Y.decodeStateVector(payload))
       else this.unsaved.removeUpdate(payload)
       this.hasUnsaved.value = !this.unsaved.isEmpty
     }
+    // The cursors of others are drawn in a later task, which this one precedes.
+    this.awareness.on('change', () => setTimeout(readSelection))
   }
 
   /** Waits until this browser has stored the changes up to now. */

@@ -78,6 +78,7 @@ export class Session implements EditorWorkspace {
   )
   readonly id: string
   readonly profile: SchemaProfile
+  private readonly main: Y.Doc
   private readonly provider: WebsocketProvider
   private readonly listings = new ListingKeeper()
   private timer: ReturnType<typeof setTimeout> | undefined
@@ -95,6 +96,7 @@ export class Session implements EditorWorkspace {
     this.person = signal(person)
     this.isOnline = signal(kept === null)
     const main = kept?.main ?? new Y.Doc({ guid: this.id })
+    this.main = main
     this.provider = new WebsocketProvider(socketOf('/sync'), this.id, main, {
       connect: false,
       params: token === '' ? {} : { token },
@@ -204,6 +206,12 @@ export class Session implements EditorWorkspace {
   }
 
   private openId: string | null = null
+
+  /** Calls a function after each change of the main document, until the returned one is called. */
+  onChange(changed: () => void): () => void {
+    this.main.on('update', changed)
+    return () => this.main.off('update', changed)
+  }
 
   /** Calls the server, and fails with its reason. */
   async call(method: string, path: string, body?: unknown): Promise<Response> {
