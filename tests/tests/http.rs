@@ -391,6 +391,37 @@ fn lines_are_found_below_what_a_token_covers() {
     assert_eq!(anonymous.get("/api/search?pattern=needle").status, 401);
 }
 
+#[test]
+fn the_log_lists_changes_that_the_token_covers() {
+    let served = Served::start(&[("docs/a.txt", "one"), ("out.txt", "one")]);
+    let listed = |client: &Client, query: &str| {
+        let answer = client.get(&format!("/api/log{query}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let entries = answer.json()["entries"].as_array().unwrap().clone();
+        let lines = entries.iter().map(|entry| {
+            format!("{} {}", entry["change"].as_str().unwrap(), entry["path"].as_str().unwrap())
+        });
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(served.client.send("PUT", "/api/files/docs/a.txt", &[], b"two").status, 200);
+    assert_eq!(served.client.send("DELETE", "/api/files/out.txt", &[], b"").status, 204);
+    let latest = ["deleted /out.txt", "edited /docs/a.txt"];
+    assert_eq!(listed(&served.client, "?limit=2"), latest);
+    assert_eq!(listed(&served.client, "").len(), 4);
+    assert_eq!(
+        listed(&served.client, "?path=/docs"),
+        ["edited /docs/a.txt", "created /docs/a.txt"]
+    );
+    let docs = served.with_token(&["--path", "/docs", "--read"]);
+    assert_eq!(listed(&docs, ""), ["edited /docs/a.txt", "created /docs/a.txt"]);
+    for query in ["?path=/out.txt", "?path=/", "?path=/docs/../out.txt"] {
+        assert_eq!(docs.get(&format!("/api/log{query}")).status, 403, "{query}");
+    }
+    assert_eq!(docs.get("/api/log?limit=x").status, 400);
+    let anonymous = Client { token: None, ..served.client.clone() };
+    assert_eq!(anonymous.get("/api/log").status, 401);
+}
+
 /// A page of this machine on another port may use whatever a socket of it may.
 #[test]
 fn every_route_answers_pages_of_allowed_origins() {

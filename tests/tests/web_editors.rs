@@ -104,6 +104,11 @@ fn two_people_work_in_the_application() {
 }
 
 #[test]
+fn people_an_agent_and_the_disk_change_one_file() {
+    play("together.mjs", &[]);
+}
+
+#[test]
 fn ten_thousand_files_are_listed_and_little_is_loaded() {
     play("many_files.mjs", &[]);
 }

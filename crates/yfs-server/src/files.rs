@@ -6,6 +6,7 @@
 
 mod conditions;
 mod list;
+mod log;
 mod range;
 mod read;
 mod search;
@@ -42,6 +43,7 @@ pub(crate) fn routes() -> Router<ServerState> {
         .route("/api/stat/", get(read::stat))
         .route("/api/stat/{*path}", get(read::stat))
         .route("/api/search", get(search::search))
+        .route("/api/log", get(log::log))
         .route("/api/mkdir", post(structure::mkdir))
         .route("/api/move", post(structure::move_))
         .route("/api/copy", post(structure::copy))

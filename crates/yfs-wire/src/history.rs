@@ -4,12 +4,13 @@ use serde::Serialize;
 use yfs::workspace::{
     anchors::ResolvedFileAnchor,
     blame::{BlameLine, BlameShare},
+    change_list::HistoryEntry,
     redact::{RedactionInfo, RedactionReport},
     versions::VersionInfo,
 };
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use crate::time::UnixMillis;
+use crate::{node_kind::NodeKindJson, time::UnixMillis};
 
 /// A version of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,6 +54,53 @@ pub struct BlameList {
     pub path: String,
     /// The lines of the file.
     pub lines: Vec<BlameLineJson>,
+}
+
+/// The answer of `GET /api/log`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Log"))]
+pub struct LogList {
+    /// The changes, the latest first.
+    pub entries: Vec<LogEntryJson>,
+}
+
+/// A change of a file: a version of its content, or its removal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "LogEntry"))]
+pub struct LogEntryJson {
+    /// The time of the change, by the clock of its author.
+    pub at: UnixMillis,
+    /// The present path; of what is in the trash, the former one.
+    pub path: String,
+    /// The id of the node, which moves and renames keep.
+    pub id: String,
+    /// The kind of the node.
+    pub kind: NodeKindJson,
+    /// What happened: `created`, `edited` or `deleted`.
+    pub change: String,
+    /// The author, if known.
+    pub actor: Option<String>,
+    /// The label of the author's session.
+    pub label: Option<String>,
+    /// The number of the version; none for a removal.
+    pub version: Option<u64>,
+}
+
+impl From<&HistoryEntry> for LogEntryJson {
+    fn from(entry: &HistoryEntry) -> Self {
+        Self {
+            at: entry.at.into(),
+            path: entry.path.to_string(),
+            id: entry.id.to_string(),
+            kind: entry.kind.into(),
+            change: entry.change.as_str().to_owned(),
+            actor: entry.actor.as_ref().map(ToString::to_string),
+            label: entry.label.as_ref().map(ToString::to_string),
+            version: entry.version,
+        }
+    }
 }
 
 /// A line of a file and its author: the one of most of its characters.

@@ -51,15 +51,15 @@ mod write;
 pub use camel_case::camel_case_keys;
 pub use change::{ChangeJson, ChangeType};
 pub use history::{
-    AnchorJson, BlameLineJson, BlameList, BlameShareJson, RedactionJson, RedactionReportJson,
-    VersionJson, VersionList,
+    AnchorJson, BlameLineJson, BlameList, BlameShareJson, LogEntryJson, LogList, RedactionJson,
+    RedactionReportJson, VersionJson, VersionList,
 };
 pub use node_kind::NodeKindJson;
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson};
 pub use request::{
-    ConflictPolicy, EditRequest, EventsQuery, MkdirRequest, ReadQuery, RemoveQuery, RestoreRequest,
-    SearchQuery, SymlinkRequest, TransferRequest, WriteQuery,
+    ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery, RemoveQuery,
+    RestoreRequest, SearchQuery, SymlinkRequest, TransferRequest, WriteQuery,
 };
 pub use search::{
     GrepFileJson, GrepLineJson, GrepTotalsJson, LinePageJson, SearchLimitJson, SearchResultJson,

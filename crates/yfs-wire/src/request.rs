@@ -130,6 +130,17 @@ pub struct SearchQuery {
     token: Option<IgnoredAny>,
 }
 
+/// The query of `GET /api/log`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogQuery {
+    /// The directory or file; by default all that the caller may see.
+    pub path: Option<String>,
+    /// The greatest number of changes.
+    pub limit: Option<usize>,
+    token: Option<IgnoredAny>,
+}
+
 /// The query of `DELETE /api/files/{path}`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

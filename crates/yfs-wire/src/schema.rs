@@ -39,6 +39,7 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<EditOutcomeJson>(generator);
     add::<VersionList>(generator);
     add::<BlameList>(generator);
+    add::<LogList>(generator);
     add::<SearchResultJson>(generator);
     add::<TrashList>(generator);
     add::<RestoredJson>(generator);

@@ -1,8 +1,8 @@
 // The application at `/`: two browsers open the link of the server, and make, edit, rename, trash
 // and restore files; each sees what the other does. A link for reading offers no change.
 
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { assertEqual, saved, scenario, shows, textOf, until } from './one_file.mjs'
 
 const row = (page, path) => page.locator(`[role="treeitem"][title="${path}"]`)
@@ -88,9 +88,40 @@ await scenario(
     await shows(ana, 'text')
     await until(async () => (await textOf(ana)).includes('Monday'), 'the file that was found')
 
+    // The feed tells people and agents apart, and shows what comes while it is open.
+    await ben.getByRole('button', { name: 'Activity' }).click()
+    await ben.locator('.activity li', { hasText: '/notes/list.txt' }).first().waitFor()
+    await stage.yfs('append', '/log.txt', '--content', 'Tuesday\n', '--actor', 'agent:reviewer')
+    await ben.locator('.activity li', { hasText: 'reviewer (agent)' }).first().waitFor()
+
     // Drag and drop into a directory.
     await row(ana, '/from-disk.txt').dragTo(row(ana, '/notes'))
     await row(ben, '/notes/from-disk.txt').waitFor()
+
+    // Two files get one name, here and in a copy of the workspace; Ana renames one of them.
+    const copy = join(stage.directory, '../', `${basename(stage.directory)}-copy`)
+    await stage.yfs('clone', stage.server.url, copy, '--token', stage.server.token)
+    await stage.yfs('write', '/twin.txt', '--content', 'mine')
+    await stage.yfs('write', '/twin.txt', '--content', 'theirs', '--workspace', copy)
+    await stage.yfs('sync', '--workspace', copy)
+    rmSync(copy, { recursive: true })
+    await ana.getByRole('button', { name: 'same name' }).click()
+    const settle = ana.getByRole('dialog', { name: 'Files of one name' })
+    await settle.getByRole('textbox').last().fill('other.txt')
+    await settle.getByRole('button', { name: 'Rename' }).last().click()
+    await settle.getByText('Settled').waitFor()
+    await settle.getByRole('button', { name: 'Close' }).click()
+    await row(ben, '/other.txt').waitFor()
+    await ana.getByRole('button', { name: 'same name' }).waitFor({ state: 'detached' })
+    const both = [await stage.yfs('cat', '/twin.txt'), await stage.yfs('cat', '/other.txt')]
+    assertEqual(both.toSorted().join(), 'mine,theirs', 'both contents')
+
+    // The palette does what buttons do.
+    await ana.keyboard.press('F1')
+    await ana.keyboard.type('new fold')
+    await ana.keyboard.press('Enter')
+    await enter(ana, 'drafts')
+    await row(ben, '/drafts').waitFor()
 
     // A link for reading shows everything and offers no change.
     const token = (await stage.yfs('--quiet', 'token', 'new', '--read')).trim()
@@ -99,6 +130,22 @@ await scenario(
     await shows(reader, 'text')
     assertEqual(await reader.getByRole('button', { name: 'New file' }).count(), 0, 'no new files')
     await reader.getByText('(read-only)').first().waitFor()
+    const before = await stage.yfs('cat', '/log.txt')
+    await reader.click('.cm-content')
+    await reader.keyboard.type('not mine')
+    await row(reader, '/log.txt').click()
+    for (const key of ['F2', 'Delete']) await reader.keyboard.press(key)
+    assertEqual(await reader.locator('.tree-input').count(), 0, 'no field for a name')
+    await reader.keyboard.press('F1')
+    await reader.getByRole('option', { name: 'Show the trash' }).waitFor()
+    assertEqual(await reader.getByRole('option', { name: 'New file' }).count(), 0, 'no command')
+    // What Ana types now arrives after all that the reader sent, if anything.
+    await row(ana, '/log.txt').click()
+    await ana.click('.cm-content')
+    await ana.keyboard.press('Control+End')
+    await ana.keyboard.type('Wednesday')
+    await until(async () => (await textOf(reader)).includes('Wednesday'), 'what Ana types')
+    assertEqual(await stage.yfs('cat', '/log.txt'), `${before}Wednesday`, 'the file')
 
     // A link that is not valid says so.
     const context = await stage.browser.newContext()

@@ -91,6 +91,7 @@ export async function scenario(prepare, play) {
   const errors = []
   const stage = {
     directory,
+    program: YFS_COMMAND,
     errors,
     async yfs(...args) {
       return (await promisify(execFile)(YFS_COMMAND, args, { cwd: directory })).stdout

@@ -6,6 +6,7 @@ import type { Awareness } from 'y-protocols/awareness'
 import { IndexeddbPersistence } from 'y-indexeddb'
 import { WebsocketProvider } from 'y-websocket'
 import * as Y from 'yjs'
+import { readSelection } from './read_selection'
 import type { SavedState } from './saved_state'
 import type { EditorWorkspace } from './types'
 import { UnsavedChanges } from './unsaved_changes'
@@ -121,11 +122,14 @@ export class OpenDocument {
       const peek = decoding.clone(decoder)
       const kind = decoding.readVarUint(peek)
       const payload = decoding.readVarUint8Array(peek)
+      readSelection()
       handle(encoder, decoder, provider, emitSynced, type)
       if (kind === 0) this.unsaved.removeClocks(Y.decodeStateVector(payload))
       else this.unsaved.removeUpdate(payload)
       this.hasUnsaved.value = !this.unsaved.isEmpty
     }
+    // The cursors of others are drawn in a later task, which this one precedes.
+    this.awareness.on('change', () => setTimeout(readSelection))
   }
 
   /** Waits until this browser has stored the changes up to now. */

@@ -293,11 +293,15 @@ export class FileEditor implements EditorHandle {
       onMode: (chosen) => {
         this.mode.value = chosen
       },
-      onHistory: () => void this.toggleHistory(),
+      onHistory: () => this.toggleHistory(),
     }
   }
 
-  private async toggleHistory(): Promise<void> {
+  toggleHistory(): void {
+    void this.switchHistory()
+  }
+
+  private async switchHistory(): Promise<void> {
     const update = () => {
       this.side.hidden = this.history === null
       const { modes, mode } = this.headerState.peek() as HeaderProps
@@ -317,7 +321,7 @@ export class FileEditor implements EditorHandle {
       container: this.side,
       document: this.opened,
       path: this.path,
-      onClose: () => void this.toggleHistory(),
+      onClose: () => this.toggleHistory(),
     })
     update()
   }

@@ -13,6 +13,8 @@ export interface OpenFile {
 export interface EditorHandle {
   focus(): void
   destroy(): void
+  /** Shows or hides the versions of the file. */
+  toggleHistory(): void
   /** Moves the cursor to a line of the file; numbers count from 1. */
   reveal(line: number, column?: number): void
 }

@@ -47,6 +47,7 @@ export class Session implements EditorWorkspace {
   readonly pathsById: ReadonlySignal<Map<string, string>> = computed(
     () => new Map(this.entries.value.map((entry) => [entry.guid, entry.path])),
   )
+  private readonly main: Y.Doc
   private readonly provider: WebsocketProvider
   private timer: ReturnType<typeof setTimeout> | undefined
 
@@ -59,6 +60,7 @@ export class Session implements EditorWorkspace {
   ) {
     this.person = signal(person)
     const main = new Y.Doc({ guid: id })
+    this.main = main
     this.provider = new WebsocketProvider(socketOf('/sync'), id, main, {
       params: token === '' ? {} : { token },
       disableBc: true,
@@ -122,6 +124,12 @@ export class Session implements EditorWorkspace {
   }
 
   private openId: string | null = null
+
+  /** Calls a function after each change of the main document, until the returned one is called. */
+  onChange(changed: () => void): () => void {
+    this.main.on('update', changed)
+    return () => this.main.off('update', changed)
+  }
 
   /** Calls the server, and fails with its reason. */
   async call(method: string, path: string, body?: unknown): Promise<Response> {

@@ -1,38 +1,52 @@
 // What happens in the workspace, the latest first: who changed which file, people and agents alike.
+// It is read from the log of the server, and again after each change while the panel is open: an
+// event stream in every tab would use up the few connections that a browser opens to one server.
 
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { actorInfo } from '../history/actors'
 import type { Session } from '../session/workspace'
+import { report } from './message'
 
-interface WorkspaceChange {
-  type: 'created' | 'changed' | 'moved' | 'removed'
-  path: string
-  from: string | null
-  kind: string
-  actor: string | null
+interface LogEntry {
   at: number
+  path: string
+  id: string
+  kind: string
+  change: 'created' | 'edited' | 'deleted'
+  actor: string | null
+  version: number | null
 }
 
 /** How many changes are listed. */
-const LIMIT = 200
+const LIMIT = 100
 
-const changes = signal<WorkspaceChange[]>([])
-let source: EventSource | null = null
+/** How long changes are collected before the log is read again. */
+const PAUSE_MS = 500
 
-/** Follows the changes of the workspace from now on, over the whole visit. */
-function follow(session: Session): void {
-  if (source !== null) return
-  const query = session.token === '' ? '' : `?token=${encodeURIComponent(session.token)}`
-  source = new EventSource(`/events${query}`)
-  source.addEventListener('change', ({ data }) => {
-    const change = JSON.parse(data as string) as WorkspaceChange
-    const [last] = changes.peek()
-    // Typing is one entry, however many updates it makes.
-    const isSame =
-      last?.path === change.path && last.actor === change.actor && last.type === change.type
-    changes.value = [change, ...changes.peek().slice(isSame ? 1 : 0, LIMIT)]
+const entries = signal<LogEntry[] | null>(null)
+
+async function load(session: Session): Promise<void> {
+  const response = await session.call('GET', `/api/log?limit=${LIMIT}`)
+  entries.value = ((await response.json()) as { entries: LogEntry[] }).entries
+}
+
+/** Reads the log now, and after changes, until the returned function is called. */
+function follow(session: Session): () => void {
+  void report(load(session))
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const stop = session.onChange(() => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      load(session).catch(() => {
+        // The banner says that there is no connection.
+      })
+    }, PAUSE_MS)
   })
+  return () => {
+    clearTimeout(timer)
+    stop()
+  }
 }
 
 export interface ActivityPanelProps {
@@ -51,22 +65,20 @@ export function ActivityPanel({ session, onOpen, onClose }: ActivityPanelProps) 
           Close
         </button>
       </header>
-      {changes.value.length === 0 && (
-        <p class="faint">Changes appear here as people and agents make them.</p>
-      )}
+      {entries.value?.length === 0 && <p class="faint">No file was changed yet.</p>}
       <ol>
-        {changes.value.map((change, index) => (
-          <li key={`${change.at} ${index}`}>
-            <ActorName actor={change.actor} /> {change.type}{' '}
-            {change.kind === 'file' && change.type !== 'removed' ? (
-              <button type="button" class="as-link" onClick={() => onOpen(change.path)}>
-                {change.path}
+        {entries.value?.map((entry) => (
+          <li key={`${entry.id} ${entry.version ?? entry.at}`}>
+            <ActorName actor={entry.actor} /> {entry.change}{' '}
+            {entry.kind === 'file' && entry.change !== 'deleted' ? (
+              <button type="button" class="as-link" onClick={() => onOpen(entry.path)}>
+                {entry.path}
               </button>
             ) : (
-              change.path
+              entry.path
             )}{' '}
-            <time class="faint" dateTime={new Date(change.at).toISOString()}>
-              {new Date(change.at).toLocaleTimeString()}
+            <time class="faint" dateTime={new Date(entry.at).toISOString()}>
+              {new Date(entry.at).toLocaleTimeString()}
             </time>
           </li>
         ))}

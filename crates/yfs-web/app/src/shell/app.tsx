@@ -1,32 +1,35 @@
 // The application: the tree, the editor, and what lies above both.
 
-import { effect, signal } from '@preact/signals'
+import { effect } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Session } from '../session/workspace'
-import { createNode, FileTree, revealInTree } from '../tree/file_tree'
+import { createNode, FileTree } from '../tree/file_tree'
 import { ActivityPanel } from './activity_panel'
+import { renamePerson } from './commands'
 import { EditorPane } from './editor_pane'
 import { message } from './message'
 import { QuickOpen } from './quick_open'
 import { SearchPanel } from './search_panel'
+import { SharedNamePanel } from './shared_name_panel'
 import { toggleTheme } from './theme'
 import { TrashPanel } from './trash_panel'
+import {
+  open,
+  openId,
+  openLine,
+  panel,
+  sharedNameOf,
+  showsActivity,
+  type Panel,
+} from './view_state'
 
-const openId = signal<string | null>(null)
-const panel = signal<'quick-open' | 'search' | 'trash' | null>(null)
-/** The line of the open file that was asked for. */
-const openLine = signal<number | null>(null)
-const showsActivity = signal(false)
-
-function open(session: Session, path: string, line: number | null = null): void {
-  const id = session.idsByPath.peek().get(path)
-  if (id === undefined) return
-  openLine.value = line
-  openId.value = id
-  panel.value = null
-  session.announce(id)
-  revealInTree(path)
-  history.replaceState(null, '', `#${encodeURI(path)}`)
+/** The panel that a key opens. */
+function panelOf(event: KeyboardEvent): Panel | null {
+  if (event.key === 'F1') return 'commands'
+  if (!event.ctrlKey && !event.metaKey) return null
+  const key = event.key.toLowerCase()
+  if (key === 'p') return event.shiftKey ? 'commands' : 'quick-open'
+  return key === 'f' && event.shiftKey ? 'search' : null
 }
 
 /** Opens the file that the address names, once it is listed. */
@@ -46,9 +49,7 @@ export function App({ session }: { session: Session }) {
   useEffect(() => {
     openFromAddress(session)
     const onKeyDown = (event: KeyboardEvent) => {
-      if (!event.ctrlKey && !event.metaKey) return
-      const key = event.key.toLowerCase()
-      const opened = key === 'p' ? 'quick-open' : key === 'f' && event.shiftKey ? 'search' : null
+      const opened = panelOf(event)
       if (opened === null) return
       event.preventDefault()
       panel.value = panel.peek() === opened ? null : opened
@@ -99,9 +100,11 @@ export function App({ session }: { session: Session }) {
           onClose={() => (showsActivity.value = false)}
         />
       )}
-      {panel.value === 'quick-open' && (
+      {(panel.value === 'quick-open' || panel.value === 'commands') && (
         <QuickOpen
+          key={panel.value}
           session={session}
+          forCommands={panel.value === 'commands'}
           onOpen={(path) => open(session, path)}
           onClose={() => (panel.value = null)}
         />
@@ -116,6 +119,17 @@ export function App({ session }: { session: Session }) {
       {panel.value === 'trash' && (
         <TrashPanel session={session} onClose={() => (panel.value = null)} />
       )}
+      {sharedNameOf.value !== null && (
+        <SharedNamePanel
+          session={session}
+          id={sharedNameOf.value}
+          onOpen={(path) => {
+            sharedNameOf.value = null
+            open(session, path)
+          }}
+          onClose={() => (sharedNameOf.value = null)}
+        />
+      )}
     </div>
   )
 }
@@ -126,6 +140,14 @@ function Sidebar({ session, openPath }: { session: Session; openPath: string | n
       <header class="sidebar-head">
         <strong>yfs</strong>
         <People session={session} />
+        <button
+          type="button"
+          class="plain"
+          onClick={() => (panel.value = 'commands')}
+          title="Commands (F1)"
+        >
+          ⌘<span class="visually-hidden">Commands</span>
+        </button>
         <button type="button" class="plain" onClick={toggleTheme} title="Light or dark">
           ◐<span class="visually-hidden">Light or dark</span>
         </button>
@@ -155,17 +177,18 @@ function Sidebar({ session, openPath }: { session: Session; openPath: string | n
           Activity
         </button>
       </div>
-      <FileTree session={session} openPath={openPath} onOpen={(path) => open(session, path)} />
+      <FileTree
+        session={session}
+        openPath={openPath}
+        onOpen={(path) => open(session, path)}
+        onSharedName={(id) => (sharedNameOf.value = id)}
+      />
     </nav>
   )
 }
 
 function People({ session }: { session: Session }) {
   const person = session.person.value
-  const rename = () => {
-    const name = prompt('Your name, as others see it', person.name)?.trim()
-    if (name) session.rename(name)
-  }
   return (
     <div class="people">
       {session.peers.value.map((peer) => (
@@ -180,7 +203,12 @@ function People({ session }: { session: Session }) {
           {peer.name.slice(0, 1).toUpperCase()}
         </span>
       ))}
-      <button type="button" class="me" onClick={rename} title="Change your name">
+      <button
+        type="button"
+        class="me"
+        onClick={() => renamePerson(session)}
+        title="Change your name"
+      >
         {person.name}
         {session.readOnly && ' (read-only)'}
       </button>

@@ -3,6 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { EditorHandle } from '../editors'
 import type { Session } from '../session/workspace'
+import { openEditorHandle } from './view_state'
 
 export interface EditorPaneProps {
   session: Session
@@ -23,6 +24,7 @@ export function EditorPane({ session, id, line }: EditorPaneProps) {
       const at = line === null ? {} : { at: { line } }
       handle = openEditor({ id, path, workspace: session, container: container.current!, ...at })
       editor.current = handle
+      openEditorHandle.value = handle
       // A person who goes on in the tree, or types a name there, keeps the focus.
       if (!document.activeElement?.closest('.tree')) handle.focus()
     })
@@ -30,6 +32,7 @@ export function EditorPane({ session, id, line }: EditorPaneProps) {
       isGone = true
       handle?.destroy()
       editor.current = null
+      openEditorHandle.value = null
       container.current?.replaceChildren()
     }
   }, [id])

@@ -1,10 +1,14 @@
-// Quick open: files by the letters of their paths, as in VS Code.
+// Quick open: files by the letters of their paths, and commands after `>`, as in VS Code.
 
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Session } from '../session/workspace'
+import { listCommands } from './commands'
 
 /** How many matches are listed. */
 const LIMIT = 50
+
+/** What begins a query for a command. */
+const COMMAND_MARK = '>'
 
 /** Ranks a path: letters in order, better in the name, together and at beginnings. */
 export function score(path: string, query: string): number | null {
@@ -23,42 +27,77 @@ export function score(path: string, query: string): number | null {
 
 export interface QuickOpenProps {
   session: Session
+  /** Whether commands are asked for first. */
+  forCommands: boolean
   onOpen: (path: string) => void
   onClose: () => void
 }
 
-export function QuickOpen({ session, onOpen, onClose }: QuickOpenProps) {
-  const [query, setQuery] = useState('')
+interface Choice {
+  label: string
+  keys?: string | undefined
+  run: () => void
+}
+
+function best<T>(items: T[], labelOf: (item: T) => string, query: string): T[] {
+  const scored = items.flatMap((item) => {
+    const rank = score(labelOf(item), query)
+    return rank === null ? [] : [{ item, rank }]
+  })
+  scored.sort((a, b) => b.rank - a.rank || (labelOf(a.item) < labelOf(b.item) ? -1 : 1))
+  return scored.slice(0, LIMIT).map(({ item }) => item)
+}
+
+function choicesFor(query: string, { session, onOpen, onClose }: QuickOpenProps): Choice[] {
+  if (query.startsWith(COMMAND_MARK)) {
+    const commands = listCommands(session)
+    const letters = query.slice(COMMAND_MARK.length).trim()
+    const found = letters === '' ? commands : best(commands, ({ name }) => name, letters)
+    return found.map(({ name, keys, run }) => {
+      // The dialog closes first: the command may open another.
+      const close = () => {
+        onClose()
+        run()
+      }
+      return { label: name, keys, run: close }
+    })
+  }
+  const files = session.entries.peek().filter(({ kind }) => kind !== 'directory')
+  const found = best(files, ({ path }) => path, query)
+  return found.map(({ path }) => ({ label: path, run: () => onOpen(path) }))
+}
+
+export function QuickOpen(props: QuickOpenProps) {
+  const [query, setQuery] = useState(props.forCommands ? COMMAND_MARK : '')
   const [at, setAt] = useState(0)
   const input = useRef<HTMLInputElement>(null)
-  // Before the next key: an effect runs after painting, and what was typed until then went elsewhere.
-  useLayoutEffect(() => input.current?.focus(), [])
-  const matches = useMemo(() => {
-    const files = session.entries.peek().filter(({ kind }) => kind !== 'directory')
-    const scored = files.flatMap(({ path }) => {
-      const rank = score(path, query)
-      return rank === null ? [] : [{ path, rank }]
-    })
-    scored.sort((a, b) => b.rank - a.rank || (a.path < b.path ? -1 : 1))
-    return scored.slice(0, LIMIT).map(({ path }) => path)
-  }, [query])
+  // Before the next key: an effect runs after painting, and what was typed until then went
+  // elsewhere.
+  useLayoutEffect(() => {
+    const element = input.current!
+    element.focus()
+    element.setSelectionRange(element.value.length, element.value.length)
+  }, [])
+  const choices = useMemo(() => choicesFor(query, props), [query])
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step !== undefined) {
       event.preventDefault()
-      setAt(Math.max(0, Math.min(matches.length - 1, at + step)))
-    } else if (event.key === 'Enter' && matches[at] !== undefined) {
-      onOpen(matches[at])
+      setAt(Math.max(0, Math.min(choices.length - 1, at + step)))
+    } else if (event.key === 'Enter' && choices[at] !== undefined) {
+      event.preventDefault()
+      choices[at].run()
     } else if (event.key === 'Escape') {
-      onClose()
+      props.onClose()
     }
   }
+  const isCommand = query.startsWith(COMMAND_MARK)
   return (
-    <div class="overlay" onClick={onClose}>
+    <div class="overlay" onClick={props.onClose}>
       <div
         class="quick-open"
         role="dialog"
-        aria-label="Open a file"
+        aria-label={isCommand ? 'Commands' : 'Open a file'}
         onClick={(event) => event.stopPropagation()}
         onKeyDown={onKeyDown}
       >
@@ -67,27 +106,31 @@ export function QuickOpen({ session, onOpen, onClose }: QuickOpenProps) {
           role="combobox"
           aria-expanded="true"
           aria-controls="quick-open-list"
-          aria-label="File name"
-          placeholder="File name"
+          aria-activedescendant={choices.length === 0 ? undefined : `quick-open-${at}`}
+          aria-label={isCommand ? 'Command' : 'File name'}
+          placeholder="File name, or > and a command"
           value={query}
           onInput={(event) => {
             setQuery(event.currentTarget.value)
             setAt(0)
           }}
         />
-        <ul id="quick-open-list" role="listbox" aria-label="Files">
-          {matches.map((path, index) => (
+        <ul id="quick-open-list" role="listbox" aria-label={isCommand ? 'Commands' : 'Files'}>
+          {choices.map(({ label, keys, run }, index) => (
             <li
-              key={path}
+              key={label}
+              id={`quick-open-${index}`}
               role="option"
               aria-selected={index === at}
               class={index === at ? 'is-selected' : ''}
-              onClick={() => onOpen(path)}
+              onClick={run}
             >
-              {path}
+              {label}
+              {keys !== undefined && <kbd>{keys}</kbd>}
             </li>
           ))}
         </ul>
+        {choices.length === 0 && <p class="faint no-choice">Nothing matches.</p>}
       </div>
     </div>
   )

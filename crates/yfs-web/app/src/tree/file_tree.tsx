@@ -24,6 +24,8 @@ export interface FileTreeProps {
   session: Session
   openPath: string | null
   onOpen: (path: string) => void
+  /** A person wants to settle that several nodes have the name of this one. */
+  onSharedName: (id: string) => void
 }
 
 /** A name that is being typed: for a new node, or for an existing one. */
@@ -62,6 +64,14 @@ export function createNode(session: Session, kind: 'file' | 'directory'): void {
   draft.value = { directory, kind, renames: null }
 }
 
+/** Begins to rename the focused node. */
+export function renameFocused(session: Session): void {
+  const entry = session.entries.peek().find(({ path }) => path === focused.peek())
+  if (entry === undefined || session.readOnly) return
+  const kind = entry.kind === 'directory' ? 'directory' : 'file'
+  draft.value = { directory: parentOf(entry.path), kind, renames: entry.path }
+}
+
 async function moveInto(session: Session, paths: readonly string[], directory: string) {
   for (const path of paths) {
     const isInside = directory === path || directory.startsWith(`${path}/`)
@@ -70,7 +80,8 @@ async function moveInto(session: Session, paths: readonly string[], directory: s
   }
 }
 
-async function trashSelected(session: Session): Promise<void> {
+/** Moves what is selected to the trash. */
+export async function trashSelected(session: Session): Promise<void> {
   const paths = [...selected.peek()]
   const isTop = (path: string) => !ancestorsOf(path).some((above) => selected.peek().has(above))
   for (const path of paths.filter(isTop)) await report(session.trash(path))
@@ -92,7 +103,7 @@ async function finishDraft(session: Session, name: string): Promise<void> {
   focused.value = path
 }
 
-export function FileTree({ session, openPath, onOpen }: FileTreeProps) {
+export function FileTree({ session, openPath, onOpen, onSharedName }: FileTreeProps) {
   const children = useComputed(() => childrenByPath(session.entries.value))
   const rows = useComputed(() => visibleRows(children.value, expanded.value))
   const scroll = useSignal({ top: 0, height: 800 })
@@ -162,15 +173,7 @@ export function FileTree({ session, openPath, onOpen }: FileTreeProps) {
         if (isDirectory) setExpanded(row.entry.path, !row.isExpanded)
         else onOpen(row.entry.path)
       },
-      F2: () => {
-        if (row === undefined || session.readOnly) return
-        const { path, kind } = row.entry
-        draft.value = {
-          directory: parentOf(path),
-          kind: kind === 'directory' ? 'directory' : 'file',
-          renames: path,
-        }
-      },
+      F2: () => renameFocused(session),
       Delete: () => {
         if (!session.readOnly) void trashSelected(session)
       },
@@ -218,6 +221,7 @@ export function FileTree({ session, openPath, onOpen }: FileTreeProps) {
             session={session}
             isOpen={row.entry.path === openPath}
             onAct={act}
+            onSharedName={onSharedName}
           />
         ))}
       </div>
@@ -231,11 +235,12 @@ interface TreeRowViewProps {
   session: Session
   isOpen: boolean
   onAct: (row: TreeRow, event: MouseEvent) => void
+  onSharedName: (id: string) => void
 }
 
 const focusedPath = computed(() => focused.value)
 
-function TreeRowView({ row, top, session, isOpen, onAct }: TreeRowViewProps) {
+function TreeRowView({ row, top, session, isOpen, onAct, onSharedName }: TreeRowViewProps) {
   const { path, guid, kind } = row.entry
   const isDirectory = kind === 'directory'
   const here = session.peers.value.filter((peer) => peer.open === guid)
@@ -284,9 +289,18 @@ function TreeRowView({ row, top, session, isOpen, onAct }: TreeRowViewProps) {
       </span>
       <span class="tree-name">{row.name}</span>
       {isNumbered(row, stored) && (
-        <span class="tree-badge" title={`Two files have the name ${stored}. Rename one of them.`}>
+        <button
+          type="button"
+          class="tree-badge"
+          tabIndex={-1}
+          title={`Two files have the name ${stored}. Click to settle this.`}
+          onClick={(event) => {
+            event.stopPropagation()
+            onSharedName(guid)
+          }}
+        >
           same name
-        </span>
+        </button>
       )}
       {here.map((peer) => (
         <span

@@ -1,0 +1,39 @@
+//! `GET /api/log`: who changed which files, the latest first.
+
+use axum::{Json, response::IntoResponse};
+use yfs_wire::{LogEntryJson, LogList, LogQuery};
+
+use crate::{
+    caller::{RequestCaller, apart, path_of},
+    extract::QueryParameters,
+    problem::{HttpProblem, Result},
+};
+
+/// The number of changes that are returned by default, and the greatest.
+const DEFAULT_CHANGES: usize = 50;
+const MAX_CHANGES: usize = 500;
+
+/// Answers `GET /api/log`.
+pub(super) async fn log(
+    caller: RequestCaller,
+    QueryParameters(asked): QueryParameters<LogQuery>,
+) -> Result {
+    let limit = asked.limit.unwrap_or(DEFAULT_CHANGES).min(MAX_CHANGES);
+    let path = match &asked.path {
+        Some(path) => path_of(path)?,
+        None => caller.grant.path.clone(),
+    };
+    if !caller.grant.covers(&path) {
+        return Err(HttpProblem::forbidden("the token does not cover this path"));
+    }
+    let _permit = caller.app.joins.acquire().await;
+    let entries = apart(async {
+        let changes = caller.app.workspace.history().changes(&path)?;
+        let covered = changes
+            .filter(|entry| entry.as_ref().map_or(true, |entry| caller.grant.covers(&entry.path)));
+        let entries = covered.take(limit).map(|entry| Ok(LogEntryJson::from(&entry?)));
+        entries.collect::<std::result::Result<Vec<_>, yfs::WorkspaceError>>()
+    })
+    .await?;
+    Ok(Json(LogList { entries }).into_response())
+}
