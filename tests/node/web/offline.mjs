@@ -1,6 +1,7 @@
-// The application without its server: two people go on in files that they opened before; one reloads
-// the page and finds the tree and the text; names are refused and kept. When the server is back, all
-// texts are one. Another workspace at the same address never gets what belongs to the first.
+// The application without its server: two people go on in files that they opened before; one
+// reloads the page and finds the tree and the text; names are refused and kept. When the server is
+// back, all texts are one. Another workspace at the same address never gets what belongs to the
+// first.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
