@@ -27,6 +27,7 @@ const GLOBALS = [
   'document',
   'fetch',
   'globalThis',
+  'navigator',
   'performance',
   'process',
   'queueMicrotask',

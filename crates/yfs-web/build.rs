@@ -7,21 +7,25 @@ use std::{
     env,
     error::Error,
     fmt::Write as _,
-    fs, io,
+    fs,
+    hash::{DefaultHasher, Hasher as _},
+    io,
     path::{Path, PathBuf},
     process::Command,
 };
 
 /// What the application is built from, in `app`.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 10] = [
     "compress.mjs",
     "index.html",
+    "list_files.mjs",
     "package.json",
     "package-lock.json",
     "public",
     "src",
     "tsconfig.json",
     "vite.config.ts",
+    "worker",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -49,7 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     files.sort();
     let mut code = String::from("&[\n");
     for (name, path) in files {
-        writeln!(code, "    ({name:?}, include_bytes!({:?})),", path.display().to_string())?;
+        let etag = etag(&fs::read(&path)?);
+        let path = path.display().to_string();
+        writeln!(code, "    ({name:?}, {etag:?}, include_bytes!({path:?})),")?;
     }
     code.push(']');
     fs::write(out.join("files.rs"), code)?;
@@ -74,8 +80,16 @@ fn build(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
         fs::copy(&locked, &stamp)?;
     }
     run(Command::new("node").args(["node_modules/vite/bin/vite.js", "build"]), &to)?;
+    run(Command::new("node").args(["list_files.mjs", "dist"]), &to)?;
     run(Command::new("node").args(["compress.mjs", "dist"]), &to)?;
     Ok(to.join("dist"))
+}
+
+/// Returns the entity tag of a content. It is weak: the compressed form has the same one.
+fn etag(content: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(content);
+    format!("W/\"{:016x}\"", hasher.finish())
 }
 
 fn run(command: &mut Command, dir: &Path) -> Result<(), Box<dyn Error>> {

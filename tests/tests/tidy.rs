@@ -59,6 +59,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "yfs",
             "yfs-agent",
+            "yfs-analysis",
+            "yfs-artifacts",
             "yfs-engine",
             "yfs-mcp",
             "yfs-mirror",

@@ -21,7 +21,9 @@ fn page() -> &'static Path {
         let app = root().join("crates/yfs-web/app");
         node::ensure_installed_in(&app);
         let module = |path: &str| app.join("node_modules").join(path);
-        run(Command::new("node").arg(module("typescript/bin/tsc")).args(["-p", "."]), &app);
+        for project in [".", "worker"] {
+            run(Command::new("node").arg(module("typescript/bin/tsc")).args(["-p", project]), &app);
+        }
         let mut vite = Command::new("node");
         run(vite.arg(module("vite/bin/vite.js")).args(["build", "--mode", "harness"]), &app);
         app.join("dist-harness")
@@ -116,4 +118,9 @@ fn ten_thousand_files_are_listed_and_little_is_loaded() {
 #[test]
 fn the_application_is_accessible() {
     play("accessible.mjs", &[]);
+}
+
+#[test]
+fn the_application_works_without_its_server() {
+    play("offline.mjs", &[]);
 }

@@ -108,6 +108,43 @@ impl FileSystemStore {
         &self.fs
     }
 
+    /// Returns a reference to a file as it is now: one that was stored, or any other below the
+    /// root.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, and with [`ArtifactError::BadReference`] for a file
+    /// outside of the root that was not stored.
+    pub async fn reference_at(&self, path: &VPath) -> Result<FileMetadata, ArtifactError> {
+        let stat = self.fs.stat(path).await?;
+        let content = self.fs.read(path).await?.data;
+        let mark = stat.metadata.get(MARK).and_then(Value::as_str);
+        let relative = mark.or_else(|| path.relative_to(&self.options.root));
+        let relative = relative.filter(|relative| !relative.is_empty());
+        let relative =
+            relative.ok_or_else(|| ArtifactError::BadReference(path.as_str().to_owned()))?;
+        let file_id = relative.rsplit('/').next().unwrap_or(relative).to_owned();
+        let ContentAnalysis { media_type, size, stats, preview, .. } = analyze(&file_id, &content);
+        Ok(FileMetadata {
+            file_id,
+            relative_path: relative.to_owned(),
+            size,
+            content_type: Some(media_type),
+            preview: Some(preview.render(&stats, self.options.preview)),
+            stats,
+            checksum: Some(content_hash(&content)),
+        })
+    }
+
+    /// Returns the path at which the file of a reference is now.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ArtifactError::Missing`] if it is at no path.
+    pub async fn path_now(&self, metadata: &FileMetadata) -> Result<VPath, ArtifactError> {
+        self.locate(metadata).await
+    }
+
     /// Describes a content, and names the file that it will be.
     pub(crate) fn plan(
         &self,
@@ -125,7 +162,7 @@ impl FileSystemStore {
             content_type: Some(media_type),
             preview: Some(preview.render(&stats, self.options.preview)),
             stats,
-            checksum: Some(blake3::hash(&content).to_hex().to_string()),
+            checksum: Some(content_hash(&content)),
         };
         Ok(PlannedArtifact { metadata, content })
     }
@@ -275,6 +312,11 @@ pub async fn store_and_return_metadata(
         tool_call_id: tool_call_id.to_owned(),
     };
     file_system.store_file(&ids, content_of(tool_response_data)).await
+}
+
+/// Returns the BLAKE3 hash of a content in hexadecimal, as references have it.
+pub fn content_hash(content: &[u8]) -> String {
+    blake3::hash(content).to_hex().to_string()
 }
 
 /// Returns the bytes of a result: of a string its text, of any other value its JSON.

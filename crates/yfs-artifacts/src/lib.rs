@@ -48,7 +48,7 @@ pub use crate::{
     config::{ArtifactIds, ArtifactOptions, FileSystemConfig, NamespaceError, NamespaceStrategy},
     context::{ContextRequest, DEFAULT_TEMPLATE, RenderedContext},
     error::ArtifactError,
-    file_store::{FileSystemOps, FileSystemStore, store_and_return_metadata},
+    file_store::{FileSystemOps, FileSystemStore, content_hash, store_and_return_metadata},
     kept_analyses::{DerivedShelf, FileAnalysis, KeptAnalyses, WorkspaceShelf},
     past_contents::{PastContents, WorkspacePast},
     tool_response::{

@@ -75,6 +75,30 @@ async fn equal_results_are_stored_once() {
 }
 
 #[tokio::test]
+async fn a_file_has_the_reference_that_was_returned() {
+    let fs: Arc<dyn FileSystem> = Arc::new(MemoryFs::new());
+    let store = store_in(fs.clone());
+    let stored = store.store(large("a"), &ids("1")).await.unwrap();
+    let metadata = reference(&stored);
+    let at = store.files().path_now(metadata).await.unwrap();
+    assert_eq!(at, path("/artifacts/t/tool_call_1.txt"));
+    assert_eq!(&store.files().reference_at(&at).await.unwrap(), metadata);
+
+    fs.mkdir(&path("/kept"), &yfs_vfs::MkdirOptions::default()).await.unwrap();
+    fs.mv(&at, &path("/kept/b.txt"), &MoveOptions::default()).await.unwrap();
+    let at = store.files().path_now(metadata).await.unwrap();
+    assert_eq!(at, path("/kept/b.txt"));
+    assert_eq!(&store.files().reference_at(&at).await.unwrap(), metadata);
+
+    // A file that was not stored has a reference only below the root.
+    for (at, expected) in [("/artifacts/x.csv", Some("x.csv")), ("/x.csv", None)] {
+        fs.write(&path(at), "a,b\n1,2\n".into(), &WriteOptions::default()).await.unwrap();
+        let found = store.files().reference_at(&path(at)).await;
+        assert_eq!(found.ok().map(|found| found.relative_path).as_deref(), expected);
+    }
+}
+
+#[tokio::test]
 async fn a_reference_survives_moves_and_edits() {
     let workspace =
         Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default()).unwrap();

@@ -10,6 +10,7 @@ use std::{
 
 use serde_json::json;
 use yfs::WorkspaceError;
+use yfs_artifacts::ArtifactError;
 use yfs_mirror::MirrorError;
 use yfs_replica::ReplicaError;
 use yfs_server::{ServeError, access::TokenError};
@@ -300,6 +301,20 @@ impl From<ThreadFileError> for CommandError {
     fn from(error: ThreadFileError) -> Self {
         match error {
             ThreadFileError::Fs(error) => Self::Fs(error),
+            error => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<ArtifactError> for CommandError {
+    fn from(error: ArtifactError) -> Self {
+        match error {
+            ArtifactError::Fs(error) => Self::Fs(error),
+            ArtifactError::Missing { .. } => Self::Coded(FsCode::ENOENT, error.into()),
+            ArtifactError::Corrupt { .. } => Self::Coded(FsCode::EIO, error.into()),
+            ArtifactError::Namespace(_) | ArtifactError::BadReference(_) => {
+                Self::Coded(FsCode::EINVAL, error.into())
+            }
             error => Self::Other(error.into()),
         }
     }

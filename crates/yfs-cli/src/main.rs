@@ -16,6 +16,7 @@ mod errors;
 mod format_text;
 mod history_steps;
 mod json;
+mod kept_stats;
 mod mode;
 mod number_options;
 mod output;

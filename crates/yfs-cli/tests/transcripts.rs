@@ -121,6 +121,16 @@ fn threads_have_files_of_their_own() {
 }
 
 #[test]
+fn statistics_say_what_files_contain() {
+    check("stats");
+}
+
+#[test]
+fn large_results_become_files() {
+    check("artifacts");
+}
+
+#[test]
 fn tokens_are_listed_and_revoked() {
     check("tokens");
 }

@@ -57,6 +57,8 @@ pub(crate) struct MirrorWorker {
     /// Whether the worker scans everything periodically, because the host cannot watch all
     /// directories.
     polls: bool,
+    /// Whether the request to end has arrived, which may be while a settle request is served.
+    is_stopped: bool,
 }
 
 impl MirrorWorker {
@@ -65,7 +67,7 @@ impl MirrorWorker {
         messages: Receiver<WorkerMessage>,
         options: MirrorOptions,
     ) -> Self {
-        Self { engine, messages, options, polls: false }
+        Self { engine, messages, options, polls: false, is_stopped: false }
     }
 
     /// Starts to watch the directory. Each subdirectory is watched from its first scan on.
@@ -141,6 +143,9 @@ impl MirrorWorker {
                     };
                 }
             }
+            if self.is_stopped {
+                return Ok(());
+            }
             self.note_unwatched();
             if self.polls && due.is_none() {
                 due = Some(Instant::now() + self.options.poll);
@@ -165,7 +170,8 @@ impl MirrorWorker {
                 self.engine.touch_all()?;
             }
             WorkerMessage::Report(answer) => drop(answer.send(self.engine.report().clone())),
-            WorkerMessage::Settle(_) | WorkerMessage::Stop => (),
+            WorkerMessage::Stop => self.is_stopped = true,
+            WorkerMessage::Settle(_) => (),
         }
         Ok(())
     }
@@ -196,6 +202,9 @@ impl MirrorWorker {
                 let passed = self.engine.pass()?;
                 did |= passed.did;
                 let Some(next) = passed.next.filter(|_| !self.engine.is_quiet()) else { break };
+                if self.is_stopped {
+                    break;
+                }
                 let wait = next.saturating_duration_since(Instant::now());
                 match self.messages.recv_timeout(wait) {
                     Ok(message) => self.handle_message(message)?,
@@ -203,7 +212,7 @@ impl MirrorWorker {
                     Err(RecvTimeoutError::Disconnected) => return Err(MirrorError::Stopped),
                 }
             }
-            if !did {
+            if !did || self.is_stopped {
                 break;
             }
         }

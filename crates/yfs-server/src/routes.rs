@@ -36,6 +36,7 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
     Router::new()
         .route("/", get(web::home))
         .route("/assets/{*path}", get(web::asset))
+        .route("/sw.js", get(web::service_worker))
         .route("/healthz", get(async || "ok"))
         .route("/openapi.json", get(openapi))
         .route("/metrics", get(metrics))

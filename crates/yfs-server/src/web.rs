@@ -12,8 +12,8 @@ use crate::problem::HttpProblem;
 /// What the page may load: its own files, and contents of the workspace and of the web as images.
 const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' blob: data: \
                       https: http:; media-src blob:; frame-src blob:; object-src 'none'; \
-                      style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'";
+                      style-src 'self' 'unsafe-inline'; worker-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
 
 /// What a browser sees if the program was built without the application.
 const MISSING: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>yfs</title>\
@@ -40,6 +40,15 @@ pub(crate) async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Respo
     }
 }
 
+/// Answers `GET /sw.js`: the worker that serves the page while the server is away. Its scope is the
+/// directory that it comes from.
+pub(crate) async fn service_worker(headers: HeaderMap) -> Response {
+    match yfs_web::file("sw.js") {
+        Some(file) => respond(&file, &headers),
+        None => HttpProblem::new(StatusCode::NOT_FOUND, "no such file").into_response(),
+    }
+}
+
 fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     let takes_brotli = accepted.is_some_and(|accepted| {
@@ -47,13 +56,20 @@ fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
             || accepted.split(", ").any(|coding| coding == "br")
     });
     let brotli = file.brotli.filter(|_| takes_brotli);
-    let mut response = brotli.unwrap_or(file.content).into_response();
+    let is_known = is_known(file.etag, headers);
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => brotli.unwrap_or(file.content).into_response(),
+    };
     let set = response.headers_mut();
-    set.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.content_type));
-    set.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
-    if brotli.is_some() {
-        set.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
+    if !is_known {
+        set.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.content_type));
+        if brotli.is_some() {
+            set.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
+        }
     }
+    set.insert(header::ETAG, HeaderValue::from_static(file.etag));
+    set.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
     let age = if file.is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     set.insert(header::CACHE_CONTROL, HeaderValue::from_static(age));
     set.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -61,4 +77,10 @@ fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
     // The token is in the fragment of the link, which no request has; the path is in none either.
     set.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
+}
+
+/// Reports whether the client has this content (RFC 9110, `If-None-Match`, weak comparison).
+fn is_known(etag: &str, headers: &HeaderMap) -> bool {
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    known.is_some_and(|known| known.split(',').any(|known| known.trim() == etag))
 }

@@ -2,13 +2,25 @@ import preact from '@preact/preset-vite'
 import { defineConfig } from 'vite'
 
 // The mode `harness` builds the page that shows one file, for tests of the editors.
-export default defineConfig(({ mode }) => ({
-  root: mode === 'harness' ? 'harness' : '.',
-  plugins: [preact()],
-  build: {
-    target: 'es2022',
-    modulePreload: { polyfill: false },
-    outDir: mode === 'harness' ? '../dist-harness' : 'dist',
-    emptyOutDir: true,
-  },
-}))
+export default defineConfig(({ mode }) => {
+  const isHarness = mode === 'harness'
+  return {
+    root: isHarness ? 'harness' : '.',
+    plugins: [preact()],
+    build: {
+      target: 'es2022',
+      modulePreload: { polyfill: false },
+      outDir: isHarness ? '../dist-harness' : 'dist',
+      emptyOutDir: true,
+      rolldownOptions: {
+        input: isHarness
+          ? 'harness/index.html'
+          : { index: 'index.html', sw: 'worker/service_worker.ts' },
+        output: {
+          // The browser compares the worker with the one that it has by its address.
+          entryFileNames: ({ name }) => (name === 'sw' ? 'sw.js' : 'assets/[name]-[hash].js'),
+        },
+      },
+    },
+  }
+})

@@ -9,8 +9,9 @@
 //! }
 //! ```
 
-/// The embedded files by their names, compressed ones beside the originals.
-const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+/// The embedded files by their names, with their entity tags; compressed ones are beside the
+/// originals.
+const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The end of the name of a compressed file (RFC 7932).
 const BROTLI: &str = ".br";
@@ -22,6 +23,8 @@ pub struct WebFile {
     pub content_type: &'static str,
     /// The content.
     pub content: &'static [u8],
+    /// The entity tag of the content, which is weak: it counts for the compressed form as well.
+    pub etag: &'static str,
     /// The content compressed by Brotli, if that is shorter.
     pub brotli: Option<&'static [u8]>,
     /// Whether the name changes with the content, so that a browser may keep the file for ever.
@@ -33,18 +36,20 @@ pub fn file(path: &str) -> Option<WebFile> {
     if path.ends_with(BROTLI) {
         return None;
     }
-    let content = find(path)?;
+    let (etag, content) = find(path)?;
     Some(WebFile {
         content_type: content_type(path),
         content,
-        brotli: find(&format!("{path}{BROTLI}")),
+        etag,
+        brotli: find(&format!("{path}{BROTLI}")).map(|(_, brotli)| brotli),
         is_immutable: has_hash(path),
     })
 }
 
-fn find(path: &str) -> Option<&'static [u8]> {
-    let at = FILES.binary_search_by(|(name, _)| (*name).cmp(path)).ok()?;
-    Some(FILES[at].1)
+fn find(path: &str) -> Option<(&'static str, &'static [u8])> {
+    let at = FILES.binary_search_by(|(name, ..)| (*name).cmp(path)).ok()?;
+    let (_, etag, content) = FILES[at];
+    Some((etag, content))
 }
 
 fn content_type(path: &str) -> &'static str {
@@ -81,9 +86,9 @@ mod tests {
     fn files_are_found_by_their_names() {
         assert!(FILES.is_sorted());
         assert_eq!(file("none"), None);
-        for (name, content) in FILES.iter().filter(|(name, _)| !name.ends_with(BROTLI)) {
+        for (name, etag, content) in FILES.iter().filter(|(name, ..)| !name.ends_with(BROTLI)) {
             let found = file(name).expect("it is embedded");
-            assert_eq!(found.content, *content);
+            assert_eq!((found.content, found.etag), (*content, *etag));
             assert_ne!(found.content_type, "application/octet-stream", "{name}");
             assert!(found.brotli.is_none_or(|brotli| brotli.len() < content.len()));
         }

@@ -43,7 +43,8 @@ function installedChromium() {
   return paths.find((path) => existsSync(path))
 }
 
-async function launch() {
+/** Starts the Chromium of the PATH, else that of the npm package. */
+export async function launch() {
   const installed = installedChromium()
   if (installed !== undefined) {
     return chromium.launch({ executablePath: installed, args: ['--no-sandbox'] })
@@ -67,8 +68,8 @@ async function servePage() {
   return { url: `http://127.0.0.1:${server.address().port}/`, stop: () => server.close() }
 }
 
-async function startServer(directory, port) {
-  const args = ['serve', directory, '--port', String(port), '--json']
+async function startServer(directory, port, ...more) {
+  const args = ['serve', directory, '--port', String(port), '--json', ...more]
   const child = spawn(YFS_COMMAND, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const { value: line } = await lines.next()
@@ -117,6 +118,7 @@ export async function scenario(prepare, play) {
         stage.server = await startServer(directory, port)
       }
     },
+    startServer,
     async fetch(path, init = {}) {
       const headers = { Authorization: `Bearer ${stage.server.token}`, ...init.headers }
       return fetch(`${stage.server.url}${path}`, { ...init, headers })

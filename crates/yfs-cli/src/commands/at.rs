@@ -13,11 +13,11 @@ use crate::{
 };
 
 const HELP: &str = "\
-Runs a command that reads files: ls, tree, cat, head, tail, stat, find, glob, grep, du or readlink.
-It sees the files that existed at TIME, with the content that they had. Files that were removed
-later are at their former paths; files that were renamed are at their present ones, because renames
-are not recorded. Keystrokes that form one version appear together. Nothing is changed: to bring a
-file back, use `yfs versions restore`, `yfs trash restore` or `yfs undo`.
+Runs a command that reads files: ls, tree, cat, head, tail, stat, stats, find, glob, grep, du or
+readlink. It sees the files that existed at TIME, with the content that they had. Files that were
+removed later are at their former paths; files that were renamed are at their present ones, because
+renames are not recorded. Keystrokes that form one version appear together. Nothing is changed: to
+bring a file back, use `yfs versions restore`, `yfs trash restore` or `yfs undo`.
 
 TIME is a date, a time or an age, such as '2 days ago', 2h, yesterday, 2026-11-21 or '09:30'.
 
@@ -30,8 +30,9 @@ Examples:
 JSON and exit status: as the command's.";
 
 /// The commands that read files only.
-const COMMANDS: [&str; 11] =
-    ["ls", "tree", "cat", "head", "tail", "stat", "find", "glob", "grep", "du", "readlink"];
+const COMMANDS: [&str; 12] = [
+    "ls", "tree", "cat", "head", "tail", "stat", "stats", "find", "glob", "grep", "du", "readlink",
+];
 
 /// Run a command on the files as they were at an earlier time
 #[derive(Debug, Args)]

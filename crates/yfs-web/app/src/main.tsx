@@ -4,23 +4,19 @@ import { render } from 'preact'
 import { Session } from './session/workspace'
 import { App } from './shell/app'
 import './shell/app.css'
+import { Entrance } from './shell/entrance'
 import { applyTheme } from './shell/theme'
 
 applyTheme()
+if (import.meta.env.PROD && 'serviceWorker' in navigator) {
+  // After the page, which the fetches of the worker would delay.
+  addEventListener('load', () => void navigator.serviceWorker.register('/sw.js').catch(() => {}))
+}
 const root = document.getElementById('app')!
 
 try {
   const session = await Session.open()
   render(<App session={session} />, root)
 } catch (failure) {
-  render(
-    <main class="welcome">
-      <h1>The workspace cannot be opened</h1>
-      <p>{(failure as Error).message}</p>
-      <p class="faint">
-        Open the link that <code>yfs serve</code> prints: it contains the token.
-      </p>
-    </main>,
-    root,
-  )
+  render(<Entrance failure={failure as Error} />, root)
 }

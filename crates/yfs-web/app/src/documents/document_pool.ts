@@ -57,7 +57,8 @@ export class DocumentPool {
     this.open.set(id, pooled)
     pooled.stop = effect(() => {
       const state = document.savedState.value
-      this.mark(id, state === 'saving' || state === 'waiting' || state === 'volatile')
+      const isUnsaved = state === 'saving' || state === 'waiting' || state === 'volatile'
+      this.mark(id, isUnsaved || (state === 'refused' && document.isUnsaved))
       if (state === 'saved' || state === 'refused') queueMicrotask(() => this.closeUnused(id))
     })
     return pooled

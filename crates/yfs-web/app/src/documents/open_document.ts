@@ -6,6 +6,7 @@ import type { Awareness } from 'y-protocols/awareness'
 import { IndexeddbPersistence } from 'y-indexeddb'
 import { WebsocketProvider } from 'y-websocket'
 import * as Y from 'yjs'
+import { openBrowserCopy } from './browser_copy'
 import { readSelection } from './read_selection'
 import type { SavedState } from './saved_state'
 import type { EditorWorkspace } from './types'
@@ -14,6 +15,11 @@ import { UnsavedChanges } from './unsaved_changes'
 /** The close code for a document that the server does not have (yet). */
 const NO_SUCH_DOCUMENT = 4404
 const RETRY_MS = 1000
+/** The close code for a token that is not valid: another server may be at the address for a while. */
+const NOT_AUTHENTICATED = 4401
+const RETRY_TOKEN_MS = 5000
+/** The mark of a copy that contains what the server had: the copy of an empty file, for example. */
+const COMPLETE = 'complete'
 
 export interface RefusedConnection {
   code: number
@@ -40,6 +46,8 @@ export class OpenDocument {
   private readonly nStored = signal(0)
   private readonly isPersistent = signal(true)
   private readonly isConnected = signal(false)
+  /** Whether the last attempt to connect failed. */
+  private readonly isAway = signal(false)
   private readonly loaded = signal(false)
   private readonly closed = signal<RefusedConnection | null>(null)
   private retry: ReturnType<typeof setTimeout> | undefined
@@ -67,6 +75,11 @@ export class OpenDocument {
     void this.load(databaseName(workspace, id))
   }
 
+  /** Whether the server has not stored all changes, also if it refuses them now. */
+  get isUnsaved(): boolean {
+    return this.hasUnsaved.value
+  }
+
   /** Destroys the document; changes that wait stay in this browser. */
   destroy(): void {
     this.destroyed = true
@@ -78,7 +91,7 @@ export class OpenDocument {
 
   private computeState(): SavedState {
     if (this.closed.value !== null) return 'refused'
-    if (!this.loaded.value) return 'loading'
+    if (!this.loaded.value) return this.isAway.value ? 'absent' : 'loading'
     if (this.isConnected.value) return this.hasUnsaved.value ? 'saving' : 'saved'
     if (!this.hasUnsaved.value) return 'offline'
     if (!this.isPersistent.value) return 'volatile'
@@ -87,7 +100,7 @@ export class OpenDocument {
 
   private observe(): void {
     this.doc.on('update', (update: Uint8Array, origin: unknown) => {
-      if (origin === this.provider || origin === this.persistence) return
+      if (origin === this.provider || origin instanceof IndexeddbPersistence) return
       this.unsaved.addUpdate(update)
       batch(() => {
         this.hasUnsaved.value = true
@@ -97,19 +110,27 @@ export class OpenDocument {
       queueMicrotask(() => void this.awaitStored())
     })
     this.provider.on('sync', (synced: boolean) => {
-      if (synced) this.loaded.value = true
+      if (synced) {
+        this.loaded.value = true
+        this.closed.value = null
+        this.persistence?.set(COMPLETE, 1).catch(() => {})
+      }
       this.isConnected.value = synced
     })
     this.provider.on('status', ({ status }) => {
-      if (status !== 'connected') this.isConnected.value = false
+      if (status === 'connected') this.isAway.value = false
+      else this.isConnected.value = false
+    })
+    this.provider.on('connection-close', (event) => {
+      this.isAway.value = event?.code !== NO_SUCH_DOCUMENT
     })
     this.provider.on('closed', ({ code, reason }) => {
-      if (code !== NO_SUCH_DOCUMENT) {
-        this.closed.value = { code, reason }
-        return
-      }
       // The row of a new file may arrive at the server later than this connection.
-      this.retry = setTimeout(() => this.provider.connect(), RETRY_MS)
+      const isEarly = code === NO_SUCH_DOCUMENT
+      if (!isEarly) this.closed.value = { code, reason }
+      if (!isEarly && code !== NOT_AUTHENTICATED) return
+      const wait = isEarly ? RETRY_MS : RETRY_TOKEN_MS
+      this.retry = setTimeout(() => this.provider.connect(), wait)
     })
     this.observeServer()
   }
@@ -147,20 +168,21 @@ export class OpenDocument {
   }
 
   private async load(name: string): Promise<void> {
-    try {
-      this.persistence = new IndexeddbPersistence(name, this.doc)
-      await this.persistence.whenSynced
-    } catch {
-      // A private window may have no IndexedDB: the document then works while connected.
-      this.persistence = null
-      this.isPersistent.value = false
+    this.persistence = await openBrowserCopy(name, this.doc)
+    // A private window may have no storage: the document then works while connected.
+    this.isPersistent.value = this.persistence !== null
+    if (this.destroyed) {
+      void this.persistence?.destroy()
+      return
     }
+    const isComplete = await this.persistence?.get(COMPLETE).catch(() => undefined)
     if (this.destroyed) return
     if (this.doc.store.clients.size > 0) {
       this.unsaved.addDocument(this.doc)
       this.hasUnsaved.value = true
       this.loaded.value = true
     }
+    if (isComplete !== undefined) this.loaded.value = true
     this.provider.connect()
   }
 }

@@ -3,6 +3,7 @@ import type { ReadonlySignal } from '@preact/signals'
 /**
  * The state of a document:
  * - `loading`: nothing has arrived yet;
+ * - `absent`: not connected, and this browser has no copy;
  * - `saved`: the server has stored all changes;
  * - `saving`: some changes are stored nowhere yet, or only in this browser while connected;
  * - `offline`: not connected, and no change waits;
@@ -11,12 +12,13 @@ import type { ReadonlySignal } from '@preact/signals'
  * - `refused`: the server has closed the document for good.
  */
 export type SavedState =
-  'loading' | 'saved' | 'saving' | 'offline' | 'waiting' | 'volatile' | 'refused'
+  'loading' | 'absent' | 'saved' | 'saving' | 'offline' | 'waiting' | 'volatile' | 'refused'
 
 export type SavedStateSignal = ReadonlySignal<SavedState>
 
 const TEXTS: Record<SavedState, string> = {
   loading: 'Loading…',
+  absent: 'Offline, not kept in this browser',
   saved: 'Saved',
   saving: 'Saving…',
   offline: 'Offline',

@@ -9,6 +9,7 @@ import {
   type ContentRoot,
   type FileRow,
   type OpenDocument,
+  type SavedState,
 } from '../documents'
 import { EditorHeader, type EditorMode, type HeaderProps } from './editor_header'
 import {
@@ -54,6 +55,7 @@ export class FileEditor implements EditorHandle {
   private wantsFocus = false
   private wantedLine: { line: number; column?: number } | null = null
   private trashNotice: HTMLElement | null = null
+  private refusalNotice: HTMLElement | null = null
   private history: { destroy(): void } | null = null
   private lastPath: string
 
@@ -233,14 +235,16 @@ export class FileEditor implements EditorHandle {
       case 'blob':
         return this.mountBlob(options)
       default:
-        return mountMessage(options.container, state)
+        return mountMessage(options.container, state, options.document)
     }
   }
 
   private async mountBlob(options: MountOptions): Promise<MountedEditor> {
     const { mountBlobView } = await import('./blob/blob_view')
     const row = this.file.workspace.rows.peek().get(this.file.id)
-    if (row === undefined) return mountMessage(options.container, { kind: 'gone' })
+    if (row === undefined) {
+      return mountMessage(options.container, { kind: 'gone' }, options.document)
+    }
     const view = mountBlobView({ ...options, row })
     return { reveal: () => {}, rename: () => {}, setReadOnly: () => {}, ...view }
   }
@@ -279,9 +283,12 @@ export class FileEditor implements EditorHandle {
 
   private showRefusal(): void {
     const refused = this.opened.refused.value
+    this.refusalNotice?.remove()
+    this.refusalNotice = null
     if (refused === null) return
     const reason = refused.reason === '' ? `code ${refused.code}` : refused.reason
-    this.notices.append(makeNotice(`The server closed this file: ${reason}.`))
+    this.refusalNotice = makeNotice(`The server closed this file: ${reason}.`)
+    this.notices.append(this.refusalNotice)
   }
 
   private headerProps(modes: EditorMode[], mode: EditorMode = 'edit'): HeaderProps {
@@ -333,20 +340,35 @@ const MESSAGES: Partial<Record<FileState['kind'], string>> = {
   loading: 'Loading…',
 }
 
-function mountMessage(container: HTMLElement, state: FileState): MountedEditor {
+const ABSENT =
+  'This file was not opened in this browser before. It is shown when the server is back.'
+
+function messageOf(state: FileState, saved: SavedState): string {
+  if (state.kind === 'link') return `This is a symbolic link to ${state.target}.`
+  if (state.kind === 'loading' && saved === 'absent') return ABSENT
+  return MESSAGES[state.kind] ?? ''
+}
+
+function mountMessage(
+  container: HTMLElement,
+  state: FileState,
+  opened: OpenDocument,
+): MountedEditor {
   const message = document.createElement('p')
   message.className = 'editor-message'
   message.tabIndex = -1
-  message.textContent =
-    state.kind === 'link'
-      ? `This is a symbolic link to ${state.target}.`
-      : (MESSAGES[state.kind] ?? '')
+  const stop = effect(() => {
+    message.textContent = messageOf(state, opened.savedState.value)
+  })
   container.append(message)
   return {
     focus: () => message.focus(),
     reveal: () => {},
     rename: () => {},
     setReadOnly: () => {},
-    destroy: () => message.remove(),
+    destroy: () => {
+      stop()
+      message.remove()
+    },
   }
 }

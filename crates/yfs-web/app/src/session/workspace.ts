@@ -4,9 +4,18 @@ import { computed, signal, type ReadonlySignal, type Signal } from '@preact/sign
 import { WebsocketProvider } from 'y-websocket'
 import * as Y from 'yjs'
 import type { EditorUser, EditorWorkspace, FileRow, SchemaProfile } from '../documents'
+import { openBrowserCopy } from '../documents/browser_copy'
+import {
+  ListingKeeper,
+  loadKeptWorkspace,
+  mainDatabase,
+  rememberWorkspace,
+  type KeptWorkspace,
+} from './kept_workspace'
 import { loadPerson, renamePerson } from './person'
 import { rowsOf } from './rows'
-import { claimsOf, takeToken } from './token'
+import { NEEDS_SERVER, requestServer, ServerAway } from './server_away'
+import { claimsOf, keepTokenOfInstalled, takeToken } from './token'
 
 export interface TreeEntry {
   path: string
@@ -31,14 +40,34 @@ export interface TrashEntry {
   trashed_at: number
 }
 
+/** The answer of `/api/tree`. */
+export interface TreeListing {
+  workspace: string
+  profile: SchemaProfile
+  entries: TreeEntry[]
+}
+
 /** How long changes of the main document are collected before the listing is read again. */
 const REFRESH_MS = 150
+/** How long a server that is silent is waited for, if this browser has a listing. */
+const PATIENCE_MS = 4000
+/** How often a server that refuses is asked again: another one may be at the address for a while. */
+const RETRY_MS = 5000
+/** The close code for a document that the server does not have. */
+const NO_SUCH_DOCUMENT = 4404
+/** The close code for a token that does not cover it. */
+const FORBIDDEN = 4403
+
+const OTHER_WORKSPACE =
+  'Another workspace is at this address now. Changes of this one wait in this browser.'
 
 export class Session implements EditorWorkspace {
   readonly rows: Signal<Map<string, FileRow>> = signal(new Map())
   readonly entries: Signal<TreeEntry[]> = signal([])
   readonly peers: Signal<Peer[]> = signal([])
-  readonly isOnline = signal(false)
+  readonly isOnline: Signal<boolean>
+  /** Why the server does not serve this workspace any more. */
+  readonly refusal = signal<string | null>(null)
   readonly person: Signal<EditorUser>
   /** The ids of files, by their paths. */
   readonly idsByPath: ReadonlySignal<Map<string, string>> = computed(
@@ -47,60 +76,113 @@ export class Session implements EditorWorkspace {
   readonly pathsById: ReadonlySignal<Map<string, string>> = computed(
     () => new Map(this.entries.value.map((entry) => [entry.guid, entry.path])),
   )
+  readonly id: string
+  readonly profile: SchemaProfile
   private readonly main: Y.Doc
   private readonly provider: WebsocketProvider
+  private readonly listings = new ListingKeeper()
   private timer: ReturnType<typeof setTimeout> | undefined
 
   private constructor(
-    readonly id: string,
-    readonly profile: SchemaProfile,
+    listing: TreeListing,
     readonly token: string,
     readonly readOnly: boolean,
     person: EditorUser,
+    kept: KeptWorkspace | null,
   ) {
+    this.id = listing.workspace
+    this.profile = listing.profile
+    this.entries.value = listing.entries
     this.person = signal(person)
-    const main = new Y.Doc({ guid: id })
+    this.isOnline = signal(kept === null)
+    const main = kept?.main ?? new Y.Doc({ guid: this.id })
     this.main = main
-    this.provider = new WebsocketProvider(socketOf('/sync'), id, main, {
+    this.provider = new WebsocketProvider(socketOf('/sync'), this.id, main, {
+      connect: false,
       params: token === '' ? {} : { token },
       disableBc: true,
     })
+    this.rows.value = rowsOf(main)
     main.on('update', () => {
       this.rows.value = rowsOf(main)
       this.schedule()
     })
-    this.provider.on('status', ({ status }) => {
-      this.isOnline.value = status === 'connected'
-      if (status === 'connected') this.schedule()
-    })
-    this.provider.awareness.on('change', () => {
-      this.peers.value = this.listPeers()
-    })
+    this.observeConnection()
     this.announce(null)
+    void this.connect(main, kept)
   }
 
-  /** Opens the workspace of this server. */
+  /**
+   * Opens the workspace of this server, or, while the server is away, the workspace that this token
+   * opened before.
+   */
   static async open(): Promise<Session> {
     const token = takeToken()
     const claims = claimsOf(token)
-    const response = await request(token, '/api/tree')
-    if (!response.ok) throw new Error(await reasonOf(response))
-    const tree = (await response.json()) as TreeJson
     if (claims !== null && claims.path !== '/') {
       throw new Error(`The link opens ${claims.path} only; the editor needs the whole workspace.`)
     }
     const person = loadPerson(claims?.actor)
     const isReader = claims?.rights === 'read'
-    const session = new Session(tree.workspace, tree.profile, token, isReader, person)
-    session.entries.value = tree.entries
+    const answer = readListing(token)
+    answer.catch(() => {
+      // It may fail later, when what was kept is already shown.
+    })
+    const text = await Promise.race([answer, after(PATIENCE_MS)]).catch(awayAsNull)
+    if (text === null) {
+      const kept = await loadKeptWorkspace(token)
+      if (kept !== null) return new Session(kept.listing, token, isReader, person, kept)
+    }
+    const known = text ?? (await answer)
+    const listing = JSON.parse(known) as TreeListing
+    const session = new Session(listing, token, isReader, person, null)
+    session.listings.keep(known)
+    void rememberWorkspace(token, listing.workspace)
+    keepTokenOfInstalled(token)
     return session
+  }
+
+  /** Loads what this browser has before it connects, so that only what is new is sent. */
+  private async connect(main: Y.Doc, kept: KeptWorkspace | null): Promise<void> {
+    const copy = kept?.copy ?? (await openBrowserCopy(mainDatabase(this.id), main))
+    if (copy !== null) this.listings.setCopy(copy)
+    this.provider.connect()
+  }
+
+  private observeConnection(): void {
+    this.provider.on('status', ({ status }) => {
+      if (status === 'connected') {
+        this.isOnline.value = true
+        this.schedule()
+      }
+    })
+    this.provider.on('connection-close', () => {
+      this.isOnline.value = false
+      this.listings.write()
+    })
+    this.provider.on('closed', ({ code, reason }) => {
+      this.refusal.value =
+        code === NO_SUCH_DOCUMENT
+          ? OTHER_WORKSPACE
+          : `The server refuses this page: ${reason || `code ${code}`}. Changes wait in this browser.`
+      if (code !== FORBIDDEN) setTimeout(() => this.provider.connect(), RETRY_MS)
+    })
+    this.provider.on('sync', (isSynced: boolean) => {
+      if (isSynced) this.refusal.value = null
+    })
+    this.provider.awareness.on('change', () => {
+      this.peers.value = this.listPeers()
+    })
   }
 
   get user(): EditorUser {
     return this.person.peek()
   }
 
-  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    // Requests name paths: in another workspace they would change other files.
+    const refusal = this.refusal.peek()
+    if (refusal !== null) throw new Error(refusal)
     return request(this.token, path, init)
   }
 
@@ -144,28 +226,25 @@ export class Session implements EditorWorkspace {
   }
 
   async createFile(path: string): Promise<void> {
-    const response = await this.fetch(fileUrl(path), {
-      method: 'PUT',
-      headers: { 'If-None-Match': '*' },
-      body: '',
-    })
+    const init = { method: 'PUT', headers: { 'If-None-Match': '*' }, body: '' }
+    const response = await this.fetch(fileUrl(path), init).catch(needsServer)
     if (response.status === 412) throw new Error(`${path} exists already`)
     if (!response.ok) throw new Error(await reasonOf(response))
     await this.refresh()
   }
 
   async createDirectory(path: string): Promise<void> {
-    await this.call('POST', '/api/mkdir', { path })
+    await this.call('POST', '/api/mkdir', { path }).catch(needsServer)
     await this.refresh()
   }
 
   async move(from: string, to: string): Promise<void> {
-    await this.call('POST', '/api/move', { from, to })
+    await this.call('POST', '/api/move', { from, to }).catch(needsServer)
     await this.refresh()
   }
 
   async trash(path: string): Promise<void> {
-    await this.call('DELETE', `${fileUrl(path)}?recursive=true`)
+    await this.call('DELETE', `${fileUrl(path)}?recursive=true`).catch(needsServer)
     await this.refresh()
   }
 
@@ -177,24 +256,28 @@ export class Session implements EditorWorkspace {
   }
 
   async restore(id: string): Promise<void> {
-    await this.call('POST', '/api/restore', { id })
+    await this.call('POST', '/api/restore', { id }).catch(needsServer)
     await this.refresh()
   }
 
   private schedule(): void {
     this.timer ??= setTimeout(() => {
       this.timer = undefined
-      this.refresh().catch(() => {
-        // The connection tells when the server is back.
-      })
+      void this.refresh()
     }, REFRESH_MS)
   }
 
+  /** Reads the listing again. If that fails, it is read when the connection is back. */
   async refresh(): Promise<void> {
-    const response = await this.fetch('/api/tree')
-    if (!response.ok) return
-    const tree = (await response.json()) as TreeJson
-    this.entries.value = tree.entries
+    const text = await readListing(this.token).catch(() => null)
+    if (text === null) return
+    const listing = JSON.parse(text) as TreeListing
+    if (listing.workspace !== this.id) {
+      this.refusal.value = OTHER_WORKSPACE
+      return
+    }
+    this.entries.value = listing.entries
+    this.listings.keep(text)
   }
 
   private listPeers(): Peer[] {
@@ -205,12 +288,6 @@ export class Session implements EditorWorkspace {
       return user === undefined ? [] : [{ client, ...user, open: open ?? null }]
     })
   }
-}
-
-interface TreeJson {
-  workspace: string
-  profile: SchemaProfile
-  entries: TreeEntry[]
 }
 
 export function fileUrl(path: string): string {
@@ -224,7 +301,24 @@ function socketOf(path: string): string {
 function request(token: string, path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers)
   if (token !== '') headers.set('Authorization', `Bearer ${token}`)
-  return fetch(path, { ...init, headers })
+  return requestServer(path, { ...init, headers })
+}
+
+async function readListing(token: string): Promise<string> {
+  const response = await request(token, '/api/tree')
+  if (!response.ok) throw new Error(await reasonOf(response))
+  return response.text()
+}
+
+const after = (ms: number) => new Promise<null>((resolve) => setTimeout(resolve, ms, null))
+
+function needsServer(failure: unknown): never {
+  throw failure instanceof ServerAway ? new Error(NEEDS_SERVER) : failure
+}
+
+function awayAsNull(failure: unknown): null {
+  if (failure instanceof ServerAway) return null
+  throw failure
 }
 
 async function reasonOf(response: Response): Promise<string> {

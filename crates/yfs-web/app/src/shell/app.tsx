@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks'
 import type { Session } from '../session/workspace'
 import { createNode, FileTree } from '../tree/file_tree'
 import { ActivityPanel } from './activity_panel'
+import { ConnectionBanner } from './connection_banner'
 import { renamePerson } from './commands'
 import { EditorPane } from './editor_pane'
 import { message } from './message'
@@ -74,11 +75,7 @@ export function App({ session }: { session: Session }) {
     <div class={showsActivity.value ? 'app has-activity' : 'app'}>
       <Sidebar session={session} openPath={path} />
       <main class="content">
-        {!session.isOnline.value && (
-          <p class="banner" role="status">
-            No connection to the server. You can go on; your changes are sent when it is back.
-          </p>
-        )}
+        <ConnectionBanner session={session} />
         {message.value !== null && (
           <p class="banner is-error" role="alert">
             {message.value}

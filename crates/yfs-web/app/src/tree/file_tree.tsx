@@ -88,19 +88,23 @@ export async function trashSelected(session: Session): Promise<void> {
   selected.value = new Set()
 }
 
+/** Makes or renames what a draft names. A name that is refused stays to be corrected or sent again. */
 async function finishDraft(session: Session, name: string): Promise<void> {
   const typed = draft.peek()
-  draft.value = null
-  if (typed === null || name === '') return
+  if (typed === null) return
   const path = join(typed.directory, name)
-  if (typed.renames !== null) {
-    if (path !== typed.renames) await report(session.move(typed.renames, path))
-  } else if (typed.kind === 'directory') {
-    await report(session.createDirectory(path))
-  } else {
-    await report(session.createFile(path))
+  if (name !== '' && path !== typed.renames) {
+    if (!(await report(sendDraft(session, typed, path)))) return
+    focused.value = path
   }
-  focused.value = path
+  // Another one may have begun meanwhile.
+  if (draft.peek() === typed) draft.value = null
+}
+
+function sendDraft(session: Session, typed: Draft, path: string): Promise<void> {
+  if (typed.renames !== null) return session.move(typed.renames, path)
+  if (typed.kind === 'directory') return session.createDirectory(path)
+  return session.createFile(path)
 }
 
 export function FileTree({ session, openPath, onOpen, onSharedName }: FileTreeProps) {
@@ -209,7 +213,7 @@ export function FileTree({ session, openPath, onOpen, onSharedName }: FileTreePr
           label={typed.kind === 'file' ? 'Name of the new file' : 'Name of the new directory'}
           depth={typed.directory === '/' ? 0 : typed.directory.split('/').length - 1}
           initial=""
-          onDone={(name) => void finishDraft(session, name)}
+          onDone={(name) => finishDraft(session, name)}
         />
       )}
       <div style={{ height: `${total * ROW}px`, position: 'relative' }} role="presentation">
@@ -252,7 +256,7 @@ function TreeRowView({ row, top, session, isOpen, onAct, onSharedName }: TreeRow
           label={`New name of ${row.name}`}
           depth={row.depth}
           initial={row.name}
-          onDone={(name) => void finishDraft(session, name)}
+          onDone={(name) => finishDraft(session, name)}
         />
       </div>
     )
@@ -318,7 +322,8 @@ interface NameInputProps {
   label: string
   depth: number
   initial: string
-  onDone: (name: string) => void
+  /** Completes when the name was taken or refused; this input stays if it was refused. */
+  onDone: (name: string) => Promise<void>
 }
 
 function NameInput({ label, depth, initial, onDone }: NameInputProps) {
@@ -330,11 +335,11 @@ function NameInput({ label, depth, initial, onDone }: NameInputProps) {
     const dot = initial.lastIndexOf('.')
     element.setSelectionRange(0, dot > 0 ? dot : initial.length)
   }, [])
-  const isDone = useRef(false)
+  const isSent = useRef(false)
   const finish = (name: string) => {
-    if (isDone.current) return
-    isDone.current = true
-    onDone(name)
+    if (isSent.current) return
+    isSent.current = true
+    void onDone(name).then(() => (isSent.current = false))
   }
   return (
     <input
@@ -348,7 +353,8 @@ function NameInput({ label, depth, initial, onDone }: NameInputProps) {
       onKeyDown={(event) => {
         event.stopPropagation()
         if (event.key === 'Enter') finish(event.currentTarget.value.trim())
-        if (event.key === 'Escape') finish('')
+        // Also while a name is being sent.
+        if (event.key === 'Escape') void onDone('')
       }}
     />
   )
