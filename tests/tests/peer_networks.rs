@@ -3,6 +3,7 @@
 //! needs the rights of root, `ip` and `python3`; otherwise it prints that it is skipped, and why.
 
 #![cfg(target_os = "linux")]
+#![expect(clippy::print_stdout, reason = "the test reports what it measured")]
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
 
 use std::{
@@ -186,11 +187,11 @@ fn live_edits_arrive_over_a_bad_link_and_after_a_change_of_address() {
     report(&format!("{network}, owner to peer"), measure(&writer, &reader, N_EDITS));
     report(&format!("{network}, peer to owner"), measure(&reader, &writer, N_EDITS));
 
-    // The dialer gets another address and loses the one that it had.
+    // The dialer loses its address and gets another.
     let n_connections = || peers(&there)[0]["last_seen"].clone();
     let connected_at = n_connections();
-    ip(&["-n", &networks.names[1], "address", "add", "10.77.0.3/24", "dev", "yfs1"]).unwrap();
     ip(&["-n", &networks.names[1], "address", "delete", "10.77.0.2/24", "dev", "yfs1"]).unwrap();
+    ip(&["-n", &networks.names[1], "address", "add", "10.77.0.3/24", "dev", "yfs1"]).unwrap();
     let first = measure(&writer, &reader, 1);
     println!("the first edit after the change of address: {} ms", first[0].as_millis());
     report("after the change, owner to peer", measure(&writer, &reader, N_EDITS));

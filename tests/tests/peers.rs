@@ -1,8 +1,6 @@
 //! `yfs share` and `yfs join` as people run them: real processes over loopback, edits of both
 //! sides, a kill, rights, and blocks.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::json;
