@@ -13,6 +13,7 @@ import {
   type KeptWorkspace,
 } from './kept_workspace'
 import { loadPerson, renamePerson } from './person'
+import { fileUrl } from './file_url'
 import { rowsOf } from './rows'
 import { NEEDS_SERVER, requestServer, ServerAway } from './server_away'
 import { claimsOf, keepTokenOfInstalled, takeToken } from './token'
@@ -51,7 +52,7 @@ export interface TreeListing {
 const REFRESH_MS = 150
 /** How long a server that is silent is waited for, if this browser has a listing. */
 const PATIENCE_MS = 4000
-/** How often a server that refuses is asked again: another one may be at the address for a while. */
+/** How often a server that refuses is asked again: it may be another one for a while. */
 const RETRY_MS = 5000
 /** The close code for a document that the server does not have. */
 const NO_SUCH_DOCUMENT = 4404
@@ -164,7 +165,7 @@ export class Session implements EditorWorkspace {
       this.refusal.value =
         code === NO_SUCH_DOCUMENT
           ? OTHER_WORKSPACE
-          : `The server refuses this page: ${reason || `code ${code}`}. Changes wait in this browser.`
+          : `The server refuses this page: ${reason || code}. Changes wait in this browser.`
       if (code !== FORBIDDEN) setTimeout(() => this.provider.connect(), RETRY_MS)
     })
     this.provider.on('sync', (isSynced: boolean) => {
@@ -288,10 +289,6 @@ export class Session implements EditorWorkspace {
       return user === undefined ? [] : [{ client, ...user, open: open ?? null }]
     })
   }
-}
-
-export function fileUrl(path: string): string {
-  return `/api/files${path.split('/').map(encodeURIComponent).join('/')}`
 }
 
 function socketOf(path: string): string {
