@@ -395,6 +395,19 @@ fn lines_are_found_below_what_a_token_covers() {
 }
 
 #[test]
+fn a_listing_is_sent_again_only_if_it_changed() {
+    let served = Served::start(&[("a.txt", "one")]);
+    let listing = served.client.get("/api/tree");
+    let etag = listing.header("etag").to_owned();
+    let known = [("If-None-Match", etag.as_str())];
+    let again = served.client.send("GET", "/api/tree", &known, b"");
+    assert_eq!((again.status, again.text()), (304, ""));
+    assert_eq!(served.client.send("PUT", "/api/files/b.txt", &[], b"two").status, 201);
+    let changed = served.client.send("GET", "/api/tree", &known, b"");
+    assert_eq!((changed.status, changed.header("etag") == etag), (200, false));
+}
+
+#[test]
 fn the_log_lists_changes_that_the_token_covers() {
     let served = Served::start(&[("docs/a.txt", "one"), ("out.txt", "one")]);
     let listed = |client: &Client, query: &str| {

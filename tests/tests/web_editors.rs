@@ -36,6 +36,8 @@ fn play(scenario: &str, args: &[&str]) {
     let _stage = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = node::dir().join("web");
     node::ensure_installed("web");
+    // The package around it has the client of the Model Context Protocol.
+    node::ensure_installed("");
     let mut node = Command::new("node");
     node.arg(dir.join(scenario)).args(args);
     node.env("YFS_COMMAND", command::program()).env("HARNESS_PAGE", page());

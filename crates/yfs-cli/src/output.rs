@@ -122,6 +122,15 @@ impl CommandOutput {
         self.raw(b"\n")
     }
 
+    /// Writes the lines of a content: escaped on a terminal, unchanged elsewhere.
+    pub(crate) fn safe_lines(&mut self, text: &str) -> Result {
+        for line in text.lines() {
+            let line = self.safe(line).into_owned();
+            self.line(&line)?;
+        }
+        Ok(())
+    }
+
     /// Writes a JSON value on one line.
     pub(crate) fn json_line(&mut self, value: &Value) -> Result {
         serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;

@@ -33,6 +33,9 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// The maximum number of rounds of a settle request; after that it returns with changes left.
 const MAX_ROUNDS: usize = 200;
 
+/// Where a settle request is answered.
+type SettleAnswer = oneshot::Sender<Result<MirrorReport>>;
+
 /// A message to the worker thread.
 pub(crate) enum WorkerMessage {
     /// A report of the host's watcher.
@@ -42,7 +45,7 @@ pub(crate) enum WorkerMessage {
     /// Changes of the workspace were missed.
     WorkMissed,
     /// A request to reply when both sides are quiet and equal.
-    Settle(oneshot::Sender<Result<MirrorReport>>),
+    Settle(SettleAnswer),
     /// A request for the report so far.
     Report(oneshot::Sender<MirrorReport>),
     /// A request to end.
@@ -59,6 +62,8 @@ pub(crate) struct MirrorWorker {
     polls: bool,
     /// Whether the request to end has arrived, which may be while a settle request is served.
     is_stopped: bool,
+    /// The settle requests that are not answered yet.
+    settling: Vec<SettleAnswer>,
 }
 
 impl MirrorWorker {
@@ -67,7 +72,7 @@ impl MirrorWorker {
         messages: Receiver<WorkerMessage>,
         options: MirrorOptions,
     ) -> Self {
-        Self { engine, messages, options, polls: false, is_stopped: false }
+        Self { engine, messages, options, polls: false, is_stopped: false, settling: Vec::new() }
     }
 
     /// Starts to watch the directory. Each subdirectory is watched from its first scan on.
@@ -87,18 +92,8 @@ impl MirrorWorker {
 
     /// Works until it receives a stop request or fails for good.
     pub(crate) fn run(mut self) -> Result<MirrorReport> {
-        match self.run_passes() {
-            Ok(()) => Ok(self.engine.into_report()),
-            Err(error) => {
-                // Callers that wait for a reply get this error.
-                while let Ok(message) = self.messages.try_recv() {
-                    if let WorkerMessage::Settle(answer) = message {
-                        answer.send(Err(MirrorError::Stopped)).ok();
-                    }
-                }
-                Err(error)
-            }
-        }
+        self.run_passes()?;
+        Ok(self.engine.into_report())
     }
 
     fn run_passes(&mut self) -> Result<()> {
@@ -112,19 +107,13 @@ impl MirrorWorker {
             let message =
                 self.messages.recv_timeout(wait.saturating_duration_since(Instant::now()));
             match message {
-                Ok(WorkerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                Ok(WorkerMessage::Settle(answer)) => {
-                    let settled = match self.run_until_equal() {
-                        Err(error @ MirrorError::MassDeletion { .. }) => Err(error),
-                        settled => Ok(settled?),
-                    };
-                    // Fails if the caller no longer waits.
-                    answer.send(settled).ok();
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Ok(message @ (WorkerMessage::Settle(_) | WorkerMessage::Stop)) => {
+                    self.handle_message(message)?;
+                    self.settle()?;
                     due = Some(Instant::now());
                 }
-                Ok(WorkerMessage::Report(answer)) => {
-                    drop(answer.send(self.engine.report().clone()));
-                }
+                Ok(message @ WorkerMessage::Report(_)) => self.handle_message(message)?,
                 Ok(message) => {
                     self.handle_message(message)?;
                     let first = *first_news.get_or_insert_with(Instant::now);
@@ -171,7 +160,32 @@ impl MirrorWorker {
             }
             WorkerMessage::Report(answer) => drop(answer.send(self.engine.report().clone())),
             WorkerMessage::Stop => self.is_stopped = true,
-            WorkerMessage::Settle(_) => (),
+            WorkerMessage::Settle(answer) => self.settling.push(answer),
+        }
+        Ok(())
+    }
+
+    /// Serves the settle requests, also those that arrive meanwhile: each is answered after a run
+    /// that began when the request was there. If the worker ends first, the caller sees that the
+    /// answer was dropped.
+    fn settle(&mut self) -> Result<()> {
+        while !self.is_stopped && !self.settling.is_empty() {
+            let answers = std::mem::take(&mut self.settling);
+            let settled = self.run_until_equal();
+            if self.is_stopped {
+                return Ok(());
+            }
+            let settled = match settled {
+                Err(MirrorError::MassDeletion { n_deleted, n_files }) => Err((n_deleted, n_files)),
+                settled => Ok(settled?),
+            };
+            for answer in answers {
+                let settled = settled.clone().map_err(|(n_deleted, n_files)| {
+                    MirrorError::MassDeletion { n_deleted, n_files }
+                });
+                // Fails if the caller no longer waits.
+                answer.send(settled).ok();
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use axum::{
 };
 use yfs_web::WebFile;
 
-use crate::problem::HttpProblem;
+use crate::{files::unchanged, problem::HttpProblem};
 
 /// What the page may load: its own files, and contents of the workspace and of the web as images.
 const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' blob: data: \
@@ -56,13 +56,13 @@ fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
             || accepted.split(", ").any(|coding| coding == "br")
     });
     let brotli = file.brotli.filter(|_| takes_brotli);
-    let is_known = is_known(file.etag, headers);
-    let mut response = match is_known {
+    let is_unchanged = unchanged(headers, file.etag);
+    let mut response = match is_unchanged {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => brotli.unwrap_or(file.content).into_response(),
     };
     let set = response.headers_mut();
-    if !is_known {
+    if !is_unchanged {
         set.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.content_type));
         if brotli.is_some() {
             set.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
@@ -77,10 +77,4 @@ fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
     // The token is in the fragment of the link, which no request has; the path is in none either.
     set.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
-}
-
-/// Reports whether the client has this content (RFC 9110, `If-None-Match`, weak comparison).
-fn is_known(etag: &str, headers: &HeaderMap) -> bool {
-    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    known.is_some_and(|known| known.split(',').any(|known| known.trim() == etag))
 }

@@ -1,45 +1,26 @@
-// An agent that works over the Model Context Protocol: `yfs mcp` on standard input and output.
+// An agent that works over the Model Context Protocol: the official client, on `yfs mcp`.
 
-import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 
 /** Starts an agent in a directory; `call` calls a tool and fails with what the tool says. */
 export async function startAgent(program, directory, name) {
   const args = ['mcp', '--actor', `agent:${name}`]
-  const child = spawn(program, args, { cwd: directory, stdio: ['pipe', 'pipe', 'ignore'] })
-  const waiting = new Map()
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const message = JSON.parse(line)
-    waiting.get(message.id)?.(message)
-    waiting.delete(message.id)
+  const transport = new StdioClientTransport({
+    command: program,
+    args,
+    cwd: directory,
+    stderr: 'ignore',
   })
-  let nCalls = 0
-  const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-  const request = async (method, params) => {
-    const id = ++nCalls
-    const answer = new Promise((resolve) => waiting.set(id, resolve))
-    send({ id, method, params })
-    const { result, error } = await answer
-    if (error !== undefined) throw new Error(`${method}: ${error.message}`)
-    return result
-  }
-  await request('initialize', {
-    protocolVersion: '2025-06-18',
-    capabilities: {},
-    clientInfo: { name, version: '1' },
-  })
-  send({ method: 'notifications/initialized' })
+  const client = new Client({ name, version: '1' })
+  await client.connect(transport)
   return {
     async call(tool, parameters) {
-      const result = await request('tools/call', { name: tool, arguments: parameters })
+      const result = await client.callTool({ name: tool, arguments: parameters })
       const text = result.content.map((part) => part.text ?? '').join('')
       if (result.isError) throw new Error(`${tool}: ${text}`)
       return text
     },
-    async stop() {
-      const ended = new Promise((resolve) => child.once('exit', resolve))
-      child.stdin.end()
-      await ended
-    },
+    stop: () => client.close(),
   }
 }

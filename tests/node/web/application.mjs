@@ -91,6 +91,10 @@ await scenario(
     // The feed tells people and agents apart, and shows what comes while it is open.
     await ben.getByRole('button', { name: 'Activity' }).click()
     await ben.locator('.activity li', { hasText: '/notes/list.txt' }).first().waitFor()
+    await ana.click('.cm-content')
+    await ana.keyboard.press('Control+End')
+    await ana.keyboard.type('Noon\n')
+    await ben.locator('.activity li', { hasText: 'edited /log.txt' }).waitFor()
     await stage.yfs('append', '/log.txt', '--content', 'Tuesday\n', '--actor', 'agent:reviewer')
     await ben.locator('.activity li', { hasText: 'reviewer (agent)' }).first().waitFor()
 

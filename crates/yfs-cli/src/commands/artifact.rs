@@ -399,11 +399,7 @@ async fn show(context: &mut CommandContext, root: VPath, artifact: &str, preview
         context.out.line(&line)?;
     }
     let described = format!("\n{}\n\n{}", describe_stats(&metadata.stats), text(&metadata.preview));
-    for line in described.lines() {
-        let line = context.out.safe(line).into_owned();
-        context.out.line(&line)?;
-    }
-    Ok(())
+    context.out.safe_lines(&described)
 }
 
 async fn clean(context: &mut CommandContext, root: VPath, args: CleanArgs) -> Result {
@@ -482,9 +478,5 @@ async fn render(context: &mut CommandContext, args: ContextArgs) -> Result {
             "previewed": rendered.n_previewed,
         }));
     }
-    for line in rendered.text.lines() {
-        let line = context.out.safe(line).into_owned();
-        context.out.line(&line)?;
-    }
-    Ok(())
+    context.out.safe_lines(&rendered.text)
 }

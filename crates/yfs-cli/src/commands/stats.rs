@@ -97,10 +97,7 @@ async fn print(
     }
     if let Some(preview) = preview {
         context.out.line("")?;
-        for line in preview.lines() {
-            let line = context.out.safe(line).into_owned();
-            context.out.line(&line)?;
-        }
+        context.out.safe_lines(&preview)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod full_disk;
 mod joining;
 mod restart;
 mod safety;
+mod settling;
 mod size_limit;
 mod storms;
 mod support;

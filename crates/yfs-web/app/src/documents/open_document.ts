@@ -15,7 +15,7 @@ import { UnsavedChanges } from './unsaved_changes'
 /** The close code for a document that the server does not have (yet). */
 const NO_SUCH_DOCUMENT = 4404
 const RETRY_MS = 1000
-/** The close code for a token that is not valid: another server may be at the address for a while. */
+/** The close code for a token that is not valid, as at another server on the same address. */
 const NOT_AUTHENTICATED = 4401
 const RETRY_TOKEN_MS = 5000
 /** The mark of a copy that contains what the server had: the copy of an empty file, for example. */

@@ -1,7 +1,7 @@
 // Versions and authors of a file, over HTTP.
 
 import type { EditorWorkspace } from '../documents'
-import { fileUrl } from '../editors/markdown/workspace_path'
+import { fileUrl } from '../session/file_url'
 
 export interface FileVersion {
   number: number

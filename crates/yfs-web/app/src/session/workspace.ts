@@ -13,6 +13,7 @@ import {
   type KeptWorkspace,
 } from './kept_workspace'
 import { loadPerson, renamePerson } from './person'
+import { fileUrl } from './file_url'
 import { rowsOf } from './rows'
 import { NEEDS_SERVER, requestServer, ServerAway } from './server_away'
 import { claimsOf, keepTokenOfInstalled, takeToken } from './token'
@@ -51,7 +52,7 @@ export interface TreeListing {
 const REFRESH_MS = 150
 /** How long a server that is silent is waited for, if this browser has a listing. */
 const PATIENCE_MS = 4000
-/** How often a server that refuses is asked again: another one may be at the address for a while. */
+/** How often a server that refuses is asked again: it may be another one for a while. */
 const RETRY_MS = 5000
 /** The close code for a document that the server does not have. */
 const NO_SUCH_DOCUMENT = 4404
@@ -82,6 +83,8 @@ export class Session implements EditorWorkspace {
   private readonly provider: WebsocketProvider
   private readonly listings = new ListingKeeper()
   private timer: ReturnType<typeof setTimeout> | undefined
+  /** The entity tag of the listing that is shown; null if it was kept in this browser. */
+  private etag: string | null = null
 
   private constructor(
     listing: TreeListing,
@@ -124,19 +127,21 @@ export class Session implements EditorWorkspace {
     }
     const person = loadPerson(claims?.actor)
     const isReader = claims?.rights === 'read'
-    const answer = readListing(token)
+    const answer = readListing(token, null)
     answer.catch(() => {
       // It may fail later, when what was kept is already shown.
     })
-    const text = await Promise.race([answer, after(PATIENCE_MS)]).catch(awayAsNull)
-    if (text === null) {
+    const read = await Promise.race([answer, after(PATIENCE_MS)]).catch(awayAsNull)
+    if (read === null) {
       const kept = await loadKeptWorkspace(token)
       if (kept !== null) return new Session(kept.listing, token, isReader, person, kept)
     }
-    const known = text ?? (await answer)
-    const listing = JSON.parse(known) as TreeListing
+    // Without a tag that is known, an answer is a listing.
+    const known = (read ?? (await answer))!
+    const listing = JSON.parse(known.text) as TreeListing
     const session = new Session(listing, token, isReader, person, null)
-    session.listings.keep(known)
+    session.etag = known.etag
+    session.listings.keep(known.text)
     void rememberWorkspace(token, listing.workspace)
     keepTokenOfInstalled(token)
     return session
@@ -164,7 +169,7 @@ export class Session implements EditorWorkspace {
       this.refusal.value =
         code === NO_SUCH_DOCUMENT
           ? OTHER_WORKSPACE
-          : `The server refuses this page: ${reason || `code ${code}`}. Changes wait in this browser.`
+          : `The server refuses this page: ${reason || code}. Changes wait in this browser.`
       if (code !== FORBIDDEN) setTimeout(() => this.provider.connect(), RETRY_MS)
     })
     this.provider.on('sync', (isSynced: boolean) => {
@@ -269,15 +274,16 @@ export class Session implements EditorWorkspace {
 
   /** Reads the listing again. If that fails, it is read when the connection is back. */
   async refresh(): Promise<void> {
-    const text = await readListing(this.token).catch(() => null)
-    if (text === null) return
-    const listing = JSON.parse(text) as TreeListing
+    const read = await readListing(this.token, this.etag).catch(() => null)
+    if (read === null) return
+    const listing = JSON.parse(read.text) as TreeListing
     if (listing.workspace !== this.id) {
       this.refusal.value = OTHER_WORKSPACE
       return
     }
     this.entries.value = listing.entries
-    this.listings.keep(text)
+    this.etag = read.etag
+    this.listings.keep(read.text)
   }
 
   private listPeers(): Peer[] {
@@ -290,10 +296,6 @@ export class Session implements EditorWorkspace {
   }
 }
 
-export function fileUrl(path: string): string {
-  return `/api/files${path.split('/').map(encodeURIComponent).join('/')}`
-}
-
 function socketOf(path: string): string {
   return `${location.origin.replace(/^http/, 'ws')}${path}`
 }
@@ -304,10 +306,18 @@ function request(token: string, path: string, init: RequestInit = {}): Promise<R
   return requestServer(path, { ...init, headers })
 }
 
-async function readListing(token: string): Promise<string> {
-  const response = await request(token, '/api/tree')
+interface ReadListing {
+  text: string
+  etag: string | null
+}
+
+/** Reads the listing; null if it is the one with this entity tag. */
+async function readListing(token: string, known: string | null): Promise<ReadListing | null> {
+  const headers = new Headers(known === null ? [] : [['If-None-Match', known]])
+  const response = await request(token, '/api/tree', { headers })
+  if (response.status === 304) return null
   if (!response.ok) throw new Error(await reasonOf(response))
-  return response.text()
+  return { text: await response.text(), etag: response.headers.get('ETag') }
 }
 
 const after = (ms: number) => new Promise<null>((resolve) => setTimeout(resolve, ms, null))

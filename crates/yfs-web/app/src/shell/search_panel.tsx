@@ -45,7 +45,8 @@ export function SearchPanel({ session, onOpen, onClose }: SearchPanelProps) {
   const [pattern, setPattern] = useState('')
   const [result, setResult] = useState<SearchResult | null>(null)
   const input = useRef<HTMLInputElement>(null)
-  // Before the next key: an effect runs after painting, and what was typed until then went elsewhere.
+  // Before the next key: an effect runs after painting, and what was typed until then went
+  // elsewhere.
   useLayoutEffect(() => input.current?.focus(), [])
   useEffect(() => {
     if (pattern === '') return setResult(null)

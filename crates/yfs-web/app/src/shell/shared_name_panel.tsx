@@ -47,8 +47,7 @@ export function SharedNamePanel({ session, id, onOpen, onClose }: SharedNamePane
         <p class="faint">
           {nodes.length < 2
             ? 'No other file has this name any more.'
-            : 'They were made or renamed at the same time. Rename one of them, or move one to the ' +
-              'trash.'}
+            : 'They were made or renamed at once. Rename one of them, or move one to the trash.'}
         </p>
         <ul>
           {nodes.length > 1 &&

@@ -88,7 +88,7 @@ export async function trashSelected(session: Session): Promise<void> {
   selected.value = new Set()
 }
 
-/** Makes or renames what a draft names. A name that is refused stays to be corrected or sent again. */
+/** Makes or renames what a draft names. A name that is refused stays, to be corrected. */
 async function finishDraft(session: Session, name: string): Promise<void> {
   const typed = draft.peek()
   if (typed === null) return
@@ -328,7 +328,8 @@ interface NameInputProps {
 
 function NameInput({ label, depth, initial, onDone }: NameInputProps) {
   const input = useRef<HTMLInputElement>(null)
-  // Before the next key: an effect runs after painting, and what was typed until then went elsewhere.
+  // Before the next key: an effect runs after painting, and what was typed until then went
+  // elsewhere.
   useLayoutEffect(() => {
     const element = input.current!
     element.focus()

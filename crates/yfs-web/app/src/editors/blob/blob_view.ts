@@ -1,7 +1,7 @@
 // A file that is not text: a preview if the browser can show it, else its bytes.
 
 import type { EditorWorkspace, FileRow } from '../../documents'
-import { fileUrl } from '../markdown/workspace_path'
+import { fileUrl } from '../../session/file_url'
 import { makeNotice } from '../notice'
 import { mountHexView } from './hex_view'
 

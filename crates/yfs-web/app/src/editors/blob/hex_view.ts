@@ -2,7 +2,7 @@
 // are on are loaded.
 
 import type { EditorWorkspace } from '../../documents'
-import { fileUrl } from '../markdown/workspace_path'
+import { fileUrl } from '../../session/file_url'
 
 const PER_LINE = 16
 const LINE_HEIGHT = 20

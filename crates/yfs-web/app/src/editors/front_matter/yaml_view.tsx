@@ -4,7 +4,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { parseDocument } from 'yaml'
 import { readSource } from '../markdown/read_source'
-import { fileUrl } from '../markdown/workspace_path'
+import { fileUrl } from '../../session/file_url'
 import type { MountOptions } from '../mounted_editor'
 import { withFrontMatter, yamlOf } from './front_matter_model'
 

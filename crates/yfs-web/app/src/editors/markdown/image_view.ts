@@ -3,7 +3,8 @@
 import type { Node } from 'prosemirror-model'
 import type { NodeView } from 'prosemirror-view'
 import type { EditorWorkspace } from '../../documents'
-import { fileUrl, resolveReference } from './workspace_path'
+import { fileUrl } from '../../session/file_url'
+import { resolveReference } from './workspace_path'
 
 /** Loads the images of one editor, each once. */
 export class ImageLoader {

@@ -1,5 +1,5 @@
 import type { EditorWorkspace } from '../../documents'
-import { fileUrl } from './workspace_path'
+import { fileUrl } from '../../session/file_url'
 
 export interface FileSource {
   text: string

@@ -3,7 +3,7 @@
 import { Plugin } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import type { EditorWorkspace } from '../../documents'
-import { fileUrl } from './workspace_path'
+import { fileUrl } from '../../session/file_url'
 
 /** How many names are tried for one picture. */
 const MAX_NAMES = 100

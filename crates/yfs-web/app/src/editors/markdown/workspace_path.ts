@@ -18,7 +18,3 @@ export function resolveReference(filePath: string, reference: string): string | 
   }
   return `/${segments.join('/')}`
 }
-
-/** Returns the address of a file in the HTTP interface. */
-export const fileUrl = (path: string): string =>
-  `/api/files/${path.split('/').slice(1).map(encodeURIComponent).join('/')}`
