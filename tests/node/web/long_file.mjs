@@ -68,10 +68,10 @@ async function headingsOf(page) {
 /** Returns what is at the cursor, if the cursor is in the viewport. */
 const textAtCursor = (page) =>
   page.evaluate(() => {
-    const { focusNode } = getSelection()
+    const { focusNode } = window.getSelection()
     const block = focusNode.nodeType === 1 ? focusNode : focusNode.parentElement
     const place = block.getBoundingClientRect()
-    const isShown = place.height > 0 && place.bottom > 0 && place.top < innerHeight
+    const isShown = place.height > 0 && place.bottom > 0 && place.top < window.innerHeight
     return isShown ? block.closest('.ProseMirror > *').textContent : null
   })
 
@@ -106,7 +106,7 @@ await scenario(
     await ana.keyboard.type(' The end.')
     await until(async () => (await textAtCursor(ana))?.endsWith(' The end.'), 'the end')
     await ana.keyboard.press('Control+Shift+Home')
-    const selected = await ana.evaluate(() => String(getSelection()).length)
+    const selected = await ana.evaluate(() => String(window.getSelection()).length)
     await ana.keyboard.press('ArrowLeft')
     await until(async () => (await textAtCursor(ana)) === 'Far Section 0', 'the start')
     await saved(ana)
