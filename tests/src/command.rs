@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{OnceLock, mpsc},
     thread,
@@ -26,27 +26,47 @@ const START: Duration = Duration::from_secs(600);
 ///
 /// Panics if it does not build.
 pub fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        // The whole workspace and a test, so that cargo resolves the features of the tests and
-        // reuses what it has built.
-        cargo.args(["build", "--offline", "--workspace", "--bin", "yfs", "--test", "tidy"]);
-        cargo.arg("--message-format=json-render-diagnostics");
-        if !cfg!(debug_assertions) {
-            cargo.arg("--release");
-        }
-        let output = cargo.current_dir(crate::root()).output().expect("cargo runs this test");
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "yfs does not build: {errors}");
-        let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
-        let mut messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
-        let program = |message: Value| {
-            let is_program = message["target"]["kind"][0] == "bin";
-            message["executable"].as_str().filter(|_| is_program).map(PathBuf::from)
-        };
-        messages.find_map(program).expect("cargo says where it put the program")
-    })
+    artifact("yfs", "bin")
+}
+
+/// Returns the path of the shared library of a package, which is built first if it is out of date.
+///
+/// # Panics
+///
+/// Panics if it does not build.
+pub fn shared_library(target: &str) -> &'static Path {
+    artifact(target, "cdylib")
+}
+
+fn artifact(name: &str, kind: &str) -> &'static Path {
+    static BUILT: OnceLock<Vec<Value>> = OnceLock::new();
+    let is_it = |message: &&Value| {
+        let target = &message["target"];
+        let kinds = target["kind"].as_array();
+        target["name"] == name && kinds.is_some_and(|kinds| kinds.iter().any(|of| of == kind))
+    };
+    let message = BUILT.get_or_init(build).iter().find(is_it);
+    let message = message.unwrap_or_else(|| panic!("cargo does not say where it put {name}"));
+    let file = message["executable"].as_str().or_else(|| message["filenames"][0].as_str());
+    Path::new(file.expect("cargo names the file that it made"))
+}
+
+/// Builds the program and the shared libraries; returns what cargo says of each artifact.
+fn build() -> Vec<Value> {
+    let mut cargo = Command::new(env!("CARGO"));
+    // The whole workspace and a test, so that cargo resolves the features of the tests and reuses
+    // what it has built.
+    cargo.args(["build", "--offline", "--workspace", "--lib", "--bin", "yfs", "--test", "tidy"]);
+    cargo.arg("--message-format=json-render-diagnostics");
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    let output = cargo.current_dir(crate::root()).output().expect("cargo runs this test");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "yfs does not build: {errors}");
+    let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
+    let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
+    messages.filter(|message: &Value| message["reason"] == "compiler-artifact").collect()
 }
 
 /// Returns the command to run, which makes checkpoints as [`checkpoint_after`] says.

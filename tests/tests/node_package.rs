@@ -6,8 +6,7 @@ use std::{
     process::Command,
 };
 
-use serde_json::Value;
-use yfs_tests::{node, root};
+use yfs_tests::{command, node, root};
 
 /// How large the addon may be: three times what it is stripped, and half of what it is otherwise.
 const MAX_ADDON_SIZE: u64 = if cfg!(debug_assertions) { 64 << 20 } else { 40 << 20 };
@@ -45,30 +44,13 @@ fn no_call_of_the_addon_borrows_its_object_while_it_runs_elsewhere() {
 
 /// Builds the addon and the `yfs` command, and returns where they are.
 fn build() -> (PathBuf, PathBuf) {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--offline", "-p", "yfs-node", "-p", "yfs-cli"]);
-    cargo.arg("--message-format=json-render-diagnostics");
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    let output = cargo.current_dir(root()).output().expect("cargo runs this test");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "the addon does not build: {errors}");
-    let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
-    let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
-    let messages: Vec<Value> = messages.collect();
-    let made = |target: &str, place: fn(&Value) -> &Value| {
-        let of_target = messages.iter().filter(|message| message["target"]["name"] == target);
-        let mut paths = of_target.filter_map(|message| place(message).as_str());
-        paths.next().map(PathBuf::from).unwrap_or_else(|| panic!("cargo did not make {target}"))
-    };
-    let library = made("yfs_node", |message| &message["filenames"][0]);
+    let library = command::shared_library("yfs_node");
     // Node tells an addon by its name.
     let addon = library.with_file_name("yfs.node");
-    std::fs::copy(&library, &addon).expect("the folder of the addon can be written");
+    std::fs::copy(library, &addon).expect("the folder of the addon can be written");
     let size = addon.metadata().expect("the addon was copied").len();
     assert!(size < MAX_ADDON_SIZE, "the addon has {size} bytes: is it not stripped?");
-    (addon, made("yfs", |message| &message["executable"]))
+    (addon, command::program().to_owned())
 }
 
 fn run(command: &mut Command, package: &Path) {

@@ -9,8 +9,7 @@ use std::{
     process::Command,
 };
 
-use serde_json::Value;
-use yfs_tests::root;
+use yfs_tests::{command, root};
 
 /// The file in the virtual environment that holds the requirements it was made for.
 const INSTALLED: &str = "installed-requirements.txt";
@@ -28,7 +27,7 @@ fn the_package_passes_its_own_tests() {
         eprintln!("SKIPPED: no Python 3.11 or newer with venv; the Python package is not tested");
         return;
     };
-    let built = package_with(&build(), &package);
+    let built = package_with(command::shared_library("yfs_python"), &package);
     let python = virtual_env(python, &package.join("requirements-test.txt"));
     let mut tests = Command::new(python);
     tests.args(["-m", "pytest", "-c", "pyproject.toml", "--rootdir", "."]);
@@ -39,24 +38,6 @@ fn the_package_passes_its_own_tests() {
 fn has_venv(python: &str) -> bool {
     let probe = Command::new(python).args(["-c", PROBE]).output();
     probe.is_ok_and(|output| output.status.success())
-}
-
-/// Builds the native module, and returns where it is.
-fn build() -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--offline", "-p", "yfs-python"]);
-    cargo.arg("--message-format=json-render-diagnostics");
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    let output = cargo.current_dir(root()).output().expect("cargo runs this test");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "the native module does not build: {errors}");
-    let messages = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut built = messages.filter(|message| message["target"]["name"] == "yfs_python");
-    let built = built.find_map(|message| message["filenames"][0].as_str().map(PathBuf::from));
-    built.expect("cargo names the library that it built")
 }
 
 /// Lays out the package beside its native module, and returns the directory to import from.

@@ -88,6 +88,11 @@ fn typing_in_a_long_file_loses_nothing() {
 }
 
 #[test]
+fn a_long_file_is_laid_out_where_it_is_read() {
+    play("long_file.mjs", &[]);
+}
+
+#[test]
 fn saved_means_that_the_server_has_stored_it() {
     play("saving.mjs", &[]);
 }

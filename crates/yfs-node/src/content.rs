@@ -153,6 +153,14 @@ impl NativeFs {
         Ok(OwnedFuture::blocking(move || lifted(session.write_truncations(at.as_ref()))))
     }
 
+    /// Makes the truncation of a file that is held back, unless others have changed the file since it
+    /// was read. Returns whether none is held back any more.
+    #[napi]
+    pub fn settle_if_unchanged(&self, at: String) -> napi::Result<OwnedFuture<bool>> {
+        let (session, at) = (self.session()?, path(Op::Open, &at)?);
+        Ok(OwnedFuture::blocking(move || lifted(session.write_truncation_if_unchanged(&at))))
+    }
+
     /// Forgets what was read of a file, so that the next write replaces whatever it holds.
     #[napi]
     pub fn forget(&self, at: String) -> napi::Result<()> {

@@ -252,6 +252,21 @@ test('a lone truncation deletes only the known text, the next write keeps the re
   assert.deepEqual(lines, ['HUMAN', 'again', 'new'])
 })
 
+test('a redirection whose command takes long doubles nothing of what others changed', async (t) => {
+  const ws = await inMemory(t)
+  const human = ws.filesFor('human:ana')
+  await human.writeFile('/f.txt', 'Typed: \nLog:\n')
+  const fs = ws.asIFileSystem()
+  const text = await fs.readFile('/f.txt')
+  await human.edit('/f.txt', 'Typed: ', 'Typed: abc')
+  await fs.writeFile('/f.txt', '')
+  // Long enough for a shell to count as quiet: a command was loaded from a slow disk, or slept.
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  await human.edit('/f.txt', 'abc', 'abcd')
+  await fs.writeFile('/f.txt', text)
+  assert.equal(await human.readText('/f.txt'), 'Typed: abcd\nLog:\n')
+})
+
 test('what was moved or copied over a file is no edit of what was read', async (t) => {
   const ws = await inMemory(t)
   for (const face of [ws.asIFileSystem(), ws.asNodeFs().promises]) {

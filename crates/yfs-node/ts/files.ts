@@ -84,10 +84,17 @@ export class Files {
   /** Output of a native call: kind, size, mtime, mode, birthtime. */
   readonly #fields = new Float64Array(5)
   readonly #native: NativeFs
+  /** How many calls the native half has not answered yet. */
+  #nAsked = 0
 
   /** @internal */
   constructor(native: NativeFs) {
     this.#native = native
+  }
+
+  /** Whether a call waits for its answer. @internal */
+  get isBusy(): boolean {
+    return this.#nAsked > 0
   }
 
   /** Returns the attributes of the node at a path, through links. */
@@ -195,12 +202,12 @@ export class Files {
   /** Returns the attributes of the node at a path, with media type, metadata and version. */
   async describe(path: string, options: { follow?: boolean } = {}): Promise<Description> {
     const { follow = true } = optionsOf(options, { follow: 'boolean' })
-    return JSON.parse(await asking(() => this.#native.describe(pathOf(path), follow)))
+    return JSON.parse(await this.#ask(() => this.#native.describe(pathOf(path), follow)))
   }
 
   /** Reads a file and its version. */
   async read(path: string): Promise<Content> {
-    return asking(() => this.#native.read(pathOf(path)))
+    return this.#ask(() => this.#native.read(pathOf(path)))
   }
 
   /** Reads up to `limit` lines from line `offset` (counted from 0). */
@@ -212,12 +219,12 @@ export class Files {
       offset: 'count',
       limit: 'count',
     })
-    return JSON.parse(await asking(() => this.#native.readLines(pathOf(path), offset, limit)))
+    return JSON.parse(await this.#ask(() => this.#native.readLines(pathOf(path), offset, limit)))
   }
 
   /** Reads up to `length` bytes from `offset`. */
   async readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
-    return asking(() =>
+    return this.#ask(() =>
       this.#native.readRange(pathOf(path), numberOf(offset, 'offset'), numberOf(length, 'length')),
     )
   }
@@ -251,7 +258,7 @@ export class Files {
     const given = nativeOf(options)
     const base = options.base === undefined ? null : contentOf(options.base, 'options.base')
     const bytes = contentOf(data)
-    return JSON.parse(await asking(() => this.#native.write(pathOf(path), bytes, base, given)))
+    return JSON.parse(await this.#ask(() => this.#native.write(pathOf(path), bytes, base, given)))
   }
 
   /** Adds `data` to the end of a file. */
@@ -262,17 +269,25 @@ export class Files {
   ): Promise<Written> {
     const given = nativeOf(options)
     const bytes = contentOf(data)
-    return JSON.parse(await asking(() => this.#native.append(pathOf(path), bytes, given)))
+    return JSON.parse(await this.#ask(() => this.#native.append(pathOf(path), bytes, given)))
   }
 
   /** Truncates a file; held back until a write or an append follows, or `settle`. @internal */
   async truncate(path: string): Promise<void> {
-    await asking(() => this.#native.truncate(path))
+    await this.#ask(() => this.#native.truncate(path))
   }
 
   /** Writes held-back truncations: of one file, or of all. @internal */
   async settle(path?: string): Promise<void> {
-    await asking(() => this.#native.settle(path ?? null))
+    await this.#ask(() => this.#native.settle(path ?? null))
+  }
+
+  /**
+   * Does the truncation of a file that is held back, unless others have changed the file since it was
+   * read; returns whether none is held back any more. @internal
+   */
+  async settleIfUnchanged(path: string): Promise<boolean> {
+    return this.#ask(() => this.#native.settleIfUnchanged(path))
   }
 
   /** Forgets the base of a file, so that the next write replaces its content. @internal */
@@ -293,7 +308,7 @@ export class Files {
     })
     const [before, after] = [textOf(old, 'old'), textOf(text, 'text')]
     return JSON.parse(
-      await asking(() => this.#native.edit(pathOf(path), before, after, all, expectedVersion)),
+      await this.#ask(() => this.#native.edit(pathOf(path), before, after, all, expectedVersion)),
     )
   }
 
@@ -303,7 +318,7 @@ export class Files {
       recursive: 'boolean',
       mode: 'mode',
     })
-    await asking(() => this.#native.mkdir(pathOf(path), recursive, mode))
+    await this.#ask(() => this.#native.mkdir(pathOf(path), recursive, mode))
   }
 
   /** Moves a node to the trash. */
@@ -312,7 +327,7 @@ export class Files {
       recursive: 'boolean',
       force: 'boolean',
     })
-    await asking(() => this.#native.rm(pathOf(path), recursive, force))
+    await this.#ask(() => this.#native.rm(pathOf(path), recursive, force))
   }
 
   /** Copies a node with mode and time; merges into an existing directory. */
@@ -325,7 +340,9 @@ export class Files {
       recursive: 'boolean',
       replace: 'boolean',
     })
-    await asking(() => this.#native.cp(pathOf(from, 'from'), pathOf(to, 'to'), recursive, replace))
+    await this.#ask(() =>
+      this.#native.cp(pathOf(from, 'from'), pathOf(to, 'to'), recursive, replace),
+    )
   }
 
   /** Moves or renames a node. A replaced file keeps its id, its editors and its history. */
@@ -338,29 +355,29 @@ export class Files {
       replace: 'boolean',
       parents: 'boolean',
     })
-    await asking(() => this.#native.mv(pathOf(from, 'from'), pathOf(to, 'to'), replace, parents))
+    await this.#ask(() => this.#native.mv(pathOf(from, 'from'), pathOf(to, 'to'), replace, parents))
   }
 
   /** Creates a symbolic link. */
   async symlink(target: string, path: string): Promise<void> {
-    await asking(() => this.#native.symlink(textOf(target, 'target'), pathOf(path)))
+    await this.#ask(() => this.#native.symlink(textOf(target, 'target'), pathOf(path)))
   }
 
   /** Sets the permission bits. */
   async chmod(path: string, mode: number): Promise<void> {
-    await asking(() => this.#native.chmod(pathOf(path), modeOf(mode, 'mode')))
+    await this.#ask(() => this.#native.chmod(pathOf(path), modeOf(mode, 'mode')))
   }
 
   /** Sets the time of the last change. */
   async utimes(path: string, mtime: Date | number): Promise<void> {
-    await asking(() => this.#native.utimes(pathOf(path), timeOf(mtime, 'mtime')))
+    await this.#ask(() => this.#native.utimes(pathOf(path), timeOf(mtime, 'mtime')))
   }
 
   /** Replaces the custom metadata. */
   async setMetadata(path: string, metadata: Record<string, unknown>): Promise<void> {
     if (typeof metadata !== 'object' || metadata === null)
       throw wrongType('metadata', 'of type object', metadata)
-    await asking(() => this.#native.setMetadata(pathOf(path), JSON.stringify(metadata)))
+    await this.#ask(() => this.#native.setMetadata(pathOf(path), JSON.stringify(metadata)))
   }
 
   /** Lists the nodes below a directory. */
@@ -383,7 +400,7 @@ export class Files {
 
   /** Counts the nodes and bytes below a directory. */
   async totals(path: string): Promise<{ files: number; directories: number; bytes: number }> {
-    return JSON.parse(await asking(() => this.#native.totals(pathOf(path))))
+    return JSON.parse(await this.#ask(() => this.#native.totals(pathOf(path))))
   }
 
   /** Finds paths by pattern. */
@@ -412,6 +429,15 @@ export class Files {
       Omit<GrepResult, 'files'>
     >(call)
     return { files, ...rest }
+  }
+
+  async #ask<T>(call: () => Promise<T>): Promise<T> {
+    this.#nAsked += 1
+    try {
+      return await asking(call)
+    } finally {
+      this.#nAsked -= 1
+    }
   }
 
   #stat(path: string, follow: boolean): Stats {

@@ -47,6 +47,7 @@ export interface NativeFs {
   append(at: string, data: Uint8Array, options: NativeWrite): Promise<string>
   truncate(at: string): Promise<void>
   settle(at?: string | null): Promise<void>
+  settleIfUnchanged(at: string): Promise<boolean>
   forget(at: string): void
   edit(
     at: string,

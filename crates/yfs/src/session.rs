@@ -278,6 +278,35 @@ impl Session {
         Ok(())
     }
 
+    /// Writes the pending truncation of a file, unless others have changed the file since the client
+    /// read it: what the client writes next may be what it had read, and would be beside what the
+    /// others keep. Returns whether no truncation is pending any more.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`write`](Self::write) does.
+    pub fn write_truncation_if_unchanged(&self, path: &VPath) -> Result<bool, FsError> {
+        let Some((id, known)) = self.known_content(path).filter(|(_, known)| known.is_truncated)
+        else {
+            return Ok(true);
+        };
+        let (found, content) = self.fs.read_with_id(path)?;
+        let is_known_version = known.version.as_ref() == Some(&content.version);
+        let is_unchanged = is_known_version || known.content.as_ref() == Some(&content.data);
+        if found != id || !is_unchanged {
+            return Ok(false);
+        }
+        let options =
+            WriteOptions { expected_version: Some(content.version), ..WriteOptions::default() };
+        let written = match self.fs.write_now(path, b"", &options) {
+            Err(error) if error.code == FsCode::ESTALE => return Ok(false),
+            written => written?,
+        };
+        let known = KnownContent::new(written.version.clone(), Some(Bytes::new()));
+        self.record_change(&written.id, Some(known));
+        Ok(true)
+    }
+
     /// Forgets the content that was read of a file, so that the next write replaces any content.
     pub fn forget(&self, path: &VPath) {
         if let Some(id) = self.fs.id_at(path) {

@@ -13,6 +13,22 @@ async function typeAtEnd(page, text) {
   await page.keyboard.type(text, { delay: 5 })
 }
 
+/** Collects the notices of a page: each is shown for some seconds only. */
+async function collectNotices(page) {
+  await page.evaluate(() => {
+    window.noticesSeen = []
+    const collect = (records) => {
+      for (const { addedNodes } of records) {
+        for (const node of addedNodes) window.noticesSeen.push(node.textContent)
+      }
+    }
+    const notices = document.querySelector('.editor-notices')
+    new MutationObserver(collect).observe(notices, { childList: true })
+  })
+}
+
+const noticesOf = (page) => page.evaluate(() => window.noticesSeen)
+
 await scenario(
   ({ directory }) => {
     writeFileSync(join(directory, 'plan.md'), '# Plan\n\nListen first.\n')
@@ -25,6 +41,7 @@ await scenario(
     await until(async () => (await textOf(ben)).includes('Then answer.'), 'what Ana typed')
     await until(() => ben.locator('.remote-cursor-name', { hasText: 'Ana' }).count(), 'her cursor')
     await saved(ana)
+    await collectNotices(ana)
 
     await stage.yfs('mv', '/plan.md', '/plan.txt')
     for (const page of [ana, ben]) {
@@ -34,8 +51,8 @@ await scenario(
         'the markdown of the plan as text',
       )
     }
-    const notice = ana.locator('.editor-notice')
-    if (!(await notice.first().textContent()).includes('plan.txt')) throw new Error('no notice')
+    const asText = 'The file was renamed: the editor shows it as plain text now.'
+    assertEqual(await noticesOf(ana), [asText], 'the notices')
     await typeAtEnd(ben, 'As text.\n')
     await until(async () => (await textOf(ana)).includes('As text.'), 'what Ben typed')
     await until(() => ana.locator('.cm-ySelectionInfo', { hasText: 'Ben' }).count(), 'his cursor')

@@ -20,7 +20,7 @@ const LOOK_MS = 50
 const N_QUIET = 2
 
 /** After how many looks the truncation is done even so. */
-const MAX_LOOKS = 100
+const MAX_LOOKS = 200
 
 const FILE_MODE = 0o644
 
@@ -112,10 +112,11 @@ export class Writes {
 
   #lookLater(id: string, nLooks: number, nQuiet: number): ReturnType<typeof setTimeout> {
     const nCalls = this.#nCalls
-    return later(
-      () => this.#look(id, nLooks + 1, this.#nCalls === nCalls ? nQuiet + 1 : 0),
-      LOOK_MS,
-    )
+    return later(() => {
+      // A call that waits for its answer is work, however long it takes on a busy machine.
+      const isQuiet = this.#nCalls === nCalls && !this.files.isBusy
+      this.#look(id, nLooks + 1, isQuiet ? nQuiet + 1 : 0)
+    }, LOOK_MS)
   }
 
   /** Does a truncation if the shell is quiet, or looks again. */
@@ -124,7 +125,19 @@ export class Writes {
     if (!held) return
     if (nQuiet < N_QUIET && nLooks < MAX_LOOKS) held.timer = this.#lookLater(id, nLooks, nQuiet)
     // Nothing waits for it: the next call rejects if it cannot be done.
-    else this.#begin(() => this.#truncate(id, held))
+    else this.#begin(() => this.#truncateQuietly(id, held, nLooks))
+  }
+
+  /**
+   * Does a truncation, unless others have changed the file. What follows may be what the shell had
+   * read before that, and would stand beside their changes; so the truncation waits for it longer.
+   */
+  async #truncateQuietly(id: string, held: Held, nLooks: number): Promise<void> {
+    if (this.#held.get(id) !== held) return
+    const isSame = this.files.findSync(held.path, false)?.id === id
+    if (nLooks >= MAX_LOOKS || !isSame || (await this.files.settleIfUnchanged(held.path)))
+      await this.#truncate(id, held)
+    else held.timer = this.#lookLater(id, nLooks, 0)
   }
 
   async #truncate(id: string, held: Held): Promise<void> {

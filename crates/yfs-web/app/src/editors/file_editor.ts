@@ -11,6 +11,7 @@ import {
   type OpenDocument,
   type SavedState,
 } from '../documents'
+import { readSelection } from '../documents/read_selection'
 import { EditorHeader, type EditorMode, type HeaderProps } from './editor_header'
 import {
   fileState,
@@ -62,6 +63,8 @@ export class FileEditor implements EditorHandle {
   constructor(private readonly file: OpenFile) {
     this.lastPath = file.path
     this.root = element('file-editor', file.container)
+    // A key goes to where the one before it has put the caret.
+    this.root.addEventListener('keydown', readSelection, true)
     this.header = element('editor-header', this.root)
     this.notices = element('editor-notices', this.root)
     const body = element('editor-body', this.root)
@@ -157,7 +160,8 @@ export class FileEditor implements EditorHandle {
     this.wantsFocus ||= hadFocus
     if (isSwap) {
       const form = state.kind === 'richtext' ? 'rich text' : 'plain text'
-      showBriefly(this.notices, `The file is ${name} now: the editor shows it as ${form}.`)
+      // The content can move before this browser knows the new name: the message says no name.
+      showBriefly(this.notices, `The file was renamed: the editor shows it as ${form} now.`)
     }
     void this.mount(state, mode, name, readOnly)
   }

@@ -8,6 +8,7 @@ import { redo, undo, yCursorPlugin, ySyncPlugin, yUndoPlugin } from 'y-prosemirr
 import type * as Y from 'yjs'
 import type { MountOptions } from '../mounted_editor'
 import { showBriefly } from '../notice'
+import { blockWindow } from './block_window'
 import { ImageLoader, ImageView } from './image_view'
 import { richClicks } from './rich_clicks'
 import type { RichView } from './rich_view'
@@ -37,6 +38,7 @@ export function bindView(
   const report = (message: string) => showBriefly(options.notices, message)
   const undoKeys = keydownHandler({ 'Mod-z': undo, 'Mod-y': redo, 'Mod-Shift-z': redo })
   const plugins = [
+    blockWindow(options.container),
     slashMenu(blocks),
     uploadImages(workspace, path, report),
     richClicks(path),

@@ -23,6 +23,7 @@ import { deleteColumn, deleteRow, deleteTable, isInTable } from '@milkdown/kit/p
 import type { Command } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
 import { headingIds } from './heading_ids'
+import { limitListOrder } from './list_order'
 import { destroyView, type BlockCommand, type RichView } from './rich_view'
 
 /** Makes the item around the cursor a task. */
@@ -115,6 +116,7 @@ export async function createGfmView(root: HTMLElement): Promise<RichView> {
     .use(clipboard)
     .create()
   const view = editor.ctx.get(editorViewCtx)
+  limitListOrder(view)
   const destroy = () => {
     // First the view: its plugins put off transactions, which need the context of Milkdown.
     destroyView(view)

@@ -11,9 +11,6 @@ import { changeProblem, fragmentProblem } from './check_fragment'
 import type { RichView } from './rich_view'
 import { mountSourceView } from './source_view'
 
-/** Documents with more blocks than this are laid out on demand. */
-const LONG_DOCUMENT = 300
-
 async function createView(profile: string, root: HTMLElement): Promise<RichView> {
   if (profile === 'commonmark') {
     const { createCommonmarkView } = await import('./commonmark_view')
@@ -63,7 +60,6 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
     )
     return mountSourceView(options)
   }
-  root.classList.toggle('is-long', fragment.length > LONG_DOCUMENT)
   container.append(page)
   let readOnly = options.readOnly
   const { view } = rich
