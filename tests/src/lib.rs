@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod mirror;
 pub mod node;
 pub mod pair;
+pub mod peers;
 pub mod process;
 pub mod replicas;
 pub mod script;

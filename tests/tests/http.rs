@@ -219,7 +219,9 @@ fn files_are_made_moved_copied_and_removed() {
 fn a_token_opens_what_it_is_for_and_nothing_else() {
     let served = Served::start(&[("docs/in.txt", "in"), ("out.txt", "out")]);
     let anonymous = Client { token: None, ..served.client.clone() };
-    for path in ["/api/files/out.txt", "/api/tree", "/events", "/metrics", "/api/trash"] {
+    for path in
+        ["/api/files/out.txt", "/api/tree", "/events", "/metrics", "/api/trash", "/api/peers"]
+    {
         let answer = anonymous.get(path);
         assert_eq!((answer.status, answer.header("www-authenticate")), (401, "Bearer"), "{path}");
     }
@@ -252,6 +254,7 @@ fn a_token_opens_what_it_is_for_and_nothing_else() {
         "/api/stat/out.txt",
         "/api/versions/out.txt",
         "/api/trash",
+        "/api/peers",
         "/metrics",
     ] {
         assert_eq!(docs.get(path).status, 403, "{path}");

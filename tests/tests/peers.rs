@@ -1,97 +1,18 @@
 //! `yfs share` and `yfs join` as people run them: real processes over loopback, edits of both
 //! sides, a kill, rights, and blocks.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+use std::{fs, os::unix::fs::PermissionsExt};
 
-use std::{
-    fs,
-    io::{BufRead, BufReader},
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::{Child, Stdio},
-    thread,
-    time::{Duration, Instant},
+use serde_json::json;
+use yfs_tests::{
+    command::{Server, ok, run},
+    http::Client,
+    peers::{Connected, LOOPBACK, peers, shared_directory, wait_for_file, wait_until},
 };
 
-use serde_json::Value;
-use yfs_tests::command::{command, ok, run};
-
-/// How long a change may take. Generous: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-const LOOPBACK: &str = "--listen=127.0.0.1:0";
-
-/// A running `yfs share` or `yfs join`. Killed when dropped, as by `kill -9`.
-struct Connected {
-    child: Child,
-    /// The first line of its output, for `share`.
-    first: String,
-}
-
-impl Connected {
-    fn start(dir: &Path, args: &[&str]) -> Self {
-        let mut child = command()
-            .args(args)
-            .args([LOOPBACK, "--json"])
-            .current_dir(dir)
-            .env_remove("YFS_WORKSPACE")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut first = String::new();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        if args[0] == "share" {
-            lines.read_line(&mut first).unwrap();
-        }
-        // The other lines are read, so that the process never waits for this one.
-        thread::spawn(move || for _ in lines.lines() {});
-        Self { child, first }
-    }
-
-    fn share(dir: &Path, args: &[&str]) -> Self {
-        Self::start(dir, &[&["share"], args].concat())
-    }
-
-    fn ticket(&self) -> String {
-        let printed: Value = serde_json::from_str(&self.first).expect(&self.first);
-        printed["ticket"].as_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-/// Waits until a condition holds. Polls, because the condition is in another process.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn wait_for_file(dir: &Path, name: &str, text: &str) {
-    let path = dir.join(name);
-    let read = || fs::read_to_string(&path).unwrap_or_default();
-    wait_until(&format!("{}: {text:?}", path.display()), || read() == text);
-}
-
-/// Makes a directory with one file and a mirrored workspace.
-fn shared_directory(home: &Path) -> std::path::PathBuf {
-    let here = home.join("here");
-    fs::create_dir(&here).unwrap();
-    fs::write(here.join("plan.txt"), "one\n").unwrap();
-    ok(&here, &["mirror", ".", "--once", "--quiet"]);
-    here
-}
-
-fn peers(dir: &Path) -> Vec<Value> {
-    let printed = ok(dir, &["peers", "--json"]);
-    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+/// Returns the arguments of a `yfs join` that ends once both sides have everything.
+fn join_once<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    [&["join"], args, &["--no-wait"], &LOOPBACK].concat()
 }
 
 #[test]
@@ -157,9 +78,9 @@ fn rights_are_those_of_the_ticket() {
 
     // A ticket for one peer admits one.
     let once = ok(&here, &["share", "--once"]);
-    ok(home.path(), &["join", once.trim(), "first", "--no-wait", LOOPBACK]);
+    ok(home.path(), &join_once(&[once.trim(), "first"]));
     assert_eq!(fs::read_to_string(home.path().join("first/plan.txt")).unwrap(), "one\ntwo\n");
-    let refused = run(home.path(), &["join", once.trim(), "second", "--no-wait", LOOPBACK], b"");
+    let refused = run(home.path(), &join_once(&[once.trim(), "second"]), b"");
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("another has used it"), "{}", refused.stderr);
     assert!(!home.path().join("second/plan.txt").exists());
@@ -176,7 +97,7 @@ fn rights_are_those_of_the_ticket() {
     drop(reader);
     // At first no peer may be called. Then the owner refuses.
     for reason in ["no peer to connect with", "blocked"] {
-        let refused = run(&reader_dir, &["join", "--no-wait", LOOPBACK], b"");
+        let refused = run(&reader_dir, &join_once(&[]), b"");
         assert_eq!(refused.code, Some(1), "{}", refused.stderr);
         assert!(refused.stderr.contains(reason), "{}", refused.stderr);
         ok(&reader_dir, &["peers", "unblock", "owner"]);
@@ -212,6 +133,67 @@ fn a_peer_between_two_others_passes_changes_on() {
         wait_for_file(&here, "far.txt", "far\n");
         drop((share, middle));
     }
+}
+
+#[test]
+fn a_server_reports_the_peers_to_tokens_for_the_whole_workspace() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let server = Server::start_with_tokens(&here, 0);
+    let client = |token: &str| Client { port: server.port(), token: Some(token.to_owned()) };
+    let token = |args: &[&str]| ok(&here, &[&["--quiet", "token"], args].concat());
+    let owner = client(token(&["owner"]).trim());
+    let list = || owner.get("/api/peers").json();
+    assert_eq!(list(), json!({ "id": null, "running": false, "peers": [] }));
+    assert!(!here.join(".yfs/workspace.db-peer.key").exists());
+
+    let share = Connected::share(&here, &["--for", "ben"]);
+    let join = Connected::start(home.path(), &["join", &share.ticket(), "there"]);
+    let there = home.path().join("there");
+    wait_until("they are in step", || list()["peers"][0]["in_step"] == true);
+    let now = list();
+    let peer = &now["peers"][0];
+    assert_eq!(now["running"], true);
+    assert_eq!(now["id"], ok(&here, &["id"]).trim());
+    assert_eq!(peer["id"], ok(&there, &["id"]).trim());
+    let expected = json!({ "name": "ben", "rights": "write", "via": "direct", "behind": 0 });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&peer[name], value, "{name}");
+    }
+    assert!(peer["bytes_sent"].as_u64() > Some(100), "{peer}");
+    assert!(peer["last_seen"].as_u64() > Some(1_700_000_000_000), "{peer}");
+    let metric = |name: &str| {
+        let line = format!("yfs_{name}{{peer=\"{}\"}} ", peer["id"].as_str().unwrap());
+        let metrics = owner.get("/metrics").text().to_owned();
+        let value = metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse::<u64>().ok());
+        value.unwrap_or_else(|| panic!("{name}: {metrics}"))
+    };
+    assert_eq!(metric("peer_connected"), 1);
+    assert!(metric("peer_sent_bytes") >= peer["bytes_sent"].as_u64().unwrap());
+
+    // Documents that change while the peer is away; several changes of one document count once.
+    drop(join);
+    wait_until("the peer is away", || metric("peer_connected") == 0);
+    assert_eq!(list()["peers"][0]["behind"], 0);
+    for _ in 0..3 {
+        ok(&here, &["append", "/plan.txt", "--content", "more\n"]);
+    }
+    ok(&here, &["write", "/new.txt", "--content", "new\n"]);
+    // The two documents of content, and the tree with the new name.
+    wait_until("the peer is behind", || list()["peers"][0]["behind"] == 3);
+    assert_eq!(metric("peer_behind_documents"), 3);
+    let join = Connected::start(&there, &["join"]);
+    wait_until("they are in step", || list()["peers"][0]["in_step"] == true);
+    assert_eq!(list()["peers"][0]["behind"], 0);
+    drop((share, join));
+    wait_until("no process connects them", || list()["running"] == false);
+    assert_eq!(list()["peers"][0]["connected"], false);
+
+    let part = client(token(&["new", "--path", "/docs"]).trim());
+    assert_eq!(part.get("/api/peers").status, 403);
+    assert_eq!(client("yfs_AAAA").get("/api/peers").status, 401);
+    let reader = client(token(&["new", "--read"]).trim());
+    assert_eq!(reader.get("/api/peers").status, 200);
 }
 
 #[test]

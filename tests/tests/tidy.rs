@@ -43,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-agent",
             "yfs-engine",
             "yfs-mcp",
+            "yfs-peer",
             "yfs-replica",
             "yfs-store",
             "yfs-sync",

@@ -42,6 +42,9 @@
 
 mod carried;
 mod contact;
+mod dial;
+mod lan;
+mod lan_announcement;
 mod membership;
 mod peer_error;
 mod peer_grant;

@@ -108,6 +108,11 @@ impl PeerMembership {
         Ok(Self { workspace: workspace.clone(), key, clock, blocks: Mutex::default() })
     }
 
+    /// Reports whether a workspace was shared or joined. Creates no key.
+    pub fn is_shared(workspace: &Workspace) -> Result<bool, PeerError> {
+        Ok(workspace.store().get_meta(OWNER_SETTING)?.is_some())
+    }
+
     /// Returns the workspace.
     pub fn workspace(&self) -> &Workspace {
         &self.workspace

@@ -13,7 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::future::select_ok;
 use parking_lot::Mutex;
 use quinn::{Connection, Endpoint, Incoming, VarInt};
 use serde::{Deserialize, Serialize};
@@ -27,6 +26,9 @@ use yfs_replica::{ExchangeProgress, run_blocking};
 
 use crate::{
     contact::PeerContact,
+    dial::PeerCall,
+    lan::{LanDiscovery, LanPeers},
+    lan_announcement::LanGroupKey,
     membership::{PeerMembership, TicketRequest},
     peer_error::{DenialCode, PeerError},
     peer_grant::PeerRights,
@@ -76,6 +78,8 @@ pub struct PeerOptions {
     pub listen: SocketAddr,
     /// Whether only addresses of this machine and its local network are used.
     pub is_lan_only: bool,
+    /// Whether this peer announces itself in the local network, and searches it for others.
+    pub is_lan_searched: bool,
     /// The directory of the store, which has the lock.
     pub lock_dir: Option<PathBuf>,
 }
@@ -97,6 +101,8 @@ pub enum PeerEvent {
 pub struct PeerNode {
     shared: Arc<NodeShared>,
     tasks: Vec<JoinHandle<()>>,
+    _lan: Option<LanDiscovery>,
+    lan_failure: Option<String>,
     _lock: Option<File>,
 }
 
@@ -107,6 +113,8 @@ struct NodeShared {
     options: PeerOptions,
     /// The address of the last start, in contacts and tickets.
     addresses: Vec<SocketAddr>,
+    /// The peers that were found in the local network, if it is searched.
+    lan: Option<Arc<LanPeers>>,
     links: Mutex<BTreeMap<PeerId, LinkEntry>>,
     calls: Mutex<BTreeMap<PeerId, CallPlan>>,
     statuses: Mutex<BTreeMap<PeerId, PeerStatus>>,
@@ -139,7 +147,7 @@ struct NodeRecord {
 impl Default for PeerOptions {
     fn default() -> Self {
         let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
-        Self { listen, is_lan_only: false, lock_dir: None }
+        Self { listen, is_lan_only: false, is_lan_searched: false, lock_dir: None }
     }
 }
 
@@ -155,7 +163,8 @@ impl PeerNode {
         let member = Arc::new(PeerMembership::of(workspace)?);
         member.certificate()?;
         let endpoint = bind(&member, options.listen)?;
-        let addresses = local_addresses(endpoint.local_addr()?);
+        let bound = endpoint.local_addr()?;
+        let addresses = local_addresses(bound);
         let record = NodeRecord { addresses: addresses.clone() };
         let record = serde_json::to_vec(&record).expect("addresses are JSON");
         workspace.store().set_meta(NODE_SETTING, &record)?;
@@ -164,7 +173,9 @@ impl PeerNode {
             Some((id, PeerStatus { connected: false, in_step: false, ..status }))
         };
         let statuses = stored_status(workspace)?.into_iter().filter_map(by_id).collect();
+        let lan = options.is_lan_searched.then(|| lan_peers(&member)).transpose()?;
         let shared = Arc::new(NodeShared {
+            lan,
             member,
             endpoint,
             options,
@@ -178,9 +189,22 @@ impl PeerNode {
             events: broadcast::channel(MAX_EVENTS).0,
             wake: Notify::new(),
         });
-        let tasks =
+        let mut tasks =
             vec![tokio::spawn(accept_all(shared.clone())), tokio::spawn(call_all(shared.clone()))];
-        Ok(Self { shared, tasks, _lock: lock })
+        let (mut discovery, mut lan_failure) = (None, None);
+        if let Some(lan) = &shared.lan {
+            tasks.push(tokio::spawn(call_found(shared.clone(), lan.clone())));
+            match LanDiscovery::start(lan.clone(), bound) {
+                Ok(started) => discovery = Some(started),
+                Err(error) => lan_failure = Some(error.to_string()),
+            }
+        }
+        Ok(Self { shared, tasks, _lan: discovery, lan_failure, _lock: lock })
+    }
+
+    /// Returns why the local network is not searched, if it should be.
+    pub fn lan_failure(&self) -> Option<&str> {
+        self.lan_failure.as_deref()
     }
 
     /// Returns the events from now on.
@@ -241,7 +265,8 @@ pub fn issue_ticket(
 
 /// Reports whether a process connects the workspace of a store's directory with its peers.
 pub fn is_running(lock_dir: &Path) -> bool {
-    matches!(acquire_lock(lock_dir), Err(PeerError::AlreadyRunning))
+    lock_dir.join(LOCK_FILE).exists()
+        && matches!(acquire_lock(lock_dir), Err(PeerError::AlreadyRunning))
 }
 
 fn acquire_lock(dir: &Path) -> Result<File, PeerError> {
@@ -298,6 +323,13 @@ fn local_addresses(bound: SocketAddr) -> Vec<SocketAddr> {
     ips.into_iter().map(|ip| SocketAddr::new(ip, bound.port())).collect()
 }
 
+/// Makes the list of the peers in the local network.
+fn lan_peers(member: &PeerMembership) -> Result<Arc<LanPeers>, PeerError> {
+    let owner = member.owner()?.ok_or(PeerError::NotShared)?;
+    let group = LanGroupKey::of(owner, member.workspace().id());
+    Ok(Arc::new(LanPeers::new(member.id(), group)))
+}
+
 /// Accepts connections.
 async fn accept_all(shared: Arc<NodeShared>) {
     while let Some(incoming) = shared.endpoint.accept().await {
@@ -345,26 +377,35 @@ async fn call_all(shared: Arc<NodeShared>) {
     }
 }
 
+/// Calls peers soon after they were found in the local network.
+async fn call_found(shared: Arc<NodeShared>, lan: Arc<LanPeers>) {
+    let mut changes = lan.changes();
+    while changes.changed().await.is_ok() {
+        let soon = Instant::now() + CALL_AGAIN[0];
+        let mut calls = shared.calls.lock();
+        for peer in lan.found() {
+            if let Some(plan) = calls.get_mut(&peer) {
+                plan.due = plan.due.min(soon);
+            }
+        }
+        drop(calls);
+        shared.wake.notify_one();
+    }
+}
+
 async fn call_one(shared: Arc<NodeShared>, contact: PeerContact) {
     let peer = contact.peer;
     let run = async {
         let config = quic::client_config(shared.member.key(), peer)?;
-        let addresses = contact
-            .addresses
-            .iter()
-            .copied()
-            .filter(|address| !shared.options.is_lan_only || quic::is_local(*address));
-        let attempts: Vec<_> = addresses
-            .map(|address| Box::pin(quic::connect(&shared.endpoint, config.clone(), address)))
-            .collect();
-        let unreachable = |reason: String| PeerError::Unreachable { peer, reason };
-        if attempts.is_empty() {
-            return Err(unreachable("it has no address that may be used".to_owned()));
-        }
-        let connected = timeout(HANDSHAKE_WITHIN, select_ok(attempts)).await;
-        let (connection, _) = connected
-            .map_err(|_| unreachable("it does not answer".to_owned()))?
-            .map_err(unreachable)?;
+        let call = PeerCall {
+            endpoint: &shared.endpoint,
+            config,
+            peer,
+            known: &contact.addresses,
+            lan: shared.lan.as_ref(),
+            is_lan_only: shared.options.is_lan_only,
+        };
+        let connection = call.connect(HANDSHAKE_WITHIN).await?;
         let streams = open_stream(&connection).await?;
         let session = PeerSession::dialer(shared.member.clone(), peer)?;
         run_link(&shared, session, &connection, streams, None).await
@@ -402,12 +443,15 @@ async fn run_link(
             quic::open_window(connection);
             shared.greet(session)?;
         }
+        // Read first: what is logged meanwhile counts as not sent.
+        let head = shared.member.workspace().store().head()?;
         let (progress, is_done) = (session.progress(), session.is_done());
         shared.update_status(peer, |status| {
             status.bytes_sent += progress.bytes_sent - counted.0;
             status.bytes_received += progress.bytes_received - counted.1;
             status.refused += session.n_unauthorized() - last_unauthorized;
             status.in_step = is_done;
+            status.reached = if is_done { Some(head.0) } else { status.reached };
         });
         counted = (progress.bytes_sent, progress.bytes_received);
         last_unauthorized = session.n_unauthorized();
@@ -577,7 +621,9 @@ impl NodeShared {
     /// Reports whether a contact may be called.
     fn may_call(&self, contact: &PeerContact) -> Result<bool, PeerError> {
         let note = self.member.note(contact.peer)?;
-        if note.is_blocked || note.is_forgotten || contact.addresses.is_empty() {
+        let is_found = self.lan.as_ref().is_some_and(|lan| lan.has(contact.peer));
+        let has_address = !contact.addresses.is_empty() || is_found;
+        if note.is_blocked || note.is_forgotten || !has_address {
             return Ok(false);
         }
         match contact.certificate() {
@@ -588,7 +634,12 @@ impl NodeShared {
 
     /// Returns the contacts that are to be called now.
     fn due_calls(&self) -> Result<Vec<PeerContact>, PeerError> {
-        let contacts = self.member.contacts()?;
+        let mut contacts = self.member.contacts()?;
+        for peer in self.lan.iter().flat_map(|lan| lan.found()) {
+            if !contacts.iter().any(|contact| contact.peer == peer) {
+                contacts.push(PeerContact::unsigned(peer, Vec::new()));
+            }
+        }
         let now = Instant::now();
         let mut due = Vec::new();
         for contact in contacts {

@@ -1,9 +1,10 @@
 //! What is known of each peer, for people and programs of other processes.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use yfs::Workspace;
+use yfs_store::{DocName, Seq, Store};
 
 use crate::{membership::PeerMembership, peer_error::PeerError, peer_key::PeerId};
 
@@ -50,16 +51,20 @@ pub struct PeerStatus {
     pub error: Option<String>,
     /// Whether it is blocked.
     pub blocked: bool,
+    /// The position in this store's log up to which the peer had everything.
+    #[serde(rename = "reached", skip_serializing_if = "Option::is_none")]
+    pub(crate) reached: Option<u64>,
 }
 
 /// Reads the list that the process that connects has written.
 ///
 /// Reports every peer as disconnected unless such a process `is_running`.
 pub fn read_status(workspace: &Workspace, is_running: bool) -> Result<Vec<PeerStatus>, PeerError> {
+    if !PeerMembership::is_shared(workspace)? {
+        return Ok(Vec::new());
+    }
     let member = PeerMembership::of(workspace)?;
-    let stored = workspace.store().get_meta(STATUS_SETTING)?;
-    let mut list: Vec<PeerStatus> =
-        stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default();
+    let mut list = stored_status(workspace)?;
     for contact in member.contacts()? {
         let id = contact.peer.to_string();
         if !list.iter().any(|known| known.id == id) {
@@ -87,7 +92,43 @@ pub fn read_status(workspace: &Workspace, is_running: bool) -> Result<Vec<PeerSt
         status.in_step &= status.connected;
         listed.push(status);
     }
+    count_behind(&**workspace.store(), &mut listed)?;
     Ok(listed)
+}
+
+/// Sets how many documents changed here since each peer had everything.
+fn count_behind(store: &dyn Store, list: &mut [PeerStatus]) -> Result<(), PeerError> {
+    let head = store.head()?.0;
+    // A store that was restored from a copy may have another log at the position.
+    let reached = |status: &PeerStatus| match status.in_step {
+        true => Some(head),
+        false => status.reached.filter(|reached| *reached <= head),
+    };
+    let oldest = list.iter().filter_map(reached).min().unwrap_or(head);
+    let changed = changed_since(store, Seq(oldest))?;
+    for status in list {
+        let at = reached(status);
+        let n_later = |at: u64| changed.values().filter(|last| last.0 > at).count() as u64;
+        status.behind = at.map(n_later);
+        status.reached = None;
+    }
+    Ok(())
+}
+
+/// Returns the documents with records after a position, and the last of each.
+fn changed_since(store: &dyn Store, mut after: Seq) -> Result<BTreeMap<DocName, Seq>, PeerError> {
+    let mut changed = BTreeMap::new();
+    while store.head()? > after {
+        let page = store.tail(after, &|_, _| false)?;
+        let reload = page.reload.into_iter().filter(|notice| !notice.forgotten);
+        changed.extend(reload.map(|notice| (notice.doc, notice.upto)));
+        changed.extend(page.touched.into_iter().map(|touched| (touched.doc, touched.head)));
+        if !page.more {
+            break;
+        }
+        after = page.upto;
+    }
+    Ok(changed)
 }
 
 /// Writes the list.

@@ -214,6 +214,7 @@ mod tests {
             mcp,
             audit: None,
             json_query: None,
+            store_dir: None,
         }
     }
 

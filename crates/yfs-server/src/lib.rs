@@ -41,6 +41,7 @@ mod mcp;
 mod metrics;
 pub mod openapi;
 mod origin;
+mod peers;
 mod problem;
 mod replicate;
 mod rooms;
@@ -52,4 +53,7 @@ mod web;
 mod websocket_session;
 mod websocket_wire;
 
-pub use crate::serve::{ServeError, ServeOptions, Server};
+pub use crate::{
+    peers::peer_json,
+    serve::{ServeError, ServeOptions, Server},
+};

@@ -14,7 +14,8 @@ use prometheus_client::{
 };
 
 use crate::{
-    caller::RequestCaller,
+    caller::{RequestCaller, apart},
+    peers::count_peers,
     problem::{HttpProblem, Result},
     serve::ServerState,
 };
@@ -50,8 +51,30 @@ pub(crate) struct ServerMetrics {
     pub(crate) requests: Family<StatusLabel, Counter>,
     documents: Gauge,
     document_bytes: Gauge,
+    /// What is known of each peer.
+    pub(crate) peers: PeerMetrics,
     log_head: Gauge,
     store_bytes: Gauge,
+}
+
+/// The metrics of the peers of the workspace. They are read from the store, where another process
+/// writes them, and may go back if that is restored: so all are gauges.
+#[derive(Debug, Default)]
+pub(crate) struct PeerMetrics {
+    pub(crate) connected: Family<PeerLabel, Gauge>,
+    pub(crate) in_step: Family<PeerLabel, Gauge>,
+    pub(crate) behind: Family<PeerLabel, Gauge>,
+    pub(crate) last_seen: Family<PeerLabel, Gauge>,
+    pub(crate) sent_bytes: Family<PeerLabel, Gauge>,
+    pub(crate) received_bytes: Family<PeerLabel, Gauge>,
+    pub(crate) refused: Family<PeerLabel, Gauge>,
+    pub(crate) faults: Family<PeerLabel, Gauge>,
+}
+
+/// The id of a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct PeerLabel {
+    pub(crate) peer: String,
 }
 
 /// A close code.
@@ -83,6 +106,7 @@ impl Default for ServerMetrics {
             requests: Family::default(),
             documents: Gauge::default(),
             document_bytes: Gauge::default(),
+            peers: PeerMetrics::default(),
             log_head: Gauge::default(),
             store_bytes: Gauge::default(),
         };
@@ -112,8 +136,37 @@ impl ServerMetrics {
         registry.register("documents", "Content documents in memory", self.documents.clone());
         let bytes = self.document_bytes.clone();
         registry.register("document_bytes", "Their size in memory, estimated", bytes);
+        self.peers.register(registry);
         registry.register("log_head", "Position of the last record", self.log_head.clone());
         registry.register("store_bytes", "Size of the store on disk", self.store_bytes.clone());
+    }
+}
+
+impl PeerMetrics {
+    fn all(&self) -> [(&'static str, &'static str, &Family<PeerLabel, Gauge>); 8] {
+        [
+            ("peer_connected", "Whether a peer is connected", &self.connected),
+            ("peer_in_step", "Whether a peer and this store have the same", &self.in_step),
+            ("peer_behind_documents", "Documents changed since a peer had all", &self.behind),
+            ("peer_last_seen_seconds", "When a peer came or went, Unix time", &self.last_seen),
+            ("peer_sent_bytes", "Bytes of messages sent to a peer", &self.sent_bytes),
+            ("peer_received_bytes", "Bytes of messages from a peer", &self.received_bytes),
+            ("peer_refused_updates", "Updates of a peer that were refused", &self.refused),
+            ("peer_faults", "Violations of the protocol by a peer", &self.faults),
+        ]
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        for (name, help, family) in self.all() {
+            registry.register(name, help, family.clone());
+        }
+    }
+
+    /// Removes the values of all peers.
+    pub(crate) fn clear(&self) {
+        for (_, _, family) in self.all() {
+            family.clear();
+        }
     }
 }
 
@@ -127,6 +180,7 @@ pub(crate) async fn metrics(State(app): State<ServerState>, caller: RequestCalle
     metrics.document_bytes.set(to_gauge(bytes));
     metrics.log_head.set(to_gauge(stats.head.0));
     metrics.store_bytes.set(to_gauge(stats.file_bytes));
+    apart(async { count_peers(&app, metrics) }).await?;
     let mut text = String::new();
     let written = encode(&mut text, &metrics.registry);
     written

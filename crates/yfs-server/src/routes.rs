@@ -19,6 +19,7 @@ use crate::{
     metrics::{StatusLabel, metrics},
     openapi::openapi,
     origin::AllowedOrigins,
+    peers::peers,
     replicate,
     serve::{ServeOptions, ServerState},
     tree_response::tree,
@@ -43,6 +44,7 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         .route("/api/tree", get(tree))
         .route("/api/blobs", post(blobs::post))
         .route("/api/blobs/{hash}", get(blobs::get).put(blobs::put))
+        .route("/api/peers", get(peers))
         .merge(files::routes())
         .route("/mcp", any(mcp::mcp))
         .route("/sync/{guid}", get(sync))

@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -52,6 +53,8 @@ pub struct ServeOptions {
     pub max_connections: usize,
     /// The program that runs the queries of agents at `/mcp`; without one they have none.
     pub json_query: Option<JsonQueryRunner>,
+    /// The directory of the store, in which a lock shows whether a process connects its peers.
+    pub store_dir: Option<PathBuf>,
 }
 
 /// The reason why serving failed.
@@ -105,6 +108,8 @@ pub(crate) struct ServerState {
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     /// The program that runs the queries of agents.
     pub(crate) json_query: Option<JsonQueryRunner>,
+    /// The directory of the store.
+    pub(crate) store_dir: Option<PathBuf>,
 }
 
 impl Server {
@@ -160,6 +165,7 @@ impl Server {
             mcp: McpHttpService::new(),
             audit,
             json_query: self.options.json_query.clone(),
+            store_dir: self.options.store_dir.clone(),
         };
         let router = router(app, &self.options);
         tokio::select! {
@@ -181,6 +187,7 @@ impl Default for ServeOptions {
             origins: Vec::new(),
             max_connections: 16_384,
             json_query: None,
+            store_dir: None,
         }
     }
 }

@@ -35,6 +35,7 @@ mod camel_case;
 mod change;
 mod history;
 mod node_kind;
+mod peer;
 mod problem;
 mod query;
 mod request;
@@ -55,6 +56,7 @@ pub use history::{
     RedactionReportJson, VersionJson, VersionList,
 };
 pub use node_kind::NodeKindJson;
+pub use peer::{PeerJson, PeerList};
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson};
 pub use request::{

@@ -44,6 +44,7 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<TrashList>(generator);
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);
+    add::<PeerList>(generator);
 }
 
 fn add_requests(generator: &mut SchemaGenerator) {

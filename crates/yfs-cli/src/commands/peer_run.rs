@@ -33,6 +33,9 @@ pub(crate) struct PeerNetworkArgs {
     /// Connect only with addresses of this machine and its local network
     #[arg(long)]
     lan_only: bool,
+    /// Neither announce this peer in the local network nor search it for peers
+    #[arg(long)]
+    no_lan: bool,
 }
 
 impl PeerNetworkArgs {
@@ -42,6 +45,7 @@ impl PeerNetworkArgs {
         PeerOptions {
             listen: self.listen.unwrap_or(defaults.listen),
             is_lan_only: self.lan_only,
+            is_lan_searched: !self.no_lan,
             lock_dir: Some(lock_dir(file)),
         }
     }
@@ -65,6 +69,9 @@ impl PeerRun<'_> {
     /// Connects the workspace until the process receives a signal to stop, or once.
     pub(crate) async fn run(&self, node: &PeerNode, context: &mut CommandContext) -> Result {
         let mut events = node.events();
+        if let Some(reason) = node.lan_failure() {
+            context.remark(&format!("cannot search the local network: {reason}"));
+        }
         if self.is_once && !node.has_callable()? {
             let message = "no peer to connect with: none is known, or all are blocked or forgotten";
             return Err(CommandError::other(message));

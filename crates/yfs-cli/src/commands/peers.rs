@@ -1,7 +1,10 @@
 //! `yfs peers`: lists the peers of the workspace, and names, blocks or forgets them.
 
 use clap::{Args, Subcommand};
+use yfs_engine::time::Millis;
 use yfs_peer::{BlockTarget, PeerMembership, PeerNote, PeerStatus, is_running, read_status};
+use yfs_server::peer_json;
+use yfs_wire::rfc3339;
 
 use crate::{
     commands::peer_run::lock_dir,
@@ -26,8 +29,9 @@ Examples:
   yfs peers block 0a1b2c3d4e5f60718293a4b5        a ticket, by the id that `share` prints
   yfs peers forget ben                            until it connects again
 
-JSON: one object per line: {id, name, rights, expires, connected, address, dialed, in_step, behind,
-last_seen, bytes_sent, bytes_received, refused, faults, error, blocked}; times are milliseconds.";
+JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
+behind, last_seen, bytes_sent, bytes_received, refused, faults, error, blocked}; times are
+milliseconds; behind is the number of documents that changed here since the peer had everything.";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]
@@ -113,7 +117,8 @@ fn block(member: &PeerMembership, target: &str, context: &mut CommandContext) ->
 fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
     for status in list {
         if context.out.json {
-            let value = serde_json::to_value(status).expect("strings and numbers are JSON");
+            let value =
+                serde_json::to_value(peer_json(status)).expect("strings and numbers are JSON");
             context.out.json_line(&value)?;
             continue;
         }
@@ -135,6 +140,12 @@ fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
             sentence_size(status.bytes_sent),
             sentence_size(status.bytes_received),
         );
+        if let Some(behind) = status.behind.filter(|behind| *behind > 0) {
+            line += &format!("; {behind} documents behind");
+        }
+        if let Some(last_seen) = status.last_seen.filter(|_| !status.connected) {
+            line += &format!("; last seen {}", rfc3339(Millis(last_seen)));
+        }
         if status.refused + status.faults > 0 {
             line += &format!("; {} updates refused, {} faults", status.refused, status.faults);
         }

@@ -24,7 +24,7 @@ use yfs_server::{
 };
 
 use crate::{
-    commands::{import, init, mirror},
+    commands::{import, init, mirror, peer_run},
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
@@ -102,6 +102,7 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
         origins: args.origins.clone(),
         max_connections: args.max_connections,
         json_query: json_query_runner(),
+        store_dir: store_dir(&args, context),
     };
     let server = Server::bind(&options).await?;
     raise_file_limit();
@@ -173,6 +174,15 @@ fn print_conflict(conflict: &ConflictReport, context: &mut CommandContext) -> Re
     let path = context.out.safe(&conflict.path).into_owned();
     context.remark(&format!("{path}: {} (see `yfs conflicts`)", conflict.detail));
     Ok(())
+}
+
+/// Returns the directory of the store that is served.
+fn store_dir(args: &ServeArgs, context: &CommandContext) -> Option<PathBuf> {
+    let file = match &args.dir {
+        Some(dir) => discover::file_below(dir),
+        None => context.file().ok()?,
+    };
+    Some(peer_run::lock_dir(&file))
 }
 
 /// Returns the directory to synchronize with the workspace: the named one, or the one that contains

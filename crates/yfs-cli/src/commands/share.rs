@@ -28,7 +28,9 @@ If another process does so already, it prints the ticket and ends.
 
 The connection is direct and encrypted, from this machine to the other: there is no server, and no
 relay. One of the two must be able to reach the other, by the local network or by a port that a
-router forwards. Peers that can't reach each other meet through a third that both reach.
+router forwards. While the command runs, the machines in the local network see that a peer of yfs
+is there, and the other peers of the workspace find it; --no-lan prevents both. Peers that can't
+reach each other meet through a third that both reach.
 
 The first store that shares a workspace is its owner: only there can tickets be made and peers be
 blocked.

@@ -1,0 +1,89 @@
+//! `GET /api/peers`, and the metrics of peers. `yfs share` and `yfs join` connect the workspace;
+//! the server reports what they have stored.
+
+use axum::{Json, response::IntoResponse};
+use yfs_engine::time::Millis;
+use yfs_peer::{PeerError, PeerMembership, PeerStatus, is_running, read_status};
+use yfs_wire::{PeerJson, PeerList};
+
+use crate::{
+    caller::{RequestCaller, apart},
+    metrics::{PeerLabel, ServerMetrics},
+    problem::{HttpProblem, Result},
+    serve::ServerState,
+};
+
+/// Answers `GET /api/peers`.
+pub(crate) async fn peers(caller: RequestCaller) -> Result {
+    caller.needs_whole()?;
+    let list = apart(async { read_peers(&caller.app) }).await.map_err(problem_of)?;
+    Ok(Json(list).into_response())
+}
+
+/// Describes a peer.
+pub fn peer_json(status: &PeerStatus) -> PeerJson {
+    let time = |ms: i64| Millis(ms).into();
+    PeerJson {
+        id: status.id.clone(),
+        name: status.name.clone(),
+        rights: status.rights.clone(),
+        expires: status.expires.map(time),
+        connected: status.connected,
+        via: "direct",
+        address: status.address.map(|address| address.to_string()),
+        dialed: status.dialed,
+        in_step: status.in_step,
+        behind: status.behind,
+        last_seen: status.last_seen.map(time),
+        bytes_sent: status.bytes_sent,
+        bytes_received: status.bytes_received,
+        refused: status.refused,
+        faults: status.faults,
+        error: status.error.clone(),
+        blocked: status.blocked,
+    }
+}
+
+fn read_peers(app: &ServerState) -> std::result::Result<PeerList, PeerError> {
+    let running = app.store_dir.as_deref().is_some_and(is_running);
+    let is_shared = PeerMembership::is_shared(&app.workspace)?;
+    let id = is_shared.then(|| PeerMembership::of(&app.workspace)).transpose()?;
+    let statuses = read_status(&app.workspace, running)?;
+    let peers = statuses.iter().map(peer_json).collect();
+    Ok(PeerList { id: id.map(|member| member.id().to_string()), running, peers })
+}
+
+/// Sets the metrics of all peers.
+pub(crate) fn count_peers(app: &ServerState, metrics: &ServerMetrics) -> Result<()> {
+    let list = read_peers(app).map_err(problem_of)?;
+    let families = &metrics.peers;
+    families.clear();
+    for peer in &list.peers {
+        let label = PeerLabel { peer: peer.id.clone() };
+        families.connected.get_or_create(&label).set(peer.connected.into());
+        families.in_step.get_or_create(&label).set(peer.in_step.into());
+        if let Some(behind) = peer.behind {
+            families.behind.get_or_create(&label).set(to_gauge(behind));
+        }
+        if let Some(last_seen) = peer.last_seen {
+            families.last_seen.get_or_create(&label).set(last_seen.0 / 1000);
+        }
+        families.sent_bytes.get_or_create(&label).set(to_gauge(peer.bytes_sent));
+        families.received_bytes.get_or_create(&label).set(to_gauge(peer.bytes_received));
+        families.refused.get_or_create(&label).set(to_gauge(peer.refused));
+        families.faults.get_or_create(&label).set(to_gauge(peer.faults));
+    }
+    Ok(())
+}
+
+fn to_gauge(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn problem_of(error: PeerError) -> HttpProblem {
+    match error {
+        PeerError::Store(error) => error.into(),
+        PeerError::Workspace(error) => error.into(),
+        error => HttpProblem::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}

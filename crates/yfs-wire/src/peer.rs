@@ -1,0 +1,61 @@
+//! The peers of a workspace.
+
+use serde::Serialize;
+
+use crate::time::UnixMillis;
+
+/// A peer of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Peer"))]
+pub struct PeerJson {
+    /// The id, which is its public key: 64 hexadecimal digits.
+    pub id: String,
+    /// The name that a person gave to it, or for which its ticket was made.
+    pub name: Option<String>,
+    /// What it may do, if that is known.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["read", "write", null])))]
+    pub rights: Option<String>,
+    /// The time when its certificate expires; null if it does not, or is not known.
+    pub expires: Option<UnixMillis>,
+    /// Whether there is a connection.
+    pub connected: bool,
+    /// How it is connected, or was the last time: always `direct`, because there are no relays.
+    pub via: &'static str,
+    /// The address at the other end of the last connection.
+    pub address: Option<String>,
+    /// Whether this side made the connection.
+    pub dialed: bool,
+    /// Whether both sides have everything, as far as this side knows.
+    pub in_step: bool,
+    /// The number of documents that changed here since the peer had everything; null if that is not
+    /// known.
+    pub behind: Option<u64>,
+    /// The time when the last connection ended, or the current one began.
+    pub last_seen: Option<UnixMillis>,
+    /// The bytes of messages that were sent to it.
+    pub bytes_sent: u64,
+    /// The bytes of messages that were received from it.
+    pub bytes_received: u64,
+    /// The number of its updates that were refused; they are in the quarantine.
+    pub refused: u64,
+    /// How often it violated the protocol or its rights.
+    pub faults: u64,
+    /// Why the last connection failed or ended.
+    pub error: Option<String>,
+    /// Whether it is blocked.
+    pub blocked: bool,
+}
+
+/// The answer of `GET /api/peers`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Peers"))]
+pub struct PeerList {
+    /// The id of this store, if the workspace was shared or joined.
+    pub id: Option<String>,
+    /// Whether a process connects the workspace with its peers.
+    pub running: bool,
+    /// The peers, without those that were forgotten.
+    pub peers: Vec<PeerJson>,
+}
