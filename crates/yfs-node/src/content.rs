@@ -153,8 +153,8 @@ impl NativeFs {
         Ok(OwnedFuture::blocking(move || lifted(session.write_truncations(at.as_ref()))))
     }
 
-    /// Makes the truncation of a file that is held back, unless others have changed the file since it
-    /// was read. Returns whether none is held back any more.
+    /// Makes the truncation of a file that is held back, unless others have changed the file since
+    /// it was read. Returns whether none is held back any more.
     #[napi]
     pub fn settle_if_unchanged(&self, at: String) -> napi::Result<OwnedFuture<bool>> {
         let (session, at) = (self.session()?, path(Op::Open, &at)?);

@@ -283,8 +283,8 @@ export class Files {
   }
 
   /**
-   * Does the truncation of a file that is held back, unless others have changed the file since it was
-   * read; returns whether none is held back any more. @internal
+   * Does the truncation of a file that is held back, unless others have changed the file since it
+   * was read; returns whether none is held back any more. @internal
    */
   async settleIfUnchanged(path: string): Promise<boolean> {
     return this.#ask(() => this.#native.settleIfUnchanged(path))

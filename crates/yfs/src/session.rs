@@ -278,9 +278,9 @@ impl Session {
         Ok(())
     }
 
-    /// Writes the pending truncation of a file, unless others have changed the file since the client
-    /// read it: what the client writes next may be what it had read, and would be beside what the
-    /// others keep. Returns whether no truncation is pending any more.
+    /// Writes the pending truncation of a file, unless others have changed the file since the
+    /// client read it: what the client writes next may be what it had read, and would be beside
+    /// what the others keep. Returns whether no truncation is pending any more.
     ///
     /// # Errors
     ///
