@@ -131,7 +131,7 @@ await scenario(
       throw new Error(`${before[0]} was at ${before[1]} and is at ${after}`)
     }
 
-    // A search of the browser finds all, until somebody types again.
+    // A search of the browser finds all, until the next key is typed.
     await ana.keyboard.press('Control+f')
     assertEqual(await nShown(ana), nBlocks + 30, 'the blocks that a search finds')
     await ana.click('.ProseMirror > h2:nth-of-type(300)')
