@@ -131,3 +131,8 @@ fn the_application_is_accessible() {
 fn the_application_works_without_its_server() {
     play("offline.mjs", &[]);
 }
+
+#[test]
+fn the_application_is_installed_and_upgraded() {
+    play("installed.mjs", &[]);
+}
