@@ -82,8 +82,8 @@ const kept = (page, build) =>
         const { active, waiting, installing } = await navigator.serviceWorker.ready
         if (waiting || installing || active.state !== 'activated') return false
         const pages = []
-        for (const name of await caches.keys()) {
-          pages.push(await (await (await caches.open(name)).match('/'))?.text())
+        for (const name of await window.caches.keys()) {
+          pages.push(await (await (await window.caches.open(name)).match('/'))?.text())
         }
         return pages.some((text) => text?.includes(build))
       }, build),
