@@ -10,6 +10,10 @@ use crate::{session::WriteFailure, tool_call::ToolCall};
 /// The most characters of a result that stays in the reply: 20,000 tokens of 4 characters.
 pub const MAX_RESULT_CHARS: usize = 80_000;
 
+/// The most characters of a person's message that stays in the conversation: 50,000 tokens of 4
+/// characters.
+pub const MAX_MESSAGE_CHARS: usize = 200_000;
+
 /// The lines that a preview shows of the beginning and of the end.
 const PREVIEW_LINES: usize = 5;
 
@@ -32,18 +36,46 @@ pub async fn keep_large_result(call: &ToolCall, text: String) -> Result<String, 
     if text.chars().count() <= MAX_RESULT_CHARS {
         return Ok(text);
     }
-    let digest = || blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
-    let id = call.context().call_id.as_ref().map_or_else(digest, ToString::to_string);
-    let directory = &call.session().limits().artifacts_root;
-    let name = result_file_name(&id);
-    let path = directory.parse::<VPath>().unwrap_or_else(|_| VPath::root());
-    let path = path.join("large_tool_results").join(&name);
+    let id = call.context().call_id.as_ref();
+    let id = id.map_or_else(|| digest_of(&text), ToString::to_string);
+    let path = place_of(call, "large_tool_results", &id);
     let stub = large_result_stub(&id, path.as_str(), &text);
     call.write(&path, Bytes::from(text), CreateMode::IfMissing).await?;
     Ok(stub)
 }
 
-/// Returns the name of the file that keeps the result of a call.
+/// Returns a person's message, or, if it is larger than [`MAX_MESSAGE_CHARS`], a preview of it: the
+/// whole message is then in a file below `/conversation_history`.
+///
+/// # Errors
+///
+/// Fails if the file cannot be written.
+pub async fn keep_large_message(
+    call: &ToolCall,
+    id: &str,
+    text: String,
+) -> Result<String, WriteFailure> {
+    if text.chars().count() <= MAX_MESSAGE_CHARS {
+        return Ok(text);
+    }
+    let path = place_of(call, "conversation_history", id);
+    let stub = large_message_stub(path.as_str(), &text);
+    call.write(&path, Bytes::from(text), CreateMode::IfMissing).await?;
+    Ok(stub)
+}
+
+fn digest_of(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// Returns the path of a file below the session's directory of artifacts.
+fn place_of(call: &ToolCall, directory: &str, id: &str) -> VPath {
+    let root = &call.session().limits().artifacts_root;
+    let root = root.parse::<VPath>().unwrap_or_else(|_| VPath::root());
+    root.join(directory).join(&result_file_name(id))
+}
+
+/// Returns the name of the file that keeps the result of a call, or a message.
 pub fn result_file_name(call_id: &str) -> String {
     let name = call_id.replace(['.', '/', '\\'], "_");
     if name.len() <= MAX_NAME_LEN && !name.is_empty() && !name.contains('\0') {

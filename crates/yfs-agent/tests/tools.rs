@@ -7,6 +7,8 @@ mod fixture;
 mod deep_agents;
 #[path = "tools/file_tools.rs"]
 mod file_tools;
+#[path = "tools/large_results.rs"]
+mod large_results;
 #[path = "tools/patch_files.rs"]
 mod patch_files;
 #[path = "tools/reference.rs"]

@@ -32,6 +32,7 @@ mod typed_path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use futures::future::LocalBoxFuture;
 use yfs_agent::json_query::{JsonQueryRunner, serve_json_query};
 
 use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
@@ -68,7 +69,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return ErrorReporter::of(&cli).fatal(&error.into()),
     };
-    let result = runtime.block_on(cli.command.run(&mut context));
+    // Behind a pointer: the compiler makes a copy of all commands for each place of tokio that would
+    // poll them, and there are four.
+    let command: LocalBoxFuture<'_, _> = Box::pin(cli.command.run(&mut context));
+    let result = runtime.block_on(command);
     // The process does not wait for background work whose result is no longer needed.
     runtime.shutdown_background();
     context.finish(result)

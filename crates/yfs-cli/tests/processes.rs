@@ -166,6 +166,8 @@ fn a_server_asks_before_a_mass_deletion_and_serves_on() {
     // What is saved meanwhile reaches the workspace.
     fs::write(dir.path().join("meanwhile"), "meanwhile\n").unwrap();
     until(|| command(dir.path(), &["cat", "meanwhile"]).output().unwrap().status.success());
+    // The mirror counts again at the end of the pass that brought it.
+    until(|| ok(dir.path(), &["status"]).contains("12 of the 13"));
 
     let confirmed = command(dir.path(), &["mirror", ".", "--once", "--confirm"]).output().unwrap();
     let said = String::from_utf8_lossy(&confirmed.stderr);
