@@ -69,8 +69,8 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return ErrorReporter::of(&cli).fatal(&error.into()),
     };
-    // Behind a pointer: the compiler makes a copy of all commands for each place of tokio that would
-    // poll them, and there are four.
+    // Behind a pointer: the compiler makes a copy of all commands for each place of tokio that
+    // would poll them, and there are four.
     let command: LocalBoxFuture<'_, _> = Box::pin(cli.command.run(&mut context));
     let result = runtime.block_on(command);
     // The process does not wait for background work whose result is no longer needed.
