@@ -23,7 +23,6 @@ await scenario(
   async (stage) => {
     const enterWorkspace = async (token) => {
       const context = await stage.browser.newContext({ viewport: { width: 1200, height: 800 } })
-      context.setDefaultTimeout(120_000)
       const page = await context.newPage()
       page.on('pageerror', ({ stack }) => stage.errors.push(stack))
       await page.goto(`${stage.server.url}/#token=${token}`)

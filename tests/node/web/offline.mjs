@@ -13,7 +13,6 @@ const row = (page, path) => page.locator(`[role="treeitem"][title="${path}"]`)
 /** Opens the application in a browser of its own. */
 async function enter(stage, errors) {
   const context = await stage.browser.newContext({ viewport: { width: 1200, height: 800 } })
-  context.setDefaultTimeout(120_000)
   const page = await context.newPage()
   page.on('pageerror', ({ stack }) => errors.push(stack))
   await page.goto(`${stage.server.url}/#token=${stage.server.token}`)

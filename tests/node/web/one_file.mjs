@@ -45,15 +45,17 @@ function installedChromium() {
 
 /** Starts the Chromium of the PATH, else that of the npm package. */
 export async function launch() {
-  const installed = installedChromium()
-  if (installed !== undefined) {
-    return chromium.launch({ executablePath: installed, args: ['--no-sandbox'] })
-  }
   const { default: packaged } = await import('@sparticuz/chromium')
-  return chromium.launch({
-    executablePath: await packaged.executablePath(),
-    args: ['--no-sandbox'],
-  })
+  const executablePath = installedChromium() ?? (await packaged.executablePath())
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  const { newContext } = browser
+  // The machine may be busy.
+  browser.newContext = async (options) => {
+    const context = await newContext.call(browser, options)
+    context.setDefaultTimeout(DEADLINE_MS)
+    return context
+  }
+  return browser
 }
 
 async function servePage() {
