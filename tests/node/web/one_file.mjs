@@ -43,11 +43,22 @@ function installedChromium() {
   return paths.find((path) => existsSync(path))
 }
 
+/** Starts a browser. Chromium itself ended with SIGSEGV once of some hundred starts. */
+async function start(executablePath, nTries = 3) {
+  try {
+    return await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  } catch (error) {
+    if (nTries === 1) throw error
+    console.error(`Chromium is started again: ${error.message.split('\n')[0]}`)
+    return start(executablePath, nTries - 1)
+  }
+}
+
 /** Starts the Chromium of the PATH, else that of the npm package. */
 export async function launch() {
   const { default: packaged } = await import('@sparticuz/chromium')
   const executablePath = installedChromium() ?? (await packaged.executablePath())
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  const browser = await start(executablePath)
   const { newContext } = browser
   // The machine may be busy.
   browser.newContext = async (options) => {
