@@ -1,7 +1,7 @@
 //! `yfs share` and `yfs join` as people run them: real processes over loopback, edits of both
 //! sides, a kill, rights, and blocks.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 
 use serde_json::json;
 use yfs_tests::{
@@ -132,6 +132,27 @@ fn a_peer_between_two_others_passes_changes_on() {
         let share = Connected::share(&here, &[]);
         wait_for_file(&here, "far.txt", "far\n");
         drop((share, middle));
+    }
+}
+
+/// Both sides call each other at the same time, and one of the connections ends for the other.
+#[test]
+fn a_call_from_the_other_side_fails_no_command() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let there = home.path().join("there");
+    let free_port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (owner, copy) = (format!("--listen={}", free_port()), format!("--listen={}", free_port()));
+    let share = Connected::start_with(&here, &["share", &owner, "--no-lan"]);
+    ok(home.path(), &["join", &share.ticket(), "there", &copy, "--no-lan", "--no-wait"]);
+    for round in 0..4 {
+        for n in 0..200 {
+            fs::write(there.join(format!("{n}.txt")), format!("{round} of {n}\n")).unwrap();
+        }
+        ok(&there, &["join", &copy, "--no-lan", "--no-wait"]);
+        for n in [0, 199] {
+            wait_for_file(&here, &format!("{n}.txt"), &format!("{round} of {n}\n"));
+        }
     }
 }
 

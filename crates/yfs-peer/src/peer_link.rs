@@ -10,11 +10,14 @@ use std::{
 
 use bytes::Bytes;
 use futures::{Sink, Stream, sink, stream};
-use quinn::{Connection, RecvStream, SendStream, VarInt};
+use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
 use tokio::{sync::Semaphore, time::timeout};
 use yfs_replica::{ReplicaError, carry};
 
-use crate::{peer_error::PeerError, peer_session::PeerSession};
+use crate::{
+    peer_error::{DenialCode, PeerError},
+    peer_session::PeerSession,
+};
 
 /// The time in which a new connection must open its stream.
 const STREAM_WITHIN: Duration = Duration::from_secs(10);
@@ -37,6 +40,8 @@ pub(crate) const LARGE_FRAMES_KIB: usize = 192 << 10;
 /// The codes with which a connection is closed.
 const ENDED: u32 = 0;
 const FAULT: u32 = 1;
+/// Another connection with the same peer takes its place.
+pub(crate) const REPLACED: u32 = 2;
 
 /// Opens the stream of a connection that this side made.
 pub(crate) async fn open_stream(
@@ -93,9 +98,25 @@ pub(crate) async fn carry_session(
         Err(error) if error.is_fault() => {
             connection.close(VarInt::from_u32(FAULT), b"the peer violated the protocol");
         }
+        Err(_) if is_replaced(connection) => {
+            return Err(PeerError::Denies(DenialCode::Duplicate));
+        }
         Err(_) => connection.close(VarInt::from_u32(ENDED), b"ended"),
     }
     carried
+}
+
+/// Reports whether one of the sides has closed a connection because there is another one.
+fn is_replaced(connection: &Connection) -> bool {
+    match connection.close_reason() {
+        // While the session runs, this side closes it only if another one replaces it, or at the end
+        // of the process.
+        Some(ConnectionError::LocallyClosed) => true,
+        Some(ConnectionError::ApplicationClosed(close)) => {
+            close.error_code == VarInt::from_u32(REPLACED)
+        }
+        _ => false,
+    }
 }
 
 fn write_frames(send: SendStream) -> impl Sink<Bytes, Error = ReplicaError> {
@@ -155,6 +176,6 @@ async fn read_frame(
     Ok(frame.into())
 }
 
-fn gone(error: &quinn::ConnectionError) -> PeerError {
+fn gone(error: &ConnectionError) -> PeerError {
     ReplicaError::gone(error.to_string()).into()
 }

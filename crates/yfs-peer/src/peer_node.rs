@@ -33,7 +33,7 @@ use crate::{
     peer_error::{DenialCode, PeerError},
     peer_grant::PeerRights,
     peer_key::PeerId,
-    peer_link::{LARGE_FRAMES_KIB, accept_stream, carry_session, open_stream},
+    peer_link::{LARGE_FRAMES_KIB, REPLACED, accept_stream, carry_session, open_stream},
     peer_session::PeerSession,
     peer_status::{PeerStatus, reason_text, stored_status, write_status},
     quic,
@@ -502,7 +502,7 @@ impl NodeShared {
             {
                 return Err(PeerError::Denies(DenialCode::Duplicate));
             }
-            Some(known) => known.connection.close(VarInt::from_u32(0), b"replaced"),
+            Some(known) => known.connection.close(VarInt::from_u32(REPLACED), b"replaced"),
             None if links.len() >= MAX_LINKS => {
                 return Err(PeerError::Denies(DenialCode::Busy));
             }
@@ -584,10 +584,12 @@ impl NodeShared {
     }
 
     /// Records why a connection ended. A key that was never admitted leaves no trace, so that
-    /// strangers can't fill the list.
+    /// strangers can't fill the list; nor does a connection beside another one with the same peer.
     fn record_end(&self, peer: PeerId, ended: Result<(), PeerError>) {
         let Err(error) = ended else { return };
-        if matches!(error, PeerError::Denies(DenialCode::Duplicate)) {
+        if let PeerError::Denied(code) | PeerError::Denies(code) = &error
+            && *code == DenialCode::Duplicate
+        {
             return;
         }
         let is_contact = run_blocking(|| self.member.contacts())

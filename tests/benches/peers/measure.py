@@ -141,7 +141,7 @@ def ticket_of(share):
 
 
 def share(cwd, *args):
-    return Process(YFS, "share", "--listen", "127.0.0.1:0", "--json", *args, cwd=cwd)
+    return Process(YFS, "share", "--listen", "127.0.0.1:47801", "--json", *args, cwd=cwd)
 
 
 def join(cwd, *args):
