@@ -109,8 +109,8 @@ pub(crate) async fn carry_session(
 /// Reports whether one of the sides has closed a connection because there is another one.
 fn is_replaced(connection: &Connection) -> bool {
     match connection.close_reason() {
-        // While the session runs, this side closes it only if another one replaces it, or at the end
-        // of the process.
+        // While the session runs, this side closes it only if another one replaces it, or at the
+        // end of the process.
         Some(ConnectionError::LocallyClosed) => true,
         Some(ConnectionError::ApplicationClosed(close)) => {
             close.error_code == VarInt::from_u32(REPLACED)
