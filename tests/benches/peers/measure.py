@@ -107,7 +107,9 @@ class Process:
 
 
 def lo_bytes():
-    return int(Path("/sys/class/net/lo/statistics/rx_bytes").read_text())
+    # /sys shows the network in which it was mounted, /proc that of this process.
+    lines = Path("/proc/self/net/dev").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.strip().startswith("lo:"))
 
 
 class Timed:
@@ -205,6 +207,8 @@ def catch_up_git(made, n_files):
     source = made / "source"
     write_files(source, n_files, 1)
     run("git", "init", "-q", "-b", "main", cwd=source)
+    run("git", "config", "gc.auto", "0", cwd=source)
+    run("git", "config", "maintenance.auto", "false", cwd=source)
     run("git", "add", "-A", cwd=source)
     run("git", "commit", "-qm", "one", cwd=source)
     daemon = Process("git", "daemon", "--listen=127.0.0.1", "--port=9418", "--export-all",
