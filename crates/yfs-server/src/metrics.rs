@@ -189,6 +189,6 @@ pub(crate) async fn metrics(State(app): State<ServerState>, caller: RequestCalle
     Ok(response)
 }
 
-fn to_gauge(value: u64) -> i64 {
+pub(crate) fn to_gauge(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -8,7 +8,7 @@ use yfs_wire::{PeerJson, PeerList};
 
 use crate::{
     caller::{RequestCaller, apart},
-    metrics::{PeerLabel, ServerMetrics},
+    metrics::{PeerLabel, ServerMetrics, to_gauge},
     problem::{HttpProblem, Result},
     serve::ServerState,
 };
@@ -74,10 +74,6 @@ pub(crate) fn count_peers(app: &ServerState, metrics: &ServerMetrics) -> Result<
         families.faults.get_or_create(&label).set(to_gauge(peer.faults));
     }
     Ok(())
-}
-
-fn to_gauge(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 fn problem_of(error: PeerError) -> HttpProblem {

@@ -135,8 +135,14 @@ export class Writes {
   async #truncateQuietly(id: string, held: Held, nLooks: number): Promise<void> {
     if (this.#held.get(id) !== held) return
     const isSame = this.files.findSync(held.path, false)?.id === id
-    if (nLooks >= MAX_LOOKS || !isSame || (await this.files.settleIfUnchanged(held.path)))
-      await this.#truncate(id, held)
+    let isDue = nLooks >= MAX_LOOKS || !isSame
+    try {
+      isDue ||= await this.files.settleIfUnchanged(held.path)
+    } catch (error) {
+      this.drop(id)
+      throw error
+    }
+    if (isDue) await this.#truncate(id, held)
     else held.timer = this.#lookLater(id, nLooks, 0)
   }
 

@@ -1,5 +1,5 @@
-// Keeps only the blocks near the viewport of a long document in the layout: the layout of all blocks
-// of 200 KB takes longer than a key may.
+// Keeps only the blocks near the viewport of a long document in the layout: the layout of all
+// blocks of 200 KB takes longer than a key may.
 //
 // The blocks stay in the page, so the editor's map between the document and the page holds. A style
 // sheet hides those that are far, by their number, and padding takes their place. (Attributes would
