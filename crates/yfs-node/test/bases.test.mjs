@@ -267,6 +267,22 @@ test('a redirection whose command takes long doubles nothing of what others chan
   assert.equal(await human.readText('/f.txt'), 'Typed: abcd\nLog:\n')
 })
 
+test('a file that is opened for writing and written late doubles nothing of others', async (t) => {
+  const ws = await inMemory(t)
+  const human = ws.filesFor('human:ana')
+  await human.writeFile('/f.txt', 'Typed: \nLog:\n')
+  const fs = ws.asNodeFs().promises
+  const text = await fs.readFile('/f.txt', 'utf8')
+  await human.edit('/f.txt', 'Typed: ', 'Typed: abc')
+  const file = await fs.open('/f.txt', 'w')
+  // Longer than a truncation is held back when no other writer changed the file.
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  await human.edit('/f.txt', 'abc', 'abcd')
+  await file.writeFile(text)
+  await file.close()
+  assert.equal(await human.readText('/f.txt'), 'Typed: abcd\nLog:\n')
+})
+
 test('what was moved or copied over a file is no edit of what was read', async (t) => {
   const ws = await inMemory(t)
   for (const face of [ws.asIFileSystem(), ws.asNodeFs().promises]) {

@@ -11,6 +11,10 @@ use crate::{membership::PeerMembership, peer_error::PeerError, peer_key::PeerId}
 /// The setting with the list.
 const STATUS_SETTING: &str = "peer.status";
 
+/// How many positions of the log are read to count what a peer does not have. The count costs this
+/// much at most, however long a peer was away.
+const MAX_COUNTED: u64 = 10_000;
+
 /// The greatest length of a reason in the list, in characters.
 const REASON_LEN: usize = 200;
 
@@ -37,6 +41,8 @@ pub struct PeerStatus {
     /// The number of documents that changed here since the peer had everything; null if that is
     /// not known.
     pub behind: Option<u64>,
+    /// Whether `behind` counts the last 10,000 updates only, because the peer was away for longer.
+    pub behind_at_least: bool,
     /// When the last connection ended, or the current one began.
     pub last_seen: Option<i64>,
     /// The bytes of messages that were sent to it.
@@ -92,24 +98,31 @@ pub fn read_status(workspace: &Workspace, is_running: bool) -> Result<Vec<PeerSt
         status.in_step &= status.connected;
         listed.push(status);
     }
-    count_behind(&**workspace.store(), &mut listed)?;
+    count_behind(&**workspace.store(), &mut listed, MAX_COUNTED)?;
     Ok(listed)
 }
 
-/// Sets how many documents changed here since each peer had everything.
-fn count_behind(store: &dyn Store, list: &mut [PeerStatus]) -> Result<(), PeerError> {
+/// Sets how many documents changed here since each peer had everything, as far as `max_counted`
+/// positions of the log back.
+fn count_behind(
+    store: &dyn Store,
+    list: &mut [PeerStatus],
+    max_counted: u64,
+) -> Result<(), PeerError> {
     let head = store.head()?.0;
     // A store that was restored from a copy may have another log at the position.
     let reached = |status: &PeerStatus| match status.in_step {
         true => Some(head),
         false => status.reached.filter(|reached| *reached <= head),
     };
-    let oldest = list.iter().filter_map(reached).min().unwrap_or(head);
+    let furthest = head.saturating_sub(max_counted);
+    let oldest = list.iter().filter_map(reached).min().unwrap_or(head).max(furthest);
     let changed = changed_since(store, Seq(oldest))?;
     for status in list {
         let at = reached(status);
         let n_later = |at: u64| changed.values().filter(|last| last.0 > at).count() as u64;
         status.behind = at.map(n_later);
+        status.behind_at_least = at.is_some_and(|at| at < furthest);
         status.reached = None;
     }
     Ok(())
@@ -153,4 +166,42 @@ pub(crate) fn reason_text(error: &dyn std::error::Error) -> String {
     }
     let printable = |char: char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char };
     text.chars().take(REASON_LEN).map(printable).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::cell::Cell;
+
+    use yfs_store::{AppendBatch, MemoryStore, Millis, UpdateLog};
+
+    use super::*;
+
+    fn away_since(reached: u64) -> PeerStatus {
+        PeerStatus { reached: Some(reached), ..PeerStatus::default() }
+    }
+
+    #[test]
+    fn a_peer_that_was_away_for_long_costs_no_more_than_the_last_updates() {
+        let store = MemoryStore::new();
+        let n_logged = Cell::new(0);
+        let log = |n: u64| {
+            for _ in 0..n {
+                let doc = DocName::new(format!("doc-{}", n_logged.get() % 10)).unwrap();
+                store.append(AppendBatch::one(doc, vec![1], Millis(1))).unwrap();
+                n_logged.set(n_logged.get() + 1);
+            }
+        };
+        log(100);
+        let mut list = [away_since(95), away_since(80), away_since(10), PeerStatus::default()];
+        count_behind(&store, &mut list, 20).unwrap();
+        let counts = list.map(|status| (status.behind, status.behind_at_least));
+        let expected = [(Some(5), false), (Some(10), false), (Some(10), true), (None, false)];
+        assert_eq!(counts, expected);
+
+        let mut list = [away_since(0)];
+        count_behind(&store, &mut list, 3).unwrap();
+        let [status] = list;
+        assert_eq!((status.behind, status.behind_at_least), (Some(3), true));
+    }
 }

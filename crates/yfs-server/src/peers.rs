@@ -34,6 +34,7 @@ pub fn peer_json(status: &PeerStatus) -> PeerJson {
         dialed: status.dialed,
         in_step: status.in_step,
         behind: status.behind,
+        behind_at_least: status.behind_at_least,
         last_seen: status.last_seen.map(time),
         bytes_sent: status.bytes_sent,
         bytes_received: status.bytes_received,

@@ -31,6 +31,8 @@ pub struct PeerJson {
     /// The number of documents that changed here since the peer had everything; null if that is not
     /// known.
     pub behind: Option<u64>,
+    /// Whether `behind` counts the last 10,000 updates only, because the peer was away for longer.
+    pub behind_at_least: bool,
     /// The time when the last connection ended, or the current one began.
     pub last_seen: Option<UnixMillis>,
     /// The bytes of messages that were sent to it.

@@ -30,8 +30,9 @@ Examples:
   yfs peers forget ben                            until it connects again
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
-behind, last_seen, bytes_sent, bytes_received, refused, faults, error, blocked}; times are
-milliseconds; behind is the number of documents that changed here since the peer had everything.";
+behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, faults, error, blocked};
+times are milliseconds; behind is the number of documents that changed here since the peer had
+everything (behind_at_least: within the last 10,000 updates).";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]
@@ -141,7 +142,8 @@ fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
             sentence_size(status.bytes_received),
         );
         if let Some(behind) = status.behind.filter(|behind| *behind > 0) {
-            line += &format!("; {behind} documents behind");
+            let least = if status.behind_at_least { "at least " } else { "" };
+            line += &format!("; {least}{behind} documents behind");
         }
         if let Some(last_seen) = status.last_seen.filter(|_| !status.connected) {
             line += &format!("; last seen {}", rfc3339(Millis(last_seen)));

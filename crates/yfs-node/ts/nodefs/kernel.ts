@@ -36,8 +36,11 @@ const FILE_MODE = 0o644
 /** The least number that a descriptor has, far from those of the process. */
 const FIRST_DESCRIPTOR = 1_000_000
 
-/** How long a truncation is held back at most while nothing follows, in milliseconds. */
+/** How long a truncation is held back while nothing follows, in milliseconds. */
 const HOLD_MS = 1_000
+
+/** How often that time passes before the truncation is done, although others changed the file. */
+const MAX_HOLDS = 10
 
 const EMPTY = new Uint8Array()
 
@@ -272,8 +275,21 @@ export class Kernel {
       file.isTruncated = false
       throw error
     }
-    // Nothing waits for it: the next look does it, and fails if it cannot be done.
-    later(() => void run(this.settle(file.id)).catch(() => undefined), HOLD_MS).unref()
+    this.#settleLater(file, 1)
+  }
+
+  /**
+   * Does a truncation in a while, unless others change the file until then. What follows may be
+   * what the writer had read before that, and would stand beside their changes; so the truncation
+   * waits for it longer.
+   */
+  #settleLater(file: OpenFile, nHolds: number): void {
+    const settle = async (): Promise<void> => {
+      await run(file.queue.run(() => this.#settleQuietly(file, nHolds)))
+      if (file.isTruncated && nHolds < MAX_HOLDS) this.#settleLater(file, nHolds + 1)
+    }
+    // Nothing waits for it: the next call does it, and fails if it cannot be done.
+    later(() => void settle().catch(() => undefined), HOLD_MS).unref()
   }
 
   #file(descriptor: Descriptor, syscall: string, isFit: (access: number) => boolean): OpenFile {
@@ -330,6 +346,12 @@ export class Kernel {
     if (!file.isTruncated) return
     file.isTruncated = false
     yield* this.tree.settle(this.tree.pathOf(file.id))
+  }
+
+  *#settleQuietly(file: OpenFile, nHolds: number): Steps<void> {
+    const at = file.isTruncated ? this.tree.pathOf(file.id) : null
+    const isDue = nHolds >= MAX_HOLDS || at === null || (yield* this.tree.settleIfUnchanged(at))
+    if (isDue) yield* this.#settleInTurn(file)
   }
 
   *#replaceIn(file: OpenFile, data: Uint8Array): Steps<void> {

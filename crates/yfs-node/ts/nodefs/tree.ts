@@ -185,6 +185,15 @@ export class Tree {
     )
   }
 
+  /** Makes a truncation unless others changed the file; reports whether none is held back now. */
+  *settleIfUnchanged(at: string): Steps<boolean> {
+    const native = this.#native
+    return yield* asked(
+      () => false,
+      () => native.settleIfUnchanged(at),
+    )
+  }
+
   *append(at: string, data: Uint8Array, options: NativeWrite): Steps<Written> {
     const given = { parents: false, ...options }
     const native = this.#native
