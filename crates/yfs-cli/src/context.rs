@@ -108,6 +108,14 @@ impl CommandContext {
         self.open_for_reading()
     }
 
+    /// Opens the workspace although its files table may be damaged, for reading or to repair it.
+    pub(crate) fn damaged(&mut self, is_writer: bool) -> Result<Workspace> {
+        self.check_present()?;
+        let actor = self.actor();
+        let options = if is_writer { settings::one_shot(actor) } else { settings::reading(actor) };
+        self.open(WorkspaceOptions { allow_damage: true, ..options })
+    }
+
     fn open_for_reading(&mut self) -> Result<Workspace> {
         let reading = settings::reading(self.actor());
         self.open(reading)

@@ -194,6 +194,12 @@ impl CommandError {
                 message: host_message(source),
                 ..ErrorParts::default()
             },
+            Self::Workspace(error @ WorkspaceError::DamagedLog { .. })
+            | Self::Hinted(error @ WorkspaceError::DamagedLog { .. }, _) => ErrorParts {
+                code: FsCode::EIO.as_str(),
+                message: format!("Input/output error: {}; {DAMAGE_HINT}", chain(error)),
+                ..ErrorParts::default()
+            },
             Self::Workspace(error) => {
                 ErrorParts { code: "EWORKSPACE", message: chain(error), ..ErrorParts::default() }
             }

@@ -81,3 +81,89 @@ fn ok(dir: &Path, arguments: &[&str]) -> String {
     assert!(output.status.success(), "yfs {arguments:?}: {stderr}");
     String::from_utf8(output.stdout).unwrap()
 }
+
+/// Creates a workspace in which a record of the files table is damaged.
+fn damaged_table() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["init"][..],
+        &["write", "whole.txt", "--content", "whole"],
+        &["write", "DAMAGED.txt", "--content", "words of a file without a row"],
+    ] {
+        ok(dir.path(), arguments);
+    }
+    fs::create_dir(dir.path().join("new")).unwrap();
+    fs::write(dir.path().join("new/new.txt"), "new").unwrap();
+    flip(&dir.path().join(".yfs/workspace.db"), b"DAMAGED.txt");
+    dir
+}
+
+#[test]
+fn a_damaged_files_table_is_an_error_for_every_command_until_it_is_repaired() {
+    let dir = damaged_table();
+    for line in [
+        "ls",
+        "find /",
+        "cat whole.txt",
+        "export / out",
+        "import new",
+        "write n.txt --content x",
+        "mkdir d",
+        "rm whole.txt",
+        "status",
+        "log",
+        "diff",
+        "grep whole",
+        "backup b.db",
+        "mcp",
+        "stats",
+        "info",
+        "du",
+        "tree",
+        "trash ls",
+        "versions ls whole.txt",
+        "mirror . --once",
+        "compact",
+        "serve . --port 0",
+    ] {
+        let output = run(dir.path(), &line.split(' ').collect::<Vec<_>>());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line}: {stderr}");
+        assert!(stderr.contains("Input/output error"), "{line}: {stderr}");
+        assert!(stderr.contains("`yfs fsck`"), "{line}: {stderr}");
+        assert!(output.stdout.is_empty(), "{line}");
+    }
+    let output = run(dir.path(), &["ls", "--json"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(r#""code":"EIO""#));
+    let output = run(dir.path(), &["fsck"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("the table of files"));
+}
+
+#[test]
+fn the_content_of_a_file_whose_row_was_damaged_is_recovered() {
+    let dir = damaged_table();
+    assert_eq!(run(dir.path(), &["fsck", "--repair"]).status.code(), Some(1));
+    assert_eq!(ok(dir.path(), &["ls"]), "whole.txt\n");
+    let checked = run(dir.path(), &["fsck"]);
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&checked.stdout), String::from_utf8_lossy(&checked.stderr));
+    assert_eq!(checked.status.code(), Some(1), "{stdout} {stderr}");
+    assert!(stdout.contains("no file has this content of 29 bytes"), "{stdout}");
+    assert!(stderr.contains("fsck --recover"), "{stderr}");
+
+    let recovered = ok(dir.path(), &["fsck", "--recover"]);
+    let path = recovered.split(':').next().unwrap();
+    assert!(path.starts_with("/lost+found/"), "{recovered}");
+    assert_eq!(ok(dir.path(), &["cat", path]), "words of a file without a row");
+    assert!(ok(dir.path(), &["versions", "ls", path]).lines().count() >= 1);
+    ok(dir.path(), &["fsck"]);
+}
+
+#[test]
+fn damage_that_was_accepted_is_no_error() {
+    let dir = damaged_table();
+    ok(dir.path(), &["fsck", "--accept"]);
+    assert_eq!(ok(dir.path(), &["ls"]), "whole.txt\n");
+    ok(dir.path(), &["write", "n.txt", "--content", "x"]);
+}

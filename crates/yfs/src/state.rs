@@ -208,6 +208,7 @@ impl WorkspaceState {
                 let is_known = || self.documents.has_slot(&FileId::from(doc));
                 origin != own && (*doc == self.main_name || is_known())
             })?;
+            self.check_main_records(&tail.damaged)?;
             let mut events = Vec::new();
             let applied = self.apply_page(&tail, &mut events);
             self.events.push(events);
@@ -287,6 +288,7 @@ impl WorkspaceState {
     fn reload(&self, reload: &ReloadNotice, events: &mut Vec<FileChange>) -> Result<()> {
         if reload.doc == self.main_name {
             let loaded = self.store.load(&reload.doc)?;
+            self.check_main_records(&loaded.damaged)?;
             let updates = loaded.updates.iter().map(|record| &record.data);
             for update in loaded.snapshot.iter().chain(updates) {
                 self.apply_main_record(update, events);

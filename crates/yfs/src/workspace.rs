@@ -35,6 +35,7 @@ pub mod conflicts;
 pub mod damage;
 pub mod document;
 mod history;
+pub mod lost_contents;
 pub mod move_between;
 pub mod nodes;
 pub mod redact;
@@ -92,7 +93,9 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Fails with [`WorkspaceError::NotFound`] if the store contains none.
+    /// Fails with [`WorkspaceError::NotFound`] if the store contains none, and with
+    /// [`WorkspaceError::DamagedLog`] if records of the files table are damaged, unless a person
+    /// accepted that or [`WorkspaceOptions::allow_damage`] is set.
     pub fn open(store: Arc<dyn Store>, options: WorkspaceOptions) -> Result<Self> {
         let id = stored_id(&*store)?.ok_or(WorkspaceError::NotFound)?;
         let claim = if options.read_only { None } else { Some(store.claim_writer()?) };
@@ -107,6 +110,13 @@ impl Workspace {
             Some(opened) => opened,
             None => load_main(&*store, MainDoc::new(&id, writer(), options.limits))?,
         };
+        if let Err(error) = damage::check_table(&*store, &options, &id, &report) {
+            drop(main);
+            return match claim {
+                Some(claim) => store.release_writer(claim).map_err(Into::into).and(Err(error)),
+                None => Err(error),
+            };
+        }
         if report.is_incomplete() || damage::was_set_aside(&*store, &id)? {
             // Unreadable records may have been written under these ids, whose clocks would be
             // reused.

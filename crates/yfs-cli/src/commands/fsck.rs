@@ -31,14 +31,18 @@ is made anew; --repair removes it.
 --accept leaves the records where they are, and their files unreadable, but lets the workspace be
 mirrored and served.
 
+The content of a file stays if the records that named the file are set aside. --recover makes
+files of such contents in /lost+found, with their history.
+
 Exit status: 1 if there is damage, also if it was repaired; 0 if all of it was accepted.
 
 Examples:
   yfs fsck
   yfs fsck --repair
+  yfs fsck --recover
 
-JSON: one object for each problem and each missing content: {doc, path, what}; then {records,
-snapshots, blobs, problems, missing, repaired}.";
+JSON: one object for each problem, each missing content and each content without a file: {doc,
+path, what}; then {records, snapshots, blobs, problems, missing, lost, repaired}.";
 
 /// Check the integrity of the workspace
 #[derive(Debug, Args)]
@@ -50,12 +54,15 @@ pub(crate) struct FsckArgs {
     /// Mirror and serve the workspace although some files cannot be read
     #[arg(long)]
     accept: bool,
+    /// Make files of contents that no file has, in /lost+found
+    #[arg(long)]
+    recover: bool,
 }
 
 /// Verifies everything that the workspace stores, and reports damage.
 pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result {
-    let is_decided = args.repair || args.accept;
-    let workspace = if is_decided { context.writable()? } else { context.readable()? };
+    let is_decided = args.repair || args.accept || args.recover;
+    let workspace = context.damaged(is_decided)?;
     let bar = CommandProgress::new(&context.globals, "checking");
     let report = workspace.store().check_with_progress(&mut |done, total| bar.set(done, total));
     drop(bar);
@@ -73,10 +80,11 @@ pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result 
         show_problem(context, Some(&missing.id), Some(&missing.path), &what)?;
     }
     let n_repaired = if args.repair { repair(&workspace, context)? } else { 0 };
+    let n_lost = show_lost(&workspace, args.recover, context)?;
     check_derived_maps(&workspace, args.repair, context)?;
-    show_summary(context, &report, n_missing, n_repaired)?;
+    show_summary(context, &report, [n_missing, n_lost, n_repaired])?;
     let n_accepted = if args.accept { accept(&workspace, context)? } else { 0 };
-    if n_problems > n_accepted {
+    if n_problems > n_accepted || n_lost > 0 {
         context.exit_with(EXIT_FAILED);
     }
     Ok(())
@@ -117,6 +125,28 @@ fn repair(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
     Ok(repaired.len())
 }
 
+/// Reports the contents that no file has, or makes files of them. Returns how many are left.
+fn show_lost(workspace: &Workspace, recover: bool, context: &mut CommandContext) -> Result<usize> {
+    let maintenance = workspace.maintenance();
+    let lost = match recover {
+        true => maintenance.recover_lost_contents()?,
+        false => maintenance.lost_contents()?,
+    };
+    for content in &lost {
+        let what = match recover {
+            true => format!("recovered, {} bytes", content.size),
+            false => format!("no file has this content of {} bytes", content.size),
+        };
+        let path = content.path();
+        let path = recover.then_some(path.as_str());
+        show_problem(context, Some(&content.id), path, &what)?;
+    }
+    if !recover && !lost.is_empty() {
+        context.remark("`yfs fsck --recover` makes files of contents that no file has");
+    }
+    Ok(if recover { 0 } else { lost.len() })
+}
+
 /// Reports damage of what is derived from the log, and removes it on request. Nothing is lost with
 /// it, so it is no problem of the workspace.
 fn check_derived_maps(workspace: &Workspace, repair: bool, context: &mut CommandContext) -> Result {
@@ -142,8 +172,7 @@ fn accept(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
 fn show_summary(
     context: &mut CommandContext,
     report: &CheckReport,
-    n_missing: usize,
-    n_repaired: usize,
+    [n_missing, n_lost, n_repaired]: [usize; 3],
 ) -> Result {
     let CheckReport { n_records, n_snapshots, n_blobs, problems, .. } = report;
     let n_problems = problems.len();
@@ -154,6 +183,7 @@ fn show_summary(
             "blobs": n_blobs,
             "problems": n_problems,
             "missing": n_missing,
+            "lost": n_lost,
             "repaired": n_repaired,
         }));
     }

@@ -7,7 +7,7 @@ use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
 
 use crate::{
     commands::{
-        confirm_prompt::confirm,
+        confirm_prompt::{confirm, quoted},
         transfer_operands::{is_directory, separate_operands},
     },
     context::{CommandContext, Fs},
@@ -101,6 +101,15 @@ async fn create_link(
             ))),
             linked => Ok(linked?),
         };
+    }
+    let parent = link.path.parent().unwrap_or_else(VPath::root);
+    fs.stat(&parent).await.map_err(|error| error.during(Op::Symlink))?;
+    if (args.force || args.interactive)
+        && let Ok(existing) = fs.lstat(&link.path).await
+        && fs.lstat(&context.path(target)?.path).await.is_ok_and(|stat| stat.id == existing.id)
+    {
+        let link = quoted(link);
+        return Err(CommandError::other(format!("'{target}' and {link} are the same file")));
     }
     if args.interactive && fs.lstat(&link.path).await.is_ok() {
         if !confirm(context, &format!("replace '{}'", link.typed))? {

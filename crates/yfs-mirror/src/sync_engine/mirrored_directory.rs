@@ -50,8 +50,15 @@ impl MirroredDirectory {
     pub(super) fn check_exists(&self) -> Result<()> {
         match self.root.root().facts(OsStr::new(DIR)) {
             Ok(Some(_)) => Ok(()),
+            Ok(None) if self.has_files() => Err(MirrorError::StateGone(self.path.clone())),
             _ => Err(MirrorError::Gone(self.path.clone())),
         }
+    }
+
+    /// Reports whether the path still leads to a directory with files: a mount point without its
+    /// mount is empty.
+    fn has_files(&self) -> bool {
+        std::fs::read_dir(&self.path).is_ok_and(|mut entries| entries.next().is_some())
     }
 
     /// Returns the host's metadata of a path, or none if the path or a directory above it does not

@@ -44,7 +44,8 @@ impl Folder {
     }
 
     fn in_workspace<T>(&self, act: impl FnOnce(&Workspace) -> T) -> T {
-        let workspace = Workspace::open_at(&self.store(), WorkspaceOptions::default()).unwrap();
+        let options = WorkspaceOptions { allow_damage: true, ..WorkspaceOptions::default() };
+        let workspace = Workspace::open_at(&self.store(), options).unwrap();
         let done = act(&workspace);
         workspace.close().unwrap();
         done

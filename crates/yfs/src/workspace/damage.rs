@@ -15,12 +15,14 @@ use yfs_engine::{
     id::FileId,
     table::{FileRow, NodeKind},
 };
-use yfs_store::{CheckProblem, DocHead, DocName};
+use yfs_store::{CheckProblem, DamagedRecord, DocHead, DocName, Seq, Store};
 
 use crate::{
     Maintenance,
     commit::ChangeEffect,
     error::{Result, WorkspaceError},
+    load_document::LoadReport,
+    options::WorkspaceOptions,
     state::WorkspaceState,
 };
 
@@ -62,21 +64,8 @@ impl Maintenance<'_> {
     ///
     /// [`WorkspaceError::DamagedLog`] if there is damage that was not accepted.
     pub fn check_damage(&self) -> Result<()> {
-        let problems = self.find_problems()?;
-        if problems.is_empty() {
-            return Ok(());
-        }
-        let accepted = self.state.store.get_meta(ACCEPTED_DAMAGE_KEY)?.unwrap_or_default();
-        let accepted = String::from_utf8_lossy(&accepted);
-        let accepted: BTreeSet<&str> = accepted.lines().collect();
-        let mut open = problems.iter().filter(|problem| !accepted.contains(problem.as_str()));
-        match open.next() {
-            None => Ok(()),
-            Some(first) => {
-                let n_problems = open.count() + 1;
-                Err(WorkspaceError::DamagedLog { n_problems, first: first.clone() })
-            }
-        }
+        self.state.check_open()?;
+        check_accepted(&*self.state.store)
     }
 
     /// Accepts the present damage: the workspace is used without the records that cannot be read.
@@ -93,8 +82,7 @@ impl Maintenance<'_> {
     /// Returns the problems of the log, a line for each.
     fn find_problems(&self) -> Result<BTreeSet<String>> {
         self.state.check_open()?;
-        let report = self.state.store.check_log()?;
-        Ok(report.problems.iter().map(line_of).collect())
+        find_problems(&*self.state.store)
     }
 
     /// Finds the documents with damaged records. Reads the whole log.
@@ -198,6 +186,16 @@ impl Maintenance<'_> {
 }
 
 impl WorkspaceState {
+    /// Fails if records of the files table that other processes logged are damaged, unless a
+    /// person accepted that.
+    pub(crate) fn check_main_records(&self, damaged: &[DamagedRecord]) -> Result<()> {
+        let is_of_table = damaged.iter().any(|record| record.doc == self.main_name);
+        if is_of_table && !self.options.allow_damage {
+            return check_accepted(&*self.store);
+        }
+        Ok(())
+    }
+
     /// Reports whether the content of a file is in the store.
     fn has_content_of(&self, row: &FileRow) -> Result<bool> {
         Ok(match &row.blob {
@@ -234,9 +232,58 @@ impl WorkspaceState {
     }
 }
 
+/// Fails if the files table that was loaded is not complete, because its records are damaged, unless
+/// the options allow that or a person accepted it.
+///
+/// # Cost
+///
+/// Nothing if the table has no damaged record. Otherwise the whole log is read.
+pub(crate) fn check_table(
+    store: &dyn Store,
+    options: &WorkspaceOptions,
+    id: &FileId,
+    report: &LoadReport,
+) -> Result<()> {
+    // If not even the name of the table can be read, no record seems to be of it.
+    let seems_empty = || -> Result<bool> {
+        let has_records = report.head != DocHead::ZERO
+            || store.tailed_doc_head(&DocName::from(id))? != DocHead::ZERO;
+        Ok(!has_records && store.head()? > Seq::ZERO)
+    };
+    if options.allow_damage || (report.n_damaged == 0 && !seems_empty()?) {
+        return Ok(());
+    }
+    check_accepted(store)
+}
+
+/// Fails if the log has problems that no person accepted. Reads the whole log.
+fn check_accepted(store: &dyn Store) -> Result<()> {
+    let problems = find_problems(store)?;
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let accepted = store.get_meta(ACCEPTED_DAMAGE_KEY)?.unwrap_or_default();
+    let accepted = String::from_utf8_lossy(&accepted);
+    let accepted: BTreeSet<&str> = accepted.lines().collect();
+    let mut open = problems.iter().filter(|problem| !accepted.contains(problem.as_str()));
+    match open.next() {
+        None => Ok(()),
+        Some(first) => {
+            let n_problems = open.count() + 1;
+            Err(WorkspaceError::DamagedLog { n_problems, first: first.clone() })
+        }
+    }
+}
+
+/// Returns the problems of the log, a line for each.
+fn find_problems(store: &dyn Store) -> Result<BTreeSet<String>> {
+    let report = store.check_log()?;
+    Ok(report.problems.iter().map(line_of).collect())
+}
+
 /// Reports whether records of a document were ever set aside. Their clocks are unknown, so the
 /// document is written under new client ids.
-pub(crate) fn was_set_aside(store: &dyn yfs_store::Store, id: &FileId) -> Result<bool> {
+pub(crate) fn was_set_aside(store: &dyn Store, id: &FileId) -> Result<bool> {
     Ok(store.first_seen(&aside_key(id)).map_err(WorkspaceError::from)?.is_some())
 }
 
