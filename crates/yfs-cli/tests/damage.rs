@@ -167,3 +167,22 @@ fn damage_that_was_accepted_is_no_error() {
     assert_eq!(ok(dir.path(), &["ls"]), "whole.txt\n");
     ok(dir.path(), &["write", "n.txt", "--content", "x"]);
 }
+
+/// A path that is nowhere, and a file without lines, are errors with a reason.
+#[test]
+fn what_cannot_be_answered_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &["init"]);
+    ok(dir.path(), &["write", "a.txt", "--content", "a"]);
+    fs::write(dir.path().join("logo"), b"\0\xff").unwrap();
+    ok(dir.path(), &["import", "logo"]);
+    let diff = run(dir.path(), &["diff", "nope"]);
+    let stderr = String::from_utf8_lossy(&diff.stderr);
+    assert_eq!(diff.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("/nope: No such file or directory"), "{stderr}");
+    ok(dir.path(), &["diff", "a.txt", "logo"]);
+    let blame = run(dir.path(), &["blame", "logo"]);
+    let stderr = String::from_utf8_lossy(&blame.stderr);
+    assert_eq!(blame.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("only a text has lines with authors"), "{stderr}");
+}

@@ -1,6 +1,6 @@
 //! `yfs cp`: copies files and directories.
 
-use clap::Args;
+use clap::{Args, builder::Resettable};
 use yfs_engine::path::VPath;
 use yfs_vfs::{
     CopyOptions, FileKind, FsCode, FsError, MkdirOptions, Op, RemoveOptions, WalkOptions,
@@ -38,12 +38,12 @@ JSON: one object per line: {from, to}.";
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 // Of `-n`, `-i` and `-f`, `mv` uses the last. `cp` never replaces a file with -n, and asks with -i.
-#[command(mut_arg("force", |arg| arg.overrides_with(clap::builder::Resettable::Reset)))]
+#[command(mut_arg("force", |arg| arg.overrides_with(Resettable::<clap::Id>::Reset)))]
 #[command(mut_arg("no_clobber", |arg| {
-    arg.overrides_with(clap::builder::Resettable::Reset).overrides_with("interactive")
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("interactive")
 }))]
 #[command(mut_arg("interactive", |arg| {
-    arg.overrides_with(clap::builder::Resettable::Reset).overrides_with("no_clobber")
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("no_clobber")
 }))]
 pub(crate) struct CpArgs {
     #[command(flatten)]
@@ -125,14 +125,16 @@ async fn copy(
     if args.transfer.skips(context, fs, &transfer).await? {
         return Ok(());
     }
-    let keeps_modes = !args.preserve && !args.archive && !args.transfer.no_clobber;
+    // A link has no mode of its own: setting it would change what the link refers to.
+    let is_link = stat.kind == FileKind::Symlink;
+    let keeps_modes = !is_link && !args.preserve && !args.archive && !args.transfer.no_clobber;
     let modes = if keeps_modes { modes_before(fs, &transfer).await? } else { Vec::new() };
     if args.dereference && stat.is_directory() && args.copies_directories() {
         copy_dereferenced(args, fs, &transfer).await?;
     } else if args.transfer.no_clobber {
         copy_new(fs, transfer.from.clone(), transfer.to.clone()).await?;
     } else {
-        if stat.kind == FileKind::Symlink {
+        if is_link {
             remove_replaced(fs, &transfer).await?;
         }
         let recursive = args.copies_directories();

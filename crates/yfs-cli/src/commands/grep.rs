@@ -300,7 +300,8 @@ impl MatchPrinter<'_> {
             }
         }
         // The count 0 of a file that is not text is printed only if it is an operand itself.
-        if self.args.count && found.files.is_empty() && !is_directory {
+        let only_names = self.args.files_with_matches || self.args.files_without_match;
+        if self.args.count && !only_names && found.files.is_empty() && !is_directory {
             self.print_count(context, root.path.as_str(), &root.typed, 0)?;
         }
         Ok(())

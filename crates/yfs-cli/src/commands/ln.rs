@@ -106,7 +106,8 @@ async fn create_link(
     fs.stat(&parent).await.map_err(|error| error.during(Op::Symlink))?;
     if (args.force || args.interactive)
         && let Ok(existing) = fs.lstat(&link.path).await
-        && fs.lstat(&context.path(target)?.path).await.is_ok_and(|stat| stat.id == existing.id)
+        && let Ok(named) = context.path(target)
+        && fs.lstat(&named.path).await.is_ok_and(|stat| stat.id == existing.id)
     {
         let link = quoted(link);
         return Err(CommandError::other(format!("'{target}' and {link} are the same file")));
