@@ -175,7 +175,7 @@ fn what_cannot_be_answered_is_an_error() {
     ok(dir.path(), &["init"]);
     ok(dir.path(), &["write", "a.txt", "--content", "a"]);
     fs::write(dir.path().join("logo"), b"\0\xff").unwrap();
-    ok(dir.path(), &["import", "logo"]);
+    ok(dir.path(), &["import", "."]);
     let diff = run(dir.path(), &["diff", "nope"]);
     let stderr = String::from_utf8_lossy(&diff.stderr);
     assert_eq!(diff.status.code(), Some(1), "{stderr}");
