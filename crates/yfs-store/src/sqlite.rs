@@ -17,6 +17,7 @@ mod access;
 mod append_watch;
 mod backup;
 mod backwards;
+mod blob_mend;
 mod blobs;
 mod check;
 mod claims;

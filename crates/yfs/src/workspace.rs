@@ -33,6 +33,7 @@ pub mod past;
 
 pub mod conflicts;
 pub mod damage;
+pub mod damaged_blobs;
 pub mod document;
 mod history;
 pub mod move_between;

@@ -112,7 +112,75 @@ fn a_damaged_snapshot_is_set_aside_too() {
     assert_damaged(now(workspace.fs().read(&at("/f.txt"))));
     let aside = workspace.maintenance().set_damage_aside().expect("set aside");
     assert_eq!(aside.len(), 1, "{aside:?}");
-    assert_eq!(cat(&workspace, "/f.txt"), "");
     put(&workspace, "/f.txt", "new\n");
     assert_eq!(cat(&workspace, "/f.txt"), "new\n");
+    assert!(workspace.maintenance().missing_contents().expect("searched").is_empty());
+}
+
+/// Creates a workspace whose file `/f.txt` has lost all content, and was repaired.
+fn lost(file: &Path) -> Workspace {
+    let workspace = Workspace::create_at(file, options()).expect("a workspace");
+    put(&workspace, "/whole.txt", "whole\n");
+    put(&workspace, "/f.txt", "DAMAGED\n");
+    workspace.close().expect("closed");
+    damage(file, b"DAMAGED");
+    let workspace = Workspace::open_at(file, options()).expect("a workspace");
+    workspace.maintenance().set_damage_aside().expect("set aside");
+    workspace
+}
+
+#[track_caller]
+fn assert_lost<T: std::fmt::Debug>(result: Result<T, FsError>) {
+    let error = result.expect_err("the content is lost");
+    assert_eq!(error.code, FsCode::EIO, "{error}");
+    let cause = WorkspaceError::cause_of(&error);
+    assert!(matches!(cause, Some(WorkspaceError::ContentLost(_))), "{error:?}");
+}
+
+/// A text whose only record was damaged read as an empty file once it was repaired.
+#[test]
+fn a_text_of_which_nothing_is_left_is_not_an_empty_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("workspace.db");
+    let mut workspace = lost(&file);
+    for _ in 0..2 {
+        let (fs, path) = (workspace.fs(), at("/f.txt"));
+        assert_lost(now(fs.read(&path)));
+        assert_lost(now(fs.read_range(&path, 0, 3)));
+        assert_lost(now(fs.append(&path, "more".into(), &WriteOptions::default())));
+        assert_lost(now(fs.cp(&path, &at("/copy.txt"), &CopyOptions::default())));
+        assert!(workspace.history().versions(&path).is_err());
+        let missing = workspace.maintenance().missing_contents().expect("searched");
+        let missing: Vec<_> =
+            missing.iter().map(|missing| (&*missing.path, missing.is_lost)).collect();
+        assert_eq!(missing, [("/f.txt", true)]);
+        assert_eq!(cat(&workspace, "/whole.txt"), "whole\n");
+        workspace.close().expect("closed");
+        workspace = Workspace::open_at(&file, options()).expect("a workspace");
+    }
+    // A person decides: by writing the file, or by accepting the loss.
+    put(&workspace, "/f.txt", "again\n");
+    assert_eq!(cat(&workspace, "/f.txt"), "again\n");
+    put(&workspace, "/f.txt", "");
+    assert_eq!(cat(&workspace, "/f.txt"), "");
+
+    let workspace = lost(&dir.path().join("other.db"));
+    assert_eq!(workspace.maintenance().accept_lost_contents().expect("accepted"), 1);
+    assert_eq!(cat(&workspace, "/f.txt"), "");
+    assert!(workspace.maintenance().missing_contents().expect("searched").is_empty());
+}
+
+/// The list of versions of a damaged file was empty.
+#[test]
+fn the_history_of_a_damaged_file_is_an_error_and_not_empty() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let workspace = damaged(&dir.path().join("workspace.db"));
+    let error = workspace.history().versions(&at("/f.txt")).expect_err("it is damaged");
+    assert_damaged::<()>(Err(error.into()));
+    let listed = workspace.history().changes(&at("/")).expect("listed");
+    let (listed, failed): (Vec<_>, Vec<_>) = listed.partition(Result::is_ok);
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].as_ref().is_err_and(WorkspaceError::is_damage), "{failed:?}");
+    let paths: Vec<_> = listed.into_iter().flatten().map(|entry| entry.path.to_string()).collect();
+    assert_eq!(paths, ["/whole.txt"], "the list continues");
 }

@@ -89,7 +89,7 @@ impl WorkspaceState {
         }
         let handle = self.documents.acquire(&found.id);
         let (text, pieces, timeline, n_before) = handle.with(|loaded| {
-            loaded.check_whole(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
+            loaded.check_readable(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
             let (text, pieces) = loaded.doc.blame();
             let n_before = n_before(&loaded.doc, found);
             Ok::<_, FsError>((text, pieces, loaded.doc.timeline().versions(), n_before))

@@ -52,6 +52,8 @@ pub struct MissingContent {
     pub path: String,
     /// Its size, as the last writer reported it, in bytes.
     pub size: u64,
+    /// Whether the content was damaged and set aside, and no person accepted that.
+    pub is_lost: bool,
 }
 
 impl Maintenance<'_> {
@@ -90,6 +92,18 @@ impl Maintenance<'_> {
         Ok(problems.len())
     }
 
+    /// Accepts that contents were set aside as damaged and have not come back: their files read as
+    /// empty. Returns how many there are.
+    pub fn accept_lost_contents(&self) -> Result<usize> {
+        self.state.check_writable()?;
+        let mut lost = self.missing_contents()?;
+        lost.retain(|missing| missing.is_lost);
+        for missing in &lost {
+            self.state.note_replaced(&missing.id)?;
+        }
+        Ok(lost.len())
+    }
+
     /// Returns the problems of the log, a line for each.
     fn find_problems(&self) -> Result<BTreeSet<String>> {
         self.state.check_open()?;
@@ -124,14 +138,17 @@ impl Maintenance<'_> {
             // One at a time: there may be a million.
             let rows = main.files().iter().map(|entry| entry.row);
             for row in rows.filter(|row| row.kind == NodeKind::File && row.link.is_none()) {
-                if !state.has_content_of(&row)? {
-                    missing.push((row.id, row.size));
+                let is_lost = row.blob.is_none()
+                    && is_content_lost(&*state.store, &row.id)?
+                    && state.is_content_lost(&row.id)?;
+                if is_lost || !state.has_content_of(&row)? {
+                    missing.push((row.id, row.size, is_lost));
                 }
             }
         }
-        let described = missing.into_iter().map(|(id, size)| {
+        let described = missing.into_iter().map(|(id, size, is_lost)| {
             let path = state.path_or_id(&id);
-            MissingContent { id, path, size }
+            MissingContent { id, path, size, is_lost }
         });
         Ok(described.collect())
     }
@@ -167,6 +184,10 @@ impl Maintenance<'_> {
     /// what the records contained, and accepts the damage that is left. Returns the documents
     /// concerned.
     ///
+    /// A text of which nothing is left is not read as an empty file: reading fails with
+    /// [`WorkspaceError::ContentLost`] until the content arrives, a caller writes the file anew, or
+    /// [`accept_lost_contents`](Self::accept_lost_contents) is called.
+    ///
     /// Replicas then exchange everything with this store again, and so bring back what they have.
     /// Client ids of this store are not used again, because the clocks of what was lost are
     /// unknown.
@@ -187,6 +208,7 @@ impl Maintenance<'_> {
             state.store.set_aside_damaged(&DocName::from(id), state.now())?;
             if *id != state.id {
                 state.load_again(id)?;
+                state.note_if_lost(id)?;
             }
         }
         state.discard_checkpoint()?;
@@ -198,6 +220,41 @@ impl Maintenance<'_> {
 }
 
 impl WorkspaceState {
+    /// Notes that the content of a file was lost if nothing is left of it.
+    fn note_if_lost(&self, id: &FileId) -> Result<()> {
+        let size = self.main.read().files().get(id).map_or(0, |entry| entry.row.size);
+        let is_empty = self.documents.acquire(id).with(|loaded| loaded.doc.text().is_empty())?;
+        if is_empty && size > 0 {
+            self.store.note_first_seen(&[&lost_key(id)], self.now())?;
+            // The next reader loads the document with the note.
+            self.documents.acquire(id).lock_slot().evict();
+        }
+        Ok(())
+    }
+
+    /// Reports whether the content of a text was set aside as damaged and has not come back.
+    fn is_content_lost(&self, id: &FileId) -> Result<bool> {
+        self.documents.acquire(id).with(|loaded| loaded.is_lost && loaded.doc.text().is_empty())
+    }
+
+    /// Fails with [`WorkspaceError::ContentLost`] if the content of a file was set aside as damaged
+    /// and has not come back.
+    pub(crate) fn check_not_lost(&self, id: &FileId) -> Result<()> {
+        match self.is_content_lost(id)? {
+            true => Err(WorkspaceError::ContentLost(id.clone())),
+            false => Ok(()),
+        }
+    }
+
+    /// Forgets that the content of a file was lost: a caller replaced it.
+    pub(crate) fn note_replaced(&self, id: &FileId) -> Result<()> {
+        if self.documents.acquire(id).with(|loaded| loaded.is_lost)? {
+            self.store.clear_first_seen(&[&lost_key(id)])?;
+            self.documents.acquire(id).lock_slot().evict();
+        }
+        Ok(())
+    }
+
     /// Reports whether the content of a file is in the store.
     fn has_content_of(&self, row: &FileRow) -> Result<bool> {
         Ok(match &row.blob {
@@ -211,7 +268,7 @@ impl WorkspaceState {
     }
 
     /// Returns the path of a file, or a path that names its id if it has none.
-    fn path_or_id(&self, id: &FileId) -> String {
+    pub(super) fn path_or_id(&self, id: &FileId) -> String {
         let main = self.main.read();
         main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
     }
@@ -238,6 +295,15 @@ impl WorkspaceState {
 /// document is written under new client ids.
 pub(crate) fn was_set_aside(store: &dyn yfs_store::Store, id: &FileId) -> Result<bool> {
     Ok(store.first_seen(&aside_key(id)).map_err(WorkspaceError::from)?.is_some())
+}
+
+/// Reports whether the content of a file was lost, unless it came back.
+pub(crate) fn is_content_lost(store: &dyn yfs_store::Store, id: &FileId) -> Result<bool> {
+    Ok(store.first_seen(&lost_key(id)).map_err(WorkspaceError::from)?.is_some())
+}
+
+fn lost_key(id: &FileId) -> String {
+    format!("content-lost:{id}")
 }
 
 fn aside_key(id: &FileId) -> String {

@@ -135,11 +135,16 @@ impl WorkspaceFs {
     ///
     /// # Errors
     ///
-    /// Fails as reading the file does; with `EACCES` if it is outside the scope.
+    /// Fails as reading the file does, also if the file is damaged; with `EACCES` if it is outside
+    /// the scope.
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
         let found = self.resolve_at(Op::Open, path)?;
         let handle = self.state().documents.acquire(&found.id);
-        let listed = handle.with(|loaded| list(&loaded.doc, &found))?;
+        let listed = handle.with(|loaded| {
+            loaded.check_readable(&found.id)?;
+            Ok(list(&loaded.doc, &found))
+        })?;
+        let listed = listed.map_err(|error| fs_error(error, Op::Read, path))?;
         Ok(listed.into_iter().map(|(info, _)| info).collect())
     }
 
@@ -167,7 +172,7 @@ impl WorkspaceState {
         let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
         let damaged = |error| fs_error(error, Op::Read, path);
         let read = self.documents.acquire(&found.id).with(|loaded| {
-            loaded.check_whole(&found.id).map_err(damaged)?;
+            loaded.check_readable(&found.id).map_err(damaged)?;
             let mut listed = list(&loaded.doc, found).into_iter();
             let (info, stored) =
                 listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
