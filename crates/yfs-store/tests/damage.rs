@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha8Rng};
@@ -367,4 +368,38 @@ fn a_damaged_piece_is_replaced_when_its_content_is_put_again() {
         }
     }
     assert!(n_unreadable >= 4, "{n_unreadable}");
+}
+
+/// Writes to a store whose file had been removed were acknowledged, and lost.
+#[test]
+fn a_handle_fails_once_its_file_was_replaced_or_removed() {
+    for replace in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [path, copy, away] =
+            ["store.db", "copy.db", "away.db"].map(|name| directory.path().join(name));
+        let store = SqliteStore::create_new(&path).expect("create");
+        let append = || store.append(AppendBatch::one(doc(0), vec![1], Millis(1)));
+        append().expect("append");
+        store.backup(&copy, &mut |_, _| ()).expect("backup");
+        append().expect("append");
+        fs::rename(&path, &away).expect("rename");
+        if replace {
+            fs::rename(&copy, &path).expect("rename");
+        }
+        let replaced = |error| matches!(error, StoreError::Replaced { .. });
+        assert!(append().is_err_and(replaced));
+        assert!(store.put_bytes(b"blob", Millis(1)).is_err_and(replaced));
+        assert!(store.set_meta("key", b"value").is_err_and(replaced));
+        // Readers check it every few milliseconds.
+        let start = Instant::now();
+        while store.load(&doc(0)).is_ok() {
+            assert!(start.elapsed() < Duration::from_secs(60), "readers do not notice");
+        }
+        assert!(store.load(&doc(0)).is_err_and(replaced));
+        if replace {
+            fs::remove_file(&path).expect("remove");
+        }
+        fs::rename(&away, &path).expect("rename");
+        append().expect("it is the same file again");
+    }
 }

@@ -134,8 +134,12 @@ impl Workspace {
         }
         let writer = (claim, content_client);
         let upto = report.upto;
+        let is_damaged = report.n_damaged > 0;
         let state = WorkspaceState::new(store, options, main, documents, writer, checkpoint, upto);
         let state = Arc::new(state);
+        if is_damaged {
+            state.note_table_damage()?;
+        }
         if follow {
             log_follower::spawn(&state);
         }

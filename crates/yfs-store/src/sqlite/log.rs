@@ -117,6 +117,8 @@ impl SqliteInner {
             .map(|waiting| self.stage(&tx, &mut staged, &waiting.batch))
             .collect::<Result<Vec<_>, StoreError>>()?;
         tx.commit().map_err(store_error(APPEND))?;
+        // Replaced meanwhile, so that the records are lost: they are not acknowledged.
+        self.file.check()?;
 
         let mut index = self.index.lock();
         index.add_names(sorted(staged.names));

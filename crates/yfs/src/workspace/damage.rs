@@ -8,8 +8,15 @@
 //! file. Once the damaged records are set aside, it can be used again, and peers send what they
 //! have of it as if they had never sent anything.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
+use parking_lot::Mutex;
 use yfs_checkpoint::{CheckpointMap, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
@@ -29,6 +36,33 @@ const ACCEPTED_DAMAGE_KEY: &str = "damage.accepted";
 
 /// The directories of the maps that are derived from the log, in that of the store's derived files.
 const DERIVED_MAPS: [&str; 3] = ["log", "main", "search"];
+
+/// Damage of the files table that no person accepted. What is left of the table must not be taken
+/// for the workspace: files would be missing from it.
+#[derive(Debug, Default)]
+pub(crate) struct TableDamage {
+    is_there: AtomicBool,
+    /// The number of problems, and a description of the first.
+    problems: Mutex<Option<(usize, String)>>,
+}
+
+impl TableDamage {
+    fn set(&self, problems: Option<(usize, String)>) {
+        self.is_there.store(problems.is_some(), Ordering::Release);
+        *self.problems.lock() = problems;
+    }
+
+    /// Fails with [`WorkspaceError::DamagedLog`] if there is damage.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.is_there.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match self.problems.lock().clone() {
+            Some((n_problems, first)) => Err(WorkspaceError::DamagedLog { n_problems, first }),
+            None => Ok(()),
+        }
+    }
+}
 
 /// A document with damaged records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +123,7 @@ impl Maintenance<'_> {
         let lines: Vec<&str> = problems.iter().map(String::as_str).collect();
         self.state.store.set_meta(ACCEPTED_DAMAGE_KEY, lines.join("\n").as_bytes())?;
         self.state.store.flush()?;
+        self.state.table_damage.set(None);
         Ok(problems.len())
     }
 
@@ -114,7 +149,7 @@ impl Maintenance<'_> {
     /// Finds the documents with damaged records. Reads the whole log.
     pub fn damaged_documents(&self) -> Result<Vec<DamagedDocument>> {
         let state = self.state;
-        state.refresh()?;
+        state.refresh_damaged()?;
         let mut found = Vec::new();
         for stats in state.store.documents()? {
             let n_records = state.store.load(&stats.doc)?.damaged.len() as u64;
@@ -131,7 +166,7 @@ impl Maintenance<'_> {
     /// still arrive.
     pub fn missing_contents(&self) -> Result<Vec<MissingContent>> {
         let state = self.state;
-        state.refresh()?;
+        state.refresh_damaged()?;
         let mut missing = Vec::new();
         {
             let main = state.main.read();
@@ -220,6 +255,18 @@ impl Maintenance<'_> {
 }
 
 impl WorkspaceState {
+    /// Finds out whether damage of the files table was accepted. Called if some of its records
+    /// cannot be read.
+    pub(super) fn note_table_damage(self: &Arc<Self>) -> Result<()> {
+        match (Maintenance { state: self }).check_damage() {
+            Err(WorkspaceError::DamagedLog { n_problems, first }) => {
+                self.table_damage.set(Some((n_problems, first)));
+                Ok(())
+            }
+            checked => checked,
+        }
+    }
+
     /// Notes that the content of a file was lost if nothing is left of it.
     fn note_if_lost(&self, id: &FileId) -> Result<()> {
         let size = self.main.read().files().get(id).map_or(0, |entry| entry.row.size);

@@ -39,7 +39,7 @@ impl Maintenance<'_> {
         hashes: &BTreeSet<ContentHash>,
     ) -> Result<BTreeMap<ContentHash, BTreeSet<BlobUse>>> {
         let state = self.state;
-        state.refresh()?;
+        state.refresh_damaged()?;
         let mut uses: BTreeMap<ContentHash, BTreeSet<BlobUse>> = BTreeMap::new();
         if hashes.is_empty() {
             return Ok(uses);
