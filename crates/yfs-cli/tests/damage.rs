@@ -193,3 +193,41 @@ fn fsck_names_the_files_of_a_damaged_blob_and_takes_it_from_the_directory() {
     assert!(run(dir.path(), &["cat", "bin/r.bin"]).stdout == content);
     ok(dir.path(), &["fsck"]);
 }
+
+/// Commands went on with a part of the files, and ended with exit code 0.
+#[test]
+fn a_damaged_table_of_files_is_an_error_for_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &["init"]);
+    ok(dir.path(), &["write", "whole.txt", "--content", "whole"]);
+    ok(dir.path(), &["write", "DAMAGED.txt", "--content", "other"]);
+    flip(&dir.path().join(".yfs/workspace.db"), b"DAMAGED");
+    fs::remove_dir_all(dir.path().join(".yfs/workspace-db.derived")).ok();
+    for line in [
+        "ls",
+        "ls -l /",
+        "find /",
+        "tree",
+        "cat whole.txt",
+        "export / out",
+        "write new.txt --content new",
+        "mkdir new",
+        "rm whole.txt",
+        "log",
+        "trash ls",
+        "grep whole /",
+        "status",
+        "backup saved.db",
+        "fsck",
+    ] {
+        let output = run(dir.path(), &line.split(' ').collect::<Vec<_>>());
+        let code = output.status.code();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(matches!(code, Some(1 | 2)), "{line}: {code:?} {stderr}");
+        assert!(line == "fsck" || stderr.contains("yfs fsck"), "{line}: {stderr}");
+    }
+    assert_eq!(run(dir.path(), &["fsck", "--repair"]).status.code(), Some(1));
+    ok(dir.path(), &["ls"]);
+    ok(dir.path(), &["write", "new.txt", "--content", "new"]);
+    assert_eq!(ok(dir.path(), &["cat", "new.txt"]), "new");
+}

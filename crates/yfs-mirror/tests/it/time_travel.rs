@@ -322,8 +322,8 @@ fn a_memory_that_is_older_takes_the_disk_for_the_version_that_it_has() {
     folder.mirror();
     folder.in_workspace(|workspace| {
         let path = VPath::parse("/f.txt").unwrap();
-        let append = workspace.fs();
-        let append = append.append(&path, "by an agent\n".into(), &WriteOptions::default());
+        let (fs, options) = (workspace.fs(), WriteOptions::default());
+        let append = fs.append(&path, "by an agent\n".into(), &options);
         block_on(append).unwrap();
     });
     fs::write(&memory, old).unwrap();
@@ -341,8 +341,8 @@ fn an_earlier_content_that_comes_back_on_disk_is_an_edit() {
     folder.mirror();
     folder.in_workspace(|workspace| {
         let path = VPath::parse("/f.txt").unwrap();
-        let append = workspace.fs();
-        let append = append.append(&path, "three\n".into(), &WriteOptions::default());
+        let (fs, options) = (workspace.fs(), WriteOptions::default());
+        let append = fs.append(&path, "three\n".into(), &options);
         block_on(append).unwrap();
     });
     folder.put("f.txt", "one\n");

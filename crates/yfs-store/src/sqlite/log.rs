@@ -236,6 +236,7 @@ impl SqliteInner {
     /// needs to be read after them. While that connection writes, a reading connection is used.
     pub(super) fn head(&self) -> Result<Seq, StoreError> {
         self.ensure_open()?;
+        self.file.check_now_and_then()?;
         match self.writer.try_lock() {
             Some(mut writer) => writer.head().map(Seq).map_err(store_error(TAIL)),
             None => head(&*self.reader()?).map(Seq).map_err(store_error(TAIL)),

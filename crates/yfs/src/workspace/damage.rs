@@ -22,7 +22,7 @@ use yfs_engine::{
     id::FileId,
     table::{FileRow, NodeKind},
 };
-use yfs_store::{CheckProblem, DocHead, DocName};
+use yfs_store::{CheckProblem, DocHead, DocName, Seq};
 
 use crate::{
     Maintenance,
@@ -265,6 +265,16 @@ impl WorkspaceState {
             }
             checked => checked,
         }
+    }
+
+    /// Notes damage if the log had records and the store finds none of them. Called if it finds none
+    /// of the files table.
+    pub(super) fn note_if_unreadable(&self) -> Result<()> {
+        if self.store.head()? > Seq::ZERO && self.store.documents()?.is_empty() {
+            let description = "none of its records can be found".to_owned();
+            self.table_damage.set(Some((1, description)));
+        }
+        Ok(())
     }
 
     /// Notes that the content of a file was lost if nothing is left of it.
