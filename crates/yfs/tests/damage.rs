@@ -238,12 +238,13 @@ fn a_log_whose_records_cannot_be_found_is_no_empty_workspace() {
     let file = dir.path().join("workspace.db");
     let workspace = Workspace::create_at(&file, options()).expect("a workspace");
     put(&workspace, "/f.txt", "text\n");
+    let id = workspace.id().clone();
     workspace.close().expect("closed");
     std::fs::remove_dir_all(dir.path().join("workspace-db.derived")).ok();
     // The pages that have the id of the workspace become empty leaves, one by one. One of them has
     // the table of documents.
     let bytes = std::fs::read(&file).expect("a file");
-    let guid = workspace.id().as_str().as_bytes();
+    let guid = id.as_str().as_bytes();
     let (pages, _) = bytes.as_chunks::<4096>();
     let mut n_opened = 0;
     for page in (0..pages.len()).filter(|n| pages[*n].windows(guid.len()).any(|part| part == guid)) {
