@@ -18,7 +18,6 @@ use yfs_vfs::{FileSystem, FsError, Op};
 use crate::{
     account,
     args::{CliArgs, GlobalArgs},
-    commands::mirror,
     discover,
     errors::{CommandError, EXIT_FAILED, ErrorReporter, Result},
     output::CommandOutput,
@@ -125,7 +124,7 @@ impl CommandContext {
     /// directory synchronized.
     fn describe_loss(&self, workspace: &Workspace) -> Result<Option<String>> {
         let file = self.file()?;
-        let directory = mirror::mirrored_directory(&file)
+        let directory = discover::mirrored_directory(&file)
             .filter(|directory| Mirror::lacks_records(workspace, directory));
         Ok(directory.map(|directory| {
             let directory = self.out.safe(&directory.display().to_string()).into_owned();

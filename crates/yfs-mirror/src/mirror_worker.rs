@@ -273,6 +273,7 @@ fn is_final(error: &MirrorError) -> bool {
     matches!(
         error,
         MirrorError::Gone(_)
+            | MirrorError::StateGone(_)
             | MirrorError::Stopped
             | MirrorError::Workspace(WorkspaceError::Closed | WorkspaceError::ReadOnly)
     )

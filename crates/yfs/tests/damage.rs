@@ -247,7 +247,8 @@ fn a_log_whose_records_cannot_be_found_is_no_empty_workspace() {
     let guid = id.as_str().as_bytes();
     let (pages, _) = bytes.as_chunks::<4096>();
     let mut n_opened = 0;
-    for page in (0..pages.len()).filter(|n| pages[*n].windows(guid.len()).any(|part| part == guid)) {
+    for page in (0..pages.len()).filter(|n| pages[*n].windows(guid.len()).any(|part| part == guid))
+    {
         let mut changed = bytes.clone();
         changed[page * 4096 + 3..page * 4096 + 5].fill(0);
         std::fs::write(&file, changed).expect("written");

@@ -49,7 +49,7 @@ Examples:
   yfs fsck --repair
 
 JSON: one object for each problem and each missing content: {doc, path, what}; then {records,
-snapshots, blobs, problems, missing, repaired}.";
+snapshots, blobs, problems, missing, repaired, without_file}.";
 
 /// Check the integrity of the workspace
 #[derive(Debug, Args)]
@@ -100,7 +100,8 @@ pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result 
         blobs.mend(&workspace, context)?;
     }
     check_derived_maps(&workspace, args.repair, context)?;
-    show_summary(context, &report, n_missing, n_repaired)?;
+    let n_unowned = workspace.maintenance().contents_without_files()?.len();
+    show_summary(context, &report, [n_missing, n_repaired, n_unowned])?;
     let n_accepted = if args.accept { accept(&workspace, context)? } else { 0 };
     if n_problems > n_accepted || n_lost > 0 && !args.accept {
         context.exit_with(EXIT_FAILED);
@@ -174,8 +175,7 @@ fn accept(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
 fn show_summary(
     context: &mut CommandContext,
     report: &CheckReport,
-    n_missing: usize,
-    n_repaired: usize,
+    [n_missing, n_repaired, n_unowned]: [usize; 3],
 ) -> Result {
     let CheckReport { n_records, n_snapshots, n_blobs, problems, .. } = report;
     let n_problems = problems.len();
@@ -187,10 +187,18 @@ fn show_summary(
             "problems": n_problems,
             "missing": n_missing,
             "repaired": n_repaired,
+            "without_file": n_unowned,
         }));
     }
     let read = format!("{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs");
     context.remark(&format!("{read} checked, {n_problems} problems"));
+    if n_unowned > 0 {
+        let contents = counted(n_unowned as u64, "content belongs", "contents belong");
+        context.remark(&format!(
+            "{contents} to no file: deleted for good, or lost with damaged records of the table of \
+             files, which `yfs sync` may bring back"
+        ));
+    }
     if n_repaired > 0 {
         context.remark("`yfs sync` and `yfs mirror` bring back what others still have");
     }

@@ -188,6 +188,18 @@ impl Maintenance<'_> {
         Ok(described.collect())
     }
 
+    /// Returns the ids of the contents that belong to no file: their files were deleted for good, and
+    /// the next compaction removes them, or their rows were lost.
+    pub fn contents_without_files(&self) -> Result<Vec<FileId>> {
+        let state = self.state;
+        state.refresh_damaged()?;
+        let mut stored = state.store.documents()?;
+        stored.retain(|stats| stats.n_records > 0 || stats.snapshot_bytes > 0);
+        let main = state.main.read();
+        let ids = stored.iter().map(|stats| FileId::from(&stats.doc));
+        Ok(ids.filter(|id| *id != state.id && main.files().get(id).is_none()).collect())
+    }
+
     /// Reads what is derived from the log and kept beside it, and returns the names of the maps
     /// that are damaged. They are not used: what they held is taken from the log.
     pub fn damaged_derived_maps(&self) -> Result<Vec<String>> {
