@@ -138,11 +138,8 @@ impl WorkspaceAccess {
         data: &[u8],
         base: &EditBase,
     ) -> Result<Option<KnownContent>> {
-        let held = match self.nodes().read_durable(id) {
-            Ok(held) => held,
-            // Writing it reports the reason.
-            Err(_) => return Ok(None),
-        };
+        // If it cannot be read, writing it reports the reason.
+        let Ok(held) = self.nodes().read_durable(id) else { return Ok(None) };
         if *held.data == *data {
             let version = held.version.as_str().into();
             return Ok(Some(KnownContent { base: EditBase::Version(held.base), version }));

@@ -230,7 +230,7 @@ fn in_order_of_time(
             let is_text = matches!(stored, StoredVersion::Past(_));
             is_last || info.at < version.0.at || is_text && info.at == version.0.at
         };
-        while let Some(before) = former.next_if(&is_before) {
+        while let Some(before) = former.next_if(is_before) {
             listed.push(before);
         }
         listed.push(version);
