@@ -124,6 +124,7 @@ impl MirrorWorker {
                     let is_news = first_news.take().is_some();
                     if Instant::now() >= rescan {
                         rescan = Instant::now() + self.options.rescan;
+                        self.engine.allow_contests();
                         self.engine.touch_all()?;
                     }
                     due = match !is_news && self.engine.must_wait_for_person()? {
@@ -279,6 +280,7 @@ fn is_final(error: &MirrorError) -> bool {
     matches!(
         error,
         MirrorError::Gone(_)
+            | MirrorError::StateGone(_)
             | MirrorError::Stopped
             | MirrorError::Workspace(WorkspaceError::Closed | WorkspaceError::ReadOnly)
     )

@@ -157,6 +157,11 @@ impl MirrorEngine {
         Ok(())
     }
 
+    /// Lets objects that contended for a name try again.
+    pub(crate) fn allow_contests(&mut self) {
+        self.pass.n_parked.clear();
+    }
+
     /// Reports whether no change waits for a pass.
     pub(crate) fn is_quiet(&self) -> bool {
         self.pass.is_quiet() && self.context.open_files.is_quiet()
@@ -196,6 +201,11 @@ impl MirrorEngine {
     /// Imports what a scan found into the workspace.
     fn import(&mut self, scan: DiskScan) -> Result<()> {
         let Self { context, pass } = self;
+        let moved: Vec<PathBuf> = pass.moved.iter().map(|id| context.state.path(id)).collect();
+        let new = scan.fresh.iter().map(|(path, _)| path).chain(&scan.directories).chain(&moved);
+        for path in new {
+            pass.moved.extend(context.find_displaced(path)?);
+        }
         StructureImporter { context, pass }.import_structure(scan.directories, scan.arrived)?;
         NewFileImporter { context, pass }.import_new_files(scan.fresh)?;
         ContentImporter { context, pass }.import_changed_files(scan.changed)?;

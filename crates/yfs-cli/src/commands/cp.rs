@@ -50,6 +50,9 @@ pub(crate) struct CpArgs {
     /// Copy what links refer to
     #[arg(short = 'L', long)]
     dereference: bool,
+    /// Replace existing files: the default, and without effect on -n and -i
+    #[arg(short, long, hide = true)]
+    force: bool,
     /// Give replaced files the mode of the source
     #[arg(short = 'p', long)]
     preserve: bool,
@@ -104,6 +107,10 @@ async fn copy(
         to = through_link(fs, to).await?;
     }
     let transfer = PathTransfer { from, to };
+    if stat.is_directory() && !args.copies_directories() {
+        let error = FsError::new(FsCode::EISDIR, Op::Cp, &transfer.from.path).to(&transfer.to.path);
+        return Err(CommandError::hinted(error, FsCode::EISDIR, "-r copies directories"));
+    }
     if args.transfer.skips(context, fs, &transfer).await? {
         return Ok(());
     }
@@ -116,12 +123,7 @@ async fn copy(
     } else {
         let recursive = args.copies_directories();
         let options = CopyOptions { recursive, replace: true, parents: false };
-        let copied = fs.cp(&transfer.from.path, &transfer.to.path, &options).await;
-        let hint = "-r copies directories";
-        copied.map_err(|error| match stat.is_directory() {
-            true => CommandError::hinted(error, FsCode::EISDIR, hint),
-            false => error.into(),
-        })?;
+        fs.cp(&transfer.from.path, &transfer.to.path, &options).await?;
     }
     for (path, mode) in modes {
         if fs.lstat(&path).await.is_ok_and(|stat| stat.mode != mode) {

@@ -102,6 +102,12 @@ async fn create_link(
             linked => Ok(linked?),
         };
     }
+    let replaces = args.force || args.interactive;
+    let is_same = context.path(target).is_ok_and(|existing| existing.path == link.path);
+    if replaces && is_same && fs.lstat(&link.path).await.is_ok() {
+        let message = format!("'{target}' and '{}' are the same file", link.typed);
+        return Err(CommandError::other(message));
+    }
     if args.interactive && fs.lstat(&link.path).await.is_ok() {
         if !confirm(context, &format!("replace '{}'", link.typed))? {
             return Ok(());

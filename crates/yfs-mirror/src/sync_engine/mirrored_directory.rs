@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -50,8 +51,16 @@ impl MirroredDirectory {
     pub(super) fn check_exists(&self) -> Result<()> {
         match self.root.root().facts(OsStr::new(DIR)) {
             Ok(Some(_)) => Ok(()),
+            _ if self.is_at_path() => Err(MirrorError::StateGone(self.path.clone())),
             _ => Err(MirrorError::Gone(self.path.clone())),
         }
+    }
+
+    /// Reports whether the path still has the directory that was opened.
+    fn is_at_path(&self) -> bool {
+        let there = std::fs::metadata(&self.path).map(|there| (there.dev(), there.ino()));
+        let own = self.root.root().own_facts();
+        there.is_ok_and(|there| own.is_ok_and(|own| own.place == there))
     }
 
     /// Returns the host's metadata of a path, or none if the path or a directory above it does not

@@ -116,7 +116,7 @@ impl Replication<'_> {
     /// [`receive`](Self::receive) changed, and of their removals. Files that do not exist have
     /// none.
     pub fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
-        self.state.refresh()?;
+        self.state.refresh_damaged()?;
         self.state.content_conflicts(ids)
     }
 
