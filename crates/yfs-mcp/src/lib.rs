@@ -30,6 +30,7 @@ mod client_session;
 mod file_uri;
 mod http_service;
 mod inline_blocking;
+mod malformed_messages;
 mod open_session;
 mod profile;
 mod prompts;
@@ -52,5 +53,5 @@ pub use crate::{
     rules_file::{BadRulesFile, parse_rules},
     server::McpServer,
     session_shell::shell_over,
-    stdio::serve_stdio,
+    stdio::{serve_stdio, serve_stdio_reporting},
 };

@@ -2,7 +2,11 @@
 
 mod host_directories;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use clap::Args;
@@ -10,7 +14,7 @@ use yfs::Workspace;
 use yfs_agent::{
     AgentSession, AgentSessionBuilder,
     audit::{AuditOrigin, AuditSink, AuditedFs, open_workspace_audit},
-    permissions::{AccessKind, PermissionRule, PermissionRules, PermittedFs, RuleMode},
+    permissions::{PermissionRules, PermittedFs},
 };
 use yfs_engine::{
     actor::{Actor, ActorKind},
@@ -18,7 +22,7 @@ use yfs_engine::{
 };
 use yfs_mcp::{
     ClientIdentity, ElicitingBroker, McpProfile, McpServer, OpenedSession, SessionOpener,
-    SessionRefusal, parse_rules, serve_stdio, shell_over,
+    SessionRefusal, parse_rules, serve_stdio, serve_stdio_reporting, shell_over,
 };
 use yfs_vfs::FileSystem;
 
@@ -109,7 +113,13 @@ pub(crate) async fn run(args: McpArgs, context: &mut CommandContext) -> Result {
         ));
     }
     let policy = policy_of(&args, context)?;
-    let opener: Arc<dyn SessionOpener> = match args.dirs.is_empty() {
+    // A client of the reference server may name all directories itself.
+    let has_roots_only = args.profile == Some(McpProfile::Reference)
+        && context.globals.workspace.is_none()
+        && context.file().is_err();
+    let is_reference = policy.profile == McpProfile::Reference;
+    let report = if context.globals.quiet { |_: &str| () } else { print_remark };
+    let opener: Arc<dyn SessionOpener> = match args.dirs.is_empty() && !has_roots_only {
         true => {
             let options = settings::following(context.actor());
             let workspace = context.open_at(&context.file()?, options)?;
@@ -119,11 +129,28 @@ pub(crate) async fn run(args: McpArgs, context: &mut CommandContext) -> Result {
             })?;
             Arc::new(WorkspaceOpener { workspace, policy, audit, has_shell: args.shell })
         }
-        false => Arc::new(HostDirectories::open(&args.dirs, policy)?),
+        false => Arc::new(HostDirectories::open(&args.dirs, policy, report)?),
     };
     // The transport writes to standard output itself.
     context.out.unlock()?;
-    serve_stdio(McpServer::new(opener)).await.map_err(|error| CommandError::Other(error.into()))
+    let server = McpServer::new(opener);
+    let served = match is_reference && !context.globals.quiet {
+        true => {
+            print_remark("Secure MCP Filesystem Server running on stdio");
+            let report = |reason: &str| {
+                print_remark(&format!("MCP filesystem transport error: {reason}"));
+            };
+            serve_stdio_reporting(server, report).await
+        }
+        false => serve_stdio(server).await,
+    };
+    served.map_err(|error| CommandError::Other(error.into()))
+}
+
+/// Prints a line on standard error, as the reference server does.
+fn print_remark(text: &str) {
+    // Without a reader there is no one to report to.
+    writeln!(io::stderr().lock(), "{text}").ok();
 }
 
 fn policy_of(args: &McpArgs, context: &CommandContext) -> Result<SessionPolicy> {
@@ -188,6 +215,10 @@ impl SessionOpener for WorkspaceOpener {
         let session = OpenedSession::with_directories(agent, policy.profile, directories);
         Ok(session.read_only(policy.is_read_only))
     }
+
+    fn profile(&self) -> McpProfile {
+        self.policy.profile
+    }
 }
 
 impl WorkspaceOpener {
@@ -238,7 +269,7 @@ impl SessionPolicy {
             fs = Arc::new(yfs_vfs::ReadOnlyFs::wrap(fs));
         }
         if !directories.is_empty() {
-            let rules = only_below(directories)
+            let rules = PermissionRules::only_below(directories)
                 .map_err(|error| SessionRefusal(format!("bad directory: {error}")))?;
             fs = Arc::new(PermittedFs::new(fs, rules));
         }
@@ -248,12 +279,4 @@ impl SessionPolicy {
         }
         Ok(fs)
     }
-}
-
-/// Returns rules that allow what is in some directories, and nothing else.
-fn only_below(directories: &[VPath]) -> Result<PermissionRules, yfs_agent::permissions::BadRule> {
-    let both = [AccessKind::Read, AccessKind::Write];
-    let allow = |directory| PermissionRule::subtree(RuleMode::Allow, &both, directory);
-    let deny = PermissionRule::new(RuleMode::Deny, &both, "/**");
-    PermissionRules::new(directories.iter().map(allow).chain([deny]))
 }
