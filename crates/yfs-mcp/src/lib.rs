@@ -27,6 +27,7 @@
 
 mod approvals;
 mod client_session;
+mod directory_broker;
 mod file_uri;
 mod http_service;
 mod inline_blocking;
@@ -44,6 +45,7 @@ mod watching;
 
 pub use crate::{
     approvals::ElicitingBroker,
+    directory_broker::DirectoryBroker,
     file_uri::{file_uri, path_of_uri},
     http_service::{McpHttpService, RequestOpener},
     open_session::{

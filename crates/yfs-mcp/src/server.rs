@@ -22,7 +22,7 @@ use crate::{
     open_session::{OpenedSession, SessionOpener},
     profile::McpProfile,
     prompts, resources, tool_calls,
-    watching::{ResourceChanges, TreeWatcher, watch_trees},
+    watching::{ResourceChanges, TreeWatcher, next_changes, watch_trees},
 };
 
 /// The most resources that a client of an older protocol version may subscribe to.
@@ -236,7 +236,7 @@ async fn notify_peer(
     client: Arc<ClientSession>,
     mut changes: Receiver<ResourceChanges>,
 ) {
-    while let Some(changes) = changes.recv().await {
+    while let Some(changes) = next_changes(&mut changes).await {
         if changes.is_list_changed && peer.notify_resource_list_changed().await.is_err() {
             return;
         }
@@ -276,6 +276,6 @@ async fn notify_subscription(
                 return;
             }
         }
-        next = changes.recv().await;
+        next = next_changes(changes).await;
     }
 }

@@ -23,6 +23,7 @@ use crate::{
     access::{AccessControl, TokenKeys},
     body::BodyBudget,
     listen,
+    mcp::StatelessSessions,
     metrics::ServerMetrics,
     rooms::DocumentRooms,
     routes::router,

@@ -103,7 +103,8 @@ fn a_tool_is_called_from_the_command_line_with_profiles_and_rules() {
     assert!(code == Some(1) && errors.contains("there is no tool fs_write"), "{errors}");
     assert_eq!(tool(dir.path(), &["fs_read", "[]"]).0, Some(2));
 
-    let host = tempfile::tempdir().expect("a temporary directory");
+    let host = tempfile::Builder::new().prefix("served").tempdir();
+    let host = host.expect("a temporary directory");
     fs::write(host.path().join("n.txt"), "needle\n").expect("a temporary file");
     let at = host.path().to_str().expect("UTF-8");
     let args = ["grep", r#"{"pattern": "needle"}"#, "--profile", "deepagents", "--dir", at];

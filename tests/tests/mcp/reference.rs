@@ -23,7 +23,9 @@ fn server(dirs: &[&Path]) -> RawServer {
 }
 
 fn directory() -> (TempDir, PathBuf) {
-    let dir = TempDir::new().expect("a temporary directory");
+    // Without a hidden name, below which nothing is searched.
+    let dir = tempfile::Builder::new().prefix("served").tempdir();
+    let dir = dir.expect("a temporary directory");
     let path = dir.path().canonicalize().expect("it exists");
     (dir, path)
 }

@@ -31,7 +31,7 @@ use self::{
     locations::{allowed_path, reworded},
     schemas::{check_arguments, input_schema, output_schema},
 };
-use super::shared::{ToolFailure, ToolOutcome, reporting_tool, text_reply};
+use super::shared::{ToolFailure, ToolOutcome, by_message, reporting_tool, text_reply};
 use crate::{
     catalog::{RegisteredTool, TextResult, ToolWords},
     media::file_uri,
@@ -308,11 +308,6 @@ where
 {
     let words = ToolWords { name, title, description };
     reporting_tool::<I, TextResult, F, R>(words, annotations, run, by_message)
-}
-
-/// Returns the reply of a tool. The reference reports a failure by its message alone.
-fn by_message(outcome: ToolOutcome) -> ToolReply {
-    outcome.unwrap_or_else(|failure| ToolReply::error(failure.to_string()))
 }
 
 /// Returns whether the directory of a path is missing.

@@ -52,7 +52,7 @@ async fn a_directory_behind_a_link_and_absolute_links_inside_are_reached() {
         );
         script::check(&fs, &checks).await.expect("the links inside are followed");
     }
-    assert_eq!(std::fs::read_to_string(outside.join("f.txt")).expect("still there"), "text");
+    assert_eq!(fs::read_to_string(outside.join("f.txt")).expect("still there"), "text");
     // Only one of the spellings is allowed, so the link does not lead into the directory.
     let fs = confined(&[&link]);
     let check = format!("cat {}/f.txt !! EACCES", link.display());
@@ -61,7 +61,9 @@ async fn a_directory_behind_a_link_and_absolute_links_inside_are_reached() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_directories_above_show_only_the_way() {
-    let place = tempfile::tempdir().expect("a temporary directory");
+    // Without a hidden name, below which nothing is searched.
+    let place = tempfile::Builder::new().prefix("way").tempdir();
+    let place = place.expect("a temporary directory");
     let place = place.path().canonicalize().expect("the directory exists");
     let inside = place.join("in/deep");
     fs::create_dir_all(&inside).expect("a new directory");

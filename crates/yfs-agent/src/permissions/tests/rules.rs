@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{
-    super::BadRule, AccessRow, Allow, Deny, PermissionRule, PermissionRules, Read, compile,
+    super::BadRule, AccessRow, Allow, Deny, PermissionRule, PermissionRules, Read, Write, compile,
 };
 
 fn check(rules: &str, paths: &str, expected: Expect) {

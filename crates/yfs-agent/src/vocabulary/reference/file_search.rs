@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A pattern of paths, which a leading `!` negates.
-struct ReferencePattern {
+pub(super) struct ReferencePattern {
     matcher: GlobMatcher,
     is_negated: bool,
 }
@@ -20,9 +20,10 @@ impl ReferencePattern {
     fn new(text: &str) -> Result<Self, ToolFailure> {
         let positive = text.trim_start_matches('!');
         let is_negated = (text.len() - positive.len()) % 2 == 1;
-        let built = GlobBuilder::new(positive).literal_separator(true).backslash_escape(true);
+        let built =
+            GlobBuilder::new(positive).literal_separator(true).backslash_escape(true).build();
         let bad = |error: globset::Error| ToolFailure::refused(format!("bad pattern: {error}"));
-        Ok(Self { matcher: built.build().map_err(bad)?.compile_matcher(), is_negated })
+        Ok(Self { matcher: built.map_err(bad)?.compile_matcher(), is_negated })
     }
 
     fn is_match(&self, path: &str) -> bool {
