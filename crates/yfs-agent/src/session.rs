@@ -296,7 +296,7 @@ impl AgentSessionBuilder {
         self
     }
 
-    /// Sets whether several programs may share the session, because they cannot be told apart.
+    /// Sets whether several programs may share the session, because nothing distinguishes them.
     ///
     /// Each write is then a change of the read that it differs least from, and the reads of one
     /// program are no base for the writes of another.

@@ -174,7 +174,7 @@ async fn a_patch_after_a_stale_read_is_not_made_twice() {
     assert_eq!(text(&fs, "/plan").await, "one\none and a half\n2\nIII\n");
 }
 
-/// Programs that share a session, because they cannot be told apart: what one read or wrote is no
+/// Programs that share a session, because nothing distinguishes them: what one read or wrote is no
 /// base for the write of another.
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_that_share_a_session_take_back_nothing() {

@@ -132,7 +132,7 @@ fn a_session_lasts_over_connections() {
     assert!(reply.contains("this session has not read it"), "{reply}");
 }
 
-/// Two programs that cannot be told apart share a session. Neither takes back what the other wrote.
+/// Two programs with one identity share a session. Neither takes back what the other wrote.
 #[test]
 fn programs_with_one_identity_lose_no_edits() {
     let dir = workspace();

@@ -1,8 +1,8 @@
 //! The fourteen tools of the reference filesystem server of the Model Context Protocol.
 //!
-//! Names, schemas, arguments and texts are those of the reference. Unlike it, an edit keeps the edits of
-//! others and the file's line endings, refuses a text that occurs several times, and never cuts a
-//! character.
+//! Names, schemas, arguments and texts are those of the reference. Unlike it, an edit keeps the
+//! edits of others and the file's line endings, refuses a text that occurs several times, and never
+//! cuts a character.
 
 mod exact_edits;
 mod file_search;

@@ -271,11 +271,11 @@ async fn view_directory(
     let options = WalkOptions { hidden: false, max_entries: MAX_LISTED, ..WalkOptions::default() };
     let mut entries = call.fs().walk(path, &options).await?;
     if place.in_memories {
-        // A link that leaves the notes is none of them.
+        // A link that leaves the notes, or leads nowhere, is none of them.
         let mut leaving = HashSet::new();
         for item in entries.iter().filter(|item| item.entry.kind == FileKind::Symlink) {
             let real = call.fs().realpath(&item.path).await;
-            if real.is_ok_and(|real| !real.as_str().starts_with("/memories/")) {
+            if !real.is_ok_and(|real| real.as_str().starts_with("/memories/")) {
                 leaving.insert(item.path.clone());
             }
         }

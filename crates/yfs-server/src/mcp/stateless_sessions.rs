@@ -2,7 +2,7 @@
 //!
 //! Such a client may send each request on a connection of its own, so its session is found by the
 //! credential and by what the client states about itself. Several programs with one credential and
-//! one identity share a session. What they read is then told apart by the content of their writes:
+//! one identity share a session. What each has read is then found by the content of its writes:
 //! see [`AgentSessionBuilder::shared`](yfs_agent::AgentSessionBuilder::shared).
 
 use std::{

@@ -4,7 +4,10 @@
 use yfs_types::path::VPath;
 use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
-use crate::{permissions::PermissionRefusal, tool_call::ToolCall, vocabulary::shared::ToolFailure};
+use crate::{
+    permissions::PermissionRefusal, session::WriteFailure, tool_call::ToolCall,
+    vocabulary::shared::ToolFailure,
+};
 
 /// Returns the path that a model wrote, if it lies in an allowed directory.
 pub(super) fn allowed_path(call: &ToolCall, text: &str) -> Result<VPath, ToolFailure> {
@@ -54,18 +57,12 @@ fn list_of(roots: &[VPath]) -> String {
 
 /// Returns the failure as the reference words it.
 pub(super) async fn reworded(call: &ToolCall, path: &VPath, failure: ToolFailure) -> ToolFailure {
-    let error = match &failure {
-        ToolFailure::Fs(error) | ToolFailure::Write(crate::session::WriteFailure::Fs(error)) => {
-            error
-        }
-        _ => return failure,
+    let (ToolFailure::Fs(error) | ToolFailure::Write(WriteFailure::Fs(error))) = &failure else {
+        return failure;
     };
     let is_refusal = error.source.as_ref().is_some_and(|source| source.is::<PermissionRefusal>());
     if is_refusal {
-        let target = match target_of(call, path).await {
-            Some(target) => target,
-            None => return failure,
-        };
+        let Some(target) = target_of(call, path).await else { return failure };
         let roots = list_of(&call.session().roots());
         return ToolFailure::refused(format!(
             "Access denied - symlink target outside allowed directories: {target} not in {roots}"

@@ -143,12 +143,12 @@ fn check_value(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
         true => name.to_owned(),
         false => format!("{at}.{name}"),
     };
-    if let (Some(allowed), Some(text)) = (schema["enum"].as_array(), value.as_str()) {
-        if !allowed.iter().any(|allowed| allowed == text) {
-            let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
-            let allowed = allowed.join("|");
-            return Err(format!("Invalid option: expected one of {allowed}{place}"));
-        }
+    if let (Some(allowed), Some(text)) = (schema["enum"].as_array(), value.as_str())
+        && !allowed.iter().any(|allowed| allowed == text)
+    {
+        let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+        let allowed = allowed.join("|");
+        return Err(format!("Invalid option: expected one of {allowed}{place}"));
     }
     if let Some(items) = value.as_array() {
         let n_min = schema["minItems"].as_u64().unwrap_or(0);
