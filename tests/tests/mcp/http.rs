@@ -125,11 +125,13 @@ fn a_session_lasts_over_connections() {
     let session = &records[0]["session"];
     assert!(records.len() > 10 && records.iter().all(|record| record["session"] == *session));
     call("undo_session", json!({}));
-    assert_eq!(yfs_in(&["ls"]), "a.md\n");
-    // Another program has another session, which has not read the file.
-    let blind = json!({ "path": "/a.md", "content": "blind" });
-    let reply = call_alone(&url, "other", "fs_write", &blind).to_string();
-    assert!(reply.contains("this session has not read it"), "{reply}");
+    assert_eq!(yfs_in(&["ls"]), "");
+    // Another program has another session, which has not read what others wrote.
+    for (client, is_noted) in [("writer", false), ("other", true)] {
+        let write = json!({ "path": "/p.md", "content": client });
+        let reply = call_alone(&url, client, "fs_write", &write).to_string();
+        assert_eq!(reply.contains("this session has not read it"), is_noted, "{reply}");
+    }
 }
 
 /// Two programs with one identity share a session. Neither takes back what the other wrote.
