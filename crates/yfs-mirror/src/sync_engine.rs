@@ -127,6 +127,11 @@ impl MirrorEngine {
         self.pass.touch_disk(path, all_below);
     }
 
+    /// Notes that an object on disk may have moved, so that the host no longer watches it.
+    pub(crate) fn note_moved(&mut self, path: &Path) {
+        self.context.directory.note_moved(path);
+    }
+
     /// Notes that an object in the workspace may have changed.
     pub(crate) fn touch_work(&mut self, id: FileId) {
         self.pass.work.insert(id);

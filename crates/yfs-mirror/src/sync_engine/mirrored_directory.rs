@@ -84,6 +84,13 @@ impl MirroredDirectory {
         }
     }
 
+    /// Records that the watches of a directory and of all below it may be gone.
+    pub(super) fn note_moved(&mut self, path: &Path) {
+        if let Some(watch) = &mut self.watch {
+            watch.note_moved(path);
+        }
+    }
+
     /// Stops watching a directory and all directories below it.
     pub(super) fn unwatch(&mut self, path: &Path) {
         if let Some(watch) = &mut self.watch {
