@@ -69,20 +69,21 @@ async fn check_results() {
         null
 
         > .items[
-        Error: the query is malformed: [(File { code: ".items[", path: () }, Lex([(Delim("["), "")]))]
+        Error: the query is malformed: expected closing bracket at the end of the query
         > .items.x
         Error: cannot index [{"name":"a","size":3},{"name":"b","size":30}] with "x"
         > none
-        Error: the query is malformed: [(File { code: "none", path: () }, [("none", Filter(0))])]
+        Error: the query is malformed: undefined filter none
         > include "x"; .
-        Error: the query is malformed: [(File { code: "include \"x\"; .", path: () }, Io([("x", "module loading not supported")]))]
+        Error: the query is malformed: x: module loading not supported
         > env | length
         0
         0
 
         > $ENV | length
-        Error: the query is malformed: [(File { code: "$ENV | length", path: () }, [("$ENV", Var)])]
-    "#]].assert_eq(&printed);
+        Error: the query is malformed: undefined variable $ENV
+    "#]]
+    .assert_eq(&printed);
     expect!["Error: the document is not JSON: byte offset 1: value expected"]
         .assert_eq(&run("{nonsense", ".", limits).await);
 }

@@ -5,6 +5,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{context::CommandContext, errors::Result};
 
+mod agent_files;
 mod confirm_prompt;
 mod input_content;
 #[cfg(feature = "peer")]
@@ -128,6 +129,7 @@ declare_commands! {
     #[cfg(feature = "peer")]
     id::IdArgs,
     mcp::McpArgs => two_workers,
+    tool::ToolArgs => two_workers,
     token::TokenArgs,
     #[cfg(target_os = "linux")]
     mirror::MirrorArgs => one_worker,

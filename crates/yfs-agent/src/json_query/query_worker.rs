@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Write};
 
 use jaq_core::{
     Compiler, Ctx, Vars, data,
-    load::{Arena, File, Loader},
+    load::{self, Arena, File, Loader, import},
     unwrap_valr,
 };
 use jaq_json::{Val, read, write};
@@ -83,15 +83,50 @@ fn serve(input: &mut impl BufRead, output: impl Write) -> Result<u8, String> {
     run(&request.query, &document, &mut output)
 }
 
+/// Returns the text about a query that cannot be run.
+fn malformed(reasons: impl Iterator<Item = String>) -> String {
+    format!("the query is malformed: {}", reasons.collect::<Vec<_>>().join("; "))
+}
+
+fn load_failure(errors: &load::Errors<&str, ()>) -> String {
+    let found = |text: &str| match text.trim() {
+        "" => "the end of the query".to_owned(),
+        text => format!("{:?}", text.chars().take(40).collect::<String>()),
+    };
+    let reasons = errors.iter().flat_map(|(_, error)| -> Vec<String> {
+        match error {
+            load::Error::Io(errors) => {
+                errors.iter().map(|(path, reason)| format!("{path}: {reason}")).collect()
+            }
+            load::Error::Lex(errors) => errors
+                .iter()
+                .map(|(wanted, at)| format!("expected {} at {}", wanted.as_str(), found(at)))
+                .collect(),
+            load::Error::Parse(errors) => errors
+                .iter()
+                .map(|(wanted, at)| format!("expected {} at {}", wanted.as_str(), found(at)))
+                .collect(),
+        }
+    });
+    malformed(reasons)
+}
+
 fn run(query: &str, document: &[u8], output: &mut impl Write) -> Result<u8, String> {
     let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     let arena = Arena::default();
     let program = File { code: query, path: () };
     let modules = Loader::new(defs).load(&arena, program);
-    let modules = modules.map_err(|errors| format!("the query is malformed: {errors:?}"))?;
+    let modules = modules.map_err(|errors| load_failure(&errors))?;
+    // Without this, a query that imports a file would run with a variable too few.
+    let imported = import(&modules, |_| Err("module loading not supported".to_owned()));
+    imported.map_err(|errors| load_failure(&errors))?;
     let filter = Compiler::default().with_funs(funs).compile(modules);
-    let filter = filter.map_err(|errors| format!("the query is malformed: {errors:?}"))?;
+    let filter = filter.map_err(|errors| {
+        let undefined = errors.iter().flat_map(|(_, errors)| errors);
+        let reasons = undefined.map(|(name, kind)| format!("undefined {} {name}", kind.as_str()));
+        malformed(reasons)
+    })?;
     for value in read::parse_many(document) {
         let value = value.map_err(|error| format!("the document is not JSON: {error}"))?;
         let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
