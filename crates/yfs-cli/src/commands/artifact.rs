@@ -6,14 +6,15 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::Workspace;
-use yfs_analysis::{FileStats, PreviewLimit, TextStats, TextStructure, describe_stats};
+use yfs_analysis::{PreviewLimit, describe_stats};
 use yfs_artifacts::{
-    ArtifactIds, ArtifactOptions, CleanupPolicy, CleanupReason, CleanupReport, ContextRequest,
-    FileMetadata, FileSelection, FileSystemOps, FileSystemStore, NamespaceStrategy,
-    ToolResponseContent, WorkspacePast, content_hash,
+    ArtifactIds, ArtifactOptions, CleanupPolicy, CleanupReport, ContextRequest, FileMetadata,
+    FileSelection, FileSystemOps, FileSystemStore, NamespaceStrategy, ToolResponseContent,
+    WorkspacePast, content_hash,
 };
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, FsCode, WalkOptions};
+use yfs_wire::{ArtifactJson, ContextJson, Rfc3339Time};
 
 use crate::{
     commands::input_content::{read_host, read_host_text},
@@ -217,16 +218,7 @@ pub(crate) async fn run(args: ArtifactArgs, context: &mut CommandContext) -> Res
 
 /// Parses a namespace.
 fn parse_namespace(text: &str) -> Result<NamespaceStrategy, String> {
-    match text {
-        "thread_id" => Ok(NamespaceStrategy::ThreadId),
-        "task_id" => Ok(NamespaceStrategy::TaskId),
-        "flat" => Ok(NamespaceStrategy::Flat),
-        "runs" => Ok(NamespaceStrategy::runs()),
-        template if template.contains('{') => Ok(NamespaceStrategy::Custom(template.to_owned())),
-        _ => Err("expected thread_id, task_id, flat, runs, or a template such as \
-                  {thread_id}/{file_id}"
-            .to_owned()),
-    }
+    NamespaceStrategy::parse(text).map_err(|error| error.to_string())
 }
 
 /// Makes the store of a workspace's artifacts.
@@ -280,7 +272,7 @@ async fn get(context: &mut CommandContext, root: VPath, args: GetArgs) -> Result
         (Some(file), _) => parse_reference(&read_host(file)?)?,
         (None, artifact) => {
             let artifact = artifact.as_deref().unwrap_or_default();
-            reference_of(relative_path(context, &root, artifact)?, args.checksum)
+            FileMetadata::at_path(relative_path(context, &root, artifact)?, args.checksum)
         }
     };
     let workspace = context.readable()?;
@@ -294,31 +286,8 @@ async fn get(context: &mut CommandContext, root: VPath, args: GetArgs) -> Result
 
 /// Parses the JSON of a reference: its metadata, or what contains them.
 fn parse_reference(json: &[u8]) -> Result<FileMetadata> {
-    let bad = |error| CommandError::other(format!("this is no reference: {error}"));
-    let value: Value = serde_json::from_slice(json).map_err(bad)?;
-    let metadata = value.pointer("/FileReference/metadata").unwrap_or(&value);
-    serde_json::from_value(metadata.clone()).map_err(bad)
-}
-
-/// Makes a reference from a path and a hash alone.
-fn reference_of(relative_path: String, checksum: Option<String>) -> FileMetadata {
-    let stats = TextStats {
-        lines: 0,
-        words: 0,
-        characters: 0,
-        encoding: String::new(),
-        language: None,
-        structure_hints: TextStructure::PlainText,
-    };
-    FileMetadata {
-        file_id: String::new(),
-        relative_path,
-        size: 0,
-        content_type: None,
-        preview: None,
-        stats: FileStats::Text(stats),
-        checksum: checksum.map(|checksum| checksum.to_ascii_lowercase()),
-    }
+    let parsed = FileMetadata::parse_reference(json);
+    parsed.map_err(|error| CommandError::other(format!("this is no reference: {error}")))
 }
 
 /// Returns the path of an artifact from the root of all artifacts, for a path from there or from
@@ -356,12 +325,12 @@ async fn list(
         if context.out.json {
             let stat = fs.stat(&walked.path).await?;
             let artifact = stat.metadata.get("artifact").and_then(Value::as_str);
-            context.out.json_line(&json!({
-                "path": walked.path.as_str(),
-                "artifact": artifact.unwrap_or(relative),
-                "size": stat.size,
-                "mime": stat.mime.as_deref(),
-                "changed": parse_time::rfc3339(stat.mtime),
+            context.out.json_line(&json::value(&ArtifactJson::<Rfc3339Time> {
+                path: walked.path.to_string(),
+                artifact: artifact.unwrap_or(relative).to_owned(),
+                size: stat.size,
+                mime: stat.mime.as_deref().map(str::to_owned),
+                changed: stat.mtime.into(),
             }))?;
             continue;
         }
@@ -376,7 +345,7 @@ async fn list(
 }
 
 async fn show(context: &mut CommandContext, root: VPath, artifact: &str, preview: usize) -> Result {
-    let reference = reference_of(relative_path(context, &root, artifact)?, None);
+    let reference = FileMetadata::at_path(relative_path(context, &root, artifact)?, None);
     let workspace = context.readable()?;
     let preview = PreviewLimit::Characters(preview);
     let options = ArtifactOptions { root, preview, ..ArtifactOptions::default() };
@@ -421,15 +390,10 @@ async fn clean(context: &mut CommandContext, root: VPath, args: CleanArgs) -> Re
 }
 
 fn print_cleanup(context: &mut CommandContext, report: &CleanupReport, dry_run: bool) -> Result {
-    let reason = |reason| match reason {
-        CleanupReason::Age => "age",
-        CleanupReason::TotalBytes => "size",
-        CleanupReason::NumberOfFiles => "files",
-    };
     if context.out.json {
         let removed = report.removed.iter().map(|removed| {
             let path = removed.path.as_str();
-            json!({ "path": path, "size": removed.size, "reason": reason(removed.reason) })
+            json!({ "path": path, "size": removed.size, "reason": removed.reason.name() })
         });
         let removed: Value = removed.collect();
         return context.out.json_line(&json!({
@@ -441,7 +405,7 @@ fn print_cleanup(context: &mut CommandContext, report: &CleanupReport, dry_run: 
     for removed in &report.removed {
         let path = context.out.safe(removed.path.as_str()).into_owned();
         let size = human_size(removed.size);
-        context.out.line(&format!("{:<5}  {size:>5}  {path}", reason(removed.reason)))?;
+        context.out.line(&format!("{:<5}  {size:>5}  {path}", removed.reason.name()))?;
     }
     let n_removed = counted(report.removed.len() as u64, "artifact", "artifacts");
     let would = if dry_run { "would be removed" } else { "removed" };
@@ -470,12 +434,12 @@ async fn render(context: &mut CommandContext, args: ContextArgs) -> Result {
     };
     let rendered = kept_stats(context)?.render_context(&request).await?;
     if context.out.json {
-        return context.out.json_line(&json!({
-            "text": rendered.text,
-            "tokens": rendered.n_tokens,
-            "files": rendered.n_files,
-            "listed": rendered.n_listed,
-            "previewed": rendered.n_previewed,
+        return context.out.json_line(&json::value(&ContextJson {
+            text: rendered.text,
+            tokens: rendered.n_tokens,
+            files: rendered.n_files,
+            listed: rendered.n_listed,
+            previewed: rendered.n_previewed,
         }));
     }
     context.out.safe_lines(&rendered.text)

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use yfs_threads::{ExternalFile, FileRecord, FileSearch, ThreadFileError, ThreadFiles};
 use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
+use yfs_wire::{ThreadFileJson, ThreadMatchesJson};
 
 use super::{ThreadPlaceArgs, print_json_only, print_rows};
 use crate::{
@@ -389,11 +390,7 @@ async fn grep(
     let found = files.grep_files(pattern, search).await?;
     for file in &found {
         if context.out.json {
-            let lines = file.matches.iter();
-            let matches: Value = lines
-                .map(|found| json!({ "line": found.line, "content": found.content }))
-                .collect();
-            context.out.json_line(&json!({ "path": file.path, "matches": matches }))?;
+            context.out.json_line(&json::value(&ThreadMatchesJson::from(file.clone())))?;
             continue;
         }
         for found in &file.matches {
@@ -423,15 +420,5 @@ fn print_removed(
 }
 
 fn describe(record: &FileRecord) -> Value {
-    json!({
-        "path": record.path.as_str(),
-        "name": record.name,
-        "mime": record.mime_type,
-        "storage": record.storage,
-        "size": record.size,
-        "is_directory": record.is_directory,
-        "metadata": record.metadata,
-        "width": record.width,
-        "height": record.height,
-    })
+    json::value(&ThreadFileJson::from(record))
 }
