@@ -1,5 +1,7 @@
 //! `yfs artifact`: stores large results as files with references, and renders contexts.
 
+mod run_command;
+
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -16,6 +18,7 @@ use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, FsCode, WalkOptions};
 use yfs_wire::{ArtifactJson, ContextJson, Rfc3339Time};
 
+use self::run_command::RunArgs;
 use crate::{
     commands::input_content::{read_host, read_host_text},
     context::CommandContext,
@@ -40,6 +43,7 @@ and the content that was stored after an edit.
 Examples:
   crawl | yfs artifact put --thread research-7 --call 12      prints the path
   crawl | yfs artifact put --threshold 50K --json             the result itself, unless it is larger
+  yfs artifact run cargo test                                 its output, or a reference to it
   yfs artifact get research-7/tool_call_12.json
   yfs artifact get --reference reference.json                 verified by its hash
   yfs artifact list 'research-7/*'
@@ -47,8 +51,8 @@ Examples:
   yfs artifact clean --older-than 30d --dry-run
   yfs artifact context /docs --tokens 2000                    any files, for a model's context
 
-JSON of put: {FileReference: {metadata, preview}}, or with --threshold {Direct: {result}}; of show:
-metadata: {file_id, relative_path, size, content_type, preview, stats, checksum}; of get: {path,
+JSON of put: {FileReference: {metadata, preview}}, or with --threshold {Direct: {result}}; of run:
+the same with exit_status; of show: metadata: {file_id, relative_path, size, content_type, preview, stats, checksum}; of get: {path,
 size, content} or base64; of list: one object per line: {path, artifact, size, mime, changed}; of
 clean: {removed: [{path, size, reason}], freed_bytes, dry_run}; of context: {text, tokens, files,
 listed, previewed}.";
@@ -78,6 +82,8 @@ struct ArtifactPlaceArgs {
 enum ArtifactCommand {
     /// Store a result from standard input or a file of this machine, and print its path
     Put(PutArgs),
+    /// Run a command, and print its output, or the reference to it if it is large
+    Run(RunArgs),
     /// Print the content of an artifact as it was stored
     Get(GetArgs),
     /// List artifacts
@@ -110,6 +116,17 @@ struct PutArgs {
     /// A file on this machine; default: standard input
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
+    /// Where the result is put.
+    #[command(flatten)]
+    placement: PlacementArgs,
+    /// Store nothing, and print the result itself, unless it is larger: 50K
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    threshold: Option<u64>,
+}
+
+/// Where a result is put, and how its reference shows it.
+#[derive(Debug, Args)]
+struct PlacementArgs {
     /// The thread of the call
     #[arg(long, value_name = "ID", default_value = "shared")]
     thread: String,
@@ -123,9 +140,6 @@ struct PutArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "thread_id")]
     #[arg(value_parser = parse_namespace)]
     namespace: NamespaceStrategy,
-    /// Store nothing, and print the result itself, unless it is larger: 50K
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    threshold: Option<u64>,
     /// The length of the preview in characters
     #[arg(long, value_name = "N", default_value_t = 300)]
     preview: usize,
@@ -199,11 +213,31 @@ struct ContextArgs {
     template: Option<PathBuf>,
 }
 
+impl PlacementArgs {
+    /// Returns the ids of a result, and the options of the store.
+    fn resolve(&self, root: VPath, content: &[u8]) -> (ArtifactIds, ArtifactOptions) {
+        let call = self.call.clone();
+        let ids = ArtifactIds {
+            thread_id: self.thread.clone(),
+            task_id: self.task.clone(),
+            tool_call_id: call.unwrap_or_else(|| content_hash(content)[..16].to_owned()),
+        };
+        let options = ArtifactOptions {
+            root,
+            namespace_strategy: self.namespace.clone(),
+            preview: PreviewLimit::Characters(self.preview),
+            ..ArtifactOptions::default()
+        };
+        (ids, options)
+    }
+}
+
 /// Runs `yfs artifact`.
 pub(crate) async fn run(args: ArtifactArgs, context: &mut CommandContext) -> Result {
     let root = context.path(&args.place.root)?.path;
     match args.command {
         ArtifactCommand::Put(args) => put(context, root, args).await,
+        ArtifactCommand::Run(args) => run_command::run(context, root, args).await,
         ArtifactCommand::Get(args) => get(context, root, args).await,
         ArtifactCommand::List { pattern, long } => {
             list(context, &root, pattern.as_deref(), long).await
@@ -236,14 +270,7 @@ async fn put(context: &mut CommandContext, root: VPath, args: PutArgs) -> Result
     if args.threshold.is_some_and(|threshold| content.len() as u64 <= threshold) {
         return print_direct(context, &content);
     }
-    let call = args.call.unwrap_or_else(|| content_hash(&content)[..16].to_owned());
-    let ids = ArtifactIds { thread_id: args.thread, task_id: args.task, tool_call_id: call };
-    let options = ArtifactOptions {
-        root,
-        namespace_strategy: args.namespace,
-        preview: PreviewLimit::Characters(args.preview),
-        ..ArtifactOptions::default()
-    };
+    let (ids, options) = args.placement.resolve(root, &content);
     let workspace = context.writable()?;
     let metadata = store_of(context, &workspace, options).store_file(&ids, content).await?;
     if context.out.json {

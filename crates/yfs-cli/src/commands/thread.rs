@@ -46,8 +46,9 @@ directory, created, changed, archived, forked_from, files, directories, bytes}; 
 of stats: {id, files, directories, bytes}; of delete: {id, deleted}; of prune: {removed, kept,
 kept_bytes, dry_run}, with the removed threads and the reason age or size.
 JSON of files (ls, stat, write, link, mkdir, mv, set): {path, name, mime, storage, size,
-is_directory, metadata, width, height}; of cat: {path, size, content} or base64; of rm and rmdir:
-{path, removed}; of grep: {path, matches: [{line, content}]}; of find: {path}.";
+is_directory, metadata, width, height}; of cat: {path, size, content} or base64; of thumbnail:
+{path, mime, width, height, size, base64}; of rm and rmdir: {path, removed}; of grep: {path,
+matches: [{line, content}]}; of find: {path}.";
 
 /// Create, list, fork and archive threads of agents, and change their files
 #[derive(Debug, Args)]

@@ -2,13 +2,15 @@
 
 use clap::Subcommand;
 use serde_json::{Value, json};
-use yfs_threads::{ExternalFile, FileRecord, FileSearch, ThreadFileError, ThreadFiles};
+use yfs_threads::{
+    ExternalFile, FileRecord, FileSearch, ThreadFileError, ThreadFiles, ThumbnailError,
+};
 use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
 use yfs_wire::{ThreadFileJson, ThreadMatchesJson};
 
 use super::{ThreadPlaceArgs, print_json_only, print_rows};
 use crate::{
-    commands::input_content::ContentArgs,
+    commands::{input_content::ContentArgs, thumbnail::PictureArgs},
     context::CommandContext,
     errors::{CommandError, EXIT_USAGE, Result},
     format_text::parse_size,
@@ -47,6 +49,18 @@ pub(super) enum ThreadFileCommand {
         /// The files
         #[arg(value_name = "FILE", required = true)]
         paths: Vec<String>,
+    },
+    /// Print a small picture of an image
+    Thumbnail {
+        /// The thread
+        #[arg(value_name = "THREAD")]
+        id: String,
+        /// The image
+        #[arg(value_name = "FILE")]
+        path: String,
+        /// Which picture.
+        #[command(flatten)]
+        picture: PictureArgs,
     },
     /// Write a file from standard input or a text; missing directories are created
     Write {
@@ -205,6 +219,10 @@ pub(super) async fn run(
             }
             Ok(())
         }
+        ThreadFileCommand::Thumbnail { id, path, picture } => {
+            let files = place.readable(context)?.existing(&id).await?.files();
+            print_thumbnail(context, &files, &path, &picture).await
+        }
         ThreadFileCommand::Grep { id, pattern, regex, ignore_case, include, limit } => {
             let search = FileSearch { regex, ignore_case, include, limit };
             let found = grep(context, place, &id, &pattern, &search).await;
@@ -290,6 +308,7 @@ impl ThreadFileCommand {
             Self::Ls { id, .. }
             | Self::Stat { id, .. }
             | Self::Cat { id, .. }
+            | Self::Thumbnail { id, .. }
             | Self::Write { id, .. }
             | Self::Link { id, .. }
             | Self::Set { id, .. }
@@ -369,6 +388,19 @@ async fn print_content(context: &mut CommandContext, files: &ThreadFiles, path: 
         return context.out.json_line(&json::content(record.path.as_str(), &content));
     }
     context.out.raw(&content)
+}
+
+async fn print_thumbnail(
+    context: &mut CommandContext,
+    files: &ThreadFiles,
+    path: &str,
+    picture: &PictureArgs,
+) -> Result {
+    let record = existing_record(files, path, Op::Open).await?;
+    let made = files.thumbnail(path, picture.size).await?.ok_or_else(|| {
+        CommandError::other(format!("{}: {}", record.path, ThumbnailError::NotAnImage))
+    })?;
+    picture.print(context, record.path.as_str(), &made)
 }
 
 /// Returns the record of a file that must exist.
