@@ -1,6 +1,6 @@
 //! `yfs query`: queries JSON, tables and YAML.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
