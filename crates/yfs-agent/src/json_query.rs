@@ -67,7 +67,7 @@ pub enum DocumentFormat {
     #[default]
     Json,
     /// A table whose first row has the names of columns; the delimiter is that of the first row.
-    /// A cell is a number if JSON would write it so, and otherwise text.
+    /// A cell is a number if JSON would write it so, null if it is empty, and otherwise text.
     Csv,
     /// A table with tabs between cells.
     Tsv,

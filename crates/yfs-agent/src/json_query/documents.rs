@@ -14,7 +14,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Returns the values of a document: of JSON and YAML its values, of a table an object for each row.
+/// Returns the values of a document: those of JSON and YAML, or an object for each row of a table.
 pub(super) fn read_document<'a>(
     format: DocumentFormat,
     document: &'a [u8],
@@ -129,14 +129,18 @@ impl Iterator for TableReader<'_> {
     }
 }
 
-/// Returns a number if the cell is one as JSON writes it, and text otherwise: `007` stays text.
+/// Returns a number if the cell is one as JSON writes it, null if it is empty, and text otherwise:
+/// `007` stays text.
 fn cell_value(cell: Vec<u8>) -> Val {
-    match cell.first() {
-        Some(b'-' | b'0'..=b'9') => {
-            parse_single_num(&cell).map_or_else(|| Val::utf8_str(cell), Val::Num)
-        }
-        _ => Val::utf8_str(cell),
+    if cell.is_empty() {
+        return Val::Null;
     }
+    let number = match cell.strip_prefix(b"-").unwrap_or(&cell) {
+        [b'0', b'0'..=b'9', ..] => None,
+        [b'0'..=b'9', ..] => parse_single_num(&cell),
+        _ => None,
+    };
+    number.map_or_else(|| Val::utf8_str(cell), Val::Num)
 }
 
 /// Returns the names of columns: a second `a` is `a_2`, one without a name `column_3`.

@@ -52,10 +52,10 @@ Examples:
   yfs artifact context /docs --tokens 2000                    any files, for a model's context
 
 JSON of put: {FileReference: {metadata, preview}}, or with --threshold {Direct: {result}}; of run:
-the same with exit_status; of show: metadata: {file_id, relative_path, size, content_type, preview, stats, checksum}; of get: {path,
-size, content} or base64; of list: one object per line: {path, artifact, size, mime, changed}; of
-clean: {removed: [{path, size, reason}], freed_bytes, dry_run}; of context: {text, tokens, files,
-listed, previewed}.";
+the same with exit_status; of show: metadata: {file_id, relative_path, size, content_type, preview,
+stats, checksum}; of get: {path, size, content} or base64; of list: one object per line: {path,
+artifact, size, mime, changed}; of clean: {removed: [{path, size, reason}], freed_bytes, dry_run};
+of context: {text, tokens, files, listed, previewed}.";
 
 /// Store large results as files with references, and render contexts of files
 #[derive(Debug, Args)]

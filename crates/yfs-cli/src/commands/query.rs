@@ -21,7 +21,8 @@ use crate::{
 const HELP: &str = "\
 A query runs once for each value of a file: of JSON and YAML each document, of JSON lines each line,
 of CSV and TSV each row, as an object whose keys are the cells of the first row. A cell is a number
-if JSON would write it so, and otherwise text. The format is that of the name; other names are JSON.
+if JSON would write it so, null if it is empty, and otherwise text. The format is that of the name;
+other names are JSON.
 
 JQL gets one value: the only one, or an array of all. It has keys (\"a\"), indexes ([0]), ranges
 ([1:3]), groups (\"a\",\"b\"), pipes (|> and <|), lenses (|={\"a\"=1}), keys (@), flat values (..)
