@@ -242,6 +242,21 @@ fn a_token_reaches_the_threads_below_its_directory_and_no_other() {
     assert_eq!(ids(&part, "/api/threads"), [""; 0]);
     assert_eq!(part.get("/api/threads/mine").status, 403);
 
+    let expected = "mine\nother\n";
+    assert_eq!(ok(served.dir(), &["thread", "list", "--all"]), expected);
+    let files = ok(served.dir(), &["find", "/threads", "--type", "f"]);
+    assert_eq!(files, "/threads/mine/mine.txt\n/threads/mine/new.txt\n/threads/other/other.txt\n");
+    assert_eq!(served.server.interrupt(), Some(0));
+}
+
+#[test]
+fn a_token_for_reading_changes_no_thread() {
+    let served = Served::start(&[]);
+    for id in ["mine", "other"] {
+        send(&served.client, "POST", "/api/threads", &json!({ "id": id }));
+    }
+    let file = "/api/threads/mine/files/mine.txt";
+    assert_eq!(served.client.send("PUT", file, &[], b"mine").status, 201);
     let reader = served.with_token(&["--read", "--path", "/threads"]);
     assert_eq!(ids(&reader, "/api/threads"), ["mine", "other"]);
     for (method, path, body) in [
@@ -259,10 +274,8 @@ fn a_token_reaches_the_threads_below_its_directory_and_no_other() {
         let answer = send(&reader, method, path, &body);
         assert_eq!(answer.status, 403, "{method} {path}: {answer:?}");
     }
-    let expected = "mine\nother\n";
-    assert_eq!(ok(served.dir(), &["thread", "list", "--all"]), expected);
-    let files = ok(served.dir(), &["find", "/threads", "--type", "f"]);
-    assert_eq!(files, "/threads/mine/mine.txt\n/threads/mine/new.txt\n/threads/other/other.txt\n");
+    assert_eq!(reader.get(file).text(), "mine");
+    assert_eq!(ok(served.dir(), &["thread", "list", "--all"]), "mine\nother\n");
     assert_eq!(served.server.interrupt(), Some(0));
 }
 
