@@ -244,7 +244,7 @@ fn a_token_reaches_the_threads_below_its_directory_and_no_other() {
 
     let expected = "mine\nother\n";
     assert_eq!(ok(served.dir(), &["thread", "list", "--all"]), expected);
-    let files = ok(served.dir(), &["find", "/threads", "--type", "f"]);
+    let files = ok(served.dir(), &["find", "/threads", "-type", "f"]);
     assert_eq!(files, "/threads/mine/mine.txt\n/threads/mine/new.txt\n/threads/other/other.txt\n");
     assert_eq!(served.server.interrupt(), Some(0));
 }
