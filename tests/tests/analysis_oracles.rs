@@ -4,6 +4,7 @@
 //! a seed. Where there is no python3, the tests say that they are skipped.
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 use std::{fs, path::Path, process::Command};
 

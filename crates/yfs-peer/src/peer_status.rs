@@ -169,7 +169,6 @@ pub(crate) fn reason_text(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::cell::Cell;
 

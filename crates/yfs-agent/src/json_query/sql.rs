@@ -46,7 +46,7 @@ pub(super) fn run_sql<E: From<String>>(
     if !statement.readonly() {
         return Err("a query does not change the table".to_owned().into());
     }
-    let names: Vec<Val> = statement.column_names().into_iter().map(text_value).collect();
+    let names: Vec<Val> = statement.column_names().map(text_value).collect();
     let mut rows = statement.query([]).map_err(reason)?;
     while let Some(row) = rows.next().map_err(reason)? {
         let mut result = Map::default();

@@ -62,9 +62,8 @@ pub(crate) async fn run(args: ToolArgs, context: &mut CommandContext) -> Result 
     }
     let arguments = parse_arguments(args.arguments.as_deref())?;
     let is_offered = session.offered_tools().any(|tool| tool.name == args.name);
-    let unknown = || {
-        CommandError::other(format!("there is no tool {}; see `yfs tool list`", args.name))
-    };
+    let unknown =
+        || CommandError::other(format!("there is no tool {}; see `yfs tool list`", args.name));
     if !is_offered {
         return Err(unknown());
     }
