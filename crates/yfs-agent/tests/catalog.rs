@@ -124,7 +124,7 @@ fn tools_are_described() {
           -d-- restore path version
           -di- undo_session [dry_run]
           r--- changes_since [cursor] [own]
-          r-i- query path query
+          r-i- query [dialect] path query [slurp]
           -d-- apply_patch [keep_earlier] patch
     "#]].assert_eq(&printed);
     let clash = ToolCatalog::new(&[REPLACING, ToolVocabulary::Reference]).map(drop);
