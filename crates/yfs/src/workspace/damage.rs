@@ -173,9 +173,7 @@ impl Maintenance<'_> {
             // One at a time: there may be a million.
             let rows = main.files().iter().map(|entry| entry.row);
             for row in rows.filter(|row| row.kind == NodeKind::File && row.link.is_none()) {
-                let is_lost = row.blob.is_none()
-                    && is_content_lost(&*state.store, &row.id)?
-                    && state.is_content_lost(&row.id)?;
+                let is_lost = row.blob.is_none() && state.is_content_lost(&row.id)?;
                 if is_lost || !state.has_content_of(&row)? {
                     missing.push((row.id, row.size, is_lost));
                 }
@@ -303,6 +301,10 @@ impl WorkspaceState {
 
     /// Reports whether the content of a text was set aside as damaged and has not come back.
     fn is_content_lost(&self, id: &FileId) -> Result<bool> {
+        // Without a note of the loss, the document need not be loaded or locked.
+        if !is_content_lost(&*self.store, id)? {
+            return Ok(false);
+        }
         self.documents.acquire(id).with(|loaded| loaded.is_lost && loaded.doc.text().is_empty())
     }
 
@@ -317,7 +319,7 @@ impl WorkspaceState {
 
     /// Forgets that the content of a file was lost: a caller replaced it.
     pub(crate) fn note_replaced(&self, id: &FileId) -> Result<()> {
-        if self.documents.acquire(id).with(|loaded| loaded.is_lost)? {
+        if is_content_lost(&*self.store, id)? {
             self.store.clear_first_seen(&[&lost_key(id)])?;
             self.documents.acquire(id).lock_slot().evict();
         }
