@@ -1,6 +1,6 @@
 //! `yfs cp`: copies files and directories.
 
-use clap::Args;
+use clap::{Args, builder::Resettable};
 use yfs_engine::path::VPath;
 use yfs_vfs::{CopyOptions, FileKind, FsCode, FsError, MkdirOptions, Op, WalkOptions};
 
@@ -34,6 +34,14 @@ JSON: one object per line: {from, to}.";
 
 /// Copy files and directories
 #[derive(Debug, Args)]
+// Of `-n`, `-i` and `-f`, `mv` uses the last. `cp` never replaces a file with -n, and asks with -i.
+#[command(mut_arg("force", |arg| arg.overrides_with(Resettable::<clap::Id>::Reset)))]
+#[command(mut_arg("no_clobber", |arg| {
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("interactive")
+}))]
+#[command(mut_arg("interactive", |arg| {
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("no_clobber")
+}))]
 #[command(after_help = HELP)]
 pub(crate) struct CpArgs {
     #[command(flatten)]

@@ -3,7 +3,6 @@
 use std::{
     ffi::OsStr,
     io,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -58,9 +57,10 @@ impl MirroredDirectory {
 
     /// Reports whether the path still has the directory that was opened.
     fn is_at_path(&self) -> bool {
-        let there = std::fs::metadata(&self.path).map(|there| (there.dev(), there.ino()));
+        let there = ConfinedRoot::open(&self.path, MountPolicy::OneDevice)
+            .and_then(|there| there.root().own_facts());
         let own = self.root.root().own_facts();
-        there.is_ok_and(|there| own.is_ok_and(|own| own.place == there))
+        there.is_ok_and(|there| own.is_ok_and(|own| own.place == there.place))
     }
 
     /// Returns the host's metadata of a path, or none if the path or a directory above it does not
