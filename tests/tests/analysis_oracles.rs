@@ -11,6 +11,9 @@ use std::{fs, path::Path, process::Command};
 use serde_json::Value;
 use yfs_analysis::{ContentAnalyzer, FileStats, RELATIVE_ERROR, analyze};
 
+/// The number of keys of an object that the statistics name.
+const MAX_KEYS: usize = 1_024;
+
 /// Prints a line of JSON for each file: its path, and what the statistics are.
 const JSON_ORACLE: &str = r#"
 import json, os, sys
@@ -149,7 +152,8 @@ fn stats_of(answer: &Value) -> FileStats {
 
 #[test]
 fn json_has_the_keys_and_depth_that_python_reads() {
-    for answer in ask(JSON_ORACLE, &yfs_tests::root().join("tests/node/node_modules")) {
+    yfs_tests::node::ensure_installed("");
+    for answer in ask(JSON_ORACLE, &yfs_tests::node::dir().join("node_modules")) {
         match stats_of(&answer) {
             FileStats::Json(stats) => {
                 assert_eq!(stats.nested_depth, answer["depth"], "{answer}");
@@ -157,7 +161,9 @@ fn json_has_the_keys_and_depth_that_python_reads() {
                     stats.array_length.map(Value::from).unwrap_or_default(),
                     answer["length"]
                 );
-                assert_eq!(Value::from(stats.top_level_keys), answer["keys"], "{answer}");
+                let keys = answer["keys"].as_array().unwrap();
+                let kept = &keys[..keys.len().min(MAX_KEYS)];
+                assert_eq!(Value::from(stats.top_level_keys), Value::from(kept), "{answer}");
             }
             FileStats::JsonArray(stats) => assert_eq!(stats.length, answer["length"], "{answer}"),
             other => panic!("{answer}: {other:?}"),
