@@ -129,8 +129,8 @@ impl CommandContext {
         Ok(directory.map(|directory| {
             let directory = self.out.safe(&directory.display().to_string()).into_owned();
             format!(
-                "the workspace lacks changes that were synchronized with {directory}: an older copy \
-                 was put back, or its last records were lost; `yfs mirror {directory} --once` \
+                "the workspace lacks changes that were synchronized with {directory}: an older \
+                 copy was put back, or its last records were lost; `yfs mirror {directory} --once` \
                  merges the directory into it"
             )
         }))

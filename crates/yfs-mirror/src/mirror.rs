@@ -126,8 +126,8 @@ impl Mirror {
         }
     }
 
-    /// Reports whether a workspace lacks records that a mirror of a directory synchronized: an older
-    /// copy was put back, or its last records were lost. The next mirror merges both sides.
+    /// Reports whether a workspace lacks records that a mirror of a directory synchronized: an
+    /// older copy was put back, or its last records were lost. The next mirror merges both sides.
     ///
     /// Takes no lock and writes nothing. Without a mirror, or if the mirror's files cannot be read,
     /// nothing is known, and the answer is no.

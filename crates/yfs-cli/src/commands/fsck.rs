@@ -37,10 +37,11 @@ If nothing is left of a text, it is still not read as an empty file: reading fai
 machine or the directory brings the content back, or a command writes the file.
 
 --accept leaves the records where they are, and their files unreadable, but lets the workspace be
-mirrored and served. Files of which nothing was left after --repair read as empty.
+mirrored and served. Files that had nothing left after --repair read as empty.
 
 A damaged blob is found only by this command, and by whatever reads it: reading all blobs takes as
-long as reading the disk. It makes no other file unreadable, so the workspace is mirrored and served.
+long as reading the disk. It makes no other file unreadable, so the workspace is mirrored and
+served.
 
 Exit status: 1 if there is damage, also if it was repaired; 0 if all of it was accepted.
 

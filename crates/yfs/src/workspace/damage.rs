@@ -186,8 +186,8 @@ impl Maintenance<'_> {
         Ok(described.collect())
     }
 
-    /// Returns the ids of the contents that belong to no file: their files were deleted for good, and
-    /// the next compaction removes them, or their rows were lost.
+    /// Returns the ids of the contents that belong to no file: their files were deleted for good,
+    /// and the next compaction removes them, or their rows were lost.
     pub fn contents_without_files(&self) -> Result<Vec<FileId>> {
         let state = self.state;
         state.refresh_damaged()?;
@@ -229,7 +229,7 @@ impl Maintenance<'_> {
     /// what the records contained, and accepts the damage that is left. Returns the documents
     /// concerned.
     ///
-    /// A text of which nothing is left is not read as an empty file: reading fails with
+    /// A text that has nothing left is not read as an empty file: reading fails with
     /// [`WorkspaceError::ContentLost`] until the content arrives, a caller writes the file anew, or
     /// [`accept_lost_contents`](Self::accept_lost_contents) is called.
     ///
@@ -277,8 +277,8 @@ impl WorkspaceState {
         }
     }
 
-    /// Notes damage if the log had records and the store finds none of them. Called if it finds none
-    /// of the files table.
+    /// Notes damage if the log had records and the store finds none of them. Called if it finds
+    /// none of the files table.
     pub(super) fn note_if_unreadable(&self) -> Result<()> {
         if self.store.head()? > Seq::ZERO && self.store.documents()?.is_empty() {
             let description = "none of its records can be found".to_owned();

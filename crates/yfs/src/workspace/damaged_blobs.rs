@@ -1,4 +1,5 @@
-//! Blobs whose stored bytes are damaged: which files have them, and where the bytes come from again.
+//! Blobs whose stored bytes are damaged: which files have them, and where the bytes come from
+//! again.
 //!
 //! A blob is damaged by itself: it takes no name, no other file and no edit with it, and reading it
 //! fails. So a workspace with damaged blobs is mirrored and served. They are found by a full check,

@@ -234,8 +234,8 @@ impl Nodes<'_> {
         })
     }
 
-    /// Finds a version of a file with exactly this content that is later than another version, to be
-    /// passed as the base of a write. Returns `None` if there is none among the latest versions.
+    /// Finds a version of a file with exactly this content that is later than another version, to
+    /// be passed as the base of a write. Returns `None` if there is none among the latest versions.
     ///
     /// A program whose memory is older than the workspace learns from it that a content is no edit.
     pub fn find_base_after(

@@ -216,7 +216,7 @@ pub(super) fn list(doc: &ContentDoc, found: &ResolvedFile) -> Vec<(VersionInfo, 
     listed
 }
 
-/// Merges two lists, each of which keeps its order. The last of `now` is the last.
+/// Merges two lists; each keeps its order. The last of `now` is the last.
 fn in_order_of_time(
     former: Vec<(VersionInfo, StoredVersion)>,
     now: Vec<(VersionInfo, StoredVersion)>,
