@@ -115,6 +115,11 @@ impl Maintenance<'_> {
         }
     }
 
+    /// Reports whether a person has repaired or accepted damage: records are known to be gone.
+    pub fn is_damage_settled(&self) -> Result<bool> {
+        Ok(self.state.store.get_meta(ACCEPTED_DAMAGE_KEY)?.is_some())
+    }
+
     /// Accepts the present damage: the workspace is used without the records that cannot be read.
     /// Returns the number of problems.
     pub fn accept_damage(&self) -> Result<usize> {
