@@ -3,9 +3,9 @@
 #
 #   tests/benches/artifacts.sh [--dir DIRECTORY] [--mb N] [--large-mb N] [--files N]
 #
-# The default is 100 MB for each kind of file, a table of 1,000 MB, and 10,000 files of 1 KB. Data is
-# made anew below DIRECTORY (default: a new directory below TMPDIR) and removed at the end. YFS names
-# the program to measure; the default is target/release/yfs. qsv is measured if it is there.
+# The default is 100 MB for each kind of file, a table of 1,000 MB, and 10,000 files of 1 KB. Data
+# is made anew below DIRECTORY (default: a new directory below TMPDIR) and removed at the end. YFS
+# names the program to measure; the default is target/release/yfs. qsv is measured if it is there.
 #
 # Times are CPU time of whole processes, in user mode and in the kernel: the store is read, too.
 set -euo pipefail

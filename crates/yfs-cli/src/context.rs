@@ -123,10 +123,6 @@ impl CommandContext {
     /// Returns a description of the loss if the workspace lacks records that the mirror of its
     /// directory synchronized.
     fn describe_loss(&self, workspace: &Workspace) -> Result<Option<String>> {
-        // `fsck --repair` takes records out of the log; the next sync or mirror brings them back.
-        if workspace.maintenance().is_damage_settled()? {
-            return Ok(None);
-        }
         let file = self.file()?;
         let directory = discover::mirrored_directory(&file)
             .filter(|directory| Mirror::lacks_records(workspace, directory));

@@ -18,7 +18,7 @@ use crate::mirror_state::database::{DATABASE, DIR};
 pub(crate) fn lacks_records(workspace: &Workspace, directory: &Path) -> bool {
     read_mark(directory, workspace).is_some_and(|(name, mark)| {
         let Ok(mark) = mark.parse() else { return false };
-        workspace.replication().has_mirror_mark(&name, &mark).is_ok_and(|has_mark| !has_mark)
+        workspace.replication().knows_mirror_mark(&name, &mark).is_ok_and(|is_known| !is_known)
     })
 }
 

@@ -134,6 +134,12 @@ impl LoadedDocument {
     /// and with [`WorkspaceError::ContentLost`] if its content was set aside and has not come back.
     pub(crate) fn check_readable(&self, id: &FileId) -> Result<()> {
         self.check_whole(id)?;
+        self.check_not_lost(id)
+    }
+
+    /// Fails with [`WorkspaceError::ContentLost`] if the content was set aside as damaged and has
+    /// not come back.
+    pub(crate) fn check_not_lost(&self, id: &FileId) -> Result<()> {
         let is_lost = self.is_lost && self.doc.text().is_empty();
         if is_lost { Err(WorkspaceError::ContentLost(id.clone())) } else { Ok(()) }
     }

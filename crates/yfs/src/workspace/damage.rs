@@ -115,11 +115,6 @@ impl Maintenance<'_> {
         }
     }
 
-    /// Reports whether a person has repaired or accepted damage: records are known to be gone.
-    pub fn is_damage_settled(&self) -> Result<bool> {
-        Ok(self.state.store.get_meta(ACCEPTED_DAMAGE_KEY)?.is_some())
-    }
-
     /// Accepts the present damage: the workspace is used without the records that cannot be read.
     /// Returns the number of problems.
     pub fn accept_damage(&self) -> Result<usize> {
@@ -177,8 +172,11 @@ impl Maintenance<'_> {
             let main = state.main.read();
             // One at a time: there may be a million.
             let rows = main.files().iter().map(|entry| entry.row);
+            // Contents are only lost where damage was set aside.
+            let may_be_lost = state.store.get_meta(ACCEPTED_DAMAGE_KEY)?.is_some();
             for row in rows.filter(|row| row.kind == NodeKind::File && row.link.is_none()) {
-                let is_lost = row.blob.is_none() && state.is_content_lost(&row.id)?;
+                let is_lost =
+                    may_be_lost && row.blob.is_none() && state.is_content_lost(&row.id)?;
                 if is_lost || !state.has_content_of(&row)? {
                     missing.push((row.id, row.size, is_lost));
                 }
@@ -306,25 +304,26 @@ impl WorkspaceState {
 
     /// Reports whether the content of a text was set aside as damaged and has not come back.
     fn is_content_lost(&self, id: &FileId) -> Result<bool> {
-        // Without a note of the loss, the document need not be loaded or locked.
+        // Without a note of the loss, the document need not be loaded.
         if !is_content_lost(&*self.store, id)? {
             return Ok(false);
         }
-        self.documents.acquire(id).with(|loaded| loaded.is_lost && loaded.doc.text().is_empty())
+        match self.check_not_lost(id) {
+            Err(WorkspaceError::ContentLost(_)) => Ok(true),
+            checked => checked.map(|()| false),
+        }
     }
 
     /// Fails with [`WorkspaceError::ContentLost`] if the content of a file was set aside as damaged
     /// and has not come back.
     pub(crate) fn check_not_lost(&self, id: &FileId) -> Result<()> {
-        match self.is_content_lost(id)? {
-            true => Err(WorkspaceError::ContentLost(id.clone())),
-            false => Ok(()),
-        }
+        self.documents.acquire(id).with(|loaded| loaded.check_not_lost(id))?
     }
 
     /// Forgets that the content of a file was lost: a caller replaced it.
     pub(crate) fn note_replaced(&self, id: &FileId) -> Result<()> {
-        if is_content_lost(&*self.store, id)? {
+        // The write has loaded the document: this asks the store nothing.
+        if self.documents.acquire(id).with(|loaded| loaded.is_lost)? {
             self.store.clear_first_seen(&[&lost_key(id)])?;
             self.documents.acquire(id).lock_slot().evict();
         }
