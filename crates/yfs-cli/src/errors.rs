@@ -194,10 +194,9 @@ impl CommandError {
                 message: host_message(source),
                 ..ErrorParts::default()
             },
-            Self::Workspace(error @ WorkspaceError::DamagedLog { .. })
-            | Self::Hinted(error @ WorkspaceError::DamagedLog { .. }, _) => ErrorParts {
-                code: FsCode::EIO.as_str(),
-                message: format!("Input/output error: {}; {DAMAGE_HINT}", chain(error)),
+            Self::Workspace(error @ WorkspaceError::DamagedLog { .. }) => ErrorParts {
+                code: "EIO",
+                message: format!("{error}; {DAMAGE_HINT}"),
                 ..ErrorParts::default()
             },
             Self::Workspace(error) => {
@@ -360,6 +359,9 @@ fn fs_message(error: &FsError) -> String {
     let reason = capitalized(error.code.message());
     if matches!(WorkspaceError::cause_of(error), Some(WorkspaceError::Damaged(_))) {
         return format!("{reason} ({DAMAGED_HINT})");
+    }
+    if let Some(error @ WorkspaceError::DamagedLog { .. }) = WorkspaceError::cause_of(error) {
+        return format!("{reason} ({error}; {DAMAGE_HINT})");
     }
     match &error.source {
         // EINVAL says nothing about the argument; the cause does.

@@ -27,11 +27,10 @@ pub enum MirrorError {
     /// The directory disappeared while it was mirrored. The mirror deleted nothing because of that.
     #[error("{0}: the mirrored directory was removed or unmounted; the workspace keeps its files")]
     Gone(PathBuf),
-    /// The state of the mirror was removed from the directory, and with it the workspace if that was
-    /// kept there. The mirror deleted nothing because of that.
+    /// The state of the mirror disappeared while the directory stayed.
     #[error(
-        "{0}/.yfs was removed, and the workspace with it unless it is kept elsewhere; the files of \
-         the directory stay (`git clean -fdx` removes .yfs; `git clean -fdx -e .yfs` does not)"
+        "{0}: its subdirectory .yfs was removed, and with it the workspace, unless that is \
+         elsewhere; `git clean -x` removes .yfs, `git clean -x -e .yfs` does not"
     )]
     StateGone(PathBuf),
     /// The workspace no longer has most of the directory's files. None of them was deleted.

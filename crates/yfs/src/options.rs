@@ -22,9 +22,6 @@ pub struct WorkspaceOptions {
     pub profile: SchemaProfile,
     /// Whether the workspace is only read. A reader claims no client ids and writes nothing.
     pub read_only: bool,
-    /// Whether a workspace opens although its files table is damaged, so that it can be checked and
-    /// repaired. Without it, opening fails, because files would be missing.
-    pub allow_damage: bool,
     /// Whether a thread follows the records of other processes. Without it, each call reads the log
     /// first.
     pub follow: bool,
@@ -69,7 +66,6 @@ impl Default for WorkspaceOptions {
             actor: Actor::new(ActorKind::System, ""),
             profile: DEFAULT_PROFILE,
             read_only: false,
-            allow_damage: false,
             follow: true,
             doc_budget: 64 << 20,
             text_budget: 256 << 20,

@@ -10,7 +10,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     table::WriterIds,
 };
-use yfs_store::{DocName, SqliteStore, Store, WriterClaim};
+use yfs_store::{DocHead, DocName, SqliteStore, Store, WriterClaim};
 use yfs_vfs::ChangeAuthor;
 
 use crate::{
@@ -33,6 +33,7 @@ pub mod past;
 
 pub mod conflicts;
 pub mod damage;
+pub mod damaged_blobs;
 pub mod document;
 mod history;
 pub mod lost_contents;
@@ -93,9 +94,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Fails with [`WorkspaceError::NotFound`] if the store contains none, and with
-    /// [`WorkspaceError::DamagedLog`] if records of the files table are damaged, unless a person
-    /// accepted that or [`WorkspaceOptions::allow_damage`] is set.
+    /// Fails with [`WorkspaceError::NotFound`] if the store contains none.
     pub fn open(store: Arc<dyn Store>, options: WorkspaceOptions) -> Result<Self> {
         let id = stored_id(&*store)?.ok_or(WorkspaceError::NotFound)?;
         let claim = if options.read_only { None } else { Some(store.claim_writer()?) };
@@ -110,13 +109,6 @@ impl Workspace {
             Some(opened) => opened,
             None => load_main(&*store, MainDoc::new(&id, writer(), options.limits))?,
         };
-        if let Err(error) = damage::check_table(&*store, &options, &id, &report) {
-            drop(main);
-            return match claim {
-                Some(claim) => store.release_writer(claim).map_err(Into::into).and(Err(error)),
-                None => Err(error),
-            };
-        }
         if report.is_incomplete() || damage::was_set_aside(&*store, &id)? {
             // Unreadable records may have been written under these ids, whose clocks would be
             // reused.
@@ -143,8 +135,16 @@ impl Workspace {
         }
         let writer = (claim, content_client);
         let upto = report.upto;
+        let is_damaged = report.n_damaged > 0;
+        let is_without_records = report.head == DocHead::ZERO;
         let state = WorkspaceState::new(store, options, main, documents, writer, checkpoint, upto);
         let state = Arc::new(state);
+        if is_damaged {
+            state.note_table_damage()?;
+        }
+        if is_without_records {
+            state.note_if_unreadable()?;
+        }
         if follow {
             log_follower::spawn(&state);
         }

@@ -36,6 +36,14 @@ JSON: one object per line: {from, to}.";
 
 /// Copy files and directories
 #[derive(Debug, Args)]
+// Of `-n`, `-i` and `-f`, `mv` uses the last. `cp` never replaces a file with -n, and asks with -i.
+#[command(mut_arg("force", |arg| arg.overrides_with(Resettable::<clap::Id>::Reset)))]
+#[command(mut_arg("no_clobber", |arg| {
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("interactive")
+}))]
+#[command(mut_arg("interactive", |arg| {
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("no_clobber")
+}))]
 #[command(after_help = HELP)]
 // Of `-n`, `-i` and `-f`, `mv` uses the last. `cp` never replaces a file with -n, and asks with -i.
 #[command(mut_arg("force", |arg| arg.overrides_with(Resettable::<clap::Id>::Reset)))]
@@ -60,6 +68,9 @@ pub(crate) struct CpArgs {
     /// Copy what links refer to
     #[arg(short = 'L', long)]
     dereference: bool,
+    /// Replace existing files: the default, and without effect on -n and -i
+    #[arg(short, long, hide = true)]
+    force: bool,
     /// Give replaced files the mode of the source
     #[arg(short = 'p', long)]
     preserve: bool,
@@ -122,6 +133,10 @@ async fn copy(
         to = through_link(fs, to).await?;
     }
     let transfer = PathTransfer { from, to };
+    if stat.is_directory() && !args.copies_directories() {
+        let error = FsError::new(FsCode::EISDIR, Op::Cp, &transfer.from.path).to(&transfer.to.path);
+        return Err(CommandError::hinted(error, FsCode::EISDIR, "-r copies directories"));
+    }
     if args.transfer.skips(context, fs, &transfer).await? {
         return Ok(());
     }

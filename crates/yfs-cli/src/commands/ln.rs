@@ -7,7 +7,7 @@ use yfs_vfs::{FsCode, FsError, Op, RemoveOptions};
 
 use crate::{
     commands::{
-        confirm_prompt::{confirm, quoted},
+        confirm_prompt::confirm,
         transfer_operands::{is_directory, separate_operands},
     },
     context::{CommandContext, Fs},
@@ -109,8 +109,8 @@ async fn create_link(
         && let Ok(named) = context.path(target)
         && fs.lstat(&named.path).await.is_ok_and(|stat| stat.id == existing.id)
     {
-        let link = quoted(link);
-        return Err(CommandError::other(format!("'{target}' and {link} are the same file")));
+        let message = format!("'{target}' and '{}' are the same file", link.typed);
+        return Err(CommandError::other(message));
     }
     if args.interactive && fs.lstat(&link.path).await.is_ok() {
         if !confirm(context, &format!("replace '{}'", link.typed))? {

@@ -75,7 +75,7 @@ pub(crate) async fn run(args: QuarantineArgs, context: &mut CommandContext) -> R
 }
 
 fn list(context: &mut CommandContext) -> Result {
-    let workspace = context.damaged(false)?;
+    let workspace = context.readable()?;
     for refused in workspace.maintenance().quarantined()? {
         if context.out.json {
             context.out.json_line(&describe(&workspace, &refused)?)?;
@@ -92,7 +92,7 @@ fn list(context: &mut CommandContext) -> Result {
 }
 
 fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
-    let workspace = context.damaged(false)?;
+    let workspace = context.readable()?;
     let refused =
         workspace.maintenance().quarantined()?.into_iter().find(|refused| refused.number == number);
     let refused = refused.ok_or_else(|| missing_update(number))?;
@@ -131,7 +131,7 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
 }
 
 fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Result {
-    let workspace = context.damaged(true)?;
+    let workspace = context.writable()?;
     let mut n_dropped = if all { workspace.maintenance().drop_quarantined(None)? } else { 0 };
     for number in numbers {
         match workspace.maintenance().drop_quarantined(Some(*number))? {

@@ -36,9 +36,6 @@ pub(crate) struct TransferArgs {
     /// Do not treat the destination as a directory to move or copy into
     #[arg(short = 'T', long)]
     no_target_directory: bool,
-    /// Replace existing files without a question: the default
-    #[arg(short, long, hide = true, overrides_with_all = ["no_clobber", "interactive"])]
-    force: bool,
 }
 
 /// The operands of a transfer.
@@ -88,7 +85,6 @@ impl TransferArgs {
         let Ok(existing) = fs.lstat(&transfer.to.path).await else { return Ok(false) };
         if self.update && !existing.is_directory() {
             let source = fs.lstat(&transfer.from.path).await?;
-            // A directory does not replace a file: that is an error also with -u.
             if existing.mtime >= source.mtime && !source.is_directory() {
                 return Ok(true);
             }
@@ -177,20 +173,6 @@ pub(crate) async fn is_directory(fs: &Fs, path: &TypedPath) -> bool {
 /// Fails with `ENOTDIR` if a path ends with a slash and is not a directory itself.
 pub(crate) async fn require_directory(fs: &Fs, path: &TypedPath, op: Op) -> Result<(), FsError> {
     if path.has_trailing_slash() && !fs.lstat(&path.path).await?.is_directory() {
-        return Err(FsError::new(FsCode::ENOTDIR, op, &path.path));
-    }
-    Ok(())
-}
-
-/// Fails with `ENOTDIR` if a path ends with a slash and does not lead to a directory, also through a
-/// link. A path that leads nowhere is not checked.
-pub(crate) async fn require_found_directory(
-    fs: &Fs,
-    path: &TypedPath,
-    op: Op,
-) -> Result<(), FsError> {
-    if path.has_trailing_slash() && fs.stat(&path.path).await.is_ok_and(|stat| !stat.is_directory())
-    {
         return Err(FsError::new(FsCode::ENOTDIR, op, &path.path));
     }
     Ok(())

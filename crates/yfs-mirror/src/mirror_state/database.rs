@@ -34,7 +34,8 @@ use crate::error::{MirrorError, Result};
 /// The subdirectory of the mirrored directory that belongs to yfs.
 pub const DIR: &str = ".yfs";
 
-const DATABASE: &str = "mirror.db";
+/// The name of the database in that directory.
+pub const DATABASE: &str = "mirror.db";
 
 const DATABASE_FILES: [&str; 3] = [DATABASE, "mirror.db-wal", "mirror.db-shm"];
 

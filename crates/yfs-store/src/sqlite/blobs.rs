@@ -18,7 +18,7 @@ use fastcdc::v2020::{Error as CutError, StreamCDC};
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use super::{SqliteInner, schema::store_error, wipe::PAUSE};
+use super::{SqliteInner, blob_mend::find_sound_piece, schema::store_error, wipe::PAUSE};
 use crate::{BlobInfo, BlobMark, HandleOrigin, StoreError};
 
 /// The smallest, usual and greatest length of a piece, in bytes.
@@ -49,11 +49,11 @@ const READ: &str = "read a blob";
 const REMOVE: &str = "remove blobs";
 
 /// A piece, ready to be written.
-struct BlobPiece {
-    hash: ContentHash,
-    len: u32,
-    codec: u8,
-    data: Vec<u8>,
+pub(super) struct BlobPiece {
+    pub(super) hash: ContentHash,
+    pub(super) len: u32,
+    pub(super) codec: u8,
+    pub(super) data: Vec<u8>,
 }
 
 /// A piece in the list of a blob: 12 bytes each, and a CRC-32 at the end of the list.
@@ -376,14 +376,12 @@ fn put_pieces(
     pieces: &[BlobPiece],
     at: Millis,
 ) -> rusqlite::Result<Vec<ListedPiece>> {
-    let mut find = tx.prepare_cached("SELECT n FROM chunk WHERE hash = ?1")?;
     let mut insert = tx.prepare_cached(
         "INSERT INTO chunk (hash, at, len, codec, data) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
     let mut put = |piece: &BlobPiece| {
         let BlobPiece { hash, len, codec, data } = piece;
-        let found: Option<i64> = find.query_row([hash.as_bytes()], |row| row.get(0)).optional()?;
-        let n = match found {
+        let n = match find_sound_piece(tx, piece)? {
             Some(n) => n,
             None => insert.insert((hash.as_bytes(), at.0, len, codec, data))?,
         };
@@ -468,17 +466,23 @@ fn read_piece(
     let Some((hash, codec, data)) = found else {
         return Err(damaged_blob(blob, "a piece is missing"));
     };
-    let [_, _, greatest] = PIECE_LEN;
-    let data = match codec {
-        CODEC_RAW => data,
-        CODEC_ZSTD => zstd::bulk::decompress(&data, greatest)
-            .map_err(|_| damaged_blob(blob, "a piece cannot be decompressed"))?,
-        _ => return Err(damaged_blob(blob, "a piece has an unknown compression")),
-    };
+    let data = decode_piece(codec, &data).map_err(|what| damaged_blob(blob, what))?;
     if data.len() != listed.len as usize || ContentHash::of(&data).as_bytes() != &hash {
         return Err(damaged_blob(blob, "a piece has a wrong hash"));
     }
     Ok(data)
+}
+
+/// Returns the content of a stored piece, or what is wrong with it.
+pub(super) fn decode_piece(codec: u8, data: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let [_, _, greatest] = PIECE_LEN;
+    match codec {
+        CODEC_RAW => Ok(data.to_vec()),
+        CODEC_ZSTD => {
+            zstd::bulk::decompress(data, greatest).map_err(|_| "a piece cannot be decompressed")
+        }
+        _ => Err("a piece has an unknown compression"),
+    }
 }
 
 fn read_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<BlobInfo> {

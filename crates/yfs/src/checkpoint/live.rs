@@ -14,12 +14,7 @@ use super::{
     CACHE_BYTES, CheckpointHome,
     healing::{CheckpointUse, HealingReader},
 };
-use crate::{
-    error::Result,
-    load_document,
-    state::WorkspaceState,
-    workspace::{damage, fresh_writer_ids},
-};
+use crate::{error::Result, load_document, state::WorkspaceState, workspace::fresh_writer_ids};
 
 impl CheckpointHome {
     /// Opens a checkpoint again, if it is still the newest.
@@ -102,7 +97,6 @@ impl WorkspaceState {
         let writer = self.main.read().files().writer();
         let mut main = MainDoc::new(&self.id, writer, home.limits);
         let report = load_document::main(&*self.store, &self.main_name, &mut main)?;
-        damage::check_table(&*self.store, &self.options, &self.id, &report)?;
         if report.is_incomplete() {
             // What cannot be read may have been written under these ids.
             main.set_writer(fresh_writer_ids(&self.options));

@@ -47,7 +47,7 @@ impl Maintenance<'_> {
     /// have arrived before its row, and that of a purged file waits for its deletion.
     pub fn lost_contents(&self) -> Result<Vec<LostContent>> {
         let state = self.state;
-        state.refresh()?;
+        state.refresh_damaged()?;
         if !was_set_aside(&*state.store, &state.id)? {
             return Ok(Vec::new());
         }
