@@ -119,7 +119,7 @@ impl ToolCall {
     }
 
     /// Replaces the content of a file, as a change of a read.
-    async fn write_based(
+    pub(crate) async fn write_based(
         &self,
         path: &VPath,
         known: &RememberedRead,
