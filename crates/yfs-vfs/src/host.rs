@@ -67,6 +67,7 @@ use crate::{
     },
     stat::{DirEntry, Metadata, Stat},
     stream::ChunkStream,
+    work_meter::current_meter,
 };
 
 /// The pause between two scans of the disk in [`FileSystem::changes`].
@@ -216,8 +217,11 @@ impl FileSystem for HostFs {
     }
 
     async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
-        let options = *options;
-        self.run_two(Op::Cp, (from, to), move |disk, from, to| disk.cp(from, to, &options)).await
+        let (options, meter) = (*options, current_meter());
+        self.run_two(Op::Cp, (from, to), move |disk, from, to| {
+            disk.cp(from, to, &options, meter.as_deref())
+        })
+        .await
     }
 
     async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {

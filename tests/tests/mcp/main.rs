@@ -2,6 +2,7 @@
 
 mod approvals;
 mod http;
+mod progress;
 mod races;
 mod reference;
 

@@ -28,7 +28,9 @@ use super::{
         place_temporary, rename_new,
     },
 };
-use crate::{error::FsCode, options::CopyOptions, stat::FileKind};
+use crate::{
+    error::FsCode, options::CopyOptions, stat::FileKind, work_meter::WorkMeter,
+};
 
 /// The greatest depth of a tree to copy; a deeper tree is `ENAMETOOLONG`.
 const MAX_DEPTH: usize = 1_024;
@@ -52,12 +54,20 @@ enum CopyTarget {
     Visible,
 }
 
+/// One copy of a tree.
+struct CopyRun<'a> {
+    disk: &'a HostDisk,
+    target: CopyTarget,
+    meter: Option<&'a dyn WorkMeter>,
+}
+
 impl HostDisk {
     pub(super) fn cp(
         &self,
         from: &VPath,
         to: &VPath,
         options: &CopyOptions,
+        meter: Option<&dyn WorkMeter>,
     ) -> Result<(), HostError> {
         self.retrying(|| {
             let source = self.find(from, HostFinalLink::Keep)?;
@@ -74,9 +84,12 @@ impl HostDisk {
                 HostLookup::There(dest) => {
                     let item = plan(&source, Some((&dest.dir, &dest.name)))?;
                     let dest = (&*dest.dir, &dest.name);
-                    self.copy(&item, &source.dir, dest, CopyTarget::Visible).map_err(raced_if_gone)
+                    let run = CopyRun { disk: self, target: CopyTarget::Visible, meter };
+                    run.copy(&item, &source.dir, dest).map_err(raced_if_gone)
                 }
-                HostLookup::Missing(missing) => self.copy_to_free_name(&source, missing, options),
+                HostLookup::Missing(missing) => {
+                    self.copy_to_free_name(&source, missing, options, meter)
+                }
             }
         })
     }
@@ -86,6 +99,7 @@ impl HostDisk {
         source: &HostEntry,
         missing: HostMissingPath,
         options: &CopyOptions,
+        meter: Option<&dyn WorkMeter>,
     ) -> Result<(), HostError> {
         if missing.names.len() > 1 && !options.parents {
             return Err(FsCode::ENOENT.into());
@@ -96,15 +110,14 @@ impl HostDisk {
         let item = plan(source, None)?;
         let hidden = temporary_name();
         let spot = make_parents(missing, options.parents)?;
-        let copied = self
-            .copy(&item, &source.dir, (&spot.dir, &hidden), CopyTarget::Hidden)
-            .and_then(|()| {
-                let _held = self.lock_directory(&spot.dir)?;
-                match rename_new(&spot.dir, &hidden, &spot.dir, &spot.name) {
-                    Err(Errno::EXIST) if options.replace => Err(HostError::Raced),
-                    renamed => Ok(renamed?),
-                }
-            });
+        let run = CopyRun { disk: self, target: CopyTarget::Hidden, meter };
+        let copied = run.copy(&item, &source.dir, (&spot.dir, &hidden)).and_then(|()| {
+            let _held = self.lock_directory(&spot.dir)?;
+            match rename_new(&spot.dir, &hidden, &spot.dir, &spot.name) {
+                Err(Errno::EXIST) if options.replace => Err(HostError::Raced),
+                renamed => Ok(renamed?),
+            }
+        });
         let copied = copied.map_err(|fail| {
             match item.facts.kind {
                 FileKind::Directory => forget(remove_below(&spot.dir, &hidden)),
@@ -115,25 +128,30 @@ impl HostDisk {
         spot.keep_if(copied)
     }
 
+}
+
+impl CopyRun<'_> {
     /// Copies one object with everything below it; merges into an existing directory.
     fn copy(
         &self,
         item: &CopyItem,
         source: &OwnedFd,
         (dir, name): At<'_>,
-        target: CopyTarget,
     ) -> Result<(), HostError> {
+        if let Some(meter) = self.meter {
+            meter.count_objects(1);
+        }
         let facts = &item.facts;
         let mtime = timespec_of(facts.mtime_ns);
         match facts.kind {
-            FileKind::Directory => self.copy_directory(item, source, (dir, name), target),
+            FileKind::Directory => self.copy_directory(item, source, (dir, name)),
             FileKind::Symlink => {
                 let link = readlinkat(source, &item.name, Vec::new())?;
                 let temporary = temporary_name();
                 symlinkat(&link, dir, &temporary)?;
                 let flags = AtFlags::SYMLINK_NOFOLLOW;
                 forget(utimensat(dir, &temporary, &mtime_only(mtime), flags));
-                self.place_copy(dir, &temporary, name, target)
+                self.place_copy(dir, &temporary, name)
             }
             FileKind::File => {
                 let mut opened = open_at(source, &item.name, facts)?;
@@ -141,7 +159,7 @@ impl HostDisk {
                 let (temporary, _) = make_temporary(dir, attributes, |file| {
                     io::copy(&mut opened.file, file).map(drop)
                 })?;
-                self.place_copy(dir, &temporary, name, target)
+                self.place_copy(dir, &temporary, name)
             }
             FileKind::Other => Err(FsCode::EINVAL.into()),
         }
@@ -152,12 +170,11 @@ impl HostDisk {
         dir: &OwnedFd,
         temporary: &CString,
         name: &CString,
-        target: CopyTarget,
     ) -> Result<(), HostError> {
-        let _held = match target {
+        let _held = match self.target {
             CopyTarget::Hidden => None,
             CopyTarget::Visible => {
-                let held = self.lock_directory(dir);
+                let held = self.disk.lock_directory(dir);
                 Some(held.inspect_err(|_| forget(unlinkat(dir, temporary, AtFlags::empty())))?)
             }
         };
@@ -169,7 +186,6 @@ impl HostDisk {
         item: &CopyItem,
         source: &OwnedFd,
         (dir, name): At<'_>,
-        target: CopyTarget,
     ) -> Result<(), HostError> {
         let made = match make_dir_at(dir, name, 0o700) {
             Ok(()) => true,
@@ -179,7 +195,7 @@ impl HostDisk {
         let opened = openat(dir, name, DIRECTORY, Mode::empty())?;
         let source = open_dir_at(source, &item.name)?;
         for child in &item.below {
-            self.copy(child, &source, (&opened, &child.name), target)?;
+            self.copy(child, &source, (&opened, &child.name))?;
         }
         if made {
             fchmod(&opened, Mode::from_raw_mode(item.facts.mode))?;

@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use yfs_types::path::VPath;
-use yfs_vfs::{FsCode, FsError, MoveOptions, Op, RemoveOptions, VersionToken};
+use yfs_vfs::{
+    FsCode, FsError, MoveOptions, Op, RemoveOptions, VersionToken, work_meter::count_objects,
+};
 
 use super::{
     ToolFailure,
@@ -195,6 +197,7 @@ impl PatchPlan {
                 Err(error) if error.code == FsCode::ENOENT => None,
                 Err(error) => return Err(error.into()),
             };
+            count_objects(1);
             self.insert(path.clone(), before);
         }
         let moved = || ToolFailure::refused(format!("{path} was moved earlier in the patch"));
@@ -245,6 +248,7 @@ impl PatchPlan {
                     DoneStep::Created { path: path.clone(), after }
                 }
             };
+            count_objects(1);
             progress.done.push(step);
             progress.settled.insert(path.clone(), file.before.clone());
             progress.written.insert(path.clone());
@@ -265,6 +269,7 @@ impl PatchPlan {
             if (is_removed || is_replaced) && !progress.removed.contains(path) {
                 check_version(call, path, version).await?;
                 call.fs().rm(path, &RemoveOptions::default()).await?;
+                count_objects(1);
                 progress
                     .done
                     .push(DoneStep::Removed { path: path.clone(), before: before.clone() });
