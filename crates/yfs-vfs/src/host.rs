@@ -107,7 +107,8 @@ impl HostFs {
     /// Opens a directory, and waits for locks no longer than this.
     #[cfg(test)]
     fn open_with_lock_timeout(root: &Path, lock_timeout: Duration) -> io::Result<Self> {
-        let disk = HostDisk { lock_timeout, ..HostDisk::open(root)? };
+        let mut disk = HostDisk::open(root)?;
+        disk.lock_timeout = lock_timeout;
         Ok(Self { disk: Arc::new(disk) })
     }
 

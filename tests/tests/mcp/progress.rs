@@ -32,7 +32,7 @@ fn progress_of(server: &mut RawServer, id: u64, tool: &str, arguments: Value) ->
     }
 }
 
-/// Reports grow, come in time for a person and not more often than each 256 objects ask for.
+/// Checks that reports grow, and reach `least`.
 fn check(tool: &str, seen: &[u64], least: u64) {
     assert!(!seen.is_empty(), "{tool} reports nothing");
     assert!(seen.is_sorted_by(|a, b| a < b), "{tool}: {seen:?}");

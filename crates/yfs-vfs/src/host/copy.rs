@@ -25,12 +25,10 @@ use super::{
     tree::remove_below,
     write::{
         NewFileAttributes, forget, make_dir_at, make_parents, make_temporary, mtime_only,
-        place_temporary, rename_new,
+        place_temporary, raced_if_gone, rename_new,
     },
 };
-use crate::{
-    error::FsCode, options::CopyOptions, stat::FileKind, work_meter::WorkMeter,
-};
+use crate::{error::FsCode, options::CopyOptions, stat::FileKind, work_meter::WorkMeter};
 
 /// The greatest depth of a tree to copy; a deeper tree is `ENAMETOOLONG`.
 const MAX_DEPTH: usize = 1_024;
@@ -127,7 +125,6 @@ impl HostDisk {
         });
         spot.keep_if(copied)
     }
-
 }
 
 impl CopyRun<'_> {
@@ -265,11 +262,6 @@ fn check_kinds(kind: FileKind, dest: Option<At<'_>>) -> Result<Option<At<'_>>, H
         (false, true) => Err(FsCode::EISDIR.into()),
         _ => Ok(Some((dir, name))),
     }
-}
-
-/// Returns [`HostError::Raced`] if an object is gone that was there when the copy was planned.
-fn raced_if_gone(fail: HostError) -> HostError {
-    if fail.code() == FsCode::ENOENT { HostError::Raced } else { fail }
 }
 
 fn timespec_of(nanoseconds: i128) -> Timespec {

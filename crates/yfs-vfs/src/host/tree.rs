@@ -18,9 +18,7 @@ use super::{
         temporary_name,
     },
     inode_locks::HeldLocks,
-    write::{
-        forget, make_dir_at, make_parents, mtime_only, raced_if_removed, rename_new, timespec,
-    },
+    write::{forget, make_dir_at, make_parents, mtime_only, raced_if_gone, rename_new, timespec},
 };
 use crate::{
     error::FsCode,
@@ -49,7 +47,7 @@ impl HostDisk {
             let mode = options.mode.map_or(DEFAULT_DIRECTORY_MODE, |mode| mode & 0o7777);
             let made = match make_dir_at(&spot.dir, &spot.name, mode) {
                 Err(HostError::Host(Errno::EXIST)) if options.recursive => Err(HostError::Raced),
-                made => made.map_err(|fail| raced_if_removed(&spot.dir, fail)),
+                made => made.map_err(raced_if_gone),
             };
             spot.keep_if(made)
         })
@@ -137,7 +135,7 @@ impl HostDisk {
             let HostLookup::Missing(missing) = found else { return Err(FsCode::EEXIST.into()) };
             let spot = make_parents(missing, true)?;
             let made = symlinkat(&target, &spot.dir, &spot.name);
-            spot.keep_if(made.map_err(|error| raced_if_removed(&spot.dir, error.into())))
+            spot.keep_if(made.map_err(|error| raced_if_gone(error.into())))
         })
     }
 
@@ -178,7 +176,7 @@ fn move_to(
     let spot = make_parents(missing, options.parents)?;
     let moved = match rename_new(&source.dir, &source.name, &spot.dir, &spot.name) {
         Err(Errno::EXIST) if options.replace => Err(HostError::Raced),
-        moved => moved.map_err(|error| raced_if_removed(&spot.dir, error.into())),
+        moved => moved.map_err(|error| raced_if_gone(error.into())),
     };
     spot.keep_if(moved)
 }

@@ -82,9 +82,9 @@ impl HostDisk {
                 HostLookup::There(_) if options.create == CreateMode::New => {
                     Err(FsCode::EEXIST.into())
                 }
-                HostLookup::There(place) => self
-                    .write_existing(&place, data, options)
-                    .map_err(|fail| raced_if_removed(&place.dir, fail)),
+                HostLookup::There(place) => {
+                    self.write_existing(&place, data, options).map_err(raced_if_gone)
+                }
                 HostLookup::Missing(missing) => self.create(missing, data, options),
             }
         })
@@ -198,7 +198,7 @@ impl HostDisk {
             Err(fail) if fail.code() == FsCode::EEXIST && options.create != CreateMode::New => {
                 Err(HostError::Raced)
             }
-            Err(fail) => Err(raced_if_removed(&spot.dir, fail)),
+            Err(fail) => Err(raced_if_gone(fail)),
             placed => placed,
         };
         Ok(written(&spot.keep_if(placed)?, true))
@@ -350,7 +350,7 @@ pub(super) fn make_parents(
     for name in above {
         let made = c_string(name.as_bytes()).and_then(|name| spot.make_dir(name));
         if let Err(fail) = made {
-            return spot.keep_if(Err(raced_if_removed(&spot.dir, fail)));
+            return spot.keep_if(Err(raced_if_gone(fail)));
         }
     }
     Ok(spot)
@@ -366,11 +366,10 @@ fn attributes_for(
     NewFileAttributes { mode, mtime, owner }
 }
 
-/// Returns [`HostError::Raced`] if an operation failed because another program has removed the
-/// directory that it was to act in.
-pub(super) fn raced_if_removed(dir: &OwnedFd, fail: HostError) -> HostError {
-    let is_removed = || HostStat::of(dir).is_ok_and(|facts| facts.n_links == 0);
-    if fail.code() == FsCode::ENOENT && is_removed() { HostError::Raced } else { fail }
+/// Returns [`HostError::Raced`] for an object that was found and is gone: another program has
+/// removed it, or a directory above it. The operation looks it up again.
+pub(super) fn raced_if_gone(fail: HostError) -> HostError {
+    if fail.code() == FsCode::ENOENT { HostError::Raced } else { fail }
 }
 
 impl NewFileSlot {

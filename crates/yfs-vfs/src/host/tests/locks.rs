@@ -10,7 +10,10 @@ use super::*;
 use crate::{
     edit::TextReplacement,
     file_system_ext::FileSystemExt,
-    host::write::{FileExpectation, NewFileAttributes},
+    host::{
+        host_lookup::HostEntry,
+        write::{FileExpectation, NewFileAttributes},
+    },
 };
 
 const N_WRITERS: usize = 20;
@@ -128,9 +131,10 @@ async fn edits_stay_while_another_filesystem_moves_the_file() {
     let edits = writers.iter().cloned().enumerate().map(|(writer, fs)| {
         let places = places.clone();
         async move {
-            for attempt in 0.. {
-                match fs.edit(&places[attempt % 2], &replacement(writer)).await {
-                    Err(error) if error.code == FsCode::ENOENT => (),
+            let mut at = 0;
+            loop {
+                match fs.edit(&places[at], &replacement(writer)).await {
+                    Err(error) if error.code == FsCode::ENOENT => at = 1 - at,
                     edited => break drop(edited.unwrap()),
                 }
             }
