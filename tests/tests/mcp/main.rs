@@ -11,7 +11,6 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    thread,
 };
 
 use serde_json::{Value, json};

@@ -81,9 +81,11 @@ impl DoneStep {
                 }
             }
             Self::Created { path, after } => {
-                let is_ours = is_unchanged(call, &path, &after).await;
-                let remove = call.fs().rm(&path, &RemoveOptions::default());
-                if is_ours && remove.await.is_ok() { Ok(()) } else { Err(path) }
+                if !is_unchanged(call, &path, &after).await {
+                    return Err(path);
+                }
+                let removed = call.fs().rm(&path, &RemoveOptions::default()).await;
+                removed.map_err(|_| path)
             }
             Self::Removed { path, before } => {
                 let options = options_of(call, CreateMode::New);
