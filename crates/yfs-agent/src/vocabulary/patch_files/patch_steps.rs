@@ -36,7 +36,7 @@ pub(super) async fn write_at(
     let create = if version.is_some() { CreateMode::Never } else { CreateMode::New };
     let options = WriteOptions { expected_version: version, ..options_of(call, create) };
     let written = call.fs().write(path, data.clone(), &options).await?;
-    call.remember(&written.id, written.version.clone(), Some(data.clone()));
+    call.remember((path, &written.id), written.version.clone(), Some(data.clone()));
     Ok(WrittenContent { version: written.version, data })
 }
 
