@@ -224,6 +224,16 @@ fn a_damaged_table_of_files_is_an_error_for_every_command() {
         "status",
         "backup saved.db",
         "fsck",
+        "import out",
+        "diff",
+        "mcp",
+        "stats",
+        "info",
+        "du",
+        "versions ls whole.txt",
+        "mirror . --once",
+        "compact",
+        "serve . --port 0",
     ] {
         let output = run(dir.path(), &line.split(' ').collect::<Vec<_>>());
         let code = output.status.code();
@@ -235,4 +245,59 @@ fn a_damaged_table_of_files_is_an_error_for_every_command() {
     ok(dir.path(), &["ls"]);
     ok(dir.path(), &["write", "new.txt", "--content", "new"]);
     assert_eq!(ok(dir.path(), &["cat", "new.txt"]), "new");
+}
+
+/// Creates a workspace in which a record of the files table is damaged.
+fn damaged_table() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["init"][..],
+        &["write", "whole.txt", "--content", "whole"],
+        &["write", "DAMAGED.txt", "--content", "words of a file without a row"],
+    ] {
+        ok(dir.path(), arguments);
+    }
+    fs::create_dir(dir.path().join("new")).unwrap();
+    fs::write(dir.path().join("new/new.txt"), "new").unwrap();
+    flip(&dir.path().join(".yfs/workspace.db"), b"DAMAGED.txt");
+    dir
+}
+
+#[test]
+fn the_content_of_a_file_whose_row_was_damaged_is_recovered() {
+    let dir = damaged_table();
+    assert_eq!(run(dir.path(), &["fsck", "--repair"]).status.code(), Some(1));
+    assert_eq!(ok(dir.path(), &["ls"]), "whole.txt\n");
+    let checked = run(dir.path(), &["fsck"]);
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&checked.stdout), String::from_utf8_lossy(&checked.stderr));
+    assert_eq!(checked.status.code(), Some(1), "{stdout} {stderr}");
+    assert!(stdout.contains("no file has this content of 29 bytes"), "{stdout}");
+    assert!(stderr.contains("fsck --recover"), "{stderr}");
+
+    let recovered = ok(dir.path(), &["fsck", "--recover"]);
+    let path = recovered.split(':').next().unwrap();
+    assert!(path.starts_with("/lost+found/"), "{recovered}");
+    assert_eq!(ok(dir.path(), &["cat", path]), "words of a file without a row");
+    assert!(ok(dir.path(), &["versions", "ls", path]).lines().count() >= 1);
+    ok(dir.path(), &["fsck"]);
+}
+
+/// A path that is nowhere, and a file without lines, are errors with a reason.
+#[test]
+fn what_cannot_be_answered_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &["init"]);
+    ok(dir.path(), &["write", "a.txt", "--content", "a"]);
+    fs::write(dir.path().join("logo"), b"\0\xff").unwrap();
+    ok(dir.path(), &["import", "."]);
+    let diff = run(dir.path(), &["diff", "nope"]);
+    let stderr = String::from_utf8_lossy(&diff.stderr);
+    assert_eq!(diff.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("/nope: No such file or directory"), "{stderr}");
+    ok(dir.path(), &["diff", "a.txt", "logo"]);
+    let blame = run(dir.path(), &["blame", "logo"]);
+    let stderr = String::from_utf8_lossy(&blame.stderr);
+    assert_eq!(blame.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("only a text has lines with authors"), "{stderr}");
 }

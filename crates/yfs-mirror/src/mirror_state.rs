@@ -24,6 +24,7 @@ use yfs_vfs::{FileKind, VersionToken, confined_dir::HostStat};
 use crate::merge_plan::parked_name;
 
 pub mod database;
+pub mod former;
 pub mod superseded;
 
 /// An object that is in both trees.
@@ -103,6 +104,7 @@ pub struct MirrorState {
     /// Nodes that are to be written to the database.
     changed: HashSet<FileId>,
     superseded: superseded::SupersededFiles,
+    former: former::FormerObjects,
 }
 
 impl DiskStamp {
@@ -236,6 +238,7 @@ impl MirrorState {
     pub fn put(&mut self, node: MirrorNode) {
         let id = node.id.clone();
         self.unlink(&id);
+        self.forget_former(&id);
         let names = self.children.entry(node.parent.clone()).or_default();
         let other = names.insert(node.name.clone(), id.clone()).filter(|other| *other != id);
         self.by_place.insert(node.stamp.place, id.clone());
@@ -267,6 +270,7 @@ impl MirrorState {
 
     /// Forgets a node. Its content must have been forgotten before.
     pub fn remove(&mut self, id: &FileId) -> Option<MirrorNode> {
+        self.note_former(id);
         self.unlink(id);
         self.changed.insert(id.clone());
         self.nodes.remove(id)
@@ -294,6 +298,7 @@ impl MirrorState {
     pub fn clear(&mut self) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.extend(self.nodes.drain().map(|(id, _)| id));
+        changed.extend(self.clear_former());
         let mut superseded = std::mem::take(&mut self.superseded);
         superseded.clear();
         *self = Self { changed, superseded, ..Self::default() };

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
+use smol_str::SmolStr;
 use yfs_engine::actor::Actor;
 
 /// The changes that a mirror made since it started, and the paths that it skips.
@@ -76,6 +77,9 @@ pub enum NoticeReason {
     /// Both sides had different content at the first synchronization; that of the workspace is in
     /// its history.
     Joined,
+    /// The workspace has another file of the name, so the one of the directory got this name on both
+    /// sides.
+    Renamed(SmolStr),
     /// Both sides changed bytes that cannot be merged; those of the directory are current, those of
     /// the workspace are in its history.
     Unmerged,
@@ -85,6 +89,8 @@ pub enum NoticeReason {
     Rewritten,
     /// A save met a change in the same place by another writer, if known: the file has both.
     Overlapped(Option<Actor>),
+    /// A save was merged with a change by another writer, and their words meet: a description.
+    Mixed(String),
     /// The directory contains files that are not in the workspace, so it stays.
     NotEmpty,
     /// The hash of its content is known, but the bytes have not arrived in this store yet.
@@ -129,6 +135,13 @@ impl fmt::Display for NoticeReason {
             Self::Joined => {
                 "differed at the first synchronization; `yfs versions` has the other text"
             }
+            Self::Renamed(name) => {
+                return write!(
+                    f,
+                    "made on both sides with different contents; the file of this directory is now \
+                     {name:?}"
+                );
+            }
             Self::Unmerged => {
                 "changed on both sides, not mergeable; `yfs versions` has the other content"
             }
@@ -140,6 +153,7 @@ impl fmt::Display for NoticeReason {
                 let by = by.as_ref().map_or("another writer".to_owned(), ToString::to_string);
                 return write!(f, "{by} changed the same place; the file has both changes");
             }
+            Self::Mixed(what) => return write!(f, "{what} (see `yfs conflicts`)"),
             Self::NotEmpty => "kept, because it contains files that are not in the workspace",
             Self::Absent => "the content has not been received yet",
             Self::Unproven => {

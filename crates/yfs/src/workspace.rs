@@ -36,6 +36,7 @@ pub mod damage;
 pub mod damaged_blobs;
 pub mod document;
 mod history;
+pub mod lost_contents;
 pub mod move_between;
 pub mod nodes;
 pub mod redact;

@@ -43,11 +43,15 @@ A damaged blob is found only by this command, and by whatever reads it: reading 
 long as reading the disk. It makes no other file unreadable, so the workspace is mirrored and
 served.
 
+The content of a file stays if the records that named the file are set aside. --recover makes
+files of such contents in /lost+found, with their history.
+
 Exit status: 1 if there is damage, also if it was repaired; 0 if all of it was accepted.
 
 Examples:
   yfs fsck
   yfs fsck --repair
+  yfs fsck --recover
 
 JSON: one object for each problem and each missing content: {doc, path, what}; then {records,
 snapshots, blobs, problems, missing, repaired, without_file}.";
@@ -62,11 +66,14 @@ pub(crate) struct FsckArgs {
     /// Mirror and serve the workspace although some files cannot be read
     #[arg(long)]
     accept: bool,
+    /// Make files of contents that no file has, in /lost+found
+    #[arg(long)]
+    recover: bool,
 }
 
 /// Verifies everything that the workspace stores, and reports damage.
 pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result {
-    let is_decided = args.repair || args.accept;
+    let is_decided = args.repair || args.accept || args.recover;
     let workspace = if is_decided { context.writable()? } else { context.readable()? };
     let bar = CommandProgress::new(&context.globals, "checking");
     let report = workspace.store().check_with_progress(&mut |done, total| bar.set(done, total));
@@ -100,11 +107,12 @@ pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result 
     if args.repair {
         blobs.mend(&workspace, context)?;
     }
+    let n_recoverable = show_recoverable(&workspace, args.recover, context)?;
     check_derived_maps(&workspace, args.repair, context)?;
     let n_unowned = workspace.maintenance().contents_without_files()?.len();
     show_summary(context, &report, [n_missing, n_repaired, n_unowned])?;
     let n_accepted = if args.accept { accept(&workspace, context)? } else { 0 };
-    if n_problems > n_accepted || n_lost > 0 && !args.accept {
+    if n_problems > n_accepted || (n_lost > 0 || n_recoverable > 0) && !args.accept {
         context.exit_with(EXIT_FAILED);
     }
     Ok(())
@@ -143,6 +151,33 @@ fn repair(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
         context.remark(&format!("{path}: {records} moved to the quarantine"));
     }
     Ok(repaired.len())
+}
+
+/// Reports the contents that lost their rows with damaged records, or makes files of them. Returns
+/// how many are left.
+fn show_recoverable(
+    workspace: &Workspace,
+    recover: bool,
+    context: &mut CommandContext,
+) -> Result<usize> {
+    let maintenance = workspace.maintenance();
+    let contents = match recover {
+        true => maintenance.recover_lost_contents()?,
+        false => maintenance.lost_contents()?,
+    };
+    for content in &contents {
+        let what = match recover {
+            true => format!("recovered, {} bytes", content.size),
+            false => format!("no file has this content of {} bytes", content.size),
+        };
+        let path = content.path();
+        let path = recover.then_some(path.as_str());
+        show_problem(context, Some(&content.id), path, &what)?;
+    }
+    if !recover && !contents.is_empty() {
+        context.remark("`yfs fsck --recover` makes files of contents that no file has");
+    }
+    Ok(if recover { 0 } else { contents.len() })
 }
 
 /// Reports damage of what is derived from the log, and removes it on request. Nothing is lost with

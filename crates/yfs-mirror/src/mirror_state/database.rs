@@ -26,6 +26,7 @@ use yfs_vfs::{FileKind, VersionToken};
 
 use super::{
     DiskStamp, EditBase, MirrorNode, MirrorState, WorkspaceSide,
+    former::FORMER_TABLE,
     superseded::{PendingEdit, SupersededFile},
 };
 use crate::error::{MirrorError, Result};
@@ -169,6 +170,7 @@ impl MirrorDatabase {
         }
         let connection = Connection::open(dir.join(DATABASE))?;
         connection.execute_batch(TABLES)?;
+        connection.execute_batch(FORMER_TABLE)?;
         let database = Self { connection, _lock: lock };
         database.check_workspace(directory, workspace)?;
         Ok(database)
@@ -226,6 +228,7 @@ impl MirrorDatabase {
                 state.put_superseded(&name, file);
             }
         }
+        state.read_former(&self.connection)?;
         state.take_changed();
         state.superseded.changed.clear();
         Ok(state)
@@ -268,6 +271,7 @@ impl MirrorDatabase {
             let mut insert = transaction.prepare_cached(insert)?;
             let mut delete = transaction.prepare_cached("DELETE FROM node WHERE id = ?1")?;
             for id in changed {
+                state.write_former(&transaction, &id)?;
                 match state.get(&id) {
                     Some(node) => write_node(&mut insert, node)?,
                     None => drop(delete.execute([id.as_str()])?),

@@ -144,6 +144,8 @@ impl NewFileImporter<'_> {
                     return Ok(None);
                 }
                 name = self.context.workspace.free_name(parent.as_ref(), &name)?;
+                let why = NoticeReason::Renamed(name.clone());
+                self.context.reporter.notify_event(&path, why);
             }
             NameHolder::Leaving(other) if self.structure().must_wait_for(&other) => {
                 self.pass.later.insert(path, true);

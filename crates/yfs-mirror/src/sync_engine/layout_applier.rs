@@ -295,7 +295,9 @@ impl LayoutApplier<'_> {
                 };
                 let temporary = parked_name(id);
                 dir.remove_file(&temporary).ok();
-                let mode = self.context.mode_for(&path, object.mode, 0);
+                // What was executable in this directory is so again.
+                let old = self.context.former_mode(object).unwrap_or_default();
+                let mode = self.context.mode_for(&path, object.mode, old);
                 let attributes = CreationAttributes { mode, mtime: object.mtime };
                 dir.make_file(&temporary, &held.data, attributes, self.context.options.sync)?;
                 crate::crash_points::point("made");

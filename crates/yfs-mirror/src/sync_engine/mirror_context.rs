@@ -242,6 +242,14 @@ impl MirrorContext {
         self.directory.rules.to_host(&object.name, &is_taken)
     }
 
+    /// Returns the permission bits that an object had on disk, if it left the directory and the
+    /// workspace has it again as it was.
+    pub(super) fn former_mode(&self, object: &TreeNode) -> Option<u32> {
+        let version = object.version.as_ref().map(|version| version.as_str());
+        let former = self.state.former(&object.id)?;
+        former.mode_if_same(&object.name, object.kind, version)
+    }
+
     /// Returns the permission bits for an object that has the bits `old`, if the workspace has
     /// `mode`.
     pub(super) fn mode_for(&mut self, path: &Path, mode: u32, old: u32) -> u32 {

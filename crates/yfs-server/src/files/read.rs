@@ -105,9 +105,32 @@ pub(super) fn set_content_headers(response: &mut Response, mime: Option<&str>) {
     let text = mime.filter(|mime| mime.starts_with("text/"));
     let shown = text.map(|mime| format!("{mime}; charset=utf-8"));
     let shown = shown.as_deref().or(mime).and_then(|mime| HeaderValue::from_str(mime).ok());
-    headers.extend(shown.map(|mime| (header::CONTENT_TYPE, mime)));
+    // Replaces the type that the body got by default: `extend` would add a second header.
+    if let Some(mime) = shown {
+        headers.insert(header::CONTENT_TYPE, mime);
+    }
     let sandbox = HeaderValue::from_static("sandbox; default-src 'none'");
     headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
     let as_said = HeaderValue::from_static("nosniff");
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, as_said);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_has_one_type() {
+        for (mime, expected) in [
+            (Some("text/markdown"), "text/markdown; charset=utf-8"),
+            (Some("image/png"), "image/png"),
+            (None, "application/octet-stream"),
+        ] {
+            // As axum answers bytes.
+            let mut response = axum::body::Bytes::from_static(b"x").into_response();
+            set_content_headers(&mut response, mime);
+            let types: Vec<_> = response.headers().get_all(header::CONTENT_TYPE).iter().collect();
+            assert_eq!(types, [expected]);
+        }
+    }
 }
