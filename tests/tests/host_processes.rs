@@ -1,5 +1,5 @@
-//! Several processes in one directory of the host at once: a read, the change and the replacement of
-//! a file are one step for all of them, and a process that is killed holds no lock.
+//! Several processes in one directory of the host at once: the reading, the change and the
+//! replacement of a file are one step for all of them, and a process that is killed holds no lock.
 
 use std::{fs, fs::File, path::Path, thread};
 

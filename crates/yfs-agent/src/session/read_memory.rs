@@ -1,7 +1,7 @@
 //! What a session remembers of what its agent has read.
 //!
-//! Files are known by their ids. A directory of the host gives a file another id with each write, so
-//! the file that the agent knew at a path last is remembered, too.
+//! Files are known by their ids. A directory of the host gives a file another id with each write,
+//! so the file that the agent knew at a path last is remembered, too.
 //!
 //! # Cost
 //!

@@ -2,10 +2,10 @@
 //! other processes.
 //!
 //! A lock has two parts: an entry in a table of this process, for which its threads queue, and an
-//! advisory lock of the kernel (`flock`) on the open directory, which needs no lock file. The kernel
-//! releases it when the process ends, however it ends. A filesystem without such locks (some network
-//! filesystems) and a directory that may not be read leave only the first part; see the module
-//! [`write`](super::write) for what is checked beside the locks.
+//! advisory lock of the kernel (`flock`) on the open directory, which needs no lock file. The
+//! kernel releases it when the process ends, however it ends. A filesystem without such locks (some
+//! network filesystems) and a directory that may not be read leave only the first part; see the
+//! module [`write`](super::write) for what is checked beside the locks.
 //!
 //! # Invariants
 //!

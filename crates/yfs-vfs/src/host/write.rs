@@ -1,10 +1,10 @@
 //! Writing to the host's disk: a temporary file beside the target, then a rename.
 //!
 //! A call that changes a file looks it up, examines it and replaces it under the lock of its
-//! directory, so other callers of this filesystem, in any process, wait. Other programs take no such
-//! lock: a call that computed the new content from the old one compares the file with what it read
-//! just before the rename, and begins again if they differ. The same comparison is what is left on a
-//! filesystem without locks.
+//! directory, so other callers of this filesystem, in any process, wait. Other programs take no
+//! such lock: a call that computed the new content from the old one compares the file with what it
+//! read just before the rename, and begins again if they differ. The same comparison is what is
+//! left on a filesystem without locks.
 
 use std::{
     ffi::CString,
