@@ -107,7 +107,7 @@ fn race(work: impl Fn(usize, &Arc<dyn FileSystem>, usize) + Sync, files: &[&str]
 #[test]
 fn patches_of_two_files_by_twenty_clients_are_all_kept() {
     let patch = |_: usize, fs: &Arc<dyn FileSystem>, number: usize| {
-        let files = if number % 2 == 0 { ["p", "q"] } else { ["q", "p"] };
+        let files = if number.is_multiple_of(2) { ["p", "q"] } else { ["q", "p"] };
         let reply = call(fs, &number.to_string(), "apply_patch", patch_of(&files, number));
         assert!(!reply.is_error, "{}", reply.joined_text());
     };
@@ -119,7 +119,7 @@ fn patches_of_two_files_by_twenty_clients_are_all_kept() {
 fn edits_beside_patches_are_all_kept() {
     let change = |_: usize, fs: &Arc<dyn FileSystem>, number: usize| {
         let name = number.to_string();
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             let reply = call(fs, &name, "apply_patch", patch_of(&["p", "q"], number));
             assert!(!reply.is_error, "{}", reply.joined_text());
             return;

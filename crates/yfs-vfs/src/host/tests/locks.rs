@@ -102,7 +102,7 @@ async fn edits_of_a_file_by_two_names_in_two_directories_all_stay() {
     for round in 0..N_ROUNDS {
         writers[0].write_text(&path("/a/f"), &lines("open")).await.unwrap();
         let edits = writers.iter().cloned().enumerate().map(|(writer, fs)| async move {
-            let file = path(if writer % 2 == 0 { "/a/f" } else { "/b/g" });
+            let file = path(if writer.is_multiple_of(2) { "/a/f" } else { "/b/g" });
             fs.edit(&file, &replacement(writer)).await.unwrap();
         });
         all(edits).await;
