@@ -58,3 +58,4 @@ pub use store::{
     UpdateLog, WriterClaim,
 };
 pub use wipe_pacer::WipePacer;
+pub use yfs_crypt::{KeyError, KeyKind, SealedDirectory, UnlockKey};

@@ -30,6 +30,7 @@ mod quarantine;
 mod reserve;
 mod schema;
 mod scrub;
+mod seal;
 mod secret;
 mod set_aside;
 mod single;
@@ -51,6 +52,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
+use yfs_crypt::{KeyKind, UnlockKey};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use self::{
@@ -59,7 +61,8 @@ use self::{
     location::StoreLocation,
     log::Queue,
     reserve::{DiskReserve, PageQuota},
-    schema::store_error,
+    schema::{OpenedFile, store_error},
+    seal::ValueSeal,
     sync::LogSyncer,
     transaction::SqliteTransaction,
 };
@@ -108,6 +111,8 @@ struct SqliteInner {
     has_quarantine: bool,
     /// Whether the table of past heads exists. Opening for writing creates it.
     has_past_heads: bool,
+    /// Seals the values of an encrypted store.
+    seal: ValueSeal,
     origin: HandleOrigin,
     reserve: DiskReserve,
     /// The only connection that writes.
@@ -183,14 +188,31 @@ impl SqliteStore {
 
     /// Opens a store with the given options.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (location, connection, format, restricted_paths) = if options.read_only {
-            let (location, connection, format) = schema::open_read_only(path)?;
-            (location, connection, format, Vec::new())
+        Self::open_with_key(path, options, None)
+    }
+
+    /// Opens a store with the given options and the key of an encrypted one. A store that is
+    /// created with a key is encrypted.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Key`] if the store is encrypted and the key is missing or wrong, or if there
+    /// is a key and the store is not encrypted.
+    pub fn open_with_key(
+        path: &Path,
+        options: OpenOptions,
+        key: Option<&UnlockKey>,
+    ) -> Result<Self, StoreError> {
+        let (location, format, opened) = if options.read_only {
+            let (location, connection, format, seal) = schema::open_read_only(path, key)?;
+            let restricted_paths = Vec::new();
+            (location, format, OpenedFile { connection, restricted_paths, seal })
         } else {
-            let open = || schema::open(path, options);
-            let (connection, restricted_paths) = DiskReserve::new(path).open_with_room(open)?;
-            (StoreLocation::writable(path), connection, schema::FORMAT, restricted_paths)
+            let open = || schema::open(path, options, key);
+            let opened = DiskReserve::new(path).open_with_room(open)?;
+            (StoreLocation::writable(path), schema::FORMAT, opened)
         };
+        let OpenedFile { connection, restricted_paths, seal } = opened;
         let n_pages = options.max_bytes.map(|n_bytes| n_bytes / schema::PAGE_LEN);
         let n_pages = n_pages.map(|n| n.clamp(1, u64::from(u32::MAX) - 1) as u32);
         let (reserve, quota) = match n_pages {
@@ -212,6 +234,7 @@ impl SqliteStore {
             read_only: options.read_only,
             has_quarantine: format > 1,
             has_past_heads: format > 2,
+            seal,
             origin: HandleOrigin::random(),
             writer: Mutex::new(writer),
             queue: Queue::default(),
@@ -223,6 +246,28 @@ impl SqliteStore {
             closed: AtomicBool::new(false),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Reports whether the store at a path is encrypted.
+    pub fn is_encrypted(path: &Path) -> Result<bool, StoreError> {
+        schema::is_encrypted(path)
+    }
+
+    /// Returns the kind of key that opens this store; `None` if it is not encrypted.
+    pub fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
+        self.inner.key_kind()
+    }
+
+    /// Makes another key open this store from now on, instead of the present one. Handles that are
+    /// open, in any process, continue. Backups that were made before still open with the key that
+    /// they were made with.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Key`] if the store is not encrypted. [`StoreError::Locked`] if readers kept
+    /// the old record from being erased; the new key is in force all the same.
+    pub fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
+        self.inner.change_key(key)
     }
 
     /// Returns the path of the store's file.
@@ -535,7 +580,9 @@ impl Store for SqliteStore {
     }
 
     fn derived_directory(&self) -> Option<PathBuf> {
-        Some(location::derived_beside(&self.inner.path))
+        // Derived files of an encrypted store would be plain.
+        let is_plain = self.inner.seal.data_key().is_none();
+        is_plain.then(|| location::derived_beside(&self.inner.path))
     }
 
     fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {

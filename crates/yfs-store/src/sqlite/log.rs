@@ -13,6 +13,7 @@ use super::{
     location,
     reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, store_error},
+    seal::{ValuePlace, ValueSeal},
     transaction::SqliteTransaction,
 };
 use crate::{
@@ -61,6 +62,8 @@ struct RawRecord {
     origin: HandleOrigin,
     at: Millis,
     crc: u32,
+    /// The length of the update, before it was sealed.
+    len: u32,
     data: Option<Vec<u8>>,
 }
 
@@ -147,7 +150,7 @@ impl SqliteInner {
             }
         }
         for hash in &batch.blobs {
-            if !renew_blob(tx, hash).map_err(store_error(APPEND))? {
+            if !renew_blob(tx, &self.seal.stored_hash(hash)).map_err(store_error(APPEND))? {
                 return Ok(Err(StoreError::NoBlob { hash: *hash }));
             }
         }
@@ -165,8 +168,16 @@ impl SqliteInner {
         let mut insert = InsertUpdate::prepare(tx).map_err(store_error(APPEND))?;
         for (name, data) in &batch.updates {
             let number = self.number_for(tx, staged, name)?;
-            let row =
-                insert.run(number, self.origin, batch.at, data).map_err(store_error(APPEND))?;
+            // SQLite numbers rows without gaps, and a sealed update is bound to its number.
+            let seq = staged.last + 1;
+            let place = ValuePlace::Update { doc: name, seq, origin: self.origin, at: batch.at };
+            let row = insert
+                .run(number, self.origin, batch.at, data.len(), &self.seal.seal(place, data))
+                .map_err(store_error(APPEND))?;
+            if row.seq != seq && self.seal.data_key().is_some() {
+                let detail = format!("record {seq} got the position {}", row.seq);
+                return Err(StoreError::Corrupt { action: APPEND, detail });
+            }
             staged.last = row.seq;
             staged.heads.insert(number, row.seq);
             staged.rows.push(row);
@@ -176,7 +187,8 @@ impl SqliteInner {
             // Documents are created by records, from which other handles learn about them.
             let Some(number) = known.or_else(|| staged.names.get(name).copied()) else { continue };
             let upto = Seq(self.staged_head(tx, staged, name)?);
-            write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(store_error(APPEND))?;
+            write_fact(tx, &self.seal, number, name, &DocFact { upto, ..*fact })
+                .map_err(store_error(APPEND))?;
         }
         Ok(Ok(AppendReceipt { first: Seq(first), last: Seq(staged.last), overtaken }))
     }
@@ -366,7 +378,8 @@ impl SqliteInner {
             let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name, None)? {
                 let number = self.index.lock().number(name).filter(|_| self.has_past_heads);
-                let past_heads = number.map(|number| read_past_heads(&tx, number)).transpose();
+                let read = |number| read_past_heads(&tx, &self.seal, number, name);
+                let past_heads = number.map(read).transpose();
                 let past_heads = past_heads.map_err(store_error(LOAD))?.unwrap_or_default();
                 return Ok(DocHistory { loaded, past_heads });
             }
@@ -406,7 +419,7 @@ impl SqliteInner {
             }
             None => {
                 loaded.head = doc.compacted_head();
-                read_snapshot(tx, number, name, &mut loaded)?;
+                read_snapshot(tx, &self.seal, number, name, &mut loaded)?;
             }
         }
         let mut missing = Vec::new();
@@ -414,7 +427,7 @@ impl SqliteInner {
             Ok(raw) => {
                 let head = DocHead { seq: Seq(raw.seq), origin: raw.origin };
                 loaded.head = loaded.head.max(head);
-                match raw.verify(name) {
+                match raw.verify(name, &self.seal) {
                     Ok(record) => loaded.updates.push(record),
                     Err(damage) => loaded.damaged.push(damage),
                 }
@@ -493,7 +506,7 @@ impl SqliteInner {
             if select(&doc, origin) {
                 let raw = RawRecord::read(tx, row).map_err(store_error(TAIL))?;
                 n_bytes += raw.data.as_ref().map_or(0, Vec::len);
-                match raw.verify(&doc) {
+                match raw.verify(&doc, &self.seal) {
                     Ok(record) => tail.records.push(record),
                     Err(damage) => tail.damaged.push(damage),
                 }
@@ -547,18 +560,23 @@ impl RawRecord {
             origin: origin_of(row)?,
             at: Millis(row.get(3)?),
             crc: row.get(4)?,
-            data: data.filter(|data| data.len() == len as usize),
+            len,
+            data,
         })
     }
 
-    fn verify(self, doc: &DocName) -> Result<LogRecord, DamagedRecord> {
-        let seq = Seq(self.seq);
+    fn verify(self, doc: &DocName, seal: &ValueSeal) -> Result<LogRecord, DamagedRecord> {
+        let (seq, len) = (Seq(self.seq), self.len as usize);
         let damage =
             |reason: &str| DamagedRecord { doc: doc.clone(), seq, reason: reason.to_owned() };
-        let Some(data) = self.data else { return Err(damage("its data is missing or cut")) };
+        let Some(data) = self.data.filter(|data| data.len() == seal.stored_len(len)) else {
+            return Err(damage("its data is missing or cut"));
+        };
         if checksum(self.number, KIND_UPDATE, self.origin, self.at, &data) != self.crc {
             return Err(damage("its checksum is wrong"));
         }
+        let place = ValuePlace::Update { doc, seq: self.seq, origin: self.origin, at: self.at };
+        let data = seal.open(place, data).ok_or_else(|| damage("it cannot be decrypted"))?;
         Ok(LogRecord { seq, doc: doc.clone(), origin: self.origin, at: self.at, data })
     }
 }
@@ -580,16 +598,18 @@ impl<'a> InsertUpdate<'a> {
         })
     }
 
+    /// Inserts an update of `len` bytes, which are stored as `data`.
     fn run(
         &mut self,
         doc: u32,
         origin: HandleOrigin,
         at: Millis,
+        len: usize,
         data: &[u8],
     ) -> rusqlite::Result<IndexRow> {
-        let inline = (data.len() <= INLINE_LEN).then_some(data);
+        let inline = (len <= INLINE_LEN).then_some(data);
         let crc = checksum(doc, KIND_UPDATE, origin, at, data);
-        let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
         let whose = origin;
         let origin = origin.0.cast_signed();
         let seq = self.log.insert((doc, origin, at.0, crc, len, inline))?;
@@ -650,13 +670,14 @@ fn read_records(
 /// Reads one record; `None` if it is missing or damaged.
 pub(super) fn read_record(
     tx: &Connection,
+    seal: &ValueSeal,
     number: u32,
     seq: u64,
     name: &DocName,
 ) -> rusqlite::Result<Option<LogRecord>> {
     let mut record = None;
     read_records(tx, number, &[seq], &mut |found| {
-        record = found.ok().and_then(|raw| raw.verify(name).ok());
+        record = found.ok().and_then(|raw| raw.verify(name, seal).ok());
     })?;
     Ok(record)
 }
@@ -664,6 +685,7 @@ pub(super) fn read_record(
 /// Reads a snapshot into `loaded`.
 fn read_snapshot(
     tx: &Connection,
+    seal: &ValueSeal,
     number: u32,
     name: &DocName,
     loaded: &mut StoredDocument,
@@ -682,9 +704,16 @@ fn read_snapshot(
     let Some((upto, hash, data)) = found else { return Ok(()) };
     let upto = upto.cast_unsigned();
     loaded.snapshot_upto = Seq(upto);
-    loaded.snapshot = data.filter(|data| hash == ContentHash::of(data).as_bytes());
+    let data = data.filter(|data| hash == ContentHash::of(data).as_bytes());
+    let is_whole = data.is_some();
+    loaded.snapshot =
+        data.and_then(|data| seal.open(ValuePlace::Snapshot { doc: name, upto }, data));
     if loaded.snapshot.is_none() {
-        let reason = "the snapshot's hash is wrong".to_owned();
+        let reason = if is_whole {
+            "the snapshot cannot be decrypted".to_owned()
+        } else {
+            "the snapshot's hash is wrong".to_owned()
+        };
         loaded.damaged.push(DamagedRecord { doc: name.clone(), seq: Seq(upto), reason });
     }
     Ok(())
@@ -712,28 +741,39 @@ pub(super) fn read_record_bytes(
 /// Returns the bytes that are left of the snapshot of a document, if it is damaged.
 pub(super) fn read_snapshot_if_damaged(
     tx: &Connection,
+    seal: &ValueSeal,
     number: u32,
+    name: &DocName,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
     let mut statement = tx.prepare_cached(
-        "SELECT hash, data FROM snapshot LEFT JOIN snapshot_body USING (doc) WHERE doc = ?1",
+        "SELECT hash, data, upto FROM snapshot LEFT JOIN snapshot_body USING (doc) WHERE doc = ?1",
     )?;
-    let read = |row: &SqlRow<'_>| Ok((row.get(0)?, row.get(1)?));
-    let found: Option<(Vec<u8>, Option<Vec<u8>>)> =
+    let read = |row: &SqlRow<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let found: Option<(Vec<u8>, Option<Vec<u8>>, i64)> =
         statement.query_row([number], read).optional()?;
-    Ok(found.and_then(|(hash, data)| {
+    Ok(found.and_then(|(hash, data, upto)| {
         let data = data.unwrap_or_default();
-        (hash != ContentHash::of(&data).as_bytes()).then_some(data)
+        let place = ValuePlace::Snapshot { doc: name, upto: upto.cast_unsigned() };
+        let is_sound = hash == ContentHash::of(&data).as_bytes()
+            && (seal.data_key().is_none() || seal.open(place, data.clone()).is_some());
+        (!is_sound).then_some(data)
     }))
 }
 
 /// Reads the heads that the snapshot of a document covers. Unreadable ones are dropped: they only
 /// help a writer that returns after a compaction.
-pub(super) fn read_past_heads(tx: &Connection, number: u32) -> rusqlite::Result<Vec<PastHead>> {
+pub(super) fn read_past_heads(
+    tx: &Connection,
+    seal: &ValueSeal,
+    number: u32,
+    name: &DocName,
+) -> rusqlite::Result<Vec<PastHead>> {
     let mut statement = tx.prepare_cached("SELECT crc, data FROM past_head WHERE doc = ?1")?;
     let found: Option<(u32, Vec<u8>)> =
         statement.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let sound = found.filter(|(crc, data)| crc32fast::hash(data) == *crc);
-    Ok(sound.and_then(|(_, data)| past_heads::decode(&data)).unwrap_or_default())
+    let data = sound.and_then(|(_, data)| seal.open(ValuePlace::PastHeads { doc: name }, data));
+    Ok(data.and_then(|data| past_heads::decode(&data)).unwrap_or_default())
 }
 
 /// Returns the last position that was given, in the view of a transaction.
@@ -750,13 +790,20 @@ pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Writes a fact.
-pub(super) fn write_fact(tx: &Connection, number: u32, fact: &DocFact) -> rusqlite::Result<()> {
+pub(super) fn write_fact(
+    tx: &Connection,
+    seal: &ValueSeal,
+    number: u32,
+    name: &DocName,
+    fact: &DocFact,
+) -> rusqlite::Result<()> {
     let mut statement = tx.prepare_cached(
         "INSERT OR REPLACE INTO fact (doc, upto, size, hash) VALUES (?1, ?2, ?3, ?4)",
     )?;
-    let hash = fact.hash.map(|hash| *hash.as_bytes());
+    let place = ValuePlace::FactHash { doc: name, upto: fact.upto, size: fact.size };
+    let hash = fact.hash.as_ref().map(|hash| seal.seal(place, hash.as_bytes()));
     let (upto, size) = (fact.upto.0.cast_signed(), fact.size.cast_signed());
-    statement.execute((number, upto, size, hash))?;
+    statement.execute((number, upto, size, hash.as_deref()))?;
     Ok(())
 }
 
