@@ -25,7 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-crypt", &[]),
     ("yfs-checkpoint", &["yfs-crypt"]),
     ("yfs-store", &["yfs-checkpoint", "yfs-crypt", "yfs-types"]),
-    ("yfs", &["yfs-checkpoint", "yfs-crypt", "yfs-engine", "yfs-store", "yfs-vfs"]),
+    ("yfs", &["yfs-checkpoint", "yfs-engine", "yfs-store", "yfs-vfs"]),
     ("yfs-analysis", &[]),
     ("yfs-artifacts", &["yfs", "yfs-analysis", "yfs-types", "yfs-vfs"]),
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),

@@ -58,4 +58,6 @@ pub use store::{
     UpdateLog, WriterClaim,
 };
 pub use wipe_pacer::WipePacer;
-pub use yfs_crypt::{KeyError, KeyKind, SealedDirectory, UnlockKey};
+pub use yfs_crypt::{
+    Cipher, KeyError, KeyKind, PassphraseCost, SealedDirectory, UnlockKey, write_key_file,
+};

@@ -52,7 +52,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
-use yfs_crypt::{KeyKind, UnlockKey};
+use yfs_crypt::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use self::{
@@ -113,6 +113,8 @@ struct SqliteInner {
     has_past_heads: bool,
     /// Seals the values of an encrypted store.
     seal: ValueSeal,
+    /// The directory of what is derived from the log.
+    derived: SealedDirectory,
     origin: HandleOrigin,
     reserve: DiskReserve,
     /// The only connection that writes.
@@ -234,6 +236,7 @@ impl SqliteStore {
             read_only: options.read_only,
             has_quarantine: format > 1,
             has_past_heads: format > 2,
+            derived: SealedDirectory::new(location::derived_beside(path), seal.data_key()),
             seal,
             origin: HandleOrigin::random(),
             writer: Mutex::new(writer),
@@ -251,23 +254,6 @@ impl SqliteStore {
     /// Reports whether the store at a path is encrypted.
     pub fn is_encrypted(path: &Path) -> Result<bool, StoreError> {
         schema::is_encrypted(path)
-    }
-
-    /// Returns the kind of key that opens this store; `None` if it is not encrypted.
-    pub fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
-        self.inner.key_kind()
-    }
-
-    /// Makes another key open this store from now on, instead of the present one. Handles that are
-    /// open, in any process, continue. Backups that were made before still open with the key that
-    /// they were made with.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Key`] if the store is not encrypted. [`StoreError::Locked`] if readers kept
-    /// the old record from being erased; the new key is in force all the same.
-    pub fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
-        self.inner.change_key(key)
     }
 
     /// Returns the path of the store's file.
@@ -579,10 +565,20 @@ impl Store for SqliteStore {
         self.inner.stats()
     }
 
-    fn derived_directory(&self) -> Option<PathBuf> {
-        // Derived files of an encrypted store would be plain.
-        let is_plain = self.inner.seal.data_key().is_none();
-        is_plain.then(|| location::derived_beside(&self.inner.path))
+    fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
+        self.inner.key_kind()
+    }
+
+    fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
+        self.inner.change_key(key)
+    }
+
+    fn cipher(&self, purpose: &str) -> Option<Arc<Cipher>> {
+        self.inner.seal.data_key().map(|key| key.cipher(purpose))
+    }
+
+    fn derived_directory(&self) -> Option<SealedDirectory> {
+        Some(self.inner.derived.clone())
     }
 
     fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {

@@ -54,6 +54,8 @@ mod state;
 pub mod subscription;
 pub mod workspace;
 
+pub use yfs_store::{Cipher, KeyError, KeyKind, SealedDirectory, UnlockKey};
+
 pub use crate::{
     document_port::DocPort,
     documents::{DocHandle, DocumentProvider},

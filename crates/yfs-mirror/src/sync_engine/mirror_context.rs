@@ -25,7 +25,10 @@ use crate::{
     error::{MirrorError, Result},
     lease::OpenWriters,
     merge_plan::{ObjectLocation, parked_name},
-    mirror_state::{EditBase, MirrorNode, MirrorState, database::MirrorDatabase},
+    mirror_state::{
+        EditBase, MirrorNode, MirrorState,
+        database::{CIPHER, MirrorDatabase},
+    },
     options::{MirrorOptions, TrustPolicy},
     pending_deletions::PendingDeletions,
     report::NoticeReason,
@@ -64,7 +67,8 @@ impl MirrorContext {
             |source| MirrorError::Host { action: "open", path: directory.to_owned(), source };
         std::fs::create_dir_all(directory).map_err(host)?;
         let path = directory.canonicalize().map_err(host)?;
-        let (database, state) = MirrorDatabase::open(&path, workspace.id())?;
+        let (database, state) =
+            MirrorDatabase::open(&path, workspace.id(), workspace.store().cipher(CIPHER))?;
         let directory =
             MirroredDirectory::open(path, options.host, &options.ignores).map_err(host)?;
         let pending = PendingDeletions::read(&directory.path)?;

@@ -1,16 +1,16 @@
 //! The log: appending to it, and reading it by document and by position.
 
-use std::{collections::HashMap, mem, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
+use yfs_crypt::SealedDirectory;
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     KnownHead, SqliteInner, SqliteWriter,
     blobs::renew_blob,
     index::{DocEntry, IndexResult, IndexRow, KIND_UPDATE, LogIndex},
-    location,
     reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, store_error},
     seal::{ValuePlace, ValueSeal},
@@ -332,8 +332,8 @@ impl SqliteInner {
     }
 
     /// Returns the directory of the base of the index.
-    pub(super) fn index_directory(&self) -> PathBuf {
-        location::derived_beside(&self.path).join(INDEX_DIRECTORY)
+    pub(super) fn index_directory(&self) -> SealedDirectory {
+        self.derived.join(INDEX_DIRECTORY)
     }
 
     pub(super) fn documents(&self) -> Result<Vec<DocStats>, StoreError> {

@@ -171,7 +171,8 @@ impl SqliteInner {
     /// Seals the data key under another key. Handles that are open continue.
     pub(super) fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
         let failed = |source| StoreError::Key { path: self.path.clone(), source };
-        let cipher = self.seal.0.as_ref().ok_or(failed(KeyError::NotEncrypted))?;
+        let action = "have another key: it is not encrypted";
+        let cipher = self.seal.0.as_ref().ok_or(StoreError::Unsupported { action })?;
         self.ensure_writable(CHANGE_KEY)?;
         let record = KeyRecord::seal(&cipher.key, key).map_err(failed)?;
         {

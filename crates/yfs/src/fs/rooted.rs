@@ -88,9 +88,11 @@ impl RootedFs {
     }
 
     /// Returns the directory of the host for thumbnails of the workspace's images, if the store has
-    /// a place for one. It may not exist yet; redaction and purges remove it.
+    /// a place for one and is not encrypted. It may not exist yet; redaction and purges remove it.
     pub fn thumbnail_directory(&self) -> Option<PathBuf> {
-        Some(self.fs.state().store.derived_directory()?.join(THUMBNAIL_DIRECTORY))
+        let directory = self.fs.state().store.derived_directory()?;
+        let is_plain = directory.cipher().is_none();
+        is_plain.then(|| directory.path().join(THUMBNAIL_DIRECTORY))
     }
 
     /// Returns the same filesystem with a label for its changes.

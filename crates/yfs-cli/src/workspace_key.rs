@@ -1,0 +1,232 @@
+//! The key of an encrypted workspace: from an option, the environment or a prompt.
+//!
+//! A passphrase is never the value of an argument, because other users can read the arguments of a
+//! process. A key that was read is kept until the process ends, so that a prompt appears once.
+
+use std::{
+    env, fs, io,
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use clap::Args;
+use parking_lot::Mutex;
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
+use yfs_engine::id::WorkspaceId;
+use yfs_store::{KeyError, OpenOptions, SqliteStore, StoreError, UnlockKey, write_key_file};
+
+use crate::errors::{CommandError, Result};
+
+const PASSPHRASE: &str = "YFS_PASSPHRASE";
+const KEY_FILE: &str = "YFS_KEY_FILE";
+
+/// The options that name the key, of every command.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct KeyArgs {
+    /// A file with the passphrase of an encrypted workspace. Default: YFS_PASSPHRASE, or a prompt
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "key_file")]
+    passphrase_file: Option<PathBuf>,
+    /// The key file of an encrypted workspace. Default: YFS_KEY_FILE
+    #[arg(long, global = true, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+/// The options of this process.
+static OPTIONS: OnceLock<KeyArgs> = OnceLock::new();
+
+/// The key that the environment or a prompt gave.
+static KNOWN: Mutex<Option<Arc<UnlockKey>>> = Mutex::new(None);
+
+/// Sets the options of this process.
+pub(crate) fn set_options(options: &KeyArgs) {
+    OPTIONS.set(options.clone()).ok();
+}
+
+/// Opens the workspace in a file.
+pub(crate) fn open_at(file: &Path, mut options: WorkspaceOptions) -> Result<Workspace> {
+    options.key = OPTIONS.get().map(KeyArgs::read).transpose()?.flatten();
+    match Workspace::open_at(file, options.clone()) {
+        // Only now is it known that there is something to ask for.
+        Err(error) if is_missing_key(&error) => match known_key(file)? {
+            Some(key) => {
+                options.key = Some(key);
+                Ok(Workspace::open_at(file, options)?)
+            }
+            None => Err(error.into()),
+        },
+        opened => Ok(opened?),
+    }
+}
+
+/// Opens the store of a workspace that this process has open already.
+pub(crate) fn open_store(file: &Path) -> Result<SqliteStore> {
+    let open = |key: Option<Arc<UnlockKey>>| {
+        SqliteStore::open_with_key(file, OpenOptions::default(), key.as_deref())
+            .map_err(WorkspaceError::from)
+    };
+    match open(OPTIONS.get().map(KeyArgs::read).transpose()?.flatten()) {
+        Err(error) if is_missing_key(&error) => Ok(open(known_key(file)?)?),
+        opened => Ok(opened?),
+    }
+}
+
+/// Opens the workspace in a file if that needs no prompt.
+pub(crate) fn open_without_prompt(file: &Path, mut options: WorkspaceOptions) -> Option<Workspace> {
+    match Workspace::open_at(file, options.clone()) {
+        Err(error) if is_missing_key(&error) => {
+            options.key = key_of_environment().ok().flatten();
+            Workspace::open_at(file, options).ok()
+        }
+        opened => opened.ok(),
+    }
+}
+
+/// Creates a workspace in a file that does not exist yet, encrypted if `encrypt` is set.
+pub(crate) fn create_at(
+    file: &Path,
+    mut options: WorkspaceOptions,
+    encrypt: bool,
+) -> Result<Workspace> {
+    options.key = key_of_new(encrypt)?;
+    Ok(Workspace::create_at(file, options)?)
+}
+
+/// Creates an empty replica in a file that does not exist yet, encrypted if `encrypt` is set.
+pub(crate) fn create_replica_at(
+    file: &Path,
+    id: &WorkspaceId,
+    mut options: WorkspaceOptions,
+    encrypt: bool,
+) -> Result<Workspace> {
+    options.key = key_of_new(encrypt)?;
+    Ok(Workspace::create_replica_at(file, id, options)?)
+}
+
+/// Returns the key of a new workspace; none unless `encrypt` is set.
+///
+/// # Errors
+///
+/// If an option names a key and the workspace is to be plain: that is hardly meant.
+fn key_of_new(encrypt: bool) -> Result<Option<Arc<UnlockKey>>> {
+    let options = OPTIONS.get().cloned().unwrap_or_default();
+    if !encrypt {
+        return match options.is_given() {
+            true => Err(CommandError::usage("a key is for a new workspace only with --encrypt")),
+            false => Ok(None),
+        };
+    }
+    if let Some(key) = options.read_or_make()? {
+        return Ok(Some(key));
+    }
+    let key = match key_of_environment()? {
+        Some(key) => key,
+        None => Arc::new(ask_twice("Passphrase")?),
+    };
+    *KNOWN.lock() = Some(key.clone());
+    Ok(Some(key))
+}
+
+/// Returns the key of the environment, or asks for it; `None` if there is no terminal.
+fn known_key(file: &Path) -> Result<Option<Arc<UnlockKey>>> {
+    let mut known = KNOWN.lock();
+    if known.is_none() {
+        *known = match key_of_environment()? {
+            Some(key) => Some(key),
+            None if io::stderr().is_terminal() => {
+                Some(Arc::new(ask(&format!("Passphrase of {}", file.display()))?))
+            }
+            None => None,
+        };
+    }
+    Ok(known.clone())
+}
+
+fn key_of_environment() -> Result<Option<Arc<UnlockKey>>> {
+    if let Some(file) = env::var_os(KEY_FILE).filter(|file| !file.is_empty()) {
+        return read_key_file(Path::new(&file)).map(Arc::new).map(Some);
+    }
+    match env::var_os(PASSPHRASE).filter(|text| !text.is_empty()) {
+        Some(text) => passphrase(text.into_encoded_bytes()).map(Arc::new).map(Some),
+        None => Ok(None),
+    }
+}
+
+impl KeyArgs {
+    /// Makes the options of a new key.
+    pub(crate) fn new(passphrase_file: Option<PathBuf>, key_file: Option<PathBuf>) -> Self {
+        Self { passphrase_file, key_file }
+    }
+
+    fn is_given(&self) -> bool {
+        self.passphrase_file.is_some() || self.key_file.is_some()
+    }
+
+    /// Reads the key that an option names.
+    fn read(&self) -> Result<Option<Arc<UnlockKey>>> {
+        let key = match (&self.passphrase_file, &self.key_file) {
+            (Some(file), _) => passphrase(read_file(file)?)?,
+            (None, Some(file)) => read_key_file(file)?,
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Arc::new(key)))
+    }
+
+    /// Reads the key that an option names. A key file that does not exist is made, with random
+    /// bytes.
+    fn read_or_make(&self) -> Result<Option<Arc<UnlockKey>>> {
+        if let Some(file) = self.key_file.as_deref().filter(|file| !file.exists()) {
+            write_key_file(file).map_err(|error| CommandError::host(file, &error))?;
+        }
+        self.read()
+    }
+
+    /// Reads the key that an option names, as [`read_or_make`](Self::read_or_make), or asks for a
+    /// passphrase.
+    pub(crate) fn read_new_key(&self) -> Result<Arc<UnlockKey>> {
+        match self.read_or_make()? {
+            Some(key) => Ok(key),
+            None => Ok(Arc::new(ask_twice("New passphrase")?)),
+        }
+    }
+}
+
+fn read_key_file(file: &Path) -> Result<UnlockKey> {
+    let key = UnlockKey::from_key_file(read_file(file)?);
+    key.map_err(|error| CommandError::other(format!("{}: {error}", file.display())))
+}
+
+fn read_file(file: &Path) -> Result<Vec<u8>> {
+    fs::read(file).map_err(|error| CommandError::host(file, &error))
+}
+
+fn passphrase(text: Vec<u8>) -> Result<UnlockKey> {
+    UnlockKey::from_passphrase(text).map_err(|error| CommandError::other(error.to_string()))
+}
+
+/// Asks for a new passphrase, and for the same once more.
+fn ask_twice(what: &str) -> Result<UnlockKey> {
+    if !io::stderr().is_terminal() {
+        let message = "a passphrase is needed: pass --passphrase-file or --key-file";
+        return Err(CommandError::usage(message));
+    }
+    let first = read_hidden(what)?;
+    if first != read_hidden("The same again")? {
+        return Err(CommandError::other("the passphrases differ"));
+    }
+    passphrase(first.into_bytes())
+}
+
+fn ask(what: &str) -> Result<UnlockKey> {
+    passphrase(read_hidden(what)?.into_bytes())
+}
+
+/// Reads a line from the terminal, which does not show it.
+fn read_hidden(what: &str) -> Result<String> {
+    Ok(rpassword::prompt_password(format!("{what}: "))?)
+}
+
+fn is_missing_key(error: &WorkspaceError) -> bool {
+    let WorkspaceError::Store(StoreError::Key { source, .. }) = error else { return false };
+    *source == KeyError::Missing
+}
