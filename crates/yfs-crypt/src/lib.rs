@@ -33,6 +33,7 @@ mod cipher;
 mod key_file;
 mod key_record;
 mod sealed_directory;
+mod spool_file;
 mod unlock_key;
 
 pub use self::{
@@ -40,6 +41,7 @@ pub use self::{
     key_file::write_key_file,
     key_record::{KeyKind, KeyRecord},
     sealed_directory::SealedDirectory,
+    spool_file::SpoolFile,
     unlock_key::{KeyError, PassphraseCost, UnlockKey},
 };
 

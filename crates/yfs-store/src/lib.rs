@@ -59,5 +59,6 @@ pub use store::{
 };
 pub use wipe_pacer::WipePacer;
 pub use yfs_crypt::{
-    Cipher, KeyError, KeyKind, PassphraseCost, SealedDirectory, UnlockKey, write_key_file,
+    Cipher, KeyError, KeyKind, PassphraseCost, SealedDirectory, SpoolFile, UnlockKey,
+    write_key_file,
 };

@@ -1,0 +1,351 @@
+//! An encrypted workspace: no byte of `.yfs` shows what is in it, whatever command ran, and one
+//! error answers a key that does not fit.
+
+#![expect(clippy::unwrap_used, reason = "a panic fails the test, which is what it is for")]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+/// Words that are in names, contents, metadata, labels, actors, searches and blobs.
+const MARKERS: [&str; 8] = [
+    "marzipan",    // names of files and directories
+    "nougat",      // text
+    "praline",     // rich text
+    "caramel",     // bytes of a blob
+    "meringue",    // actor
+    "sorbet",      // label
+    "gelato",      // searches
+    "profiterole", // a file of the mirrored directory
+];
+
+struct Workspace {
+    directory: tempfile::TempDir,
+}
+
+impl Workspace {
+    /// Creates an encrypted workspace that a key file opens.
+    fn create() -> Self {
+        let workspace = Self { directory: tempfile::tempdir().unwrap() };
+        workspace.run(&["init", "--quiet", "--encrypt"]);
+        workspace
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn work(&self) -> PathBuf {
+        self.path().join("work")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        fs::create_dir_all(self.work()).unwrap();
+        let mut command = yfs(&self.work(), args);
+        // Low, so that each command makes the checkpoints that are due.
+        command.env("YFS_CHECKPOINT_AFTER", "1");
+        command.arg("--key-file").arg(self.path().join("key"));
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        succeed(args, self.command(args).output().unwrap())
+    }
+
+    /// Fails if a file below a directory contains a marker.
+    fn assert_nothing_is_plain(&self, directory: &Path, when: &str) {
+        let mut n_files = 0;
+        for path in files_below(directory) {
+            let content = fs::read(&path).unwrap();
+            n_files += 1;
+            for marker in MARKERS {
+                assert!(
+                    !contains(&content, marker.as_bytes()),
+                    "{when}: {} shows {marker}",
+                    path.display()
+                );
+            }
+        }
+        assert!(n_files > 2, "{when}: {n_files} files in {}", directory.display());
+    }
+}
+
+fn yfs(directory: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_yfs"));
+    command.current_dir(directory).args(args).stdin(Stdio::null());
+    for name in ["YFS_WORKSPACE", "YFS_PASSPHRASE", "YFS_KEY_FILE"] {
+        command.env_remove(name);
+    }
+    command.env("YFS_ACTOR", "human:meringue");
+    command
+}
+
+fn succeed(args: &[&str], output: Output) -> String {
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn contains(content: &[u8], word: &[u8]) -> bool {
+    content.windows(word.len()).any(|window| window == word)
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Bytes that are no text and do not compress, with a marker in each KiB.
+fn blob() -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut bytes = Vec::new();
+    for _ in 0..400 {
+        bytes.extend(b"\0caramel");
+        bytes.extend((0..1000).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 40) as u8
+        }));
+    }
+    bytes
+}
+
+/// Runs what writes to a workspace, but for the server and the mirror.
+fn use_every_part(workspace: &Workspace) {
+    let outside = workspace.path().join("outside");
+    fs::create_dir_all(outside.join("marzipan")).unwrap();
+    fs::write(outside.join("marzipan/blob.bin"), blob()).unwrap();
+    for number in 0..40 {
+        let text = format!("nougat {number}\n").repeat(200);
+        fs::write(outside.join(format!("marzipan/{number}.txt")), text).unwrap();
+    }
+    workspace.run(&["import", "--quiet", outside.to_str().unwrap()]);
+    workspace.run(&["write", "/marzipan.md", "--content", "# praline\n\n- praline\n"]);
+    workspace.run(&["edit", "/marzipan.md", "--old", "# praline", "--new", "# praline two"]);
+    workspace.run(&["mkdir", "/marzipan-dir"]);
+    workspace.run(&["mv", "/marzipan.md", "/marzipan-dir/marzipan.md"]);
+    workspace.run(&["ln", "-s", "/marzipan-dir", "/marzipan-link"]);
+    workspace.run(&["label", "/marzipan-dir/marzipan.md", "sorbet"]);
+    workspace.run(&["write", "/gone.txt", "--content", "nougat"]);
+    workspace.run(&["rm", "/gone.txt"]);
+    workspace.run(&["stats", "/marzipan/1.txt"]);
+    let result = outside.join("marzipan/1.txt");
+    workspace.run(&["artifact", "store", result.to_str().unwrap(), "--quiet"]);
+    workspace.run(&["thread", "new", "marzipan"]);
+    workspace.run(&["thread", "write", "marzipan", "/nougat.md", "--content", "nougat"]);
+    workspace.run(&["token", "new", "--for", "agent:meringue"]);
+    workspace.run(&["grep", "-rn", "nougat 7", "/"]);
+    workspace.command(&["grep", "-rn", "gelato", "/"]).output().unwrap();
+    workspace.run(&["compact", "--quiet"]);
+}
+
+#[test]
+fn no_byte_of_the_workspace_is_plain() {
+    let workspace = Workspace::create();
+    use_every_part(&workspace);
+    let store = workspace.work().join(".yfs");
+    workspace.assert_nothing_is_plain(&store, "after the commands");
+    for part in ["log", "main", "search"] {
+        let derived = store.join("workspace-db.derived").join(part).join("manifest");
+        assert!(derived.is_file(), "there is no {part}");
+    }
+
+    let backup = workspace.path().join("backups");
+    fs::create_dir(&backup).unwrap();
+    let file = backup.join("backup.db");
+    workspace.run(&["backup", "--quiet", file.to_str().unwrap()]);
+    let named = file.to_str().unwrap();
+    assert_eq!(
+        workspace.run(&["--workspace", named, "cat", "/marzipan/3.txt"]).lines().count(),
+        200
+    );
+    workspace.assert_nothing_is_plain(&backup, "the backup");
+
+    // What was written is there.
+    let exported = workspace.path().join("exported");
+    workspace.run(&["export", "--quiet", exported.to_str().unwrap()]);
+    assert_eq!(fs::read(exported.join("marzipan/blob.bin")).unwrap(), blob());
+    let text = fs::read_to_string(exported.join("marzipan-dir/marzipan.md")).unwrap();
+    assert_eq!(text, "# praline two\n\n- praline\n");
+    workspace.run(&["fsck", "--quiet"]);
+    workspace.run(&["redact", "--help"]);
+    workspace.assert_nothing_is_plain(&store, "at the end");
+}
+
+#[test]
+fn neither_the_server_nor_an_agent_leaves_anything_plain() {
+    let workspace = Workspace::create();
+    use_every_part(&workspace);
+    let store = workspace.work().join(".yfs");
+    let mut server = Running::start(&workspace, &["serve", "--port", "0", "--json"]);
+    let mut ready = String::new();
+    server.lines.read_line(&mut ready).unwrap();
+    workspace.run(&["write", "/marzipan-live.txt", "--content", "nougat"]);
+    let mut agent = Running::start(&workspace, &["mcp", "--actor", "agent:meringue"]);
+    agent.send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"meringue","version":"1"}}}"#);
+    agent.read_answer(1);
+    agent.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    agent.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"write_file","arguments":{"file_path":"/marzipan-agent.txt","content":"nougat"}}}"#);
+    agent.read_answer(2);
+    workspace.assert_nothing_is_plain(&store, "while they run");
+    drop((server, agent));
+    let records = workspace.run(&["audit", "--json"]);
+    assert!(records.contains("/marzipan-agent.txt"), "{records}");
+    let audit = files_below(&store.join("workspace-db.audit"));
+    assert!(!audit.is_empty(), "there are records");
+    workspace.assert_nothing_is_plain(&store, "after they ended");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_of_a_mirror_is_sealed() {
+    let workspace = Workspace::create();
+    let work = workspace.work();
+    fs::write(work.join("profiterole.txt"), "nougat\n".repeat(50)).unwrap();
+    fs::write(work.join("marzipan.md"), "# praline\n").unwrap();
+    workspace.run(&["mirror", ".", "--once", "--quiet"]);
+    workspace.run(&["append", "/profiterole.txt", "--content", "nougat there\n"]);
+    fs::write(work.join("marzipan.md"), "# praline\n\npraline here\n").unwrap();
+    workspace.run(&["mirror", ".", "--once", "--quiet"]);
+    assert!(fs::read_to_string(work.join("profiterole.txt")).unwrap().ends_with("nougat there\n"));
+    let text = workspace.run(&["cat", "/marzipan.md"]);
+    assert_eq!(text, "# praline\n\npraline here\n");
+    // It remembers: a file that was removed on disk is removed, not written again.
+    fs::remove_file(work.join("marzipan.md")).unwrap();
+    workspace.run(&["mirror", ".", "--once", "--quiet"]);
+    assert!(!work.join("marzipan.md").exists());
+    assert!(work.join(".yfs/mirror.db").exists());
+    workspace.assert_nothing_is_plain(&work.join(".yfs"), "after the mirror");
+}
+
+#[test]
+fn a_key_that_does_not_fit_is_one_error() {
+    let workspace = Workspace::create();
+    workspace.run(&["write", "/a", "--content", "nougat"]);
+    let other = workspace.path().join("other");
+    fs::write(&other, [7; 32]).unwrap();
+    let fail = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert!(!output.status.success());
+        assert_eq!(output.stdout, b"");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        text
+    };
+    for args in [&["cat", "/a"][..], &["write", "/a", "--content", "b"], &["ls"], &["key", "info"]]
+    {
+        let text = fail(&mut yfs(&workspace.work(), args));
+        assert!(text.contains("no passphrase or key file was given"), "{text}");
+        let text = fail(yfs(&workspace.work(), args).arg("--key-file").arg(&other));
+        assert!(text.contains("the passphrase or key file is wrong"), "{text}");
+        let text = fail(yfs(&workspace.work(), args).env("YFS_PASSPHRASE", "croquant"));
+        assert!(text.contains("the passphrase or key file is wrong"), "{text}");
+        assert!(!text.contains("croquant"));
+    }
+    let plain = tempfile::tempdir().unwrap();
+    succeed(&["init"], yfs(plain.path(), &["init", "--quiet"]).output().unwrap());
+    let text = fail(yfs(plain.path(), &["ls"]).arg("--key-file").arg(&other));
+    assert!(text.contains("not encrypted"), "{text}");
+    // A variable may be set for other workspaces.
+    let output = yfs(plain.path(), &["ls"]).env("YFS_PASSPHRASE", "x").output().unwrap();
+    succeed(&["ls"], output);
+    // A key without --encrypt is hardly meant.
+    let new = tempfile::tempdir().unwrap();
+    let text = fail(yfs(new.path(), &["init", "--quiet"]).arg("--key-file").arg(&other));
+    assert!(text.contains("--encrypt"), "{text}");
+}
+
+#[test]
+fn a_passphrase_is_changed_and_the_content_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let [old, new] = ["old", "new"].map(|name| {
+        let file = directory.path().join(name);
+        fs::write(&file, format!("{name} words\n")).unwrap();
+        file.to_str().unwrap().to_owned()
+    });
+    let work = directory.path().join("work");
+    fs::create_dir(&work).unwrap();
+    let run = |args: &[&str]| succeed(args, yfs(&work, args).output().unwrap());
+    run(&["init", "--quiet", "--encrypt", "--passphrase-file", &old]);
+    run(&["write", "/a", "--content", "nougat", "--passphrase-file", &old]);
+    let info = run(&["key", "info", "--json", "--passphrase-file", &old]);
+    let info: Value = serde_json::from_str(&info).unwrap();
+    assert_eq!((&info["opens_with"], &info["memory_kib"]), (&"passphrase".into(), &65536.into()));
+    run(&["key", "change", "--quiet", "--passphrase-file", &old, "--new-passphrase-file", &new]);
+    let output = yfs(&work, &["cat", "/a", "--passphrase-file", &old]).output().unwrap();
+    assert!(!output.status.success());
+    assert_eq!(run(&["cat", "/a", "--passphrase-file", &new]), "nougat");
+    let output = yfs(&work, &["cat", "/a"]).env("YFS_PASSPHRASE", "new words").output().unwrap();
+    assert_eq!(succeed(&["cat"], output), "nougat");
+    // A key file that does not exist is made.
+    let key = directory.path().join("key");
+    let key = key.to_str().unwrap();
+    run(&["key", "change", "--quiet", "--passphrase-file", &new, "--new-key-file", key]);
+    assert_eq!(run(&["cat", "/a", "--key-file", key]), "nougat");
+    let output = yfs(&work, &["cat", "/a"]).env("YFS_KEY_FILE", key).output().unwrap();
+    assert_eq!(succeed(&["cat"], output), "nougat");
+}
+
+/// A command that runs until it is dropped.
+struct Running {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Running {
+    fn start(workspace: &Workspace, args: &[&str]) -> Self {
+        let mut command = workspace.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    fn send(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Reads lines up to the answer with an id, which must be a result.
+    fn read_answer(&mut self, id: u64) {
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ended");
+            let answer: Value = serde_json::from_str(&line).unwrap();
+            if answer["id"] == id {
+                assert!(answer["error"].is_null(), "{line}");
+                assert_ne!(answer["result"]["isError"], true, "{line}");
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&self.child),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
+        let until = Instant::now() + Duration::from_secs(120);
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < until, "it does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut rest = String::new();
+        self.lines.read_to_string(&mut rest).ok();
+    }
+}
