@@ -142,7 +142,7 @@ fn use_every_part(workspace: &Workspace) {
     workspace.run(&["rm", "/gone.txt"]);
     workspace.run(&["stats", "/marzipan/1.txt"]);
     let result = outside.join("marzipan/1.txt");
-    workspace.run(&["artifact", "store", result.to_str().unwrap(), "--quiet"]);
+    workspace.run(&["artifact", "put", result.to_str().unwrap(), "--quiet"]);
     workspace.run(&["thread", "new", "marzipan"]);
     workspace.run(&["thread", "write", "marzipan", "/nougat.md", "--content", "nougat"]);
     workspace.run(&["token", "new", "--for", "agent:meringue"]);
@@ -180,7 +180,6 @@ fn no_byte_of_the_workspace_is_plain() {
     let text = fs::read_to_string(exported.join("marzipan-dir/marzipan.md")).unwrap();
     assert_eq!(text, "# praline two\n\n- praline\n");
     workspace.run(&["fsck", "--quiet"]);
-    workspace.run(&["redact", "--help"]);
     workspace.assert_nothing_is_plain(&store, "at the end");
 }
 
