@@ -26,6 +26,7 @@ mod index;
 mod local_tables;
 mod location;
 mod log;
+mod log_scan;
 mod quarantine;
 mod reserve;
 mod schema;

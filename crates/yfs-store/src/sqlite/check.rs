@@ -4,8 +4,13 @@ use std::io;
 
 use rusqlite::Connection;
 
-use super::{SqliteInner, schema::store_error};
-use crate::{BlobInfo, CheckProblem, CheckReport, DocName, StoreError};
+use super::{
+    SqliteInner,
+    log_scan::{ScannedLog, scan_log},
+    schema::store_error,
+    transaction::SqliteTransaction,
+};
+use crate::{BlobInfo, CheckProblem, CheckReport, DocName, DocStats, StoreError};
 
 const CHECK: &str = "check the store";
 
@@ -85,6 +90,43 @@ impl SqliteInner {
             Ok(docs) => docs,
             Err(error) => return collect_problem(Err(error), &mut report.problems),
         };
+        if let Some(scanned) = self.scan_sound_log(&reader, &docs, progress)? {
+            report.n_records += scanned.n_records;
+            report.n_snapshots += scanned.n_snapshots;
+            return Ok(());
+        }
+        self.check_each_doc(docs, report, progress)
+    }
+
+    /// Reads all records and snapshots in one pass. Returns `None` if any is damaged, or if they
+    /// are not those of `docs`, to which other processes may have appended.
+    fn scan_sound_log(
+        &self,
+        reader: &Connection,
+        docs: &[DocStats],
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<ScannedLog>, StoreError> {
+        let expected = ScannedLog {
+            n_records: docs.iter().map(|doc| doc.n_records).sum(),
+            n_snapshots: docs.iter().filter(|doc| doc.snapshot_bytes > 0).count() as u64,
+        };
+        let n_docs = docs.len() as u64;
+        let n_read = |n: u64| n * n_docs / expected.n_records.max(n);
+        let tx = SqliteTransaction::read(reader).map_err(store_error(CHECK))?;
+        let scanned = scan_log(&tx, &mut |n| progress(n_read(n), n_docs));
+        match scanned.map_err(store_error(CHECK)) {
+            Ok(scanned) => Ok(scanned.filter(|scanned| *scanned == expected)),
+            Err(StoreError::Corrupt { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check_each_doc(
+        &self,
+        docs: Vec<DocStats>,
+        report: &mut CheckReport,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), StoreError> {
         let n_docs = docs.len() as u64;
         for (done, doc) in docs.into_iter().enumerate() {
             progress(done as u64, n_docs);
@@ -173,5 +215,83 @@ fn collect_problem(
             Ok(())
         }
         result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+    use yfs_types::time::Millis;
+
+    use super::*;
+    use crate::{AppendBatch, LogRecord, MergedSnapshot, SqliteStore, Store, UpdateLog};
+
+    fn doc(number: usize) -> DocName {
+        DocName::parse(&format!("doc{number}")).expect("a name")
+    }
+
+    /// A store with small and large records, documents that were compacted in part and as a whole,
+    /// and one that was forgotten.
+    fn sample() -> (TempDir, SqliteStore) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = SqliteStore::create_new(&directory.path().join("store.db")).expect("create");
+        for part in 0..6 {
+            for number in 0..6 {
+                let data = vec![7; if part % 2 == 0 { 40 } else { 2000 }];
+                store.append(AppendBatch::one(doc(number), data, Millis(1))).expect("append");
+            }
+        }
+        for (number, n_absorbed) in [(0, 6), (1, 4)] {
+            let merge = |_: Option<&[u8]>, updates: &[LogRecord]| {
+                let absorbed = (0..updates.len()).map(|at| at < n_absorbed).collect();
+                let (rewritten, changes) = (Vec::new(), Vec::new());
+                Ok(MergedSnapshot { state: vec![8; 3000], absorbed, rewritten, changes })
+            };
+            store.compact(&doc(number), &merge).expect("compact");
+        }
+        let head = store.doc_head(&doc(2)).expect("head").seq;
+        store.forget(&doc(2), head).expect("forget");
+        (directory, store)
+    }
+
+    fn scan(store: &SqliteStore) -> Option<ScannedLog> {
+        let docs = store.documents().expect("documents");
+        let reader = store.inner.reader().expect("a reader");
+        store.inner.scan_sound_log(&reader, &docs, &mut |_, _| ()).expect("scan")
+    }
+
+    #[test]
+    fn one_pass_shows_that_all_is_sound() {
+        let (_directory, store) = sample();
+        let expected = ScannedLog { n_records: 3 * 6 + 2, n_snapshots: 2 };
+        assert_eq!(scan(&store), Some(expected));
+        let report = store.check_log().expect("check");
+        assert_eq!((report.n_records, report.n_snapshots), (20, 2));
+        assert!(report.problems.is_empty(), "{:?}", report.problems);
+    }
+
+    #[test]
+    fn damage_of_any_part_is_found_by_the_pass_and_named() {
+        for damage in [
+            "UPDATE log SET data = x'00' WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4
+                AND data IS NOT NULL)",
+            "UPDATE log SET crc = crc + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
+            "UPDATE log SET len = len + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
+            "UPDATE log SET at = at + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
+            "UPDATE body SET data = x'00' WHERE seq = (SELECT max(seq) FROM body)",
+            "DELETE FROM body WHERE seq = (SELECT min(seq) FROM body)",
+            "UPDATE snapshot SET hash = x'00' WHERE doc = 1",
+            "UPDATE snapshot_body SET data = x'00' WHERE doc = 1",
+            "DELETE FROM snapshot_body WHERE doc = 1",
+        ] {
+            let (directory, store) = sample();
+            let file = Connection::open(directory.path().join("store.db")).expect("open");
+            assert_eq!(file.execute(damage, []).expect("damage"), 1, "{damage}");
+            assert_eq!(scan(&store), None, "{damage}");
+            let report = store.check_log().expect("check");
+            assert!(!report.problems.is_empty(), "{damage}");
+            let are_named = report.problems.iter().all(|problem| problem.doc.is_some());
+            assert!(are_named, "{damage}: {:?}", report.problems);
+        }
     }
 }
