@@ -128,10 +128,10 @@ impl CommandContext {
         if !self.workspace.as_ref().is_some_and(wants) {
             return;
         }
-        let opened = self.file().ok().map(|file| {
+        let opened: Option<Result> = self.file().ok().map(|file| {
             let workspace = workspace_key::open_at(&file, settings::one_shot(self.actor()))?;
             workspace.maintenance().request_search_index();
-            Result::Ok(workspace.close()?)
+            Ok(workspace.close()?)
         });
         drop(opened);
     }

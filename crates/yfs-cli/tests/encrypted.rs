@@ -62,7 +62,8 @@ impl Workspace {
     fn assert_nothing_is_plain(&self, directory: &Path, when: &str) {
         let mut n_files = 0;
         for path in files_below(directory) {
-            let content = fs::read(&path).unwrap();
+            // A process that runs may have removed it.
+            let Ok(content) = fs::read(&path) else { continue };
             n_files += 1;
             for marker in MARKERS {
                 assert!(
@@ -72,7 +73,7 @@ impl Workspace {
                 );
             }
         }
-        assert!(n_files > 2, "{when}: {n_files} files in {}", directory.display());
+        assert!(n_files > 0, "{when}: no files in {}", directory.display());
     }
 }
 
