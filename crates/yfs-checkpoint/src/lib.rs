@@ -10,7 +10,8 @@
 //! [decision 54](../../../docs/decisions/0054-the-checkpoint-is-levels-of-immutable-files.md) why
 //! they are our own.
 //!
-//! The blocks of an encrypted store's map are sealed; see [`SealedDirectory`](yfs_crypt::SealedDirectory).
+//! The blocks of an encrypted store's map are sealed; see
+//! [`SealedDirectory`](yfs_crypt::SealedDirectory).
 //!
 //! # Invariants
 //!

@@ -47,7 +47,7 @@ pub(crate) fn set_options(options: &KeyArgs) {
 pub(crate) fn open_at(file: &Path, mut options: WorkspaceOptions) -> Result<Workspace> {
     options.key = OPTIONS.get().map(KeyArgs::read).transpose()?.flatten();
     match Workspace::open_at(file, options.clone()) {
-        // Only now is it known that there is something to ask for.
+        // Only now is it known that a key is needed.
         Err(error) if is_missing_key(&error) => match known_key(file)? {
             Some(key) => {
                 options.key = Some(key);

@@ -176,7 +176,7 @@ fn no_byte_of_the_workspace_is_plain() {
 
     // What was written is there.
     let exported = workspace.path().join("exported");
-    workspace.run(&["export", "--quiet", exported.to_str().unwrap()]);
+    workspace.run(&["export", "--quiet", "/", exported.to_str().unwrap()]);
     assert_eq!(fs::read(exported.join("marzipan/blob.bin")).unwrap(), blob());
     let text = fs::read_to_string(exported.join("marzipan-dir/marzipan.md")).unwrap();
     assert_eq!(text, "# praline two\n\n- praline\n");

@@ -1,8 +1,8 @@
 //! A temporary file for bytes that do not fit into memory, such as an upload.
 //!
-//! The file has no name, and what is on the disk is encrypted with a random key that only this value
-//! has. So its blocks say nothing once it is gone, whether a store is encrypted or not. The bytes are
-//! not authenticated: no other process can reach the file by a name.
+//! The file has no name, and what is on the disk is encrypted with a random key that only this
+//! value has. So its blocks say nothing once it is gone, whether a store is encrypted or not. The
+//! bytes are not authenticated: no other process can reach the file by a name.
 
 use std::{
     fmt,

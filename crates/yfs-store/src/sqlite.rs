@@ -21,6 +21,7 @@ mod blobs;
 mod check;
 mod claims;
 mod compact;
+mod doc_values;
 mod holder;
 mod index;
 mod local_tables;

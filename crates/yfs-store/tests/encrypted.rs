@@ -302,7 +302,8 @@ fn untouched_samples_have_no_damage() {
 #[test]
 fn swapped_and_changed_records_are_damage_that_can_be_set_aside() {
     let swap = "CREATE TEMP TABLE t AS SELECT seq, data FROM log WHERE doc = 2 AND kind = 0;
-                UPDATE log SET data = (SELECT data FROM t WHERE t.seq > log.seq ORDER BY seq LIMIT 1)
+                UPDATE log SET data =
+                    (SELECT data FROM t WHERE t.seq > log.seq ORDER BY seq LIMIT 1)
                 WHERE doc = 2 AND seq IN (SELECT seq FROM t ORDER BY seq LIMIT 3);";
     let flip =
         "UPDATE log SET data = cast(substr(data, 1, 30) || x'00' || substr(data, 32) AS BLOB)

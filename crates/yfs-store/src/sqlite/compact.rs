@@ -5,8 +5,9 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
+    doc_values::read_past_heads,
     index::{DocEntry, IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
-    log::{checksum, head as log_head, read_past_heads},
+    log::{checksum, head as log_head},
     schema::{INLINE_LEN, store_error},
     seal::{ValuePlace, ValueSeal},
 };

@@ -7,8 +7,8 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
+    doc_values::write_fact,
     index::{DocEntry, IndexTotals},
-    log::write_fact,
     schema::{FACT_TABLE, store_error},
     seal::ValuePlace,
     transaction::SqliteTransaction,

@@ -5,11 +5,12 @@ use std::{collections::HashMap, mem, sync::Arc};
 use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
 use yfs_crypt::SealedDirectory;
-use yfs_types::{hash::ContentHash, time::Millis};
+use yfs_types::time::Millis;
 
 use super::{
     KnownHead, SqliteInner, SqliteWriter,
     blobs::renew_blob,
+    doc_values::{read_past_heads, read_snapshot, write_fact},
     index::{DocEntry, IndexResult, IndexRow, KIND_UPDATE, LogIndex},
     reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, store_error},
@@ -18,8 +19,8 @@ use super::{
 };
 use crate::{
     AppendBatch, AppendReceipt, DamagedRecord, DocFact, DocHead, DocHistory, DocName, DocStats,
-    Durability, HandleOrigin, HeadPrecondition, LogRecord, PastHead, ReloadNotice, Seq, StoreError,
-    StoredDocument, TailPage, TouchedDocument, past_heads,
+    Durability, HandleOrigin, HeadPrecondition, LogRecord, ReloadNotice, Seq, StoreError,
+    StoredDocument, TailPage, TouchedDocument,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -31,7 +32,7 @@ const PAGE_RECORDS: usize = 20_000;
 const INDEX_DIRECTORY: &str = "log";
 
 const APPEND: &str = "append";
-const LOAD: &str = "load a document";
+pub(super) const LOAD: &str = "load a document";
 const TAIL: &str = "read the log";
 
 /// Batches that wait for the writer.
@@ -682,43 +683,6 @@ pub(super) fn read_record(
     Ok(record)
 }
 
-/// Reads a snapshot into `loaded`.
-fn read_snapshot(
-    tx: &Connection,
-    seal: &ValueSeal,
-    number: u32,
-    name: &DocName,
-    loaded: &mut StoredDocument,
-) -> Result<(), StoreError> {
-    type Found = (i64, Vec<u8>, Option<Vec<u8>>);
-    let mut statement = tx
-        .prepare_cached(
-            "SELECT upto, hash, data FROM snapshot LEFT JOIN snapshot_body USING (doc)
-             WHERE doc = ?1",
-        )
-        .map_err(store_error(LOAD))?;
-    let found: Option<Found> = statement
-        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .optional()
-        .map_err(store_error(LOAD))?;
-    let Some((upto, hash, data)) = found else { return Ok(()) };
-    let upto = upto.cast_unsigned();
-    loaded.snapshot_upto = Seq(upto);
-    let data = data.filter(|data| hash == ContentHash::of(data).as_bytes());
-    let is_whole = data.is_some();
-    loaded.snapshot =
-        data.and_then(|data| seal.open(ValuePlace::Snapshot { doc: name, upto }, data));
-    if loaded.snapshot.is_none() {
-        let reason = if is_whole {
-            "the snapshot cannot be decrypted".to_owned()
-        } else {
-            "the snapshot's hash is wrong".to_owned()
-        };
-        loaded.damaged.push(DamagedRecord { doc: name.clone(), seq: Seq(upto), reason });
-    }
-    Ok(())
-}
-
 /// Returns the bytes that are left of a record of a document, if there is such a record.
 pub(super) fn read_record_bytes(
     tx: &Connection,
@@ -738,44 +702,6 @@ pub(super) fn read_record_bytes(
     Ok(Some(body.unwrap_or_default()))
 }
 
-/// Returns the bytes that are left of the snapshot of a document, if it is damaged.
-pub(super) fn read_snapshot_if_damaged(
-    tx: &Connection,
-    seal: &ValueSeal,
-    number: u32,
-    name: &DocName,
-) -> rusqlite::Result<Option<Vec<u8>>> {
-    let mut statement = tx.prepare_cached(
-        "SELECT hash, data, upto FROM snapshot LEFT JOIN snapshot_body USING (doc) WHERE doc = ?1",
-    )?;
-    let read = |row: &SqlRow<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let found: Option<(Vec<u8>, Option<Vec<u8>>, i64)> =
-        statement.query_row([number], read).optional()?;
-    Ok(found.and_then(|(hash, data, upto)| {
-        let data = data.unwrap_or_default();
-        let place = ValuePlace::Snapshot { doc: name, upto: upto.cast_unsigned() };
-        let is_sound = hash == ContentHash::of(&data).as_bytes()
-            && (seal.data_key().is_none() || seal.open(place, data.clone()).is_some());
-        (!is_sound).then_some(data)
-    }))
-}
-
-/// Reads the heads that the snapshot of a document covers. Unreadable ones are dropped: they only
-/// help a writer that returns after a compaction.
-pub(super) fn read_past_heads(
-    tx: &Connection,
-    seal: &ValueSeal,
-    number: u32,
-    name: &DocName,
-) -> rusqlite::Result<Vec<PastHead>> {
-    let mut statement = tx.prepare_cached("SELECT crc, data FROM past_head WHERE doc = ?1")?;
-    let found: Option<(u32, Vec<u8>)> =
-        statement.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let sound = found.filter(|(crc, data)| crc32fast::hash(data) == *crc);
-    let data = sound.and_then(|(_, data)| seal.open(ValuePlace::PastHeads { doc: name }, data));
-    Ok(data.and_then(|data| past_heads::decode(&data)).unwrap_or_default())
-}
-
 /// Returns the last position that was given, in the view of a transaction.
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<u64> {
     let mut statement =
@@ -787,24 +713,6 @@ pub(super) fn head(connection: &Connection) -> rusqlite::Result<u64> {
 /// Returns a number that changes whenever another connection has committed.
 pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-}
-
-/// Writes a fact.
-pub(super) fn write_fact(
-    tx: &Connection,
-    seal: &ValueSeal,
-    number: u32,
-    name: &DocName,
-    fact: &DocFact,
-) -> rusqlite::Result<()> {
-    let mut statement = tx.prepare_cached(
-        "INSERT OR REPLACE INTO fact (doc, upto, size, hash) VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    let place = ValuePlace::FactHash { doc: name, upto: fact.upto, size: fact.size };
-    let hash = fact.hash.as_ref().map(|hash| seal.seal(place, hash.as_bytes()));
-    let (upto, size) = (fact.upto.0.cast_signed(), fact.size.cast_signed());
-    statement.execute((number, upto, size, hash.as_deref()))?;
-    Ok(())
 }
 
 /// Returns the checksum of a row of the log.

@@ -4,12 +4,8 @@ use rusqlite::Connection;
 use yfs_types::time::Millis;
 
 use super::{
-    SqliteInner,
-    compact::delete_records,
-    log::{read_record_bytes, read_snapshot_if_damaged},
-    quarantine,
-    schema::store_error,
-    seal::ValueSeal,
+    SqliteInner, compact::delete_records, doc_values::read_snapshot_if_damaged,
+    log::read_record_bytes, quarantine, schema::store_error, seal::ValueSeal,
 };
 use crate::{DamagedRecord, DocName, StoreError, StoredDocument, quarantine::RefusedUpdate};
 
