@@ -46,6 +46,7 @@ mod item_sets;
 mod item_spans;
 mod label;
 mod log;
+mod merge_marks;
 mod note;
 mod plain;
 mod rebase;
@@ -83,7 +84,8 @@ pub use self::{
     error::ContentError,
     import_reference::{ImportedReference, import_reference},
     label::{VersionLabel, VersionLabels},
-    log::{AuthorLog, LogEntry, RunAuthor},
+    log::{AuthorLog, LAST_OF_SIDE, LogEntry, RunAuthor},
+    merge_marks::StateBeforeMerge,
     rebase::TextOverlap,
     redact::{ErasableContent, Redaction, RedactionView},
     reference::{ReferenceContent, ReferenceRoots},

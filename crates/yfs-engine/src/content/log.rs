@@ -23,6 +23,7 @@ use super::{
     ContentError, MAX_LABEL_LEN, Version,
     note::{StateNote, StateNotes},
     replica::{ContentReplica, LocalChange},
+    rule_client::is_rule_client,
     typing_marks::TypingMarks,
 };
 use crate::{
@@ -32,6 +33,9 @@ use crate::{
     lib0::as_number,
     time::Millis,
 };
+
+/// The label of the mark that notes the last state of one side of a merge.
+pub const LAST_OF_SIDE: &str = "merge";
 
 /// On whose behalf an edit is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +137,27 @@ impl AuthorLog {
             self.keys.retain(|item, _| !is_gone(item));
             self.runs.retain(|key, _| !is_gone(&key.item));
         }
+    }
+
+    /// Returns the number of entries that writers made.
+    pub(super) fn n_written(&self) -> usize {
+        self.runs.keys().filter(|key| !is_rule_client(key.item.client)).count()
+    }
+
+    /// Returns the entry that arrived last.
+    pub(super) fn last_entry(&self) -> Option<ItemId> {
+        self.notes.latest().filter(|last| self.keys.contains_key(last))
+    }
+
+    /// Returns the author that an entry names.
+    pub(super) fn author_of_entry(&self, entry: ItemId) -> Option<&RunAuthor> {
+        self.runs.get(self.keys.get(&entry)?)
+    }
+
+    /// Reports whether any entry notes work of the run that an entry begins.
+    pub(super) fn is_noted(&self, entry: ItemId) -> bool {
+        let Some(key) = self.keys.get(&entry) else { return false };
+        self.notes.reach_beyond(key.client, key.from)
     }
 
     /// Reports whether more than one client recorded its authors itself.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use hashbrown::{HashMap, HashSet};
-use yrs::{Any, ClientID, IdSet, Snapshot, StateVector, updates::encoder::Encode};
+use yrs::{Any, ClientID, IdSet, Snapshot, StateVector};
 
 use super::{
     Version,
@@ -91,6 +91,26 @@ impl StateNote {
         }
     }
 
+    /// Returns the bytes of the note.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Whole(bytes) | Self::Since(bytes) => bytes,
+            Self::Nothing | Self::Unknown => &[],
+        }
+    }
+
+    /// Returns the snapshot that it holds: a partial one if it builds on another note.
+    fn snapshot(&self) -> Option<Snapshot> {
+        match self {
+            Self::Nothing | Self::Unknown => None,
+            Self::Whole(bytes) => read_snapshot(&mut Lib0Reader::new(bytes)).ok(),
+            Self::Since(bytes) => {
+                let mut reader = Lib0Reader::new(bytes);
+                read_id(&mut reader).and_then(|_| read_partial(&mut reader).ok())
+            }
+        }
+    }
+
     /// Returns the entry that it builds on.
     pub(super) fn base(&self) -> Option<ItemId> {
         let Self::Since(bytes) = self else { return None };
@@ -108,6 +128,32 @@ impl StateNotes {
             self.latest = Some(item);
         }
         self.notes.insert(item, note);
+    }
+
+    /// Returns the entry with a note that arrived last.
+    pub(super) fn latest(&self) -> Option<ItemId> {
+        self.latest
+    }
+
+    /// Reports whether any note has more than so many items of a client. Each state names them
+    /// itself or builds on one that does.
+    pub(super) fn reach_beyond(&self, client: ClientId, clock: u32) -> bool {
+        let client = ClientID::new(client.get());
+        let notes = self.notes.values().filter_map(StateNote::snapshot);
+        notes.into_iter().any(|snapshot| snapshot.state_map.get(&client) > clock)
+    }
+
+    /// Encodes a version as a note that builds on the one of an entry, so that equal states are
+    /// equal bytes. Returns `None` if that entry's state is unknown.
+    pub(super) fn since_in_order(&self, base: ItemId, version: &Version) -> Option<StateNote> {
+        let mut state = NotedState::default();
+        if !state.add(self, base) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        write_id(&mut bytes, base);
+        bytes.extend(state.newer_in(version).encode_in_order());
+        Some(StateNote::Since(bytes.into()))
     }
 
     /// Returns the note of an entry.
@@ -142,15 +188,9 @@ impl StateNotes {
             state.seen = HashSet::new();
             self.state = Some(state);
         }
-        let state = self.state.as_ref()?;
-        let newer = version.clocks().filter(|(client, clock)| *clock > state.clock(*client));
-        let clocks: StateVector =
-            newer.map(|(client, clock)| (ClientID::new(client.get()), clock)).collect();
-        let deleted = state.deleted_since(version.snapshot());
         let mut bytes = Vec::new();
-        write_var_uint(&mut bytes, base.client.get());
-        write_var_uint(&mut bytes, u64::from(base.clock));
-        bytes.extend(Snapshot::new(clocks, deleted).encode_v1());
+        write_id(&mut bytes, base);
+        bytes.extend(self.state.as_ref()?.newer_in(version).encode());
         Some(bytes)
     }
 }
@@ -181,16 +221,10 @@ impl NotedState {
     }
 
     fn add_note(&mut self, note: &StateNote) -> bool {
-        let snapshot = match note {
-            StateNote::Nothing => return true,
-            StateNote::Unknown => return false,
-            StateNote::Whole(bytes) => read_snapshot(&mut Lib0Reader::new(bytes)).ok(),
-            StateNote::Since(bytes) => {
-                let mut reader = Lib0Reader::new(bytes);
-                read_id(&mut reader).and_then(|_| read_partial(&mut reader).ok())
-            }
-        };
-        let Some(snapshot) = snapshot else { return false };
+        if *note == StateNote::Nothing {
+            return true;
+        }
+        let Some(snapshot) = note.snapshot() else { return false };
         self.add_snapshot(&snapshot);
         true
     }
@@ -222,6 +256,23 @@ impl NotedState {
     /// Returns the number of items of each client.
     pub(super) fn clocks(&self) -> impl Iterator<Item = (ClientId, u32)> {
         self.clocks.iter().map(|(client, clock)| (*client, *clock))
+    }
+
+    /// Reports whether all items of another state are in this one, and all that it deletes are
+    /// deleted.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        let has_items = other.clocks().all(|(client, clock)| clock <= self.clock(client));
+        has_items && self.n_deleted >= other.n_deleted && other.deletions_covered_by(self)
+    }
+
+    fn deletions_covered_by(&self, other: &Self) -> bool {
+        self.deleted.iter().all(|(client, ranges)| {
+            let Some(known) = other.deleted.get(client) else { return ranges.is_empty() };
+            ranges.iter().all(|(start, end)| {
+                let before = known.range(..=start).next_back();
+                before.is_some_and(|(_, known_end)| known_end >= end)
+            })
+        })
     }
 
     /// Returns the number of deleted items.
@@ -258,6 +309,14 @@ impl NotedState {
             }
         }
         Version::noted(Snapshot::new(clocks, deleted))
+    }
+
+    /// Returns the items and deletions of a version that this state lacks.
+    fn newer_in(&self, version: &Version) -> Version {
+        let newer = version.clocks().filter(|(client, clock)| *clock > self.clock(*client));
+        let clocks: StateVector =
+            newer.map(|(client, clock)| (ClientID::new(client.get()), clock)).collect();
+        Version::noted(Snapshot::new(clocks, self.deleted_since(version.snapshot())))
     }
 
     /// Returns what is deleted in a snapshot, but not in this state.
@@ -307,6 +366,11 @@ fn insert(ranges: &mut BTreeMap<u32, u32>, mut range: Range<u32>) -> u32 {
     }
     ranges.insert(range.start, range.end);
     range.end - range.start - n_known
+}
+
+fn write_id(bytes: &mut Vec<u8>, id: ItemId) {
+    write_var_uint(bytes, id.client.get());
+    write_var_uint(bytes, u64::from(id.clock));
 }
 
 fn read_id(reader: &mut Lib0Reader<'_>) -> Option<ItemId> {

@@ -7,6 +7,7 @@ mod history;
 mod reference;
 mod replicas;
 mod saves;
+mod sides;
 mod single;
 
 use expect_test::expect;

@@ -2,15 +2,18 @@
 //!
 //! Every run of edits notes in the log the state that it found. So a version is the state that a
 //! run left behind: the state that the next run found, or the current state. A label in the middle
-//! of a run makes a version of the labeled state. Each version includes all versions before it: if
-//! two people worked apart, the later one shows both.
+//! of a run makes a version of the labeled state.
+//!
+//! If two people worked apart, the state of each side is a version, and the merged state another
+//! one (decision 67). No version mixes what was never in one document.
 //!
 //! Runs are in order of time, but never before a run that they build on: a wrong clock misplaces
 //! only the work of its owner.
 //!
 //! # Cost
 //!
-//! Listing costs all notes once, which is about as much as all deletions that there ever were.
+//! Listing costs all notes once, which is about as much as all deletions that there ever were. More
+//! than [`MAX_BRANCHES`] sides that were apart at one time cost their notes again.
 
 use std::collections::BTreeMap;
 
@@ -52,6 +55,9 @@ enum TimelineMark<'a> {
 /// A position in time: never before the entries that it builds on.
 type Order = (i64, u32);
 
+/// The number of sides whose states are kept while a timeline is read.
+const MAX_BRANCHES: usize = 8;
+
 /// The past versions of a document and its current one, read from its registers.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeline<'a> {
@@ -62,34 +68,51 @@ pub struct Timeline<'a> {
     pub(super) conversions: &'a ConversionHistory,
 }
 
+/// A version with the state that it was listed for.
+struct ListedVersion<'a> {
+    past: PastVersion,
+    order: Order,
+    size: StateSize,
+    /// The mark that notes the state; `None` for the current state.
+    mark: Option<&'a TimelineMark<'a>>,
+}
+
+/// The numbers of content items and deleted content items of a state.
+type StateSize = (u64, u64);
+
 /// A pass over the marks.
 struct TimelinePass<'a> {
     doc: Timeline<'a>,
+    orders: HashMap<ItemId, Order>,
     /// The valid entries of a document, by client.
     entries: BTreeMap<ClientId, Vec<u32>>,
+    /// The state that the last mark noted.
     state: NotedState,
-    listed: Vec<PastVersion>,
-    /// The current run.
+    /// The entry of the last mark, if its state was known.
+    tip: Option<ItemId>,
+    /// The states that the last entries of other sides noted.
+    branches: Vec<(ItemId, NotedState)>,
+    listed: Vec<ListedVersion<'a>>,
+    /// The last run.
     open: Option<&'a LogEntry>,
     /// The runs that are not in a version yet.
-    runs: Vec<ItemId>,
-    /// Whether the current version is listed even if it changed nothing.
-    is_due: bool,
-    /// The numbers of content items and deleted content items in the last version.
-    size: (u64, u64),
+    unlisted: Vec<&'a LogEntry>,
+    /// The size of the state that was listed last.
+    size: StateSize,
 }
 
 impl<'a> Timeline<'a> {
     /// Returns the versions of the text, oldest first; the last is the current one.
     pub fn versions(self) -> Vec<PastVersion> {
-        self.pass(usize::MAX).0
+        self.pass(|listed| listed.into_iter().map(|version| version.past).collect())
     }
 
     /// Returns one version, to be read or compared with.
     pub fn version(self, index: usize) -> Option<Version> {
-        let (listed, state) = self.pass(index);
-        let past = listed.get(index)?;
-        Some(if past.current { self.replica.version() } else { state.version() })
+        self.pass(|listed| match listed.get(index)?.mark {
+            None => Some(self.replica.version()),
+            Some(mark) => Some(self.state_at(mark)?.version()),
+        })
     }
 
     /// Returns the past versions that can still be read, with their places in the timeline.
@@ -100,8 +123,8 @@ impl<'a> Timeline<'a> {
         readable.filter_map(|(index, _)| Some((index, self.version(index)?))).collect()
     }
 
-    /// Walks the timeline up to a version, and returns the state of the document at that version.
-    fn pass(self, last: usize) -> (Vec<PastVersion>, NotedState) {
+    /// Walks the timeline, and passes the versions in order of time to `read`.
+    fn pass<R>(self, read: impl FnOnce(Vec<ListedVersion<'_>>) -> R) -> R {
         let log = self.log.entries();
         let mut marks: Vec<(Order, ItemId, TimelineMark<'_>)> = Vec::new();
         let orders = orders(&log, self.log.notes());
@@ -113,25 +136,37 @@ impl<'a> Timeline<'a> {
             let order = (label.author.at.0.max(after.0), after.1 + 1);
             marks.push((order, label.id, TimelineMark::Label(label, note)));
         }
-        marks.sort_by_key(|(order, id, _)| (*order, *id));
+        // Of two notes about one run, the one that knows less is about that run alone.
+        let note_len = |id: &ItemId| self.log.notes().get(*id).bytes().len();
+        marks.sort_by_key(|(order, id, _)| (*order, note_len(id), *id));
         let mut pass = TimelinePass {
             doc: self,
+            orders,
             entries: self.entries(&log),
             state: NotedState::default(),
+            tip: None,
+            branches: Vec::new(),
             listed: Vec::new(),
             open: None,
-            runs: Vec::new(),
-            is_due: false,
+            unlisted: Vec::new(),
             size: (0, 0),
         };
-        for (_, _, mark) in &marks {
-            pass.visit_mark(mark);
-            if pass.listed.len() > last {
-                return (pass.listed, pass.state);
-            }
+        for (order, _, mark) in &marks {
+            pass.visit_mark(*order, mark);
         }
         pass.end();
-        (pass.listed, pass.state)
+        read(pass.listed)
+    }
+
+    /// Returns the state that a mark notes, if all notes that it builds on are known.
+    fn state_at(self, mark: &TimelineMark<'_>) -> Option<NotedState> {
+        let mut state = NotedState::default();
+        let notes = self.log.notes();
+        let is_known = match mark {
+            TimelineMark::Run(entry) => state.add(notes, entry.entry),
+            TimelineMark::Label(_, note) => state.add_noted(notes, note),
+        };
+        is_known.then_some(state)
     }
 
     /// Returns the items that are no content.
@@ -159,78 +194,142 @@ impl Timeline<'_> {
 }
 
 impl<'a> TimelinePass<'a> {
-    fn visit_mark(&mut self, mark: &TimelineMark<'a>) {
-        let is_known = match mark {
-            TimelineMark::Run(entry) => self.state.add(self.doc.log.notes(), entry.entry),
-            TimelineMark::Label(_, note) => self.state.add_noted(self.doc.log.notes(), note),
-        };
-        self.finish_run();
-        // A noted state may not have arrived here.
-        let gate = &self.doc.replica.gate;
-        let mut clocks = self.state.clocks();
-        let is_known = is_known && clocks.all(|(client, clock)| clock <= gate.clock_of(client));
-        drop(clocks);
-        if is_known && (self.is_due || self.size() != self.size) {
-            self.list();
+    fn visit_mark(&mut self, order: Order, mark: &'a TimelineMark<'a>) {
+        let goes_on = self.enter(mark);
+        if let Some(goes_on) = goes_on {
+            self.list_if_due(order, Some(mark), goes_on);
         }
         match mark {
             TimelineMark::Run(entry) => {
                 self.open = Some(entry);
-                self.runs.push(entry.entry);
-                // A claim alone makes no version.
-                self.is_due = !entry.claimed;
+                self.unlisted.push(entry);
+                self.tip = goes_on.map(|_| entry.entry);
             }
             TimelineMark::Label(label, _) => {
-                if self.listed.is_empty() {
-                    self.list();
-                }
-                let last = self.listed.last_mut().expect("there is one now");
-                last.names.push(label.name.clone());
+                self.name_version(order, mark, label);
+                // The state is that of the label now.
+                self.tip = None;
             }
         }
     }
 
-    /// Adds the changes of the current run, if the next one does not know it.
-    fn finish_run(&mut self) {
-        let Some(run) = self.open else { return };
-        if self.state.clock(run.client) > run.from {
-            return;
+    /// Makes the state that a mark notes the current one. Returns whether it goes on from the state
+    /// before, `None` if it is unknown.
+    fn enter(&mut self, mark: &TimelineMark<'a>) -> Option<bool> {
+        let notes = self.doc.log.notes();
+        let (base, is_label) = match mark {
+            TimelineMark::Run(entry) => (notes.get(entry.entry).base(), false),
+            TimelineMark::Label(_, note) => (note.base(), true),
+        };
+        let goes_on = base.is_some() && base == self.tip;
+        let state = match mark {
+            TimelineMark::Run(entry) if goes_on => {
+                let mut state = std::mem::take(&mut self.state);
+                state.add(notes, entry.entry);
+                state
+            }
+            _ => self.find_branch(base, mark, is_label)?,
+        };
+        // A noted state may not have arrived here.
+        let gate = &self.doc.replica.gate;
+        if state.clocks().any(|(client, clock)| clock > gate.clock_of(client)) {
+            if goes_on {
+                self.tip = None;
+            }
+            return None;
         }
-        let doc = self.doc;
-        let end = run.to.unwrap_or_else(|| doc.replica.gate.clock_of(run.client));
-        if let Some(to) = run.to {
-            self.state.add(doc.log.notes(), ItemId::new(run.client, to));
+        let goes_on = goes_on || state.covers(&self.state);
+        let before = std::mem::replace(&mut self.state, state);
+        if let Some(tip) = self.tip.filter(|tip| is_label || base != Some(*tip)) {
+            self.branches.insert(0, (tip, before));
+            self.branches.truncate(MAX_BRANCHES);
         }
-        self.state.reach(run.client, end.min(doc.replica.gate.clock_of(run.client)));
+        Some(goes_on)
     }
 
-    fn end(&mut self) {
-        let now = self.doc.replica.version();
-        self.state.add_snapshot(now.snapshot());
-        if self.is_due || self.size() != self.size {
-            self.list();
-        }
-        if let Some(last) = self.listed.last_mut() {
-            last.current = true;
-            last.redacted = false;
-            last.runs.append(&mut self.runs);
+    /// Returns the state that a mark notes, from that of the side that it goes on from.
+    fn find_branch(
+        &mut self,
+        base: Option<ItemId>,
+        mark: &TimelineMark<'_>,
+        is_label: bool,
+    ) -> Option<NotedState> {
+        let place = self.branches.iter().position(|(tip, _)| Some(*tip) == base);
+        let (Some(place), TimelineMark::Run(entry), false) = (place, mark, is_label) else {
+            return self.doc.state_at(mark);
+        };
+        let (_, mut state) = self.branches.remove(place);
+        state.add(self.doc.log.notes(), entry.entry).then_some(state)
+    }
+
+    /// Lists the current state if it has the work of a run that is in no version.
+    fn list_if_due(&mut self, order: Order, mark: Option<&'a TimelineMark<'a>>, goes_on: bool) {
+        let state = &self.state;
+        let mut runs = Vec::new();
+        self.unlisted.retain(|run| {
+            let is_known = mark.is_none() || state.clock(run.client) > run.from;
+            runs.extend(is_known.then_some(*run));
+            !is_known
+        });
+        let size = self.size();
+        let has_changed = size != self.size && (goes_on || !runs.is_empty());
+        // A claim alone makes no version.
+        if has_changed || runs.iter().any(|run| !run.claimed) {
+            self.list(order, mark, runs);
+            self.size = size;
+        } else {
+            self.unlisted.splice(0..0, runs);
+            self.size = if goes_on { self.size } else { size };
         }
     }
 
-    fn list(&mut self) {
-        self.size = self.size();
-        self.is_due = false;
-        self.listed.push(PastVersion {
-            author: self.open.map(|run| RunAuthor {
+    fn list(&mut self, order: Order, mark: Option<&'a TimelineMark<'a>>, runs: Vec<&'a LogEntry>) {
+        let author = runs.last().copied().or(self.open);
+        let past = PastVersion {
+            author: author.map(|run| RunAuthor {
                 actor: run.actor.clone(),
                 at: run.at,
                 label: run.label.clone(),
             }),
-            runs: std::mem::take(&mut self.runs),
+            runs: runs.iter().map(|run| run.entry).collect(),
             names: Vec::new(),
-            redacted: self.doc.is_redacted(&self.state),
+            redacted: mark.is_some() && self.doc.is_redacted(&self.state),
             current: false,
-        });
+        };
+        let order = runs.last().map_or(order, |run| self.orders[&run.entry]);
+        self.listed.push(ListedVersion { past, order, size: self.size(), mark });
+    }
+
+    /// Gives a name to the version of the current state.
+    fn name_version(&mut self, order: Order, mark: &'a TimelineMark<'a>, label: &VersionLabel) {
+        if self.listed.is_empty() {
+            self.list(order, Some(mark), Vec::new());
+        }
+        let size = self.size();
+        let same = self.listed.iter().rposition(|version| version.size == size);
+        let place = same.unwrap_or(self.listed.len() - 1);
+        self.listed[place].past.names.push(label.name.clone());
+    }
+
+    /// Lists the current version, and sorts all.
+    fn end(&mut self) {
+        let now = self.doc.replica.version();
+        self.state.add_snapshot(now.snapshot());
+        let last = (i64::MAX, u32::MAX);
+        self.list_if_due(last, None, true);
+        if self.listed.last().is_some_and(|version| version.mark.is_some()) {
+            let size = self.size();
+            let same = self.listed.iter().rposition(|version| version.size == size);
+            let current = self.listed.remove(same.unwrap_or(self.listed.len() - 1));
+            self.listed.push(ListedVersion { mark: None, ..current });
+        }
+        if let Some(current) = self.listed.last_mut() {
+            current.order = last;
+            current.past.current = true;
+            current.past.redacted = false;
+            current.past.runs.extend(self.unlisted.drain(..).map(|run| run.entry));
+        }
+        self.listed.sort_by_key(|version| version.order);
     }
 
     /// Returns the number of content items of the state, and the number of them that are deleted.

@@ -237,6 +237,7 @@ impl ContentArrival<'_> {
     ) -> DocumentChange<'t> {
         let make = move |doc: &mut ContentDoc| {
             let mut logged = Vec::new();
+            let before = doc.state_before_merge();
             for update in &self.updates {
                 match state.receive_into(self.id, doc, update, None) {
                     Ok(applied) => {
@@ -252,7 +253,10 @@ impl ContentArrival<'_> {
                     Err(error) => return Err(error),
                 }
             }
-            // Other replicas make the same items (decision 44).
+            // Other replicas make the same items (decisions 67 and 44).
+            if let Some(before) = before {
+                logged.extend(doc.note_state_before_merge(&before).ok().flatten());
+            }
             logged.extend(doc.separate_words().ok().flatten());
             Ok(logged)
         };
