@@ -137,7 +137,7 @@ fn use_every_part(workspace: &Workspace) {
     workspace.run(&["edit", "/marzipan.md", "--old", "# praline", "--new", "# praline two"]);
     workspace.run(&["mkdir", "/marzipan-dir"]);
     workspace.run(&["mv", "/marzipan.md", "/marzipan-dir/marzipan.md"]);
-    workspace.run(&["ln", "-s", "/marzipan-dir", "/marzipan-link"]);
+    workspace.run(&["ln", "-s", "marzipan-dir", "/marzipan-link"]);
     workspace.run(&["label", "/marzipan-dir/marzipan.md", "sorbet"]);
     workspace.run(&["write", "/gone.txt", "--content", "nougat"]);
     workspace.run(&["rm", "/gone.txt"]);
@@ -180,6 +180,11 @@ fn no_byte_of_the_workspace_is_plain() {
     assert_eq!(fs::read(exported.join("marzipan/blob.bin")).unwrap(), blob());
     let text = fs::read_to_string(exported.join("marzipan-dir/marzipan.md")).unwrap();
     assert_eq!(text, "# praline two\n\n- praline\n");
+    // The search for markers finds them where they are.
+    for marker in ["nougat", "praline", "caramel"] {
+        let has = |path: &PathBuf| contains(&fs::read(path).unwrap(), marker.as_bytes());
+        assert!(files_below(&exported).iter().any(has), "{marker}");
+    }
     workspace.run(&["fsck", "--quiet"]);
     workspace.assert_nothing_is_plain(&store, "at the end");
 }
