@@ -16,6 +16,7 @@ pub mod peers;
 pub mod process;
 pub mod replicas;
 pub mod script;
+pub mod served;
 pub mod socket;
 pub mod sources;
 

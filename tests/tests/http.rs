@@ -2,45 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{fs, path::Path};
+use std::fs;
 
 use serde_json::{Value, json};
 use yfs_tests::{
-    command::{Server, ok},
+    command::ok,
     http::{Answer, Client},
+    served::{Served, send_json as post},
 };
-
-/// A served folder.
-struct Served {
-    dir: tempfile::TempDir,
-    server: Server,
-    client: Client,
-}
-
-impl Served {
-    fn start(files: &[(&str, &str)]) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            let path = dir.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let server = Server::start_with_tokens(dir.path(), 0);
-        let token = ok(dir.path(), &["--quiet", "token", "owner"]).trim().to_owned();
-        let client = Client { port: server.port(), token: Some(token) };
-        Self { dir, server, client }
-    }
-
-    fn with_token(&self, args: &[&str]) -> Client {
-        let args = [&["--quiet", "token", "new"], args].concat();
-        let token = ok(self.dir.path(), &args).trim().to_owned();
-        Client { token: Some(token), ..self.client.clone() }
-    }
-
-    fn dir(&self) -> &Path {
-        self.dir.path()
-    }
-}
 
 #[test]
 fn files_are_resources_with_versions() {
@@ -321,7 +290,7 @@ fn changes_are_told_as_they_happen() {
 fn routes() -> Vec<String> {
     let mut paths = Vec::new();
     let dir = yfs_tests::root().join("crates/yfs-server/src");
-    for file in ["routes.rs", "files.rs"] {
+    for file in ["routes.rs", "files.rs", "threads.rs", "artifacts.rs"] {
         let source = fs::read_to_string(dir.join(file)).unwrap();
         let routes = source.split(".route(\"").skip(1);
         paths.extend(routes.map(|rest| rest.split('"').next().unwrap().to_owned()));
@@ -332,7 +301,11 @@ fn routes() -> Vec<String> {
 
 /// A path for a route, with what its parameters may be.
 fn filled(route: &str) -> String {
-    route.replace("{*path}", "a.txt").replace("{hash}", "x").replace("{guid}", "x")
+    route
+        .replace("{*path}", "a.txt")
+        .replace("{hash}", "x")
+        .replace("{guid}", "x")
+        .replace("{id}", "x")
 }
 
 #[test]
@@ -346,6 +319,7 @@ fn every_route_that_is_served_is_described() {
         let name = match route.as_str() {
             "/api/files" | "/api/files/" => "/api/files/{path}".to_owned(),
             "/api/stat/" => "/api/stat/{path}".to_owned(),
+            "/api/threads/{id}/files/" => "/api/threads/{id}/files".to_owned(),
             route => route.replace("{*path}", "{path}"),
         };
         let methods = answer.header("allow").split(',').map(str::trim);
@@ -484,8 +458,7 @@ fn everything_that_is_described_is_served() {
             assert!(operation["responses"].is_object(), "{method} {path}");
             // Whatever is described is there: it knows the method, whatever else it says.
             let asked = path.replace("/assets/{path}", "/assets/icon.svg");
-            let asked =
-                asked.replace("{path}", "a.txt").replace("{hash}", "x").replace("{guid}", "x");
+            let asked = filled(&asked.replace("{path}", "{*path}"));
             let anonymous = Client { token: None, ..served.client.clone() };
             let status = anonymous.send(&method.to_uppercase(), &asked, &[], b"").status;
             assert!(![404, 405].contains(&status), "{method} {path}: {status}");
@@ -516,11 +489,6 @@ fn events(client: &Client, headers: &[(&str, &str)]) -> impl Iterator<Item = Eve
         let data = serde_json::from_str(&field("data")?).unwrap();
         Some(Event { name: field("event")?, id: field("id"), data })
     })
-}
-
-fn post(client: &Client, method: &str, path: &str, body: &Value) -> Answer {
-    let json = [("Content-Type", "application/json")];
-    client.send(method, path, &json, body.to_string().as_bytes())
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -176,6 +177,22 @@ fn a_dry_run_lists_the_changes_of_both_sides_and_makes_none() {
     assert_eq!(ok(home.path(), &["cat", "/a.txt"]), "from home\nfrom away\n");
     assert_eq!(preview(), json!({ "receive": [], "send": [] }));
     assert_eq!(unsent(), json!([]));
+
+    // What the next exchange imports from the disk.
+    fs::write(dir.join("a.txt"), "on disk\n").unwrap();
+    fs::set_permissions(dir.join("a.txt"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::remove_file(dir.join("b.txt")).unwrap();
+    fs::rename(dir.join("moved.txt"), dir.join("g.txt")).unwrap();
+    fs::write(dir.join("n.txt"), "new\n").unwrap();
+    let send =
+        ["/a.txt", "/a.txt (mode 755)", "/b.txt (removed)", "/moved.txt -> /g.txt", "/n.txt"];
+    assert_eq!(preview(), json!({ "receive": [], "send": send }));
+    ok(&dir, &["sync"]);
+    assert_eq!(
+        ok(home.path(), &["cat", "/a.txt", "/g.txt", "/n.txt"]),
+        "on disk\nfrom home\nnew\n"
+    );
+    assert_eq!(preview(), json!({ "receive": [], "send": [] }));
 }
 
 #[test]

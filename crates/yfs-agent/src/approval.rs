@@ -13,6 +13,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     fmt,
     path::PathBuf,
+    pin::Pin,
     sync::Arc,
 };
 
@@ -46,10 +47,19 @@ pub enum DirectoryAnswer {
 
 /// The side that answers, for example a person in front of a terminal.
 #[async_trait]
-pub trait DirectoryAsker: Send + Sync + fmt::Debug {
+pub trait DirectoryAsker: Send + Sync + fmt::Debug + 'static {
     /// Asks whether a directory may be used.
     async fn ask(&self, question: DirectoryQuestion) -> DirectoryAnswer;
+
+    /// Begins to ask, in the task of the call that needs the answer. The question itself is asked
+    /// in another task, because it outlives the call.
+    fn begin(self: Arc<Self>, question: DirectoryQuestion) -> AnswerFuture {
+        Box::pin(async move { self.ask(question).await })
+    }
 }
+
+/// The answer to a question that is being asked.
+pub type AnswerFuture = Pin<Box<dyn Future<Output = DirectoryAnswer> + Send>>;
 
 /// The directories that may be used, and the questions that are being asked.
 ///
@@ -143,7 +153,14 @@ impl DirectoryApprovals {
 
     /// Returns whether a directory may be used, without asking.
     pub fn is_approved(&self, directory: &VPath) -> bool {
+        self.shared.read_file();
         self.shared.state.lock().covers(directory)
+    }
+
+    /// Records an answer that was obtained by other means than the asker. Returns whether the
+    /// directory may be used.
+    pub async fn answer(&self, directory: &VPath, answer: DirectoryAnswer) -> bool {
+        self.shared.record(directory, answer).await != DirectoryAnswer::No
     }
 
     /// Returns whether a directory may be used, and asks if there is no answer yet.
@@ -151,6 +168,7 @@ impl DirectoryApprovals {
     /// Concurrent calls about one directory, or about directories below it, share one question. A
     /// caller that is dropped meanwhile leaves the question to the others.
     pub async fn request(&self, directory: &VPath) -> bool {
+        self.shared.read_file();
         loop {
             let (mut answer, own) = {
                 let mut state = self.shared.state.lock();
@@ -186,11 +204,12 @@ impl DirectoryApprovals {
         let (sender, receiver) = watch::channel(None);
         state.open.insert(directory.clone(), receiver.clone());
         let (shared, directory) = (self.shared.clone(), directory.clone());
+        let question = DirectoryQuestion { directory: directory.clone() };
+        let answer = shared.asker.clone().begin(question);
         tokio::spawn(async move {
             // Removes the question even if the asker panics.
             let open = OpenQuestion { shared: &shared, directory: &directory };
-            let question = DirectoryQuestion { directory: directory.clone() };
-            let answer = shared.asker.ask(question).await;
+            let answer = answer.await;
             let answer = shared.record(&directory, answer).await;
             drop(open);
             sender.send_replace(Some(answer));
@@ -212,6 +231,15 @@ impl Drop for OpenQuestion<'_> {
 }
 
 impl SharedApprovals {
+    /// Reads the approvals that other processes added or revoked. Without a readable file there are
+    /// none.
+    fn read_file(&self) {
+        if let Some(file) = &self.file {
+            let kept = file.read().unwrap_or_default();
+            self.state.lock().kept = kept;
+        }
+    }
+
     /// Records an answer. An approval that cannot be written to the file holds for the session.
     async fn record(&self, directory: &VPath, answer: DirectoryAnswer) -> DirectoryAnswer {
         match (answer, &self.file) {
@@ -250,8 +278,7 @@ impl ApprovalBroker for DirectoryApprovals {
     /// Asks for the directory that holds the object; for a call that reaches all below a path, for
     /// that path.
     async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {
-        let holder = request.path.parent().filter(|_| !request.is_subtree);
-        let directory = holder.unwrap_or_else(|| request.path.clone());
+        let directory = directory_of(request);
         // The approval is remembered here, where it can be revoked, and not by the filesystem.
         if self.request(&directory).await {
             ApprovalDecision::Once
@@ -259,4 +286,11 @@ impl ApprovalBroker for DirectoryApprovals {
             ApprovalDecision::Refuse
         }
     }
+}
+
+/// Returns the directory whose approval a request needs: the one that holds the object, or for a
+/// call that reaches all below a path, that path.
+pub fn directory_of(request: &ApprovalRequest) -> VPath {
+    let holder = request.path.parent().filter(|_| !request.is_subtree);
+    holder.unwrap_or_else(|| request.path.clone())
 }

@@ -61,12 +61,16 @@ pub(crate) enum ToolNeed {
 
 pub(crate) type ReplyFuture = Pin<Box<dyn Future<Output = ToolReply> + Send>>;
 
+/// A check of arguments before they are read. The error is the text of the reply.
+type ArgumentCheck = fn(&ToolDefinition, &Value) -> Result<(), String>;
+
 type ToolFunction = dyn Fn(ToolCall, Value) -> ReplyFuture + Send + Sync;
 
 /// A tool and its function.
 pub(crate) struct RegisteredTool {
     definition: ToolDefinition,
     need: ToolNeed,
+    check: Option<ArgumentCheck>,
     run: Box<ToolFunction>,
 }
 
@@ -104,7 +108,7 @@ impl RegisteredTool {
             annotations,
         };
         let run = Box::new(move |call, arguments| -> ReplyFuture {
-            match I::deserialize(with_object(arguments)) {
+            match I::deserialize(arguments) {
                 Ok(input) => Box::pin(run(call, input)),
                 Err(error) => {
                     let text = format!("Error: invalid arguments for {name}: {error}");
@@ -112,7 +116,35 @@ impl RegisteredTool {
                 }
             }
         });
-        Self { definition, need: ToolNeed::default(), run }
+        Self { definition, need: ToolNeed::default(), check: None, run }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    /// Replaces the schemas, which were made from the types.
+    pub(crate) fn with_schemas(
+        mut self,
+        input: JsonSchemaObject,
+        output: JsonSchemaObject,
+    ) -> Self {
+        self.definition.input_schema = input;
+        self.definition.output_schema = Some(output);
+        self
+    }
+
+    /// Sets a check of the arguments.
+    pub(crate) fn checked_by(self, check: ArgumentCheck) -> Self {
+        Self { check: Some(check), ..self }
+    }
+
+    async fn run(&self, call: ToolCall, arguments: Value) -> ToolReply {
+        let arguments = with_object(arguments);
+        match self.check.map_or(Ok(()), |check| check(&self.definition, &arguments)) {
+            Ok(()) => (self.run)(call, arguments).await,
+            Err(text) => ToolReply::error(text),
+        }
     }
 
     /// Sets what the tool needs of a session.
@@ -188,7 +220,7 @@ impl ToolCatalog {
         };
         let call = ToolCall::new(session, name, context);
         if session.audit().is_none() {
-            return Ok((tool.run)(call, arguments).await);
+            return Ok(tool.run(call, arguments).await);
         }
         let digest = blake3::hash(arguments.to_string().as_bytes()).to_hex().to_string();
         let mut recorded = RecordedCall {
@@ -198,7 +230,7 @@ impl ToolCatalog {
             started: Instant::now(),
             outcome: AuditOutcome::Abandoned,
         };
-        let reply = (tool.run)(call, arguments).await;
+        let reply = tool.run(call, arguments).await;
         recorded.outcome = match reply.is_error {
             false => AuditOutcome::Done,
             true => {
@@ -254,5 +286,24 @@ fn schema_of<T: JsonSchema>() -> JsonSchemaObject {
         _ => Map::new(),
     };
     object.remove("title");
+    object.values_mut().for_each(remove_number_formats);
     object
+}
+
+/// Removes the formats of Rust's numbers, such as `uint64`: JSON Schema has none of that name, and
+/// clients warn about them.
+fn remove_number_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let is_number = members.get("format").and_then(Value::as_str).is_some_and(|format| {
+                ["int", "uint", "float", "double"].iter().any(|kind| format.starts_with(kind))
+            });
+            if is_number {
+                members.remove("format");
+            }
+            members.values_mut().for_each(remove_number_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_number_formats),
+        _ => (),
+    }
 }

@@ -1,18 +1,22 @@
-//! Queries of JSON in the language of jq, in a process of their own.
+//! Queries of JSON, tables and YAML in the languages jq, JQL and SQL, in a process of their own.
 //!
 //! A query is a program that a model wrote, perhaps on the advice of a hostile text: it may loop,
 //! recurse and allocate without end, and the interpreter has no limit for that. So it runs in a
 //! process with limits on memory and CPU time that the kernel enforces, without an environment,
 //! and with nothing open but its pipes. What happens there cannot harm the caller.
 
+mod documents;
+mod jql;
 mod query_process;
 mod query_worker;
+mod sql;
 
 use std::{path::PathBuf, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::query_worker::serve_json_query;
+pub use self::query_worker::{run_query_here, serve_json_query};
 
 /// The command that runs queries: a program that calls [`serve_json_query`].
 ///
@@ -25,6 +29,50 @@ pub struct JsonQueryRunner {
     pub arguments: Vec<String>,
     /// The limits of each query.
     pub limits: JsonQueryLimits,
+}
+
+/// A query.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JsonQuery {
+    /// The query in its language.
+    pub text: String,
+    /// The language.
+    pub dialect: QueryDialect,
+    /// What the document is.
+    pub format: DocumentFormat,
+    /// Whether the values of the document are one array. In JQL they are if there are several.
+    pub slurp: bool,
+    /// Whether texts are written as they are, and not as JSON.
+    pub raw: bool,
+}
+
+/// The language of a query.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum QueryDialect {
+    /// The language of jq.
+    #[default]
+    Jq,
+    /// The JSON Query Language.
+    Jql,
+    /// SQL of SQLite, over a table `data` with a row for each value.
+    Sql,
+}
+
+/// What a document is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum DocumentFormat {
+    /// JSON: one value, or several one after the other.
+    #[default]
+    Json,
+    /// A table whose first row has the names of columns; the delimiter is that of the first row.
+    /// A cell is a number if JSON would write it so, null if it is empty, and otherwise text.
+    Csv,
+    /// A table with tabs between cells.
+    Tsv,
+    /// YAML 1.2: one document, or several.
+    Yaml,
 }
 
 /// The limits of a query.
@@ -63,6 +111,19 @@ pub enum JsonQueryError {
     /// The process could not be started or used.
     #[error("cannot run the query")]
     Process(#[source] std::io::Error),
+}
+
+impl DocumentFormat {
+    /// Returns the format of a file by its name; JSON if the name does not say another one.
+    pub fn of_name(name: &str) -> Self {
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        match extension.to_ascii_lowercase().as_str() {
+            "csv" => Self::Csv,
+            "tsv" | "tab" => Self::Tsv,
+            "yaml" | "yml" => Self::Yaml,
+            _ => Self::Json,
+        }
+    }
 }
 
 impl Default for JsonQueryLimits {

@@ -9,9 +9,12 @@
 //!   cannot merge, the session merges the texts; where it cannot either, the call fails and
 //!   changes nothing.
 //! - Only content that a tool returned, or that the agent sent, counts as read.
+//! - In a session that several programs share, a write is a change of the read that it differs
+//!   least from.
 
 mod merged_write;
 mod read_memory;
+mod shared_reads;
 mod text_merge;
 
 use std::{fmt, sync::Arc};
@@ -61,6 +64,7 @@ struct SessionState {
     locks: Arc<PathLocks>,
     limits: SessionLimits,
     roots: RwLock<Arc<[VPath]>>,
+    home: Option<VPath>,
     memory: Mutex<ReadMemory>,
     /// The position in the log of changes up to which the agent has received them.
     cursor: Mutex<Option<ChangeCursor>>,
@@ -122,6 +126,7 @@ impl AgentSession {
                 locks: Arc::default(),
                 limits,
                 roots: RwLock::new(Arc::new([VPath::root()])),
+                home: None,
                 memory,
                 cursor: Mutex::default(),
             },
@@ -190,6 +195,11 @@ impl AgentSession {
     /// filesystem allows, and never widen it.
     pub fn set_roots(&self, roots: &[VPath]) {
         *self.state.roots.write() = roots.into();
+    }
+
+    /// Returns the directory that `~` stands for in the paths of the reference tools.
+    pub fn home(&self) -> Option<&VPath> {
+        self.state.home.as_ref()
     }
 
     pub(crate) async fn prepare_writes(&self, paths: &[VPath]) -> Result<(), FsError> {
@@ -279,10 +289,30 @@ impl AgentSessionBuilder {
         self
     }
 
+    /// Sets the directory that `~` stands for in the paths of the reference tools.
+    #[must_use]
+    pub fn home(mut self, home: Option<VPath>) -> Self {
+        self.state.home = home;
+        self
+    }
+
+    /// Sets whether several programs may share the session, because nothing distinguishes them.
+    ///
+    /// Each write is then a change of the read that it differs least from, and the reads of one
+    /// program are no base for the writes of another.
+    #[must_use]
+    pub fn shared(self, is_shared: bool) -> Self {
+        self.state.memory.lock().set_shared(is_shared);
+        self
+    }
+
     /// Sets the limits of the session's tools.
     #[must_use]
     pub fn limits(mut self, limits: SessionLimits) -> Self {
-        self.state.memory = Mutex::new(ReadMemory::new(limits.memory));
+        let is_shared = self.state.memory.lock().is_shared();
+        let mut memory = ReadMemory::new(limits.memory);
+        memory.set_shared(is_shared);
+        self.state.memory = Mutex::new(memory);
         self.state.limits = limits;
         self
     }

@@ -119,7 +119,10 @@ impl ToolCall {
                 if let Some(audited) = &self.audited {
                     audited.note_read(path, &version);
                 }
-                self.remember(&stat.id, Some(version), Some(data));
+                let read = RememberedRead { version: Some(version), content: Some(data) };
+                let mut memory = self.session.memory().lock();
+                memory.note_read(&stat.id, &read);
+                memory.remember(&stat.id, read);
                 return Ok(content);
             }
         }

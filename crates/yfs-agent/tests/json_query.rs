@@ -6,7 +6,10 @@ use expect_test::expect;
 use serde_json::json;
 use yfs_agent::{
     AgentSession, CallContext, ToolCatalog, ToolVocabulary,
-    json_query::{JsonQueryLimits, JsonQueryRunner, serve_json_query},
+    json_query::{
+        DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect, run_query_here,
+        serve_json_query,
+    },
 };
 use yfs_types::actor::{Actor, ActorKind};
 use yfs_vfs::{FileSystemExt, MemoryFs};
@@ -21,6 +24,9 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(check_results());
     runtime.block_on(check_hostile_queries());
+    check_documents();
+    check_jql();
+    check_sql();
     ExitCode::SUCCESS
 }
 
@@ -69,20 +75,21 @@ async fn check_results() {
         null
 
         > .items[
-        Error: the query is malformed: [(File { code: ".items[", path: () }, Lex([(Delim("["), "")]))]
+        Error: the query is malformed: expected closing bracket at the end of the query
         > .items.x
         Error: cannot index [{"name":"a","size":3},{"name":"b","size":30}] with "x"
         > none
-        Error: the query is malformed: [(File { code: "none", path: () }, [("none", Filter(0))])]
+        Error: the query is malformed: undefined filter none
         > include "x"; .
-        Error: the query is malformed: [(File { code: "include \"x\"; .", path: () }, Io([("x", "module loading not supported")]))]
+        Error: the query is malformed: x: module loading not supported
         > env | length
         0
         0
 
         > $ENV | length
-        Error: the query is malformed: [(File { code: "$ENV | length", path: () }, [("$ENV", Var)])]
-    "#]].assert_eq(&printed);
+        Error: the query is malformed: undefined variable $ENV
+    "#]]
+    .assert_eq(&printed);
     expect!["Error: the document is not JSON: byte offset 1: value expected"]
         .assert_eq(&run("{nonsense", ".", limits).await);
 }
@@ -110,4 +117,139 @@ async fn check_hostile_queries() {
     let text = run("1", "repeat(1)", limits).await;
     assert!(text.ends_with("[results truncated, make the query more specific]"), "{text}");
     assert!(text.len() < 11_000);
+}
+
+fn run_here(dialect: QueryDialect, format: DocumentFormat, document: &[u8], query: &str) -> String {
+    let text = query.to_owned();
+    let query = JsonQuery { text, dialect, format, slurp: false, raw: false };
+    match run_query_here(&query, document, 100_000) {
+        Ok(results) => String::from_utf8(results).expect("results are UTF-8").trim_end().to_owned(),
+        Err(reason) => format!("Error: {reason}"),
+    }
+}
+
+fn check_documents() {
+    let read = |format, document: &str| {
+        run_here(QueryDialect::Jq, format, document.as_bytes(), ".").replace('\n', " ")
+    };
+    let csv = |document: &str| read(DocumentFormat::Csv, document);
+    assert_eq!(csv(""), "");
+    assert_eq!(csv("a,b\n"), "");
+    assert_eq!(csv("\u{feff}a,b\n1,\"x, y\"\n"), r#"{"a":1,"b":"x, y"}"#);
+    assert_eq!(csv("a,a,\n-1.5e3,0x1,01\r\n"), r#"{"a":-1.5e3,"a_2":"0x1","column_3":"01"}"#);
+    // Rows may be shorter and longer than the first one.
+    assert_eq!(csv("a,b\n1\n1,2,3\n"), r#"{"a":1,"b":null} {"a":1,"b":2,"column_3":3}"#);
+    assert_eq!(csv("a|b\n1|2\n"), r#"{"a":1,"b":2}"#);
+    let long = format!("a,b\n{},1\n", "x".repeat(100_000));
+    let cut = run_here(QueryDialect::Jq, DocumentFormat::Csv, long.as_bytes(), ".a | length");
+    assert_eq!(cut, "100000");
+    let yaml = |document: &str| read(DocumentFormat::Yaml, document);
+    assert_eq!(
+        yaml("a: 1\nb: [x, ~, true, '1', 1.5, .5, +3, 0o17, 1_0]"),
+        r#"{"a":1,"b":["x",null,true,"1",1.5,0.5,3,15,"1_0"]}"#
+    );
+    assert_eq!(yaml("a: &x [1]\nb: *x\n--- 2\n---\n"), r#"{"a":[1],"b":[1]} 2 null"#);
+    assert!(yaml("a: *none").starts_with("Error: the document is not YAML"));
+    assert!(yaml("a: [1").starts_with("Error: the document is not YAML"));
+    let invalid = run_here(QueryDialect::Jq, DocumentFormat::Yaml, b"a: \xff", ".");
+    assert_eq!(invalid, "Error: the document is not UTF-8");
+}
+
+/// The cases are those of the tests of `jql-runner` 9, whose results are the reference.
+fn check_jql() {
+    let cases = [
+        (r#"{"a": 1, "b": 2}"#, r#""a","b""#, "[1,2]"),
+        (r#"{"a": {"b": 2}}"#, r#""a""b""#, "2"),
+        (r#"["a", "b", "c", "d", "e"]"#, "[4,2,0]", r#"["e","c","a"]"#),
+        (r#"{"a": [{"b": {"c": 1}}, {"b": {"c": 2}}]}"#, r#""a"|>"b""c"<|[1]"#, "2"),
+        (r#"{"a": [1, 2, 3]}"#, r#""a"!"#, "[]"),
+        (r#"{"a": {"b": 1}}"#, r#""a"!"#, "{}"),
+        (r#"{"a": true}"#, r#""a"!"#, "true"),
+        (r#"{"a": null}"#, "!", "{}"),
+        (
+            r#"[{"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 2}}}]"#,
+            r#"|={"a""b""c"=2}"#,
+            r#"[{"a":{"b":{"c":2}}}]"#,
+        ),
+        (r#"{"a": {"b": {"c": {"d": 1}}}}"#, r#""a""b""c"@"#, r#"["d"]"#),
+        (r#"["a", "b", "c"]"#, "@", "[0,1,2]"),
+        (r#"["a", "b", "c"]"#, "[0]", r#""a""#),
+        (r#"["a", "b", "c", "d", "e"]"#, "[1:3]", r#"["b","c","d"]"#),
+        (r#"["a", "b", "c", "d", "e"]"#, "[3:1]", r#"["d","c","b"]"#),
+        (r#"["a", "b", "c", "d", "e"]"#, "[3:]", r#"["d","e"]"#),
+        (r#"["a", "b", "c", "d", "e"]"#, "[:1]", r#"["a","b"]"#),
+        ("[]", "[0:2]", "[]"),
+        (r#"[["a"], [["b", ["c"]], ["d"], "e"], ["f"]]"#, "..", r#"["a","b","c","d","e","f"]"#),
+        (
+            r#"{"a": {"c": false}, "b": {"d": {"e": {"f": 1}}}}"#,
+            "..",
+            r#"{"a.c":false,"b.d.e.f":1}"#,
+        ),
+        (r#"{"a": 1, "b": 2, "c": 3}"#, r#"{"c","a"}"#, r#"{"c":3,"a":1}"#),
+        (r#"{"a": 1, "b": 2, "c": 3}"#, "{2,0}", r#"{"c":3,"a":1}"#),
+        (r#"{"a": 1, "b": 2, "c": 3}"#, "{1:2}", r#"{"b":2,"c":3}"#),
+        (r#"{"a": 1, "b": 2, "c": 3}"#, "{2:1}", r#"{"c":3,"b":2}"#),
+        (r#"[{"a": "x"}, {"a": "y"}, {"b": 1}]"#, r#"|={"a"="y"}"#, r#"[{"a":"y"}]"#),
+        (r#"[{"a": null}, {"b": 1}]"#, r#"|={"a"=null}"#, r#"[{"a":null}]"#),
+        (r#"[{"a": 1}, {"b": 1}]"#, r#"|={"b"}"#, r#"[{"b":1}]"#),
+        (r#"{"a": 1}"#, r#""b""#, r#"Error: there is no key "b" in {"a":1}"#),
+        (r#"["a"]"#, "[1]", r#"Error: there is no element 1 in ["a"]"#),
+        (r#"["a"]"#, "[0:4]", r#"Error: the range 0:4 is not in ["a"]"#),
+        ("1", "..", "Error: 1 has nothing to flatten"),
+        ("1", r#""a""#, "Error: 1 is not an object"),
+        (r#"{"a": 1}"#, r#""a"|>"b""#, "Error: 1 is not an array"),
+        ("[1]", "<|", "Error: there is no |> before <|"),
+        ("[1]", " ", "Error: the query is empty"),
+        // Several values are an array.
+        ("1 2", "[1]", "2"),
+    ];
+    for (document, query, expected) in cases {
+        let format = DocumentFormat::Json;
+        let found = run_here(QueryDialect::Jql, format, document.as_bytes(), query);
+        assert_eq!(found, expected, "{query} over {document}");
+    }
+    let malformed = run_here(QueryDialect::Jql, DocumentFormat::Json, b"{}", r#""a"b"#);
+    assert!(malformed.starts_with("Error: the query is malformed"), "{malformed}");
+}
+
+fn check_sql() {
+    let run = |document: &str, query: &str| {
+        run_here(QueryDialect::Sql, DocumentFormat::Json, document.as_bytes(), query)
+            .replace('\n', " ")
+    };
+    let rows = r#"{"a": 1, "b": "x"} {"A": 2, "c": [1, {"d": null}]} 7 [{"a": true}, null]"#;
+    assert_eq!(
+        run(rows, "SELECT a, b, c, value FROM data"),
+        concat!(
+            r#"{"a":1,"b":"x","c":null,"value":null} "#,
+            r#"{"a":2,"b":null,"c":"[1,{\"d\":null}]","value":null} "#,
+            r#"{"a":null,"b":null,"c":null,"value":7} "#,
+            r#"{"a":1,"b":null,"c":null,"value":null} "#,
+            r#"{"a":null,"b":null,"c":null,"value":null}"#,
+        )
+    );
+    assert_eq!(run(rows, "SELECT sum(a) / 2.0 AS half FROM data"), r#"{"half":2.0}"#);
+    assert_eq!(run("", "SELECT count(*) AS n FROM data"), r#"{"n":0}"#);
+    let strange = r#"{"a \" b": 1, "": 2, "select": 3}"#;
+    assert_eq!(run(strange, "SELECT * FROM data"), r#"{"a \" b":1,"":2,"select":3}"#);
+    // None changes anything, and none opens a file.
+    for query in [
+        "DELETE FROM data",
+        "ATTACH 'other.db' AS other",
+        "VACUUM INTO 'copy.db'",
+        "PRAGMA journal_mode = wal",
+        "WITH x AS (SELECT 1) DELETE FROM data",
+        "SELECT 1; DROP TABLE data",
+        "SELECT load_extension('x.so')",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT writefile('x', 'y')",
+        "SELECT * FROM other",
+        "",
+    ] {
+        let found = run("{\"a\": 1}", query);
+        assert!(found.starts_with("Error: "), "{query}: {found}");
+    }
+    let wide: String = (0..3_000).map(|at| format!("\"c{at}\": 1,")).collect();
+    let wide = run(&format!("{{{wide}\"end\": 1}}"), "SELECT * FROM data");
+    assert_eq!(wide, "Error: the table has more than 2000 columns");
 }

@@ -173,3 +173,37 @@ async fn a_patch_after_a_stale_read_is_not_made_twice() {
     call(&session, "fs_write", json!({"path": "/plan", "content": content})).await;
     assert_eq!(text(&fs, "/plan").await, "one\none and a half\n2\nIII\n");
 }
+
+/// Programs that share a session, because nothing distinguishes them: what one read or wrote is no
+/// base for the write of another.
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_that_share_a_session_take_back_nothing() {
+    let backends: [Arc<dyn FileSystem>; 2] =
+        [Arc::new(MemoryFs::new()), Arc::new(workspace().fs())];
+    for fs in backends {
+        let session = AgentSession::builder(fs.clone(), agent("twin")).shared(true).build();
+        let write_at = async |path: &str, content: &str| {
+            let arguments = json!({"file_path": path, "content": content});
+            call(&session, "write_file", arguments).await.joined_text()
+        };
+        let write = async |content: &str| write_at("/f", content).await;
+        let read = async || call(&session, "read_file", json!({"file_path": "/f"})).await;
+        write("one\ntwo\nthree\n").await;
+        // Two programs read, and each changes another line.
+        read().await;
+        read().await;
+        write("ONE\ntwo\nthree\n").await;
+        let reply = write("one\ntwo\nTHREE\n").await;
+        assert!(reply.contains("Others changed the file"), "{reply}");
+        assert_eq!(text(&fs, "/f").await, "ONE\ntwo\nTHREE\n");
+        // One program alone replaces what it wrote, also by an earlier text.
+        for content in ["a\n", "b\n", "a\n"] {
+            write_at("/g", content).await;
+            assert_eq!(text(&fs, "/g").await, content);
+        }
+        // A file that no one has read is replaced, and the reply says so.
+        fs.write_text(&"/unread".parse().expect("a path"), "theirs").await.expect("written");
+        let reply = write_at("/unread", "mine").await;
+        assert!(reply.contains("this session has not read it"), "{reply}");
+    }
+}

@@ -53,6 +53,17 @@ pub enum CleanupReason {
     NumberOfFiles,
 }
 
+impl CleanupReason {
+    /// Returns the word for it: `age`, `size` or `files`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Age => "age",
+            Self::TotalBytes => "size",
+            Self::NumberOfFiles => "files",
+        }
+    }
+}
+
 impl FileSystemStore {
     /// Removes the artifacts that a policy names, and the directories that become empty. A dry run
     /// only reports them.

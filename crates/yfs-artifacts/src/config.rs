@@ -53,6 +53,11 @@ pub enum NamespaceError {
     /// A template has an unknown placeholder, or does not end in `{file_id}`.
     #[error("{0:?} is no template of a path: {1}")]
     BadTemplate(String, &'static str),
+    /// A text is no name of a strategy, and has no placeholder.
+    #[error(
+        "expected thread_id, task_id, flat, runs, or a template such as {{thread_id}}/{{file_id}}"
+    )]
+    Unknown,
 }
 
 /// Which results become files, and how they are shown.
@@ -60,6 +65,8 @@ pub enum NamespaceError {
 pub struct ArtifactOptions {
     /// The root of the artifacts, in the filesystem.
     pub root: VPath,
+    /// The directory below which files are searched that were moved.
+    pub search_root: VPath,
     /// The size above which a result becomes a file, in bytes.
     pub size_threshold: usize,
     /// The estimated number of tokens above which a result becomes a file, if that counts too.
@@ -91,6 +98,7 @@ impl ArtifactOptions {
     fn with_threshold(size_threshold: usize) -> Self {
         Self {
             root: VPath::root(),
+            search_root: VPath::root(),
             size_threshold,
             token_threshold: None,
             namespace_strategy: NamespaceStrategy::default(),
@@ -107,6 +115,22 @@ impl Default for ArtifactOptions {
 }
 
 impl NamespaceStrategy {
+    /// Parses the name of a strategy, or a template.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`NamespaceError::Unknown`]. A template is checked when it is used.
+    pub fn parse(text: &str) -> Result<Self, NamespaceError> {
+        match text {
+            "thread_id" => Ok(Self::ThreadId),
+            "task_id" => Ok(Self::TaskId),
+            "flat" => Ok(Self::Flat),
+            "runs" => Ok(Self::runs()),
+            template if template.contains('{') => Ok(Self::Custom(template.to_owned())),
+            _ => Err(NamespaceError::Unknown),
+        }
+    }
+
     /// Returns the strategy of seed 004's runtime: `runs/{thread_id}/{task_id}/{file_id}`.
     pub fn runs() -> Self {
         Self::Custom("runs/{thread_id}/{task_id}/{file_id}".to_owned())

@@ -16,8 +16,7 @@ use handlebars::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use yfs_analysis::{PreviewLimit, estimate_tokens};
-use yfs_types::path::VPath;
+use yfs_analysis::{PreviewLimit, estimate_tokens, token_budget_chars};
 
 use crate::{
     error::ArtifactError,
@@ -138,7 +137,11 @@ impl KeptAnalyses {
         let template = request.template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
         let engine = template_engine(template)?;
         let max_tokens = request.max_tokens;
-        let n_listed = largest(files.len(), |n_listed| {
+        let n_possible = match request.template {
+            Some(_) => files.len(),
+            None => count_possible(&files, max_tokens),
+        };
+        let n_listed = largest(n_possible, |n_listed| {
             let data = template_data(&files[..n_listed], &files[n_listed..], &[]);
             let share = if n_listed == files.len() { 100 } else { 100 - PREVIEW_SHARE };
             Ok(estimate_tokens(&render(&engine, &data)?) * 100 <= max_tokens * share)
@@ -246,15 +249,15 @@ fn sum_up(files: &[SelectedFile]) -> OmittedFiles {
         directories = deeper;
         depth += 1;
     }
-    let mut directories: Vec<(VPath, (usize, u64))> = directories.into_iter().collect();
+    let mut directories: Vec<(&str, (usize, u64))> = directories.into_iter().collect();
     if directories.len() > MAX_DIRECTORIES {
-        directories.sort_by(|one, other| (other.1.0, &one.0).cmp(&(one.1.0, &other.0)));
+        directories.sort_by(|one, other| (other.1.0, one.0).cmp(&(one.1.0, other.0)));
         directories.truncate(MAX_DIRECTORIES);
         directories.sort();
     }
     let n_bytes = files.iter().map(|file| file.size).sum();
     let directories = directories.into_iter().map(|(path, (files, n_bytes))| OmittedDirectory {
-        path: path.to_string(),
+        path: path.to_owned(),
         files,
         size: human_size(n_bytes),
     });
@@ -265,19 +268,59 @@ fn sum_up(files: &[SelectedFile]) -> OmittedFiles {
     }
 }
 
-fn totals_at(files: &[SelectedFile], depth: usize) -> BTreeMap<VPath, (usize, u64)> {
-    let mut totals: BTreeMap<VPath, (usize, u64)> = BTreeMap::new();
+/// Returns the totals of the directories at a depth, and of those above with files of their own.
+fn totals_at(files: &[SelectedFile], depth: usize) -> BTreeMap<&str, (usize, u64)> {
+    let mut totals: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    let mut run: Option<(&str, (usize, u64))> = None;
     for file in files {
-        let n_above = file.path.components().count().saturating_sub(1);
-        let mut directory = file.path.clone();
-        for _ in 0..=(n_above.saturating_sub(depth)) {
-            directory = directory.parent().unwrap_or_else(VPath::root);
+        let directory = directory_at(file.path.as_str(), depth);
+        match &mut run {
+            // Files of one directory mostly follow each other.
+            Some((known, total)) if *known == directory => {
+                total.0 += 1;
+                total.1 += file.size;
+            }
+            _ => {
+                add_total(&mut totals, run.replace((directory, (1, file.size))));
+            }
         }
-        let total = totals.entry(directory).or_default();
-        total.0 += 1;
-        total.1 += file.size;
     }
+    add_total(&mut totals, run);
     totals
+}
+
+fn add_total<'a>(
+    totals: &mut BTreeMap<&'a str, (usize, u64)>,
+    run: Option<(&'a str, (usize, u64))>,
+) {
+    if let Some((directory, (n_files, n_bytes))) = run {
+        let total = totals.entry(directory).or_default();
+        total.0 += n_files;
+        total.1 += n_bytes;
+    }
+}
+
+/// Returns the directory of a file, or the one above it that has `depth` parts.
+fn directory_at(path: &str, depth: usize) -> &str {
+    let mut slashes = path.match_indices('/').map(|(at, _)| at).skip(1);
+    let mut end = 0;
+    for at in slashes.by_ref().take(depth) {
+        end = at;
+    }
+    if end == 0 { "/" } else { &path[..end] }
+}
+
+/// Returns how many files the default template can list at most: it shows their paths.
+fn count_possible(files: &[SelectedFile], max_tokens: usize) -> usize {
+    let mut n_left = token_budget_chars(max_tokens);
+    let fits = |file: &&SelectedFile| match n_left.checked_sub(file.path.as_str().chars().count()) {
+        Some(left) => {
+            n_left = left;
+            true
+        }
+        None => false,
+    };
+    files.iter().take_while(fits).count()
 }
 
 fn render(engine: &Handlebars<'_>, data: &TemplateData<'_>) -> Result<String, ArtifactError> {

@@ -213,7 +213,7 @@ impl FileSystemStore {
         {
             return Ok(Some(path));
         }
-        let walked = self.fs.walk(&VPath::root(), &WalkOptions::default()).await?;
+        let walked = self.fs.walk(&self.options.search_root, &WalkOptions::default()).await?;
         for found in walked {
             if self.has_mark(&found.path, relative_path).await {
                 self.moved.lock().insert(relative_path.to_owned(), found.path.clone());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use yfs_analysis::{FileStats, describe_stats};
+use yfs_analysis::{FileStats, TextStats, TextStructure, describe_stats};
 
 /// What is known of a stored file without reading it; a reference to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +64,41 @@ pub enum Part {
     ToolResult(ToolResponse),
     /// A reference to a large content.
     FileMetadata(FileMetadata),
+}
+
+impl FileMetadata {
+    /// Makes a reference from a path and a hash alone; its other fields say nothing.
+    pub fn at_path(relative_path: String, checksum: Option<String>) -> Self {
+        let stats = TextStats {
+            lines: 0,
+            words: 0,
+            characters: 0,
+            encoding: String::new(),
+            language: None,
+            structure_hints: TextStructure::PlainText,
+        };
+        Self {
+            file_id: String::new(),
+            relative_path,
+            size: 0,
+            content_type: None,
+            preview: None,
+            stats: FileStats::Text(stats),
+            checksum: checksum.map(|checksum| checksum.to_ascii_lowercase()),
+        }
+    }
+
+    /// Parses the JSON of a reference: the fields of this type, or a
+    /// [`FileReference`](ToolResponseContent::FileReference) with them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is no JSON or has other fields.
+    pub fn parse_reference(json: &[u8]) -> Result<Self, serde_json::Error> {
+        let value: Value = serde_json::from_slice(json)?;
+        let metadata = value.pointer("/FileReference/metadata").unwrap_or(&value);
+        Self::deserialize(metadata)
+    }
 }
 
 impl ToolResponseContent {

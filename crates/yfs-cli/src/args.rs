@@ -19,6 +19,8 @@ use crate::{commands::CliCommand, workspace_key::KeyArgs};
 #[derive(Debug, Parser)]
 #[command(name = "yfs", version = env!("YFS_VERSION"), max_term_width = 100, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = false, propagate_version = false)]
+// As in GNU: `rm -r -R` is `rm -r`, and of `mkdir -m 750 -m 700` the last mode is used.
+#[command(args_override_self = true)]
 pub(crate) struct CliArgs {
     /// The options of every command.
     #[command(flatten)]

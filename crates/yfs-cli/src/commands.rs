@@ -5,6 +5,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{context::CommandContext, errors::Result};
 
+mod agent_files;
 mod confirm_prompt;
 mod input_content;
 #[cfg(feature = "peer")]
@@ -87,11 +88,13 @@ declare_commands! {
     readlink::ReadlinkArgs,
     stat::StatArgs,
     stats::StatsArgs,
+    thumbnail::ThumbnailArgs,
     touch::TouchArgs,
     chmod::ChmodArgs,
     find::FindArgs,
     glob::GlobArgs,
     grep::GrepArgs,
+    query::QueryArgs,
     du::DuArgs,
     trash::TrashArgs,
     status::StatusArgs,
@@ -129,6 +132,7 @@ declare_commands! {
     #[cfg(feature = "peer")]
     id::IdArgs,
     mcp::McpArgs => two_workers,
+    tool::ToolArgs => two_workers,
     token::TokenArgs,
     #[cfg(target_os = "linux")]
     mirror::MirrorArgs => one_worker,

@@ -12,6 +12,7 @@ use yfs_engine::{
     path::VPath,
     time::Millis,
 };
+use yfs_mirror::Mirror;
 use yfs_vfs::{FileSystem, FsError, Op};
 
 use crate::{
@@ -109,16 +110,43 @@ impl CommandContext {
         self.open_for_reading()
     }
 
+    /// A workspace that lost records reads as an older one, so the command fails in the end.
     fn open_for_reading(&mut self) -> Result<Workspace> {
         let reading = settings::reading(self.actor());
-        self.open(reading)
+        let is_first = self.workspace.is_none();
+        let workspace = self.open(reading)?;
+        if is_first && let Some(loss) = self.describe_loss(&workspace)? {
+            self.fail(&CommandError::other(loss));
+        }
+        Ok(workspace)
+    }
+
+    /// Returns a description of the loss if the workspace lacks records that the mirror of its
+    /// directory synchronized.
+    fn describe_loss(&self, workspace: &Workspace) -> Result<Option<String>> {
+        let file = self.file()?;
+        let directory = discover::mirrored_directory(&file)
+            .filter(|directory| Mirror::lacks_records(workspace, directory));
+        Ok(directory.map(|directory| {
+            let directory = self.out.safe(&directory.display().to_string()).into_owned();
+            format!(
+                "the workspace lacks changes that were synchronized with {directory}: an older \
+                 copy was put back, or its last records were lost; `yfs mirror {directory} --once` \
+                 merges the directory into it"
+            )
+        }))
     }
 
     /// Opens the workspace for reading and writing.
     pub(crate) fn writable(&mut self) -> Result<Workspace> {
         self.check_present()?;
         let options = settings::one_shot(self.actor());
-        self.open(options)
+        let is_first = self.workspace.is_none();
+        let workspace = self.open(options)?;
+        if is_first && let Some(loss) = self.describe_loss(&workspace)? {
+            self.remark(&loss);
+        }
+        Ok(workspace)
     }
 
     /// Makes the index for searches if the command missed it. A failure is not the command's: the

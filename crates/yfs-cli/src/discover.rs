@@ -10,6 +10,9 @@ use crate::errors::{CommandError, Result};
 /// The subdirectory that contains a workspace, beside the files that it was created from.
 pub(crate) const DIR: &str = ".yfs";
 
+/// The name of the mirror's database, beside the workspace.
+const MIRROR_FILE: &str = "mirror.db";
+
 /// The name of a workspace's file.
 pub(crate) const FILE: &str = "workspace.db";
 
@@ -66,4 +69,10 @@ fn no_workspace_in(dir: &Path) -> String {
 /// Returns the path of the workspace's file in a directory, whether it exists or not.
 pub(crate) fn file_below(dir: &Path) -> PathBuf {
     dir.join(DIR).join(FILE)
+}
+
+/// Returns the directory that contains a workspace, if the directory is mirrored.
+pub(crate) fn mirrored_directory(file: &Path) -> Option<&Path> {
+    let state_dir = file.parent().filter(|dir| dir.ends_with(DIR))?;
+    state_dir.join(MIRROR_FILE).is_file().then(|| state_dir.parent())?
 }

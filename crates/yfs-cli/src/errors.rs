@@ -194,6 +194,11 @@ impl CommandError {
                 message: host_message(source),
                 ..ErrorParts::default()
             },
+            Self::Workspace(error @ WorkspaceError::DamagedLog { .. }) => ErrorParts {
+                code: "EIO",
+                message: format!("{error}; {DAMAGE_HINT}"),
+                ..ErrorParts::default()
+            },
             Self::Workspace(error) => {
                 ErrorParts { code: "EWORKSPACE", message: chain(error), ..ErrorParts::default() }
             }
@@ -354,6 +359,9 @@ fn fs_message(error: &FsError) -> String {
     let reason = capitalized(error.code.message());
     if matches!(WorkspaceError::cause_of(error), Some(WorkspaceError::Damaged(_))) {
         return format!("{reason} ({DAMAGED_HINT})");
+    }
+    if let Some(error @ WorkspaceError::DamagedLog { .. }) = WorkspaceError::cause_of(error) {
+        return format!("{reason} ({error}; {DAMAGE_HINT})");
     }
     match &error.source {
         // EINVAL says nothing about the argument; the cause does.

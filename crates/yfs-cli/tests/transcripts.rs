@@ -126,6 +126,11 @@ fn statistics_say_what_files_contain() {
 }
 
 #[test]
+fn documents_are_queried() {
+    check("query");
+}
+
+#[test]
 fn large_results_become_files() {
     check("artifacts");
 }

@@ -271,7 +271,8 @@ impl MainDoc {
             changes.settings.dedup();
         }
         if changes.ids.len() <= MAX_TRACED {
-            let before = changes.ids.iter().map(|id| self.tree.path_of(id));
+            let mut paths = self.tree.path_resolver();
+            let before = changes.ids.iter().map(|id| paths.path_of(id));
             changes.before = before.collect();
         }
         self.tree.absorb(&self.files, &changes.ids);

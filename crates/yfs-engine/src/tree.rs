@@ -58,6 +58,7 @@ pub use self::{
     resolve::{FinalLink, MAX_LINKS, PathTarget},
     trash::TrashItem,
     view::{AllDescendants, DirectoryChildren, LookupError, NodeRef, SubtreeWalk},
+    visibility::PathResolver,
 };
 use crate::{
     id::{FileId, WorkspaceId},

@@ -19,7 +19,11 @@ use rmcp::{
     service::{Peer, RequestContext},
 };
 use serde_json::{Value, json};
-use yfs_agent::permissions::{AccessKind, ApprovalBroker, ApprovalDecision, ApprovalRequest};
+use yfs_agent::{
+    approval::{AnswerFuture, DirectoryAnswer},
+    permissions::{AccessKind, ApprovalBroker, ApprovalDecision, ApprovalRequest},
+};
+use yfs_types::path::VPath;
 use yfs_vfs::CancellationToken;
 
 /// The text that a refused call adds if the client cannot ask.
@@ -29,6 +33,9 @@ pub(crate) const CANNOT_ASK: &str = "This needs the approval of a person, and th
 /// The most answers that the state of a repeated call may hold.
 const MAX_ANSWERS: usize = 256;
 
+/// The beginning of the names of questions about directories.
+const DIRECTORY_KEY: &str = "directory:";
+
 tokio::task_local! {
     /// The approvals of the call that the task runs.
     static CALL_APPROVALS: Arc<CallApprovals>;
@@ -37,6 +44,16 @@ tokio::task_local! {
 /// A broker that asks the client of the call under way. Outside of a call it refuses.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ElicitingBroker;
+
+/// The way in which the question about a directory is answered.
+pub(crate) enum DirectoryReply {
+    /// The client cannot ask, or will answer when it repeats the call.
+    Refused,
+    /// The client has answered.
+    Answered(DirectoryAnswer),
+    /// The client can be asked now.
+    AskNow,
+}
 
 /// The questions and answers of one call.
 #[derive(Debug)]
@@ -85,7 +102,12 @@ impl CallApprovals {
         };
         let mut answers = state.map(parse_state).unwrap_or_default();
         for (key, response) in responses.into_iter().flatten().take(MAX_ANSWERS) {
-            let decision = serde_json::from_value(response).map(|result| decision_of(&result));
+            let decode = if key.starts_with(DIRECTORY_KEY) {
+                |result: ElicitResult| decision_about_directory(directory_answer_of(&result))
+            } else {
+                |result: ElicitResult| decision_of(&result)
+            };
+            let decision = serde_json::from_value(response).map(decode);
             answers.insert(key, decision.unwrap_or(ApprovalDecision::Refuse));
         }
         let cancel = context.ct.clone();
@@ -119,6 +141,51 @@ impl CallApprovals {
         let state: Value =
             answers.map(|(key, decision)| (key.clone(), Value::from(name_of(*decision)))).collect();
         Some(InputRequiredResult::new(Some(requests.collect()), Some(state.to_string())))
+    }
+
+    /// Returns the approvals of the call that the task runs.
+    pub(crate) fn current() -> Option<Arc<Self>> {
+        CALL_APPROVALS.try_with(Arc::clone).ok()
+    }
+
+    /// Returns how the question about a directory is answered.
+    pub(crate) fn reply_about(&self, directory: &VPath) -> DirectoryReply {
+        match &self.asking {
+            AskingWay::Unable => {
+                *self.was_unable.lock() = true;
+                DirectoryReply::Refused
+            }
+            AskingWay::During(_) => DirectoryReply::AskNow,
+            AskingWay::ByRepeating => {
+                let key = format!("{DIRECTORY_KEY}{directory}");
+                if let Some(decision) = self.answers.get(&key) {
+                    return DirectoryReply::Answered(match decision {
+                        ApprovalDecision::Once => DirectoryAnswer::Yes,
+                        ApprovalDecision::Session => DirectoryAnswer::Session,
+                        ApprovalDecision::Refuse => DirectoryAnswer::No,
+                    });
+                }
+                let mut open = self.open.lock();
+                if open.len() + self.answers.len() < MAX_ANSWERS {
+                    open.insert(key, question_about(directory));
+                }
+                DirectoryReply::Refused
+            }
+        }
+    }
+
+    /// Asks the client about a directory. The question outlives the call: others may wait for it.
+    pub(crate) fn ask_about(&self, directory: &VPath) -> AnswerFuture {
+        let AskingWay::During(peer) = &self.asking else {
+            return Box::pin(std::future::ready(DirectoryAnswer::No));
+        };
+        let (peer, question) = (peer.clone(), question_about(directory));
+        Box::pin(async move {
+            match peer.send_request(ServerRequest::ElicitRequest(question)).await {
+                Ok(ClientResult::ElicitResult(result)) => directory_answer_of(&result),
+                _ => DirectoryAnswer::No,
+            }
+        })
     }
 
     async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {
@@ -166,13 +233,33 @@ fn question_of(request: &ApprovalRequest) -> ElicitRequest {
         (false, false) => format!("{path} (named {})", request.spelled),
     };
     let message = format!("May the agent {verb} {object}?");
-    let approval = json!({
-        "type": "string",
-        "title": "Approval",
-        "description": "once: this call; session: also later calls on the same object",
-        "enum": ["once", "session", "refuse"],
-        "default": "once",
-    });
+    question(
+        message,
+        json!({
+            "type": "string",
+            "title": "Approval",
+            "description": "once: this call; session: also later calls on the same object",
+            "enum": ["once", "session", "refuse"],
+            "default": "once",
+        }),
+    )
+}
+
+fn question_about(directory: &VPath) -> ElicitRequest {
+    let message = format!("May the agent use {directory} and everything below it?");
+    question(
+        message,
+        json!({
+            "type": "string",
+            "title": "Approval",
+            "description": "yes: from now on; session: until the server ends; no: not now",
+            "enum": ["yes", "session", "no"],
+            "default": "session",
+        }),
+    )
+}
+
+fn question(message: String, approval: Value) -> ElicitRequest {
     let schema = json!({ "type": "object", "properties": { "approval": approval } });
     let schema = schema.as_object().cloned().unwrap_or_default();
     let requested_schema = ElicitationSchema::from_json_schema(schema)
@@ -196,6 +283,29 @@ fn decision_of(result: &ElicitResult) -> ApprovalDecision {
     let content = result.content.as_ref();
     let approval = content.and_then(|content| content.get("approval")).and_then(Value::as_str);
     decision_named(approval.unwrap_or("once"))
+}
+
+/// Returns the answer about a directory. An approval that does not say for how long is for the
+/// session.
+fn directory_answer_of(result: &ElicitResult) -> DirectoryAnswer {
+    if result.action != ElicitationAction::Accept {
+        return DirectoryAnswer::No;
+    }
+    let content = result.content.as_ref();
+    match content.and_then(|content| content.get("approval")).and_then(Value::as_str) {
+        Some("yes") => DirectoryAnswer::Yes,
+        Some("session") | None => DirectoryAnswer::Session,
+        Some(_) => DirectoryAnswer::No,
+    }
+}
+
+/// Returns the answer in the form in which the state of a repeated call keeps it.
+fn decision_about_directory(answer: DirectoryAnswer) -> ApprovalDecision {
+    match answer {
+        DirectoryAnswer::Yes => ApprovalDecision::Once,
+        DirectoryAnswer::Session => ApprovalDecision::Session,
+        DirectoryAnswer::No => ApprovalDecision::Refuse,
+    }
 }
 
 fn name_of(decision: ApprovalDecision) -> &'static str {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use http::{header::USER_AGENT, request::Parts};
 use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleServer,
@@ -9,12 +10,13 @@ use rmcp::{
         ClientResult, ErrorCode, ListRootsRequestMethod, ProtocolVersion, RequestNoParam,
         ServerRequest,
     },
-    service::RequestContext,
+    service::{Peer, RequestContext},
 };
 
 use crate::{
     http_service::RequestOpener,
     open_session::{ClientIdentity, OpenedSession, SessionOpener},
+    profile::McpProfile,
     watching::TreeWatcher,
 };
 
@@ -45,6 +47,12 @@ impl ClientSession {
         Self { opener, ..Self::default() }
     }
 
+    /// Returns the profile by which the server presents itself, if it is known before the first
+    /// request.
+    pub(crate) fn profile(&self) -> McpProfile {
+        self.opener.as_ref().map_or_else(McpProfile::default, |opener| opener.profile())
+    }
+
     /// Returns the session, and opens it at the first call.
     pub(crate) async fn of_request(
         &self,
@@ -72,6 +80,29 @@ impl ClientSession {
         Ok(session)
     }
 
+    /// Opens the session of a client that has just connected, if its roots decide what it sees. A
+    /// failure is reported at the first call.
+    pub(crate) async fn open_with_roots(&self, peer: &Peer<RoleServer>) {
+        let Some(opener) = self.opener.as_ref().filter(|opener| opener.wants_roots()) else {
+            return;
+        };
+        let Some(info) = peer.peer_info().filter(|info| info.capabilities.roots.is_some()) else {
+            return;
+        };
+        let mut held = self.held.lock().await;
+        if held.is_some() {
+            return;
+        }
+        let client = info.client_info.clone();
+        let (name, version) = (Some(client.name), Some(client.version));
+        let roots = roots_of(peer).await;
+        let client = ClientIdentity { name, version, roots, ..ClientIdentity::default() };
+        if let Ok(session) = opener.open_session(&client).await {
+            let credential = opener.credential().to_owned();
+            *held = Some(HeldSession { credential, session });
+        }
+    }
+
     /// Closes the session after the client's roots changed: the next call opens another.
     pub(crate) async fn reopen(&self) {
         *self.held.lock().await = None;
@@ -87,20 +118,26 @@ pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 
 async fn identity_of(context: &RequestContext<RoleServer>, wants_roots: bool) -> ClientIdentity {
     let is_stateless = is_stateless(context);
-    let name = context.client_info().map(|client| client.name);
+    let client = context.client_info();
     let has_roots = context.client_capabilities().is_some_and(|client| client.roots.is_some());
     let roots = match wants_roots && has_roots && !is_stateless {
-        true => roots_of(context).await,
+        true => roots_of(&context.peer).await,
         false => Vec::new(),
     };
-    ClientIdentity { name, is_stateless, roots }
+    let (name, version) = client.map(|client| (client.name, client.version)).unzip();
+    ClientIdentity { name, version, user_agent: user_agent_of(context), is_stateless, roots }
+}
+
+fn user_agent_of(context: &RequestContext<RoleServer>) -> Option<String> {
+    let agent = context.extensions.get::<Parts>()?.headers.get(USER_AGENT)?;
+    Some(String::from_utf8_lossy(agent.as_bytes()).into_owned())
 }
 
 #[expect(deprecated, reason = "clients of older protocol versions have roots")]
-async fn roots_of(context: &RequestContext<RoleServer>) -> Vec<String> {
+async fn roots_of(peer: &Peer<RoleServer>) -> Vec<String> {
     let method = ListRootsRequestMethod;
     let ask = RequestNoParam { method, extensions: Default::default() };
-    let ask = context.peer.send_request(ServerRequest::ListRootsRequest(ask));
+    let ask = peer.send_request(ServerRequest::ListRootsRequest(ask));
     match tokio::time::timeout(ROOTS_TIMEOUT, ask).await {
         Ok(Ok(ClientResult::ListRootsResult(list))) => {
             list.roots.into_iter().map(|root| root.uri).collect()

@@ -61,7 +61,13 @@ impl McpHttpService {
             *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
             return response;
         }
-        self.service.handle(request).await
+        let ends = request.method() == Method::DELETE;
+        let mut response = self.service.handle(request).await;
+        if ends && response.status() == StatusCode::ACCEPTED {
+            // The session is closed now; clients warn about a status that promises it for later.
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        response
     }
 }
 

@@ -27,9 +27,11 @@
 
 mod approvals;
 mod client_session;
+mod directory_broker;
 mod file_uri;
 mod http_service;
 mod inline_blocking;
+mod malformed_messages;
 mod open_session;
 mod profile;
 mod prompts;
@@ -43,6 +45,7 @@ mod watching;
 
 pub use crate::{
     approvals::ElicitingBroker,
+    directory_broker::DirectoryBroker,
     file_uri::{file_uri, path_of_uri},
     http_service::{McpHttpService, RequestOpener},
     open_session::{
@@ -52,5 +55,5 @@ pub use crate::{
     rules_file::{BadRulesFile, parse_rules},
     server::McpServer,
     session_shell::shell_over,
-    stdio::serve_stdio,
+    stdio::{serve_stdio, serve_stdio_reporting},
 };

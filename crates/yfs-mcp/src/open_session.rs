@@ -22,6 +22,11 @@ pub trait SessionOpener: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns the profile by which the server presents itself.
+    fn profile(&self) -> McpProfile {
+        McpProfile::default()
+    }
+
     /// Returns the name of the client's credential. A session is used only by requests with the
     /// credential that opened it.
     fn credential(&self) -> &str {
@@ -35,6 +40,10 @@ pub trait SessionOpener: Send + Sync + fmt::Debug {
 pub struct ClientIdentity {
     /// The name of the client's program.
     pub name: Option<String>,
+    /// The version of that program.
+    pub version: Option<String>,
+    /// The header `User-Agent` of its requests, over HTTP.
+    pub user_agent: Option<String>,
     /// Whether the connection has no session, so that the opener must find the client's session
     /// again at each request.
     pub is_stateless: bool,

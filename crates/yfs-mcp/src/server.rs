@@ -20,8 +20,9 @@ use crate::{
     client_session::{ClientSession, is_stateless},
     inline_blocking::InlineBlocking,
     open_session::{OpenedSession, SessionOpener},
+    profile::McpProfile,
     prompts, resources, tool_calls,
-    watching::{ResourceChanges, TreeWatcher, watch_trees},
+    watching::{ResourceChanges, TreeWatcher, next_changes, watch_trees},
 };
 
 /// The most resources that a client of an older protocol version may subscribe to.
@@ -72,6 +73,9 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
+        if self.client.profile() == McpProfile::Reference {
+            return reference_info();
+        }
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
@@ -209,9 +213,21 @@ impl ServerHandler for McpServer {
         Ok(())
     }
 
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.client.open_with_roots(&context.peer).await;
+    }
+
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
         self.client.reopen().await;
     }
+}
+
+/// Returns how the server presents itself in the profile `reference`: as the reference server does.
+fn reference_info() -> ServerConfig {
+    let capabilities =
+        ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+    let name = Implementation::new("secure-filesystem-server", env!("CARGO_PKG_VERSION"));
+    ServerConfig::new(capabilities).with_server_info(name)
 }
 
 /// Sends changes to a client of an older protocol version until it is gone.
@@ -220,7 +236,7 @@ async fn notify_peer(
     client: Arc<ClientSession>,
     mut changes: Receiver<ResourceChanges>,
 ) {
-    while let Some(changes) = changes.recv().await {
+    while let Some(changes) = next_changes(&mut changes).await {
         if changes.is_list_changed && peer.notify_resource_list_changed().await.is_err() {
             return;
         }
@@ -260,6 +276,6 @@ async fn notify_subscription(
                 return;
             }
         }
-        next = changes.recv().await;
+        next = next_changes(changes).await;
     }
 }

@@ -8,7 +8,7 @@ use rmcp::{
     transport::{async_rw::AsyncRwTransport, io::stdio_pipes},
 };
 
-use crate::server::McpServer;
+use crate::{malformed_messages::CheckedLines, server::McpServer};
 
 /// The most bytes of one message.
 const MAX_MESSAGE_LEN: usize = 16 << 20;
@@ -21,7 +21,17 @@ const MAX_MESSAGE_LEN: usize = 16 << 20;
 ///
 /// Fails if the first message begins no session.
 pub async fn serve_stdio(server: McpServer) -> io::Result<()> {
+    serve_stdio_reporting(server, |_| ()).await
+}
+
+/// Does the same, and passes the reason to `report` for each message that is not JSON.
+///
+/// # Errors
+///
+/// Fails if the first message begins no session.
+pub async fn serve_stdio_reporting(server: McpServer, report: fn(&str)) -> io::Result<()> {
     let (input, output) = stdio_pipes();
+    let input = CheckedLines::new(input, report);
     let transport = AsyncRwTransport::new_server(input, output);
     let transport = transport.with_max_line_length(MAX_MESSAGE_LEN);
     let running = match server.serve(transport).await {

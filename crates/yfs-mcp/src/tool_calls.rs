@@ -47,11 +47,12 @@ impl ProgressReceiver for ProgressForwarder {
 /// Returns a definition in the form of the protocol.
 pub(crate) fn tool_of(definition: &ToolDefinition) -> Tool {
     let given = definition.annotations;
-    let annotations = ToolAnnotations::with_title(definition.title.clone())
-        .read_only(given.read_only)
-        .destructive(given.destructive)
-        .idempotent(given.idempotent)
-        .open_world(given.open_world);
+    let mut annotations =
+        ToolAnnotations::new().read_only(given.read_only).open_world(given.open_world);
+    if !given.read_only {
+        // These mean nothing for a tool that only reads.
+        annotations = annotations.destructive(given.destructive).idempotent(given.idempotent);
+    }
     let (name, description) = (definition.name.to_string(), definition.description.clone());
     let tool = Tool::new(name, description, Arc::new(definition.input_schema.clone()))
         .with_title(definition.title.clone())
@@ -70,7 +71,7 @@ pub(crate) async fn call_tool(
 ) -> Result<CallToolResponse, ErrorData> {
     let name = &*request.name;
     if !session.offered_tools().any(|tool| tool.name == name) {
-        return Err(ErrorData::invalid_params(format!("there is no tool named {name:?}"), None));
+        return Ok(unknown_tool(name).into());
     }
     let state = request.request_state.as_deref();
     let approvals = CallApprovals::of_request(&context, request.input_responses, state);
@@ -86,7 +87,7 @@ pub(crate) async fn call_tool(
         called = approvals.scope(call) => called,
         never = forward_progress(&context.peer, token, &mut reports) => match never {},
     };
-    let reply = called.map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+    let Ok(reply) = called else { return Ok(unknown_tool(name).into()) };
     if let Some(questions) = approvals.open_questions() {
         return Ok(questions.into());
     }
@@ -114,12 +115,21 @@ async fn forward_progress(
     std::future::pending().await
 }
 
+/// Returns the result of a call of a tool that there is not. It is a result, which models see, and
+/// not an error of the protocol.
+fn unknown_tool(name: &str) -> CallToolResult {
+    let text = format!("MCP error -32602: Tool {name} not found");
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
 fn result_of(reply: ToolReply) -> CallToolResult {
     let content = reply.blocks.into_iter().map(block_of).collect();
     let mut result = match reply.is_error {
         true => CallToolResult::error(content),
         false => CallToolResult::success(content),
     };
+    // The member is only for errors; some clients compare whole results.
+    result.is_error = result.is_error.filter(|is_error| *is_error);
     result.structured_content = reply.structured;
     result
 }

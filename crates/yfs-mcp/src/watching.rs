@@ -11,6 +11,9 @@ use crate::{file_uri::file_uri, open_session::WatchedTree};
 /// How long one read of the log of changes waits.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 
+/// How long changes are gathered before a client is notified of them.
+const GATHERING_TIME: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// How many changes one read returns.
 const PAGE: usize = 256;
 
@@ -100,6 +103,21 @@ fn changes_of(tree: &WatchedTree, events: &[FileChange]) -> ResourceChanges {
         changes.updated.extend(touched);
     }
     changes
+}
+
+/// Returns the next changes: those of a short while together, because one edit may be several
+/// changes of one file. Returns `None` after the last.
+pub(crate) async fn next_changes(
+    receiver: &mut mpsc::Receiver<ResourceChanges>,
+) -> Option<ResourceChanges> {
+    let mut changes = receiver.recv().await?;
+    let end = tokio::time::Instant::now() + GATHERING_TIME;
+    while let Ok(Some(more)) = tokio::time::timeout_at(end, receiver.recv()).await {
+        changes.is_list_changed |= more.is_list_changed;
+        changes.is_all |= more.is_all;
+        changes.updated.extend(more.updated);
+    }
+    Some(changes)
 }
 
 impl ResourceChanges {

@@ -27,6 +27,12 @@ pub enum MirrorError {
     /// The directory disappeared while it was mirrored. The mirror deleted nothing because of that.
     #[error("{0}: the mirrored directory was removed or unmounted; the workspace keeps its files")]
     Gone(PathBuf),
+    /// The state of the mirror disappeared while the directory stayed.
+    #[error(
+        "{0}: its subdirectory .yfs was removed, and with it the workspace, unless that is \
+         elsewhere; `git clean -x` removes .yfs, `git clean -x -e .yfs` does not"
+    )]
+    StateGone(PathBuf),
     /// The workspace no longer has most of the directory's files. None of them was deleted.
     #[error(
         "the workspace no longer has {n_deleted} of the {n_files} files in the directory; none was \

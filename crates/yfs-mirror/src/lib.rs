@@ -59,6 +59,7 @@ mod sync_engine;
 mod unread;
 pub mod untrusted_files;
 mod watch;
+mod witness;
 
 pub use crate::{
     error::MirrorError,

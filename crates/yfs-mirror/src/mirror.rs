@@ -25,6 +25,7 @@ use crate::{
     pending_deletions::PendingDeletions,
     report::{MirrorNotice, MirrorReport},
     sync_engine::{self, MirrorEngine, Notify},
+    witness,
 };
 
 /// The number of notices that wait for a slow subscriber.
@@ -123,6 +124,15 @@ impl Mirror {
             Err(MirrorError::Busy(_)) => Ok(true),
             is_proven => is_proven,
         }
+    }
+
+    /// Reports whether a workspace lacks records that a mirror of a directory synchronized: an
+    /// older copy was put back, or its last records were lost. The next mirror merges both sides.
+    ///
+    /// Takes no lock and writes nothing. Without a mirror, or if the mirror's files cannot be read,
+    /// nothing is known, and the answer is no.
+    pub fn lacks_records(workspace: &Workspace, directory: &Path) -> bool {
+        witness::lacks_records(workspace, directory)
     }
 
     /// Reports whether another mirror synchronizes a directory with a workspace now.

@@ -25,6 +25,7 @@ use crate::merge_plan::parked_name;
 
 mod column_seal;
 pub mod database;
+pub mod former;
 pub mod superseded;
 
 /// An object that is in both trees.
@@ -104,6 +105,7 @@ pub struct MirrorState {
     /// Nodes that are to be written to the database.
     changed: HashSet<FileId>,
     superseded: superseded::SupersededFiles,
+    former: former::FormerObjects,
 }
 
 impl DiskStamp {
@@ -237,6 +239,7 @@ impl MirrorState {
     pub fn put(&mut self, node: MirrorNode) {
         let id = node.id.clone();
         self.unlink(&id);
+        self.forget_former(&id);
         let names = self.children.entry(node.parent.clone()).or_default();
         let other = names.insert(node.name.clone(), id.clone()).filter(|other| *other != id);
         self.by_place.insert(node.stamp.place, id.clone());
@@ -268,6 +271,7 @@ impl MirrorState {
 
     /// Forgets a node. Its content must have been forgotten before.
     pub fn remove(&mut self, id: &FileId) -> Option<MirrorNode> {
+        self.note_former(id);
         self.unlink(id);
         self.changed.insert(id.clone());
         self.nodes.remove(id)
@@ -295,6 +299,7 @@ impl MirrorState {
     pub fn clear(&mut self) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.extend(self.nodes.drain().map(|(id, _)| id));
+        changed.extend(self.clear_former());
         let mut superseded = std::mem::take(&mut self.superseded);
         superseded.clear();
         *self = Self { changed, superseded, ..Self::default() };

@@ -6,7 +6,7 @@
 //! disappears.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::mpsc::{Receiver, RecvTimeoutError, Sender},
     time::{Duration, Instant},
 };
@@ -124,6 +124,7 @@ impl MirrorWorker {
                     let is_news = first_news.take().is_some();
                     if Instant::now() >= rescan {
                         rescan = Instant::now() + self.options.rescan;
+                        self.engine.allow_contests();
                         self.engine.touch_all()?;
                     }
                     due = match !is_news && self.engine.must_wait_for_person()? {
@@ -145,15 +146,11 @@ impl MirrorWorker {
 
     fn handle_message(&mut self, message: WorkerMessage) -> Result<()> {
         match message {
-            WorkerMessage::Disk(WatchEvent::Paths(paths)) => {
-                for path in paths {
-                    match path.strip_prefix(Path::new(DIR).join(SUPERSEDED)) {
-                        Ok(name) => self.engine.touch_superseded(name.as_os_str()),
-                        Err(_) if is_ours(&path) => (),
-                        Err(_) => self.engine.touch_disk(path, false),
-                    }
-                }
+            WorkerMessage::Disk(WatchEvent::Moved(paths)) => {
+                paths.iter().for_each(|path| self.engine.note_moved(path));
+                self.touch_disk(paths);
             }
+            WorkerMessage::Disk(WatchEvent::Paths(paths)) => self.touch_disk(paths),
             WorkerMessage::Work(ids) => ids.into_iter().for_each(|id| self.engine.touch_work(id)),
             WorkerMessage::Disk(WatchEvent::Missed) | WorkerMessage::WorkMissed => {
                 self.engine.touch_all()?;
@@ -163,6 +160,17 @@ impl MirrorWorker {
             WorkerMessage::Settle(answer) => self.settling.push(answer),
         }
         Ok(())
+    }
+
+    /// Records that objects on the disk may have changed.
+    fn touch_disk(&mut self, paths: Vec<PathBuf>) {
+        for path in paths {
+            match path.strip_prefix(Path::new(DIR).join(SUPERSEDED)) {
+                Ok(name) => self.engine.touch_superseded(name.as_os_str()),
+                Err(_) if is_ours(&path) => (),
+                Err(_) => self.engine.touch_disk(path, false),
+            }
+        }
     }
 
     /// Serves the settle requests, also those that arrive meanwhile: each is answered after a run
@@ -272,6 +280,7 @@ fn is_final(error: &MirrorError) -> bool {
     matches!(
         error,
         MirrorError::Gone(_)
+            | MirrorError::StateGone(_)
             | MirrorError::Stopped
             | MirrorError::Workspace(WorkspaceError::Closed | WorkspaceError::ReadOnly)
     )

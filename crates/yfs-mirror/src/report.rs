@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
+use smol_str::SmolStr;
 use yfs_engine::actor::Actor;
 
 /// The changes that a mirror made since it started, and the paths that it skips.
@@ -76,6 +77,9 @@ pub enum NoticeReason {
     /// Both sides had different content at the first synchronization; that of the workspace is in
     /// its history.
     Joined,
+    /// The workspace has another file of the name, so the one of the directory got this name on both
+    /// sides.
+    Renamed(SmolStr),
     /// Both sides changed bytes that cannot be merged; those of the directory are current, those of
     /// the workspace are in its history.
     Unmerged,
@@ -128,6 +132,13 @@ impl fmt::Display for NoticeReason {
             Self::InTheWay => "an object that is not in the workspace has the same name",
             Self::Joined => {
                 "differed at the first synchronization; `yfs versions` has the other text"
+            }
+            Self::Renamed(name) => {
+                return write!(
+                    f,
+                    "made on both sides with different contents; the file of this directory is now \
+                     {name:?}"
+                );
             }
             Self::Unmerged => {
                 "changed on both sides, not mergeable; `yfs versions` has the other content"

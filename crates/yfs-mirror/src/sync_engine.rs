@@ -127,6 +127,11 @@ impl MirrorEngine {
         self.pass.touch_disk(path, all_below);
     }
 
+    /// Notes that an object on disk may have moved, so that the host no longer watches it.
+    pub(crate) fn note_moved(&mut self, path: &Path) {
+        self.context.directory.note_moved(path);
+    }
+
     /// Notes that an object in the workspace may have changed.
     pub(crate) fn touch_work(&mut self, id: FileId) {
         self.pass.work.insert(id);
@@ -150,6 +155,11 @@ impl MirrorEngine {
         // Files that were superseded a moment ago may have changed, too.
         pass.superseded.touch_all();
         Ok(())
+    }
+
+    /// Lets objects that contended for a name try again.
+    pub(crate) fn allow_contests(&mut self) {
+        self.pass.n_parked.clear();
     }
 
     /// Reports whether no change waits for a pass.
@@ -191,6 +201,11 @@ impl MirrorEngine {
     /// Imports what a scan found into the workspace.
     fn import(&mut self, scan: DiskScan) -> Result<()> {
         let Self { context, pass } = self;
+        let moved: Vec<PathBuf> = pass.moved.iter().map(|id| context.state.path(id)).collect();
+        let new = scan.fresh.iter().map(|(path, _)| path).chain(&scan.directories).chain(&moved);
+        for path in new {
+            pass.moved.extend(context.find_displaced(path)?);
+        }
         StructureImporter { context, pass }.import_structure(scan.directories, scan.arrived)?;
         NewFileImporter { context, pass }.import_new_files(scan.fresh)?;
         ContentImporter { context, pass }.import_changed_files(scan.changed)?;

@@ -12,7 +12,7 @@ use std::{
 
 use notify::{
     EventKind, RecommendedWatcher, RecursiveMode, Watcher,
-    event::{AccessKind, AccessMode},
+    event::{AccessKind, AccessMode, ModifyKind},
 };
 
 /// An event of the host's watcher.
@@ -20,6 +20,8 @@ use notify::{
 pub(crate) enum WatchEvent {
     /// Objects at these paths, relative to the directory, may have changed.
     Paths(Vec<PathBuf>),
+    /// These may have moved or gone, so that the host's watcher no longer watches them.
+    Moved(Vec<PathBuf>),
     /// Events were lost: everything must be scanned.
     Missed,
 }
@@ -53,7 +55,12 @@ impl DirectoryWatch {
             };
             if is_news {
                 let relative = |path: PathBuf| path.strip_prefix(&root).map(Path::to_owned).ok();
-                tell(WatchEvent::Paths(event.paths.into_iter().filter_map(relative).collect()));
+                let has_moved = matches!(
+                    event.kind,
+                    EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+                );
+                let paths = event.paths.into_iter().filter_map(relative).collect();
+                tell(if has_moved { WatchEvent::Moved(paths) } else { WatchEvent::Paths(paths) });
             }
         })?;
         let (directory, watched) = (directory.to_owned(), HashSet::new());
@@ -80,6 +87,14 @@ impl DirectoryWatch {
     /// Reports whether a directory is watched.
     pub(crate) fn is_watched(&self, dir: &Path) -> bool {
         self.watched.contains(dir)
+    }
+
+    /// Records that the host's watcher may have dropped the watches of a directory and all below:
+    /// it does so when the directory moves, also if that has come back since.
+    pub(crate) fn note_moved(&mut self, dir: &Path) {
+        if self.watched.contains(dir) {
+            self.forget(dir);
+        }
     }
 
     /// Stops watching a directory and all directories below it.

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use yfs_engine::id::FileId;
 use yfs_threads::{
     ExternalFile, FileRecord, FileSearch, MatchedFile, Thread, ThreadAddress, ThreadFileError,
-    ThreadFiles,
+    ThreadFiles, ThumbnailBox,
 };
 use yfs_vfs::StreamOptions;
 
@@ -261,7 +261,7 @@ impl NativeThread {
         max_side: u32,
     ) -> napi::Result<OwnedFuture<Option<NativeThumbnail>>> {
         self.ask(async move |files: Arc<ThreadFiles>| {
-            let made = files.thumbnail(&at, max_side).await?;
+            let made = files.thumbnail(&at, ThumbnailBox::square(max_side)).await?;
             Ok(made.map(|made| NativeThumbnail {
                 data: Uint8Array::new(made.data.to_vec()),
                 mime_type: made.mime_type.to_owned(),

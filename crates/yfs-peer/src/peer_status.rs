@@ -169,11 +169,11 @@ pub(crate) fn reason_text(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::cell::Cell;
 
-    use yfs_store::{AppendBatch, MemoryStore, Millis, UpdateLog};
+    use yfs_engine::time::Millis;
+    use yfs_store::{AppendBatch, MemoryStore, UpdateLog};
 
     use super::*;
 
@@ -187,7 +187,7 @@ mod tests {
         let n_logged = Cell::new(0);
         let log = |n: u64| {
             for _ in 0..n {
-                let doc = DocName::new(format!("doc-{}", n_logged.get() % 10)).unwrap();
+                let doc = DocName::parse(&format!("doc-{}", n_logged.get() % 10)).unwrap();
                 store.append(AppendBatch::one(doc, vec![1], Millis(1))).unwrap();
                 n_logged.set(n_logged.get() + 1);
             }

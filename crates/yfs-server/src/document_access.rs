@@ -212,6 +212,7 @@ mod tests {
             bodies,
             conflicts,
             mcp,
+            mcp_sessions: Arc::default(),
             audit: None,
             json_query: None,
             store_dir: None,

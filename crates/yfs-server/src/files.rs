@@ -11,9 +11,12 @@ mod range;
 mod read;
 mod search;
 mod structure;
+mod thumbnail;
 mod write;
 
-pub(crate) use self::{conditions::unchanged, range::ranged};
+pub(crate) use self::{
+    conditions::unchanged, range::ranged, read::content_response, thumbnail::thumbnail_response,
+};
 
 use axum::{
     Router,

@@ -27,6 +27,7 @@
 //! website cannot read a workspace through the browser of its visitor.
 
 pub mod access;
+mod artifacts;
 mod blobs;
 mod body;
 mod caller;
@@ -47,6 +48,7 @@ mod replicate;
 mod rooms;
 mod routes;
 pub mod serve;
+mod threads;
 mod tree_response;
 mod upgrade;
 mod web;

@@ -15,9 +15,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{
-    connection_stream::ConnectionStream, mcp::ConnectionSessions, upgrade::UpgradeHandler,
-};
+use crate::{connection_stream::ConnectionStream, upgrade::UpgradeHandler};
 
 /// How long a client may take to send the head of a request, and how long it may pause between two
 /// requests.
@@ -61,11 +59,9 @@ async fn converse(stream: TcpStream, router: Router, slot: OwnedSemaphorePermit)
     // later.
     stream.set_nodelay(true).ok();
     let handover = UpgradeHandler::default();
-    let sessions = ConnectionSessions::default();
     let service = TowerToHyperService::new(router);
     let service = hyper::service::service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(handover.clone());
-        request.extensions_mut().insert(sessions.clone());
         service.call(request)
     });
     let connection = http1::Builder::new()

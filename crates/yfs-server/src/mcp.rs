@@ -3,16 +3,16 @@
 //! A client presents a token as everywhere else, and sees what it grants. `?profile=` chooses the
 //! tools.
 
+mod stateless_sessions;
+
 use std::{fmt::Write as _, sync::Arc};
 
 use async_trait::async_trait;
 use axum::{
-    Extension,
     extract::{Request, State},
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use parking_lot::Mutex;
 use serde::Deserialize;
 use yfs::Workspace;
 use yfs_agent::{AgentSession, audit::AuditSink, json_query::JsonQueryRunner};
@@ -21,6 +21,7 @@ use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, RequestOpener, SessionOpener, SessionRefusal,
 };
 
+pub(crate) use self::stateless_sessions::StatelessSessions;
 use crate::{
     access::{AccessGrant, labelled},
     caller::RequestCaller,
@@ -29,27 +30,10 @@ use crate::{
     serve::ServerState,
 };
 
-/// The most sessions that one connection without sessions of the protocol may begin.
-const MAX_SESSIONS: usize = 64;
-
 /// The query of a request.
 #[derive(Debug, Deserialize)]
 pub(crate) struct McpQuery {
     profile: Option<String>,
-}
-
-/// The sessions of one connection, for clients whose protocol version has none: what a client has
-/// read is remembered until its connection ends.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct ConnectionSessions {
-    sessions: Arc<Mutex<Vec<ConnectionSession>>>,
-}
-
-#[derive(Debug)]
-struct ConnectionSession {
-    credential: String,
-    client: Option<String>,
-    session: OpenedSession,
 }
 
 /// Opens the sessions of a token.
@@ -62,7 +46,7 @@ struct GrantOpener {
     json_query: Option<JsonQueryRunner>,
     /// The grant and the profile as text.
     credential: String,
-    connection: ConnectionSessions,
+    stateless: Arc<StatelessSessions>,
 }
 
 /// Answers a request to `/mcp`.
@@ -70,7 +54,6 @@ pub(crate) async fn mcp(
     caller: RequestCaller,
     State(app): State<ServerState>,
     QueryParameters(query): QueryParameters<McpQuery>,
-    connection: Option<Extension<ConnectionSessions>>,
     mut request: Request,
 ) -> Response {
     let profile = match query.profile.as_deref().map(str::parse).transpose() {
@@ -81,11 +64,10 @@ pub(crate) async fn mcp(
         }
     };
     let credential = format!("{:?} {profile}", caller.grant);
-    let connection = connection.map(|Extension(sessions)| sessions).unwrap_or_default();
     let (workspace, grant, audit) = (app.workspace.clone(), caller.grant, app.audit.clone());
-    let json_query = app.json_query.clone();
+    let (json_query, stateless) = (app.json_query.clone(), app.mcp_sessions.clone());
     let opener =
-        GrantOpener { workspace, grant, profile, audit, json_query, credential, connection };
+        GrantOpener { workspace, grant, profile, audit, json_query, credential, stateless };
     request.extensions_mut().insert(RequestOpener(Arc::new(opener)));
     app.mcp.handle(request).await.map(axum::body::Body::new)
 }
@@ -96,20 +78,7 @@ impl SessionOpener for GrantOpener {
         if !client.is_stateless {
             return self.open(client);
         }
-        let mut sessions = self.connection.sessions.lock();
-        let known = sessions
-            .iter()
-            .find(|session| session.credential == self.credential && session.client == client.name);
-        if let Some(known) = known {
-            return Ok(known.session.clone());
-        }
-        let session = self.open(client)?;
-        if sessions.len() >= MAX_SESSIONS {
-            sessions.remove(0);
-        }
-        let (credential, client) = (self.credential.clone(), client.name.clone());
-        sessions.push(ConnectionSession { credential, client, session: session.clone() });
-        Ok(session)
+        self.stateless.find_or_open(&self.credential, client, || self.open(client))
     }
 
     fn credential(&self) -> &str {
@@ -139,7 +108,7 @@ impl GrantOpener {
             Some(runner) => builder.json_query(runner.clone()),
             None => builder,
         };
-        let agent = builder.fs(fs).build();
+        let agent = builder.fs(fs).shared(client.is_stateless).build();
         let directories = [grant.path.clone()];
         let session = OpenedSession::with_directories(agent, self.profile, &directories);
         Ok(session.read_only(!grant.may_write()))

@@ -30,6 +30,24 @@ impl HttpProblem {
         Self { status, body }
     }
 
+    /// Makes a problem of a status from an error and its causes.
+    pub(crate) fn caused(status: StatusCode, error: &dyn std::error::Error) -> Self {
+        let mut detail = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            detail += &format!(": {error}");
+            cause = error.source();
+        }
+        Self::new(status, detail)
+    }
+
+    /// Makes the problem of an error that the filesystem would have a code for.
+    pub(crate) fn coded(code: FsCode, error: &dyn std::error::Error) -> Self {
+        let mut problem = Self::caused(status_of(code), error);
+        problem.body.code = Some(code.as_str());
+        problem
+    }
+
     /// Makes the problem of a malformed request.
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)

@@ -13,7 +13,7 @@ use axum::{
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::{
-    blobs, collab,
+    artifacts, blobs, collab,
     events::events,
     files, mcp,
     metrics::{StatusLabel, metrics},
@@ -22,6 +22,7 @@ use crate::{
     peers::peers,
     replicate,
     serve::{ServeOptions, ServerState},
+    threads,
     tree_response::tree,
     upgrade::WebsocketUpgrade,
     web, websocket_session,
@@ -46,6 +47,8 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         .route("/api/blobs/{hash}", get(blobs::get).put(blobs::put))
         .route("/api/peers", get(peers))
         .merge(files::routes())
+        .merge(threads::routes())
+        .merge(artifacts::routes())
         .route("/mcp", any(mcp::mcp))
         .route("/sync/{guid}", get(sync))
         .route("/collab", get(several))

@@ -23,6 +23,7 @@ use crate::{
     access::{AccessControl, TokenKeys},
     body::BodyBudget,
     listen,
+    mcp::StatelessSessions,
     metrics::ServerMetrics,
     rooms::DocumentRooms,
     routes::router,
@@ -104,6 +105,8 @@ pub(crate) struct ServerState {
     pub(crate) conflicts: broadcast::Sender<ConflictReport>,
     /// The server of `/mcp`.
     pub(crate) mcp: McpHttpService,
+    /// The sessions at `/mcp` of clients whose protocol version has none.
+    pub(crate) mcp_sessions: Arc<StatelessSessions>,
     /// The receiver of the records of what agents do; `None` for a store without a file.
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     /// The program that runs the queries of agents.
@@ -163,6 +166,7 @@ impl Server {
             bodies,
             conflicts: self.conflicts.clone(),
             mcp: McpHttpService::new(),
+            mcp_sessions: Arc::default(),
             audit,
             json_query: self.options.json_query.clone(),
             store_dir: self.options.store_dir.clone(),

@@ -35,6 +35,13 @@ pub enum StoreError {
         /// The existing path.
         path: PathBuf,
     },
+    /// The store's file was replaced or removed while this handle had it open. What the handle
+    /// would write would be lost.
+    #[error("the file {path:?} was replaced or removed while it was open: open the store again")]
+    Replaced {
+        /// The path that was opened.
+        path: PathBuf,
+    },
     /// The file at this path is not a store.
     #[error("{path:?} is not a store")]
     NotAStore {

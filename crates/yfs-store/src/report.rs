@@ -79,6 +79,15 @@ pub struct CheckReport {
 pub struct CheckProblem {
     /// The document concerned, if the problem is in one.
     pub doc: Option<DocName>,
+    /// The blob concerned, if the problem is in one.
+    pub blob: Option<ContentHash>,
     /// A description of the problem, for people.
     pub description: String,
+}
+
+impl CheckProblem {
+    /// Creates a problem of a document.
+    pub(crate) fn of_doc(doc: DocName, description: String) -> Self {
+        Self { doc: Some(doc), blob: None, description }
+    }
 }

@@ -17,6 +17,7 @@ mod access;
 mod append_watch;
 mod backup;
 mod backwards;
+mod blob_mend;
 mod blobs;
 mod check;
 mod claims;
@@ -36,6 +37,7 @@ mod seal;
 mod secret;
 mod set_aside;
 mod single;
+mod store_file;
 mod sync;
 mod transaction;
 mod wipe;
@@ -65,6 +67,7 @@ use self::{
     reserve::{DiskReserve, PageQuota},
     schema::{OpenedFile, store_error},
     seal::ValueSeal,
+    store_file::StoreFile,
     sync::LogSyncer,
     transaction::SqliteTransaction,
 };
@@ -108,6 +111,7 @@ struct SqliteInner {
     /// The files and directories that other users could read before this handle was opened.
     restricted_paths: Vec<PathBuf>,
     location: StoreLocation,
+    file: Arc<StoreFile>,
     read_only: bool,
     /// Whether the quarantine has the current format. Opening for writing upgrades it.
     has_quarantine: bool,
@@ -133,6 +137,7 @@ struct SqliteInner {
 
 struct SqliteWriter {
     connection: Connection,
+    file: Arc<StoreFile>,
     /// Whether commits reach the disk before they return.
     synchronous: bool,
     quota: Option<PageQuota>,
@@ -229,8 +234,15 @@ impl SqliteStore {
         if !options.read_only {
             reserve.fill();
         }
-        let writer =
-            SqliteWriter { connection, synchronous: false, known: None, quota, n_pages: None };
+        let file = Arc::new(StoreFile::opened(path));
+        let writer = SqliteWriter {
+            connection,
+            file: file.clone(),
+            synchronous: false,
+            known: None,
+            quota,
+            n_pages: None,
+        };
         let inner = SqliteInner {
             path: path.to_owned(),
             restricted_paths,
@@ -247,6 +259,7 @@ impl SqliteStore {
             index: Mutex::default(),
             watch: AppendWatch::new(location.clone()),
             location,
+            file,
             syncer: LogSyncer::new(path, options.sync_every),
             closed: AtomicBool::new(false),
         };
@@ -282,6 +295,7 @@ impl SqliteInner {
 
     fn reader(&self) -> Result<PooledReader<'_>, StoreError> {
         self.ensure_open()?;
+        self.file.check_now_and_then()?;
         let idle = self.readers.lock().pop();
         let connection = idle.map_or_else(|| self.location.connect(), Ok)?;
         Ok(PooledReader { inner: self, connection: Some(connection) })
@@ -318,6 +332,7 @@ impl SqliteWriter {
         synchronous: bool,
         action: &'static str,
     ) -> Result<SqliteTransaction<'_>, StoreError> {
+        self.file.check()?;
         // A caller that knows the end of the log after its commit sets this again.
         self.known = None;
         if self.synchronous != synchronous {

@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use rand::{Rng, RngExt, SeedableRng, rngs::ChaCha8Rng};
@@ -316,4 +317,89 @@ fn noise(n_bytes: usize) -> Vec<u8> {
     let mut bytes = vec![0; n_bytes];
     ChaCha8Rng::seed_from_u64(7).fill_bytes(&mut bytes);
     bytes
+}
+
+/// Flips a bit at one place of a file.
+fn flip_at(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).expect("read");
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).expect("write");
+}
+
+/// Returns the places of some bytes in a file.
+fn places_of(path: &Path, what: &[u8]) -> Vec<usize> {
+    let bytes = fs::read(path).expect("read");
+    (0..bytes.len()).filter(|at| bytes[*at..].starts_with(what)).collect()
+}
+
+/// A blob with a damaged piece was stored again with success, and still could not be read.
+#[test]
+fn a_damaged_piece_is_replaced_when_its_content_is_put_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sample = directory.path().join("sample.db");
+    // Small blobs are one piece, so that the hash of the blob is that of the piece.
+    let (raw, text) = (noise(5000), format!("{:?}", noise(3000)).into_bytes());
+    let large = noise(900_000);
+    let store = SqliteStore::create_new(&sample).expect("create");
+    let hashes = [&raw[..], &text, &large]
+        .map(|content| store.put_bytes(content, Millis(1)).expect("put").hash);
+    store.close().expect("close");
+    drop(store);
+    let piece_places = places_of(&sample, hashes[0].as_bytes());
+    // In the table and the index of pieces, and in those of blobs.
+    assert_eq!(piece_places.len(), 4, "{piece_places:?}");
+    let data = [places_of(&sample, &raw[100..150]), places_of(&sample, &large[700_000..700_050])];
+    let packed = zstd::bulk::compress(&text, 3).expect("compress");
+    let packed = places_of(&sample, &packed[..40])[0] + 30;
+    let mut n_unreadable = 0;
+    for at in data.into_iter().flatten().chain([packed]).chain(piece_places) {
+        let path = directory.path().join(format!("{at}.db"));
+        fs::copy(&sample, &path).expect("copy");
+        flip_at(&path, at);
+        let store = SqliteStore::open(&path).expect("open");
+        let contents = [&raw[..], &text, &large];
+        let n_read = hashes.iter().filter(|hash| store.get_blob(hash).is_ok()).count();
+        n_unreadable += 3 - n_read;
+        for content in contents {
+            store.put_bytes(content, Millis(2)).expect("put");
+        }
+        for (hash, content) in hashes.iter().zip(contents) {
+            assert!(store.get_blob(hash).expect("read") == content, "damage at {at}");
+        }
+    }
+    assert!(n_unreadable >= 4, "{n_unreadable}");
+}
+
+/// Writes to a store whose file had been removed were acknowledged, and lost.
+#[test]
+fn a_handle_fails_once_its_file_was_replaced_or_removed() {
+    for replace in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [path, copy, away] =
+            ["store.db", "copy.db", "away.db"].map(|name| directory.path().join(name));
+        let store = SqliteStore::create_new(&path).expect("create");
+        let append = || store.append(AppendBatch::one(doc(0), vec![1], Millis(1)));
+        append().expect("append");
+        store.backup(&copy, &mut |_, _| ()).expect("backup");
+        append().expect("append");
+        fs::rename(&path, &away).expect("rename");
+        if replace {
+            fs::rename(&copy, &path).expect("rename");
+        }
+        let replaced = |error| matches!(error, StoreError::Replaced { .. });
+        assert!(append().is_err_and(replaced));
+        assert!(store.put_bytes(b"blob", Millis(1)).is_err_and(replaced));
+        assert!(store.set_meta("key", b"value").is_err_and(replaced));
+        // Readers check it every few milliseconds.
+        let start = Instant::now();
+        while store.load(&doc(0)).is_ok() {
+            assert!(start.elapsed() < Duration::from_secs(60), "readers do not notice");
+        }
+        assert!(store.load(&doc(0)).is_err_and(replaced));
+        if replace {
+            fs::remove_file(&path).expect("remove");
+        }
+        fs::rename(&away, &path).expect("rename");
+        append().expect("it is the same file again");
+    }
 }

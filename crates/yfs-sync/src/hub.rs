@@ -76,14 +76,16 @@ impl HubSession {
     ) -> Result<HubAnswer, SyncError> {
         let mut answer = HubAnswer::default();
         match SyncMessage::decode(message)? {
-            // The response: the missing updates, the own state vector, the presence of all clients.
+            // The response: the own state vector, the missing updates, the presence of all clients.
+            // The vector comes first: the client's answer to it must not be of the merged document,
+            // in which the client itself has deleted what it wrote in blocks that are gone.
             SyncMessage::Step1(state_vector) => {
                 let (diff, ours) = (document.diff(state_vector)?, document.state_vector()?);
+                answer.frames.push(self.frame(&SyncMessage::Step1(&ours)).into());
                 let head = SyncMessage::Step2(&diff.update).head_after(&self.prefix);
                 answer.frames.push(SharedFrame::shared(head, diff.update));
                 let later = diff.later.iter().map(|update| self.update(update).into());
                 answer.frames.extend(later);
-                answer.frames.push(self.frame(&SyncMessage::Step1(&ours)).into());
                 answer.frames.extend(self.presence(document).map(Into::into));
             }
             SyncMessage::Step2(update) | SyncMessage::Update(update) => {

@@ -37,7 +37,9 @@ mod threads;
 mod thumbnail;
 
 #[cfg(feature = "thumbnails")]
-pub use self::thumbnail::{ImageThumbnail, ThumbnailError, ThumbnailLimits, make_thumbnail};
+pub use self::thumbnail::{
+    ImageThumbnail, ThumbnailBox, ThumbnailError, ThumbnailLimits, cached_thumbnail, make_thumbnail,
+};
 pub use self::{
     external::{
         BadExternalFile, ExternalFailure, ExternalFile, ExternalResolver, MAX_EXTERNAL_LEN,

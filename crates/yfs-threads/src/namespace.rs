@@ -53,6 +53,9 @@ struct TemplatePart {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BadTemplate {
+    /// The text is no name of a strategy, and has no placeholder.
+    #[error("expected thread_id, task_id, flat, or a template such as {{agent}}/{{thread_id}}")]
+    Unknown,
     /// A part has braces that are not one placeholder.
     #[error("a part of a template has at most one placeholder such as {{thread_id}}: {0:?}")]
     Braces(String),
@@ -156,6 +159,19 @@ impl TemplatePart {
 }
 
 impl NamespaceStrategy {
+    /// Parses the name of a strategy, or a template.
+    pub fn parse(text: &str) -> Result<Self, BadTemplate> {
+        match text {
+            "thread_id" => Ok(Self::ThreadId),
+            "task_id" => Ok(Self::TaskId),
+            "flat" => Ok(Self::Flat),
+            template if template.contains('{') => {
+                NamespaceTemplate::parse(template).map(Self::Custom)
+            }
+            _ => Err(BadTemplate::Unknown),
+        }
+    }
+
     /// Returns the address of the tree for a context.
     pub fn address(&self, context: &ThreadContext) -> Result<ThreadAddress, BadThreadId> {
         let single = |name| Ok(vec![ThreadId::new(context.get(name)?)?]);

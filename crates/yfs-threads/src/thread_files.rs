@@ -11,7 +11,7 @@ use yfs_vfs::{
 };
 
 #[cfg(feature = "thumbnails")]
-use crate::thumbnail::{ImageThumbnail, ThumbnailError, cached_thumbnail};
+use crate::thumbnail::{ImageThumbnail, ThumbnailBox, ThumbnailError, cached_thumbnail};
 use crate::{
     external::{BadExternalFile, EXTERNAL, ExternalFailure, ExternalFile, ExternalResolver},
     file_record::{FileRecord, own_member},
@@ -419,21 +419,25 @@ impl ThreadFiles {
         Ok(stats)
     }
 
-    /// Returns a small picture of an image, at most `max_side` pixels wide and high; `None` if the
-    /// file does not exist, is external, or is no image that can be decoded here: PNG, JPEG, GIF,
-    /// WebP, BMP.
+    /// Returns a small picture of an image that fits a box; `None` if the file does not exist, is
+    /// external, or is no image that can be decoded here: PNG, JPEG, GIF, WebP, BMP.
     ///
     /// # Errors
     ///
     /// With [`ThreadFileError::Thumbnail`] if the image is damaged or too large.
     #[cfg(feature = "thumbnails")]
-    pub async fn thumbnail(&self, path: &str, max_side: u32) -> Result<Option<ImageThumbnail>> {
+    pub async fn thumbnail(
+        &self,
+        path: &str,
+        size: ThumbnailBox,
+    ) -> Result<Option<ImageThumbnail>> {
         let path = parse(Op::Open, path)?;
         if !self.has_bytes(&path).await? {
             return Ok(None);
         }
         let Some(content) = present(self.fs.read(&path).await)? else { return Ok(None) };
-        let made = cached_thumbnail(self.thread.rooted(), content.data, max_side);
+        let directory = self.thread.rooted().thumbnail_directory();
+        let made = cached_thumbnail(directory, content.data, size);
         match made {
             Err(ThumbnailError::NotAnImage) => Ok(None),
             made => Ok(Some(made.map_err(|source| ThreadFileError::Thumbnail { path, source })?)),

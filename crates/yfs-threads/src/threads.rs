@@ -24,6 +24,8 @@ pub struct Threads {
     pub(crate) fs: WorkspaceFs,
     root: VPath,
     strategy: NamespaceStrategy,
+    /// The directory that all calls are confined to; the root if there is no limit.
+    scope: VPath,
 }
 
 /// The description of a thread.
@@ -74,14 +76,22 @@ impl Threads {
     /// thread is made.
     pub fn open(workspace: &Workspace) -> Self {
         let root = VPath::root().join(DIRECTORY);
-        let strategy = NamespaceStrategy::default();
-        Self { workspace: workspace.clone(), fs: workspace.fs(), root, strategy }
+        let (strategy, scope) = (NamespaceStrategy::default(), VPath::root());
+        Self { workspace: workspace.clone(), fs: workspace.fs(), root, strategy, scope }
     }
 
     /// Returns the same threads on behalf of another actor.
     #[must_use]
     pub fn acting_for(self, actor: Actor) -> Self {
-        Self { fs: self.workspace.fs_for(actor), ..self }
+        let fs = self.workspace.fs_for(actor).confined_to(self.scope.clone());
+        Self { fs, ..self }
+    }
+
+    /// Returns the same threads confined to a directory of the workspace: a call on a thread that
+    /// is not at or below it fails with `EACCES`, and lists do not have such threads.
+    #[must_use]
+    pub fn confined_to(self, directory: VPath) -> Self {
+        Self { fs: self.fs.confined_to(directory.clone()), scope: directory, ..self }
     }
 
     /// Returns the same threads with a label for all changes.
@@ -209,8 +219,14 @@ impl Threads {
     /// If the workspace cannot be read.
     pub async fn list(&self, archived: bool) -> Result<Vec<ThreadInfo>, ThreadError> {
         let mut infos = Vec::new();
-        let mut pending = vec![(self.root.clone(), Vec::<String>::new())];
+        let mut pending = Vec::from_iter(self.first_directory());
         while let Some((directory, names)) = pending.pop() {
+            if names.len() == self.strategy.depth() {
+                let shown: Vec<&str> = names.iter().map(String::as_str).collect();
+                let Some(address) = self.strategy.address_of_names(&shown) else { continue };
+                infos.extend(self.describe(&address).await?);
+                continue;
+            }
             let entries = match self.fs.readdir(&directory).await {
                 Ok(entries) => entries,
                 Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => continue,
@@ -219,18 +235,23 @@ impl Threads {
             for entry in entries.iter().filter(|entry| entry.kind == FileKind::Directory) {
                 let mut names = names.clone();
                 names.push(entry.name.to_string());
-                if names.len() < self.strategy.depth() {
-                    pending.push((directory.join(&entry.name), names));
-                    continue;
-                }
-                let shown: Vec<&str> = names.iter().map(String::as_str).collect();
-                let Some(address) = self.strategy.address_of_names(&shown) else { continue };
-                infos.extend(self.describe(&address).await?);
+                pending.push((directory.join(&entry.name), names));
             }
         }
         infos.retain(|info| archived || info.archived.is_none());
         infos.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(infos)
+    }
+
+    /// Returns the directory that contains all threads of the scope, and the names that lead to it
+    /// from the directory of all threads; `None` if the scope contains no whole thread.
+    fn first_directory(&self) -> Option<(VPath, Vec<String>)> {
+        if self.root.starts_with(&self.scope) {
+            return Some((self.root.clone(), Vec::new()));
+        }
+        let below = self.scope.relative_to(&self.root)?;
+        let names: Vec<String> = below.split('/').map(str::to_owned).collect();
+        (names.len() <= self.strategy.depth()).then(|| (self.scope.clone(), names))
     }
 
     /// Describes a thread.
@@ -303,6 +324,8 @@ impl Threads {
         if source == target {
             return Err(ThreadError::Exists(to.to_owned()));
         }
+        // A copy of a link would be a link.
+        self.existing(from).await?;
         let options = CopyOptions { recursive: true, replace: false, parents: true };
         if let Err(error) = self.fs.cp(&paths.0, &paths.1, &options).await {
             return Err(match error.code {
@@ -375,13 +398,16 @@ impl Threads {
             return Err(ThreadError::Exists(id.to_owned()));
         }
         let path = address.directory(&self.root);
+        if !path.starts_with(&self.scope) {
+            return Err(FsError::new(FsCode::EACCES, yfs_vfs::Op::Rename, &path).into());
+        }
         let trashed = self.workspace.trash().list()?.into_iter();
         let is_it = |entry: &yfs::TrashEntry| {
             entry.kind == FileKind::Directory && entry.original == path.as_str()
         };
         let latest = trashed.filter(is_it).max_by_key(|entry| entry.trashed_at);
         let latest = latest.ok_or_else(|| ThreadError::Missing(id.to_owned()))?;
-        self.workspace.trash().restore(&latest.id, Some(&path))?;
+        self.fs.restore_removed(&latest.id, &path)?;
         self.open_address(address).await
     }
 }

@@ -19,10 +19,10 @@ use bytes::Bytes;
 use image::{
     DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits,
     codecs::{jpeg::JpegEncoder, png::PngEncoder},
+    metadata::Orientation,
 };
 use parking_lot::{Condvar, Mutex};
 use thiserror::Error;
-use yfs::RootedFs;
 
 /// The number of images that are decoded at once.
 const MAX_WORKERS: usize = 2;
@@ -51,6 +51,15 @@ pub struct ImageThumbnail {
     pub width: u32,
     /// Its height in pixels.
     pub height: u32,
+}
+
+/// The greatest size of a thumbnail. The picture keeps the proportions of its image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThumbnailBox {
+    /// The greatest width in pixels.
+    pub max_width: u32,
+    /// The greatest height in pixels.
+    pub max_height: u32,
 }
 
 /// The limits of making a thumbnail.
@@ -95,6 +104,42 @@ pub enum ThumbnailError {
     Decoder,
 }
 
+impl ThumbnailBox {
+    /// Makes a box with equal sides.
+    pub fn square(max_side: u32) -> Self {
+        Self { max_width: max_side, max_height: max_side }
+    }
+
+    /// Parses `200x100`, or `200` for a square box.
+    pub fn parse(text: &str) -> Option<Self> {
+        let side = |text: &str| text.parse::<u32>().ok().filter(|side| *side > 0);
+        match text.split_once('x') {
+            Some((width, height)) => {
+                Some(Self { max_width: side(width)?, max_height: side(height)? })
+            }
+            None => side(text).map(Self::square),
+        }
+    }
+
+    fn limited(self) -> Self {
+        let limited = |side: u32| side.clamp(1, MAX_SIDE);
+        Self { max_width: limited(self.max_width), max_height: limited(self.max_height) }
+    }
+
+    /// Returns the box of an image before it is turned.
+    fn before(self, orientation: Orientation) -> Self {
+        match orientation {
+            Orientation::Rotate90
+            | Orientation::Rotate270
+            | Orientation::Rotate90FlipH
+            | Orientation::Rotate270FlipH => {
+                Self { max_width: self.max_height, max_height: self.max_width }
+            }
+            _ => self,
+        }
+    }
+}
+
 impl Default for ThumbnailLimits {
     fn default() -> Self {
         Self { max_pixels: 64 << 20, max_memory: 320 << 20, max_time: Duration::from_secs(20) }
@@ -129,7 +174,7 @@ impl Drop for WorkerPlace {
     }
 }
 
-/// Makes a thumbnail of an image, at most `max_side` pixels wide and high (2,048 at most). The call
+/// Makes a thumbnail of an image that fits a box (2,048 pixels wide and high at most). The call
 /// blocks.
 ///
 /// # Errors
@@ -137,7 +182,7 @@ impl Drop for WorkerPlace {
 /// See [`ThumbnailError`]; none takes longer than the limit.
 pub fn make_thumbnail(
     data: Bytes,
-    max_side: u32,
+    size: ThumbnailBox,
     limits: ThumbnailLimits,
 ) -> Result<ImageThumbnail, ThumbnailError> {
     let timeout = || ThumbnailError::Timeout(limits.max_time);
@@ -146,7 +191,7 @@ pub fn make_thumbnail(
     let (sender, receiver) = mpsc::sync_channel(1);
     let worker = thread::Builder::new().name("yfs-thumbnail".to_owned());
     let started = worker.spawn(move || {
-        let made = decode(&data, max_side.clamp(1, MAX_SIDE), limits);
+        let made = decode(&data, size.limited(), limits);
         drop(place);
         // The caller may have stopped waiting.
         sender.send(made).ok();
@@ -164,7 +209,7 @@ pub fn make_thumbnail(
 
 fn decode(
     data: &[u8],
-    max_side: u32,
+    size: ThumbnailBox,
     limits: ThumbnailLimits,
 ) -> Result<ImageThumbnail, ThumbnailError> {
     let format = image::guess_format(data).map_err(|_| ThumbnailError::NotAnImage)?;
@@ -191,14 +236,13 @@ fn decode(
     if decoder.total_bytes() > limits.max_memory {
         return Err(ThumbnailError::TooMuchMemory);
     }
-    let orientation = decoder.orientation().ok();
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = DynamicImage::from_decoder(decoder).map_err(convert_error)?;
-    if image.width() > max_side || image.height() > max_side {
-        image = image.thumbnail(max_side, max_side);
+    let ThumbnailBox { max_width, max_height } = size.before(orientation);
+    if image.width() > max_width || image.height() > max_height {
+        image = image.thumbnail(max_width, max_height);
     }
-    if let Some(orientation) = orientation {
-        image.apply_orientation(orientation);
-    }
+    image.apply_orientation(orientation);
     encode(&image)
 }
 
@@ -229,26 +273,32 @@ fn convert_error(error: ImageError) -> ThumbnailError {
 static IN_MEMORY: Mutex<VecDeque<(ThumbnailKey, ImageThumbnail)>> = Mutex::new(VecDeque::new());
 
 /// The content of an image, and the size of its thumbnail.
-type ThumbnailKey = (blake3::Hash, u32);
+type ThumbnailKey = (blake3::Hash, ThumbnailBox);
 
-/// Returns the thumbnail of an image of a workspace, made once for each content and size.
-pub(crate) fn cached_thumbnail(
-    fs: &RootedFs,
+/// Returns the thumbnail of an image, made once for each content and size. It is kept in memory,
+/// and in `directory` for other processes; see
+/// [`WorkspaceFs::thumbnail_directory`](yfs::WorkspaceFs::thumbnail_directory). The call blocks.
+///
+/// # Errors
+///
+/// As [`make_thumbnail`].
+pub fn cached_thumbnail(
+    directory: Option<PathBuf>,
     data: Bytes,
-    max_side: u32,
+    size: ThumbnailBox,
 ) -> Result<ImageThumbnail, ThumbnailError> {
-    let key = (blake3::hash(&data), max_side);
+    let size = size.limited();
+    let key = (blake3::hash(&data), size);
     let found = IN_MEMORY.lock().iter().find(|(known, _)| *known == key).cloned();
     if let Some((_, known)) = found {
         return Ok(known);
     }
-    let directory = fs.thumbnail_directory();
     let file = directory.as_ref().map(|directory| directory.join(file_name(key)));
     let stored = file.as_ref().and_then(|file| read_stored(file));
     let made = match stored {
         Some(stored) => stored,
         None => {
-            let made = make_thumbnail(data, max_side, ThumbnailLimits::default())?;
+            let made = make_thumbnail(data, size, ThumbnailLimits::default())?;
             if let Some((directory, file)) = directory.zip(file) {
                 // It is made again if it cannot be kept.
                 store(&directory, &file, &made).ok();
@@ -264,8 +314,12 @@ pub(crate) fn cached_thumbnail(
     Ok(made)
 }
 
-fn file_name((hash, max_side): ThumbnailKey) -> String {
-    format!("{}-{max_side}", hash.to_hex())
+fn file_name((hash, size): ThumbnailKey) -> String {
+    let ThumbnailBox { max_width, max_height } = size;
+    match max_width == max_height {
+        true => format!("{}-{max_width}", hash.to_hex()),
+        false => format!("{}-{max_width}x{max_height}", hash.to_hex()),
+    }
 }
 
 /// Reads a thumbnail that was kept: the hash of what follows, the type, width, height, data.

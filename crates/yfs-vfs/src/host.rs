@@ -14,7 +14,8 @@
 //! - A write creates a temporary file beside the target and renames it: readers see the old content
 //!   or the new. So a write gives a file a new inode, and with it a new id, and separates it from
 //!   its hard links (which may lie outside). Permission bits are kept, and the owner where the host
-//!   allows it. Only `append` writes in place, in one call.
+//!   allows it. Only `append` writes in place, in one call, and a filesystem that
+//!   [keeps hard links](HostFs::keeping_hard_links).
 //! - A link's target that begins with a slash is relative to the root of this filesystem. On the
 //!   disk it is stored with the path of the root as its prefix, so that it means the same to other
 //!   programs.
@@ -76,6 +77,14 @@ impl HostFs {
     /// Opens an existing directory.
     pub fn open(root: &Path) -> io::Result<Self> {
         Ok(Self { disk: Arc::new(HostDisk::open(root)?) })
+    }
+
+    /// Returns the same filesystem, which writes a file with several hard links in place, as most
+    /// programs do: all of its names show the new content, also those outside of the directory. A
+    /// reader may then see a part of the new content before the rest.
+    #[must_use]
+    pub fn keeping_hard_links(&self) -> Self {
+        Self { disk: Arc::new(self.disk.keeping_hard_links()) }
     }
 
     /// Opens a directory, and never uses `openat2` in lookups.

@@ -36,6 +36,11 @@ pub struct HostRules {
     pub windows: bool,
 }
 
+/// Reports whether a name of the workspace is, or looks like, the spelling of a name of a host.
+pub fn is_spelling(name: &str) -> bool {
+    name.starts_with(IN_WORKSPACE)
+}
+
 impl HostRules {
     /// Returns a key that is equal for names that the host considers the same.
     pub fn fold(self, name: &OsStr) -> Vec<u8> {

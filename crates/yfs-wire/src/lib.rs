@@ -31,6 +31,7 @@
 //! # });
 //! ```
 
+mod artifact;
 mod camel_case;
 mod change;
 mod history;
@@ -44,11 +45,16 @@ pub mod schema;
 mod search;
 mod stat;
 mod status;
+mod thread;
 mod time;
 mod transfer;
 mod trash;
 mod write;
 
+pub use artifact::{
+    ArtifactJson, ArtifactList, ArtifactQuery, ArtifactsQuery, CleanupReportJson, CleanupRequest,
+    ContextBody, ContextJson, FileStatsJson, RemovedArtifactJson, StatsQuery, StoreArtifactQuery,
+};
 pub use camel_case::camel_case_keys;
 pub use change::{ChangeJson, ChangeType};
 pub use history::{
@@ -69,6 +75,12 @@ pub use search::{
 pub use stat::{DirectoryListing, EntryJson, StatJson, TreeEntryJson, TreeJson};
 pub use status::{
     ConflictJson, DocumentInfoJson, ProfileReportJson, QuarantinedJson, WorkspaceStatsJson,
+};
+pub use thread::{
+    CreateThreadRequest, ForkThreadRequest, ThreadFileJson, ThreadFindQuery, ThreadGrepQuery,
+    ThreadJson, ThreadLineJson, ThreadLinkRequest, ThreadList, ThreadListing, ThreadMatchList,
+    ThreadMatchesJson, ThreadMkdirRequest, ThreadMoveRequest, ThreadPathList, ThreadPlaceQuery,
+    ThreadQuery, ThreadReadQuery, ThreadStatsJson, ThreadWriteQuery, ThreadsQuery,
 };
 pub use time::{OctalMode, Rfc3339Time, UnixMillis, rfc3339};
 pub use transfer::{

@@ -84,6 +84,8 @@ pub struct ReadQuery {
     pub recursive: bool,
     /// The number of a version, as `/api/versions` counts them; by default the current content.
     pub version: Option<u64>,
+    /// The greatest width and height of a picture of an image, such as `200x100`.
+    pub thumbnail: Option<String>,
     token: Option<IgnoredAny>,
 }
 

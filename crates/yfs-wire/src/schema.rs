@@ -45,6 +45,15 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);
     add::<PeerList>(generator);
+    add::<ThreadList>(generator);
+    add::<ThreadStatsJson>(generator);
+    add::<ThreadListing>(generator);
+    add::<ThreadMatchList>(generator);
+    add::<ThreadPathList>(generator);
+    add::<ArtifactList>(generator);
+    add::<FileStatsJson>(generator);
+    add::<CleanupReportJson>(generator);
+    add::<ContextJson>(generator);
 }
 
 fn add_requests(generator: &mut SchemaGenerator) {
@@ -53,6 +62,13 @@ fn add_requests(generator: &mut SchemaGenerator) {
     add::<SymlinkRequest>(generator);
     add::<RestoreRequest>(generator);
     add::<EditRequest>(generator);
+    add::<CreateThreadRequest>(generator);
+    add::<ForkThreadRequest>(generator);
+    add::<ThreadMkdirRequest>(generator);
+    add::<ThreadMoveRequest>(generator);
+    add::<ThreadLinkRequest>(generator);
+    add::<CleanupRequest>(generator);
+    add::<ContextBody>(generator);
 }
 
 fn add<T: JsonSchema>(generator: &mut SchemaGenerator) {

@@ -105,7 +105,7 @@ impl WorkspaceState {
 
     /// Reads the text of a document into the cache. The document's lock is held.
     fn cache_text(&self, id: &FileId, loaded: &mut LoadedDocument) -> Result<CachedText> {
-        loaded.check_whole(id)?;
+        loaded.check_readable(id)?;
         let text = CachedText { content: loaded.doc.text().into(), head: loaded.head };
         // A document in which the CRDT library panicked reads as empty.
         loaded.doc.gate().health()?;

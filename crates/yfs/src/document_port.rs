@@ -57,7 +57,7 @@ impl DocPort {
     /// Fails with [`WorkspaceError::NoFile`] unless it is the main document or a file in the files
     /// table: knowing an id gives no access to a document.
     pub(crate) fn open(state: &Arc<WorkspaceState>, guid: &str) -> Result<Self> {
-        state.refresh()?;
+        state.refresh_damaged()?;
         let id = FileId::parse(guid).map_err(|_| WorkspaceError::NoDocument(guid.to_owned()))?;
         let target = if id == state.id {
             PortTarget::Main

@@ -42,7 +42,7 @@ use crate::{
     error::{Result, WorkspaceError},
     load_document,
     subscription::{SubscriberList, Subscription},
-    workspace::damage::was_set_aside,
+    workspace::damage::{is_content_lost, was_set_aside},
 };
 
 /// The number of updates that a subscriber may fall behind before its subscription ends.
@@ -118,6 +118,8 @@ pub(crate) struct LoadedDocument {
     pub(crate) head: DocHead,
     /// Whether some of the document's records could not be read.
     pub(crate) is_damaged: bool,
+    /// Whether all content of the document was set aside as damaged.
+    pub(crate) is_lost: bool,
     /// Kept for its `Drop`.
     _attached: Option<Box<dyn Send>>,
 }
@@ -126,6 +128,20 @@ impl LoadedDocument {
     /// Fails with [`WorkspaceError::Damaged`] if some of the document's records could not be read.
     pub(crate) fn check_whole(&self, id: &FileId) -> Result<()> {
         if self.is_damaged { Err(WorkspaceError::Damaged(id.clone())) } else { Ok(()) }
+    }
+
+    /// Fails with [`WorkspaceError::Damaged`] if some of the document's records could not be read,
+    /// and with [`WorkspaceError::ContentLost`] if its content was set aside and has not come back.
+    pub(crate) fn check_readable(&self, id: &FileId) -> Result<()> {
+        self.check_whole(id)?;
+        self.check_not_lost(id)
+    }
+
+    /// Fails with [`WorkspaceError::ContentLost`] if the content was set aside as damaged and has
+    /// not come back.
+    pub(crate) fn check_not_lost(&self, id: &FileId) -> Result<()> {
+        let is_lost = self.is_lost && self.doc.text().is_empty();
+        if is_lost { Err(WorkspaceError::ContentLost(id.clone())) } else { Ok(()) }
     }
 }
 
@@ -191,7 +207,8 @@ impl DocumentPool {
         let (name, id) = (DocName::from(&entry.id), &entry.id);
         let new_doc = || (self.new_doc)(id, self.client);
         let (mut doc, report) = load_document::content(&*self.store, &name, new_doc)?;
-        if report.is_incomplete() || was_set_aside(&*self.store, id)? {
+        let was_set_aside = was_set_aside(&*self.store, id)?;
+        if report.is_incomplete() || was_set_aside {
             // Some unreadable records may have been written under the usual client id. Reusing its
             // clocks would make peers keep different content under equal state vectors.
             let new_doc = || (self.new_doc)(id, self.ids.client_id());
@@ -201,7 +218,8 @@ impl DocumentPool {
         self.charge(entry, DOC_OVERHEAD + report.bytes * MEMORY_PER_BYTE);
         let attached = self.provider.as_ref().map(|provider| provider.attach(&entry.id));
         let (seen, head, is_damaged) = (report.upto, report.head, report.n_damaged > 0);
-        Ok(LoadedDocument { doc, seen, head, is_damaged, _attached: attached })
+        let is_lost = was_set_aside && is_content_lost(&*self.store, id)?;
+        Ok(LoadedDocument { doc, seen, head, is_damaged, is_lost, _attached: attached })
     }
 
     fn charge(&self, entry: &PooledDocument, bytes: u64) {

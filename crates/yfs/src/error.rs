@@ -45,6 +45,12 @@ pub enum WorkspaceError {
     /// Some of a file's records cannot be read, so its content is not completely known.
     #[error("cannot read all of file {0}: some of its records are damaged")]
     Damaged(FileId),
+    /// All that was left of a file's content was damaged and set aside, and has not come back.
+    #[error(
+        "the content of file {0} was damaged and set aside; it is in none of the records that are \
+         left"
+    )]
+    ContentLost(FileId),
     /// Records of the log are damaged, so files and edits may be missing.
     #[error("the workspace is damaged: {first}{}", and_more(*n_problems))]
     DamagedLog {
@@ -125,6 +131,18 @@ impl WorkspaceError {
         match cause {
             Self::Fs(inner) => Self::cause_of(inner),
             other => Some(other),
+        }
+    }
+
+    /// Reports whether what is stored of the file is damaged, or was damaged and set aside.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Fs(error) => Self::cause_of(error).is_some_and(Self::is_damage),
+            Self::Damaged(_) | Self::ContentLost(_) => true,
+            Self::Store(error) => {
+                matches!(error, StoreError::Corrupt { .. } | StoreError::CorruptBlob { .. })
+            }
+            _ => false,
         }
     }
 

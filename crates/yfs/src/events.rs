@@ -169,9 +169,10 @@ impl EventLog {
 /// Returns the events of row changes.
 pub(crate) fn row_events(main: &MainDoc, changes: &RowChanges, at: Millis) -> Vec<FileChange> {
     let changed = changes.ids.iter().enumerate();
+    let mut paths = main.tree().path_resolver();
     let events = changed.filter_map(|(index, id)| {
         let before = changes.before.get(index).and_then(Option::as_ref);
-        row_event(main, id, before, at)
+        row_event(main, id, before, paths.path_of(id), at)
     });
     events.collect()
 }
@@ -193,9 +194,9 @@ fn row_event(
     main: &MainDoc,
     id: &FileId,
     before: Option<&VPath>,
+    after: Option<VPath>,
     at: Millis,
 ) -> Option<FileChange> {
-    let after = main.tree().path_of(id);
     let (kind, path) = match (before, after) {
         (None, None) => return None,
         (None, Some(path)) => (ChangeKind::Created, path),

@@ -288,7 +288,9 @@ impl fmt::Display for SkipReason {
             Self::NotUtf8 => f.write_str("the name is not UTF-8"),
             Self::BadName(why) => write!(f, "the name cannot be used: {why}"),
             Self::Special => f.write_str("not a file, directory or link"),
-            Self::TooLarge { size } => write!(f, "its {size} bytes exceed the limit"),
+            Self::TooLarge { size } => {
+                write!(f, "its {size} bytes exceed the limit (see --max-size)")
+            }
             Self::InTheWay => f.write_str("an object of another kind is at the destination"),
             Self::Exists => {
                 f.write_str("a different object is at the destination (replace it with --force)")

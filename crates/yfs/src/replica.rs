@@ -88,6 +88,13 @@ impl Replication<'_> {
         Ok(self.state.find_mirror_mark(mirror, mark)?.is_some())
     }
 
+    /// Reports whether this log has a mark that was made for a mirror, or had it before damaged
+    /// records were set aside. If not, the store is an earlier copy, or lost its last records.
+    pub fn knows_mirror_mark(self, mirror: &str, mark: &LogCursor) -> Result<bool> {
+        self.state.check_open()?;
+        self.state.knows_mirror_mark(mirror, mark)
+    }
+
     /// Returns the size of the main document in the store, in bytes: of its state and the updates
     /// since.
     pub fn main_bytes(self) -> Result<u64> {

@@ -40,6 +40,7 @@ use crate::{
     replica::LogMark,
     search::SearchIndexHome,
     subscription::SubscriberList,
+    workspace::damage::TableDamage,
 };
 
 /// The number of updates of the main document that a subscriber may fall behind.
@@ -90,6 +91,7 @@ pub(crate) struct WorkspaceState {
     tailed: AtomicU64,
     /// The last mark of the log that was given to a replica.
     pub(crate) mark: Mutex<Option<LogMark>>,
+    pub(crate) table_damage: TableDamage,
     closed: AtomicBool,
     /// Wakes the follower when the workspace closes.
     pub(crate) wake: (Mutex<()>, Condvar),
@@ -146,6 +148,7 @@ impl WorkspaceState {
             tailing: Mutex::default(),
             tailed: AtomicU64::new(upto.0),
             mark: Mutex::default(),
+            table_damage: TableDamage::default(),
             closed: AtomicBool::new(false),
             wake: Default::default(),
         }
@@ -237,6 +240,13 @@ impl WorkspaceState {
     ///
     /// One read of the log's head if there are none.
     pub(crate) fn refresh(&self) -> Result<()> {
+        self.table_damage.check()?;
+        self.refresh_damaged()
+    }
+
+    /// Does the same if records of the files table are damaged: for callers that do not take what
+    /// is left for the workspace.
+    pub(crate) fn refresh_damaged(&self) -> Result<()> {
         self.check_open()?;
         if self.must_replace_main() || self.store.head()? > self.tailed() {
             self.catch_up()?;

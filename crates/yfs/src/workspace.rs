@@ -10,7 +10,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     table::WriterIds,
 };
-use yfs_store::{DocName, OpenOptions, SqliteStore, Store, WriterClaim};
+use yfs_store::{DocHead, DocName, OpenOptions, SqliteStore, Store, WriterClaim};
 use yfs_vfs::ChangeAuthor;
 
 use crate::{
@@ -33,8 +33,10 @@ pub mod past;
 
 pub mod conflicts;
 pub mod damage;
+pub mod damaged_blobs;
 pub mod document;
 mod history;
+pub mod lost_contents;
 pub mod move_between;
 pub mod nodes;
 pub mod redact;
@@ -133,8 +135,16 @@ impl Workspace {
         }
         let writer = (claim, content_client);
         let upto = report.upto;
+        let is_damaged = report.n_damaged > 0;
+        let is_without_records = report.head == DocHead::ZERO;
         let state = WorkspaceState::new(store, options, main, documents, writer, checkpoint, upto);
         let state = Arc::new(state);
+        if is_damaged {
+            state.note_table_damage()?;
+        }
+        if is_without_records {
+            state.note_if_unreadable()?;
+        }
         if follow {
             log_follower::spawn(&state);
         }

@@ -153,3 +153,28 @@ fn what_a_move_replaces_is_removed_by_its_actor() {
     assert_eq!(removed.len(), 2, "the file that was moved over another, and the link");
     assert!(removed.iter().all(|entry| entry.actor == Some("human:ana".parse().unwrap())));
 }
+
+/// The versions of the form that a file no longer had came first, so that numbers moved, and a
+/// version was restored that a person had not named.
+#[test]
+fn versions_keep_their_numbers_when_a_file_is_a_text_and_a_blob_in_turn() {
+    let (_own, workspace) = TestWorkspace::create();
+    let path = at("/g");
+    let contents: [&[u8]; 7] = [b"one", b"two", b"x\0y", b"x\0z", b"three", b"w\0w", b"four"];
+    let history = workspace.history();
+    for (n_written, content) in (1..).zip(contents) {
+        let data = bytes::Bytes::from_static(content);
+        now(workspace.fs().write(&path, data, &WriteOptions::default())).expect("written");
+        let versions = history.versions(&path).expect("listed");
+        let numbers: Vec<u64> = versions.iter().map(|version| version.number).collect();
+        assert_eq!(numbers, (1..=n_written).collect::<Vec<u64>>());
+        assert!(versions.is_sorted_by_key(|version| version.at), "{versions:?}");
+        assert!(versions.last().is_some_and(|version| version.current));
+        for (number, content) in (1..=n_written).zip(contents) {
+            let then = history.version_content(&path, number).expect("read");
+            assert_eq!(then, content, "version {number} of {n_written}");
+        }
+    }
+    let blamed = history.blame(&path).expect("blamed");
+    assert!(blamed.iter().all(|line| line.shares.iter().all(|share| share.version == Some(7))));
+}

@@ -54,7 +54,7 @@ const RICH: ContentRoot = ContentRoot::Rich(SchemaProfile::Gfm);
 
 #[test]
 fn a_file_is_the_same_to_the_byte_and_in_size() {
-    let Pair { a, b, .. } = Pair::new();
+    let Pair { a, b, _dir } = Pair::new();
     put(&a, "/plan.md", FILE);
     assert_eq!(cat(&b, "/plan.md"), FILE);
     assert_eq!(now(b.fs().stat(&at("/plan.md"))).expect("there").size, FILE.len() as u64);
@@ -106,7 +106,7 @@ fn an_editor_and_a_writer_of_files_change_it_at_once() {
 
 #[test]
 fn renaming_converts_in_the_same_step() {
-    let Pair { a, b, .. } = Pair::new();
+    let Pair { a, b, _dir } = Pair::new();
     put(&a, "/plan.md", FILE);
     let guid = id_of(&a, "/plan.md");
     mv(&a, "/plan.md", "/plan.txt");
@@ -172,7 +172,7 @@ fn blobs_and_rich_text_change_into_each_other() {
 /// A file from before there was rich text, or after a peer renamed it without converting it.
 #[test]
 fn markdown_that_is_kept_as_text_is_read_and_converted_when_an_editor_opens_it() {
-    let Pair { a, b, .. } = Pair::new();
+    let Pair { a, b, _dir } = Pair::new();
     put(&a, "/text.txt", FILE);
     // Only the row is renamed.
     let main = a.documents().port(a.id().as_str()).expect("the main document");
@@ -389,7 +389,7 @@ fn the_profile_is_chosen_kept_and_changed() {
 /// A rename and a copy decide as a write does.
 #[test]
 fn text_that_is_too_heavy_for_rich_text_is_kept_by_reference_under_a_markdown_name() {
-    let Pair { a, b, .. } = Pair::new();
+    let Pair { a, b, _dir } = Pair::new();
     let heavy = "x\n".repeat(150_000);
     put(&a, "/list.txt", &heavy);
     put(&a, "/old.md", "# Old\n");

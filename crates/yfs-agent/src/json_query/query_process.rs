@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use yfs_vfs::CancellationToken;
 
 use super::{
-    JsonQueryError, JsonQueryOutput, JsonQueryRunner,
+    JsonQuery, JsonQueryError, JsonQueryOutput, JsonQueryRunner,
     query_worker::{EXIT_DONE, EXIT_FAILED, EXIT_TRUNCATED, QueryRequest},
 };
 
@@ -34,19 +34,19 @@ impl Drop for KillOnDrop {
 }
 
 impl JsonQueryRunner {
-    /// Runs a query over a document: one JSON value, or several one after the other.
+    /// Runs a query over a document.
     ///
     /// # Errors
     ///
     /// See [`JsonQueryError`].
     pub async fn run(
         &self,
-        query: &str,
+        query: JsonQuery,
         document: Bytes,
         cancel: &CancellationToken,
     ) -> Result<JsonQueryOutput, JsonQueryError> {
         let request = QueryRequest {
-            query: query.to_owned(),
+            query,
             cpu_seconds: self.limits.cpu_time.as_secs(),
             max_memory: self.limits.max_memory,
             max_output_len: self.limits.max_output_len,

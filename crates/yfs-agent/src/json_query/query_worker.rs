@@ -7,12 +7,14 @@ use std::io::{self, BufRead, Write};
 
 use jaq_core::{
     Compiler, Ctx, Vars, data,
-    load::{Arena, File, Loader},
+    load::{self, Arena, File, Loader, import},
     unwrap_valr,
 };
-use jaq_json::{Val, read, write};
+use jaq_json::{Val, write};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
+
+use super::{JsonQuery, QueryDialect, documents::read_document, jql::run_jql, sql::run_sql};
 
 /// The exit code of a query with all its results.
 pub(super) const EXIT_DONE: u8 = 0;
@@ -26,7 +28,7 @@ pub(super) const EXIT_TRUNCATED: u8 = 3;
 /// The first line of the input.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct QueryRequest {
-    pub(super) query: String,
+    pub(super) query: JsonQuery,
     pub(super) cpu_seconds: u64,
     pub(super) max_memory: u64,
     pub(super) max_output_len: usize,
@@ -83,30 +85,147 @@ fn serve(input: &mut impl BufRead, output: impl Write) -> Result<u8, String> {
     run(&request.query, &document, &mut output)
 }
 
-fn run(query: &str, document: &[u8], output: &mut impl Write) -> Result<u8, String> {
+/// Returns the text about a query that cannot be run.
+fn malformed(reasons: impl Iterator<Item = String>) -> String {
+    format!("the query is malformed: {}", reasons.collect::<Vec<_>>().join("; "))
+}
+
+fn load_failure(errors: &load::Errors<&str, ()>) -> String {
+    let found = |text: &str| match text.trim() {
+        "" => "the end of the query".to_owned(),
+        text => format!("{:?}", text.chars().take(40).collect::<String>()),
+    };
+    let reasons = errors.iter().flat_map(|(_, error)| -> Vec<String> {
+        match error {
+            load::Error::Io(errors) => {
+                errors.iter().map(|(path, reason)| format!("{path}: {reason}")).collect()
+            }
+            load::Error::Lex(errors) => errors
+                .iter()
+                .map(|(wanted, at)| format!("expected {} at {}", wanted.as_str(), found(at)))
+                .collect(),
+            load::Error::Parse(errors) => errors
+                .iter()
+                .map(|(wanted, at)| format!("expected {} at {}", wanted.as_str(), found(at)))
+                .collect(),
+        }
+    });
+    malformed(reasons)
+}
+
+/// Runs one query in this process, without limits on time and memory; returns the results, cut at
+/// `max_output_len`. For tests, and for queries that the caller has written.
+///
+/// # Errors
+///
+/// Returns the reason why the query failed.
+pub fn run_query_here(
+    query: &JsonQuery,
+    document: &[u8],
+    max_output_len: usize,
+) -> Result<Vec<u8>, String> {
+    let mut results = Vec::new();
+    let mut output = BoundedWriter { inner: &mut results, n_left: max_output_len };
+    run(query, document, &mut output)?;
+    Ok(results)
+}
+
+fn run(query: &JsonQuery, document: &[u8], output: &mut impl Write) -> Result<u8, String> {
+    let values = read_document(query.format, document);
+    let mut output = ResultWriter { output, raw: query.raw };
+    let written = match query.dialect {
+        QueryDialect::Jq => run_jq(query, values, &mut output),
+        QueryDialect::Sql => run_sql(&query.text, values, |row| output.write(row)),
+        QueryDialect::Jql => {
+            let mut values: Vec<Val> = values.collect::<Result<_, _>>()?;
+            let is_one = values.len() == 1 && !query.slurp;
+            let value = match values.pop().filter(|_| is_one) {
+                Some(value) => value,
+                None => read_document(query.format, document).collect::<Result<_, _>>()?,
+            };
+            run_jql(&query.text, &value)
+                .map_err(QueryEnd::from)
+                .and_then(|found| output.write(&found))
+        }
+    };
+    match written.and_then(|()| output.output.flush().map_err(QueryEnd::from)) {
+        Ok(()) => Ok(EXIT_DONE),
+        Err(QueryEnd::Full) => Ok(EXIT_TRUNCATED),
+        Err(QueryEnd::Failed(reason)) => Err(reason),
+    }
+}
+
+fn run_jq(
+    query: &JsonQuery,
+    values: impl Iterator<Item = Result<Val, String>>,
+    output: &mut ResultWriter<'_, impl Write>,
+) -> Result<(), QueryEnd> {
     let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     let arena = Arena::default();
-    let program = File { code: query, path: () };
+    let program = File { code: query.text.as_str(), path: () };
     let modules = Loader::new(defs).load(&arena, program);
-    let modules = modules.map_err(|errors| format!("the query is malformed: {errors:?}"))?;
+    let modules = modules.map_err(|errors| load_failure(&errors))?;
+    // Without this, a query that imports a file would run with a variable too few.
+    let imported = import(&modules, |_| Err("module loading not supported".to_owned()));
+    imported.map_err(|errors| load_failure(&errors))?;
     let filter = Compiler::default().with_funs(funs).compile(modules);
-    let filter = filter.map_err(|errors| format!("the query is malformed: {errors:?}"))?;
-    for value in read::parse_many(document) {
-        let value = value.map_err(|error| format!("the document is not JSON: {error}"))?;
+    let filter = filter.map_err(|errors| {
+        let undefined = errors.iter().flat_map(|(_, errors)| errors);
+        let reasons = undefined.map(|(name, kind)| format!("undefined {} {name}", kind.as_str()));
+        malformed(reasons)
+    })?;
+    let mut run_over = |value: Val| {
         let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
         for result in filter.id.run((context, value)).map(unwrap_valr) {
-            let result = result.map_err(|error| error.to_string())?;
-            let written = write::write(output, &write::Pp::default(), 0, &result);
-            match written.and_then(|()| output.write_all(b"\n")) {
-                Ok(()) => (),
-                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
-                    return Ok(EXIT_TRUNCATED);
-                }
-                Err(error) => return Err(error.to_string()),
-            }
+            output.write(&result.map_err(|error| error.to_string())?)?;
+        }
+        Ok(())
+    };
+    if query.slurp {
+        return run_over(values.collect::<Result<Val, String>>()?);
+    }
+    for value in values {
+        run_over(value?)?;
+    }
+    Ok(())
+}
+
+/// Why a query ended before its last result.
+enum QueryEnd {
+    /// The results have the greatest length.
+    Full,
+    /// The query failed, for this reason.
+    Failed(String),
+}
+
+impl From<String> for QueryEnd {
+    fn from(reason: String) -> Self {
+        Self::Failed(reason)
+    }
+}
+
+impl From<io::Error> for QueryEnd {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull => Self::Full,
+            _ => Self::Failed(error.to_string()),
         }
     }
-    output.flush().map_err(|error| error.to_string())?;
-    Ok(EXIT_DONE)
+}
+
+/// A writer of results, one per line.
+struct ResultWriter<'a, W> {
+    output: &'a mut W,
+    raw: bool,
+}
+
+impl<W: Write> ResultWriter<'_, W> {
+    fn write(&mut self, result: &Val) -> Result<(), QueryEnd> {
+        match result {
+            Val::TStr(text) if self.raw => self.output.write_all(text)?,
+            result => write::write(&mut self.output, &write::Pp::default(), 0, result)?,
+        }
+        Ok(self.output.write_all(b"\n")?)
+    }
 }

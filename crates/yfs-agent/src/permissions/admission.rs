@@ -59,7 +59,7 @@ pub(super) struct Admission<'a> {
 }
 
 /// The access that a broker approved during this call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct ApprovedAccess {
     access: AccessKind,
     path: VPath,
@@ -163,8 +163,17 @@ impl PermittedFs {
             let below = self.mode_below(op, need, &checked, paths.first()).await?;
             for (mode, is_subtree) in [(own, false), (below, true)] {
                 let key = ApprovedAccess { access, path: checked.real.clone(), is_subtree };
+                // The approval to move an object covers that it can be read at its new place.
+                let is_asked = op == Op::Rename
+                    && access == AccessKind::Read
+                    && questions.iter().any(|(request, _): &(ApprovalRequest, _)| {
+                        request.path == key.path && request.is_subtree == is_subtree
+                    });
+                let to_move = ApprovedAccess { access: AccessKind::Write, ..key.clone() };
                 let is_granted = || {
-                    approved.contains(&key)
+                    is_asked
+                        || approved.contains(&key)
+                        || (op == Op::Rename && approved.contains(&to_move))
                         || (!is_subtree && self.granted_root() == Some(&checked.real))
                         || (!is_subtree
                             && self.places().has_grant(access, &checked.granted_object()))

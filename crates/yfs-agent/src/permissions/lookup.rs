@@ -125,7 +125,7 @@ impl PermittedFs {
                 walk.miss(path);
                 continue;
             }
-            if from_link && self.is_denied(&path) {
+            if from_link && self.is_denied(&path) && !self.leads_to_open(&path, &walk.pending) {
                 return Err(Self::refusal(AccessKind::Read, op, spelled));
             }
             let stat = match self.handle().lstat(&path).await {
@@ -151,7 +151,7 @@ impl PermittedFs {
             if walk.n_links > MAX_LINKS {
                 return fail(FsCode::ELOOP);
             }
-            if self.is_denied(&path) {
+            if self.is_denied(&path) && !self.leads_to_open(&path, &walk.pending) {
                 return Err(Self::refusal(AccessKind::Read, op, spelled));
             }
             let target = self.handle().readlink(&path).await;
@@ -201,6 +201,20 @@ impl PermittedFs {
             Err(error) if error.code == FsCode::EACCES => Err(self.spell(error, op, spelled)),
             _ => Ok(()),
         }
+    }
+
+    /// Reports whether the names after a directory that may not be read lead to a path that may be.
+    /// A caller that spells this path itself passes through the directory as well.
+    fn leads_to_open(&self, directory: &VPath, pending: &[(SmolStr, bool)]) -> bool {
+        let mut path = directory.clone();
+        for (name, _) in pending.iter().rev() {
+            match name.as_str() {
+                "." => (),
+                ".." => return false,
+                name => path = path.join(name),
+            }
+        }
+        path != *directory && path.as_str().len() <= MAX_PATH_LEN && !self.is_denied(&path)
     }
 
     fn is_denied(&self, path: &VPath) -> bool {

@@ -178,7 +178,7 @@ impl PermittedFs {
 
     /// Binds what was moved or linked to the places that it had.
     async fn bind_moved(&self, admission: &Admission<'_>) {
-        let [from, to] = &admission.paths[..] else { return };
+        let [from, .., to] = &admission.paths[..] else { return };
         let (Some(old), Ok(new)) = (&from.stat, self.handle.lstat(&to.real).await) else { return };
         self.places.rebind(&old.id, &new.id);
         for place in from.places.iter().filter(|place| self.rules.may_restrict(place)) {
@@ -329,8 +329,10 @@ impl FileSystem for PermittedFs {
     }
 
     async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
+        // What may not be read here could be read there by every other session.
         let needs = [
             AccessNeed::write(from).itself().reaching(AccessReach::Existing),
+            AccessNeed::read(from).itself().reaching(AccessReach::Existing),
             AccessNeed::write(to).itself().reaching(AccessReach::NamesOfFirst),
         ];
         let admission = self.admit_alone(Op::Rename, &needs).await;
@@ -361,16 +363,11 @@ impl FileSystem for PermittedFs {
             AccessNeed::write(existing).itself(),
             AccessNeed::write(path).itself(),
         ];
-        let mut admission = self.admit_alone(Op::Link, &needs).await;
-        if let Err(error) = admission {
-            return Err(error.to(path));
-        }
-        let (source, target) = both(admission.as_ref().expect("checked above"));
+        let admission = self.admit_alone(Op::Link, &needs).await;
+        let admission = admission.map_err(|error| error.to(path))?;
+        let (source, target) = both(&admission);
         Self::spelled(self.handle.link(source, target).await, existing, Some(path))?;
-        if let Ok(admission) = &mut admission {
-            admission.paths.remove(1);
-            self.bind_moved(admission).await;
-        }
+        self.bind_moved(&admission).await;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Rules about paths: ordered, the first match decides, and what no rule matches is allowed.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use thiserror::Error;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
@@ -54,7 +54,11 @@ pub struct PermissionRules {
 struct CompiledRule {
     operations: Vec<AccessKind>,
     patterns: Vec<GlobPattern>,
-    /// Whether a pattern is `/**`, which matches the root as well.
+    /// The directories below which a pattern matches everything: `/a` for `/a/**`.
+    covered: Vec<GlobPattern>,
+    /// Whether a pattern is `/**`, which matches everything, and the root as well.
+    covers_all: bool,
+    /// Whether the rule matches the root as well, without a pattern.
     matches_root: bool,
     mode: RuleMode,
 }
@@ -114,6 +118,35 @@ impl PermissionRules {
         Self::compile(rules, false)
     }
 
+    /// Makes the rules that allow what is in some directories, and nothing else but to see the way
+    /// to them: a directory above one of them can be listed, and shows only this way.
+    pub fn only_below(directories: &[VPath]) -> Result<Self, BadRule> {
+        let both = [AccessKind::Read, AccessKind::Write];
+        let allow = |directory| PermissionRule::subtree(RuleMode::Allow, &both, directory);
+        let deny = PermissionRule::new(RuleMode::Deny, &both, "/**");
+        let mut rules = Vec::new();
+        for directory in directories {
+            rules.push(CompiledRule::new(allow(directory), false)?);
+        }
+        let above = directories
+            .iter()
+            .flat_map(|directory| std::iter::successors(directory.parent(), VPath::parent));
+        let above: BTreeSet<VPath> = above.collect();
+        if !above.is_empty() {
+            let paths = above.iter().filter(|path| !path.is_root());
+            let paths = paths.map(|path| escape_literal(path.as_str())).collect();
+            let (operations, mode) = (vec![AccessKind::Read], RuleMode::Allow);
+            let rule = PermissionRule { operations, paths, mode };
+            let compiled = match rule.paths.is_empty() {
+                true => CompiledRule::empty(rule),
+                false => CompiledRule::new(rule, false)?,
+            };
+            rules.push(CompiledRule { matches_root: true, ..compiled });
+        }
+        rules.push(CompiledRule::new(deny, false)?);
+        Ok(Self { rules: rules.into() })
+    }
+
     /// Compiles rules for a filesystem that takes `/A` and `/a` for one path.
     pub fn ignoring_case(rules: impl IntoIterator<Item = PermissionRule>) -> Result<Self, BadRule> {
         Self::compile(rules, true)
@@ -136,16 +169,20 @@ impl PermissionRules {
     }
 
     /// Returns the strictest mode that a path below `directory` could have, whatever objects there
-    /// are and whatever rule comes first.
+    /// are. A rule that matches everything below hides the rules after it.
     pub fn strictest_below(&self, access: AccessKind, directory: &VPath) -> RuleMode {
         let form_c = normalized(directory);
         let directory = form_c.as_ref().unwrap_or(directory);
-        let may_match = |rule: &&CompiledRule| {
-            rule.operations.contains(&access)
-                && rule.patterns.iter().any(|pattern| pattern.may_match_below(directory))
-        };
-        let modes = self.rules.iter().filter(may_match).map(|rule| rule.mode);
-        modes.max().unwrap_or(RuleMode::Allow)
+        let mut strictest = RuleMode::Allow;
+        for rule in self.rules.iter().filter(|rule| rule.operations.contains(&access)) {
+            if rule.patterns.iter().any(|pattern| pattern.may_match_below(directory)) {
+                strictest = strictest.max(rule.mode);
+            }
+            if rule.covers_below(directory) {
+                break;
+            }
+        }
+        strictest
     }
 
     /// Reports whether a rule restricts a path, or could restrict one below it.
@@ -169,10 +206,36 @@ impl CompiledRule {
         if operations.is_empty() || paths.is_empty() {
             return Err(BadRule::Empty);
         }
-        let compiled = paths.iter().map(|path| compile_path(path, ignore_case));
-        let patterns = compiled.collect::<Result<_, _>>()?;
-        let matches_root = paths.iter().any(|path| path == "/**");
-        Ok(Self { operations, patterns, matches_root, mode })
+        let compile = |path: &str| compile_path(path, ignore_case);
+        let globs = paths.iter().map(|path| compile(path));
+        let above = paths.iter().filter_map(|path| path.strip_suffix("/**"));
+        let above = above.filter(|directory| !matches!(*directory, "" | "/")).map(compile);
+        let patterns = globs.collect::<Result<_, _>>()?;
+        let covered = above.collect::<Result<_, _>>()?;
+        let covers_all = paths.iter().any(|path| path == "/**");
+        let matches_root = covers_all;
+        Ok(Self { operations, patterns, covered, covers_all, matches_root, mode })
+    }
+
+    /// Makes a rule that matches no path.
+    fn empty(rule: PermissionRule) -> Self {
+        Self {
+            operations: rule.operations,
+            patterns: Vec::new(),
+            covered: Vec::new(),
+            covers_all: false,
+            matches_root: false,
+            mode: rule.mode,
+        }
+    }
+
+    /// Reports whether the rule matches everything below a directory.
+    fn covers_below(&self, directory: &VPath) -> bool {
+        let root = VPath::root();
+        let is_covered =
+            |path: &VPath| self.covered.iter().any(|pattern| pattern.is_match(&root, path, true));
+        let above = std::iter::successors(Some(directory.clone()), VPath::parent);
+        self.covers_all || above.into_iter().any(|path| is_covered(&path))
     }
 
     fn matches(&self, access: AccessKind, path: &VPath) -> bool {

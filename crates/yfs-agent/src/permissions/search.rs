@@ -6,8 +6,8 @@
 
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    ChangeKind, ChangePage, DirEntry, FileChange, FsError, GlobQuery, GlobResult, GrepQuery,
-    GrepResult, Op, TreeTotals, WalkEntry, WalkOptions, walk,
+    ChangeKind, ChangePage, DirEntry, FileChange, FileKind, FileSystem, FsError, GlobQuery,
+    GlobResult, GrepQuery, GrepResult, Op, TreeTotals, WalkEntry, WalkOptions, walk,
 };
 
 use super::{
@@ -99,9 +99,40 @@ impl PermittedFs {
     }
 
     pub(super) async fn grep_permitted(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        match self.admit_search(Op::Grep, &query.root, SearchPurpose::Contents).await? {
-            None => self.handle().grep(query).await,
-            Some(view) => yfs_vfs::grep::grep(&view, query).await,
+        let Some(view) = self.admit_search(Op::Grep, &query.root, SearchPurpose::Contents).await?
+        else {
+            return self.handle().grep(query).await;
+        };
+        if self.purpose.is_none() {
+            let root = view.narrowed_root(query).await;
+            if root != query.root {
+                let narrowed = GrepQuery { root, ..query.clone() };
+                return Box::pin(self.grep_permitted(&narrowed)).await;
+            }
+        }
+        yfs_vfs::grep::grep(&view, query).await
+    }
+
+    /// Returns the deepest directory that holds all that a search can find. Above a directory that
+    /// alone is allowed, only the way to it is seen, and below it the backend may search by itself.
+    async fn narrowed_root(&self, query: &GrepQuery) -> VPath {
+        let mut root = query.root.clone();
+        // A pattern with a slash is relative to the root.
+        if query.include.iter().chain(&query.exclude).any(|pattern| pattern.contains('/')) {
+            return root;
+        }
+        loop {
+            // The search itself reports an error.
+            let Ok(entries) = self.readdir(&root).await else { return root };
+            match &entries[..] {
+                [only] if only.kind == FileKind::Directory && query.exclude.is_empty() => {
+                    if only.name.starts_with('.') && !query.hidden {
+                        return root;
+                    }
+                    root = root.join(&only.name);
+                }
+                _ => return root,
+            }
         }
     }
 

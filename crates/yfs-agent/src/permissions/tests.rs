@@ -1,5 +1,6 @@
 //! Tests of the permissions: conformance, attempts to evade rules, questions, and listings.
 
+mod directories;
 mod evasion;
 mod listing;
 mod questions;

@@ -19,7 +19,7 @@ const MAX_ATTEMPTS: usize = 1_000;
 const MAX_REPORT_LEN: usize = 4_000;
 
 /// The result of writing a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct MergedWrite {
     /// Whether the write created the file.
     pub created: bool,
@@ -27,6 +27,9 @@ pub struct MergedWrite {
     pub size: u64,
     /// What else changed since the agent read the file, and was kept.
     pub others: Option<OtherChanges>,
+    /// Whether the write replaced a file that a [shared](crate::AgentSessionBuilder::shared)
+    /// session has not read.
+    pub replaced_unread: bool,
 }
 
 /// Changes by others that a write kept.
@@ -99,17 +102,35 @@ impl ToolCall {
     ) -> Result<MergedWrite, WriteFailure> {
         let author = Some(self.author().clone());
         let options = WriteOptions { create, author, ..WriteOptions::default() };
-        let known = self.known_at(path).await.map(|(_, known)| known);
-        if create == CreateMode::New || known.is_none() {
+        let known = match create {
+            CreateMode::New => None,
+            _ => self.known_at(path).await,
+        };
+        let Some((id, last)) = known else {
             let written = self.fs().write(path, data.clone(), &options).await?;
-            return Ok(self.finish_write(path, data, written).await);
-        }
-        let known = known.unwrap_or(RememberedRead { version: None, content: None });
+            let is_unread = !written.created && self.session().memory().lock().is_shared();
+            let done = self.finish_write(path, data, written).await;
+            return Ok(MergedWrite { replaced_unread: is_unread, ..done });
+        };
+        let base = self.base_of_write(&id, last, &data);
+        let written = self.write_based(path, &base, data, options).await?;
+        self.session().memory().lock().close_read(&id, &base);
+        Ok(written)
+    }
+
+    /// Replaces the content of a file, as a change of a read.
+    async fn write_based(
+        &self,
+        path: &VPath,
+        known: &RememberedRead,
+        data: Bytes,
+        options: WriteOptions,
+    ) -> Result<MergedWrite, WriteFailure> {
         let conflict = |conflict| WriteFailure::Conflict { path: path.clone(), conflict };
         if known.is_lost() {
             return Err(conflict(WriteConflict::Forgotten));
         }
-        let RememberedRead { version, content } = known;
+        let RememberedRead { version, content } = known.clone();
         let by_version = version.map(VersionBase::Version);
         let by_content = content.clone().map(VersionBase::Content);
         for base in by_version.into_iter().chain(by_content) {
@@ -183,7 +204,7 @@ impl ToolCall {
             let (changed, value) = change(text)?;
             if changed == text {
                 let size = changed.len() as u64;
-                return Ok((MergedWrite { created: false, size, others: None }, value));
+                return Ok((MergedWrite { size, ..MergedWrite::default() }, value));
             }
             let options = WriteOptions {
                 create: CreateMode::Never,
@@ -200,7 +221,8 @@ impl ToolCall {
                         self.remember_rewrite(&written, &before, changed, again);
                     }
                     let (created, size) = (written.created, written.size);
-                    return Ok((MergedWrite { created, size, others: None }, value));
+                    let done = MergedWrite { created, size, ..MergedWrite::default() };
+                    return Ok((done, value));
                 }
                 Err(error) if error.code == FsCode::ESTALE => (),
                 Err(error) => return Err(fail(error)),
@@ -240,13 +262,19 @@ impl ToolCall {
                 overlaps: written.overlaps.iter().map(|range| lines_of(range, &now)).collect(),
             });
         }
-        MergedWrite { created, size, others }
+        MergedWrite { created, size, others, replaced_unread: false }
     }
 }
 
 impl MergedWrite {
     /// Returns a text that says what else changed; empty if nothing did.
     pub fn note(&self) -> String {
+        if self.replaced_unread {
+            return "\n\nThe file existed, and this session has not read it: its content was \
+                    replaced. Read a file before you write it, so that the changes of others are \
+                    kept."
+                .to_owned();
+        }
         let Some(others) = &self.others else { return String::new() };
         let mut note = String::from(
             "\n\nOthers changed the file since you read it; their changes are kept:\n",

@@ -6,11 +6,14 @@
 //! unused are dropped first. A file with only a version left is still not overwritten blindly: its
 //! write names the version. With neither, the write fails, and the agent must read again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bytes::Bytes;
 use yfs_types::id::FileId;
 use yfs_vfs::VersionToken;
+
+/// The most reads of a shared session that wait for a write based on them.
+const MAX_OPEN_READS: usize = 4096;
 
 /// The bounds of what a session remembers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,11 @@ pub(crate) struct ReadMemory {
     by_use: BTreeMap<u64, FileId>,
     n_uses: u64,
     n_bytes: usize,
+    /// In a session that several programs share: the reads that no write was based on yet, oldest
+    /// first.
+    open_reads: VecDeque<(FileId, RememberedRead)>,
+    n_open_bytes: usize,
+    is_shared: bool,
 }
 
 impl Default for ReadMemoryLimits {
@@ -60,8 +68,57 @@ impl RememberedRead {
 
 impl ReadMemory {
     pub(crate) fn new(limits: ReadMemoryLimits) -> Self {
-        let (files, by_use) = (HashMap::new(), BTreeMap::new());
-        Self { limits, files, by_use, n_uses: 0, n_bytes: 0 }
+        Self {
+            limits,
+            files: HashMap::new(),
+            by_use: BTreeMap::new(),
+            n_uses: 0,
+            n_bytes: 0,
+            open_reads: VecDeque::new(),
+            n_open_bytes: 0,
+            is_shared: false,
+        }
+    }
+
+    /// Sets whether several programs share the session.
+    pub(crate) fn set_shared(&mut self, is_shared: bool) {
+        self.is_shared = is_shared;
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Records a read by one of the programs that share the session.
+    pub(crate) fn note_read(&mut self, id: &FileId, read: &RememberedRead) {
+        if !self.is_shared {
+            return;
+        }
+        self.n_open_bytes += read.n_bytes();
+        self.open_reads.push_back((id.clone(), read.clone()));
+        while self.open_reads.len() > MAX_OPEN_READS || self.n_open_bytes > self.limits.max_bytes {
+            let Some((_, oldest)) = self.open_reads.pop_front() else { return };
+            self.n_open_bytes -= oldest.n_bytes();
+        }
+    }
+
+    /// Returns the different reads of a file that no write was based on yet, the oldest first.
+    pub(crate) fn open_reads(&self, id: &FileId) -> Vec<RememberedRead> {
+        let mut reads: Vec<RememberedRead> = Vec::new();
+        for (_, read) in self.open_reads.iter().filter(|(of, _)| of == id) {
+            if !reads.contains(read) {
+                reads.push(read.clone());
+            }
+        }
+        reads
+    }
+
+    /// Removes one of the reads that a write was based on.
+    pub(crate) fn close_read(&mut self, id: &FileId, read: &RememberedRead) {
+        let found = self.open_reads.iter().position(|(of, open)| of == id && open == read);
+        if let Some((_, closed)) = found.and_then(|index| self.open_reads.remove(index)) {
+            self.n_open_bytes -= closed.n_bytes();
+        }
     }
 
     pub(crate) fn get(&self, id: &FileId) -> Option<RememberedRead> {

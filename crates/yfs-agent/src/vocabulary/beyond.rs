@@ -13,6 +13,7 @@ use super::{
 use crate::{
     catalog::{RegisteredTool, TextResult, ToolNeed},
     history::{FileHistory, UndoneResult},
+    json_query::{DocumentFormat, JsonQuery, QueryDialect},
     large_results::keep_large_result,
     tool::{ToolAnnotations, ToolReply},
     tool_call::ToolCall,
@@ -72,10 +73,27 @@ struct ChangesSinceInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryInput {
-    /// Absolute path of a file of JSON, or of JSON values one after the other.
+    /// Absolute path of a file of JSON, JSON lines, YAML, CSV or TSV. Rows of a table are objects.
     path: String,
-    /// A filter in the language of jq, for example `.items[] | select(.size > 10) | .name`.
+    /// A filter in the language of jq, for example `.items[] | select(.size > 10) | .name`; with
+    /// the dialect `jql` a query such as `"items"|={"size"=10}`.
     query: String,
+    /// `jq` (the default), `jql`, or `sql`, which has the rows in a table `data`.
+    #[serde(default)]
+    dialect: QueryDialectInput,
+    /// Whether all values or rows of the file are one array.
+    #[serde(default)]
+    slurp: bool,
+}
+
+/// The language of a query.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum QueryDialectInput {
+    #[default]
+    Jq,
+    Jql,
+    Sql,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -183,8 +201,9 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
         tool::<_, TextResult, _, _>(
             "query",
             "Query JSON",
-            "Runs a jq filter over a file of JSON, and returns the results one per line. Time, \
-             memory and the length of the results are limited.",
+            "Runs a jq filter, JQL or SQL over a file of JSON, JSON lines, YAML, CSV or TSV, and \
+             returns the results one per line. Time, memory and the length of the results are \
+             limited.",
             read,
             query,
         )
@@ -373,8 +392,20 @@ async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome 
 async fn query(call: ToolCall, input: QueryInput) -> ToolOutcome {
     let runner = call.session().json_query();
     let runner = runner.ok_or_else(|| ToolFailure::refused("queries are not available"))?;
-    let document = call.read(&path_of(&input.path)?).await?.data;
-    let found = runner.run(&input.query, document, &call.context().cancel).await;
+    let path = path_of(&input.path)?;
+    let document = call.read(&path).await?.data;
+    let query = JsonQuery {
+        text: input.query,
+        dialect: match input.dialect {
+            QueryDialectInput::Jq => QueryDialect::Jq,
+            QueryDialectInput::Jql => QueryDialect::Jql,
+            QueryDialectInput::Sql => QueryDialect::Sql,
+        },
+        format: DocumentFormat::of_name(path.file_name().unwrap_or_default()),
+        slurp: input.slurp,
+        raw: false,
+    };
+    let found = runner.run(query, document, &call.context().cancel).await;
     let found = found.map_err(|error| ToolFailure::refused(error.to_string()))?;
     let mut text = found.text;
     if found.truncated {

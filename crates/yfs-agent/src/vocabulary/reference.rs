@@ -1,29 +1,40 @@
 //! The fourteen tools of the reference filesystem server of the Model Context Protocol.
 //!
-//! Names, arguments and texts are those of the reference. Unlike it, an edit keeps the edits of
-//! others and the file's line endings, refuses a text that occurs several times, and never cuts a
-//! character.
+//! Names, schemas, arguments and texts are those of the reference. Unlike it, an edit keeps the
+//! edits of others and the file's line endings, refuses a text that occurs several times, and never
+//! cuts a character.
 
 mod exact_edits;
+mod file_search;
+mod locale_order;
+mod locations;
+mod schemas;
 
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use globset::{GlobBuilder, GlobMatcher};
+use bytes::Bytes;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use smol_str::SmolStr;
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    CreateMode, FileKind, FileSystemExt, FsCode, MkdirOptions, MoveOptions, WalkEntry, WalkOptions,
+    CreateMode, FileKind, FileSystemExt, FsCode, FsError, MkdirOptions, MoveOptions, Op,
 };
 
-use self::exact_edits::{ExactEdit, apply_exact_edits, fenced_diff};
-use super::shared::{ToolFailure, ToolOutcome, path_of, reporting_tool, text_reply};
+use self::{
+    exact_edits::{ExactEdit, apply_exact_edits, fenced_diff},
+    file_search::{exclusions, list_below, search_files},
+    locale_order::compare_names,
+    locations::{allowed_path, reworded},
+    schemas::{check_arguments, input_schema, output_schema},
+};
+use super::shared::{ToolFailure, ToolOutcome, by_message, reporting_tool, text_reply};
 use crate::{
     catalog::{RegisteredTool, TextResult, ToolWords},
-    media::{file_uri, media_block},
+    media::file_uri,
     tool::{ReplyBlock, ToolAnnotations, ToolReply},
     tool_call::ToolCall,
 };
@@ -32,25 +43,22 @@ use crate::{
 const MAX_LISTED: usize = 100_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct ReferencePathInput {
     /// Path of the file or directory.
     path: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct ReadTextFileInput {
     /// Path of the file.
     path: String,
     /// If provided, returns only the last N lines of the file.
-    tail: Option<u64>,
+    tail: Option<f64>,
     /// If provided, returns only the first N lines of the file.
-    head: Option<u64>,
+    head: Option<f64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct ReadMultipleFilesInput {
     /// Paths of the files.
     #[schemars(length(min = 1))]
@@ -58,7 +66,6 @@ struct ReadMultipleFilesInput {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct ReferenceWriteInput {
     /// Path of the file.
     path: String,
@@ -67,7 +74,6 @@ struct ReferenceWriteInput {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct ReferenceEditInput {
     /// Path of the file.
     path: String,
@@ -79,7 +85,6 @@ struct ReferenceEditInput {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct ListWithSizesInput {
     /// Path of the directory.
     path: String,
@@ -98,7 +103,6 @@ enum ListOrder {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct DirectoryTreeInput {
     /// Path of the directory.
     path: String,
@@ -108,7 +112,6 @@ struct DirectoryTreeInput {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct ReferenceMoveInput {
     /// The present path.
     source: String,
@@ -117,7 +120,6 @@ struct ReferenceMoveInput {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct SearchFilesInput {
     /// Path of the directory.
     path: String,
@@ -129,7 +131,6 @@ struct SearchFilesInput {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 struct NoArguments {}
 
 /// The result of reading a file that is not text.
@@ -139,12 +140,35 @@ struct MediaResult {
     content: Vec<Value>,
 }
 
+/// The names of the tools, in the order of the reference.
+const NAMES: [&str; 14] = [
+    "read_file",
+    "read_text_file",
+    "read_media_file",
+    "read_multiple_files",
+    "write_file",
+    "edit_file",
+    "create_directory",
+    "list_directory",
+    "list_directory_with_sizes",
+    "directory_tree",
+    "move_file",
+    "search_files",
+    "get_file_info",
+    "list_allowed_directories",
+];
+
 /// Returns the tools.
 pub(super) fn tools() -> Vec<RegisteredTool> {
     let mut tools = reading_tools();
     tools.extend(describing_tools());
     tools.extend(changing_tools());
-    tools
+    tools.sort_by_key(|tool| NAMES.iter().position(|name| *name == tool.name()));
+    let published = |tool: RegisteredTool| {
+        let schemas = (input_schema(tool.name()), output_schema(tool.name()));
+        tool.with_schemas(schemas.0, schemas.1).checked_by(check_arguments)
+    };
+    tools.into_iter().map(published).collect()
 }
 
 fn reading_tools() -> Vec<RegisteredTool> {
@@ -286,78 +310,70 @@ where
     reporting_tool::<I, TextResult, F, R>(words, annotations, run, by_message)
 }
 
-/// Returns the reply of a tool. The reference reports a failure by its message alone.
-fn by_message(outcome: ToolOutcome) -> ToolReply {
-    outcome.unwrap_or_else(|failure| ToolReply::error(failure.to_string()))
+/// Returns whether the directory of a path is missing.
+async fn lacks_parent(call: &ToolCall, path: &VPath) -> bool {
+    let Some(parent) = path.parent() else { return false };
+    let stat = call.fs().stat(&parent).await;
+    stat.is_err_and(|error| error.code == FsCode::ENOENT)
 }
 
-/// Returns the path that a model wrote, if it lies in an allowed directory.
-fn allowed_path(call: &ToolCall, text: &str) -> Result<VPath, ToolFailure> {
-    let roots = call.session().roots();
-    let path = match text.starts_with('/') {
-        true => path_of(text)?,
-        false => {
-            let first = roots.first().cloned().unwrap_or_else(VPath::root);
-            path_of(&format!("{}/{text}", first.as_str().trim_end_matches('/')))?
-        }
-    };
-    if roots.iter().any(|root| path.starts_with(root)) {
-        return Ok(path);
-    }
-    let roots: Vec<&str> = roots.iter().map(VPath::as_str).collect();
-    Err(ToolFailure::refused(format!(
-        "Access denied - path outside allowed directories: {path} not in {}",
-        roots.join(", ")
-    )))
-}
-
-/// Checks that the directory of a path exists.
-async fn check_parent(call: &ToolCall, path: &VPath) -> Result<(), ToolFailure> {
-    let Some(parent) = path.parent() else { return Ok(()) };
-    match call.fs().stat(&parent).await {
-        Err(error) if error.code == FsCode::ENOENT => {
-            let text = format!("Parent directory does not exist: {parent}");
-            Err(ToolFailure::Refused(text))
-        }
-        _ => Ok(()),
+/// Returns the result of an operation on a path, with the errors of the reference.
+async fn worded<T>(
+    call: &ToolCall,
+    path: &VPath,
+    result: Result<T, impl Into<ToolFailure>>,
+) -> Result<T, ToolFailure> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(failure) => Err(reworded(call, path, failure.into()).await),
     }
 }
 
 async fn read_text(call: &ToolCall, path: &VPath) -> Result<String, ToolFailure> {
-    Ok(String::from_utf8_lossy(&call.read(path).await?.data).into_owned())
+    let content = worded(call, path, call.read(path).await).await?;
+    Ok(String::from_utf8_lossy(&content.data).into_owned())
 }
 
 async fn read_text_file(call: ToolCall, input: ReadTextFileInput) -> ToolOutcome {
     let path = allowed_path(&call, &input.path)?;
-    let (head, tail) = (input.head.filter(|n| *n > 0), input.tail.filter(|n| *n > 0));
+    let (head, tail) = (input.head.filter(|n| *n != 0.0), input.tail.filter(|n| *n != 0.0));
     if head.is_some() && tail.is_some() {
         let text = "Cannot specify both head and tail parameters simultaneously";
         return Err(ToolFailure::refused(text));
     }
     let text = read_text(&call, &path).await?;
-    let count = |n_lines: u64| usize::try_from(n_lines).unwrap_or(usize::MAX);
-    let lines = || text.split_inclusive('\n');
-    let shown: String = match (head, tail) {
-        (Some(n_lines), _) => lines().take(count(n_lines)).collect(),
-        (_, Some(n_lines)) => {
-            let n_skipped = lines().count().saturating_sub(count(n_lines));
-            lines().skip(n_skipped).collect()
-        }
-        (None, None) => return Ok(text_reply(text)),
-    };
-    // As in the reference, the last of the chosen lines has no newline.
-    Ok(text_reply(shown.strip_suffix('\n').unwrap_or(&shown)))
+    Ok(text_reply(match (head, tail) {
+        (Some(n_lines), _) => first_lines(&text, n_lines),
+        (_, Some(n_lines)) => last_lines(&text, n_lines),
+        (None, None) => text,
+    }))
+}
+
+/// Returns the first lines of a text, the last of them without its newline.
+fn first_lines(text: &str, n_lines: f64) -> String {
+    // A conversion to an integer is within its bounds: negative numbers are no lines.
+    let shown: String = text.split_inclusive('\n').take(n_lines.ceil() as usize).collect();
+    shown.strip_suffix('\n').unwrap_or(&shown).to_owned()
+}
+
+/// Returns the last lines of a text, as the reference counts them: the text after the last newline
+/// is a line, also if it is empty, and line endings are `\n`.
+fn last_lines(text: &str, n_lines: f64) -> String {
+    let text = text.replace("\r\n", "\n");
+    let lines: Vec<&str> = text.split('\n').collect();
+    let n_skipped = lines.len().saturating_sub(n_lines.floor() as usize);
+    lines[n_skipped..].join("\n")
 }
 
 async fn read_media_file(call: ToolCall, input: ReferencePathInput) -> ToolOutcome {
     let path = allowed_path(&call, &input.path)?;
     let max_len = call.session().limits().max_media_len;
-    let data = call.read(&path).await?.data;
+    let data = worded(&call, &path, call.read(&path).await).await?.data;
     if data.len() as u64 > max_len {
         let text = format!("{path} has {} bytes; the most is {max_len}", data.len());
         return Err(ToolFailure::Refused(text));
     }
-    let block = media_block(&path, data);
+    let block = reference_block(&path, data);
     let shown = match &block {
         ReplyBlock::Image { data, mime } => {
             json!({"type": "image", "data": STANDARD.encode(data), "mimeType": mime.as_str()})
@@ -374,6 +390,30 @@ async fn read_media_file(call: ToolCall, input: ReferencePathInput) -> ToolOutco
     };
     let reply = ToolReply { blocks: vec![block], ..ToolReply::default() };
     Ok(reply.with_structured(&MediaResult { content: vec![shown] }))
+}
+
+/// Returns the block of a file, with the media type that the reference has for its name.
+fn reference_block(path: &VPath, data: Bytes) -> ReplyBlock {
+    let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
+    let mime = match name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) {
+        Some((_, "png")) => "image/png",
+        Some((_, "jpg" | "jpeg")) => "image/jpeg",
+        Some((_, "gif")) => "image/gif",
+        Some((_, "webp")) => "image/webp",
+        Some((_, "bmp")) => "image/bmp",
+        Some((_, "svg")) => "image/svg+xml",
+        Some((_, "mp3")) => "audio/mpeg",
+        Some((_, "wav")) => "audio/wav",
+        Some((_, "ogg")) => "audio/ogg",
+        Some((_, "flac")) => "audio/flac",
+        _ => "application/octet-stream",
+    };
+    let mime = SmolStr::new_static(mime);
+    match mime.split('/').next() {
+        Some("image") => ReplyBlock::Image { data, mime },
+        Some("audio") => ReplyBlock::Audio { data, mime },
+        _ => ReplyBlock::Resource { uri: file_uri(path), data, mime },
+    }
 }
 
 async fn read_multiple_files(call: ToolCall, input: ReadMultipleFilesInput) -> ToolOutcome {
@@ -401,8 +441,14 @@ async fn read_multiple_files(call: ToolCall, input: ReadMultipleFilesInput) -> T
 
 async fn write_file(call: ToolCall, input: ReferenceWriteInput) -> ToolOutcome {
     let path = allowed_path(&call, &input.path)?;
-    check_parent(&call, &path).await?;
-    let written = call.write(&path, input.content.into(), CreateMode::IfMissing).await?;
+    if lacks_parent(&call, &path).await {
+        return Err(FsError::new(FsCode::ENOENT, Op::Open, &path).into());
+    }
+    if call.fs().stat(&path).await.is_ok_and(|stat| stat.kind != FileKind::File) {
+        return Err(ToolFailure::Refused(format!("Refusing to write: not a regular file: {path}")));
+    }
+    let written = call.write(&path, input.content.into(), CreateMode::IfMissing).await;
+    let written = worded(&call, &path, written).await?;
     Ok(text_reply(format!("Successfully wrote to {}{}", input.path, written.note())))
 }
 
@@ -419,13 +465,13 @@ async fn edit_file(call: ToolCall, input: ReferenceEditInput) -> ToolOutcome {
         let diff = fenced_diff(text, &changed, path.as_str());
         Ok((changed, diff))
     };
-    let (_, diff) = call.rewrite(&path, change).await?;
+    let (_, diff) = worded(&call, &path, call.rewrite(&path, change).await).await?;
     Ok(text_reply(diff))
 }
 
 async fn create_directory(call: ToolCall, input: ReferencePathInput) -> ToolOutcome {
     let path = allowed_path(&call, &input.path)?;
-    call.fs().mkdir(&path, &MkdirOptions::recursive()).await?;
+    worded(&call, &path, call.fs().mkdir(&path, &MkdirOptions::recursive()).await).await?;
     Ok(text_reply(format!("Successfully created directory {}", input.path)))
 }
 
@@ -434,7 +480,8 @@ fn mark(is_directory: bool) -> &'static str {
 }
 
 async fn list_directory(call: ToolCall, input: ReferencePathInput) -> ToolOutcome {
-    let entries = call.fs().readdir(&allowed_path(&call, &input.path)?).await?;
+    let path = allowed_path(&call, &input.path)?;
+    let entries = worded(&call, &path, call.fs().readdir(&path).await).await?;
     let lines = entries
         .iter()
         .map(|entry| format!("{} {}", mark(entry.kind == FileKind::Directory), entry.name));
@@ -442,9 +489,16 @@ async fn list_directory(call: ToolCall, input: ReferencePathInput) -> ToolOutcom
 }
 
 async fn list_directory_with_sizes(call: ToolCall, input: ListWithSizesInput) -> ToolOutcome {
-    let mut entries = call.fs().readdir(&allowed_path(&call, &input.path)?).await?;
-    if input.sort_by == ListOrder::Size {
-        entries.sort_by_key(|entry| std::cmp::Reverse(entry.size));
+    let path = allowed_path(&call, &input.path)?;
+    let mut entries = worded(&call, &path, call.fs().readdir(&path).await).await?;
+    for entry in entries.iter_mut().filter(|entry| entry.kind == FileKind::Symlink) {
+        // The size of what a link leads to; of one that leads nowhere, 0.
+        let stat = call.fs().stat(&path.join(&entry.name)).await;
+        entry.size = stat.map_or(0, |stat| stat.size);
+    }
+    match input.sort_by {
+        ListOrder::Size => entries.sort_by_key(|entry| std::cmp::Reverse(entry.size)),
+        ListOrder::Name => entries.sort_by(|a, b| compare_names(&a.name, &b.name)),
     }
     let is_directory = |kind| kind == FileKind::Directory;
     let mut lines: Vec<String> = Vec::new();
@@ -472,49 +526,6 @@ fn unit_size(n_bytes: u64) -> String {
         0 => format!("{n_bytes} B"),
         _ => format!("{:.2} {}", n_bytes as f64 / (1_u64 << (10 * unit)) as f64, units[unit]),
     }
-}
-
-fn pattern(text: &str) -> Result<GlobMatcher, ToolFailure> {
-    let built = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
-    let bad = |error: globset::Error| ToolFailure::refused(format!("bad pattern: {error}"));
-    Ok(built.map_err(bad)?.compile_matcher())
-}
-
-/// Returns what the patterns leave out: of a plain name, the name anywhere and all below it.
-fn exclusions(patterns: &[String], names_anywhere: bool) -> Result<Vec<GlobMatcher>, ToolFailure> {
-    let mut matchers = Vec::new();
-    for text in patterns {
-        matchers.push(pattern(text)?);
-        if names_anywhere && !text.contains('*') {
-            matchers.push(pattern(&format!("**/{text}"))?);
-            matchers.push(pattern(&format!("**/{text}/**"))?);
-        }
-    }
-    Ok(matchers)
-}
-
-/// Lists what is below a directory, with paths relative to it. What is below an excluded
-/// directory is excluded, too.
-async fn list_below(
-    call: &ToolCall,
-    root: &VPath,
-    excluded: &[GlobMatcher],
-) -> Result<Vec<(String, WalkEntry)>, ToolFailure> {
-    let options = WalkOptions { max_entries: MAX_LISTED, ..WalkOptions::default() };
-    let mut listed = Vec::new();
-    let mut skipped: Option<VPath> = None;
-    for item in call.fs().walk(root, &options).await? {
-        if skipped.as_ref().is_some_and(|above| item.path.starts_with(above)) {
-            continue;
-        }
-        let relative = item.path.relative_to(root).unwrap_or_default().to_owned();
-        if excluded.iter().any(|matcher| matcher.is_match(&relative)) {
-            skipped = Some(item.path);
-        } else {
-            listed.push((relative, item));
-        }
-    }
-    Ok(listed)
 }
 
 /// A node of a tree of directories.
@@ -562,7 +573,9 @@ fn directory_node(name: String) -> TreeListing {
 async fn move_file(call: ToolCall, input: ReferenceMoveInput) -> ToolOutcome {
     let (from, to) =
         (allowed_path(&call, &input.source)?, allowed_path(&call, &input.destination)?);
-    check_parent(&call, &to).await?;
+    if lacks_parent(&call, &to).await {
+        return Err(FsError::new(FsCode::ENOENT, Op::Rename, &from).to(&to).into());
+    }
     let exists = || ToolFailure::refused(format!("Destination already exists: {to}"));
     if from == to && call.fs().exists(&to).await {
         return Err(exists());
@@ -576,20 +589,9 @@ async fn move_file(call: ToolCall, input: ReferenceMoveInput) -> ToolOutcome {
     Ok(text_reply(text))
 }
 
-async fn search_files(call: ToolCall, input: SearchFilesInput) -> ToolOutcome {
-    let root = allowed_path(&call, &input.path)?;
-    let wanted = pattern(&input.pattern)?;
-    let listed = list_below(&call, &root, &exclusions(&input.exclude_patterns, false)?).await?;
-    let found = listed.iter().filter(|(relative, _)| wanted.is_match(relative));
-    let found: Vec<String> = found.map(|(_, item)| item.path.to_string()).collect();
-    Ok(text_reply(match found.is_empty() {
-        true => "No matches found".to_owned(),
-        false => found.join("\n"),
-    }))
-}
-
 async fn get_file_info(call: ToolCall, input: ReferencePathInput) -> ToolOutcome {
-    let stat = call.fs().stat(&allowed_path(&call, &input.path)?).await?;
+    let path = allowed_path(&call, &input.path)?;
+    let stat = worded(&call, &path, call.fs().stat(&path).await).await?;
     let date = |at: i64| {
         let time = Timestamp::from_millisecond(at).unwrap_or(Timestamp::UNIX_EPOCH);
         time.strftime("%a %b %d %Y %H:%M:%S GMT+0000 (Coordinated Universal Time)").to_string()

@@ -54,6 +54,11 @@ pub(super) fn or_error(outcome: ToolOutcome) -> ToolReply {
     outcome.unwrap_or_else(|failure| ToolReply::error(format!("Error: {failure}")))
 }
 
+/// Returns the reply of a tool that reports failures by their message alone.
+pub(super) fn by_message(outcome: ToolOutcome) -> ToolReply {
+    outcome.unwrap_or_else(|failure| ToolReply::error(failure.to_string()))
+}
+
 /// Makes a tool that reports failures as `Error: ...`.
 pub(super) fn tool<I, O, F, R>(
     name: &'static str,

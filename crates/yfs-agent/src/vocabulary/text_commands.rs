@@ -2,7 +2,7 @@
 //! `str_replace_based_edit_tool` for files anywhere. Both have the same commands and the same core;
 //! their texts are those of Anthropic's tools.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use yfs_vfs::{
     CreateMode, FileKind, FsCode, FsError, MoveOptions, Op, RemoveOptions, WalkEntry, WalkOptions,
 };
 
-use super::shared::{ToolFailure, ToolOutcome, or_error, path_of, text_reply};
+use super::shared::{ToolFailure, ToolOutcome, by_message, or_error, path_of, text_reply};
 use crate::{
     catalog::{RegisteredTool, TextResult, ToolWords},
     session::WriteFailure,
@@ -114,7 +114,7 @@ pub(super) fn memory_tools() -> Vec<RegisteredTool> {
         description: "Keeps notes in files below /memories, which outlive the conversation: \
             view, create, str_replace, insert, delete and rename. View /memories first.",
     };
-    let run = |call, input| async move { or_error(run_memory(call, input).await) };
+    let run = |call, input| async move { by_message(run_memory(call, input).await) };
     vec![RegisteredTool::new::<MemoryInput, TextResult, _, _>(
         words,
         ToolAnnotations::changing(),
@@ -199,15 +199,16 @@ impl CommandPlace {
             let text = format!("Path must start with {MEMORIES}, got: {text}");
             return Err(ToolFailure::Refused(text));
         }
-        let escapes =
-            |_| ToolFailure::refused(format!("Path {text} would escape {MEMORIES} directory"));
-        let path = path_of(text).map_err(escapes)?;
+        let escapes = || {
+            let text = format!("Path {text} would escape {MEMORIES} directory");
+            Err(ToolFailure::Refused(text))
+        };
+        let Ok(path) = path_of(text) else { return escapes() };
         let mut existing = Some(path.clone());
         while let Some(above) = existing.filter(|above| above.as_str() != MEMORIES) {
             match call.fs().realpath(&above).await {
                 Ok(real) if !real.as_str().starts_with("/memories/") => {
-                    let text = format!("Path would escape {MEMORIES} directory via symlink");
-                    return Err(ToolFailure::Refused(text));
+                    return escapes();
                 }
                 Ok(_) => break,
                 Err(_) => existing = above.parent(),
@@ -250,7 +251,7 @@ async fn view(
             if range.is_some() {
                 return Err(ToolFailure::refused("view_range is not allowed for a directory"));
             }
-            view_directory(call, path, text).await
+            view_directory(call, place, path, text).await
         }
         Ok(FileKind::File) => view_file(call, path, text, range).await,
         Ok(_) => Err(ToolFailure::refused(format!("Unsupported file type for {text}"))),
@@ -261,9 +262,25 @@ async fn view(
     }
 }
 
-async fn view_directory(call: &ToolCall, path: &VPath, text: &str) -> ToolOutcome {
+async fn view_directory(
+    call: &ToolCall,
+    place: CommandPlace,
+    path: &VPath,
+    text: &str,
+) -> ToolOutcome {
     let options = WalkOptions { hidden: false, max_entries: MAX_LISTED, ..WalkOptions::default() };
-    let entries = call.fs().walk(path, &options).await?;
+    let mut entries = call.fs().walk(path, &options).await?;
+    if place.in_memories {
+        // A link that leaves the notes, or leads nowhere, is none of them.
+        let mut leaving = HashSet::new();
+        for item in entries.iter().filter(|item| item.entry.kind == FileKind::Symlink) {
+            let real = call.fs().realpath(&item.path).await;
+            if !real.is_ok_and(|real| real.as_str().starts_with("/memories/")) {
+                leaving.insert(item.path.clone());
+            }
+        }
+        entries.retain(|item| !leaving.contains(&item.path));
+    }
     Ok(text_reply(listing(text, &entries, path)))
 }
 

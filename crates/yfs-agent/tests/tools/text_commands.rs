@@ -47,22 +47,22 @@ async fn memory_has_the_texts_of_its_contract() {
         > memory {"command": "create", "path": "/memories/prefs.md", "file_text": "Prices: with tax.\nTone: short.\n"}
         File created successfully at: /memories/prefs.md
         > memory {"command": "create", "path": "/memories/prefs.md", "file_text": "x"}
-        ! Error: File /memories/prefs.md already exists
+        ! File /memories/prefs.md already exists
         > memory {"command": "str_replace", "path": "/memories/prefs.md", "old_str": "short", "new_str": "brief"}
         The memory file has been edited. Here is the snippet showing the change (with line numbers):
              1	Prices: with tax.
              2	Tone: brief.
              3	
         > memory {"command": "str_replace", "path": "/memories/prefs.md", "old_str": "none", "new_str": "brief"}
-        ! Error: No replacement was performed, old_str `none` did not appear verbatim in /memories/prefs.md.
+        ! No replacement was performed, old_str `none` did not appear verbatim in /memories/prefs.md.
         > memory {"command": "str_replace", "path": "/memories/prefs.md", "old_str": "e", "new_str": "x"}
-        ! Error: No replacement was performed. Multiple occurrences of old_str `e` in lines: 1, 2, 2. Please ensure it is unique
+        ! No replacement was performed. Multiple occurrences of old_str `e` in lines: 1, 2, 2. Please ensure it is unique
         > memory {"command": "str_replace", "path": "/memories/prefs.md", "old_str": "", "new_str": "x"}
-        ! Error: No replacement was performed, old_str is empty.
+        ! No replacement was performed, old_str is empty.
         > memory {"command": "insert", "path": "/memories/prefs.md", "insert_line": 0, "insert_text": "Sam\n"}
         The file /memories/prefs.md has been edited.
         > memory {"command": "insert", "path": "/memories/prefs.md", "insert_line": 9, "insert_text": "Sam\n"}
-        ! Error: Invalid `insert_line` parameter: 9. It should be within the range [0, 3].
+        ! Invalid `insert_line` parameter: 9. It should be within the range [0, 3].
         > memory {"command": "view", "path": "/memories/prefs.md"}
         Here's the content of /memories/prefs.md with line numbers:
              1	Sam
@@ -87,27 +87,27 @@ async fn memory_has_the_texts_of_its_contract() {
         13B	/memories/people/ana/
         35B	/memories/prefs.md
         > memory {"command": "rename", "old_path": "/memories/people", "new_path": "/memories/prefs.md"}
-        ! Error: The destination /memories/prefs.md already exists
+        ! The destination /memories/prefs.md already exists
         > memory {"command": "rename", "old_path": "/memories/people", "new_path": "/memories/persons"}
         Successfully renamed /memories/people to /memories/persons
         > memory {"command": "rename", "old_path": "/memories/people", "new_path": "/memories/x"}
-        ! Error: The path /memories/people does not exist
+        ! The path /memories/people does not exist
         > memory {"command": "delete", "path": "/memories"}
-        ! Error: Cannot delete the /memories directory itself
+        ! Cannot delete the /memories directory itself
         > memory {"command": "delete", "path": "/memories/persons"}
         Successfully deleted /memories/persons
         > memory {"command": "delete", "path": "/memories/persons"}
-        ! Error: The path /memories/persons does not exist
+        ! The path /memories/persons does not exist
         > memory {"command": "view", "path": "/memories/none"}
-        ! Error: The path /memories/none does not exist. Please provide a valid path.
+        ! The path /memories/none does not exist. Please provide a valid path.
         > memory {"command": "view", "path": "/etc/passwd"}
-        ! Error: Path must start with /memories, got: /etc/passwd
+        ! Path must start with /memories, got: /etc/passwd
         > memory {"command": "view", "path": "/memoriesx"}
-        ! Error: Path must start with /memories, got: /memoriesx
+        ! Path must start with /memories, got: /memoriesx
         > memory {"command": "view", "path": "/memories/../etc"}
-        ! Error: Path /memories/../etc would escape /memories directory
+        ! Path /memories/../etc would escape /memories directory
         > memory {"command": "create", "path": "/memories/x"}
-        ! Error: this command needs `file_text`
+        ! this command needs `file_text`
         > memory {"command": "undo_edit", "path": "/memories/x"}
         ! Error: invalid arguments for memory: unknown variant `undo_edit`, expected one of `view`, `create`, `str_replace`, `insert`, `delete`, `rename`
     "#]]).await;
@@ -130,13 +130,13 @@ async fn a_link_does_not_lead_out_of_memory() {
         .check(
             script,
             expect![[r#"
-        > memory {"command": "view", "path": "/memories/out/key"}
-        ! Error: Path would escape /memories directory via symlink
-        > memory {"command": "create", "path": "/memories/out/new", "file_text": "x"}
-        ! Error: Path would escape /memories directory via symlink
-        > memory {"command": "rename", "old_path": "/memories/out/key", "new_path": "/memories/key"}
-        ! Error: Path would escape /memories directory via symlink
-    "#]],
+                > memory {"command": "view", "path": "/memories/out/key"}
+                ! Path /memories/out/key would escape /memories directory
+                > memory {"command": "create", "path": "/memories/out/new", "file_text": "x"}
+                ! Path /memories/out/new would escape /memories directory
+                > memory {"command": "rename", "old_path": "/memories/out/key", "new_path": "/memories/key"}
+                ! Path /memories/out/key would escape /memories directory
+            "#]],
         )
         .await;
 }

@@ -1,20 +1,24 @@
 //! `yfs artifact`: stores large results as files with references, and renders contexts.
 
+mod run_command;
+
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::Workspace;
-use yfs_analysis::{FileStats, PreviewLimit, TextStats, TextStructure, describe_stats};
+use yfs_analysis::{PreviewLimit, describe_stats};
 use yfs_artifacts::{
-    ArtifactIds, ArtifactOptions, CleanupPolicy, CleanupReason, CleanupReport, ContextRequest,
-    FileMetadata, FileSelection, FileSystemOps, FileSystemStore, NamespaceStrategy,
-    ToolResponseContent, WorkspacePast, content_hash,
+    ArtifactIds, ArtifactOptions, CleanupPolicy, CleanupReport, ContextRequest, FileMetadata,
+    FileSelection, FileSystemOps, FileSystemStore, NamespaceStrategy, ToolResponseContent,
+    WorkspacePast, content_hash,
 };
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, FsCode, WalkOptions};
+use yfs_wire::{ArtifactJson, ContextJson, Rfc3339Time};
 
+use self::run_command::RunArgs;
 use crate::{
     commands::input_content::{read_host, read_host_text},
     context::CommandContext,
@@ -39,6 +43,7 @@ and the content that was stored after an edit.
 Examples:
   crawl | yfs artifact put --thread research-7 --call 12      prints the path
   crawl | yfs artifact put --threshold 50K --json             the result itself, unless it is larger
+  yfs artifact run cargo test                                 its output, or a reference to it
   yfs artifact get research-7/tool_call_12.json
   yfs artifact get --reference reference.json                 verified by its hash
   yfs artifact list 'research-7/*'
@@ -46,11 +51,11 @@ Examples:
   yfs artifact clean --older-than 30d --dry-run
   yfs artifact context /docs --tokens 2000                    any files, for a model's context
 
-JSON of put: {FileReference: {metadata, preview}}, or with --threshold {Direct: {result}}; of show:
-metadata: {file_id, relative_path, size, content_type, preview, stats, checksum}; of get: {path,
-size, content} or base64; of list: one object per line: {path, artifact, size, mime, changed}; of
-clean: {removed: [{path, size, reason}], freed_bytes, dry_run}; of context: {text, tokens, files,
-listed, previewed}.";
+JSON of put: {FileReference: {metadata, preview}}, or with --threshold {Direct: {result}}; of run:
+the same with exit_status; of show: metadata: {file_id, relative_path, size, content_type, preview,
+stats, checksum}; of get: {path, size, content} or base64; of list: one object per line: {path,
+artifact, size, mime, changed}; of clean: {removed: [{path, size, reason}], freed_bytes, dry_run};
+of context: {text, tokens, files, listed, previewed}.";
 
 /// Store large results as files with references, and render contexts of files
 #[derive(Debug, Args)]
@@ -77,6 +82,8 @@ struct ArtifactPlaceArgs {
 enum ArtifactCommand {
     /// Store a result from standard input or a file of this machine, and print its path
     Put(PutArgs),
+    /// Run a command, and print its output, or the reference to it if it is large
+    Run(RunArgs),
     /// Print the content of an artifact as it was stored
     Get(GetArgs),
     /// List artifacts
@@ -109,6 +116,17 @@ struct PutArgs {
     /// A file on this machine; default: standard input
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
+    /// Where the result is put.
+    #[command(flatten)]
+    placement: PlacementArgs,
+    /// Store nothing, and print the result itself, unless it is larger: 50K
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    threshold: Option<u64>,
+}
+
+/// Where a result is put, and how its reference shows it.
+#[derive(Debug, Args)]
+struct PlacementArgs {
     /// The thread of the call
     #[arg(long, value_name = "ID", default_value = "shared")]
     thread: String,
@@ -122,9 +140,6 @@ struct PutArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "thread_id")]
     #[arg(value_parser = parse_namespace)]
     namespace: NamespaceStrategy,
-    /// Store nothing, and print the result itself, unless it is larger: 50K
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    threshold: Option<u64>,
     /// The length of the preview in characters
     #[arg(long, value_name = "N", default_value_t = 300)]
     preview: usize,
@@ -198,11 +213,31 @@ struct ContextArgs {
     template: Option<PathBuf>,
 }
 
+impl PlacementArgs {
+    /// Returns the ids of a result, and the options of the store.
+    fn resolve(&self, root: VPath, content: &[u8]) -> (ArtifactIds, ArtifactOptions) {
+        let call = self.call.clone();
+        let ids = ArtifactIds {
+            thread_id: self.thread.clone(),
+            task_id: self.task.clone(),
+            tool_call_id: call.unwrap_or_else(|| content_hash(content)[..16].to_owned()),
+        };
+        let options = ArtifactOptions {
+            root,
+            namespace_strategy: self.namespace.clone(),
+            preview: PreviewLimit::Characters(self.preview),
+            ..ArtifactOptions::default()
+        };
+        (ids, options)
+    }
+}
+
 /// Runs `yfs artifact`.
 pub(crate) async fn run(args: ArtifactArgs, context: &mut CommandContext) -> Result {
     let root = context.path(&args.place.root)?.path;
     match args.command {
         ArtifactCommand::Put(args) => put(context, root, args).await,
+        ArtifactCommand::Run(args) => run_command::run(context, root, args).await,
         ArtifactCommand::Get(args) => get(context, root, args).await,
         ArtifactCommand::List { pattern, long } => {
             list(context, &root, pattern.as_deref(), long).await
@@ -217,16 +252,7 @@ pub(crate) async fn run(args: ArtifactArgs, context: &mut CommandContext) -> Res
 
 /// Parses a namespace.
 fn parse_namespace(text: &str) -> Result<NamespaceStrategy, String> {
-    match text {
-        "thread_id" => Ok(NamespaceStrategy::ThreadId),
-        "task_id" => Ok(NamespaceStrategy::TaskId),
-        "flat" => Ok(NamespaceStrategy::Flat),
-        "runs" => Ok(NamespaceStrategy::runs()),
-        template if template.contains('{') => Ok(NamespaceStrategy::Custom(template.to_owned())),
-        _ => Err("expected thread_id, task_id, flat, runs, or a template such as \
-                  {thread_id}/{file_id}"
-            .to_owned()),
-    }
+    NamespaceStrategy::parse(text).map_err(|error| error.to_string())
 }
 
 /// Makes the store of a workspace's artifacts.
@@ -244,14 +270,7 @@ async fn put(context: &mut CommandContext, root: VPath, args: PutArgs) -> Result
     if args.threshold.is_some_and(|threshold| content.len() as u64 <= threshold) {
         return print_direct(context, &content);
     }
-    let call = args.call.unwrap_or_else(|| content_hash(&content)[..16].to_owned());
-    let ids = ArtifactIds { thread_id: args.thread, task_id: args.task, tool_call_id: call };
-    let options = ArtifactOptions {
-        root,
-        namespace_strategy: args.namespace,
-        preview: PreviewLimit::Characters(args.preview),
-        ..ArtifactOptions::default()
-    };
+    let (ids, options) = args.placement.resolve(root, &content);
     let workspace = context.writable()?;
     let metadata = store_of(context, &workspace, options).store_file(&ids, content).await?;
     if context.out.json {
@@ -280,7 +299,7 @@ async fn get(context: &mut CommandContext, root: VPath, args: GetArgs) -> Result
         (Some(file), _) => parse_reference(&read_host(file)?)?,
         (None, artifact) => {
             let artifact = artifact.as_deref().unwrap_or_default();
-            reference_of(relative_path(context, &root, artifact)?, args.checksum)
+            FileMetadata::at_path(relative_path(context, &root, artifact)?, args.checksum)
         }
     };
     let workspace = context.readable()?;
@@ -294,31 +313,8 @@ async fn get(context: &mut CommandContext, root: VPath, args: GetArgs) -> Result
 
 /// Parses the JSON of a reference: its metadata, or what contains them.
 fn parse_reference(json: &[u8]) -> Result<FileMetadata> {
-    let bad = |error| CommandError::other(format!("this is no reference: {error}"));
-    let value: Value = serde_json::from_slice(json).map_err(bad)?;
-    let metadata = value.pointer("/FileReference/metadata").unwrap_or(&value);
-    serde_json::from_value(metadata.clone()).map_err(bad)
-}
-
-/// Makes a reference from a path and a hash alone.
-fn reference_of(relative_path: String, checksum: Option<String>) -> FileMetadata {
-    let stats = TextStats {
-        lines: 0,
-        words: 0,
-        characters: 0,
-        encoding: String::new(),
-        language: None,
-        structure_hints: TextStructure::PlainText,
-    };
-    FileMetadata {
-        file_id: String::new(),
-        relative_path,
-        size: 0,
-        content_type: None,
-        preview: None,
-        stats: FileStats::Text(stats),
-        checksum: checksum.map(|checksum| checksum.to_ascii_lowercase()),
-    }
+    let parsed = FileMetadata::parse_reference(json);
+    parsed.map_err(|error| CommandError::other(format!("this is no reference: {error}")))
 }
 
 /// Returns the path of an artifact from the root of all artifacts, for a path from there or from
@@ -356,12 +352,12 @@ async fn list(
         if context.out.json {
             let stat = fs.stat(&walked.path).await?;
             let artifact = stat.metadata.get("artifact").and_then(Value::as_str);
-            context.out.json_line(&json!({
-                "path": walked.path.as_str(),
-                "artifact": artifact.unwrap_or(relative),
-                "size": stat.size,
-                "mime": stat.mime.as_deref(),
-                "changed": parse_time::rfc3339(stat.mtime),
+            context.out.json_line(&json::value(&ArtifactJson::<Rfc3339Time> {
+                path: walked.path.to_string(),
+                artifact: artifact.unwrap_or(relative).to_owned(),
+                size: stat.size,
+                mime: stat.mime.as_deref().map(str::to_owned),
+                changed: stat.mtime.into(),
             }))?;
             continue;
         }
@@ -376,7 +372,7 @@ async fn list(
 }
 
 async fn show(context: &mut CommandContext, root: VPath, artifact: &str, preview: usize) -> Result {
-    let reference = reference_of(relative_path(context, &root, artifact)?, None);
+    let reference = FileMetadata::at_path(relative_path(context, &root, artifact)?, None);
     let workspace = context.readable()?;
     let preview = PreviewLimit::Characters(preview);
     let options = ArtifactOptions { root, preview, ..ArtifactOptions::default() };
@@ -421,15 +417,10 @@ async fn clean(context: &mut CommandContext, root: VPath, args: CleanArgs) -> Re
 }
 
 fn print_cleanup(context: &mut CommandContext, report: &CleanupReport, dry_run: bool) -> Result {
-    let reason = |reason| match reason {
-        CleanupReason::Age => "age",
-        CleanupReason::TotalBytes => "size",
-        CleanupReason::NumberOfFiles => "files",
-    };
     if context.out.json {
         let removed = report.removed.iter().map(|removed| {
             let path = removed.path.as_str();
-            json!({ "path": path, "size": removed.size, "reason": reason(removed.reason) })
+            json!({ "path": path, "size": removed.size, "reason": removed.reason.name() })
         });
         let removed: Value = removed.collect();
         return context.out.json_line(&json!({
@@ -441,7 +432,7 @@ fn print_cleanup(context: &mut CommandContext, report: &CleanupReport, dry_run: 
     for removed in &report.removed {
         let path = context.out.safe(removed.path.as_str()).into_owned();
         let size = human_size(removed.size);
-        context.out.line(&format!("{:<5}  {size:>5}  {path}", reason(removed.reason)))?;
+        context.out.line(&format!("{:<5}  {size:>5}  {path}", removed.reason.name()))?;
     }
     let n_removed = counted(report.removed.len() as u64, "artifact", "artifacts");
     let would = if dry_run { "would be removed" } else { "removed" };
@@ -470,12 +461,12 @@ async fn render(context: &mut CommandContext, args: ContextArgs) -> Result {
     };
     let rendered = kept_stats(context)?.render_context(&request).await?;
     if context.out.json {
-        return context.out.json_line(&json!({
-            "text": rendered.text,
-            "tokens": rendered.n_tokens,
-            "files": rendered.n_files,
-            "listed": rendered.n_listed,
-            "previewed": rendered.n_previewed,
+        return context.out.json_line(&json::value(&ContextJson {
+            text: rendered.text,
+            tokens: rendered.n_tokens,
+            files: rendered.n_files,
+            listed: rendered.n_listed,
+            previewed: rendered.n_previewed,
         }));
     }
     context.out.safe_lines(&rendered.text)

@@ -5,7 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::{context::CommandContext, errors::Result, progress::CommandProgress};
+use crate::{
+    context::CommandContext,
+    errors::{CommandError, DAMAGE_HINT, Result},
+    format_text::counted,
+    progress::CommandProgress,
+};
 
 /// Write a consistent copy of the workspace
 #[derive(Debug, Args)]
@@ -13,10 +18,15 @@ use crate::{context::CommandContext, errors::Result, progress::CommandProgress};
 The copy is consistent, even if other processes write meanwhile. It is a workspace file; to open it,
 pass it to --workspace.
 
+All records and blobs are verified as well. If some are damaged, the copy has the same damage, and
+the command says so.
+
+Exit status: 0; 1 if there is no copy, or if the workspace is damaged.
+
 Examples:
   yfs backup ~/backups/notes.db
 
-JSON: {file, bytes}.")]
+JSON: {file, bytes, problems}.")]
 pub(crate) struct BackupArgs {
     /// The file to write, which must not exist
     #[arg(value_name = "FILE")]
@@ -30,10 +40,26 @@ pub(crate) async fn run(args: BackupArgs, context: &mut CommandContext) -> Resul
     let copied = workspace.store().backup(&args.to, &mut |done, total| bar.set(done, total));
     drop(bar);
     copied.map_err(yfs::WorkspaceError::from)?;
+    let bar = CommandProgress::new(&context.globals, "checking");
+    let report = workspace.store().check_with_progress(&mut |done, total| bar.set(done, total));
+    drop(bar);
+    let problems = report.map_err(yfs::WorkspaceError::from)?.problems;
     let file = args.to.display().to_string();
+    if let Some(first) = problems.first() {
+        let count = counted(problems.len() as u64, "problem", "problems");
+        let first = &first.description;
+        let message = format!(
+            "the workspace is damaged, and so is the copy: {count}, {first}; {DAMAGE_HINT}"
+        );
+        context.fail(&CommandError::other(message));
+    }
     if context.out.json {
         let n_bytes = args.to.metadata().map_or(0, |meta| meta.len());
-        return context.out.json_line(&json!({ "file": file, "bytes": n_bytes }));
+        return context.out.json_line(&json!({
+            "file": file,
+            "bytes": n_bytes,
+            "problems": problems.len(),
+        }));
     }
     context.remark(&format!("{file} written"));
     Ok(())

@@ -4,11 +4,17 @@ use std::{ops::RangeInclusive, str::FromStr};
 
 use clap::Args;
 use unicode_width::UnicodeWidthStr;
-use yfs::workspace::blame::BlameLine;
+use yfs::{WorkspaceError, workspace::blame::BlameLine};
+use yfs_vfs::FsCode;
 use yfs_wire::{BlameLineJson, Rfc3339Time};
 
 use crate::json;
-use crate::{context::CommandContext, errors::Result, output::TextRole, parse_time};
+use crate::{
+    context::CommandContext,
+    errors::{CommandError, Result},
+    output::TextRole,
+    parse_time,
+};
 
 const HELP: &str = "\
 A line is attributed to the actor that wrote most of its characters; if several wrote equally many,
@@ -57,7 +63,13 @@ impl FromStr for LineSelection {
 /// Runs `yfs blame`.
 pub(crate) async fn run(args: BlameArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
-    let mut lines = context.readable()?.history().blame(&path.path)?;
+    let lines = context.readable()?.history().blame(&path.path);
+    let mut lines = lines.map_err(|error| match error {
+        WorkspaceError::Fs(error) => {
+            CommandError::hinted(error, FsCode::EPERM, "only a text has lines with authors")
+        }
+        error => error.into(),
+    })?;
     if let Some(LineSelection(range)) = &args.lines {
         lines.retain(|line| range.contains(&line.number));
     }

@@ -2,9 +2,10 @@
 
 use clap::Args;
 use futures::StreamExt;
-use yfs_vfs::StreamOptions;
+use yfs_vfs::{Op, StreamOptions};
 
 use crate::{
+    commands::transfer_operands::require_found_directory,
     context::{CommandContext, Fs},
     errors::Result,
     json,
@@ -106,10 +107,13 @@ pub(crate) async fn run(args: CatArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let mut printer = LinePrinter::default();
     for path in context.paths(&args.paths) {
-        let part = match (context.out.json, args.changes_lines()) {
-            (true, _) => print_json(context, &fs, &path).await,
-            (false, true) => printer.print(&args, context, &fs, &path).await,
-            (false, false) => print(context, &fs, &path).await,
+        let part = match require_found_directory(&fs, &path, Op::Read).await {
+            Err(error) => Err(error.into()),
+            Ok(()) => match (context.out.json, args.changes_lines()) {
+                (true, _) => print_json(context, &fs, &path).await,
+                (false, true) => printer.print(&args, context, &fs, &path).await,
+                (false, false) => print(context, &fs, &path).await,
+            },
         };
         context.continue_after(part)?;
     }

@@ -2,9 +2,10 @@
 
 use clap::Args;
 use serde_json::json;
-use yfs_vfs::{FileKind, WalkOptions};
+use yfs_vfs::{FileKind, Op, WalkOptions};
 
 use crate::{
+    commands::transfer_operands::require_found_directory,
     context::{CommandContext, Fs},
     errors::{CommandError, Result},
     json,
@@ -89,6 +90,7 @@ async fn change_all(
     path: TypedPath,
     change: &ModeChange,
 ) -> Result {
+    require_found_directory(fs, &path, Op::Chmod).await?;
     let stat = fs.stat(&path.path).await?;
     let below = match args.recursive && stat.is_directory() {
         true => {

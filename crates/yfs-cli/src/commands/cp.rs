@@ -1,13 +1,15 @@
 //! `yfs cp`: copies files and directories.
 
-use clap::Args;
+use clap::{Args, builder::Resettable};
 use yfs_engine::path::VPath;
-use yfs_vfs::{CopyOptions, FileKind, FsCode, FsError, MkdirOptions, Op, WalkOptions};
+use yfs_vfs::{
+    CopyOptions, FileKind, FsCode, FsError, MkdirOptions, Op, RemoveOptions, WalkOptions,
+};
 
 use crate::{
     commands::{
         confirm_prompt::quoted,
-        transfer_operands::{PathTransfer, TransferArgs},
+        transfer_operands::{PathTransfer, TransferArgs, require_found_directory},
     },
     context::{CommandContext, Fs},
     errors::{CommandError, Result},
@@ -34,7 +36,23 @@ JSON: one object per line: {from, to}.";
 
 /// Copy files and directories
 #[derive(Debug, Args)]
+// Of `-n`, `-i` and `-f`, `mv` uses the last. `cp` never replaces a file with -n, and asks with -i.
+#[command(mut_arg("force", |arg| arg.overrides_with(Resettable::<clap::Id>::Reset)))]
+#[command(mut_arg("no_clobber", |arg| {
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("interactive")
+}))]
+#[command(mut_arg("interactive", |arg| {
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("no_clobber")
+}))]
 #[command(after_help = HELP)]
+// Of `-n`, `-i` and `-f`, `mv` uses the last. `cp` never replaces a file with -n, and asks with -i.
+#[command(mut_arg("force", |arg| arg.overrides_with(Resettable::<clap::Id>::Reset)))]
+#[command(mut_arg("no_clobber", |arg| {
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("interactive")
+}))]
+#[command(mut_arg("interactive", |arg| {
+    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("no_clobber")
+}))]
 pub(crate) struct CpArgs {
     #[command(flatten)]
     transfer: TransferArgs,
@@ -50,6 +68,9 @@ pub(crate) struct CpArgs {
     /// Copy what links refer to
     #[arg(short = 'L', long)]
     dereference: bool,
+    /// Replace existing files: the default, and without effect on -n and -i
+    #[arg(short, long, hide = true)]
+    force: bool,
     /// Give replaced files the mode of the source
     #[arg(short = 'p', long)]
     preserve: bool,
@@ -96,32 +117,44 @@ async fn copy(
     let source =
         if follows { fs.realpath(&from.path).await.map_err(op)? } else { from.path.clone() };
     let stat = fs.lstat(&source).await.map_err(op)?;
+    require_found_directory(fs, &from, Op::Cp).await?;
+    if stat.is_directory() && !args.copies_directories() {
+        let error = FsError::new(FsCode::EISDIR, Op::Cp, &from.path);
+        return Err(CommandError::hinted(error, FsCode::EISDIR, "-r copies directories"));
+    }
     if args.parents {
         to = full_destination(&args.transfer, context, fs, &from).await?;
+    }
+    if let Some(above) = to.path.parent() {
+        fs.stat(&above).await.map_err(|error| error.during(Op::Cp))?;
     }
     let from = TypedPath { path: source, ..from };
     if stat.kind == FileKind::File {
         to = through_link(fs, to).await?;
     }
     let transfer = PathTransfer { from, to };
+    if stat.is_directory() && !args.copies_directories() {
+        let error = FsError::new(FsCode::EISDIR, Op::Cp, &transfer.from.path).to(&transfer.to.path);
+        return Err(CommandError::hinted(error, FsCode::EISDIR, "-r copies directories"));
+    }
     if args.transfer.skips(context, fs, &transfer).await? {
         return Ok(());
     }
-    let keeps_modes = !args.preserve && !args.archive && !args.transfer.no_clobber;
+    // A link has no mode of its own: setting it would change what the link refers to.
+    let is_link = stat.kind == FileKind::Symlink;
+    let keeps_modes = !is_link && !args.preserve && !args.archive && !args.transfer.no_clobber;
     let modes = if keeps_modes { modes_before(fs, &transfer).await? } else { Vec::new() };
     if args.dereference && stat.is_directory() && args.copies_directories() {
         copy_dereferenced(args, fs, &transfer).await?;
     } else if args.transfer.no_clobber {
         copy_new(fs, transfer.from.clone(), transfer.to.clone()).await?;
     } else {
+        if is_link {
+            remove_replaced(fs, &transfer).await?;
+        }
         let recursive = args.copies_directories();
         let options = CopyOptions { recursive, replace: true, parents: false };
-        let copied = fs.cp(&transfer.from.path, &transfer.to.path, &options).await;
-        let hint = "-r copies directories";
-        copied.map_err(|error| match stat.is_directory() {
-            true => CommandError::hinted(error, FsCode::EISDIR, hint),
-            false => error.into(),
-        })?;
+        fs.cp(&transfer.from.path, &transfer.to.path, &options).await?;
     }
     for (path, mode) in modes {
         if fs.lstat(&path).await.is_ok_and(|stat| stat.mode != mode) {
@@ -130,6 +163,20 @@ async fn copy(
     }
     print_copied(args, context, fs, &transfer).await?;
     transfer.report(context)
+}
+
+/// Removes the file or link that a copied link replaces.
+async fn remove_replaced(fs: &Fs, transfer: &PathTransfer) -> Result {
+    let PathTransfer { from, to } = transfer;
+    let Ok(existing) = fs.lstat(&to.path).await else { return Ok(()) };
+    if fs.lstat(&from.path).await?.id == existing.id {
+        let (from, to) = (quoted(from), quoted(to));
+        return Err(CommandError::other(format!("{from} and {to} are the same file")));
+    }
+    if !existing.is_directory() {
+        fs.rm(&to.path, &RemoveOptions::default()).await?;
+    }
+    Ok(())
 }
 
 /// Returns the destination of `--parents`: the full path of the source below the destination.

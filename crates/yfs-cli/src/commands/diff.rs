@@ -10,7 +10,7 @@ use yfs::{
     workspace::past::{PastContent, PastEntry, PastState},
 };
 use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::FileKind;
+use yfs_vfs::{FileKind, FileSystem};
 
 use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
@@ -96,7 +96,10 @@ pub(crate) async fn run(args: DiffArgs, context: &mut CommandContext) -> Result 
     let workspace = context.readable()?;
     let n_differences = match args.from {
         Some(from) => compare_times(&args, &workspace, from, &is_selected, context)?,
-        None => compare_disk(&args, &workspace, &is_selected, context).await?,
+        None => {
+            report_missing(&args, &workspace, &below, context).await?;
+            compare_disk(&args, &workspace, &is_selected, context).await?
+        }
     };
     if args.exit_code && n_differences > 0 {
         context.exit_with(1);
@@ -108,6 +111,28 @@ pub(crate) async fn run(args: DiffArgs, context: &mut CommandContext) -> Result 
 /// contains it.
 pub(crate) fn own_directory(file: &Path) -> Option<&Path> {
     file.parent().filter(|dir| dir.ends_with(discover::DIR))?.parent()
+}
+
+/// Reports the paths that neither the workspace nor the directory has.
+async fn report_missing(
+    args: &DiffArgs,
+    workspace: &Workspace,
+    paths: &[VPath],
+    context: &mut CommandContext,
+) -> Result {
+    let file = context.file()?;
+    let directory = args.dir.as_deref().or_else(|| own_directory(&file));
+    let fs = workspace.fs();
+    for path in paths {
+        let host = directory.map(|directory| directory.join(path.as_str().trim_start_matches('/')));
+        if host.is_some_and(|host| host.symlink_metadata().is_ok()) {
+            continue;
+        }
+        if let Err(error) = fs.lstat(path).await {
+            context.fail(&error.into());
+        }
+    }
+    Ok(())
 }
 
 /// Prints the differences from a directory, and returns their number.
@@ -151,7 +176,7 @@ async fn compare_disk(
 }
 
 /// Returns the content of an object of the workspace, if it is there; of a link, its target.
-async fn content_of(fs: &dyn yfs_vfs::FileSystem, path: &VPath, is_there: bool) -> Result<Bytes> {
+async fn content_of(fs: &dyn FileSystem, path: &VPath, is_there: bool) -> Result<Bytes> {
     if !is_there {
         return Ok(Bytes::new());
     }

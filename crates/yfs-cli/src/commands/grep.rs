@@ -74,7 +74,7 @@ pub(crate) struct GrepArgs {
     #[arg(short = 'l', long)]
     files_with_matches: bool,
     /// Print only the names of files without matches
-    #[arg(short = 'L', long, conflicts_with_all = ["files_with_matches", "count"])]
+    #[arg(short = 'L', long, overrides_with = "files_with_matches")]
     files_without_match: bool,
     /// Print only the number of matching lines
     #[arg(short, long)]
@@ -173,10 +173,7 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
                 continue;
             }
         };
-        n_found += match args.files_without_match {
-            true => found.files.iter().filter(|file| file.n_matches == 0).count(),
-            false => found.n_matches,
-        };
+        n_found += found.n_matches;
         let is_directory = is_directory(&fs, &root).await;
         let several = n_operands > 1 || is_directory;
         printer.with_names = args.with_filename || (several && !args.no_filename);
@@ -254,7 +251,7 @@ impl GrepArgs {
             hidden: self.hidden,
             use_index: !self.no_index,
             max_per_file: if only_names { 1 } else { self.max_count.unwrap_or(usize::MAX) },
-            max_total: if self.silent && !self.files_without_match { 1 } else { usize::MAX },
+            max_total: if self.silent { 1 } else { usize::MAX },
             ..GrepQuery::new(join_patterns(patterns, self.fixed_strings))
         }
     }
@@ -303,7 +300,8 @@ impl MatchPrinter<'_> {
             }
         }
         // The count 0 of a file that is not text is printed only if it is an operand itself.
-        if self.args.count && found.files.is_empty() && !is_directory {
+        let only_names = self.args.files_with_matches || self.args.files_without_match;
+        if self.args.count && !only_names && found.files.is_empty() && !is_directory {
             self.print_count(context, root.path.as_str(), &root.typed, 0)?;
         }
         Ok(())

@@ -102,6 +102,16 @@ async fn create_link(
             linked => Ok(linked?),
         };
     }
+    let parent = link.path.parent().unwrap_or_else(VPath::root);
+    fs.stat(&parent).await.map_err(|error| error.during(Op::Symlink))?;
+    if (args.force || args.interactive)
+        && let Ok(existing) = fs.lstat(&link.path).await
+        && let Ok(named) = context.path(target)
+        && fs.lstat(&named.path).await.is_ok_and(|stat| stat.id == existing.id)
+    {
+        let message = format!("'{target}' and '{}' are the same file", link.typed);
+        return Err(CommandError::other(message));
+    }
     if args.interactive && fs.lstat(&link.path).await.is_ok() {
         if !confirm(context, &format!("replace '{}'", link.typed))? {
             return Ok(());

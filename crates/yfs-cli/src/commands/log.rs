@@ -1,5 +1,7 @@
 //! `yfs log`: prints who changed which files, and when.
 
+use std::cell::RefCell;
+
 use clap::Args;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
@@ -12,7 +14,7 @@ use yfs_engine::time::Millis;
 use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
     context::CommandContext,
-    errors::Result,
+    errors::{CommandError, Result},
     history_steps::{HistoryStep, steps},
     output::TextRole,
     parse_time,
@@ -89,6 +91,15 @@ pub(crate) async fn run(args: LogArgs, context: &mut CommandContext) -> Result {
     let history = workspace.history();
     let mut printer = LogPrinter { args: &args, columns: Vec::new(), actor_width: ACTOR_WIDTH };
     let entries = history.changes(&path.path)?;
+    // Files whose history cannot be read do not end the list.
+    let damaged = RefCell::new(Vec::new());
+    let entries = entries.filter_map(|entry| match entry {
+        Err(error) if error.is_damage() => {
+            damaged.borrow_mut().push(CommandError::from(error));
+            None
+        }
+        entry => Some(entry),
+    });
     // An error ends the list, so it is kept.
     let selected = entries
         .filter(|entry| entry.as_ref().map_or(true, |entry| args.selects(entry)))
@@ -99,11 +110,13 @@ pub(crate) async fn run(args: LogArgs, context: &mut CommandContext) -> Result {
     if args.reverse {
         let mut steps = selected.collect::<std::result::Result<Vec<_>, _>>()?;
         steps.reverse();
-        return steps.iter().try_for_each(|step| printer.print_step(&history, step, context));
+        steps.iter().try_for_each(|step| printer.print_step(&history, step, context))?;
+    } else {
+        for step in selected {
+            printer.print_step(&history, &step?, context)?;
+        }
     }
-    for step in selected {
-        printer.print_step(&history, &step?, context)?;
-    }
+    damaged.into_inner().iter().for_each(|failure| context.fail(failure));
     Ok(())
 }
 

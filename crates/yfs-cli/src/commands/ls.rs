@@ -9,6 +9,7 @@ use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, Op, Stat, WalkEntry, WalkOptions};
 
 use crate::{
+    commands::transfer_operands::require_found_directory,
     context::{CommandContext, Fs},
     errors::Result,
     format_text::human_size,
@@ -115,6 +116,10 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     let n_operands = args.paths.len();
     let (mut rows, mut dirs) = (Vec::new(), Vec::new());
     for operand in operands {
+        if let Err(error) = require_found_directory(&fs, &operand, Op::Stat).await {
+            context.fail(&error.into());
+            continue;
+        }
         match stat_operand(&args, &fs, &operand).await {
             Ok(stat) if stat.is_directory() && !args.directory => dirs.push((operand, stat)),
             Ok(stat) => rows.push(row_of(&fs, operand, stat).await),

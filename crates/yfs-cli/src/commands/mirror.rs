@@ -11,6 +11,7 @@ use yfs_mirror::{
     TrustPolicy,
 };
 
+pub(crate) use crate::discover::mirrored_directory;
 use crate::{
     commands::{init, serve::wait_for_signal},
     context::CommandContext,
@@ -44,6 +45,7 @@ raised. Text over 8 MiB, files with NUL bytes and binary formats are versioned a
 merged.
 
 The workspace is DIR/.yfs, which is created if it is missing, or the one that --workspace names.
+`git clean -x` deletes .yfs; `git clean -x -e .yfs` does not.
 Other commands can use the workspace meanwhile. Ctrl-C stops the mirror.
 
 Examples:
@@ -57,12 +59,6 @@ reported, and are not failures.
 
 JSON: while it runs, lines of {path, why}; at the end {to_workspace, to_directory, matched, merged,
 skipped: [{path, why}]}, where the first two are {created, written, moved, deleted, touched}.";
-
-/// The subdirectory of the mirrored directory that contains the workspace.
-const DIR: &str = ".yfs";
-
-/// The name of the mirror's database, beside the workspace.
-const STATE_FILE: &str = "mirror.db";
 
 /// Synchronize a directory of this machine with a workspace, in both directions
 #[derive(Debug, Args)]
@@ -167,12 +163,6 @@ pub(crate) fn mirror_failure(error: MirrorError) -> CommandError {
 pub(crate) fn check_damage(workspace: &Workspace) -> Result {
     let checked = workspace.maintenance().check_damage();
     checked.map_err(|error| mirror_failure(MirrorError::Workspace(error)))
-}
-
-/// Returns the directory that contains a workspace, if the directory is mirrored.
-pub(crate) fn mirrored_directory(file: &Path) -> Option<&Path> {
-    let state_dir = file.parent().filter(|dir| dir.ends_with(DIR))?;
-    state_dir.join(STATE_FILE).is_file().then(|| state_dir.parent())?
 }
 
 /// Synchronizes the directory and the workspace once, unless another process mirrors them. Prints

@@ -34,6 +34,9 @@ JSON: one object per line: {from, to}.";
 pub(crate) struct MvArgs {
     #[command(flatten)]
     transfer: TransferArgs,
+    /// Replace existing files without a question: the default
+    #[arg(short, long, hide = true, overrides_with_all = ["no_clobber", "interactive"])]
+    force: bool,
 }
 
 /// Moves the files.

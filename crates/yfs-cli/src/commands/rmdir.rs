@@ -53,6 +53,9 @@ async fn remove_empty(
     fs: &Fs,
     mut path: TypedPath,
 ) -> Result {
+    if path.name() == "." {
+        return Err(FsError::new(FsCode::EINVAL, Op::Rm, &path.path).into());
+    }
     loop {
         if !fs.lstat(&path.path).await?.is_directory() {
             return Err(FsError::new(FsCode::ENOTDIR, Op::Rm, &path.path).into());

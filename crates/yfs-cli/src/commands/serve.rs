@@ -258,6 +258,8 @@ fn open(args: &ServeArgs, context: &mut CommandContext) -> Result<Workspace> {
     let options = settings::following(context.actor());
     let file = match &args.dir {
         None => context.file()?,
+        // The workspace is kept outside of the directory.
+        Some(_) if context.globals.workspace.is_some() => context.file()?,
         Some(dir) => {
             let meta = dir.metadata().map_err(|error| CommandError::host(dir, &error))?;
             if !meta.is_dir() {

@@ -1,9 +1,10 @@
 //! `yfs stat`: prints the metadata of files.
 
 use clap::Args;
-use yfs_vfs::{FileKind, FsError, Stat};
+use yfs_vfs::{FileKind, FsError, Op, Stat};
 
 use crate::{
+    commands::transfer_operands::require_found_directory,
     context::{CommandContext, Fs},
     errors::{CommandError, Result},
     json, mode, parse_time,
@@ -59,6 +60,7 @@ async fn describe(
     fs: &Fs,
     path: &TypedPath,
 ) -> Result {
+    require_found_directory(fs, path, Op::Stat).await?;
     let (stat, target) = read_stat(fs, path, args.dereference).await?;
     if context.out.json {
         let value = json::stat(path.path.as_str(), &stat, target.as_deref());

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 use yfs_analysis::{
     CsvStats, FileStats, JsonArrayStats, JsonStats, MarkdownStats, PreviewLimit, TextStats,
     TextStructure, type_words,
 };
 use yfs_artifacts::{FileAnalysis, KeptAnalyses};
+use yfs_wire::FileStatsJson;
 
 use crate::{
-    context::CommandContext, errors::Result, kept_stats::kept_stats, typed_path::TypedPath,
+    context::CommandContext, errors::Result, json, kept_stats::kept_stats, typed_path::TypedPath,
 };
 
 const HELP: &str = "\
@@ -75,14 +75,14 @@ async fn print(
     let analysis = kept.analysis_of(&path.path).await?;
     let preview = preview.map(|n_tokens| analysis.preview(PreviewLimit::Tokens(n_tokens)));
     if context.out.json {
-        return context.out.json_line(&json!({
-            "path": path.path.as_str(),
-            "version": analysis.version,
-            "mime": analysis.media_type,
-            "size": analysis.size,
-            "stats": analysis.stats,
-            "notes": analysis.notes,
-            "preview": preview,
+        return context.out.json_line(&json::value(&FileStatsJson {
+            path: path.path.to_string(),
+            version: analysis.version.clone(),
+            mime: analysis.media_type.clone(),
+            size: analysis.size,
+            stats: json::value(&analysis.stats),
+            notes: analysis.notes.clone(),
+            preview,
         }));
     }
     if separated {

@@ -1,5 +1,6 @@
 //! `yfs sync`: exchanges changes with a server.
 
+mod disk_changes;
 mod preview;
 
 use std::{
@@ -46,7 +47,8 @@ Examples:
   yfs sync --dry-run
 
 With --dry-run, nothing changes here or on the server: the changes of the server are received into a
-temporary copy of the workspace. Files that differ on disk (`yfs status`) would be sent as well.
+temporary copy of the workspace. What changed in the directory since it was mirrored is listed
+as well: `yfs sync` imports it before it sends.
 
 If a clone was interrupted, the command completes it. With a token that only reads, changes of this
 side stay here: the command lists their files and exits with 1.

@@ -8,15 +8,17 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs_engine::path::VPath;
 use yfs_threads::{
-    NamespaceStrategy, NamespaceTemplate, RemovalReason, RetentionPolicy, RetentionReport,
-    ThreadError, ThreadInfo, Threads,
+    NamespaceStrategy, RemovalReason, RetentionPolicy, RetentionReport, ThreadError, ThreadInfo,
+    Threads,
 };
+use yfs_wire::{Rfc3339Time, ThreadJson, ThreadStatsJson};
 
 use self::files::ThreadFileCommand;
 use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::{counted, human_size, parse_size},
+    json,
     parse_time::{self, parse_duration},
 };
 
@@ -44,8 +46,9 @@ directory, created, changed, archived, forked_from, files, directories, bytes}; 
 of stats: {id, files, directories, bytes}; of delete: {id, deleted}; of prune: {removed, kept,
 kept_bytes, dry_run}, with the removed threads and the reason age or size.
 JSON of files (ls, stat, write, link, mkdir, mv, set): {path, name, mime, storage, size,
-is_directory, metadata, width, height}; of cat: {path, size, content} or base64; of rm and rmdir:
-{path, removed}; of grep: {path, matches: [{line, content}]}; of find: {path}.";
+is_directory, metadata, width, height}; of cat: {path, size, content} or base64; of thumbnail:
+{path, mime, width, height, size, base64}; of rm and rmdir: {path, removed}; of grep: {path,
+matches: [{line, content}]}; of find: {path}.";
 
 /// Create, list, fork and archive threads of agents, and change their files
 #[derive(Debug, Args)]
@@ -217,16 +220,7 @@ impl ThreadPlaceArgs {
 
 /// Parses a namespace.
 fn parse_namespace(text: &str) -> Result<NamespaceStrategy, String> {
-    match text {
-        "thread_id" => Ok(NamespaceStrategy::ThreadId),
-        "task_id" => Ok(NamespaceStrategy::TaskId),
-        "flat" => Ok(NamespaceStrategy::Flat),
-        template if template.contains('{') => NamespaceTemplate::parse(template)
-            .map(NamespaceStrategy::Custom)
-            .map_err(|error| error.to_string()),
-        _ => Err("expected thread_id, task_id, flat, or a template such as {agent}/{thread_id}"
-            .to_owned()),
-    }
+    NamespaceStrategy::parse(text).map_err(|error| error.to_string())
 }
 
 async fn list(
@@ -329,12 +323,7 @@ async fn print_stats(context: &mut CommandContext, place: &ThreadPlaceArgs, id: 
     let thread = place.readable(context)?.existing(id).await?;
     let stats = thread.files().file_stats().await?;
     if context.out.json {
-        return context.out.json_line(&json!({
-            "id": id,
-            "files": stats.file_count,
-            "directories": stats.directory_count,
-            "bytes": stats.total_size,
-        }));
+        return context.out.json_line(&json::value(&ThreadStatsJson::new(id, &stats)));
     }
     let rows = [
         ("Files", stats.file_count.to_string()),
@@ -450,18 +439,7 @@ fn print_rows(context: &mut CommandContext, rows: &[(&str, String)]) -> Result {
 }
 
 fn describe(info: &ThreadInfo) -> Value {
-    json!({
-        "id": info.id,
-        "path": info.path.as_str(),
-        "directory": info.directory.as_str(),
-        "created": parse_time::rfc3339(info.created),
-        "changed": parse_time::rfc3339(info.changed),
-        "archived": info.archived.map(parse_time::rfc3339),
-        "forked_from": info.forked_from,
-        "files": info.totals.n_files,
-        "directories": info.totals.n_directories,
-        "bytes": info.totals.n_bytes,
-    })
+    json::value(&ThreadJson::<Rfc3339Time>::from(info))
 }
 
 fn describe_retention(report: &RetentionReport, dry_run: bool) -> Value {

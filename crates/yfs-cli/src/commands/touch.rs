@@ -7,6 +7,7 @@ use yfs_engine::time::Millis;
 use yfs_vfs::{CreateMode, FileKind, FsCode, FsError, Op, WriteOptions};
 
 use crate::{
+    commands::transfer_operands::require_found_directory,
     context::{CommandContext, Fs},
     errors::{CommandError, Result},
     json, parse_time,
@@ -33,7 +34,13 @@ pub(crate) struct TouchArgs {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
     /// Set this time: DATE, DATE TIME, @SECONDS or `3 days ago`
-    #[arg(short, long, value_name = "DATE", conflicts_with_all = ["stamp", "reference"])]
+    #[arg(
+        short,
+        long,
+        value_name = "DATE",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["stamp", "reference"]
+    )]
     date: Option<String>,
     #[arg(
         help = "Set this time: [[CC]YY]MMDDhhmm[.ss]",
@@ -92,6 +99,7 @@ async fn touch(
     path: &TypedPath,
     time: Millis,
 ) -> Result {
+    require_found_directory(fs, path, Op::Utimes).await?;
     let lstat = fs.lstat(&path.path).await;
     if args.no_dereference && matches!(&lstat, Ok(stat) if stat.kind == FileKind::Symlink) {
         let message = format!("{}: the time of a link cannot be set", path.typed);

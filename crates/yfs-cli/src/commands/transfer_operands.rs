@@ -36,9 +36,6 @@ pub(crate) struct TransferArgs {
     /// Do not treat the destination as a directory to move or copy into
     #[arg(short = 'T', long)]
     no_target_directory: bool,
-    /// Replace existing files without a question: the default
-    #[arg(short, long, hide = true, overrides_with_all = ["no_clobber", "interactive"])]
-    force: bool,
 }
 
 /// The operands of a transfer.
@@ -88,7 +85,7 @@ impl TransferArgs {
         let Ok(existing) = fs.lstat(&transfer.to.path).await else { return Ok(false) };
         if self.update && !existing.is_directory() {
             let source = fs.lstat(&transfer.from.path).await?;
-            if existing.mtime >= source.mtime {
+            if existing.mtime >= source.mtime && !source.is_directory() {
                 return Ok(true);
             }
         }

@@ -241,20 +241,27 @@ impl RichBody {
                 let is_current = *version == writer.body.replica.version();
                 self.write_file(writer, new, Some(version).filter(|_| !is_current))
             }
-            Some(ContentBase::Text(base)) => {
-                let current = self.file(writer.body.replica, writer.cache).text;
-                let compare = writer.body.replica.save_comparison();
-                let runs = RunAlignment::of_texts(base, &current, compare);
-                let (mut ops, mut overlaps) =
-                    rebase(&runs, &compare(base, new), base, &current, new);
-                separate_words(&mut ops, &mut overlaps, &current, new);
-                let merged = applied(&current, new, &ops);
-                check_len(merged.len())?;
-                let mut written = self.write_file(writer, &merged, None)?;
-                written.overlaps.extend(overlaps);
-                Ok(written)
-            }
+            Some(ContentBase::Text(base)) => self.merge_file(writer, new, base),
         }
+    }
+
+    /// Writes `new` in place of the file that its writer had read, by the differences of the files.
+    fn merge_file(
+        self,
+        writer: &mut RichWriter<'_>,
+        new: &str,
+        base: &str,
+    ) -> Result<ContentWriteResult, ContentError> {
+        let current = self.file(writer.body.replica, writer.cache).text;
+        let compare = writer.body.replica.save_comparison();
+        let runs = RunAlignment::of_texts(base, &current, compare);
+        let (mut ops, mut overlaps) = rebase(&runs, &compare(base, new), base, &current, new);
+        separate_words(&mut ops, &mut overlaps, &current, new);
+        let merged = applied(&current, new, &ops);
+        check_len(merged.len())?;
+        let mut written = self.write_file(writer, &merged, None)?;
+        written.overlaps.extend(overlaps);
+        Ok(written)
     }
 
     /// Writes `new` in place of the file that its writer had read at `base`, or of the current one.
@@ -300,7 +307,11 @@ impl RichBody {
         let wanted = read.merge_blocks(document, profile);
         let edit = read.memory.edit_to(&memory);
         let entry = writer.body.begin_run();
+        let base_file = base.map(|_| read.file.text.clone()).unwrap_or_default();
         let written = Self { profile }.change(writer, read, wanted, edit, base, entry)?;
+        let Some(written) = written else {
+            return Self { profile }.merge_file(writer, new, &base_file);
+        };
         if is_all {
             // The document and its memory are those of this file: no rendering is needed.
             debug_assert_eq!(
@@ -337,7 +348,8 @@ impl RichBody {
         Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
-    /// Rewrites the document that was read, in the current document.
+    /// Rewrites the document that was read, in the current document. Returns `None` and changes
+    /// nothing if a block that the writer changed has become a part of another block.
     fn change(
         self,
         writer: &mut RichWriter<'_>,
@@ -346,13 +358,13 @@ impl RichBody {
         memory: MemoryEdit,
         base: Option<&Version>,
         entry: Option<Any>,
-    ) -> Result<ContentWriteResult, ContentError> {
+    ) -> Result<Option<ContentWriteResult>, ContentError> {
         let profile = self.profile;
         let mut plan = RichEditPlan::behind(writer.body.replica.next_item(), entry.is_some());
         let is_copy = writer.body.is_by_rule();
         // A copy changes words in part, so that it keeps the items of those who typed them.
         let compare = if is_copy { diff_chars } else { writer.body.replica.save_comparison() };
-        let (memory, _) = writer.body.replica.gate.edit(|txn| {
+        let ((memory, is_misplaced), _) = writer.body.replica.gate.edit(|txn| {
             let now;
             let (live, memory) = match base {
                 None => (&read.kids, memory),
@@ -364,11 +376,14 @@ impl RichBody {
             let version = base.map(Version::snapshot);
             let mut beside = BaseAlignment { txn, version, profile, is_copy, compare };
             plan.document(&mut beside, &read.kids, live, &wanted);
-            memory
+            (memory, !is_copy && plan.misses_its_block(live))
         });
         writer.body.replica.gate.health()?;
+        if is_misplaced {
+            return Ok(None);
+        }
         if plan.is_empty() && memory.is_empty() {
-            return Ok(ContentWriteResult { update: None, overlaps: plan.overlaps });
+            return Ok(Some(ContentWriteResult { update: None, overlaps: plan.overlaps }));
         }
         let mut overlaps = std::mem::take(&mut plan.overlaps);
         let by_rule = is_copy.then_some(profile);
@@ -378,7 +393,7 @@ impl RichBody {
             memory.make(txn);
         })?;
         self.place(writer, &mut overlaps);
-        Ok(ContentWriteResult { update, overlaps })
+        Ok(Some(ContentWriteResult { update, overlaps }))
     }
 
     /// Finds the place of each overlap in the file.

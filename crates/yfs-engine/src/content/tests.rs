@@ -49,6 +49,17 @@ fn author(name: &str) -> RunAuthor {
     RunAuthor::new(Actor::new(ActorKind::Agent, name), Millis(1_795_296_141_108))
 }
 
+/// Returns an author at a time, in milliseconds.
+fn at(name: &str, ms: i64) -> RunAuthor {
+    RunAuthor { at: Millis(1_795_296_141_108 + ms), ..author(name) }
+}
+
+/// Returns the texts of all versions.
+fn texts(doc: &ContentDoc) -> Vec<String> {
+    let all = 0..doc.timeline().versions().len();
+    all.map(|nth| doc.text_at(&doc.timeline().version(nth).unwrap()).unwrap()).collect()
+}
+
 /// Returns one of these.
 fn pick<T: Copy>(random: &mut ChaCha8Rng, from: &[T]) -> T {
     from[random.random_range(0..from.len())]

@@ -28,6 +28,7 @@ use super::{
     note::{NotedState, StateNote, StateNotes},
     redact::RedactionRecords,
     replica::ContentReplica,
+    rule_client::is_rule_client,
 };
 use crate::id::{ClientId, ItemId};
 
@@ -136,9 +137,12 @@ impl<'a> Timeline<'a> {
             let order = (label.author.at.0.max(after.0), after.1 + 1);
             marks.push((order, label.id, TimelineMark::Label(label, note)));
         }
-        // Of two notes about one run, the one that knows less is about that run alone.
-        let note_len = |id: &ItemId| self.log.notes().get(*id).bytes().len();
-        marks.sort_by_key(|(order, id, _)| (*order, note_len(id), *id));
+        // Of two marks about one run, the one that knows less is about that run alone.
+        let len_of_mark = |id: &ItemId| match is_rule_client(id.client) {
+            true => self.log.notes().get(*id).bytes().len(),
+            false => 0,
+        };
+        marks.sort_by_key(|(order, id, _)| (*order, len_of_mark(id), *id));
         let mut pass = TimelinePass {
             doc: self,
             orders,

@@ -103,6 +103,13 @@ fn a_chain_of_100_000_directories_is_received_and_listed() {
         }
     });
     assert!(n_steps <= 20 * n_nodes, "{n_steps} steps");
+    // Each change of a row is an event with its path. A path of more than 4,096 bytes is none.
+    let names = crate::path::MAX_PATH_LEN / 2;
+    let n_steps = crate::steps::of(|| {
+        let mut paths = ours.tree().path_resolver();
+        assert!((0..n_nodes).all(|at| paths.path_of(&id(&key(at))).is_some()));
+    });
+    assert!(n_steps <= (2 + names) * n_nodes, "{n_steps} steps");
 
     // The last contains the first, which breaks the cycle and stays at the root.
     theirs.commit(&update);

@@ -9,6 +9,7 @@ use super::{
     NodeRef, TreeIndex,
     arena::{NodeSlot, ROOT},
 };
+use crate::{id::FileId, path::VPath};
 
 /// The hiding nodes of all nodes that were queried so far.
 #[derive(Debug)]
@@ -52,7 +53,27 @@ impl<'a> HidingAncestors<'a> {
     }
 }
 
+/// Finds the paths of many nodes. The directories above a node are walked once for all of them, so
+/// a deep tree does not cost the square of its size.
+#[derive(Debug)]
+pub struct PathResolver<'a> {
+    hiding: HidingAncestors<'a>,
+}
+
+impl PathResolver<'_> {
+    /// Returns the path of a node that is shown, as [`TreeIndex::path_of`] does.
+    pub fn path_of(&mut self, id: &FileId) -> Option<VPath> {
+        let node = self.hiding.tree.node(id)?;
+        (!self.hiding.hide(&node)).then(|| node.path())
+    }
+}
+
 impl TreeIndex {
+    /// Returns a resolver of the paths of many nodes.
+    pub fn path_resolver(&self) -> PathResolver<'_> {
+        PathResolver { hiding: HidingAncestors::new(self) }
+    }
+
     /// Returns all visible nodes but the root: directories before their children.
     pub fn visible(&self) -> impl Iterator<Item = NodeRef<'_>> {
         self.root().walk()

@@ -29,6 +29,7 @@ use yfs::Cipher;
 use super::{
     DiskStamp, EditBase, MirrorNode, MirrorState, WorkspaceSide,
     column_seal::{ColumnPlace, ColumnSeal},
+    former::FORMER_TABLE,
     superseded::{PendingEdit, SupersededFile},
 };
 use crate::error::{MirrorError, Result};
@@ -36,7 +37,8 @@ use crate::error::{MirrorError, Result};
 /// The subdirectory of the mirrored directory that belongs to yfs.
 pub const DIR: &str = ".yfs";
 
-const DATABASE: &str = "mirror.db";
+/// The name of the database in that directory.
+pub const DATABASE: &str = "mirror.db";
 
 /// The purpose of the cipher that seals the state.
 pub const CIPHER: &str = "mirror";
@@ -184,6 +186,7 @@ impl MirrorDatabase {
         }
         let connection = Connection::open(dir.join(DATABASE))?;
         connection.execute_batch(TABLES)?;
+        connection.execute_batch(FORMER_TABLE)?;
         let database = Self { connection, seal: ColumnSeal::new(cipher), _lock: lock };
         database.check_workspace(directory, workspace)?;
         if !database.seal.is_plain() {
@@ -201,7 +204,7 @@ impl MirrorDatabase {
         }
         self.connection.execute_batch(
             "DELETE FROM node; DELETE FROM intent; DELETE FROM overwrite; DELETE FROM superseded;
-             VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
+             DELETE FROM former; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
              INSERT INTO meta (key, value) VALUES ('sealed', '1');",
         )?;
         Ok(())
@@ -259,6 +262,7 @@ impl MirrorDatabase {
                 state.put_superseded(&name, file);
             }
         }
+        state.read_former(&self.seal, &self.connection)?;
         state.take_changed();
         state.superseded.changed.clear();
         Ok(state)
@@ -301,6 +305,7 @@ impl MirrorDatabase {
             let mut insert = transaction.prepare_cached(insert)?;
             let mut delete = transaction.prepare_cached("DELETE FROM node WHERE id = ?1")?;
             for id in changed {
+                state.write_former(&self.seal, &transaction, &id)?;
                 match state.get(&id) {
                     Some(node) => write_node(&self.seal, &mut insert, node)?,
                     None => drop(delete.execute([id.as_str()])?),

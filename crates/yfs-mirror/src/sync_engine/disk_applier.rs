@@ -286,6 +286,7 @@ impl DiskApplier<'_> {
         }
         if self.context.options.trust == TrustPolicy::Directory
             && untrusted_files::is_risky(names())
+            && (is_known || self.context.former_mode(object).is_none())
         {
             let stands = self.context.state.get(id).is_some_and(|node| {
                 node.work.parent == object.parent && node.work.name == object.name

@@ -9,6 +9,7 @@ use std::{ffi::OsStr, io, path::Path, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use smol_str::{SmolStr, format_smolstr};
+use yfs::workspace::nodes::TreeNode;
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{FileKind, FsError};
 
@@ -32,6 +33,7 @@ pub(super) const MAX_FILES: usize = 500;
 pub(super) const MAX_BYTES: usize = 16 << 20;
 
 /// The content of a file as it was read from the disk.
+#[derive(Debug, Clone)]
 pub(super) struct DiskFileContent {
     pub(super) data: Bytes,
     pub(super) hash: ContentHash,
@@ -272,6 +274,9 @@ impl ContentImporter<'_> {
         };
         let is_known =
             before.version.as_ref().is_some_and(|token| token.as_str() == node.work.version);
+        if !is_known && self.match_known_content(&node, &before, &read)? {
+            return Ok(());
+        }
         match self.write_bytes(&node, &read, is_known) {
             Ok(()) => self.record_written(&node, &path, read),
             Err(error) => {
@@ -280,6 +285,43 @@ impl ContentImporter<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Records that the disk has a version of the workspace, if that is so. Then nothing is merged.
+    ///
+    /// The state may be older than the disk and the workspace, which agreed on later content: after
+    /// a power cut, or if its database is damaged, it lacks its last records.
+    fn match_known_content(
+        &mut self,
+        node: &MirrorNode,
+        object: &TreeNode,
+        read: &DiskFileContent,
+    ) -> Result<bool> {
+        let access = &self.context.workspace;
+        let Some(known) = access.find_known_content(&node.id, &read.data, &node.base)? else {
+            return Ok(false);
+        };
+        self.pass.work.insert(node.id.clone());
+        self.context.state.update(&node.id, |node| {
+            node.hash = read.hash;
+            node.base = known.base;
+            node.work.version = known.version;
+            // Attributes that both sides have are no change.
+            let old = node.stamp;
+            node.stamp = read.stamp;
+            if read.stamp.mode == object.mode {
+                node.work.mode = object.mode;
+            } else {
+                node.stamp.mode = old.mode;
+            }
+            if read.stamp.mtime_ms() == object.mtime.0 {
+                node.work.mtime_ms = object.mtime.0;
+            } else {
+                node.stamp.mtime_ns = old.mtime_ns;
+            }
+        });
+        self.import_attributes(&node.id, read.stamp)?;
+        Ok(true)
     }
 
     fn write_bytes(

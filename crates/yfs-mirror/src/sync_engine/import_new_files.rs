@@ -10,7 +10,10 @@ use std::{
 };
 
 use smol_str::SmolStr;
-use yfs::workspace::nodes::{NewNodeContent, NewObject, TreeNode};
+use yfs::{
+    WorkspaceError,
+    workspace::nodes::{NewNodeContent, NewObject, TreeNode},
+};
 use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
 use yfs_vfs::{FileKind, FsCode, confined_dir::HostStat, stat::DEFAULT_FILE_MODE};
 
@@ -141,6 +144,8 @@ impl NewFileImporter<'_> {
                     return Ok(None);
                 }
                 name = self.context.workspace.free_name(parent.as_ref(), &name)?;
+                let why = NoticeReason::Renamed(name.clone());
+                self.context.reporter.notify_event(&path, why);
             }
             NameHolder::Leaving(other) if self.structure().must_wait_for(&other) => {
                 self.pass.later.insert(path, true);
@@ -182,6 +187,14 @@ impl NewFileImporter<'_> {
         }
         let held = match self.context.workspace.nodes().read_durable(id) {
             Ok(held) => held,
+            // The content was damaged and set aside: the disk brings it back.
+            Err(WorkspaceError::ContentLost(_)) => {
+                let (hash, read) = (ContentHash::of(b""), read.clone());
+                let base = EditBase::Unknown;
+                self.structure().add_node(id, parent, path, there.kind, read.stamp, hash, base)?;
+                self.contents().write_contents(vec![(id.clone(), read)])?;
+                return Ok(true);
+            }
             Err(error) => {
                 self.pass.note_unread(self.context, id, path, &error);
                 return Ok(true);
@@ -214,8 +227,7 @@ impl NewFileImporter<'_> {
         };
         let hash = ContentHash::of(b"");
         self.structure().add_node(id, parent, path, there.kind, read.stamp, hash, base)?;
-        let read = DiskFileContent { data: read.data.clone(), ..*read };
-        self.contents().write_contents(vec![(id.clone(), read)])?;
+        self.contents().write_contents(vec![(id.clone(), read.clone())])?;
         Ok(true)
     }
 

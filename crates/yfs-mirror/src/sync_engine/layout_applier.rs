@@ -139,6 +139,7 @@ impl LayoutApplier<'_> {
         if self.context.reporter.count_failure(path) > MAX_CONTESTED {
             self.pass.work.remove(id);
             self.pass.later.remove(path);
+            self.restore_parked(id);
             let is_there = error.kind() == io::ErrorKind::AlreadyExists;
             self.context.reporter.skip(
                 path,
@@ -148,6 +149,21 @@ impl LayoutApplier<'_> {
                     NoticeReason::Failed(error.to_string())
                 },
             );
+        }
+    }
+
+    /// Gives an object that cannot get its name another one, so that no temporary name stays.
+    fn restore_parked(&mut self, id: &FileId) {
+        let Some(node) = self.context.state.get(id).cloned() else { return };
+        if node.name != parked_name(id) {
+            return;
+        }
+        let restored = self
+            .context
+            .open_directory_of(node.parent.as_ref())
+            .and_then(|dir| self.restore_name(&dir, &node.name, &node));
+        if let Ok(name) = restored {
+            self.context.state.update(id, |node| node.name = name);
         }
     }
 
@@ -177,6 +193,12 @@ impl LayoutApplier<'_> {
             LayoutStep::RemoveDirectory(id) => self.remove_directory(id),
             LayoutStep::Park(id) => {
                 let Some(node) = self.context.state.get(id).cloned() else { return Ok(()) };
+                let n_parked = self.pass.n_parked.entry(id.clone()).or_default();
+                *n_parked += 1;
+                if *n_parked > MAX_CONTESTED {
+                    // Two objects that contend for one name would take turns for ever.
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
                 // If no other step moves it from there, the next pass does.
                 self.pass.work.insert(id.clone());
                 let place = ObjectLocation { parent: node.parent, name: parked_name(id) };
@@ -273,7 +295,9 @@ impl LayoutApplier<'_> {
                 };
                 let temporary = parked_name(id);
                 dir.remove_file(&temporary).ok();
-                let mode = self.context.mode_for(&path, object.mode, 0);
+                // What was executable in this directory is so again.
+                let old = self.context.former_mode(object).unwrap_or_default();
+                let mode = self.context.mode_for(&path, object.mode, old);
                 let attributes = CreationAttributes { mode, mtime: object.mtime };
                 dir.make_file(&temporary, &held.data, attributes, self.context.options.sync)?;
                 crate::crash_points::point("made");

@@ -11,8 +11,11 @@ use std::{
 
 use smol_str::SmolStr;
 use yfs::{Workspace, workspace::nodes::TreeNode};
-use yfs_engine::{actor::Actor, id::FileId};
-use yfs_vfs::confined_dir::{ConfinedDir, HostStat, read_open_file};
+use yfs_engine::{actor::Actor, id::FileId, name::NodeName};
+use yfs_vfs::{
+    confined_dir::{ConfinedDir, HostStat, read_open_file},
+    name_escaping::is_spelling,
+};
 
 use super::{
     mirror_reporter::{MirrorReporter, Notify},
@@ -26,7 +29,7 @@ use crate::{
     lease::OpenWriters,
     merge_plan::{ObjectLocation, parked_name},
     mirror_state::{
-        EditBase, MirrorNode, MirrorState,
+        EditBase, MirrorState,
         database::{CIPHER, MirrorDatabase},
     },
     options::{MirrorOptions, TrustPolicy},
@@ -34,6 +37,12 @@ use crate::{
     report::NoticeReason,
     unread::UnreadTexts,
 };
+
+/// Reports whether a name on disk is the same in the workspace, whatever other names there are.
+fn is_in_normal_form(host: &OsStr) -> bool {
+    let Some(text) = host.to_str() else { return false };
+    text.is_ascii() || NodeName::new(text).is_ok_and(|name| name.as_str() == text)
+}
 
 /// The context of a mirror.
 pub(super) struct MirrorContext {
@@ -149,13 +158,57 @@ impl MirrorContext {
         path: &Path,
     ) -> Result<Option<SmolStr>> {
         let Some(host) = path.file_name() else { return Ok(None) };
-        // Of two names on disk that are one name in the workspace, the existing one keeps it.
-        let mut siblings = self.state.children(parent).filter(|node| node.name != host);
-        let needs_spelling = host.to_str().is_none_or(|name| !name.is_ascii());
-        let siblings: Vec<&MirrorNode> =
-            if needs_spelling { siblings.by_ref().collect() } else { vec![] };
-        let is_taken = |name: &str| siblings.iter().any(|node| node.work.name == name);
-        Ok(self.directory.rules.to_workspace(host, &is_taken))
+        let rules = &self.directory.rules;
+        if is_in_normal_form(host) {
+            return Ok(rules.to_workspace(host, &|_| false));
+        }
+        // Of several names on disk that are one name in the workspace, the one in normal form keeps
+        // it, or else the one that has it. So do imports.
+        let is_taken = |name: &str| {
+            let mut siblings = self.state.children(parent).filter(|node| node.name != host);
+            siblings.any(|node| node.work.name == name)
+                || self.is_on_disk(&path.with_file_name(name))
+        };
+        let name = rules.to_workspace(host, &is_taken);
+        let known = self.state.at_path(path);
+        if known.is_some_and(|node| name.as_ref() == Some(&node.work.name)) {
+            return Ok(name);
+        }
+        // The spelling that an import gave the name, although it could be had plain now.
+        let spelt = rules.to_workspace(host, &|name| !is_spelling(name));
+        let Some(spelt) = spelt.filter(|name| is_spelling(name)) else { return Ok(name) };
+        let there = self.workspace.nodes().child(parent, &spelt)?;
+        let is_unmatched = there.is_some_and(|there| self.state.get(&there.id).is_none());
+        Ok(if is_unmatched { Some(spelt) } else { name })
+    }
+
+    /// Reports whether the disk has an object at a path, and not the same under another spelling of
+    /// its name.
+    fn is_on_disk(&self, path: &Path) -> bool {
+        !self.directory.rules.folds_unicode
+            && self.directory.facts(path).is_ok_and(|facts| facts.is_some())
+    }
+
+    /// Returns the object that has the workspace's name for a new object on disk, although its own
+    /// name on disk is another form of that name: it is to get a spelling.
+    pub(super) fn find_displaced(&self, path: &Path) -> Result<Option<FileId>> {
+        let Some(host) = path.file_name().filter(|host| is_in_normal_form(host)) else {
+            return Ok(None);
+        };
+        let parent = path.parent().and_then(|above| self.state.directory(above));
+        let (Some(name), Some(parent)) = (host.to_str().filter(|name| !name.is_ascii()), parent)
+        else {
+            return Ok(None);
+        };
+        let Some(there) = self.workspace.nodes().child(parent.as_ref(), name)? else {
+            return Ok(None);
+        };
+        let node = self.state.get(&there.id);
+        let is_displaced = node.is_some_and(|node| {
+            node.parent == parent && node.name != host && node.name != parked_name(&node.id)
+        });
+        let path = path.with_file_name(node.map_or(host, |node| &node.name));
+        Ok((is_displaced && self.is_on_disk(&path)).then_some(there.id))
     }
 
     /// Returns the workspace name that matches the name on disk. Where the workspace had to choose
@@ -191,6 +244,14 @@ impl MirrorContext {
             return Some(node.name.clone());
         }
         self.directory.rules.to_host(&object.name, &is_taken)
+    }
+
+    /// Returns the permission bits that an object had on disk, if it left the directory and the
+    /// workspace has it again as it was.
+    pub(super) fn former_mode(&self, object: &TreeNode) -> Option<u32> {
+        let version = object.version.as_ref().map(|version| version.as_str());
+        let former = self.state.former(&object.id)?;
+        former.mode_if_same(&object.name, object.kind, version)
     }
 
     /// Returns the permission bits for an object that has the bits `old`, if the workspace has

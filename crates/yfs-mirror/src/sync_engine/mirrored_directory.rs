@@ -50,8 +50,17 @@ impl MirroredDirectory {
     pub(super) fn check_exists(&self) -> Result<()> {
         match self.root.root().facts(OsStr::new(DIR)) {
             Ok(Some(_)) => Ok(()),
+            _ if self.is_at_path() => Err(MirrorError::StateGone(self.path.clone())),
             _ => Err(MirrorError::Gone(self.path.clone())),
         }
+    }
+
+    /// Reports whether the path still has the directory that was opened.
+    fn is_at_path(&self) -> bool {
+        let there = ConfinedRoot::open(&self.path, MountPolicy::OneDevice)
+            .and_then(|there| there.root().own_facts());
+        let own = self.root.root().own_facts();
+        there.is_ok_and(|there| own.is_ok_and(|own| own.place == there.place))
     }
 
     /// Returns the host's metadata of a path, or none if the path or a directory above it does not
@@ -81,6 +90,13 @@ impl MirroredDirectory {
     pub(super) fn watch(&mut self, path: &Path) {
         if let Some(watch) = &mut self.watch {
             watch.watch(path);
+        }
+    }
+
+    /// Records that the watches of a directory and of all below it may be gone.
+    pub(super) fn note_moved(&mut self, path: &Path) {
+        if let Some(watch) = &mut self.watch {
+            watch.note_moved(path);
         }
     }
 

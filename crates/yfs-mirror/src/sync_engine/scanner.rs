@@ -6,7 +6,7 @@
 //! with all its content.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
@@ -177,7 +177,7 @@ impl<'a> DiskScanner<'a> {
             Err(error) => return Err(error),
         };
         let Some(parent) = self.context.state.directory(path) else { return Ok(()) };
-        let names: HashSet<OsString> = dir.names()?.into_iter().collect();
+        let names: BTreeSet<OsString> = dir.names()?.into_iter().collect();
         let children = self.context.state.children(parent.as_ref());
         let gone: Vec<FileId> = children
             .filter(|child| !names.contains(&child.name))
@@ -251,6 +251,7 @@ impl<'a> DiskScanner<'a> {
         let at = self.found.directories.len();
         self.found.directories.push(path.to_owned());
         let mut names = dir.names()?;
+        names.sort();
         // Temporary files there belong to a mirror that died: they are handled once the directory
         // is known.
         names.retain(|name| parked_id(name).is_none());

@@ -202,6 +202,15 @@ impl SupersededKeeper<'_> {
             }
             return Ok(());
         }
+        let access = &self.context.workspace;
+        if let Some(content) = access.find_known_content(&id, data, &known.base)? {
+            // The state was older than the file: it is no edit.
+            (known.hash, known.size) = (ContentHash::of(data), data.len() as u64);
+            known.base = content.base;
+            self.pass.superseded.check_of(name).poll.set_next(true, stamp.size);
+            self.context.state.put_superseded(name, known);
+            return self.context.commit(&[]);
+        }
         let written = match self.context.workspace.n_written(&id) {
             Ok(written) => written,
             Err(error) => {
@@ -264,6 +273,35 @@ impl SupersededKeeper<'_> {
         Ok(())
     }
 
+    /// Registers a superseded file that the state does not know, if its content is a version of the
+    /// object. Reports whether it is.
+    fn register_known(
+        &mut self,
+        dir: &ConfinedDir,
+        name: &str,
+        id: Option<&FileId>,
+    ) -> Result<bool> {
+        let Some(id) = id else { return Ok(false) };
+        if self.context.workspace.object(id)?.is_none() {
+            return Ok(false);
+        }
+        let Ok((data, _)) = dir.read(OsStr::new(name), self.context.options.max_file_len) else {
+            return Ok(false);
+        };
+        let Some(base) = self.context.workspace.nodes().find_base(id, &data)? else {
+            return Ok(false);
+        };
+        let file = SupersededFile {
+            id: id.clone(),
+            size: data.len() as u64,
+            hash: ContentHash::of(&data),
+            base: EditBase::Version(base),
+            edit: None,
+        };
+        self.context.state.put_superseded(name, file);
+        Ok(true)
+    }
+
     /// Registers the superseded files that an earlier mirror kept, before anything else is
     /// recovered.
     pub(super) fn recover_superseded(&mut self) -> Result<()> {
@@ -281,6 +319,7 @@ impl SupersededKeeper<'_> {
             match node.filter(|node| node.kind == FileKind::File).cloned() {
                 // It lost its name after the state was last written.
                 Some(node) => self.context.state.put_superseded(name, SupersededFile::of(&node)),
+                None if self.register_known(&dir, name, id.as_ref())? => {}
                 None => {
                     self.pass
                         .rename_to_recovered(

@@ -59,6 +59,8 @@ pub(super) struct SyncPass {
     /// Files whose hash is known and whose bytes have not arrived, and when they were last
     /// requested.
     absent: HashMap<FileId, Instant>,
+    /// How often each object was moved out of the way since the last full scan.
+    pub(super) n_parked: HashMap<FileId, u32>,
     /// Temporary files that no operation uses any more.
     pub(super) strays: Vec<PathBuf>,
     pub(super) superseded: SupersededSchedule,

@@ -44,6 +44,14 @@ pub(super) struct DiskEdit<'a> {
     pub(super) label: SmolStr,
 }
 
+/// A content that is a version of the workspace.
+pub(super) struct KnownContent {
+    /// The version as a base.
+    pub(super) base: EditBase,
+    /// The version as in [`TreeNode::version`] if it is the present one, or else empty.
+    pub(super) version: SmolStr,
+}
+
 /// The outcome of writing an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EditOutcome {
@@ -119,6 +127,28 @@ impl WorkspaceAccess {
         objects: &[NewObject],
     ) -> Result<Vec<Result<FileId, FsError>>> {
         Ok(self.fs.make_many(objects)?)
+    }
+
+    /// Returns the base that a content is, if it is no edit: the workspace has it now, or had it
+    /// after the base that a mirror remembers. A memory that lost its last records remembers an
+    /// earlier base than the one that the content came from.
+    pub(super) fn find_known_content(
+        &self,
+        id: &FileId,
+        data: &[u8],
+        base: &EditBase,
+    ) -> Result<Option<KnownContent>> {
+        // If it cannot be read, writing it reports the reason.
+        let Ok(held) = self.nodes().read_durable(id) else { return Ok(None) };
+        if *held.data == *data {
+            let version = held.version.as_str().into();
+            return Ok(Some(KnownContent { base: EditBase::Version(held.base), version }));
+        }
+        let EditBase::Version(earlier) = base else { return Ok(None) };
+        let base = self.nodes().find_base_after(id, data, earlier)?;
+        let known =
+            |base| KnownContent { base: EditBase::Version(base), version: SmolStr::default() };
+        Ok(base.map(known))
     }
 
     /// Writes an edit.

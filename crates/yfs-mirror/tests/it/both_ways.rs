@@ -29,6 +29,31 @@ fn what_is_made_on_either_side_is_on_the_other() {
     assert_eq!(fs::read(pair.at("notes/raw")).unwrap(), [255, 0, 255]);
 }
 
+/// Editors and build tools rename a directory away and back at once; the host's watcher drops its
+/// watch of the old name after that. The test sends the mirror no request.
+#[test]
+fn a_directory_that_moves_away_and_back_is_still_seen() {
+    let pair = Pair::new();
+    pair.put("d/a.txt", "one\n");
+    pair.put("d/sub/b.txt", "one\n");
+    pair.put("e/c.txt", "one\n");
+    pair.wait("the files", |pair| pair.read("/e/c.txt") == "one\n");
+    pair.check();
+    let by_way_of = [("d", "x"), ("d", "e/d"), ("d/sub", "d/x"), ("d/sub", "y")];
+    for (round, (from, to)) in by_way_of.into_iter().enumerate() {
+        fs::rename(pair.at(from), pair.at(to)).unwrap();
+        fs::rename(pair.at(to), pair.at(from)).unwrap();
+        // Whatever the mirror does now, it did without a change below the directory.
+        pair.put("e/c.txt", format!("round {round}\n"));
+        pair.wait("another file", |pair| pair.read("/e/c.txt") == format!("round {round}\n"));
+        let text = format!("after {round}\n");
+        for name in ["d/a.txt", "d/sub/b.txt"] {
+            pair.put(name, &text);
+            pair.wait("a change below", |pair| pair.read(&format!("/{name}")) == text);
+        }
+    }
+}
+
 /// The test sends the mirror no request: the mirror notices the changes by itself.
 #[test]
 fn news_travel_by_themselves() {

@@ -1,10 +1,10 @@
 //! A directory and a workspace that both have content when they first meet.
 
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
 use yfs::{ImportOptions, Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
-use yfs_mirror::Mirror;
+use yfs_mirror::{Mirror, MirrorOptions, MirrorReport};
 use yfs_store::MemoryStore;
 
 use crate::support::Pair;
@@ -121,4 +121,94 @@ fn a_directory_belongs_to_one_mirror_and_one_workspace() {
         Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default()).unwrap();
     let again = Mirror::once(&other, pair.directory.path(), Default::default());
     assert!(matches!(again, Err(yfs_mirror::MirrorError::OtherWorkspace { .. })));
+}
+
+/// The two names of `é.txt` that Unicode takes for one: composed and decomposed.
+const TWINS: [&str; 2] = ["\u{e9}.txt", "e\u{301}.txt"];
+
+/// Synchronizes once; a mirror that does not end fails the test.
+fn once(pair: &Pair) -> MirrorReport {
+    let (workspace, directory) = (pair.workspace.clone(), pair.directory.path().to_owned());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        sender.send(Mirror::once(&workspace, &directory, MirrorOptions::default())).ok();
+    });
+    receiver.recv_timeout(std::time::Duration::from_secs(120)).expect("it ends").unwrap()
+}
+
+fn check_twins(pair: &Pair, [composed, decomposed]: [&str; 2]) {
+    let tree = pair.tree();
+    let names: Vec<&str> = tree.keys().map(String::as_str).collect();
+    assert_eq!(names, ["%-e%CC%81.txt", TWINS[0]]);
+    assert_eq!(pair.read("/\u{e9}.txt"), composed);
+    assert_eq!(pair.read("/%-e%CC%81.txt"), decomposed);
+    assert_eq!(pair.text(TWINS[0]), composed);
+    assert_eq!(pair.text(TWINS[1]), decomposed);
+    assert_eq!(fs::read_dir(pair.directory.path()).unwrap().count(), 3, "with .yfs");
+}
+
+/// Imports and mirrors gave the spelling to different sides, and the mirror renamed for ever.
+#[test]
+fn of_two_names_that_unicode_takes_for_one_the_composed_one_keeps_it() {
+    for round in 0..6 {
+        let pair = Pair::apart();
+        let [first, second] = if round % 2 == 0 { [0, 1] } else { [1, 0] };
+        let contents = ["composed", "decomposed"];
+        pair.put(TWINS[first], contents[first]);
+        pair.put(TWINS[second], contents[second]);
+        let import = || {
+            let (from, to) = (pair.directory.path(), VPath::root());
+            pair.workspace.import(from, &to, &Default::default(), &|_| ()).unwrap()
+        };
+        if round < 3 {
+            import();
+        }
+        let report = once(&pair);
+        assert!(report.notices.is_empty() && report.skipped.is_empty(), "{report:?}");
+        check_twins(&pair, contents);
+        let again = import();
+        assert_eq!((again.n_created, again.n_updated), (0, 0), "{again:?}");
+        let report = once(&pair);
+        assert_eq!((report.to_workspace, report.to_directory), Default::default());
+        check_twins(&pair, contents);
+    }
+}
+
+/// The decomposed name has the plain name in the workspace until the composed one appears.
+#[test]
+fn a_composed_name_takes_the_name_from_a_decomposed_one_that_was_there_first() {
+    let mut pair = Pair::new();
+    pair.put(TWINS[1], "decomposed");
+    pair.settle();
+    assert_eq!(pair.read("/\u{e9}.txt"), "decomposed");
+    pair.put(TWINS[0], "composed");
+    pair.settle();
+    check_twins(&pair, ["composed", "decomposed"]);
+    pair.stop();
+    // While no mirror runs, it is the same.
+    fs::remove_file(pair.at(TWINS[0])).unwrap();
+    once(&pair);
+    pair.put(TWINS[0], "composed again");
+    once(&pair);
+    check_twins(&pair, ["composed again", "decomposed"]);
+}
+
+/// A workspace that an earlier version left with three names for the two files.
+#[test]
+fn names_that_contend_for_one_on_disk_end_and_leave_no_temporary_file() {
+    let pair = Pair::apart();
+    pair.put(TWINS[0], "composed");
+    pair.put(TWINS[1], "decomposed");
+    for (name, text) in [
+        ("/%-%C3%A9.txt", "composed"),
+        ("/%-e%CC%81.txt", "decomposed"),
+        ("/\u{e9}.txt", "decomposed"),
+    ] {
+        pair.write(name, text);
+    }
+    once(&pair);
+    let report = once(&pair);
+    assert_eq!((report.to_workspace, report.to_directory), Default::default());
+    let temporary = |name: &String| name.contains("yfs-tmp");
+    assert!(!pair.disk().keys().any(temporary), "{:?}", pair.disk());
 }

@@ -7,6 +7,7 @@ mod exchanges;
 mod full_disk;
 mod joining;
 mod restart;
+mod returns;
 mod safety;
 mod settling;
 mod size_limit;

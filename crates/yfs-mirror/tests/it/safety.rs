@@ -220,6 +220,20 @@ fn a_directory_that_goes_away_deletes_nothing() {
     assert_eq!(pair.read("/a.txt"), "a\n");
 }
 
+/// `git clean -x` removes `.yfs`; the mirror said that the directory was removed.
+#[test]
+fn a_state_that_goes_away_is_not_called_the_directory() {
+    let mut pair = Pair::new();
+    pair.put("a.txt", "a\n");
+    pair.check();
+    fs::remove_dir_all(pair.at(".yfs")).unwrap();
+    pair.put("b.txt", "b\n");
+    pair.wait("the end of the mirror", |pair| pair.mirror.as_ref().unwrap().has_ended());
+    let ended = pair.mirror.take().unwrap().stop();
+    assert!(matches!(ended, Err(yfs_mirror::MirrorError::StateGone(_))), "{ended:?}");
+    assert_eq!(pair.text("a.txt"), "a\n");
+}
+
 #[test]
 fn what_is_deleted_or_replaced_can_be_restored() {
     let pair = Pair::new();

@@ -1,6 +1,7 @@
 //! A store that goes back in time, or that no longer has what the mirror deletes.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_engine::path::VPath;
 use yfs_mirror::{Mirror, MirrorError, MirrorOptions, MirrorReport, NoticeReason};
-use yfs_vfs::FileSystemExt;
+use yfs_vfs::{FileSystem, FileSystemExt, WriteOptions};
 
 /// A directory and the file of a workspace, which a mirror synchronizes from time to time.
 struct Folder {
@@ -245,4 +246,106 @@ fn what_the_trash_no_longer_has_is_kept_on_disk() {
     assert_eq!(folder.text("dir/expired.txt"), "expired, too\n");
     let tree = folder.in_workspace(|workspace| workspace.nodes().objects(None).unwrap());
     assert_eq!(tree.len(), 4, "{tree:?}");
+}
+
+/// Changes on both sides of every kind, with what both sides have in the end.
+fn work_on_both_sides(folder: &Folder) -> BTreeMap<String, String> {
+    folder.put("saved.txt", "one\ntwo\nsaved on disk\n");
+    folder.put("list.md", "# List\n\n- a\n- b\n- c\n");
+    folder.put("new.txt", "new\n");
+    fs::rename(folder.at("named.txt"), folder.at("renamed.txt")).unwrap();
+    folder.mirror();
+    folder.in_workspace(|workspace| {
+        let (fs, options) = (workspace.fs(), WriteOptions::default);
+        let at = |path: &str| VPath::parse(path).unwrap();
+        block_on(fs.append(&at("/appended.txt"), "by an agent\n".into(), &options())).unwrap();
+        block_on(fs.append(&at("/saved.txt"), "and by an agent\n".into(), &options())).unwrap();
+    });
+    folder.mirror();
+    // A third change, so that there are versions between.
+    folder.put("saved.txt", "zero\none\ntwo\nsaved on disk\nand by an agent\n");
+    folder.mirror();
+    let names = ["saved.txt", "list.md", "new.txt", "renamed.txt", "appended.txt", "blob.bin"];
+    names.map(|name| (name.to_owned(), folder.text(name))).into()
+}
+
+/// The memory is synced after the store, so a power cut may take its last records alone. It was the
+/// base of a merge that inserted every save a second time.
+#[test]
+fn a_memory_that_is_older_than_both_sides_changes_neither() {
+    let folder = Folder::new();
+    for name in ["saved.txt", "appended.txt", "named.txt"] {
+        folder.put(name, "one\ntwo\n");
+    }
+    folder.put("list.md", "# List\n\n- a\n- b\n");
+    fs::write(folder.at("blob.bin"), b"\0one").unwrap();
+    folder.mirror();
+    let memory = folder.at(".yfs/mirror.db");
+    let old = fs::read(&memory).unwrap();
+    let expected = work_on_both_sides(&folder);
+    fs::write(folder.at("blob.bin"), b"\0two").unwrap();
+    folder.mirror();
+    fs::write(&memory, old).unwrap();
+
+    for _ in 0..2 {
+        let report = folder.mirror();
+        assert_eq!(report.to_directory, Default::default(), "{report:?}");
+        assert_eq!(report.to_workspace.written + report.to_workspace.created, 0, "{report:?}");
+        assert!(report.notices.is_empty() && report.skipped.is_empty(), "{report:?}");
+        for (name, text) in expected.iter().filter(|(name, _)| *name != "blob.bin") {
+            assert_eq!(folder.text(name), *text, "{name}");
+            let held = folder.in_workspace(|workspace| {
+                let path = VPath::root().join(name);
+                block_on(workspace.fs().read_to_string(&path)).unwrap()
+            });
+            assert_eq!(held, *text, "{name}");
+        }
+        let names: BTreeSet<String> = fs::read_dir(folder.at(""))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != ".yfs")
+            .collect();
+        assert_eq!(names, expected.keys().cloned().collect());
+    }
+}
+
+/// The disk has a version that the workspace had after the one that the memory knows: what the
+/// workspace wrote since comes to the disk, and nothing is merged.
+#[test]
+fn a_memory_that_is_older_takes_the_disk_for_the_version_that_it_has() {
+    let folder = Folder::new();
+    folder.put("f.txt", "one\ntwo\n");
+    folder.mirror();
+    let memory = folder.at(".yfs/mirror.db");
+    let old = fs::read(&memory).unwrap();
+    folder.put("f.txt", "one\ntwo\nsaved on disk\n");
+    folder.mirror();
+    folder.in_workspace(|workspace| {
+        let path = VPath::parse("/f.txt").unwrap();
+        let (fs, options) = (workspace.fs(), WriteOptions::default());
+        let append = fs.append(&path, "by an agent\n".into(), &options);
+        block_on(append).unwrap();
+    });
+    fs::write(&memory, old).unwrap();
+    folder.mirror();
+    assert_eq!(folder.text("f.txt"), "one\ntwo\nsaved on disk\nby an agent\n");
+}
+
+/// A file that goes back to an earlier content while no mirror runs was edited.
+#[test]
+fn an_earlier_content_that_comes_back_on_disk_is_an_edit() {
+    let folder = Folder::new();
+    folder.put("f.txt", "one\n");
+    folder.mirror();
+    folder.put("f.txt", "two\n");
+    folder.mirror();
+    folder.in_workspace(|workspace| {
+        let path = VPath::parse("/f.txt").unwrap();
+        let (fs, options) = (workspace.fs(), WriteOptions::default());
+        let append = fs.append(&path, "three\n".into(), &options);
+        block_on(append).unwrap();
+    });
+    folder.put("f.txt", "one\n");
+    folder.mirror();
+    assert_eq!(folder.text("f.txt"), "one\nthree\n");
 }

@@ -15,6 +15,7 @@ use super::{
     list::list,
     parse_rest,
     range::ranged,
+    thumbnail::thumbnail_response,
 };
 use crate::{
     caller::{RequestCaller, apart},
@@ -30,6 +31,10 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result {
     let path = parse_rest(path)?;
+    let _permit = match asked.thumbnail {
+        Some(_) => Some(caller.app.joins.acquire().await),
+        None => None,
+    };
     apart(async {
         let fs = caller.fs();
         let stat = fs.stat(&path).await?;
@@ -37,9 +42,13 @@ pub(super) async fn get(
             let listing = list(&*fs, &path, asked.recursive).await?;
             return Ok(Json(listing).into_response());
         }
+        if let Some(size) = &asked.thumbnail {
+            let directory = caller.confined().thumbnail_directory();
+            return thumbnail_response(&*fs, &path, &stat, size, directory, &headers).await;
+        }
         match asked.version {
             Some(number) => past_version(&caller, &path, number, &headers),
-            None => current_content(&*fs, &path, stat, &headers).await,
+            None => content_response(&*fs, &path, stat, &headers).await,
         }
     })
     .await
@@ -52,7 +61,8 @@ pub(super) async fn stat(path: Rest, caller: RequestCaller) -> Result {
     Ok(Json(StatJson::<UnixMillis, u32>::new(path.as_str(), &stat)).into_response())
 }
 
-async fn current_content(
+/// Answers with the content of a file.
+pub(crate) async fn content_response(
     fs: &dyn FileSystem,
     path: &VPath,
     stat: Stat,
@@ -90,14 +100,37 @@ fn past_version(caller: &RequestCaller, path: &VPath, number: u64, headers: &Hea
 }
 
 /// Sets the headers of a content. A browser must never run the content as a page of this server.
-fn set_content_headers(response: &mut Response, mime: Option<&str>) {
+pub(super) fn set_content_headers(response: &mut Response, mime: Option<&str>) {
     let headers = response.headers_mut();
     let text = mime.filter(|mime| mime.starts_with("text/"));
     let shown = text.map(|mime| format!("{mime}; charset=utf-8"));
     let shown = shown.as_deref().or(mime).and_then(|mime| HeaderValue::from_str(mime).ok());
-    headers.extend(shown.map(|mime| (header::CONTENT_TYPE, mime)));
+    // Replaces the type that the body got by default: `extend` would add a second header.
+    if let Some(mime) = shown {
+        headers.insert(header::CONTENT_TYPE, mime);
+    }
     let sandbox = HeaderValue::from_static("sandbox; default-src 'none'");
     headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
     let as_said = HeaderValue::from_static("nosniff");
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, as_said);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_has_one_type() {
+        for (mime, expected) in [
+            (Some("text/markdown"), "text/markdown; charset=utf-8"),
+            (Some("image/png"), "image/png"),
+            (None, "application/octet-stream"),
+        ] {
+            // As axum answers bytes.
+            let mut response = axum::body::Bytes::from_static(b"x").into_response();
+            set_content_headers(&mut response, mime);
+            let types: Vec<_> = response.headers().get_all(header::CONTENT_TYPE).iter().collect();
+            assert_eq!(types, [expected]);
+        }
+    }
 }

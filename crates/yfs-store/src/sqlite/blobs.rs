@@ -21,6 +21,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
+    blob_mend::find_sound_piece,
     schema::store_error,
     seal::{ValuePlace, ValueSeal},
     wipe::PAUSE,
@@ -55,12 +56,12 @@ const READ: &str = "read a blob";
 const REMOVE: &str = "remove blobs";
 
 /// A piece, ready to be written.
-struct BlobPiece {
+pub(super) struct BlobPiece {
     /// The hash under which it is stored.
-    hash: [u8; 32],
-    len: u32,
-    codec: u8,
-    data: Vec<u8>,
+    pub(super) hash: [u8; 32],
+    pub(super) len: u32,
+    pub(super) codec: u8,
+    pub(super) data: Vec<u8>,
 }
 
 /// A piece in the list of a blob: 12 bytes each, and a CRC-32 at the end of the list.
@@ -100,7 +101,8 @@ impl SqliteInner {
             if n_ready >= BATCH_BYTES {
                 upload.has_pieces.set(true);
                 self.write(PUT, |tx| {
-                    let listed = put_pieces(tx, &ready, at).map_err(store_error(PUT))?;
+                    let listed =
+                        put_pieces(tx, &self.seal, &ready, at).map_err(store_error(PUT))?;
                     upload.record_pieces(tx, &listed).map_err(store_error(PUT))?;
                     list.extend(listed);
                     Ok(())
@@ -114,7 +116,7 @@ impl SqliteInner {
             if !are_stored(tx, &list).map_err(store_error(PUT))? {
                 return Err(StoreError::BlobInterrupted { hash });
             }
-            list.extend(put_pieces(tx, &ready, at).map_err(store_error(PUT))?);
+            list.extend(put_pieces(tx, &self.seal, &ready, at).map_err(store_error(PUT))?);
             let info =
                 put_list(tx, &self.seal, &hash, size, at, &list).map_err(store_error(PUT))?;
             upload.end_upload(tx).map_err(store_error(PUT))?;
@@ -424,17 +426,16 @@ impl BlobPiece {
 
 fn put_pieces(
     tx: &Connection,
+    seal: &ValueSeal,
     pieces: &[BlobPiece],
     at: Millis,
 ) -> rusqlite::Result<Vec<ListedPiece>> {
-    let mut find = tx.prepare_cached("SELECT n FROM chunk WHERE hash = ?1")?;
     let mut insert = tx.prepare_cached(
         "INSERT INTO chunk (hash, at, len, codec, data) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
     let mut put = |piece: &BlobPiece| {
         let BlobPiece { hash, len, codec, data } = piece;
-        let found: Option<i64> = find.query_row([hash], |row| row.get(0)).optional()?;
-        let n = match found {
+        let n = match find_sound_piece(tx, seal, piece)? {
             Some(n) => n,
             None => insert.insert((hash, at.0, len, codec, data))?,
         };
@@ -522,16 +523,7 @@ fn read_piece(
     let Some((hash, codec, data)) = found else {
         return Err(damaged_blob(blob, "a piece is missing"));
     };
-    let [_, _, greatest] = PIECE_LEN;
-    let data = seal
-        .open(ValuePlace::Piece(&hash), data)
-        .ok_or_else(|| damaged_blob(blob, "a piece cannot be decrypted"))?;
-    let data = match codec {
-        CODEC_RAW => data,
-        CODEC_ZSTD => zstd::bulk::decompress(&data, greatest)
-            .map_err(|_| damaged_blob(blob, "a piece cannot be decompressed"))?,
-        _ => return Err(damaged_blob(blob, "a piece has an unknown compression")),
-    };
+    let data = decode_piece(seal, &hash, codec, data).map_err(|what| damaged_blob(blob, what))?;
     if data.len() != listed.len as usize || seal.stored_hash(&ContentHash::of(&data)) != hash {
         return Err(damaged_blob(blob, "a piece has a wrong hash"));
     }
@@ -551,6 +543,25 @@ fn encode_list(
     }
     let list = [&hash.as_bytes()[..], &list].concat();
     seal.seal(ValuePlace::PieceList(stored_hash), &list).into_owned()
+}
+
+/// Returns the content of a stored piece, or what is wrong with it. `hash` is the hash under which
+/// the piece is stored.
+pub(super) fn decode_piece(
+    seal: &ValueSeal,
+    hash: &[u8; 32],
+    codec: u8,
+    data: Vec<u8>,
+) -> Result<Vec<u8>, &'static str> {
+    let [_, _, greatest] = PIECE_LEN;
+    let data = seal.open(ValuePlace::Piece(hash), data).ok_or("a piece cannot be decrypted")?;
+    match codec {
+        CODEC_RAW => Ok(data),
+        CODEC_ZSTD => {
+            zstd::bulk::decompress(&data, greatest).map_err(|_| "a piece cannot be decompressed")
+        }
+        _ => Err("a piece has an unknown compression"),
+    }
 }
 
 /// Decodes a stored list; `None` if it is damaged.

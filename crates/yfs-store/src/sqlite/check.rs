@@ -58,7 +58,7 @@ impl SqliteInner {
             for row in rows {
                 let description = row?;
                 if description != "ok" {
-                    report.problems.push(CheckProblem { doc: None, description });
+                    report.problems.push(CheckProblem { doc: None, blob: None, description });
                 }
             }
             Ok(())
@@ -78,7 +78,7 @@ impl SqliteInner {
             Ok(0) => (),
             Ok(n) => {
                 let description = format!("{n} records belong to no document");
-                report.problems.push(CheckProblem { doc: None, description });
+                report.problems.push(CheckProblem { doc: None, blob: None, description });
             }
             Err(error) => collect_problem(Err(error), &mut report.problems)?,
         }
@@ -141,15 +141,15 @@ impl SqliteInner {
                     report.n_snapshots += u64::from(loaded.snapshot.is_some());
                     for damage in loaded.damaged {
                         let description = format!("record {}: {}", damage.seq, damage.reason);
-                        report.problems.push(CheckProblem { doc: Some(damage.doc), description });
+                        report.problems.push(CheckProblem::of_doc(damage.doc, description));
                     }
                     if doc.snapshot_bytes > 0 && loaded.snapshot.is_none() {
                         let description = "its snapshot is missing or damaged".to_owned();
-                        report.problems.push(CheckProblem { doc: Some(doc.doc), description });
+                        report.problems.push(CheckProblem::of_doc(doc.doc, description));
                     }
                 }
                 Err(StoreError::Corrupt { detail, .. }) => {
-                    report.problems.push(CheckProblem { doc: Some(doc.doc), description: detail });
+                    report.problems.push(CheckProblem::of_doc(doc.doc, detail));
                 }
                 Err(error) => return Err(error),
             }
@@ -181,7 +181,7 @@ impl SqliteInner {
         })?;
         let problem = |(number, guid)| {
             let description = format!("document {number} has a damaged name: {guid:?}");
-            CheckProblem { doc: None, description }
+            CheckProblem { doc: None, blob: None, description }
         };
         Ok(misnamed.into_iter().take(MAX_PROBLEMS).map(problem).collect())
     }
@@ -212,11 +212,12 @@ fn collect_problem(
 ) -> Result<(), StoreError> {
     match result {
         Err(StoreError::Corrupt { detail, .. }) => {
-            problems.push(CheckProblem { doc: None, description: detail });
+            problems.push(CheckProblem { doc: None, blob: None, description: detail });
             Ok(())
         }
-        Err(error @ StoreError::CorruptBlob { .. }) => {
-            problems.push(CheckProblem { doc: None, description: error.to_string() });
+        Err(ref error @ StoreError::CorruptBlob { hash, .. }) => {
+            let description = error.to_string();
+            problems.push(CheckProblem { doc: None, blob: Some(hash), description });
             Ok(())
         }
         result => result,

@@ -121,6 +121,8 @@ impl SqliteInner {
             .map(|waiting| self.stage(&tx, &mut staged, &waiting.batch))
             .collect::<Result<Vec<_>, StoreError>>()?;
         tx.commit().map_err(store_error(APPEND))?;
+        // Replaced meanwhile, so that the records are lost: they are not acknowledged.
+        self.file.check()?;
 
         let mut index = self.index.lock();
         index.add_names(sorted(staged.names));
@@ -247,6 +249,7 @@ impl SqliteInner {
     /// needs to be read after them. While that connection writes, a reading connection is used.
     pub(super) fn head(&self) -> Result<Seq, StoreError> {
         self.ensure_open()?;
+        self.file.check_now_and_then()?;
         match self.writer.try_lock() {
             Some(mut writer) => writer.head().map(Seq).map_err(store_error(TAIL)),
             None => head(&*self.reader()?).map(Seq).map_err(store_error(TAIL)),

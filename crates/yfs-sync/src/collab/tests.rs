@@ -156,7 +156,7 @@ fn a_client_is_let_in_and_synced() {
     assert!(collab.requested_document(&frame("other", &[0, 0, 1, 0])).is_none());
     assert!(collab.requested_document(&frame("doc", &[0, 1, 2, 0, 0])).is_none());
     let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 0, 1, 0]));
-    assert_eq!(answer, [frame("doc", &[0, 1, 2, 0, 0]), frame("doc", &[0, 0, 1, 0])]);
+    assert_eq!(answer, [frame("doc", &[0, 0, 1, 0]), frame("doc", &[0, 1, 2, 0, 0])]);
     // The hub confirms the client's first state and each change.
     let answer = tell(&mut collab, &mut office, &frame("doc", &[0, 1, 2, 0, 0]));
     assert_eq!(answer, [frame("doc", &[8, 1])]);

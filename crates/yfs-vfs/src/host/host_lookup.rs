@@ -56,6 +56,8 @@ pub(super) struct HostDisk {
     pub(super) scanner: Arc<Mutex<ChangeScanner>>,
     /// Whether lookups follow links; see [`FileSystem::without_links`](crate::FileSystem).
     follows_links: bool,
+    /// Whether a write changes a file with several hard links in place.
+    pub(super) keeps_hard_links: bool,
 }
 
 /// The handling of a link at the end of a path.
@@ -116,11 +118,21 @@ impl HostDisk {
             n_temporaries: Arc::default(),
             scanner: Arc::new(Mutex::new(ChangeScanner::new())),
             follows_links: true,
+            keeps_hard_links: false,
         })
     }
 
     /// Returns a handle to the same directory that follows no link.
     pub(super) fn without_links(&self) -> Self {
+        Self { follows_links: false, ..self.handle() }
+    }
+
+    /// Returns a handle to the same directory whose writes keep hard links.
+    pub(super) fn keeping_hard_links(&self) -> Self {
+        Self { keeps_hard_links: true, ..self.handle() }
+    }
+
+    fn handle(&self) -> Self {
         Self {
             root: self.root.clone(),
             root_path: self.root_path.clone(),
@@ -129,7 +141,8 @@ impl HostDisk {
             last_mtime_ns: self.last_mtime_ns.clone(),
             n_temporaries: self.n_temporaries.clone(),
             scanner: self.scanner.clone(),
-            follows_links: false,
+            follows_links: self.follows_links,
+            keeps_hard_links: self.keeps_hard_links,
         }
     }
 

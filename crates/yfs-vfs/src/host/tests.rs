@@ -357,3 +357,18 @@ async fn root_must_be_a_directory() {
     let root = HostFs::open(dir.path()).unwrap().stat(&VPath::root()).await.unwrap();
     assert_eq!(root.kind, FileKind::Directory);
 }
+
+#[tokio::test]
+async fn hard_links_are_kept_where_that_is_asked_for() {
+    let (dir, fs) = room();
+    fs::write(dir.path().join("f"), "a-long-old-text").unwrap();
+    fs::hard_link(dir.path().join("f"), dir.path().join("g")).unwrap();
+    let kept = Arc::new(HostFs::open(dir.path()).unwrap().keeping_hard_links());
+    for fs in [kept.clone() as Arc<dyn FileSystem>, kept.without_links().unwrap()] {
+        script::check(&fs, "write /f a-long-old-text\nedit /f old new\ncat /g => a-long-new-text")
+            .await
+            .unwrap();
+        script::check(&fs, "write /g short\ncat /f => short").await.unwrap();
+    }
+    script::check(&fs, "write /g parted\ncat /f => short").await.unwrap();
+}

@@ -4,6 +4,7 @@ use std::{
     ffi::CString,
     fs::File,
     io::{self, Write},
+    os::unix::fs::FileExt,
     sync::Arc,
 };
 
@@ -75,7 +76,7 @@ impl HostDisk {
                 self.check_base(&place, options)?;
                 let owner = Some(place.facts.owner);
                 let attributes = self.attributes_for(options, place.facts.mode, owner);
-                let facts = self.replace(&place.dir, &place.name, data, attributes)?;
+                let facts = self.replace_content(&place, data, attributes)?;
                 Ok(written(&facts, false))
             }
             HostLookup::Missing(missing) => self.create(missing, data, options),
@@ -128,7 +129,7 @@ impl HostDisk {
         let (text, n_replaced) = edit.apply(&text).map_err(HostError::Edit)?;
         let owner = Some(facts.owner);
         let attributes = NewFileAttributes { mode: facts.mode, mtime: self.next_mtime(), owner };
-        let facts = self.replace(&place.dir, &place.name, text.as_bytes(), attributes)?;
+        let facts = self.replace_content(&place, text.as_bytes(), attributes)?;
         let version = edit.expected_version.is_some().then(|| facts.version());
         Ok(EditOutcome { n_replaced, version })
     }
@@ -152,6 +153,46 @@ impl HostDisk {
             Ok(facts)
         });
         Ok(written(&spot.keep_if(placed)?, true))
+    }
+
+    /// Replaces the content of a file.
+    fn replace_content(
+        &self,
+        place: &HostEntry,
+        data: &[u8],
+        attributes: NewFileAttributes,
+    ) -> Result<HostStat, HostError> {
+        match self.keeps_hard_links && place.facts.n_links > 1 {
+            true => self.overwrite_in_place(place, data, attributes),
+            false => self.replace(&place.dir, &place.name, data, attributes),
+        }
+    }
+
+    /// Overwrites a file, so that its other names show the new content. If that fails, the old
+    /// content is written back.
+    fn overwrite_in_place(
+        &self,
+        place: &HostEntry,
+        data: &[u8],
+        attributes: NewFileAttributes,
+    ) -> Result<HostStat, HostError> {
+        let mut before = Vec::new();
+        let opened = open_place(place)?;
+        io::Read::read_to_end(&mut { opened.file }, &mut before)?;
+        let flags =
+            OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(openat(&place.dir, &place.name, flags, Mode::empty())?);
+        check_file(&HostStat::of(&file)?)?;
+        let fill = |data: &[u8]| -> io::Result<()> {
+            file.write_all_at(data, 0)?;
+            Ok(ftruncate(&file, data.len() as u64)?)
+        };
+        if let Err(error) = fill(data) {
+            forget(fill(&before));
+            return Err(error.into());
+        }
+        finish(&file, NewFileAttributes { owner: None, ..attributes })?;
+        Ok(HostStat::of(&file)?)
     }
 
     /// Replaces the object with a name in a directory by a file with this content.

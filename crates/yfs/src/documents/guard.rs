@@ -48,6 +48,11 @@ impl<'a> DocumentGuard<'a> {
         &mut self.slot.as_mut().expect("the caller locked a loaded document").doc
     }
 
+    /// Removes the document from memory, so that the next reader loads it.
+    pub(crate) fn evict(&mut self) {
+        *self.slot = None;
+    }
+
     /// States that the document has no changes that are not in the log.
     pub(crate) fn keep(&mut self) {
         self.is_ahead_of_log = false;

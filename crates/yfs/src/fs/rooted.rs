@@ -65,6 +65,14 @@ impl WorkspaceFs {
         RootedFs { fs: Self { follows_links: false, ..fs }, directory, follows_links: true }
     }
 
+    /// Returns the directory of the host for thumbnails of the workspace's images, if the store has
+    /// a place for one and is not encrypted. It may not exist yet; redaction and purges remove it.
+    pub fn thumbnail_directory(&self) -> Option<PathBuf> {
+        let directory = self.state().store.derived_directory()?;
+        let is_plain = directory.cipher().is_none();
+        is_plain.then(|| directory.path().join(THUMBNAIL_DIRECTORY))
+    }
+
     /// Changes custom metadata by a merge patch (RFC 7396): a member that is null is removed, and
     /// members that the patch does not name stay.
     ///
@@ -87,12 +95,9 @@ impl RootedFs {
         self.fs.path_of(&self.directory)
     }
 
-    /// Returns the directory of the host for thumbnails of the workspace's images, if the store has
-    /// a place for one and is not encrypted. It may not exist yet; redaction and purges remove it.
+    /// Returns the directory for thumbnails as [`WorkspaceFs::thumbnail_directory`] does.
     pub fn thumbnail_directory(&self) -> Option<PathBuf> {
-        let directory = self.fs.state().store.derived_directory()?;
-        let is_plain = directory.cipher().is_none();
-        is_plain.then(|| directory.path().join(THUMBNAIL_DIRECTORY))
+        self.fs.thumbnail_directory()
     }
 
     /// Returns the same filesystem with a label for its changes.

@@ -108,6 +108,10 @@ impl WorkspaceFs {
         let expected = self.expected_head(op, path, found, options)?;
         let by = self.author(options.author.as_ref());
         let target = WriteTarget { fs: self, op, path, found, options, expected, by: &by };
+        let is_text = matches!(found.location, ContentLocation::Text);
+        if is_text && matches!(change, ContentChange::Append(_)) {
+            self.state.check_not_lost(&found.id).map_err(|error| fs_error(error, op, path))?;
+        }
         let written = match (&found.location, change) {
             (ContentLocation::Text, ContentChange::Append(data)) => match std::str::from_utf8(data)
             {
@@ -119,7 +123,12 @@ impl WorkspaceFs {
                 self.append_bytes(target, data)?.appended(options)
             }
             (_, ContentChange::Replace(data)) => {
-                self.replace(target, data, options.base.as_ref())?
+                let written = self.replace(target, data, options.base.as_ref())?;
+                if is_text {
+                    let replaced = self.state.note_replaced(&found.id);
+                    replaced.map_err(|error| fs_error(error, op, path))?;
+                }
+                written
             }
         };
         let mode = options.mode.filter(|_| matches!(change, ContentChange::Replace(_)));

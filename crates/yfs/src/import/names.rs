@@ -16,7 +16,7 @@ use yfs_engine::{
     name::{NameError, NodeName},
     path::VPath,
 };
-use yfs_vfs::name_escaping::HostRules;
+use yfs_vfs::name_escaping::{HostRules, is_spelling};
 
 /// The destinations of the objects of an import, each directory before its entries.
 pub(super) struct ImportNames<'e> {
@@ -74,7 +74,7 @@ impl<'e> ImportNames<'e> {
     ) -> Option<SmolStr> {
         let rules = HostRules::default();
         // The spelling that an earlier import or a mirror gave it.
-        let spelt = rules.to_workspace(host, &|name| !name.starts_with("%-"));
+        let spelt = rules.to_workspace(host, &|name| !is_spelling(name));
         let spelt = spelt.filter(|name| is_there(&parent.join(name)));
         let is_taken = |name: &str| {
             self.on_host.contains(&*above.join(name)) || self.taken.contains(&parent.join(name))
@@ -88,7 +88,7 @@ impl<'e> ImportNames<'e> {
 /// Returns the name of a host's object if the workspace has the same: in normal form, and no
 /// spelling of another name.
 fn own_name(host: &OsStr) -> Option<SmolStr> {
-    let text = host.to_str().filter(|text| !text.starts_with("%-") && !text.starts_with("%_"))?;
+    let text = host.to_str().filter(|text| !is_spelling(text) && !text.starts_with("%_"))?;
     let name = NodeName::new(text).ok()?;
     (name.as_str() == text).then(|| name.to_smol_str())
 }

@@ -138,15 +138,25 @@ impl WorkspaceState {
         Ok(self.store.set_meta(setting, value.as_bytes())?)
     }
 
+    /// Reports whether this log ever had a mark that was made for a mirror. It has that of a time
+    /// before damaged records were set aside as well, which proves nothing any more.
+    pub(super) fn knows_mirror_mark(&self, mirror: &str, cursor: &LogCursor) -> Result<bool> {
+        Ok(self.stored_mark(&mirror_setting(mirror, cursor.slot), cursor)?.is_some())
+    }
+
     fn read_mark(&self, setting: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
+        let forgotten = self.forgotten_upto()?;
+        Ok(self.stored_mark(setting, cursor)?.filter(|seq| *seq > forgotten))
+    }
+
+    fn stored_mark(&self, setting: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
         let Some(value) = self.store.get_meta(setting)? else { return Ok(None) };
         let read = || {
             let (seq, name) = std::str::from_utf8(&value).ok()?.split_once(' ')?;
             let is_it = u64::from_str_radix(name, 16).ok()? == cursor.name;
             seq.parse().ok().filter(|_| is_it).map(Seq)
         };
-        let forgotten = self.forgotten_upto()?;
-        Ok(read().filter(|seq| *seq > forgotten))
+        Ok(read())
     }
 }
 

@@ -67,8 +67,9 @@ impl Replication<'_> {
             add(blob.hash, blob.size);
         }
         let mut missing = BTreeMap::new();
+        let damaged = self.state.damaged_blobs()?;
         for (hash, size) in needed {
-            if !self.state.store.has_blob(&hash)? {
+            if damaged.contains(&hash) || !self.state.store.has_blob(&hash)? {
                 missing.insert(hash, size);
             }
         }

@@ -116,7 +116,7 @@ impl Replication<'_> {
     /// [`receive`](Self::receive) changed, and of their removals. Files that do not exist have
     /// none.
     pub fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
-        self.state.refresh()?;
+        self.state.refresh_damaged()?;
         self.state.content_conflicts(ids)
     }
 
@@ -159,7 +159,10 @@ impl Replication<'_> {
         for (id, document) in committed.documents {
             if document.is_changed {
                 received.n_new += document.records.len() as u64;
-                received.logged.extend(document.records);
+                // The sender has no such mark: it is fed the records, which it knows otherwise.
+                if !outcome.borrow().marked.contains(&id) {
+                    received.logged.extend(document.records);
+                }
                 received.changed.insert(id.clone());
             }
             // The slot was only made for the lock, and nothing else uses the document.
@@ -167,7 +170,7 @@ impl Replication<'_> {
                 self.state.documents.close(&id);
             }
         }
-        let Outcome { refused, erased } = outcome.into_inner();
+        let Outcome { refused, erased, .. } = outcome.into_inner();
         self.state.redacted.lock().extend(erased);
         refused.into_iter().try_for_each(|(id, update, refusal)| {
             self.quarantine_update(&id, &update, refusal, received)
@@ -227,6 +230,8 @@ struct ContentArrival<'a> {
 struct Outcome {
     refused: Vec<(FileId, Vec<u8>, GateRejection)>,
     erased: BTreeSet<DocName>,
+    /// The documents in which the state before the merge was noted.
+    marked: BTreeSet<FileId>,
 }
 
 impl ContentArrival<'_> {
@@ -255,7 +260,11 @@ impl ContentArrival<'_> {
             }
             // Other replicas make the same items (decisions 67 and 44).
             if let Some(before) = before {
-                logged.extend(doc.note_state_before_merge(&before).ok().flatten());
+                let mark = doc.note_state_before_merge(&before).ok().flatten();
+                if mark.is_some() {
+                    outcome.borrow_mut().marked.insert(self.id.clone());
+                }
+                logged.extend(mark);
             }
             logged.extend(doc.separate_words().ok().flatten());
             Ok(logged)

@@ -16,7 +16,7 @@ use yfs_engine::{
 };
 use yfs_vfs::{FsCode, FsError, Op};
 
-use super::versions::n_before;
+use super::versions::numbers_of_texts;
 use crate::{
     History, WorkspaceFs,
     error::Result,
@@ -88,14 +88,14 @@ impl WorkspaceState {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let handle = self.documents.acquire(&found.id);
-        let (text, pieces, timeline, n_before) = handle.with(|loaded| {
-            loaded.check_whole(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
+        let (text, pieces, timeline, numbers) = handle.with(|loaded| {
+            loaded.check_readable(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
             let (text, pieces) = loaded.doc.blame();
-            let n_before = n_before(&loaded.doc, found);
-            Ok::<_, FsError>((text, pieces, loaded.doc.timeline().versions(), n_before))
+            let numbers = numbers_of_texts(&loaded.doc, found);
+            Ok::<_, FsError>((text, pieces, loaded.doc.timeline().versions(), numbers))
         })??;
         let mut versions: HashMap<ItemId, u64> = HashMap::new();
-        for (number, past) in (n_before as u64 + 1..).zip(&timeline) {
+        for (number, past) in numbers.into_iter().zip(&timeline) {
             versions.extend(past.runs.iter().map(|run| (*run, number)));
         }
         Ok(divide_pieces(&text, &pieces, &versions))

@@ -37,7 +37,7 @@ use super::{
 use crate::{
     History,
     error::Result,
-    fs::{ContentLocation, ResolvedFile, file_kind, resolve},
+    fs::{ContentLocation, ResolvedFile, file_kind, fs_error, resolve},
     state::WorkspaceState,
 };
 
@@ -147,6 +147,8 @@ impl History<'_> {
     /// the trash are included under their former paths. A file keeps its history when it is
     /// renamed; renames themselves, and changes of directories, are not recorded.
     ///
+    /// A file whose content is damaged is an error in the list, after which the list continues.
+    ///
     /// The list is read lazily: its first entries are cheap. Entries of authors whose clocks
     /// differ may be out of order by that difference.
     ///
@@ -225,7 +227,11 @@ impl HistoryEntries {
         };
         let found = ResolvedFile { id, location };
         let handle = self.state.documents.acquire(&found.id);
-        let listed = handle.with(|loaded| list(&loaded.doc, &found))?;
+        let listed = handle.with(|loaded| {
+            loaded.check_readable(&found.id)?;
+            Ok(list(&loaded.doc, &found))
+        })?;
+        let listed = listed.map_err(|error| fs_error(error, Op::Read, &path))?;
         let entries = listed
             .into_iter()
             .map(|(info, _)| OrderedEntry(entry_of(info, &found.id, &path, kind)));

@@ -53,6 +53,7 @@ impl Maintenance<'_> {
     /// `progress` gets the number of documents that are done, and their total.
     pub fn compact(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CompactReport> {
         self.state.check_writable()?;
+        self.state.table_damage.check()?;
         let documents = self.state.store.documents()?;
         let n_documents = documents.len() as u64;
         let mut report = CompactReport { n_documents, ..CompactReport::default() };

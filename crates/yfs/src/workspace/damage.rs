@@ -8,14 +8,21 @@
 //! file. Once the damaged records are set aside, it can be used again, and peers send what they
 //! have of it as if they had never sent anything.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
+use parking_lot::Mutex;
 use yfs_checkpoint::{CheckpointMap, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
     table::{FileRow, NodeKind},
 };
-use yfs_store::{CheckProblem, DocHead, DocName};
+use yfs_store::{CheckProblem, DocHead, DocName, Seq};
 
 use crate::{
     Maintenance,
@@ -29,6 +36,33 @@ const ACCEPTED_DAMAGE_KEY: &str = "damage.accepted";
 
 /// The directories of the maps that are derived from the log, in that of the store's derived files.
 const DERIVED_MAPS: [&str; 3] = ["log", "main", "search"];
+
+/// Damage of the files table that no person accepted. What is left of the table must not be taken
+/// for the workspace: files would be missing from it.
+#[derive(Debug, Default)]
+pub(crate) struct TableDamage {
+    is_there: AtomicBool,
+    /// The number of problems, and a description of the first.
+    problems: Mutex<Option<(usize, String)>>,
+}
+
+impl TableDamage {
+    fn set(&self, problems: Option<(usize, String)>) {
+        self.is_there.store(problems.is_some(), Ordering::Release);
+        *self.problems.lock() = problems;
+    }
+
+    /// Fails with [`WorkspaceError::DamagedLog`] if there is damage.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.is_there.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match self.problems.lock().clone() {
+            Some((n_problems, first)) => Err(WorkspaceError::DamagedLog { n_problems, first }),
+            None => Ok(()),
+        }
+    }
+}
 
 /// A document with damaged records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +86,8 @@ pub struct MissingContent {
     pub path: String,
     /// Its size, as the last writer reported it, in bytes.
     pub size: u64,
+    /// Whether the content was damaged and set aside, and no person accepted that.
+    pub is_lost: bool,
 }
 
 impl Maintenance<'_> {
@@ -87,7 +123,20 @@ impl Maintenance<'_> {
         let lines: Vec<&str> = problems.iter().map(String::as_str).collect();
         self.state.store.set_meta(ACCEPTED_DAMAGE_KEY, lines.join("\n").as_bytes())?;
         self.state.store.flush()?;
+        self.state.table_damage.set(None);
         Ok(problems.len())
+    }
+
+    /// Accepts that contents were set aside as damaged and have not come back: their files read as
+    /// empty. Returns how many there are.
+    pub fn accept_lost_contents(&self) -> Result<usize> {
+        self.state.check_writable()?;
+        let mut lost = self.missing_contents()?;
+        lost.retain(|missing| missing.is_lost);
+        for missing in &lost {
+            self.state.note_replaced(&missing.id)?;
+        }
+        Ok(lost.len())
     }
 
     /// Returns the problems of the log, a line for each.
@@ -100,7 +149,7 @@ impl Maintenance<'_> {
     /// Finds the documents with damaged records. Reads the whole log.
     pub fn damaged_documents(&self) -> Result<Vec<DamagedDocument>> {
         let state = self.state;
-        state.refresh()?;
+        state.refresh_damaged()?;
         let mut found = Vec::new();
         for stats in state.store.documents()? {
             let n_records = state.store.load(&stats.doc)?.damaged.len() as u64;
@@ -117,23 +166,39 @@ impl Maintenance<'_> {
     /// still arrive.
     pub fn missing_contents(&self) -> Result<Vec<MissingContent>> {
         let state = self.state;
-        state.refresh()?;
+        state.refresh_damaged()?;
         let mut missing = Vec::new();
         {
             let main = state.main.read();
             // One at a time: there may be a million.
             let rows = main.files().iter().map(|entry| entry.row);
+            // Contents are only lost where damage was set aside.
+            let may_be_lost = state.store.get_meta(ACCEPTED_DAMAGE_KEY)?.is_some();
             for row in rows.filter(|row| row.kind == NodeKind::File && row.link.is_none()) {
-                if !state.has_content_of(&row)? {
-                    missing.push((row.id, row.size));
+                let is_lost =
+                    may_be_lost && row.blob.is_none() && state.is_content_lost(&row.id)?;
+                if is_lost || !state.has_content_of(&row)? {
+                    missing.push((row.id, row.size, is_lost));
                 }
             }
         }
-        let described = missing.into_iter().map(|(id, size)| {
+        let described = missing.into_iter().map(|(id, size, is_lost)| {
             let path = state.path_or_id(&id);
-            MissingContent { id, path, size }
+            MissingContent { id, path, size, is_lost }
         });
         Ok(described.collect())
+    }
+
+    /// Returns the ids of the contents that belong to no file: their files were deleted for good,
+    /// and the next compaction removes them, or their rows were lost.
+    pub fn contents_without_files(&self) -> Result<Vec<FileId>> {
+        let state = self.state;
+        state.refresh_damaged()?;
+        let mut stored = state.store.documents()?;
+        stored.retain(|stats| stats.n_records > 0 || stats.snapshot_bytes > 0);
+        let main = state.main.read();
+        let ids = stored.iter().map(|stats| FileId::from(&stats.doc));
+        Ok(ids.filter(|id| *id != state.id && main.files().get(id).is_none()).collect())
     }
 
     /// Reads what is derived from the log and kept beside it, and returns the names of the maps
@@ -167,6 +232,10 @@ impl Maintenance<'_> {
     /// what the records contained, and accepts the damage that is left. Returns the documents
     /// concerned.
     ///
+    /// A text that has nothing left is not read as an empty file: reading fails with
+    /// [`WorkspaceError::ContentLost`] until the content arrives, a caller writes the file anew, or
+    /// [`accept_lost_contents`](Self::accept_lost_contents) is called.
+    ///
     /// Replicas then exchange everything with this store again, and so bring back what they have.
     /// Client ids of this store are not used again, because the clocks of what was lost are
     /// unknown.
@@ -187,6 +256,7 @@ impl Maintenance<'_> {
             state.store.set_aside_damaged(&DocName::from(id), state.now())?;
             if *id != state.id {
                 state.load_again(id)?;
+                state.note_if_lost(id)?;
             }
         }
         state.discard_checkpoint()?;
@@ -198,6 +268,68 @@ impl Maintenance<'_> {
 }
 
 impl WorkspaceState {
+    /// Finds out whether damage of the files table was accepted. Called if some of its records
+    /// cannot be read.
+    pub(super) fn note_table_damage(self: &Arc<Self>) -> Result<()> {
+        match (Maintenance { state: self }).check_damage() {
+            Err(WorkspaceError::DamagedLog { n_problems, first }) => {
+                self.table_damage.set(Some((n_problems, first)));
+                Ok(())
+            }
+            checked => checked,
+        }
+    }
+
+    /// Notes damage if the log had records and the store finds none of them. Called if it finds
+    /// none of the files table.
+    pub(super) fn note_if_unreadable(&self) -> Result<()> {
+        if self.store.head()? > Seq::ZERO && self.store.documents()?.is_empty() {
+            let description = "none of its records can be found".to_owned();
+            self.table_damage.set(Some((1, description)));
+        }
+        Ok(())
+    }
+
+    /// Notes that the content of a file was lost if nothing is left of it.
+    fn note_if_lost(&self, id: &FileId) -> Result<()> {
+        let size = self.main.read().files().get(id).map_or(0, |entry| entry.row.size);
+        let is_empty = self.documents.acquire(id).with(|loaded| loaded.doc.text().is_empty())?;
+        if is_empty && size > 0 {
+            self.store.note_first_seen(&[&lost_key(id)], self.now())?;
+            // The next reader loads the document with the note.
+            self.documents.acquire(id).lock_slot().evict();
+        }
+        Ok(())
+    }
+
+    /// Reports whether the content of a text was set aside as damaged and has not come back.
+    fn is_content_lost(&self, id: &FileId) -> Result<bool> {
+        // Without a note of the loss, the document need not be loaded.
+        if !is_content_lost(&*self.store, id)? {
+            return Ok(false);
+        }
+        match self.check_not_lost(id) {
+            Err(WorkspaceError::ContentLost(_)) => Ok(true),
+            checked => checked.map(|()| false),
+        }
+    }
+
+    /// Fails with [`WorkspaceError::ContentLost`] if the content of a file was set aside as damaged
+    /// and has not come back.
+    pub(crate) fn check_not_lost(&self, id: &FileId) -> Result<()> {
+        self.documents.acquire(id).with(|loaded| loaded.check_not_lost(id))?
+    }
+
+    /// Forgets that the content of a file was lost: a caller replaced it.
+    pub(crate) fn note_replaced(&self, id: &FileId) -> Result<()> {
+        // The write has loaded the document: this asks the store nothing.
+        if self.documents.acquire(id).with(|loaded| loaded.is_lost)? {
+            self.store.clear_first_seen(&[&lost_key(id)])?;
+            self.documents.acquire(id).lock_slot().evict();
+        }
+        Ok(())
+    }
+
     /// Reports whether the content of a file is in the store.
     fn has_content_of(&self, row: &FileRow) -> Result<bool> {
         Ok(match &row.blob {
@@ -211,7 +343,7 @@ impl WorkspaceState {
     }
 
     /// Returns the path of a file, or a path that names its id if it has none.
-    fn path_or_id(&self, id: &FileId) -> String {
+    pub(super) fn path_or_id(&self, id: &FileId) -> String {
         let main = self.main.read();
         main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
     }
@@ -238,6 +370,15 @@ impl WorkspaceState {
 /// document is written under new client ids.
 pub(crate) fn was_set_aside(store: &dyn yfs_store::Store, id: &FileId) -> Result<bool> {
     Ok(store.first_seen(&aside_key(id)).map_err(WorkspaceError::from)?.is_some())
+}
+
+/// Reports whether the content of a file was lost, unless it came back.
+pub(crate) fn is_content_lost(store: &dyn yfs_store::Store, id: &FileId) -> Result<bool> {
+    Ok(store.first_seen(&lost_key(id)).map_err(WorkspaceError::from)?.is_some())
+}
+
+fn lost_key(id: &FileId) -> String {
+    format!("content-lost:{id}")
 }
 
 fn aside_key(id: &FileId) -> String {

@@ -9,7 +9,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
-    actor::Actor, content::Version, id::FileId, main_doc::MainDoc, path::VPath, time::Millis,
+    actor::Actor,
+    content::{ContentDoc, Version},
+    id::FileId,
+    main_doc::MainDoc,
+    path::VPath,
+    time::Millis,
     tree::NodeRef,
 };
 use yfs_store::DocName;
@@ -96,6 +101,20 @@ pub struct Nodes<'w> {
     pub(super) state: &'w Arc<WorkspaceState>,
 }
 
+/// Finds the latest version that has a text, among those after the one that has another text.
+fn find_text_after(doc: &ContentDoc, text: &str, earlier: &str) -> Option<VersionToken> {
+    let n_versions = doc.timeline().versions().len();
+    for index in (n_versions.saturating_sub(MAX_COMPARED)..n_versions).rev() {
+        let Some(version) = doc.timeline().version(index) else { continue };
+        match doc.text_at(&version) {
+            Ok(then) if then == text => return Some(DurableVersion::Text(version).token()),
+            Ok(then) if then == earlier => return None,
+            _ => (),
+        }
+    }
+    None
+}
+
 impl Nodes<'_> {
     /// Returns the path of a node; `None` if it is in the trash or unknown.
     pub fn path_of(&self, id: &FileId) -> Result<Option<VPath>> {
@@ -159,13 +178,14 @@ impl Nodes<'_> {
     /// # Errors
     ///
     /// Fails with [`WorkspaceError::NoFile`] if it is not a file, or in the trash; with
-    /// [`WorkspaceError::Damaged`] if some of its records cannot be read.
+    /// [`WorkspaceError::Damaged`] if some of its records cannot be read; with
+    /// [`WorkspaceError::ContentLost`] if its content was set aside and has not come back.
     pub fn read_durable(&self, id: &FileId) -> Result<DurableContent> {
         self.state.refresh()?;
         let location = self.visible_location(id)?;
         match location {
             ContentLocation::Text => self.state.documents.acquire(id).with(|loaded| {
-                loaded.check_whole(id)?;
+                loaded.check_readable(id)?;
                 let data = bytes_of(loaded.doc.text().into());
                 // A document in which the CRDT library panicked reads as empty.
                 loaded.doc.gate().health()?;
@@ -211,6 +231,37 @@ impl Nodes<'_> {
                 is_known.then(|| DurableVersion::Blob(hash).token())
             }
             _ => None,
+        })
+    }
+
+    /// Finds a version of a file with exactly this content that is later than another version, to
+    /// be passed as the base of a write. Returns `None` if there is none among the latest versions.
+    ///
+    /// A program whose memory is older than the workspace learns from it that a content is no edit.
+    pub fn find_base_after(
+        &self,
+        id: &FileId,
+        data: &[u8],
+        earlier: &VersionToken,
+    ) -> Result<Option<VersionToken>> {
+        let location = self.visible_location(id)?;
+        let text = std::str::from_utf8(data).ok();
+        self.state.documents.acquire(id).with(|loaded| {
+            match (&location, text, DurableVersion::of_token(earlier)) {
+                (ContentLocation::Text, Some(text), Some(DurableVersion::Text(earlier))) => {
+                    let earlier = loaded.doc.text_at(&earlier).ok()?;
+                    find_text_after(&loaded.doc, text, &earlier)
+                }
+                (ContentLocation::Blob(_), _, Some(DurableVersion::Blob(earlier))) => {
+                    let hash = yfs_engine::hash::ContentHash::of(data);
+                    let versions = loaded.doc.blobs().versions();
+                    let mut later =
+                        versions.iter().rev().take_while(|version| version.hash != earlier);
+                    let is_later = later.any(|version| version.hash == hash);
+                    is_later.then(|| DurableVersion::Blob(hash).token())
+                }
+                _ => None,
+            }
         })
     }
 

@@ -20,7 +20,7 @@ use yfs_vfs::{FileKind, FsError, Op, SnapshotContents, SnapshotFs, SnapshotNode,
 use super::{Workspace, versions::list};
 use crate::{
     History, WorkspaceFs,
-    error::Result,
+    error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile, file_kind, fs_error, mode_of},
     state::WorkspaceState,
 };
@@ -245,7 +245,18 @@ fn find_version(
         return Ok(false);
     }
     let found = entry.resolved();
-    let listed = state.documents.acquire(&entry.id).with(|loaded| list(&loaded.doc, &found))?;
+    let listed = state.documents.acquire(&entry.id).with(|loaded| {
+        loaded.check_readable(&entry.id)?;
+        Ok(list(&loaded.doc, &found))
+    })?;
+    let listed = match listed {
+        Err(WorkspaceError::Damaged(_) | WorkspaceError::ContentLost(_)) => {
+            // Reading it fails, as it does now.
+            entry.content = PastContent::Current;
+            return Ok(false);
+        }
+        listed => listed?,
+    };
     let last = listed.into_iter().map(|(info, _)| info).rfind(|info| info.at <= time);
     entry.content = match last {
         None => PastContent::Empty,

@@ -19,7 +19,7 @@ use yfs_engine::{
 use yfs_store::{CompactionOutcome, DocName};
 use yfs_vfs::{FsCode, FsError, Op};
 
-use super::versions::{StoredVersion, list, n_before};
+use super::versions::{StoredVersion, list, numbers_of_texts};
 use crate::{
     History,
     error::{Result, WorkspaceError},
@@ -192,7 +192,7 @@ impl History<'_> {
                 });
                 let mut erasable = doc.erasable(None)?;
                 erasable.blobs = blobs.into_iter().map(|blob| blob.id).collect();
-                return Ok(erasable);
+                return Ok(with_listed_places(erasable, doc, found));
             }
         };
         let selected = list(doc, found).into_iter().find(|(info, _)| info.number == number);
@@ -207,10 +207,8 @@ impl History<'_> {
             StoredVersion::Past(_) if info.current => Err(fail(FsCode::EPERM)),
             StoredVersion::Past(index) => {
                 let version = doc.timeline().version(index).ok_or_else(|| fail(FsCode::EINVAL))?;
-                let mut erasable = doc.erasable(Some(&version))?;
-                let n_before = n_before(doc, found);
-                erasable.held_by.iter_mut().for_each(|index| *index += n_before);
-                Ok(erasable)
+                let erasable = doc.erasable(Some(&version))?;
+                Ok(with_listed_places(erasable, doc, found))
             }
         }
     }
@@ -251,6 +249,18 @@ impl crate::state::WorkspaceState {
         }
         Err(FsError::bare(FsCode::EBUSY, Op::Read).into())
     }
+}
+
+/// Replaces the places of versions in the timeline by those in the list of all versions.
+fn with_listed_places(
+    mut erasable: ErasableContent,
+    doc: &ContentDoc,
+    found: &ResolvedFile,
+) -> ErasableContent {
+    let numbers = numbers_of_texts(doc, found);
+    let places = erasable.held_by.iter().filter_map(|index| numbers.get(*index));
+    erasable.held_by = places.map(|number| *number as usize - 1).collect();
+    erasable
 }
 
 /// Joins consecutive pieces.

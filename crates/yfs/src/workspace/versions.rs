@@ -135,11 +135,16 @@ impl WorkspaceFs {
     ///
     /// # Errors
     ///
-    /// Fails as reading the file does; with `EACCES` if it is outside the scope.
+    /// Fails as reading the file does, also if the file is damaged; with `EACCES` if it is outside
+    /// the scope.
     pub fn versions(&self, path: &VPath) -> Result<Vec<VersionInfo>> {
         let found = self.resolve_at(Op::Open, path)?;
         let handle = self.state().documents.acquire(&found.id);
-        let listed = handle.with(|loaded| list(&loaded.doc, &found))?;
+        let listed = handle.with(|loaded| {
+            loaded.check_readable(&found.id)?;
+            Ok(list(&loaded.doc, &found))
+        })?;
+        let listed = listed.map_err(|error| fs_error(error, Op::Read, path))?;
         Ok(listed.into_iter().map(|(info, _)| info).collect())
     }
 
@@ -167,7 +172,7 @@ impl WorkspaceState {
         let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
         let damaged = |error| fs_error(error, Op::Read, path);
         let read = self.documents.acquire(&found.id).with(|loaded| {
-            loaded.check_whole(&found.id).map_err(damaged)?;
+            loaded.check_readable(&found.id).map_err(damaged)?;
             let mut listed = list(&loaded.doc, found).into_iter();
             let (info, stored) =
                 listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
@@ -194,29 +199,51 @@ impl WorkspaceState {
     }
 }
 
-/// Lists the versions of a document: first those of the form that it no longer has, text or blob,
-/// then those of its current form.
+/// Lists the versions of a document in the order of time, so that they keep their numbers when the
+/// file becomes a blob or a text again. The last is the current content.
 pub(super) fn list(doc: &ContentDoc, found: &ResolvedFile) -> Vec<(VersionInfo, StoredVersion)> {
-    let (mut listed, now) = match &found.location {
+    let (mut former, now) = match &found.location {
         ContentLocation::Text => (blobs(doc), texts(doc)),
         ContentLocation::Blob(_) => (texts(doc), blobs(doc)),
     };
-    for (info, _) in &mut listed {
+    for (info, _) in &mut former {
         info.current = false;
     }
-    listed.extend(now);
+    let mut listed = in_order_of_time(former, now);
     for (number, (info, _)) in (1..).zip(&mut listed) {
         info.number = number;
     }
     listed
 }
 
-/// Returns how many versions are listed before those of a document's current form.
-pub(super) fn n_before(doc: &ContentDoc, found: &ResolvedFile) -> usize {
-    match &found.location {
-        ContentLocation::Text => doc.blobs().versions().len(),
-        ContentLocation::Blob(_) => texts(doc).len(),
+/// Merges two lists; each keeps its order. The last of `now` is the last.
+fn in_order_of_time(
+    former: Vec<(VersionInfo, StoredVersion)>,
+    now: Vec<(VersionInfo, StoredVersion)>,
+) -> Vec<(VersionInfo, StoredVersion)> {
+    let mut listed = Vec::with_capacity(former.len() + now.len());
+    let (mut former, n_now) = (former.into_iter().peekable(), now.len());
+    for (at, version) in now.into_iter().enumerate() {
+        let is_last = at + 1 == n_now;
+        // Of equal times, texts come first, whatever the present form is.
+        let is_before = |(info, stored): &(VersionInfo, StoredVersion)| {
+            let is_text = matches!(stored, StoredVersion::Past(_));
+            is_last || info.at < version.0.at || is_text && info.at == version.0.at
+        };
+        while let Some(before) = former.next_if(is_before) {
+            listed.push(before);
+        }
+        listed.push(version);
     }
+    listed.extend(former);
+    listed
+}
+
+/// Returns the numbers of the versions that are texts, in their order in the timeline.
+pub(super) fn numbers_of_texts(doc: &ContentDoc, found: &ResolvedFile) -> Vec<u64> {
+    let is_text = |stored: &StoredVersion| matches!(stored, StoredVersion::Past(_));
+    let texts = list(doc, found).into_iter().filter(|(_, stored)| is_text(stored));
+    texts.map(|(info, _)| info.number).collect()
 }
 
 fn texts(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {

@@ -19,7 +19,7 @@ use yfs_vfs::{FileSystem, WalkOptions, WriteOptions};
 pub(crate) struct Pair {
     pub(crate) a: Workspace,
     pub(crate) b: Workspace,
-    _dir: tempfile::TempDir,
+    pub(crate) _dir: tempfile::TempDir,
 }
 
 impl Pair {

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use yfs::{Workspace, WorkspaceOptions};
-use yfs_vfs::{FileSystem, FileSystemExt, HostFs, MemoryFs, conformance::script};
+use yfs_types::path::VPath;
+use yfs_vfs::{FileSystem, FileSystemExt, HostFs, MemoryFs, WalkOptions, conformance::script};
 
 use super::permitted;
 
@@ -19,6 +20,8 @@ const RULES: &str = "
     deny rw /**/{*.key,.env*}
     deny rw /caf\u{e9}/**
     ask rw /ask/**
+    ask r /asked/**
+    deny r /**/*.hushed
     allow rw /mixed/ok/**
     deny rw /mixed/**";
 
@@ -30,6 +33,8 @@ const TREE: &str = "
     write /drop/hush3 TOPSECRET
     write /drop/d/hush4 TOPSECRET
     write /ask/asked TOPSECRET
+    write /asked/file TOPSECRET
+    write /deep/in/x.hushed TOPSECRET
     write /locked/cfg LOCKED
     write /locked/d/cfg2 LOCKED
     write /pub/note note
@@ -90,6 +95,7 @@ async fn violations(backend: &TestBackend, attempt: &str) -> Vec<String> {
             _ => (),
         }
     }
+    found.extend(seen_by_another_session(backend).await);
     for (path, content) in [("/locked/cfg", "LOCKED"), ("/locked/d/cfg2", "LOCKED")] {
         let now = backend.fs.read_to_string(&path.parse().expect("a path")).await;
         if now.as_deref().ok() != Some(content) {
@@ -101,6 +107,22 @@ async fn violations(backend: &TestBackend, attempt: &str) -> Vec<String> {
         let now = backend.fs.read_to_string(&path.parse().expect("a path")).await;
         if now.as_deref().ok() != Some("TOPSECRET") {
             found.push(format!("{path} is {now:?}"));
+        }
+    }
+    found
+}
+
+/// Returns what a session that begins after an attempt may read of the secrets. It does not know
+/// where objects were before.
+async fn seen_by_another_session(backend: &TestBackend) -> Vec<String> {
+    let fs = permitted(backend.fs.clone(), RULES);
+    let mut found = Vec::new();
+    let entries = fs.walk(&VPath::root(), &WalkOptions::default()).await;
+    for entry in entries.expect("the root is listed") {
+        let path = entry.path;
+        let content = fs.read(&path).await.map(|content| content.data).unwrap_or_default();
+        if path.as_str().contains("hush") || content.windows(9).any(|word| word == b"TOPSECRET") {
+            found.push(format!("another session sees {path}"));
         }
     }
     found
@@ -140,7 +162,9 @@ async fn without_rules_the_attempts_would_succeed() {
             let locked = backend.fs.read_to_string(&"/locked/cfg".parse().expect("a path")).await;
             let below = backend.fs.exists(&"/locked/d/cfg2".parse().expect("a path")).await;
             let secret = backend.fs.read_to_string(&"/secret/hush".parse().expect("a path")).await;
-            has_worked |= printed.contains("TOPSECRET")
+            let seen = seen_by_another_session(&backend).await;
+            has_worked |= !seen.is_empty()
+                || printed.contains("TOPSECRET")
                 || printed.contains("hush")
                 || !below
                 || locked.ok().as_deref() != Some("LOCKED")

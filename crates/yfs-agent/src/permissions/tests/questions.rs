@@ -67,10 +67,18 @@ async fn an_approval_for_the_session_moves_with_the_file() {
 
 #[tokio::test]
 async fn a_rule_asks_wherever_the_file_was_moved() {
-    let (fs, broker) = setup("ask r /ask/**", &[]).await;
+    let (fs, broker) = setup("ask r /ask/**", &[ApprovalDecision::Once]).await;
     fs.mv(&parse("/ask/a"), &parse("/free/a"), &MoveOptions::default()).await.unwrap();
     assert!(fs.read(&parse("/free/a")).await.is_err());
-    assert_eq!(*broker.asked.lock(), ["Read /free/a (open)"]);
+    assert_eq!(*broker.asked.lock(), ["Read /ask/a (rename)", "Read /free/a (open)"]);
+}
+
+#[tokio::test]
+async fn a_move_asks_once_for_an_object_that_may_not_be_read_or_changed() {
+    let (fs, broker) = setup("ask rw /ask/**", &[ApprovalDecision::Once]).await;
+    let moved = async |to: &str| fs.mv(&parse("/ask/a"), &parse(to), &MoveOptions::default()).await;
+    moved("/free/a").await.unwrap();
+    assert_eq!(*broker.asked.lock(), ["Write /ask/a (rename)"]);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{
-    super::BadRule, AccessRow, Allow, Deny, PermissionRule, PermissionRules, Read, compile,
+    super::BadRule, AccessRow, Allow, Deny, PermissionRule, PermissionRules, Read, Write, compile,
 };
 
 fn check(rules: &str, paths: &str, expected: Expect) {
@@ -100,4 +100,38 @@ fn rules_that_would_not_mean_what_they_say_are_rejected() {
         /[a: malformed pattern: error parsing glob '[a': unclosed character class; missing ']'
         /: the path "/" of a rule ends with a slash; add ** for everything below"#]]
     .assert_eq(&shown.join("\n"));
+}
+
+#[test]
+fn a_rule_about_everything_below_hides_later_rules() {
+    let rules = compile("allow rw /a/**\ndeny r /a/b/**\nask w /**/c\ndeny rw /**");
+    let below = |path: &str| {
+        let path = path.parse().expect("a path");
+        [rules.strictest_below(Read, &path), rules.strictest_below(Write, &path)]
+    };
+    assert_eq!(below("/a"), [Allow, Allow]);
+    assert_eq!(below("/a/b"), [Allow, Allow]);
+    assert_eq!(below("/"), [Deny, Deny]);
+    assert_eq!(below("/x"), [Deny, Deny]);
+}
+
+#[test]
+fn directories_are_allowed_and_the_way_to_them_is_seen() {
+    let directories = ["/home/ana/notes", "/srv"].map(|path| path.parse().expect("a path"));
+    let rules = PermissionRules::only_below(&directories).expect("rules");
+    let paths = "/ /home /home/ana /home/bob /home/ana/notes /home/ana/notes/a /home/ana/x /srv/a";
+    let rows =
+        paths.split(' ').map(|path| AccessRow(&rules, path.parse().expect("a path")).to_string());
+    expect![[r#"
+        / read Allow, write Deny
+        /home read Allow, write Deny
+        /home/ana read Allow, write Deny
+        /home/bob read Deny, write Deny
+        /home/ana/notes read Allow, write Allow
+        /home/ana/notes/a read Allow, write Allow
+        /home/ana/x read Deny, write Deny
+        /srv/a read Allow, write Allow"#]]
+    .assert_eq(&rows.collect::<Vec<_>>().join("\n"));
+    let root = PermissionRules::only_below(&["/".parse().expect("a path")]).expect("rules");
+    assert_eq!(root.mode_at(Read, &"/x".parse().expect("a path")), Allow);
 }

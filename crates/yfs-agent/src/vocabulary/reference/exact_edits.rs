@@ -7,7 +7,6 @@ use crate::vocabulary::shared::{ToolFailure, unified_diff};
 
 /// One replacement.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ExactEdit {
     /// Text to search for - must match exactly.
     #[serde(rename = "oldText")]

@@ -77,6 +77,9 @@ pub(crate) enum FindTest {
     NewerThan(Millis),
     /// Whether the object has these bits: exactly, all of them (`-`), or any of them (`/`).
     Mode(char, u32),
+    /// Whether the object, or what a link refers to, has any of these bits. A dangling link has
+    /// none.
+    ModeFollowed(u32),
 }
 
 /// A number to compare with: `+5` is more than 5, `-5` is less, `5` is exactly 5.
@@ -131,6 +134,8 @@ pub(crate) struct LinkDetails {
     pub(crate) target: String,
     /// The kind and the id of the object that the link refers to; none if it is missing.
     pub(crate) referent: Option<(FileKind, FileId)>,
+    /// The permission bits of what it refers to; none for a dangling link.
+    pub(crate) mode: Option<u32>,
 }
 
 /// The end of a search.
@@ -162,7 +167,10 @@ impl FindPlan {
     pub(crate) fn reads_links(&self) -> bool {
         self.root.any(&|node| match node {
             FindExpression::Test(test) => {
-                matches!(test, FindTest::Target(_) | FindTest::KindFollowed(_))
+                matches!(
+                    test,
+                    FindTest::Target(_) | FindTest::KindFollowed(_) | FindTest::ModeFollowed(_)
+                )
             }
             FindExpression::Action(FindAction::Printf(format)) => format.reads_links(),
             FindExpression::Action(FindAction::Ls) => true,
@@ -190,7 +198,9 @@ impl FindPlan {
 
     /// Reports whether a test needs modes. Actions that do need [sizes](Self::reads_sizes), too.
     pub(crate) fn reads_modes(&self) -> bool {
-        self.root.any(&|node| matches!(node, FindExpression::Test(FindTest::Mode(..))))
+        self.root.any(&|node| {
+            matches!(node, FindExpression::Test(FindTest::Mode(..) | FindTest::ModeFollowed(_)))
+        })
     }
 
     /// Reads the times and ids of the files that tests compare with.
@@ -275,6 +285,13 @@ impl FindTest {
             }
             Self::Newer(_, time) => time.is_some_and(|time| entry.mtime > time),
             Self::NewerThan(time) => entry.mtime > *time,
+            Self::ModeFollowed(bits) => {
+                let mode = match &candidate.link {
+                    Some(link) => link.mode.unwrap_or_default(),
+                    None => entry.mode,
+                };
+                mode & bits != 0
+            }
             Self::Mode(sign, bits) => match sign {
                 '-' => entry.mode & bits == *bits,
                 '/' => *bits == 0 || entry.mode & bits != 0,

@@ -196,7 +196,9 @@ fn print_long(context: &mut CommandContext, candidate: &FindCandidate<'_>) -> Re
 pub(super) async fn read_link(fs: &Fs, path: &yfs_engine::path::VPath) -> Option<LinkDetails> {
     // A link that was removed meanwhile has no target.
     let target = fs.readlink(path).await.ok()?;
-    let referent = fs.stat(path).await.ok().map(|stat| (stat.kind, stat.id));
+    let stat = fs.stat(path).await.ok();
+    let mode = stat.as_ref().map(|stat| stat.mode);
+    let referent = stat.map(|stat| (stat.kind, stat.id));
     debug_assert!(referent.as_ref().is_none_or(|(kind, _)| *kind != FileKind::Symlink));
-    Some(LinkDetails { target, referent })
+    Some(LinkDetails { target, referent, mode })
 }

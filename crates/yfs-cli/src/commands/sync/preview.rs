@@ -7,8 +7,9 @@ use yfs::{Workspace, WorkspaceError};
 use yfs_engine::{id::FileId, path::VPath};
 use yfs_vfs::{FileSystem, WalkOptions};
 
-use super::{SyncArgs, find_remote};
+use super::{SyncArgs, disk_changes, find_remote};
 use crate::{
+    commands::mirror,
     context::CommandContext,
     errors::{CommandError, Result},
     progress::CommandProgress,
@@ -36,6 +37,11 @@ pub(super) async fn run(args: &SyncArgs, context: &mut CommandContext) -> Result
     let progress = previewed?;
     let after = list(&copy).await?;
     let main = workspace.id().as_str();
+    // `yfs sync` imports them before it sends.
+    let on_disk = match mirror::mirrored_directory(&context.file()?) {
+        Some(directory) => disk_changes::list(&workspace, directory)?,
+        None => BTreeSet::new(),
+    };
     let preview = ExchangePreview {
         receive: received(&before, &after, &progress.changed),
         // A change of a content changes its row as well.
@@ -45,9 +51,10 @@ pub(super) async fn run(args: &SyncArgs, context: &mut CommandContext) -> Result
             .filter(|guid| *guid != main)
             .filter_map(|guid| after.get(&FileId::parse(guid).ok()?))
             .map(|(path, _)| path.to_string())
+            .chain(on_disk.iter().cloned())
             .collect(),
         has_news: progress.n_new > 0,
-        has_unsent: !progress.unsent.is_empty(),
+        has_unsent: !progress.unsent.is_empty() || !on_disk.is_empty(),
     };
     copy.close()?;
     preview.print(context)

@@ -2,12 +2,15 @@
 
 use clap::Subcommand;
 use serde_json::{Value, json};
-use yfs_threads::{ExternalFile, FileRecord, FileSearch, ThreadFileError, ThreadFiles};
+use yfs_threads::{
+    ExternalFile, FileRecord, FileSearch, ThreadFileError, ThreadFiles, ThumbnailError,
+};
 use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
+use yfs_wire::{ThreadFileJson, ThreadMatchesJson};
 
 use super::{ThreadPlaceArgs, print_json_only, print_rows};
 use crate::{
-    commands::input_content::ContentArgs,
+    commands::{input_content::ContentArgs, thumbnail::PictureArgs},
     context::CommandContext,
     errors::{CommandError, EXIT_USAGE, Result},
     format_text::parse_size,
@@ -46,6 +49,18 @@ pub(super) enum ThreadFileCommand {
         /// The files
         #[arg(value_name = "FILE", required = true)]
         paths: Vec<String>,
+    },
+    /// Print a small picture of an image
+    Thumbnail {
+        /// The thread
+        #[arg(value_name = "THREAD")]
+        id: String,
+        /// The image
+        #[arg(value_name = "FILE")]
+        path: String,
+        /// Which picture.
+        #[command(flatten)]
+        picture: PictureArgs,
     },
     /// Write a file from standard input or a text; missing directories are created
     Write {
@@ -204,6 +219,10 @@ pub(super) async fn run(
             }
             Ok(())
         }
+        ThreadFileCommand::Thumbnail { id, path, picture } => {
+            let files = place.readable(context)?.existing(&id).await?.files();
+            print_thumbnail(context, &files, &path, &picture).await
+        }
         ThreadFileCommand::Grep { id, pattern, regex, ignore_case, include, limit } => {
             let search = FileSearch { regex, ignore_case, include, limit };
             let found = grep(context, place, &id, &pattern, &search).await;
@@ -289,6 +308,7 @@ impl ThreadFileCommand {
             Self::Ls { id, .. }
             | Self::Stat { id, .. }
             | Self::Cat { id, .. }
+            | Self::Thumbnail { id, .. }
             | Self::Write { id, .. }
             | Self::Link { id, .. }
             | Self::Set { id, .. }
@@ -370,6 +390,19 @@ async fn print_content(context: &mut CommandContext, files: &ThreadFiles, path: 
     context.out.raw(&content)
 }
 
+async fn print_thumbnail(
+    context: &mut CommandContext,
+    files: &ThreadFiles,
+    path: &str,
+    picture: &PictureArgs,
+) -> Result {
+    let record = existing_record(files, path, Op::Open).await?;
+    let made = files.thumbnail(path, picture.size).await?.ok_or_else(|| {
+        CommandError::other(format!("{}: {}", record.path, ThumbnailError::NotAnImage))
+    })?;
+    picture.print(context, record.path.as_str(), &made)
+}
+
 /// Returns the record of a file that must exist.
 async fn existing_record(files: &ThreadFiles, path: &str, op: Op) -> Result<FileRecord> {
     let missing = || FsError::new(FsCode::ENOENT, op, path);
@@ -389,11 +422,7 @@ async fn grep(
     let found = files.grep_files(pattern, search).await?;
     for file in &found {
         if context.out.json {
-            let lines = file.matches.iter();
-            let matches: Value = lines
-                .map(|found| json!({ "line": found.line, "content": found.content }))
-                .collect();
-            context.out.json_line(&json!({ "path": file.path, "matches": matches }))?;
+            context.out.json_line(&json::value(&ThreadMatchesJson::from(file.clone())))?;
             continue;
         }
         for found in &file.matches {
@@ -423,15 +452,5 @@ fn print_removed(
 }
 
 fn describe(record: &FileRecord) -> Value {
-    json!({
-        "path": record.path.as_str(),
-        "name": record.name,
-        "mime": record.mime_type,
-        "storage": record.storage,
-        "size": record.size,
-        "is_directory": record.is_directory,
-        "metadata": record.metadata,
-        "width": record.width,
-        "height": record.height,
-    })
+    json::value(&ThreadFileJson::from(record))
 }

@@ -35,6 +35,9 @@ const WORDLESS: f32 = 0.6;
 /// another text.
 const MIN_ALIKE_TEXTS: f32 = 0.5;
 
+/// The least share of the words of a block that its successor keeps.
+const MIN_KEPT: f32 = 0.6;
+
 /// The change of a child, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChildAction {
@@ -112,7 +115,8 @@ fn pair(
 }
 
 /// The words of a child, for comparison.
-struct ChildFingerprint {
+#[derive(Debug)]
+pub(super) struct ChildFingerprint {
     /// `None` for texts.
     name: Option<smol_str::SmolStr>,
     /// The hashes of its words, sorted.
@@ -120,7 +124,15 @@ struct ChildFingerprint {
 }
 
 impl ChildFingerprint {
-    fn of_kid(kid: &LiveChild) -> Self {
+    /// Reports whether most words of the block are in one of the others, which may be of another
+    /// kind or have further words.
+    pub(super) fn lives_on_in(&self, others: &[LiveChild]) -> bool {
+        let least = MIN_KEPT * self.words.len() as f32;
+        let keeps_most = |other: &LiveChild| self.n_shared(&Self::of_kid(other)) as f32 >= least;
+        !self.words.is_empty() && others.iter().any(keeps_most)
+    }
+
+    pub(super) fn of_kid(kid: &LiveChild) -> Self {
         match kid {
             LiveChild::Text(text) => Self::of(None, &text.runs),
             LiveChild::Element(element) => Self::of(Some(&element.name), &nodes(&element.kids)),

@@ -24,7 +24,7 @@ use super::{
         version_alignment::align_with_version,
     },
     fingerprint,
-    pair_children::{ChildAction, align, grouped},
+    pair_children::{ChildAction, ChildFingerprint, align, grouped},
     text::{MarkedRichText, MarkedTextChange, SlotPair},
 };
 use crate::{
@@ -40,6 +40,8 @@ pub(super) struct RichEditPlan {
     pub(super) texts: Vec<(XmlTextRef, Vec<Delta<Arc<str>>>)>,
     pub(super) attributes: Vec<(XmlElementRef, String, Option<AttributeValue>)>,
     pub(super) overlaps: Vec<TextOverlap>,
+    /// The blocks that the writer changed and others deleted.
+    gone: Vec<ChildFingerprint>,
 }
 
 /// The alignment of the base with the current document.
@@ -69,7 +71,15 @@ impl RichEditPlan {
             texts: Vec::new(),
             attributes: Vec::new(),
             overlaps: Vec::new(),
+            gone: Vec::new(),
         }
+    }
+
+    /// Reports whether a block that the writer changed was deleted, and most of its words are in
+    /// another block now: others made a heading of it, quoted it, or joined it with its neighbor.
+    /// What the writer changed belongs there.
+    pub(super) fn misses_its_block(&self, live: &[LiveChild]) -> bool {
+        self.gone.iter().any(|block| block.lives_on_in(live))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -213,6 +223,7 @@ impl SiblingList<'_, '_, '_, '_> {
                             self.change(&base[old], place, groups[new]);
                         }
                         None if matches!(act, ChildAction::Change { .. }) => {
+                            self.plan.gone.push(ChildFingerprint::of_kid(&base[old]));
                             self.overlap(&base[old], groups[new], "", true);
                             self.insert(&mut cursor, groups[new], false);
                         }

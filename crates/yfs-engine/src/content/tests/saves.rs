@@ -4,22 +4,11 @@ use yrs::{
     ReadTxn as _, Text as _, Transact as _, Update, WriteTxn as _, updates::decoder::Decode as _,
 };
 
-use super::{author, doc, raw, replica};
+use super::{at, doc, raw, replica, texts};
 use crate::{
-    content::{ContentDoc, RunAuthor},
+    content::ContentDoc,
     gate::{UpdateSource, writers},
-    time::Millis,
 };
-
-/// The author at a time.
-fn at(name: &str, ms: i64) -> RunAuthor {
-    RunAuthor { at: Millis(1_795_296_141_108 + ms), ..author(name) }
-}
-
-fn texts(doc: &ContentDoc) -> Vec<String> {
-    let all = 0..doc.timeline().versions().len();
-    all.map(|nth| doc.text_at(&doc.timeline().version(nth).unwrap()).unwrap()).collect()
-}
 
 #[test]
 fn a_save_between_two_edits_of_another_writer_is_a_version() {

@@ -1,20 +1,10 @@
 //! Replicas that worked apart: what stood in each of them is a version of its own, in all of them.
 
-use super::{author, doc_with, replica};
+use super::{at, doc_with, replica, texts};
 use crate::{
-    content::{ContentDoc, LAST_OF_SIDE, RunAuthor},
+    content::{ContentDoc, LAST_OF_SIDE},
     gate::UpdateSource,
-    time::Millis,
 };
-
-fn at(name: &str, ms: i64) -> RunAuthor {
-    RunAuthor { at: Millis(1_795_296_141_108 + ms), ..author(name) }
-}
-
-fn texts(doc: &ContentDoc) -> Vec<String> {
-    let all = 0..doc.timeline().versions().len();
-    all.map(|nth| doc.text_at(&doc.timeline().version(nth).unwrap()).unwrap()).collect()
-}
 
 /// Receives all that another replica has, as a replica receives a batch of updates.
 fn merge(into: &mut ContentDoc, from: &ContentDoc) -> Vec<Vec<u8>> {

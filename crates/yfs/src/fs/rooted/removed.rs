@@ -8,8 +8,29 @@ use crate::{
     TrashEntry,
     commit::{StructureAccess, Transaction},
     error::{Result, WorkspaceError},
-    fs::op_error,
+    fs::{WorkspaceFs, op_error},
 };
+
+impl WorkspaceFs {
+    /// Restores an object from the trash to a path, as [`Trash::restore`](crate::Trash::restore)
+    /// does, on behalf of the actor of this filesystem.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trash::restore`](crate::Trash::restore), and with `EACCES` if the path leads out of the
+    /// directory that the filesystem is confined to.
+    pub fn restore_removed(&self, id: &FileId, to: &VPath) -> Result<()> {
+        let by = Some(&self.author.actor);
+        self.state.commit(StructureAccess::Change, by, |main| {
+            let writes = ops::plan_restore(main.tree(), main, id, Some(to));
+            let writes = writes.map_err(|error| op_error(error, Op::Rename, to))?;
+            let plan = Transaction::rows(writes, ());
+            self.check_rows(main, Op::Rename, to, &plan.main)?;
+            Ok(plan)
+        })?;
+        Ok(())
+    }
+}
 
 impl RootedFs {
     /// Lists what was removed from the directory, as [`Trash::list`](crate::Trash::list) does.

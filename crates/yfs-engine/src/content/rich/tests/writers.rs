@@ -41,6 +41,44 @@ fn changes_of_different_words_are_both_made() {
     assert_eq!(both(base, theirs, "1 **two** three four 5.\n"), "1 **two** THREE four 5.\n");
 }
 
+/// An editor makes a heading of a paragraph by deleting it and inserting another block. A save by a
+/// writer who had read the paragraph goes into that block; otherwise all its words would be there
+/// twice.
+#[test]
+fn a_change_in_a_block_that_others_made_another_kind_of_is_made_there() {
+    let paragraph = "alpha beta gamma delta epsilon zeta eta theta.";
+    let rest = "next paragraph kappa lambda.";
+    let base = format!("# Title\n\n{paragraph}\n\n{rest}\n\n- item one mu\n- item two nu\n");
+    let replace = |from: &str, to: &str| base.replace(from, to);
+    let structures = [
+        replace(paragraph, &format!("## {paragraph}")),
+        replace(paragraph, &format!("> {paragraph}")),
+        replace(paragraph, &format!("- {paragraph}")),
+        replace(paragraph, &format!("> ## {paragraph}")),
+        replace(&format!("{paragraph}\n\n{rest}"), &format!("{paragraph}{rest}")),
+        replace("- item two nu\n", "\nitem two nu\n"),
+        replace("- item one mu\n- item two nu\n", "1. item one mu\n2. item two nu\n"),
+    ];
+    let edits: [&[(&str, &str)]; 7] = [
+        &[("beta", "TOK beta")],
+        &[("zeta", "TOK zeta")],
+        &[("theta.", "theta TOK.")],
+        &[("beta", "TOK beta"), ("zeta", "TOL zeta")],
+        &[("kappa", "TOK kappa")],
+        &[("mu", "TOK mu")],
+        &[("nu\n", "nu TOK\n")],
+    ];
+    for theirs in &structures {
+        for edit in edits {
+            let edited = |text: &str| {
+                edit.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+            };
+            let merged = both(&base, theirs, &edited(&base));
+            assert_eq!(merged, edited(theirs), "{edit:?}");
+        }
+    }
+}
+
 /// Seed 1150 of the random replicas: the first line was written again in the text of the line above
 /// it, so text that another replica typed in that line was lost when the line above it was removed.
 #[test]

@@ -1,0 +1,298 @@
+//! Documents as values: JSON, tables, YAML.
+
+use csv_core::ReadRecordResult;
+use jaq_json::{
+    Map, Num, Val,
+    read::{self, parse_single_num},
+};
+use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
+
+use super::DocumentFormat;
+
+/// The byte order mark that programs of Windows put before UTF-8.
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+type Result<T> = std::result::Result<T, String>;
+
+/// Returns the values of a document: those of JSON and YAML, or an object for each row of a table.
+pub(super) fn read_document<'a>(
+    format: DocumentFormat,
+    document: &'a [u8],
+) -> Box<dyn Iterator<Item = Result<Val>> + 'a> {
+    let document = document.strip_prefix(BOM).unwrap_or(document);
+    match format {
+        DocumentFormat::Json => {
+            let values = read::parse_many(document);
+            Box::new(
+                values.map(|value| {
+                    value.map_err(|error| format!("the document is not JSON: {error}"))
+                }),
+            )
+        }
+        DocumentFormat::Csv => Box::new(TableReader::new(document, delimiter_of(document))),
+        DocumentFormat::Tsv => Box::new(TableReader::new(document, b'\t')),
+        DocumentFormat::Yaml => match std::str::from_utf8(document) {
+            Ok(text) => Box::new(YamlReader::new(text)),
+            Err(_) => Box::new(std::iter::once(Err("the document is not UTF-8".to_owned()))),
+        },
+    }
+}
+
+/// Returns the delimiter that the first line has most often; a comma if it has none.
+fn delimiter_of(document: &[u8]) -> u8 {
+    let line = document.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut counts = [(b',', 0_usize), (b';', 0), (b'\t', 0), (b'|', 0)];
+    let mut is_quoted = false;
+    for byte in line {
+        is_quoted ^= *byte == b'"';
+        if let Some((_, count)) = counts.iter_mut().find(|(one, _)| one == byte && !is_quoted) {
+            *count += 1;
+        }
+    }
+    // The first one of the most frequent.
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(byte, _)| byte)
+}
+
+/// Reads the rows of a table as objects, whose keys are the cells of the first row.
+struct TableReader<'a> {
+    reader: csv_core::Reader,
+    rest: &'a [u8],
+    headers: Vec<Val>,
+    cells: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl<'a> TableReader<'a> {
+    fn new(document: &'a [u8], delimiter: u8) -> Self {
+        let reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
+        let mut table = Self {
+            reader,
+            rest: document,
+            headers: Vec::new(),
+            cells: vec![0; 4 << 10],
+            ends: vec![0; 64],
+        };
+        if let Some(names) = table.next_row() {
+            table.headers = unique_names(names);
+        }
+        table
+    }
+
+    /// Reads a row.
+    fn next_row(&mut self) -> Option<Vec<Vec<u8>>> {
+        let (mut n_bytes, mut n_cells) = (0, 0);
+        loop {
+            let (result, n_read, n_written, n_ended) = self.reader.read_record(
+                self.rest,
+                &mut self.cells[n_bytes..],
+                &mut self.ends[n_cells..],
+            );
+            self.rest = &self.rest[n_read..];
+            n_bytes += n_written;
+            n_cells += n_ended;
+            match result {
+                // An empty input tells the reader that the last row has ended.
+                ReadRecordResult::InputEmpty => (),
+                ReadRecordResult::OutputFull => self.cells.resize(self.cells.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
+                ReadRecordResult::End => return None,
+                ReadRecordResult::Record => {
+                    let begins = std::iter::once(0).chain(self.ends.iter().copied());
+                    let ends = self.ends[..n_cells].iter().copied();
+                    let cells =
+                        begins.zip(ends).map(|(begin, end)| self.cells[begin..end].to_vec());
+                    return Some(cells.collect());
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for TableReader<'_> {
+    type Item = Result<Val>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cells = self.next_row()?;
+        let n_cells = cells.len();
+        while self.headers.len() < n_cells {
+            let name = format!("column_{}", self.headers.len() + 1);
+            self.headers.push(Val::utf8_str(name.into_bytes()));
+        }
+        let mut row = Map::default();
+        for (header, cell) in self.headers.iter().zip(cells) {
+            row.insert(header.clone(), cell_value(cell));
+        }
+        for header in self.headers.iter().skip(n_cells) {
+            row.insert(header.clone(), Val::Null);
+        }
+        Some(Ok(Val::obj(row)))
+    }
+}
+
+/// Returns a number if the cell is one as JSON writes it, null if it is empty, and text otherwise:
+/// `007` stays text.
+fn cell_value(cell: Vec<u8>) -> Val {
+    if cell.is_empty() {
+        return Val::Null;
+    }
+    let number = match cell.strip_prefix(b"-").unwrap_or(&cell) {
+        [b'0', b'0'..=b'9', ..] => None,
+        [b'0'..=b'9', ..] => parse_single_num(&cell),
+        _ => None,
+    };
+    number.map_or_else(|| Val::utf8_str(cell), Val::Num)
+}
+
+/// Returns the names of columns: a second `a` is `a_2`, one without a name `column_3`.
+fn unique_names(names: Vec<Vec<u8>>) -> Vec<Val> {
+    let mut known = std::collections::HashSet::new();
+    let mut unique = Vec::with_capacity(names.len());
+    for (at, name) in names.into_iter().enumerate() {
+        let mut name = String::from_utf8_lossy(&name).into_owned();
+        if name.is_empty() {
+            name = format!("column_{}", at + 1);
+        }
+        if !known.insert(name.clone()) {
+            name = format!("{name}_{}", at + 1);
+            known.insert(name.clone());
+        }
+        unique.push(Val::utf8_str(name.into_bytes()));
+    }
+    unique
+}
+
+/// Reads the documents of YAML: scalars by its core schema, aliases as what they stand for.
+struct YamlReader<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    anchors: std::collections::HashMap<usize, Val>,
+    has_failed: bool,
+}
+
+/// A sequence or mapping whose end has not come yet.
+struct OpenNode {
+    anchor: usize,
+    /// Whether it is a mapping: keys and values by turns.
+    is_mapping: bool,
+    values: Vec<Val>,
+}
+
+impl<'a> YamlReader<'a> {
+    fn new(text: &'a str) -> Self {
+        let anchors = std::collections::HashMap::new();
+        Self { parser: Parser::new_from_str(text), anchors, has_failed: false }
+    }
+
+    fn next_document(&mut self) -> Result<Option<Val>> {
+        let mut open: Vec<OpenNode> = Vec::new();
+        let mut document = None;
+        loop {
+            let Some(event) = self.parser.next() else { return Ok(document) };
+            let (event, _) = event.map_err(|error| format!("the document is not YAML: {error}"))?;
+            let (value, anchor) = match event {
+                Event::StreamEnd => return Ok(document),
+                Event::DocumentEnd => return Ok(Some(document.unwrap_or(Val::Null))),
+                Event::DocumentStart(_) => {
+                    self.anchors.clear();
+                    continue;
+                }
+                Event::Nothing | Event::StreamStart => continue,
+                Event::SequenceStart(anchor, _) => {
+                    open.push(OpenNode { anchor, is_mapping: false, values: Vec::new() });
+                    continue;
+                }
+                Event::MappingStart(anchor, _) => {
+                    open.push(OpenNode { anchor, is_mapping: true, values: Vec::new() });
+                    continue;
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    let is_text = style != ScalarStyle::Plain
+                        || tag.is_some_and(|tag| tag.suffix.as_str() == "str");
+                    let value = if is_text { text_value(&text) } else { plain_scalar(&text) };
+                    (value, anchor)
+                }
+                Event::Alias(anchor) => {
+                    let known = self.anchors.get(&anchor).cloned();
+                    (known.ok_or("the document is not YAML: an alias has no anchor")?, 0)
+                }
+                Event::SequenceEnd | Event::MappingEnd => {
+                    let node = open.pop().ok_or("the document is not YAML")?;
+                    let anchor = node.anchor;
+                    (node.close(), anchor)
+                }
+            };
+            if anchor > 0 {
+                self.anchors.insert(anchor, value.clone());
+            }
+            match open.last_mut() {
+                Some(above) => above.values.push(value),
+                None => document = Some(value),
+            }
+        }
+    }
+}
+
+impl OpenNode {
+    fn close(self) -> Val {
+        if !self.is_mapping {
+            return Val::Arr(std::rc::Rc::new(self.values));
+        }
+        let mut members = Map::default();
+        let mut values = self.values.into_iter();
+        while let Some(key) = values.next() {
+            members.insert(key, values.next().unwrap_or_default());
+        }
+        Val::obj(members)
+    }
+}
+
+impl Iterator for YamlReader<'_> {
+    type Item = Result<Val>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let next = self.next_document().transpose();
+        self.has_failed = matches!(next, Some(Err(_)));
+        next
+    }
+}
+
+fn text_value(text: &str) -> Val {
+    Val::utf8_str(text.to_owned().into_bytes())
+}
+
+/// Returns the value of a scalar without quotes, by the core schema of YAML 1.2.
+fn plain_scalar(text: &str) -> Val {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Val::Null,
+        "true" | "True" | "TRUE" => return Val::Bool(true),
+        "false" | "False" | "FALSE" => return Val::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => return Val::Num(Num::Float(f64::NAN)),
+        ".inf" | ".Inf" | ".INF" | "+.inf" => return Val::Num(Num::Float(f64::INFINITY)),
+        "-.inf" | "-.Inf" | "-.INF" => return Val::Num(Num::Float(f64::NEG_INFINITY)),
+        _ => (),
+    }
+    let radix = |digits: &str, radix| Num::from_str_radix(digits, radix);
+    let prefixed = match text.get(..2) {
+        Some("0x") => radix(&text[2..], 16),
+        Some("0o") => radix(&text[2..], 8),
+        _ => None,
+    };
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_number = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && unsigned
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+    let decimal = || {
+        if !is_number {
+            return None;
+        }
+        let exact = parse_single_num(text.as_bytes());
+        // YAML allows what JSON does not: `+1`, `1.`, `.5`, `007`.
+        exact
+            .or_else(|| text.parse::<isize>().ok().map(Num::Int))
+            .or_else(|| text.parse::<f64>().ok().map(Num::Float))
+    };
+    prefixed.or_else(decimal).map_or_else(|| text_value(text), Val::Num)
+}

@@ -1,0 +1,93 @@
+//! What files contain, for programs and for models.
+
+use std::sync::Arc;
+
+use axum::{Json, response::IntoResponse};
+use yfs_analysis::PreviewLimit;
+use yfs_artifacts::{ContextRequest, FileSelection, KeptAnalyses, WorkspaceShelf};
+use yfs_wire::{ContextBody, ContextJson, FileStatsJson, StatsQuery};
+
+use crate::{
+    caller::{RequestCaller, apart, path_of},
+    extract::{JsonBody, QueryParameters},
+    problem::{HttpProblem, Result},
+};
+
+/// The greatest length of a preview, in tokens or characters.
+const MAX_PREVIEW: usize = 100_000;
+
+/// The greatest length of a context, in tokens.
+const MAX_TOKENS: usize = 1_000_000;
+
+/// Answers `GET /api/stats`.
+pub(super) async fn stats(
+    caller: RequestCaller,
+    QueryParameters(asked): QueryParameters<StatsQuery>,
+) -> Result {
+    let path = path_of(&asked.path)?;
+    let _permit = caller.app.joins.acquire().await;
+    let analysis = apart(async { kept_analyses(&caller).analysis_of(&path).await }).await?;
+    let preview = asked.preview.map(|n_tokens| n_tokens.min(MAX_PREVIEW));
+    let answer = FileStatsJson {
+        path: path.to_string(),
+        version: analysis.version.clone(),
+        mime: analysis.media_type.clone(),
+        size: analysis.size,
+        stats: serde_json::to_value(&analysis.stats).expect("statistics are JSON"),
+        notes: analysis.notes.clone(),
+        preview: preview.map(|n_tokens| analysis.preview(PreviewLimit::Tokens(n_tokens))),
+    };
+    Ok(Json(answer).into_response())
+}
+
+/// Answers `POST /api/context`.
+pub(super) async fn context(
+    caller: RequestCaller,
+    JsonBody(body): JsonBody<ContextBody>,
+) -> Result {
+    let mut paths = Vec::new();
+    for path in &body.paths {
+        paths.push(path_of(path)?);
+    }
+    if paths.is_empty() {
+        paths.push(caller.grant.path.clone());
+    }
+    if body.tokens.is_some_and(|n_tokens| n_tokens > MAX_TOKENS) {
+        let reason = format!("a context has at most {MAX_TOKENS} tokens");
+        return Err(HttpProblem::bad_request(reason));
+    }
+    let default = ContextRequest::default();
+    let request = ContextRequest {
+        selection: FileSelection {
+            paths,
+            include: body.include,
+            exclude: body.exclude,
+            hidden: body.hidden,
+            ignored: body.ignored,
+            max_file_size: body.max_file_size.unwrap_or(default.selection.max_file_size),
+        },
+        max_tokens: body.tokens.unwrap_or(default.max_tokens),
+        preview: match body.preview {
+            Some(n_chars) => PreviewLimit::Characters(n_chars.min(MAX_PREVIEW)),
+            None => default.preview,
+        },
+        // A template of a stranger could take any time and memory.
+        template: None,
+    };
+    let _permit = caller.app.joins.acquire().await;
+    let rendered = apart(async { kept_analyses(&caller).render_context(&request).await }).await?;
+    let answer = ContextJson {
+        text: rendered.text,
+        tokens: rendered.n_tokens,
+        files: rendered.n_files,
+        listed: rendered.n_listed,
+        previewed: rendered.n_previewed,
+    };
+    Ok(Json(answer).into_response())
+}
+
+/// Returns the statistics of the files that the caller may see, kept in the store.
+fn kept_analyses(caller: &RequestCaller) -> KeptAnalyses {
+    let shelf = WorkspaceShelf::new(caller.app.workspace.clone());
+    KeptAnalyses::new(caller.fs()).with_shelf(Arc::new(shelf))
+}

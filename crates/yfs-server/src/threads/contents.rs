@@ -1,0 +1,115 @@
+//! Reading and writing the files of a thread.
+
+use axum::{
+    Json,
+    extract::{FromRequest, Path, Request},
+    http::{HeaderMap, StatusCode},
+    response::IntoResponse,
+};
+use serde_json::Value;
+use yfs_threads::ThreadFiles;
+use yfs_vfs::{Metadata, Op};
+use yfs_wire::{ThreadFileJson, ThreadListing, ThreadReadQuery, ThreadWriteQuery};
+
+use super::{
+    RequestThreads,
+    tree::{described, existing},
+};
+use crate::{
+    body::BlobBody,
+    caller::{apart, path_of},
+    extract::QueryParameters,
+    files::{content_response, thumbnail_response},
+    problem::{HttpProblem, Result},
+};
+
+/// Answers `GET /api/threads/{id}/files`.
+pub(super) async fn get_root(
+    all: RequestThreads,
+    Path(id): Path<String>,
+    _: QueryParameters<ThreadReadQuery>,
+) -> Result {
+    apart(async { listing(&all.files(&id).await?, "/").await }).await
+}
+
+/// Answers `GET /api/threads/{id}/files/{path}`.
+pub(super) async fn get(
+    all: RequestThreads,
+    Path((id, path)): Path<(String, String)>,
+    QueryParameters(asked): QueryParameters<ThreadReadQuery>,
+    headers: HeaderMap,
+) -> Result {
+    let at = path_of(&format!("/{path}"))?;
+    let _permit = match asked.thumbnail {
+        Some(_) => Some(all.caller.app.joins.acquire().await),
+        None => None,
+    };
+    apart(async {
+        let files = all.files(&id).await?;
+        let record = existing(&files, &path).await?;
+        if record.is_directory {
+            return listing(&files, &path).await;
+        }
+        if record.is_external() {
+            let reason = format!("the bytes are at {}", record.storage);
+            return Err(HttpProblem::new(StatusCode::CONFLICT, reason));
+        }
+        let fs = files.thread().fs();
+        let mut stat = fs.stat(&at).await?;
+        match &asked.thumbnail {
+            Some(size) => {
+                let directory = files.thread().rooted().thumbnail_directory();
+                thumbnail_response(&*fs, &at, &stat, size, directory, &headers).await
+            }
+            None => {
+                stat.mime = Some(record.mime_type.into());
+                content_response(&*fs, &at, stat, &headers).await
+            }
+        }
+    })
+    .await
+}
+
+/// Answers `PUT /api/threads/{id}/files/{path}`. The body is in a file of the host until it is
+/// stored, so a large one takes no memory.
+pub(super) async fn put(
+    all: RequestThreads,
+    Path((id, path)): Path<(String, String)>,
+    QueryParameters(asked): QueryParameters<ThreadWriteQuery>,
+    request: Request,
+) -> Result {
+    let metadata = asked.metadata.as_deref().map(parse_metadata).transpose()?;
+    let files = apart(async {
+        let files = all.writable_files(&id).await?;
+        files.thread().check_writable(Op::Write, &format!("/{path}"))?;
+        Ok::<_, HttpProblem>(files)
+    });
+    // No byte of a body is read that may not be stored.
+    let files = files.await?;
+    let mut body = match BlobBody::from_request(request, &all.caller.app).await {
+        Ok(body) => body,
+        Err(error) => return Ok(error.into_response()),
+    };
+    apart(async {
+        let is_new = files.stat_file(&path).await?.is_none();
+        let mime = asked.mime.as_deref();
+        let record = files.write_file_from(&path, &mut body.file, mime, metadata).await?;
+        let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+        Ok(described(status, &record))
+    })
+    .await
+}
+
+fn parse_metadata(text: &str) -> Result<Metadata> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(members)) => Ok(members),
+        _ => Err(HttpProblem::bad_request("metadata is not a JSON object")),
+    }
+}
+
+async fn listing(files: &ThreadFiles, path: &str) -> Result {
+    let entries = files.readdir_file(path).await?;
+    let entries = entries.iter().map(ThreadFileJson::from).collect();
+    let path = path_of(&format!("/{}", path.trim_start_matches('/')))?.to_string();
+    Ok(Json(ThreadListing { path, entries }).into_response())
+}

@@ -1,0 +1,141 @@
+//! Creating, listing, forking, archiving, deleting and restoring threads.
+
+use axum::{
+    Json,
+    extract::Path,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use yfs::clock::{Clock, SystemClock};
+use yfs_threads::{ThreadError, ThreadInfo};
+use yfs_wire::{
+    CreateThreadRequest, ForkThreadRequest, ThreadJson, ThreadList, ThreadQuery, ThreadStatsJson,
+    ThreadsQuery, UnixMillis,
+};
+
+use super::RequestThreads;
+use crate::{
+    caller::apart,
+    extract::{JsonBody, QueryParameters},
+    problem::Result,
+};
+
+/// Answers `GET /api/threads`.
+pub(super) async fn list(
+    all: RequestThreads,
+    QueryParameters(asked): QueryParameters<ThreadsQuery>,
+) -> Result {
+    let _permit = all.caller.app.joins.acquire().await;
+    let infos = apart(all.threads.list(asked.archived)).await?;
+    let threads = infos.iter().map(ThreadJson::from).collect();
+    Ok(Json(ThreadList { threads }).into_response())
+}
+
+/// Answers `POST /api/threads`.
+pub(super) async fn create(
+    all: RequestThreads,
+    _: QueryParameters<ThreadQuery>,
+    JsonBody(body): JsonBody<CreateThreadRequest>,
+) -> Result {
+    all.check_manages(&body.id)?;
+    apart(async {
+        let status = match all.threads.create(&body.id).await {
+            Err(ThreadError::Exists(_)) if body.if_missing => StatusCode::OK,
+            created => {
+                created?;
+                StatusCode::CREATED
+            }
+        };
+        Ok(described(status, &all.threads.info(&body.id).await?))
+    })
+    .await
+}
+
+/// Answers `GET /api/threads/{id}`.
+pub(super) async fn show(
+    all: RequestThreads,
+    Path(id): Path<String>,
+    _: QueryParameters<ThreadQuery>,
+) -> Result {
+    all.covered(&id)?;
+    let info = apart(all.threads.info(&id)).await?;
+    Ok(described(StatusCode::OK, &info))
+}
+
+/// Answers `GET /api/threads/{id}/stats`.
+pub(super) async fn stats(
+    all: RequestThreads,
+    Path(id): Path<String>,
+    _: QueryParameters<ThreadQuery>,
+) -> Result {
+    let stats = apart(async { Ok(all.files(&id).await?.file_stats().await?) });
+    let stats: Result<_> = stats.await;
+    Ok(Json(ThreadStatsJson::new(&id, &stats?)).into_response())
+}
+
+/// Answers `POST /api/threads/{id}/fork`.
+pub(super) async fn fork(
+    all: RequestThreads,
+    Path(id): Path<String>,
+    _: QueryParameters<ThreadQuery>,
+    JsonBody(body): JsonBody<ForkThreadRequest>,
+) -> Result {
+    all.covered(&id)?;
+    all.check_manages(&body.to)?;
+    apart(async {
+        all.threads.fork(&id, &body.to).await?;
+        Ok(described(StatusCode::CREATED, &all.threads.info(&body.to).await?))
+    })
+    .await
+}
+
+/// Answers `POST /api/threads/{id}/archive`.
+pub(super) async fn archive(
+    all: RequestThreads,
+    Path(id): Path<String>,
+    _: QueryParameters<ThreadQuery>,
+) -> Result {
+    all.check_manages(&id)?;
+    let info = apart(all.threads.archive(&id, SystemClock.now())).await?;
+    Ok(described(StatusCode::OK, &info))
+}
+
+/// Answers `POST /api/threads/{id}/unarchive`.
+pub(super) async fn unarchive(
+    all: RequestThreads,
+    Path(id): Path<String>,
+    _: QueryParameters<ThreadQuery>,
+) -> Result {
+    all.check_manages(&id)?;
+    let info = apart(all.threads.unarchive(&id)).await?;
+    Ok(described(StatusCode::OK, &info))
+}
+
+/// Answers `DELETE /api/threads/{id}`: moves the thread to the trash.
+pub(super) async fn delete(
+    all: RequestThreads,
+    Path(id): Path<String>,
+    _: QueryParameters<ThreadQuery>,
+) -> Result {
+    all.check_manages(&id)?;
+    apart(all.threads.delete(&id)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Answers `POST /api/threads/{id}/restore`.
+pub(super) async fn restore(
+    all: RequestThreads,
+    Path(id): Path<String>,
+    _: QueryParameters<ThreadQuery>,
+) -> Result {
+    all.check_manages(&id)?;
+    apart(async {
+        all.threads.restore(&id).await?;
+        Ok(described(StatusCode::OK, &all.threads.info(&id).await?))
+    })
+    .await
+}
+
+fn described(status: StatusCode, info: &ThreadInfo) -> Response {
+    (status, Json(ThreadJson::<UnixMillis>::from(info))).into_response()
+}

@@ -1,0 +1,196 @@
+//! Artifacts, what files contain, and contexts.
+
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde_json::Value;
+
+use crate::time::UnixMillis;
+
+/// An artifact in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Artifact"))]
+pub struct ArtifactJson<T = UnixMillis> {
+    /// The path in the workspace.
+    pub path: String,
+    /// The path that references name.
+    pub artifact: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// The media type.
+    pub mime: Option<String>,
+    /// The time when the content last changed.
+    pub changed: T,
+}
+
+/// The answer of `GET /api/artifacts`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ArtifactList"))]
+pub struct ArtifactList {
+    /// The artifacts, in order of their paths.
+    pub artifacts: Vec<ArtifactJson>,
+}
+
+/// What a file contains.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "FileStats"))]
+pub struct FileStatsJson {
+    /// The path.
+    pub path: String,
+    /// The version of the content.
+    pub version: Option<String>,
+    /// The media type.
+    pub mime: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// An object with one member, named Json, JsonArray, Csv, Html, Markdown, Text or Binary.
+    pub stats: Value,
+    /// What the statistics leave out, and what is wrong with the content.
+    pub notes: Vec<String>,
+    /// The beginning of the content, or its structure; null if none was asked for.
+    pub preview: Option<String>,
+}
+
+/// What a cleanup removed, or would remove.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ArtifactCleanup"))]
+pub struct CleanupReportJson {
+    /// The artifacts, the oldest first. They are in the trash.
+    pub removed: Vec<RemovedArtifactJson>,
+    /// Their size in bytes.
+    pub freed_bytes: u64,
+    /// The paths of artifacts that could not be removed.
+    pub failed: Vec<String>,
+    /// Whether nothing was removed.
+    pub dry_run: bool,
+}
+
+/// An artifact that a cleanup removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "RemovedArtifact"))]
+pub struct RemovedArtifactJson {
+    /// The path in the workspace.
+    pub path: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// Why: `age`, `size` or `files`.
+    pub reason: &'static str,
+}
+
+/// A context for a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Context"))]
+pub struct ContextJson {
+    /// The text.
+    pub text: String,
+    /// Its estimated number of tokens.
+    pub tokens: usize,
+    /// The number of files that were selected.
+    pub files: usize,
+    /// The number of files that the text lists.
+    pub listed: usize,
+    /// The number of those that have a preview.
+    pub previewed: usize,
+}
+
+/// The body of `POST /api/artifact-cleanup`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CleanupRequest {
+    /// Remove artifacts that were changed longer ago than this number of seconds.
+    pub older_than: Option<u64>,
+    /// Remove the oldest, until the rest has no more bytes.
+    pub max_size: Option<u64>,
+    /// Remove the oldest, until the rest is no more files.
+    pub max_files: Option<usize>,
+    /// Directories below the root in which nothing is removed.
+    #[serde(default)]
+    pub keep: Vec<String>,
+    /// Whether the artifacts are only reported.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// The body of `POST /api/context`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ContextBody {
+    /// The files and directories; by default all that the caller may see.
+    pub paths: Vec<String>,
+    /// The greatest number of tokens; by default 8,000.
+    pub tokens: Option<usize>,
+    /// Patterns as in `.gitignore`: a file must match one.
+    pub include: Vec<String>,
+    /// Patterns as in `.gitignore` of files and directories that are left out.
+    pub exclude: Vec<String>,
+    /// Whether names that begin with a dot are included.
+    pub hidden: bool,
+    /// Whether files that `.gitignore` and `.yfsignore` name are included.
+    pub ignored: bool,
+    /// The size above which a file is only listed, in bytes.
+    pub max_file_size: Option<u64>,
+    /// The length of each preview in characters; by default 300.
+    pub preview: Option<usize>,
+}
+
+/// The query of `GET /api/artifacts`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArtifactsQuery {
+    /// The directory of all artifacts.
+    pub root: Option<String>,
+    /// A pattern of paths, in which `*` also matches slashes.
+    pub pattern: Option<String>,
+    token: Option<IgnoredAny>,
+}
+
+/// The query of `POST /api/artifacts`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreArtifactQuery {
+    /// The directory of all artifacts.
+    pub root: Option<String>,
+    /// The thread of the call.
+    pub thread: Option<String>,
+    /// The task of the call.
+    pub task: Option<String>,
+    /// The id of the call; by default the beginning of the content's hash.
+    pub call: Option<String>,
+    /// Where the file is put: `thread_id`, `task_id`, `flat`, `runs`, or a template.
+    pub namespace: Option<String>,
+    /// The size up to which nothing is stored and the answer has the result itself, in bytes.
+    pub threshold: Option<u64>,
+    /// The length of the preview in characters.
+    pub preview: Option<usize>,
+    token: Option<IgnoredAny>,
+}
+
+/// The query of routes on one artifact.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArtifactQuery {
+    /// The directory of all artifacts.
+    pub root: Option<String>,
+    /// The BLAKE3 hash of the content, or its beginning.
+    pub checksum: Option<String>,
+    /// The length of the preview in characters.
+    pub preview: Option<usize>,
+    token: Option<IgnoredAny>,
+}
+
+/// The query of `GET /api/stats`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StatsQuery {
+    /// The file.
+    pub path: String,
+    /// The length of a preview in tokens; without it there is none.
+    pub preview: Option<usize>,
+    token: Option<IgnoredAny>,
+}

@@ -1,0 +1,328 @@
+//! Threads of agents, and their files.
+
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use yfs_threads::{FileRecord, MatchedFile, ThreadFileStats, ThreadInfo};
+use yfs_types::time::Millis;
+use yfs_vfs::Metadata;
+
+use crate::time::UnixMillis;
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Thread"))]
+pub struct ThreadJson<T = UnixMillis> {
+    /// The id, or the parts of its namespace with slashes between.
+    pub id: String,
+    /// The path of the directory with its files.
+    pub path: String,
+    /// The id of that directory.
+    pub directory: String,
+    /// The time when it was created.
+    pub created: T,
+    /// The time when one of its files last changed.
+    pub changed: T,
+    /// The time when it was archived; null if it is not.
+    pub archived: Option<T>,
+    /// The thread that it is a fork of.
+    pub forked_from: Option<String>,
+    /// The number of files.
+    pub files: u64,
+    /// The number of directories, without the root.
+    pub directories: u64,
+    /// The size of all files, in bytes.
+    pub bytes: u64,
+}
+
+/// The answer of `GET /api/threads`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadList"))]
+pub struct ThreadList {
+    /// The threads, in order of their ids.
+    pub threads: Vec<ThreadJson>,
+}
+
+/// The number and size of a thread's files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadStats"))]
+pub struct ThreadStatsJson {
+    /// The id of the thread.
+    pub id: String,
+    /// The number of files and links to files.
+    pub files: u64,
+    /// The number of directories, without the root.
+    pub directories: u64,
+    /// The size of all files in bytes, with the sizes that entries of external files state.
+    pub bytes: u64,
+}
+
+/// The record of a file or directory of a thread.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadFile"))]
+pub struct ThreadFileJson {
+    /// The path, from the root of the thread.
+    pub path: String,
+    /// The name; empty for the root.
+    pub name: String,
+    /// The media type.
+    pub mime: String,
+    /// Where the bytes are: `yfs:` and the id of the file, or the URL of an external file.
+    pub storage: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// Whether this is a directory.
+    pub is_directory: bool,
+    /// The metadata that programs set.
+    pub metadata: Metadata,
+    /// The width of an image in pixels.
+    pub width: Option<u32>,
+    /// The height of an image in pixels.
+    pub height: Option<u32>,
+}
+
+/// The answer of `GET /api/threads/{id}/files` for a directory.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadListing"))]
+pub struct ThreadListing {
+    /// The path of the directory, from the root of the thread.
+    pub path: String,
+    /// The files and directories in it.
+    pub entries: Vec<ThreadFileJson>,
+}
+
+/// The answer of `GET /api/threads/{id}/grep`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadMatches"))]
+pub struct ThreadMatchList {
+    /// The files with matching lines.
+    pub files: Vec<ThreadMatchesJson>,
+}
+
+/// The matching lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadFileMatches"))]
+pub struct ThreadMatchesJson {
+    /// The path of the file, from the root of the thread.
+    pub path: String,
+    /// The lines.
+    pub matches: Vec<ThreadLineJson>,
+}
+
+/// A matching line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadLine"))]
+pub struct ThreadLineJson {
+    /// The number of the line, counted from 1.
+    pub line: u64,
+    /// The line without its newline.
+    pub content: String,
+}
+
+/// The answer of `GET /api/threads/{id}/find`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadPaths"))]
+pub struct ThreadPathList {
+    /// The paths, from the root of the thread.
+    pub paths: Vec<String>,
+}
+
+/// The body of `POST /api/threads`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CreateThreadRequest {
+    /// The id.
+    pub id: String,
+    /// Whether a thread that exists is accepted.
+    #[serde(default)]
+    pub if_missing: bool,
+}
+
+/// The body of `POST /api/threads/{id}/fork`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ForkThreadRequest {
+    /// The id of the new thread.
+    pub to: String,
+}
+
+/// The body of `POST /api/threads/{id}/mkdir`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadMkdirRequest {
+    /// The path of the directory, from the root of the thread.
+    pub path: String,
+}
+
+/// The body of `POST /api/threads/{id}/move`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadMoveRequest {
+    /// The path of the source, from the root of the thread.
+    pub from: String,
+    /// The path of the destination, which must not exist.
+    pub to: String,
+}
+
+/// The body of `POST /api/threads/{id}/link`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadLinkRequest {
+    /// The path of the entry, from the root of the thread; it must not exist.
+    pub path: String,
+    /// Where the bytes are. The server never fetches them.
+    pub url: String,
+    /// Their number.
+    pub size: Option<u64>,
+    /// Their hash: `blake3:` or `sha256:` and hexadecimal digits.
+    pub hash: Option<String>,
+    /// The media type.
+    pub mime: Option<String>,
+    /// The metadata.
+    pub metadata: Option<Metadata>,
+}
+
+/// The parameters by which requests name the threads of another namespace or directory.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ThreadPlaceQuery {
+    /// The directory of all threads.
+    pub root: Option<String>,
+    /// The namespace: `thread_id`, `task_id`, `flat` or a template.
+    pub namespace: Option<String>,
+}
+
+/// Declares the query of a route of threads: its own parameters, and those of all such routes.
+macro_rules! thread_query {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $kind,)*
+            root: Option<IgnoredAny>,
+            namespace: Option<IgnoredAny>,
+            token: Option<IgnoredAny>,
+        }
+    };
+}
+
+thread_query! {
+    /// The query of routes without parameters of their own.
+    ThreadQuery {}
+}
+
+thread_query! {
+    /// The query of `GET /api/threads`.
+    ThreadsQuery {
+        /// Whether archived threads are listed, too.
+        archived: bool,
+    }
+}
+
+thread_query! {
+    /// The query of `GET /api/threads/{id}/files/{path}`.
+    ThreadReadQuery {
+        /// The greatest width and height of a picture of the image, such as `200x100`.
+        thumbnail: Option<String>,
+    }
+}
+
+thread_query! {
+    /// The query of `PUT /api/threads/{id}/files/{path}`.
+    ThreadWriteQuery {
+        /// The media type; by default that of the content and the name.
+        mime: Option<String>,
+        /// Members of the metadata as a JSON object.
+        metadata: Option<String>,
+    }
+}
+
+thread_query! {
+    /// The query of `GET /api/threads/{id}/grep`.
+    ThreadGrepQuery {
+        /// The text to find.
+        pattern: String,
+        /// Whether the pattern is a regular expression.
+        regex: bool,
+        /// Whether upper and lower case are equal.
+        ignore_case: bool,
+        /// A glob of the files to search.
+        include: Option<String>,
+        /// The greatest number of lines.
+        limit: Option<usize>,
+    }
+}
+
+thread_query! {
+    /// The query of `GET /api/threads/{id}/find`.
+    ThreadFindQuery {
+        /// The glob, from the root of the thread.
+        glob: String,
+    }
+}
+
+impl<T: From<Millis>> From<&ThreadInfo> for ThreadJson<T> {
+    fn from(info: &ThreadInfo) -> Self {
+        Self {
+            id: info.id.clone(),
+            path: info.path.to_string(),
+            directory: info.directory.to_string(),
+            created: info.created.into(),
+            changed: info.changed.into(),
+            archived: info.archived.map(Into::into),
+            forked_from: info.forked_from.clone(),
+            files: info.totals.n_files,
+            directories: info.totals.n_directories,
+            bytes: info.totals.n_bytes,
+        }
+    }
+}
+
+impl ThreadStatsJson {
+    /// Makes the statistics of the thread with an id.
+    pub fn new(id: &str, stats: &ThreadFileStats) -> Self {
+        Self {
+            id: id.to_owned(),
+            files: stats.file_count,
+            directories: stats.directory_count,
+            bytes: stats.total_size,
+        }
+    }
+}
+
+impl From<&FileRecord> for ThreadFileJson {
+    fn from(record: &FileRecord) -> Self {
+        Self {
+            path: record.path.to_string(),
+            name: record.name.clone(),
+            mime: record.mime_type.clone(),
+            storage: record.storage.clone(),
+            size: record.size,
+            is_directory: record.is_directory,
+            metadata: record.metadata.clone(),
+            width: record.width,
+            height: record.height,
+        }
+    }
+}
+
+impl From<MatchedFile> for ThreadMatchesJson {
+    fn from(file: MatchedFile) -> Self {
+        let lines = file.matches.into_iter();
+        let matches = lines.map(|line| ThreadLineJson { line: line.line, content: line.content });
+        Self { path: file.path, matches: matches.collect() }
+    }
+}

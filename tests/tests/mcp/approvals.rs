@@ -1,0 +1,113 @@
+//! Approvals of directories, and the tools from the command line.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::{Value, json};
+use yfs_tests::command::program as yfs;
+
+use super::{RawServer, run, workspace};
+
+/// Sends calls at once, answers every question with `approval`, and returns the questions and the
+/// number of calls that were done.
+fn ask(server: &mut RawServer, calls: &[(&str, Value)], approval: &str) -> (Vec<String>, usize) {
+    for (id, (tool, arguments)) in calls.iter().enumerate() {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let call =
+            json!({ "jsonrpc": "2.0", "id": 100 + id, "method": "tools/call", "params": params });
+        server.send(&call);
+    }
+    let (mut questions, mut n_replies, mut n_done) = (Vec::new(), 0, 0);
+    while n_replies < calls.len() {
+        let message = server.receive();
+        if message["method"] == "elicitation/create" {
+            let text = message["params"]["message"].as_str().expect("a text").to_owned();
+            questions.push(text);
+            let result = json!({ "action": "accept", "content": { "approval": approval } });
+            let id = &message["id"];
+            server.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+        } else if message["id"].is_u64() {
+            n_replies += 1;
+            n_done += usize::from(message["result"]["isError"] != true);
+        }
+    }
+    (questions, n_done)
+}
+
+fn writes(paths: &[&str]) -> Vec<(&'static str, Value)> {
+    paths.iter().map(|path| ("fs_write", json!({ "path": path, "content": "x" }))).collect()
+}
+
+#[test]
+fn a_directory_is_asked_about_once_and_the_approval_is_kept_and_revoked() {
+    let dir = workspace();
+    let file = dir.path().join("approvals.json");
+    let file = file.to_str().expect("UTF-8");
+    let rules = dir.path().join("rules.json");
+    let rule = json!([{ "operations": ["write"], "paths": ["/ro/**"], "mode": "interrupt" }]);
+    fs::write(&rules, rule.to_string()).expect("a temporary file");
+    let rules = rules.to_str().expect("UTF-8");
+    let args = ["--rules", rules, "--approvals", file, "--profile", "fs"];
+    let start = || RawServer::initialized(dir.path(), &args, json!({ "elicitation": {} }));
+    let question = "May the agent use /ro and everything below it?";
+    let three = writes(&["/ro/a", "/ro/b", "/ro/c"]);
+
+    let mut server = start();
+    assert_eq!(ask(&mut server, &three, "no").1, 0);
+    let (questions, n_done) = ask(&mut server, &three, "yes");
+    assert_eq!((questions, n_done), (vec![question.to_owned()], 3));
+    // Below an approved directory nothing is asked, also by another server.
+    let deeper = writes(&["/ro/d/e"]);
+    assert_eq!(ask(&mut start(), &deeper, "no"), (Vec::new(), 1));
+    let command = |args: &[&str]| {
+        let mut command = Command::new(yfs());
+        run(command.args(["mcp", "--approvals", file]).args(args).current_dir(dir.path()))
+    };
+    assert_eq!(command(&["--list-approvals"]), "/ro\n");
+    command(&["--revoke", "/ro"]);
+    assert_eq!(command(&["--list-approvals"]), "");
+    // The server that runs asks again.
+    let (questions, n_done) = ask(&mut server, &writes(&["/ro/a"]), "no");
+    assert_eq!((questions, n_done), (vec![question.to_owned()], 0));
+}
+
+fn tool(dir: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(yfs()).args(["tool", "--quiet"]).args(args).current_dir(dir).output();
+    let output = output.expect("the command runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_tool_is_called_from_the_command_line_with_profiles_and_rules() {
+    let dir = workspace();
+    let write = json!({ "path": "/a.md", "content": "one\n" }).to_string();
+    assert_eq!(tool(dir.path(), &["fs_write", &write]).0, Some(0));
+    let read = json!({ "path": "/a.md" }).to_string();
+    let (code, out, _) = tool(dir.path(), &["fs_read", &read]);
+    assert!(code == Some(0) && out.contains("one"), "{out}");
+    let (_, out, _) = tool(dir.path(), &["list", "--profile", "reference", "--json"]);
+    let first: Value = serde_json::from_str(out.lines().next().expect("a line")).expect("JSON");
+    assert_eq!((first["name"].as_str(), out.lines().count()), (Some("read_file"), 14));
+
+    let rules = dir.path().join("rules.json");
+    let rule = json!([{ "operations": ["read"], "paths": ["/a.md"], "mode": "deny" }]);
+    fs::write(&rules, rule.to_string()).expect("a temporary file");
+    let rules = rules.to_str().expect("UTF-8");
+    let moved = json!({ "source": "/a.md", "destination": "/b.md" }).to_string();
+    for (name, arguments) in [("fs_read", &read), ("fs_move", &moved)] {
+        let (code, _, errors) = tool(dir.path(), &[name, arguments, "--rules", rules]);
+        assert_eq!(code, Some(1), "{name}");
+        assert!(errors.contains("permission denied"), "{errors}");
+    }
+    let (code, _, errors) = tool(dir.path(), &["fs_write", &write, "--read-only"]);
+    assert!(code == Some(1) && errors.contains("there is no tool fs_write"), "{errors}");
+    assert_eq!(tool(dir.path(), &["fs_read", "[]"]).0, Some(2));
+
+    let host = tempfile::Builder::new().prefix("served").tempdir();
+    let host = host.expect("a temporary directory");
+    fs::write(host.path().join("n.txt"), "needle\n").expect("a temporary file");
+    let at = host.path().to_str().expect("UTF-8");
+    let args = ["grep", r#"{"pattern": "needle"}"#, "--profile", "deepagents", "--dir", at];
+    let (_, out, errors) = tool(dir.path(), &args);
+    assert!(out.contains("n.txt"), "{out}{errors}");
+}
