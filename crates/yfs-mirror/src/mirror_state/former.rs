@@ -78,11 +78,7 @@ impl MirrorState {
     }
 
     /// Reads the former objects.
-    pub(super) fn read_former(
-        &mut self,
-        seal: &ColumnSeal,
-        connection: &Connection,
-    ) -> Result<()> {
+    pub(super) fn read_former(&mut self, seal: &ColumnSeal, connection: &Connection) -> Result<()> {
         let mut select = connection.prepare("SELECT id, name, version, mode FROM former")?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
@@ -114,7 +110,8 @@ impl MirrorState {
             Some(FormerObject { name, version, mode }) => {
                 let insert = "INSERT OR REPLACE INTO former VALUES (?1, ?2, ?3, ?4)";
                 let text = |column, value| seal.text(former_place(id.as_str(), column), value);
-                let (name, version) = (text("name", name.as_str()), text("version", version.as_str()));
+                let (name, version) =
+                    (text("name", name.as_str()), text("version", version.as_str()));
                 let row = params![id.as_str(), name.as_ref(), version.as_ref(), mode];
                 connection.prepare_cached(insert)?.execute(row)?;
             }

@@ -118,6 +118,12 @@ impl ValueSeal {
         }
     }
 
+    /// Reports whether stored bytes are sound and belong to their place, as far as sealing shows.
+    pub(super) fn opens(&self, place: ValuePlace<'_>, stored: &[u8]) -> bool {
+        let Some(cipher) = &self.0 else { return true };
+        place.with_parts(|parts| cipher.values.open(parts, stored)).is_some()
+    }
+
     /// Returns the text to store for a text: hexadecimal digits, if it is sealed.
     pub(super) fn seal_text<'v>(&self, place: ValuePlace<'_>, plain: &'v str) -> Cow<'v, str> {
         match self.seal(place, plain.as_bytes()) {
