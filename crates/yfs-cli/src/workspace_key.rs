@@ -16,7 +16,11 @@ use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_engine::id::WorkspaceId;
 use yfs_store::{KeyError, OpenOptions, SqliteStore, StoreError, UnlockKey, write_key_file};
 
-use crate::errors::{CommandError, Result};
+use crate::{
+    context::CommandContext,
+    discover,
+    errors::{CommandError, Result},
+};
 
 const PASSPHRASE: &str = "YFS_PASSPHRASE";
 const KEY_FILE: &str = "YFS_KEY_FILE";
@@ -43,43 +47,50 @@ pub(crate) fn set_options(options: &KeyArgs) {
     OPTIONS.set(options.clone()).ok();
 }
 
+/// The kind of key that a workspace opens with.
+#[derive(Debug, Clone, Copy)]
+enum NeededKey {
+    Passphrase,
+    KeyFile,
+}
+
 /// Opens the workspace in a file.
-pub(crate) fn open_at(file: &Path, mut options: WorkspaceOptions) -> Result<Workspace> {
-    options.key = OPTIONS.get().map(KeyArgs::read).transpose()?.flatten();
-    match Workspace::open_at(file, options.clone()) {
-        // Only now is it known that a key is needed.
-        Err(error) if is_missing_key(&error) => match known_key(file)? {
-            Some(key) => {
-                options.key = Some(key);
-                Ok(Workspace::open_at(file, options)?)
-            }
-            None => Err(error.into()),
-        },
-        opened => Ok(opened?),
-    }
+pub(crate) fn open_at(file: &Path, options: WorkspaceOptions) -> Result<Workspace> {
+    open_with_key(file, |key| Workspace::open_at(file, WorkspaceOptions { key, ..options.clone() }))
 }
 
 /// Opens the store of a workspace that this process has open already.
 pub(crate) fn open_store(file: &Path) -> Result<SqliteStore> {
-    let open = |key: Option<Arc<UnlockKey>>| {
+    open_with_key(file, |key| {
         SqliteStore::open_with_key(file, OpenOptions::default(), key.as_deref())
             .map_err(WorkspaceError::from)
-    };
-    match open(OPTIONS.get().map(KeyArgs::read).transpose()?.flatten()) {
-        Err(error) if is_missing_key(&error) => Ok(open(known_key(file)?)?),
-        opened => Ok(opened?),
-    }
+    })
+}
+
+/// Opens a file with the key that options name, or else with the one that it needs.
+fn open_with_key<T>(
+    file: &Path,
+    open: impl Fn(Option<Arc<UnlockKey>>) -> Result<T, WorkspaceError>,
+) -> Result<T> {
+    let given = OPTIONS.get().map(KeyArgs::read).transpose()?.flatten();
+    open(given).or_else(|error| {
+        // Only now is it known what is needed.
+        let Some(needed) = NeededKey::of(&error) else { return Err(error.into()) };
+        match known_key(file, needed)? {
+            Some(key) => Ok(open(Some(key))?),
+            None => Err(CommandError::Hinted(error, needed.hint())),
+        }
+    })
 }
 
 /// Opens the workspace in a file if that needs no prompt.
 pub(crate) fn open_without_prompt(file: &Path, mut options: WorkspaceOptions) -> Option<Workspace> {
-    match Workspace::open_at(file, options.clone()) {
-        Err(error) if is_missing_key(&error) => {
-            options.key = key_of_environment().ok().flatten();
-            Workspace::open_at(file, options).ok()
-        }
-        opened => opened.ok(),
-    }
+    Workspace::open_at(file, options.clone())
+        .or_else(|error| {
+            options.key = NeededKey::of(&error).and_then(|needed| needed.find().ok().flatten());
+            Workspace::open_at(file, options)
+        })
+        .ok()
 }
 
 /// Creates a workspace in a file that does not exist yet, encrypted if `encrypt` is set.
@@ -112,14 +123,17 @@ fn key_of_new(encrypt: bool) -> Result<Option<Arc<UnlockKey>>> {
     let options = OPTIONS.get().cloned().unwrap_or_default();
     if !encrypt {
         return match options.is_given() {
-            true => Err(CommandError::usage("a key is for a new workspace only with --encrypt")),
+            true => Err(CommandError::usage(
+                "a new workspace has a key only if it is encrypted: `yfs init --encrypt` makes one",
+            )),
             false => Ok(None),
         };
     }
     if let Some(key) = options.read_or_make()? {
         return Ok(Some(key));
     }
-    let key = match key_of_environment()? {
+    let found = key_file_of_environment()?.map_or_else(passphrase_of_environment, |k| Ok(Some(k)));
+    let key = match found? {
         Some(key) => key,
         None => Arc::new(ask_twice("Passphrase")?),
     };
@@ -127,29 +141,85 @@ fn key_of_new(encrypt: bool) -> Result<Option<Arc<UnlockKey>>> {
     Ok(Some(key))
 }
 
-/// Returns the key of the environment, or asks for it; `None` if there is no terminal.
-fn known_key(file: &Path) -> Result<Option<Arc<UnlockKey>>> {
+/// Returns the key of the environment, or asks for a passphrase; `None` if there is no terminal.
+fn known_key(file: &Path, needed: NeededKey) -> Result<Option<Arc<UnlockKey>>> {
     let mut known = KNOWN.lock();
     if known.is_none() {
-        *known = match key_of_environment()? {
-            Some(key) => Some(key),
-            None if io::stderr().is_terminal() => {
+        *known = match (needed.find()?, needed) {
+            (None, NeededKey::Passphrase) if io::stderr().is_terminal() => {
                 Some(Arc::new(ask(&format!("Passphrase of {}", file.display()))?))
             }
-            None => None,
+            (found, _) => found,
         };
     }
     Ok(known.clone())
 }
 
-fn key_of_environment() -> Result<Option<Arc<UnlockKey>>> {
-    if let Some(file) = env::var_os(KEY_FILE).filter(|file| !file.is_empty()) {
-        return read_key_file(Path::new(&file)).map(Arc::new).map(Some);
+impl NeededKey {
+    /// Returns what a caller without a key needs, if that is the error.
+    fn of(error: &WorkspaceError) -> Option<Self> {
+        let WorkspaceError::Store(StoreError::Key { source, .. }) = error else { return None };
+        match source {
+            KeyError::MissingPassphrase => Some(Self::Passphrase),
+            KeyError::MissingKeyFile => Some(Self::KeyFile),
+            _ => None,
+        }
     }
-    match env::var_os(PASSPHRASE).filter(|text| !text.is_empty()) {
-        Some(text) => passphrase(text.into_encoded_bytes()).map(Arc::new).map(Some),
-        None => Ok(None),
+
+    /// Returns the key of the environment.
+    fn find(self) -> Result<Option<Arc<UnlockKey>>> {
+        match self {
+            Self::Passphrase => passphrase_of_environment(),
+            Self::KeyFile => key_file_of_environment(),
+        }
     }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Passphrase => "pass --passphrase-file, or set YFS_PASSPHRASE",
+            Self::KeyFile => "pass --key-file, or set YFS_KEY_FILE",
+        }
+    }
+}
+
+fn key_file_of_environment() -> Result<Option<Arc<UnlockKey>>> {
+    let file = env::var_os(KEY_FILE).filter(|file| !file.is_empty());
+    file.map(|file| read_key_file(Path::new(&file)).map(Arc::new)).transpose()
+}
+
+fn passphrase_of_environment() -> Result<Option<Arc<UnlockKey>>> {
+    let text = env::var_os(PASSPHRASE).filter(|text| !text.is_empty());
+    text.map(|text| passphrase(text.into_encoded_bytes()).map(Arc::new)).transpose()
+}
+
+/// Prints a remark if the key file of a new workspace, or a new key file, lies in the directory of
+/// the workspace: a copy of the directory has both.
+pub(crate) fn remark_on_key_beside(
+    file: &Path,
+    new_key_file: Option<&Path>,
+    context: &mut CommandContext,
+) {
+    if let Some(key) = key_file_beside(file, new_key_file) {
+        let key = context.out.safe(&key.display().to_string()).into_owned();
+        context.remark(&format!(
+            "{key} is in the directory of the workspace, so a copy of the directory can be \
+             decrypted: keep it elsewhere"
+        ));
+    }
+}
+
+fn key_file_beside(file: &Path, new_key_file: Option<&Path>) -> Option<PathBuf> {
+    let options = OPTIONS.get().cloned().unwrap_or_default();
+    let of_environment = || {
+        let is_named = options.is_given() || new_key_file.is_some();
+        env::var_os(KEY_FILE).filter(|file| !is_named && !file.is_empty()).map(PathBuf::from)
+    };
+    let key = new_key_file.map(Path::to_owned).or(options.key_file.clone());
+    let key = key.or_else(of_environment)?;
+    let (found, file) = (key.canonicalize().ok()?, file.canonicalize().ok()?);
+    let directory = file.parent()?;
+    let around = directory.parent().filter(|_| directory.ends_with(discover::DIR));
+    found.starts_with(around.unwrap_or(directory)).then_some(key)
 }
 
 impl KeyArgs {
@@ -224,9 +294,4 @@ fn ask(what: &str) -> Result<UnlockKey> {
 /// Reads a line from the terminal, which does not show it.
 fn read_hidden(what: &str) -> Result<String> {
     Ok(rpassword::prompt_password(format!("{what}: "))?)
-}
-
-fn is_missing_key(error: &WorkspaceError) -> bool {
-    let WorkspaceError::Store(StoreError::Key { source, .. }) = error else { return false };
-    *source == KeyError::Missing
 }

@@ -128,6 +128,7 @@ fn use_every_part(workspace: &Workspace) {
     let outside = workspace.path().join("outside");
     fs::create_dir_all(outside.join("marzipan")).unwrap();
     fs::write(outside.join("marzipan/blob.bin"), blob()).unwrap();
+    fs::write(outside.join("marzipan/dot.bmp"), bitmap()).unwrap();
     for number in 0..40 {
         let text = format!("nougat {number}\n").repeat(200);
         fs::write(outside.join(format!("marzipan/{number}.txt")), text).unwrap();
@@ -150,6 +151,44 @@ fn use_every_part(workspace: &Workspace) {
     workspace.run(&["grep", "-rn", "nougat 7", "/"]);
     workspace.command(&["grep", "-rn", "gelato", "/"]).output().unwrap();
     workspace.run(&["compact", "--quiet"]);
+    read_and_describe(workspace, &outside);
+}
+
+/// Runs what reads, and may keep what it made of the content.
+fn read_and_describe(workspace: &Workspace, outside: &Path) {
+    let json = r#"[{"nougat": 1}, {"nougat": 2}]"#;
+    workspace.run(&["write", "/marzipan.json", "--content", json]);
+    workspace.run(&["query", ".[].nougat", "/marzipan.json"]);
+    workspace.run(&["query", "-d", "sql", "SELECT nougat FROM data", "/marzipan.json"]);
+    workspace.run(&["artifact", "run", "--threshold", "0", "--", "echo", "nougat"]);
+    workspace.run(&["artifact", "context", "/marzipan", "--tokens", "500"]);
+    workspace.run(&["tool", "read_file", r#"{"file_path": "/marzipan.json"}"#]);
+    workspace.run(&[
+        "tool",
+        "write_file",
+        r#"{"file_path": "/marzipan-tool", "content": "nougat"}"#,
+    ]);
+    let small = outside.join("small.jpg");
+    workspace.run(&["thumbnail", "/marzipan/dot.bmp", "--output", small.to_str().unwrap()]);
+    workspace.run(&["thread", "fork", "marzipan", "marzipan-two"]);
+    workspace.run(&["write", "/marzipan-secret", "--content", "nougat secret\n"]);
+    workspace.run(&["write", "/marzipan-secret", "--content", "nougat\n"]);
+    workspace.run(&["redact", "--yes", "--quiet", "/marzipan-secret", "--reason", "sorbet"]);
+    workspace.run(&["rm", "/marzipan-secret"]);
+    workspace.run(&["trash", "empty", "--yes", "--quiet"]);
+    workspace.run(&["undo", "--yes", "--quiet"]);
+    for args in [&["log"][..], &["info"], &["status"], &["du"], &["blame", "/marzipan/1.txt"]] {
+        workspace.run(args);
+    }
+}
+
+/// An image of one pixel.
+fn bitmap() -> Vec<u8> {
+    let mut bytes =
+        b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\x18\0".to_vec();
+    bytes.resize(54, 0);
+    bytes.extend([10, 20, 30, 0]);
+    bytes
 }
 
 #[test]
@@ -162,6 +201,7 @@ fn no_byte_of_the_workspace_is_plain() {
         let derived = store.join("workspace-db.derived").join(part).join("manifest");
         assert!(derived.is_file(), "there is no {part}");
     }
+    assert!(!store.join("workspace-db.derived/thumbnails").exists());
 
     let backup = workspace.path().join("backups");
     fs::create_dir(&backup).unwrap();
@@ -252,12 +292,14 @@ fn a_key_that_does_not_fit_is_one_error() {
     for args in [&["cat", "/a"][..], &["write", "/a", "--content", "b"], &["ls"], &["key", "info"]]
     {
         let text = fail(&mut yfs(&workspace.work(), args));
-        assert!(text.contains("no passphrase or key file was given"), "{text}");
+        assert!(text.contains("no key file was given; pass --key-file"), "{text}");
         let text = fail(yfs(&workspace.work(), args).arg("--key-file").arg(&other));
         assert!(text.contains("the passphrase or key file is wrong"), "{text}");
+        // The variable may be set for another workspace.
         let text = fail(yfs(&workspace.work(), args).env("YFS_PASSPHRASE", "croquant"));
-        assert!(text.contains("the passphrase or key file is wrong"), "{text}");
-        assert!(!text.contains("croquant"));
+        assert!(text.contains("no key file was given"), "{text}");
+        let text = fail(yfs(&workspace.work(), args).arg("--passphrase-file").arg(&other));
+        assert!(text.contains("opens with a key file, not with a passphrase"), "{text}");
     }
     let plain = tempfile::tempdir().unwrap();
     succeed(&["init"], yfs(plain.path(), &["init", "--quiet"]).output().unwrap());
@@ -301,6 +343,151 @@ fn a_passphrase_is_changed_and_the_content_stays() {
     assert_eq!(run(&["cat", "/a", "--key-file", key]), "nougat");
     let output = yfs(&work, &["cat", "/a"]).env("YFS_KEY_FILE", key).output().unwrap();
     assert_eq!(succeed(&["cat"], output), "nougat");
+}
+
+#[test]
+fn damage_is_found_and_repaired_and_nothing_gets_plain() {
+    let workspace = Workspace::create();
+    use_every_part(&workspace);
+    let store = workspace.work().join(".yfs");
+    let id = workspace.run(&["info", "--json"]);
+    let id = serde_json::from_str::<Value>(&id).unwrap()["id"].as_str().unwrap().to_owned();
+    let file = store.join("workspace.db");
+    workspace.run(&["write", "/marzipan-large", "--content", &"nougat ".repeat(500)]);
+    let change = |sql: &str| {
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        assert_eq!(connection.execute(sql, []).unwrap(), 1, "{sql}");
+    };
+    change("UPDATE body SET data = zeroblob(length(data)) WHERE seq = (SELECT max(seq) FROM body)");
+    change("UPDATE chunk SET data = zeroblob(length(data)) WHERE n = (SELECT max(n) FROM chunk)");
+    let check = |options: &[&str]| {
+        let args = [&["fsck"], options].concat();
+        let output = workspace.command(&args).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text + &String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text) = check(&[]);
+    assert_eq!(code, Some(1), "{text}");
+    for found in ["marzipan-large", "blob.bin"] {
+        assert!(text.contains(found), "{text}");
+    }
+    let output = workspace.command(&["cat", "/marzipan-large"]).output().unwrap();
+    assert!(!output.status.success());
+    check(&["--accept"]);
+    workspace.assert_nothing_is_plain(&store, "after damage was accepted");
+    check(&["--repair"]);
+    workspace.assert_nothing_is_plain(&store, "after a repair");
+    assert!(workspace.run(&["quarantine", "ls"]).contains("marzipan-large"));
+    assert_eq!(workspace.run(&["cat", "/marzipan/3.txt"]).lines().count(), 200);
+
+    // The last record of the table of files.
+    workspace.run(&["write", "/marzipan-lost", "--content", "nougat lost"]);
+    change(&format!(
+        "UPDATE log SET crc = crc + 1 WHERE seq = (SELECT max(seq) FROM log JOIN doc ON log.doc = n
+         WHERE guid = '{id}' AND kind = 0)"
+    ));
+    fs::remove_dir_all(store.join("workspace-db.derived")).unwrap();
+    check(&["--repair"]);
+    check(&["--recover"]);
+    workspace.assert_nothing_is_plain(&store, "after contents were recovered");
+    let found = workspace.run(&["grep", "-rl", "nougat lost", "/lost+found"]);
+    assert_eq!(found.lines().count(), 1, "{found}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_clone_is_sealed_under_its_own_key() {
+    let workspace = Workspace::create();
+    use_every_part(&workspace);
+    let mut server = Running::start(&workspace, &["serve", "--port", "0", "--json"]);
+    let mut ready = String::new();
+    server.lines.read_line(&mut ready).unwrap();
+    let ready: Value = serde_json::from_str(&ready).unwrap();
+    let [url, token] = ["url", "token"].map(|field| ready[field].as_str().unwrap().to_owned());
+    let clone = workspace.path().join("clone");
+    let words = workspace.path().join("words");
+    fs::write(&words, "meringue words\n").unwrap();
+    let words = words.to_str().unwrap();
+    let run = |directory: &Path, args: &[&str]| {
+        succeed(args, yfs(directory, args).args(["--passphrase-file", words]).output().unwrap())
+    };
+    let to = clone.to_str().unwrap();
+    run(workspace.path(), &["clone", &url, to, "--token", &token, "--encrypt", "--quiet"]);
+    fs::write(clone.join("profiterole.txt"), "nougat of the clone").unwrap();
+    fs::remove_file(clone.join("marzipan/2.txt")).unwrap();
+    let preview = run(&clone, &["sync", "--dry-run"]);
+    assert!(preview.contains("profiterole.txt"), "{preview}");
+    run(&clone, &["sync", "--quiet"]);
+    let there = workspace.run(&["cat", "/profiterole.txt"]);
+    assert_eq!(there, "nougat of the clone");
+    assert!(!workspace.command(&["cat", "/marzipan/2.txt"]).status().unwrap().success());
+    workspace.assert_nothing_is_plain(&clone.join(".yfs"), "the clone");
+    workspace.assert_nothing_is_plain(&workspace.work().join(".yfs"), "the server");
+
+    // An older backup in the place of the workspace: the mirror merges, and deletes nothing.
+    let backup = workspace.path().join("backup.db");
+    run(&clone, &["backup", "--quiet", backup.to_str().unwrap()]);
+    fs::write(clone.join("profiterole.txt"), "nougat that is newer").unwrap();
+    run(&clone, &["mirror", ".", "--once", "--quiet"]);
+    for suffix in ["", "-wal", "-shm"] {
+        fs::remove_file(clone.join(format!(".yfs/workspace.db{suffix}"))).ok();
+    }
+    fs::rename(&backup, clone.join(".yfs/workspace.db")).unwrap();
+    run(&clone, &["mirror", ".", "--once", "--quiet"]);
+    assert_eq!(run(&clone, &["cat", "/profiterole.txt"]), "nougat that is newer");
+    workspace.assert_nothing_is_plain(&clone.join(".yfs"), "the clone after a restore");
+}
+
+/// A process that is killed while the key is changed leaves a workspace that one of both opens.
+#[test]
+fn a_killed_change_of_the_key_leaves_one_of_both() {
+    let workspace = Workspace::create();
+    workspace.run(&["write", "/a", "--content", "nougat"]);
+    let first = workspace.path().join("key");
+    let mut current = first;
+    let mut n_changed = 0;
+    for round in 0..40_u64 {
+        let next = workspace.path().join(format!("key-{round}"));
+        fs::write(&next, [round as u8 + 1; 32]).unwrap();
+        let mut change = yfs(&workspace.work(), &["key", "change", "--quiet", "--key-file"]);
+        change.arg(&current).arg("--new-key-file").arg(&next).stderr(Stdio::null());
+        let mut change = change.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(round * 3));
+        change.kill().unwrap();
+        change.wait().unwrap();
+        let opens = |key: &Path| {
+            let output = yfs(&workspace.work(), &["cat", "/a", "--key-file"]).arg(key).output();
+            let output = output.unwrap();
+            let text = String::from_utf8(output.stderr).unwrap();
+            let is_refused = text.contains("the passphrase or key file is wrong");
+            assert_ne!(output.status.success(), is_refused, "{text}");
+            assert!(is_refused || output.stdout == b"nougat");
+            !is_refused
+        };
+        let is_changed = opens(&next);
+        assert_ne!(opens(&current), is_changed, "round {round}");
+        if is_changed {
+            (current, n_changed) = (next, n_changed + 1);
+        }
+    }
+    assert!(n_changed < 40, "none was killed in time");
+}
+
+#[test]
+fn a_key_file_in_the_directory_is_remarked() {
+    let directory = tempfile::tempdir().unwrap();
+    let init = |key: &str, work: &str| {
+        let args = ["init", work, "--encrypt", "--key-file", key];
+        let output = yfs(directory.path(), &args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap().contains("keep it elsewhere")
+    };
+    fs::create_dir(directory.path().join("one")).unwrap();
+    assert!(init("one/key", "one"));
+    assert!(!init("key", "two"));
+    let args = ["key", "change", "--key-file", "../key", "--new-key-file", "mine"];
+    let output = yfs(&directory.path().join("two"), &args).output().unwrap();
+    assert!(String::from_utf8(output.stderr).unwrap().contains("keep it elsewhere"));
 }
 
 /// A command that runs until it is dropped.

@@ -6,7 +6,8 @@ use crate::{Cipher, DataKey, KeyError, PassphraseCost, SEAL_BYTES, UnlockKey, ra
 
 const MAGIC: &[u8; 8] = b"yfskey01";
 const HEADER_BYTES: usize = 8 + 1 + 12 + 32;
-const RECORD_BYTES: usize = HEADER_BYTES + 32 + SEAL_BYTES;
+const CHECKSUM_BYTES: usize = 8;
+const RECORD_BYTES: usize = HEADER_BYTES + 32 + SEAL_BYTES + CHECKSUM_BYTES;
 const PLACE: &[u8] = b"data key";
 
 /// The kind of key that opens a record.
@@ -54,7 +55,8 @@ impl KeyRecord {
     ///
     /// # Errors
     ///
-    /// [`KeyError::Wrong`] if the key is another one, or the record was changed.
+    /// [`KeyError::Wrong`] if the key is another one, or the record was changed;
+    /// [`KeyError::NeedsPassphrase`] or [`KeyError::NeedsKeyFile`] if it is of the other kind.
     pub fn unlock(&self, key: &UnlockKey) -> Result<DataKey, KeyError> {
         let opened = self.cipher(key)?.open(&[PLACE, &self.encode_header()], &self.sealed);
         let opened = Zeroizing::new(opened.ok_or(KeyError::Wrong)?);
@@ -66,6 +68,14 @@ impl KeyRecord {
         Ok(DataKey::from_bytes(data_key))
     }
 
+    /// Returns the error for a caller that has no key.
+    pub fn missing_key(&self) -> KeyError {
+        match self.kind {
+            KeyKind::Passphrase(_) => KeyError::MissingPassphrase,
+            KeyKind::KeyFile => KeyError::MissingKeyFile,
+        }
+    }
+
     /// Returns the kind of key that opens this record.
     pub fn kind(&self) -> KeyKind {
         self.kind
@@ -75,6 +85,8 @@ impl KeyRecord {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = self.encode_header();
         bytes.extend_from_slice(&self.sealed);
+        let checksum = checksum(&bytes);
+        bytes.extend_from_slice(&checksum);
         bytes
     }
 
@@ -85,7 +97,11 @@ impl KeyRecord {
     /// [`KeyError::DamagedRecord`] if it is none, or asks for an excessive cost.
     pub fn decode(bytes: &[u8]) -> Result<Self, KeyError> {
         let damaged = KeyError::DamagedRecord;
-        if bytes.len() != RECORD_BYTES || !bytes.starts_with(MAGIC) {
+        let Some((bytes, found)) = bytes.split_last_chunk::<CHECKSUM_BYTES>() else {
+            return Err(damaged);
+        };
+        let is_whole = bytes.len() == RECORD_BYTES - CHECKSUM_BYTES && bytes.starts_with(MAGIC);
+        if !is_whole || checksum(bytes) != *found {
             return Err(damaged);
         }
         let number_at = |at: usize| {
@@ -125,6 +141,11 @@ impl KeyRecord {
     }
 }
 
+/// Returns the checksum by which damage is told from a wrong key.
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    *blake3::hash(bytes).as_bytes().first_chunk().expect("a hash is longer")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,17 +162,17 @@ mod tests {
 
     #[test]
     fn only_the_key_that_made_a_record_opens_it() {
-        for (right, wrong) in [
-            (passphrase("right"), passphrase("wrong")),
-            (key_file(1), key_file(2)),
-            (passphrase("right"), key_file(1)),
-            (key_file(1), passphrase("right")),
+        for (right, wrong, expected) in [
+            (passphrase("right"), passphrase("wrong"), KeyError::Wrong),
+            (key_file(1), key_file(2), KeyError::Wrong),
+            (passphrase("right"), key_file(1), KeyError::NeedsPassphrase),
+            (key_file(1), passphrase("right"), KeyError::NeedsKeyFile),
         ] {
             let (record, data_key) = KeyRecord::create(&right).expect("a record");
             let record = KeyRecord::decode(&record.encode()).expect("it is whole");
             let opened = record.unlock(&right).expect("the right key");
             assert_eq!(opened.as_bytes(), data_key.as_bytes());
-            assert_eq!(record.unlock(&wrong).map(drop), Err(KeyError::Wrong));
+            assert_eq!(record.unlock(&wrong).map(drop), Err(expected));
         }
     }
 
@@ -162,33 +183,53 @@ mod tests {
         let unlocked = record.unlock(&old).expect("the old key");
         let changed = KeyRecord::seal(&unlocked, &new).expect("a record");
         assert_eq!(changed.unlock(&new).expect("the new key").as_bytes(), data_key.as_bytes());
-        assert_eq!(changed.unlock(&old).map(drop), Err(KeyError::Wrong));
+        assert_eq!(changed.unlock(&old).map(drop), Err(KeyError::NeedsKeyFile));
     }
 
+    #[test]
+    fn a_damaged_record_is_told_from_a_wrong_key() {
+        let (record, _) = KeyRecord::create(&passphrase("right")).expect("a record");
+        let bytes = record.encode();
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                assert_eq!(KeyRecord::decode(&changed), Err(KeyError::DamagedRecord), "byte {at}");
+            }
+            assert_eq!(KeyRecord::decode(&bytes[..at]), Err(KeyError::DamagedRecord));
+        }
+        assert_eq!(KeyRecord::decode(&[&bytes[..], &[0]].concat()), Err(KeyError::DamagedRecord));
+    }
+
+    /// As an attacker changes it, who makes the checksum right again.
     #[test]
     fn a_changed_record_does_not_open() {
         let key = passphrase("right");
         let (record, _) = KeyRecord::create(&key).expect("a record");
         let bytes = record.encode();
-        for at in 0..bytes.len() {
+        for at in 0..bytes.len() - CHECKSUM_BYTES {
             // Not the cost: a greater one is slow, and is part of what is sealed.
             if (9..21).contains(&at) {
                 continue;
             }
-            let mut changed = bytes.clone();
-            changed[at] ^= 1;
-            let opened = KeyRecord::decode(&changed).and_then(|record| record.unlock(&key));
-            assert!(opened.is_err(), "byte {at}");
-            assert_eq!(KeyRecord::decode(&bytes[..at]), Err(KeyError::DamagedRecord));
+            let opened = KeyRecord::decode(&with_checksum(bytes.clone(), |bytes| bytes[at] ^= 1));
+            assert!(opened.and_then(|record| record.unlock(&key)).is_err(), "byte {at}");
         }
+    }
+
+    fn with_checksum(mut record: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        record.truncate(RECORD_BYTES - CHECKSUM_BYTES);
+        change(&mut record);
+        let checksum = checksum(&record);
+        record.extend(checksum);
+        record
     }
 
     #[test]
     fn an_excessive_cost_is_refused_before_it_is_paid() {
         let (record, _) = KeyRecord::create(&passphrase("right")).expect("a record");
         for at in [9, 13, 17] {
-            let mut bytes = record.encode();
-            bytes[at..at + 4].fill(0xff);
+            let bytes = with_checksum(record.encode(), |bytes| bytes[at..at + 4].fill(0xff));
             assert_eq!(KeyRecord::decode(&bytes), Err(KeyError::DamagedRecord));
         }
     }

@@ -37,9 +37,18 @@ pub struct PassphraseCost {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// No key was given.
-    #[error("it is encrypted, and no passphrase or key file was given")]
-    Missing,
+    /// No key was given, and a passphrase opens the store.
+    #[error("it is encrypted, and no passphrase was given")]
+    MissingPassphrase,
+    /// No key was given, and a key file opens the store.
+    #[error("it is encrypted, and no key file was given")]
+    MissingKeyFile,
+    /// A key file was given, and a passphrase opens the store.
+    #[error("it opens with a passphrase, not with a key file")]
+    NeedsPassphrase,
+    /// A passphrase was given, and a key file opens the store.
+    #[error("it opens with a key file, not with a passphrase")]
+    NeedsKeyFile,
     /// The key does not open the store.
     #[error("the passphrase or key file is wrong")]
     Wrong,
@@ -141,7 +150,8 @@ impl UnlockKey {
                 hasher.update(salt).update(bytes);
                 *key = *hasher.finalize().as_bytes();
             }
-            _ => return Err(KeyError::Wrong),
+            (KeySource::KeyFile(_), Some(_)) => return Err(KeyError::NeedsPassphrase),
+            (KeySource::Passphrase { .. }, None) => return Err(KeyError::NeedsKeyFile),
         }
         Ok(key)
     }

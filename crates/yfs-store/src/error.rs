@@ -67,6 +67,12 @@ pub enum StoreError {
         /// What is wrong with the key.
         source: KeyError,
     },
+    /// The key was changed, but the record under the old key could not be cleared from the files.
+    #[error("the key is changed, but the old one may still be in the files")]
+    OldKeyLeft {
+        /// The reason.
+        source: Box<Self>,
+    },
     /// The store can be read but not written.
     #[error("cannot {action}: the store is read-only")]
     ReadOnly {

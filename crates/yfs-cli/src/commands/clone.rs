@@ -82,6 +82,9 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     // The server is asked first, so that nothing is created if it does not respond.
     let id = remote.workspace_id().await?;
     let workspace = create_replica(&file, &id, args.encrypt, context)?;
+    if args.encrypt {
+        workspace_key::remark_on_key_beside(&file, None, context);
+    }
     remote.keep(&workspace)?;
     set_complete(&workspace, args.no_files)?;
     let fetched = fetch(&args, &remote, &workspace, context).await;

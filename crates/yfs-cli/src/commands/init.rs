@@ -56,6 +56,9 @@ pub(crate) async fn run(args: InitArgs, context: &mut CommandContext) -> Result 
     let options = WorkspaceOptions { profile, ..settings::one_shot(context.actor()) };
     let workspace = create(&file, options, args.encrypt)?;
     let id = workspace.id().clone();
+    if args.encrypt {
+        workspace_key::remark_on_key_beside(&file, None, context);
+    }
     let shown = file.canonicalize().unwrap_or(file).display().to_string();
     workspace.close()?;
     if context.out.json {

@@ -115,6 +115,9 @@ fn create(
     let options = settings::following(context.actor());
     let id = &ticket.signed.grant.workspace;
     let workspace = workspace_key::create_replica_at(file, id, options, args.encrypt)?;
+    if args.encrypt {
+        workspace_key::remark_on_key_beside(file, None, context);
+    }
     PeerMembership::of(&workspace)?.join(&ticket)?;
     clone::set_complete(&workspace, args.no_files)?;
     Ok(workspace)

@@ -5,9 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use yfs::WorkspaceError;
-use yfs_store::KeyKind;
+use yfs_store::{KeyKind, StoreError};
 
-use crate::{context::CommandContext, errors::Result, workspace_key::KeyArgs};
+use crate::{
+    context::CommandContext,
+    errors::{CommandError, Result},
+    workspace_key::{self, KeyArgs},
+};
 
 const HELP: &str = "\
 A workspace that `yfs init --encrypt` created is encrypted: every command needs its passphrase, from
@@ -65,12 +69,15 @@ pub(crate) async fn run(args: KeyCommandArgs, context: &mut CommandContext) -> R
             let store = workspace.store();
             // A workspace that is not encrypted is reported before the question.
             if store.key_kind().map_err(WorkspaceError::from)?.is_some() {
-                let key = KeyArgs::new(new_passphrase_file, new_key_file).read_new_key()?;
-                store.change_key(&key).map_err(WorkspaceError::from)?;
+                let key = KeyArgs::new(new_passphrase_file, new_key_file.clone()).read_new_key()?;
+                store.change_key(&key).map_err(change_failure)?;
                 context.remark("the key is changed");
+                if let Some(key) = &new_key_file {
+                    workspace_key::remark_on_key_beside(&context.file()?, Some(key), context);
+                }
             } else {
                 let message = "the workspace is not encrypted; `yfs init --encrypt` makes one";
-                return Err(crate::errors::CommandError::other(message));
+                return Err(CommandError::other(message));
             }
             store.key_kind().map_err(WorkspaceError::from)?
         }
@@ -93,6 +100,16 @@ pub(crate) async fn run(args: KeyCommandArgs, context: &mut CommandContext) -> R
         }));
     }
     context.out.line(&describe(kind))
+}
+
+/// Says what is left to do if the key was changed and the old one could not be cleared.
+fn change_failure(error: StoreError) -> CommandError {
+    let is_changed = matches!(error, StoreError::OldKeyLeft { .. });
+    let error = WorkspaceError::from(error);
+    match is_changed {
+        true => CommandError::Hinted(error, "`yfs compact` clears it"),
+        false => error.into(),
+    }
 }
 
 fn describe(kind: Option<KeyKind>) -> String {

@@ -14,8 +14,8 @@ use yfs_types::{hash::ContentHash, time::Millis};
 use super::{SqliteInner, schema::store_error};
 use crate::{DocName, HandleOrigin, Seq, StoreError};
 
-/// The setting that holds the key record.
-const KEY_SETTING: &str = "store:key";
+/// The settings that hold the key record. Each has the whole record: without it, all is lost.
+const KEY_SETTINGS: [&str; 2] = ["store:key", "store:key-copy"];
 
 const CHANGE_KEY: &str = "change the key";
 const READ_KEY: &str = "read the key record";
@@ -73,9 +73,8 @@ impl ValueSeal {
         key: Option<&UnlockKey>,
     ) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Key { path: path.to_owned(), source };
-        let key = key.ok_or(failed(KeyError::Missing))?;
         let record = read_record(connection)?.ok_or(failed(KeyError::DamagedRecord))?;
-        let record = KeyRecord::decode(&record).map_err(failed)?;
+        let key = key.ok_or_else(|| failed(record.missing_key()))?;
         let data_key = record.unlock(key).map_err(failed)?;
         Ok(Self::new(data_key, record.kind()))
     }
@@ -167,9 +166,7 @@ impl SqliteInner {
     pub(super) fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
         let Some(cipher) = &self.seal.0 else { return Ok(None) };
         if let Some(record) = read_record(&*self.reader()?)? {
-            *cipher.kind.lock() = KeyRecord::decode(&record)
-                .map_err(|source| StoreError::Key { path: self.path.clone(), source })?
-                .kind();
+            *cipher.kind.lock() = record.kind();
         }
         Ok(Some(*cipher.kind.lock()))
     }
@@ -190,7 +187,7 @@ impl SqliteInner {
         }
         *cipher.kind.lock() = record.kind();
         // The record under the old key is in the write-ahead log until that is emptied.
-        self.wipe()
+        self.wipe().map_err(|error| StoreError::OldKeyLeft { source: Box::new(error) })
     }
 }
 
@@ -208,15 +205,24 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }
 
-fn read_record(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
+/// Reads the key record; `None` if no copy of it is whole.
+fn read_record(connection: &Connection) -> Result<Option<KeyRecord>, StoreError> {
     let find = "SELECT value FROM meta WHERE key = ?1";
-    let found = connection.query_row(find, [KEY_SETTING], |row| row.get(0));
-    found.optional().map_err(store_error(READ_KEY))
+    for setting in KEY_SETTINGS {
+        let found = connection.query_row(find, [setting], |row| row.get(0)).optional();
+        let found: Option<Vec<u8>> = found.map_err(store_error(READ_KEY))?;
+        if let Some(Ok(record)) = found.as_deref().map(KeyRecord::decode) {
+            return Ok(Some(record));
+        }
+    }
+    Ok(None)
 }
 
 fn write_record(tx: &Connection, record: &KeyRecord) -> Result<(), StoreError> {
     let write = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
-    tx.execute(write, (KEY_SETTING, record.encode())).map_err(store_error(CHANGE_KEY))?;
+    for setting in KEY_SETTINGS {
+        tx.execute(write, (setting, record.encode())).map_err(store_error(CHANGE_KEY))?;
+    }
     Ok(())
 }
 
