@@ -98,6 +98,9 @@ fn store_rows(path: &Path, key: Option<&Arc<UnlockKey>>) -> Vec<Row> {
             }
         }),
     ];
+    rows.push(each("check a record of the log, µs", 120_000, || {
+        assert_eq!(store.check_log().expect("check").n_records, 120_000);
+    }));
     let blob: Vec<u8> = (0..16_000_000_u32).map(|at| (at.wrapping_mul(at) >> 13) as u8).collect();
     let mut hash = None;
     rows.push(each("put a blob, µs per MB", 16, || {
