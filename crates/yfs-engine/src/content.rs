@@ -47,6 +47,7 @@ mod item_spans;
 mod label;
 mod log;
 mod merge_marks;
+mod mixed_words;
 mod note;
 mod plain;
 mod rebase;
@@ -56,6 +57,7 @@ mod registers;
 mod replica;
 mod rich;
 mod rule_client;
+mod saved_side;
 mod single_text;
 mod timeline;
 mod typing_marks;
@@ -86,6 +88,7 @@ pub use self::{
     label::{VersionLabel, VersionLabels},
     log::{AuthorLog, LAST_OF_SIDE, LogEntry, RunAuthor},
     merge_marks::StateBeforeMerge,
+    mixed_words::MixedPlace,
     rebase::TextOverlap,
     redact::{ErasableContent, Redaction, RedactionView},
     reference::{ReferenceContent, ReferenceRoots},

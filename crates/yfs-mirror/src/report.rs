@@ -89,6 +89,8 @@ pub enum NoticeReason {
     Rewritten,
     /// A save met a change in the same place by another writer, if known: the file has both.
     Overlapped(Option<Actor>),
+    /// A save was merged with a change by another writer, and their words meet: a description.
+    Mixed(String),
     /// The directory contains files that are not in the workspace, so it stays.
     NotEmpty,
     /// The hash of its content is known, but the bytes have not arrived in this store yet.
@@ -151,6 +153,7 @@ impl fmt::Display for NoticeReason {
                 let by = by.as_ref().map_or("another writer".to_owned(), ToString::to_string);
                 return write!(f, "{by} changed the same place; the file has both changes");
             }
+            Self::Mixed(what) => return write!(f, "{what} (see `yfs conflicts`)"),
             Self::NotEmpty => "kept, because it contains files that are not in the workspace",
             Self::Absent => "the content has not been received yet",
             Self::Unproven => {

@@ -38,9 +38,10 @@ pub(super) use self::{
     write_settlement::{write_profile, write_settlement},
 };
 pub(crate) use super::CONVERSIONS;
-use super::{TEXT, reference, replica::ContentReplica, rule_client::is_rule_client};
+use super::{LAST_OF_SIDE, TEXT, reference, replica::ContentReplica, rule_client::is_rule_client};
 use crate::{
     gate::{GateLimits, origins},
+    lib0::write_string,
     rich::ROOT,
 };
 
@@ -54,6 +55,9 @@ pub fn is_rich_of_one<'a>(
     let (mut writer, mut has_rich) = (None, false);
     for update in updates {
         let Some(origins) = origins(update, limits) else { return false };
+        if has_merge_mark(update) {
+            return false;
+        }
         for client in origins.clients {
             if *writer.get_or_insert(client) != client {
                 return false;
@@ -74,11 +78,24 @@ pub fn is_rich_of_one<'a>(
 pub fn is_only_text<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &GateLimits) -> bool {
     updates.into_iter().all(|update| {
         let Some(origins) = origins(update, limits) else { return false };
-        !origins.roots.iter().any(|root| NOT_OF_TEXT.contains(root))
+        !has_merge_mark(update)
+            && !origins.roots.iter().any(|root| NOT_OF_TEXT.contains(root))
             // A rule separated words of several writers.
             && !origins.clients.iter().any(|client| is_rule_client(*client))
     })
 }
+
+/// Reports whether an update may have an entry that notes the state of one side of a merge.
+fn has_merge_mark(update: &[u8]) -> bool {
+    let mut label = Vec::new();
+    write_string(&mut label, "label");
+    label.push(STRING_TAG);
+    write_string(&mut label, LAST_OF_SIDE);
+    memchr::memmem::find(update, &label).is_some()
+}
+
+/// The tag of a string in a value, as lib0 encodes it.
+const STRING_TAG: u8 = 119;
 
 /// The roots that a document lacks if it was never anything but plain text.
 const NOT_OF_TEXT: [&str; 4] = [ROOT, CONVERSIONS, reference::CONTENT, reference::TIMELINE];

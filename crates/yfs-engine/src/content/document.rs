@@ -20,6 +20,7 @@ use super::{
     registers::{ContentRegisters, RegisterEditor},
     replica::ContentReplica,
     rich::{RichCache, RichWriter},
+    saved_side::MergedSave,
     timeline::Timeline,
     version_alignment,
     word_joints::{self, SeparatedWords},
@@ -211,10 +212,14 @@ impl ContentDoc {
             _ => None,
         };
         let first = self.replica.next_item();
+        let before = stale.map(|_| self.version());
         let mut written = self.write_body(author, |body, writer| body.write(writer, new, base))?;
         let mut updates: Vec<Vec<u8>> = converted.into_iter().chain(written.update).collect();
-        if let Some(read) = stale {
-            updates.extend(self.separate_saved_words(first, read, &mut written.overlaps)?);
+        if let (Some(read), Some(before)) = (stale, &before) {
+            let states = [read, before];
+            updates.extend(self.separate_saved_words(first, states, &mut written.overlaps)?);
+            let save = MergedSave { read, before, first, saved: new };
+            updates.extend(self.note_saved_side(&save, author)?);
         }
         written.update = join_updates(updates);
         Ok(written)
@@ -592,11 +597,12 @@ impl ContentDoc {
     fn separate_saved_words(
         &mut self,
         first: ItemId,
-        read: &Version,
+        states: [&Version; 2],
         overlaps: &mut [TextOverlap],
     ) -> Result<Option<Vec<u8>>, ContentError> {
         let is_rich = self.conversion().is_rich();
-        let separated = word_joints::separate_saved_words(&mut self.replica, first, read, is_rich);
+        let separated =
+            word_joints::separate_saved_words(&mut self.replica, first, states, is_rich)?;
         let Some((update, places)) = separated else { return Ok(None) };
         self.receive(&update, UpdateSource::Store)?;
         if !is_rich {
@@ -655,7 +661,7 @@ impl ContentDoc {
     }
 
     /// Returns a document of the same file that holds a state.
-    fn clone_of_state(&self, state: &[u8]) -> Result<Self, ContentError> {
+    pub(super) fn clone_of_state(&self, state: &[u8]) -> Result<Self, ContentError> {
         let mut clone = Self::new(self.replica.id(), self.replica.client(), self.replica.limits());
         clone.kind = self.kind;
         clone.receive(state, UpdateSource::Store)?;

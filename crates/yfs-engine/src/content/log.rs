@@ -12,6 +12,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap as Members},
+    ops::Bound,
     sync::Arc,
 };
 
@@ -36,6 +37,9 @@ use crate::{
 
 /// The label of the mark that notes the last state of one side of a merge.
 pub const LAST_OF_SIDE: &str = "merge";
+
+/// The label of an entry that says that the text is right where words of several writers meet.
+pub(super) const SETTLED: &str = "settled";
 
 /// On whose behalf an edit is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +82,8 @@ pub struct AuthorLog {
     notes: StateNotes,
     /// The order key of the entry that an item holds.
     keys: HashMap<ItemId, EntryOrder>,
+    /// Whether an entry ever noted the state of one side of a merge.
+    has_marks: bool,
     /// What this process knows of the people who type.
     pub(super) typing: TypingMarks,
 }
@@ -116,7 +122,14 @@ impl AuthorLog {
     /// Adds an element of `fs:log`. Elements that are not entries are ignored.
     pub(super) fn insert(&mut self, item: ItemId, value: &Any) {
         let Some((client, from, author, note)) = parse(item, value) else { return };
-        self.notes.insert(item, note);
+        let is_mark = author.label.as_deref() == Some(LAST_OF_SIDE);
+        self.has_marks |= is_mark;
+        if is_mark && !is_rule_client(item.client) {
+            // A save that was merged (`content/saved_side.rs`).
+            self.notes.insert_aside(item, note);
+        } else {
+            self.notes.insert(item, note);
+        }
         let key = EntryOrder { client, claimed: client != item.client, from, item };
         self.typing.note_entry(key.claimed);
         self.runs.insert(key, author);
@@ -158,6 +171,27 @@ impl AuthorLog {
     pub(super) fn is_noted(&self, entry: ItemId) -> bool {
         let Some(key) = self.keys.get(&entry) else { return false };
         self.notes.reach_beyond(key.client, key.from)
+    }
+
+    /// Reports whether the document was ever merged with work that did not know all of it.
+    pub(super) fn has_marks(&self) -> bool {
+        self.has_marks
+    }
+
+    /// Returns the entries with a label.
+    pub(super) fn entries_labeled(&self, label: &str) -> Vec<ItemId> {
+        let labeled = self.runs.iter().filter(|(_, author)| author.label.as_deref() == Some(label));
+        labeled.map(|(key, _)| key.item).collect()
+    }
+
+    /// Reports whether the writer of a run knew an item that is in the text.
+    pub(super) fn knows(&self, run: ItemId, item: ItemId) -> bool {
+        let next = self.keys.get(&run).and_then(|key| {
+            let (next, _) = self.runs.range((Bound::Excluded(key), Bound::Unbounded)).next()?;
+            (next.client == key.client && self.notes.is_aside(next.item)).then_some(next.item)
+        });
+        // A save that was merged was written by a writer who knew less than its run.
+        self.notes.knows(next.unwrap_or(run), item)
     }
 
     /// Reports whether more than one client recorded its authors itself.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use hashbrown::{HashMap, HashSet};
-use yrs::{Any, ClientID, IdSet, Snapshot, StateVector};
+use yrs::{Any, ClientID, ID, IdSet, Snapshot, StateVector};
 
 use super::{
     Version,
@@ -49,10 +49,15 @@ pub(super) enum StateNote {
     Unknown,
 }
 
+/// The number of entries among which one is searched that the note of a past state can build on.
+const MAX_SEARCHED: usize = 16;
+
 /// The notes of a document, by the entry that holds them.
 #[derive(Debug, Default)]
 pub(super) struct StateNotes {
     notes: HashMap<ItemId, StateNote>,
+    /// The entries whose states the document never had: others do not build on them.
+    aside: HashSet<ItemId>,
     /// The last that arrived; the next note builds on it.
     latest: Option<ItemId>,
     /// The state at `latest`, once it was needed: without it, each note would cost all notes.
@@ -130,6 +135,40 @@ impl StateNotes {
         self.notes.insert(item, note);
     }
 
+    /// Adds the note of an entry for a state that the document never had.
+    pub(super) fn insert_aside(&mut self, item: ItemId, note: StateNote) {
+        self.aside.insert(item);
+        self.notes.insert(item, note);
+    }
+
+    /// Reports whether the note of an entry is of a state that the document never had.
+    pub(super) fn is_aside(&self, item: ItemId) -> bool {
+        self.aside.contains(&item)
+    }
+
+    /// Reports whether the state that an entry notes has an item that is in the document now. A
+    /// state that cannot be read counts as one that has it.
+    pub(super) fn knows(&self, entry: ItemId, item: ItemId) -> bool {
+        let client = ClientID::new(item.client.get());
+        let mut next = Some(entry);
+        // Notes that build on each other are malicious.
+        for _ in 0..=self.notes.len() {
+            let Some(entry) = next else { return false };
+            let note = self.get(entry);
+            if *note == StateNote::Nothing {
+                return false;
+            }
+            let Some(snapshot) = note.snapshot() else { return true };
+            let clock = snapshot.state_map.get(&client);
+            if clock > 0 {
+                let deleted = snapshot.delete_set.contains(&ID::new(client, item.clock));
+                return clock > item.clock && !deleted;
+            }
+            next = note.base();
+        }
+        true
+    }
+
     /// Returns the entry with a note that arrived last.
     pub(super) fn latest(&self) -> Option<ItemId> {
         self.latest
@@ -139,8 +178,9 @@ impl StateNotes {
     /// itself or builds on one that does.
     pub(super) fn reach_beyond(&self, client: ClientId, clock: u32) -> bool {
         let client = ClientID::new(client.get());
-        let notes = self.notes.values().filter_map(StateNote::snapshot);
-        notes.into_iter().any(|snapshot| snapshot.state_map.get(&client) > clock)
+        let notes = self.notes.iter().filter(|(item, _)| !self.aside.contains(*item));
+        let mut notes = notes.filter_map(|(_, note)| note.snapshot());
+        notes.any(|snapshot| snapshot.state_map.get(&client) > clock)
     }
 
     /// Encodes a version as a note that builds on the one of an entry, so that equal states are
@@ -154,6 +194,19 @@ impl StateNotes {
         write_id(&mut bytes, base);
         bytes.extend(state.newer_in(version).encode_in_order());
         Some(StateNote::Since(bytes.into()))
+    }
+
+    /// Encodes a version that is not later than all entries as a note.
+    pub(super) fn encode_past(&self, version: &Version) -> StateNote {
+        let mut state = NotedState::default();
+        state.add_snapshot(version.snapshot());
+        let entries = std::iter::successors(self.latest, |entry| self.get(*entry).base());
+        let base = entries.take(MAX_SEARCHED).find(|entry| {
+            let mut noted = NotedState::default();
+            noted.add(self, *entry) && state.covers(&noted)
+        });
+        let since = base.and_then(|base| self.since_in_order(base, version));
+        since.unwrap_or_else(|| StateNote::Whole(version.encode().into()))
     }
 
     /// Returns the note of an entry.

@@ -176,7 +176,7 @@ pub(super) fn read_snapshot(reader: &mut Lib0Reader<'_>) -> Result<Snapshot, Lib
 }
 
 /// Returns the deletions of items that exist.
-fn known_deletions(deleted: &IdSet, clocks: &StateVector) -> IdSet {
+pub(super) fn known_deletions(deleted: &IdSet, clocks: &StateVector) -> IdSet {
     let mut known = IdSet::new();
     for (client, ranges) in deleted.iter() {
         let end = clocks.get(client);

@@ -27,6 +27,9 @@ use crate::{
 /// What the hash for the client id of a separator begins with; it must change with the rule.
 const SEPARATOR: &str = "yfs separator 1";
 
+/// The same for the end of a line that another writer deleted.
+const LINE_END: &str = "yfs line end 1";
+
 /// Words that two or more writers put into the place of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeparatedWords {
@@ -42,6 +45,8 @@ struct WordJoint<'a> {
     right: &'a ItemSpan,
     /// Whether both writers inserted the same.
     is_equal: bool,
+    /// Whether they are in two lines, whose end another writer deleted.
+    is_line_end: bool,
 }
 
 impl WordJoint<'_> {
@@ -69,7 +74,8 @@ pub(super) fn separate_words(
     let origins = origins_of_items(&replica.gate.encode_state(), &replica.limits(), items)?;
     let version = replica.version();
     let deleted = &version.snapshot().delete_set;
-    joints.retain(|joint| {
+    joints.retain_mut(|joint| {
+        joint.is_line_end = deleted_line_end(joint, &origins, deleted).is_some();
         is_unknown_to_both(joint, &origins, deleted) && !was_separated(replica, joint)
     });
     idle.retain(|blank| is_separator(*blank, &origins));
@@ -78,32 +84,62 @@ pub(super) fn separate_words(
 }
 
 /// Returns the update that separates the words that a save has just put beside words that its
-/// writer had not read, and where; `None` if there are none.
+/// writer had not read, or at the end of a line that others deleted, and where; `None` if there are
+/// none.
 ///
-/// The items of the save begin at `first`.
+/// The items of the save begin at `first`; `before` is the document before it.
 pub(super) fn separate_saved_words(
     replica: &mut ContentReplica,
     first: ItemId,
-    read: &Version,
+    [read, before]: [&Version; 2],
     is_rich: bool,
-) -> Option<(Vec<u8>, Vec<usize>)> {
+) -> Result<Option<(Vec<u8>, Vec<usize>)>, ContentError> {
     let (text, spans) = spans_of(&mut replica.gate, is_rich);
     let spans = join_spans(&spans);
     let said = |span: &ItemSpan| &text[span.at..span.at + span.len];
     let is_saved = |item: ItemId| item.client == first.client && item.clock >= first.clock;
-    let is_unread = |item: ItemId| !is_saved(item) && !read.knows(item.client, item.clock + 1);
+    let is_unread = |item: ItemId| !read.knows(item.client, item.clock + 1);
     let pairs = spans.windows(2).filter_map(|pair| {
         let [left, right] = pair else { return None };
-        let joint = WordJoint { left, right, is_equal: false };
+        let joint = WordJoint { left, right, is_equal: false, is_line_end: false };
         let (before, behind) = joint.items();
         let meets = left.at + left.len == right.at
             && left.list == right.list
-            && (is_saved(before) && is_unread(behind) || is_unread(before) && is_saved(behind));
+            && is_saved(before) != is_saved(behind);
         (meets && reads_as_one_word(said(left), said(right))).then_some(joint)
     });
-    let joints: Vec<WordJoint<'_>> = pairs.filter(|joint| !was_separated(replica, joint)).collect();
+    let mut joints: Vec<WordJoint<'_>> = pairs.collect();
+    if joints.is_empty() {
+        return Ok(None);
+    }
+    let items = joints.iter().flat_map(|joint| <[ItemId; 2]>::from(joint.items()));
+    let origins = origins_of_items(&replica.gate.encode_state(), &replica.limits(), items)?;
+    joints.retain_mut(|joint| {
+        let (left, right) = joint.items();
+        let deleted_by_others = |item: ItemId| {
+            let was_there = !holds(&read.snapshot().delete_set, item);
+            was_there && holds(&before.snapshot().delete_set, item)
+        };
+        let line_end = deleted_line_end(joint, &origins, &before.snapshot().delete_set);
+        joint.is_line_end = line_end.is_some_and(deleted_by_others);
+        let other = if is_saved(left) { right } else { left };
+        (is_unread(other) || joint.is_line_end) && !was_separated(replica, joint)
+    });
     let places = joints.iter().map(|joint| joint.right.at).collect();
-    (!joints.is_empty()).then(|| (encode(&joints, &[]), places))
+    Ok((!joints.is_empty()).then(|| (encode(&joints, &[]), places)))
+}
+
+/// Returns the end of the line between two words that meet, if it was deleted.
+fn deleted_line_end(
+    joint: &WordJoint<'_>,
+    origins: &HashMap<ItemId, ItemOrigins>,
+    deleted: &IdSet,
+) -> Option<ItemId> {
+    let (left, right) = joint.items();
+    let (of_left, of_right) = (origins.get(&left)?, origins.get(&right)?);
+    let behind = of_left.right.filter(|_| of_left.right_char == Some('\n'));
+    let before = of_right.left.filter(|_| of_right.left_char == Some('\n'));
+    [behind, before].into_iter().flatten().find(|item| holds(deleted, *item))
 }
 
 /// Returns the words of a document that were separated, and are still.
@@ -138,14 +174,15 @@ pub(super) fn separated_words(
 /// the words are one.
 fn was_separated(replica: &ContentReplica, joint: &WordJoint<'_>) -> bool {
     let (left, right) = joint.items();
-    replica.gate.clock_of(separator_client(left, right)) > 0
+    let is_there = |rule| replica.gate.clock_of(separator_client(rule, left, right)) > 0;
+    is_there(SEPARATOR) || is_there(LINE_END)
 }
 
 /// Reports whether an item is a separator: its client id says which items it separates.
 fn is_separator(item: ItemId, origins: &HashMap<ItemId, ItemOrigins>) -> bool {
     match origins.get(&item) {
         Some(ItemOrigins { left: Some(left), right: Some(right), .. }) => {
-            item == ItemId::new(separator_client(*left, *right), 0)
+            item == ItemId::new(separator_client(SEPARATOR, *left, *right), 0)
         }
         _ => false,
     }
@@ -208,7 +245,8 @@ fn candidates<'a>(text: &str, spans: &'a [ItemSpan], log: &AuthorLog) -> Vec<Wor
             && log.writes_entries(right.item.client)
             && reads_as_one_word(said(left), said(right))
         {
-            joints.push(WordJoint { left, right, is_equal: said(left) == said(right) });
+            let is_equal = said(left) == said(right);
+            joints.push(WordJoint { left, right, is_equal, is_line_end: false });
         }
     }
     joints
@@ -238,16 +276,16 @@ fn is_unknown_to_both(
 
 /// Encodes the separators, and the deletion of words that are there twice and of idle blanks.
 fn encode(joints: &[WordJoint<'_>], idle: &[ItemId]) -> Vec<u8> {
-    let mut blanks: Vec<(ClientId, ItemId, ItemId)> = joints
-        .iter()
-        .filter(|joint| !joint.is_equal)
-        .map(WordJoint::items)
-        .map(|(left, right)| (separator_client(left, right), left, right))
-        .collect();
+    let blanks = joints.iter().filter(|joint| !joint.is_equal).map(|joint| {
+        let (left, right) = joint.items();
+        let (rule, separator) = if joint.is_line_end { (LINE_END, "\n") } else { (SEPARATOR, " ") };
+        (separator_client(rule, left, right), left, right, separator)
+    });
+    let mut blanks: Vec<(ClientId, ItemId, ItemId, &str)> = blanks.collect();
     blanks.sort_by_key(|(client, ..)| std::cmp::Reverse(*client));
     let mut out = Vec::new();
     write_var_uint(&mut out, blanks.len() as u64);
-    for (client, left, right) in blanks {
+    for (client, left, right, separator) in blanks {
         // One struct of this client, from clock 0: a string with both neighbors.
         write_var_uint(&mut out, 1);
         write_var_uint(&mut out, client.get());
@@ -257,7 +295,7 @@ fn encode(joints: &[WordJoint<'_>], idle: &[ItemId]) -> Vec<u8> {
             write_var_uint(&mut out, item.client.get());
             write_var_uint(&mut out, item.clock.into());
         }
-        write_string(&mut out, " ");
+        write_string(&mut out, separator);
     }
     let twice = joints.iter().filter(|joint| joint.is_equal);
     let twice = twice.map(|joint| (joint.right.item, joint.right.n_units));
@@ -274,9 +312,9 @@ const HAS_LEFT: u8 = 0x80;
 const HAS_RIGHT: u8 = 0x40;
 
 /// Returns the client id that separates two items.
-fn separator_client(left: ItemId, right: ItemId) -> ClientId {
+fn separator_client(rule: &str, left: ItemId, right: ItemId) -> ClientId {
     let mut bytes = Vec::new();
-    write_string(&mut bytes, SEPARATOR);
+    write_string(&mut bytes, rule);
     for item in [left, right] {
         write_var_uint(&mut bytes, item.client.get());
         write_var_uint(&mut bytes, item.clock.into());

@@ -16,6 +16,8 @@ pub(crate) struct ItemOrigins {
     pub(crate) right: Option<ItemId>,
     /// The first character of the left neighbor, if it is text that was not erased.
     pub(crate) left_char: Option<char>,
+    /// The first character of the right neighbor, if it is text that was not erased.
+    pub(crate) right_char: Option<char>,
 }
 
 /// Returns the neighbors that some items of a state name.
@@ -37,8 +39,9 @@ pub(crate) fn origins_of_items(
             0 => known.origin,
             _ => Some(ItemId::new(item.client, item.clock - 1)),
         };
-        let left_char = left.and_then(|left| char_at(&parsed, left));
-        found.insert(item, ItemOrigins { left, right: known.right, left_char });
+        let char_of = |item: Option<ItemId>| item.and_then(|item| char_at(&parsed, item));
+        let (left_char, right_char) = (char_of(left), char_of(known.right));
+        found.insert(item, ItemOrigins { left, right: known.right, left_char, right_char });
     }
     Ok(found)
 }

@@ -278,7 +278,7 @@ impl ContentImporter<'_> {
             return Ok(());
         }
         match self.write_bytes(&node, &read, is_known) {
-            Ok(()) => self.record_written(&node, &path, read),
+            Ok(is_told) => self.record_written(&node, &path, read, is_told),
             Err(error) => {
                 self.pass.schedule_comparison(self.context, id);
                 self.pass.record_workspace_failure(self.context, &path, &error);
@@ -324,12 +324,13 @@ impl ContentImporter<'_> {
         Ok(true)
     }
 
+    /// Writes what was read from the disk. Returns whether a notice says how it was merged.
     fn write_bytes(
         &mut self,
         node: &MirrorNode,
         read: &DiskFileContent,
         is_known: bool,
-    ) -> Result<(), FsError> {
+    ) -> Result<bool, FsError> {
         let mode = Some(read.stamp.mode).filter(|mode| *mode != node.stamp.mode);
         // The base of a save by a program that cannot have read the current bytes is what was there
         // before.
@@ -349,11 +350,11 @@ impl ContentImporter<'_> {
         let why = match written {
             EditOutcome::Replaced if !is_known => NoticeReason::Unmerged,
             EditOutcome::Overlapped(by) => NoticeReason::Overlapped(by),
-            _ => return Ok(()),
+            _ => return Ok(false),
         };
         let path = self.context.state.path(&node.id);
         self.context.reporter.notify_event(&path, why);
-        Ok(())
+        Ok(true)
     }
 
     /// Records the result of an edit: the disk shows the workspace's version, or bytes that were
@@ -363,6 +364,7 @@ impl ContentImporter<'_> {
         node: &MirrorNode,
         path: &Path,
         read: DiskFileContent,
+        is_told: bool,
     ) -> Result<()> {
         let id = &node.id;
         self.context.unread.note_saved(id);
@@ -380,9 +382,11 @@ impl ContentImporter<'_> {
                 EditBase::Version(held.base)
             }
             held => {
-                self.context.reporter.report.n_merged += u64::from(held.is_some());
                 work.version = SmolStr::default();
-                EditBase::Bytes(read.data.to_vec().into())
+                if held.is_some() {
+                    self.note_merged(id, path, is_told)?;
+                }
+                self.base_of_merged(node, &read.data)?
             }
         };
         self.pass.work.insert(id.clone());
@@ -392,5 +396,29 @@ impl ContentImporter<'_> {
         });
         self.pass.note_racy(id, &read.stamp);
         Ok(())
+    }
+
+    /// Counts a save that was merged with changes of others, and says so if their words meet.
+    fn note_merged(&mut self, id: &FileId, path: &Path, is_told: bool) -> Result<()> {
+        self.context.reporter.report.n_merged += 1;
+        if is_told {
+            return Ok(());
+        }
+        for what in self.context.workspace.describe_conflicts(id)? {
+            self.context.reporter.notify_event(path, NoticeReason::Mixed(what));
+        }
+        Ok(())
+    }
+
+    /// Returns the base of the next save of a file whose bytes were merged: the version that has
+    /// them, if there is one.
+    fn base_of_merged(&self, node: &MirrorNode, data: &[u8]) -> Result<EditBase> {
+        let version = match &node.base {
+            EditBase::Version(earlier) => {
+                self.context.workspace.nodes().find_base_after(&node.id, data, earlier)?
+            }
+            EditBase::Bytes(_) | EditBase::Unknown => None,
+        };
+        Ok(version.map_or_else(|| EditBase::Bytes(data.to_vec().into()), EditBase::Version))
     }
 }

@@ -1,6 +1,6 @@
 //! The workspace as the mirror uses it: by ids, under the mirror's actor.
 
-use std::future::Future;
+use std::{collections::BTreeSet, future::Future};
 
 use bytes::Bytes;
 use smol_str::{SmolStr, format_smolstr};
@@ -114,6 +114,13 @@ impl WorkspaceAccess {
     /// Returns the object with an id.
     pub(super) fn object(&self, id: &FileId) -> Result<Option<TreeNode>> {
         Ok(self.nodes().get(id)?)
+    }
+
+    /// Describes the conflicts in the content of a file.
+    pub(super) fn describe_conflicts(&self, id: &FileId) -> Result<Vec<String>> {
+        let ids = BTreeSet::from([id.clone()]);
+        let conflicts = self.workspace.replication().content_conflicts(&ids)?;
+        Ok(conflicts.into_iter().map(|conflict| conflict.detail).collect())
     }
 
     /// Returns how much the mirror has written to a file.

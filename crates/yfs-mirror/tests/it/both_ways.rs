@@ -406,3 +406,38 @@ fn a_change_beside_another_is_in_the_notices() {
     assert_eq!(pair.read("/disk.txt"), "timeout = 30\nmore\n");
     assert_eq!(pair.text("work.txt"), "timeout = 30\nmore\n");
 }
+
+/// A save on disk that was merged with what the workspace had got meanwhile was in no version, and
+/// words that met were no conflict.
+#[test]
+fn a_save_that_was_merged_is_a_version_and_words_that_meet_are_a_conflict() {
+    let mut pair = Pair::new();
+    let cases = [
+        ("f1.txt", "disk 1 old text\n", "put 1\n", "disk 9\n", true),
+        ("mail.yaml", "to: user@example.com\n", "to: a@example.com\n", "to: user@b.org\n", true),
+        ("n.txt", "timeout = 30\n", "timeout = 45\n", "timeout = 60\n", true),
+        ("s.txt", "one two three\n", "ONE two three\n", "one two THREE\n", false),
+        ("p.md", "One two three four.\n", "Un two three four.\n", "One two three quatre.\n", false),
+        ("m.md", "Call Ana at 5.\n", "Call Bob at 5.\n", "Call Ana tomorrow at 5.\n", true),
+    ];
+    for (path, read, ..) in cases {
+        pair.put(path, read);
+    }
+    pair.check();
+    pair.stop();
+    for (path, _, there, here, _) in cases {
+        pair.write(&format!("/{path}"), there);
+        pair.put(path, here);
+    }
+    pair.start();
+    pair.check();
+    let report = pair.stop();
+    for (path, read, there, here, meets) in cases {
+        let merged = pair.text(path);
+        let said = report.notices.iter().filter(|notice| notice.path.as_os_str() == path).count();
+        assert_eq!(said, usize::from(meets), "{path} {merged:?} {:?}", report.notices);
+        assert_eq!(pair.versions(path), [read, there, here, &merged], "{path}");
+        let conflicts = pair.conflicts(path);
+        assert_eq!(conflicts.len(), usize::from(meets), "{path} {merged:?} {conflicts:?}");
+    }
+}

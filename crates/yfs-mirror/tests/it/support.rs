@@ -107,6 +107,22 @@ impl Pair {
         )
     }
 
+    /// Returns the contents of all versions of a file, oldest first.
+    pub(crate) fn versions(&self, path: &str) -> Vec<String> {
+        let (history, path) = (self.workspace.history(), v(&format!("/{path}")));
+        let versions = history.versions(&path).unwrap();
+        let content = |number| history.version_content(&path, number).unwrap().to_vec();
+        let texts = versions.iter().map(|version| String::from_utf8(content(version.number)));
+        texts.map(Result::unwrap).collect()
+    }
+
+    /// Returns the descriptions of the conflicts of a file.
+    pub(crate) fn conflicts(&self, path: &str) -> Vec<String> {
+        let conflicts = self.workspace.conflicts().unwrap().into_iter();
+        let of_file = conflicts.filter(|conflict| conflict.path == format!("/{path}"));
+        of_file.map(|conflict| conflict.detail).collect()
+    }
+
     pub(crate) fn run<T>(&self, call: impl Future<Output = T>) -> T {
         self.runtime.block_on(call)
     }

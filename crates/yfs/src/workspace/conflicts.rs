@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use smol_str::SmolStr;
 use yfs_engine::{
     Any,
-    content::{ContentDoc, ReferenceContent, is_only_text, is_rich_of_one},
+    content::{ContentDoc, MixedPlace, ReferenceContent, is_only_text, is_rich_of_one},
     hash::ContentHash,
     id::FileId,
     main_doc::MainDoc,
@@ -61,8 +61,9 @@ pub enum ConflictKind {
     /// It was edited in a root that is no longer its current one, or its content is not in the root
     /// that its name requires: [`Maintenance::repair`](crate::Maintenance::repair) merges it.
     Unsettled,
-    /// Writers that did not know of each other changed the same word: the file has all their words,
-    /// side by side. The conflict ends when one of them is kept.
+    /// Writers that did not know of each other changed the same word, or words side by side: the
+    /// file has all their words. The conflict ends when one of them is kept, when a writer who has
+    /// seen it changes the place, or when a person says that it is right.
     Words,
     /// It was moved over another file, is in the trash, and was edited by a writer that did not
     /// know of the move: the other file lacks that edit.
@@ -287,6 +288,18 @@ fn describe_unsettled(doc: &mut ContentDoc) -> Option<(ConflictKind, String)> {
         let groups = groups.iter().map(|group| format!("\"{}\"", group.words.join("\", \"")));
         let groups = groups.collect::<Vec<_>>().join("; ");
         let detail = format!("has words that writers put into the place of one: {groups}");
+        return Some((ConflictKind::Words, detail));
+    }
+    let places = doc.mixed_places().unwrap_or_default();
+    if let Some(MixedPlace { words, by: [one, two], .. }) = places.first() {
+        let more = match places.len() - 1 {
+            0 => String::new(),
+            n_more => format!(" and {n_more} more places"),
+        };
+        let detail = format!(
+            "{one} and {two} wrote {words:?} without knowing of each other{more}; each text is \
+             a version"
+        );
         return Some((ConflictKind::Words, detail));
     }
     if let Some(ReferenceContent::Bytes(bytes)) = doc.reference().read() {

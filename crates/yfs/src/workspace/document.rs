@@ -193,7 +193,13 @@ impl Maintenance<'_> {
         }
         let author = RunAuthor::new(self.state.options.actor.clone(), self.state.now())
             .with_label("resolve");
-        let keep = |doc: &mut ContentDoc| Ok(doc.keep_word(index, &author)?.into_iter().collect());
+        let keep = |doc: &mut ContentDoc| {
+            let kept = match doc.keep_word(index, &author)? {
+                None => doc.settle_places(&author)?,
+                kept => kept,
+            };
+            Ok(kept.into_iter().collect())
+        };
         let by = Some(&author.actor);
         Ok(self.state.change_document(&found.id, by, ChangeEffect::Edit, keep)?.is_changed)
     }

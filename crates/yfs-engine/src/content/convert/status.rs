@@ -50,9 +50,12 @@ impl<'a> ConversionStatus<'a> {
         self.replica.has_text() || self.replica.has_rich()
     }
 
-    /// Reports whether the document is plain text that was never anything else.
+    /// Reports whether the document is plain text that was never anything else, and was never
+    /// merged with work that did not know all of it.
     pub fn is_only_text(self) -> bool {
-        self.wanted == ContentRoot::Text && has_only_text_root(self.replica)
+        self.wanted == ContentRoot::Text
+            && !self.log.has_marks()
+            && has_only_text_root(self.replica)
     }
 
     /// Reports whether the document was ever converted.
