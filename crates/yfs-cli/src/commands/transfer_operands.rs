@@ -177,3 +177,17 @@ pub(crate) async fn require_directory(fs: &Fs, path: &TypedPath, op: Op) -> Resu
     }
     Ok(())
 }
+
+/// Fails with `ENOTDIR` if a path ends with a slash and does not lead to a directory, also through a
+/// link. A path that leads nowhere is not checked.
+pub(crate) async fn require_found_directory(
+    fs: &Fs,
+    path: &TypedPath,
+    op: Op,
+) -> Result<(), FsError> {
+    if path.has_trailing_slash() && fs.stat(&path.path).await.is_ok_and(|stat| !stat.is_directory())
+    {
+        return Err(FsError::new(FsCode::ENOTDIR, op, &path.path));
+    }
+    Ok(())
+}
