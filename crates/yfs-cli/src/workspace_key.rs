@@ -13,7 +13,6 @@ use std::{
 use clap::Args;
 use parking_lot::Mutex;
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
-use yfs_engine::id::WorkspaceId;
 use yfs_store::{KeyError, OpenOptions, SqliteStore, StoreError, UnlockKey, write_key_file};
 
 use crate::{
@@ -93,33 +92,12 @@ pub(crate) fn open_without_prompt(file: &Path, mut options: WorkspaceOptions) ->
         .ok()
 }
 
-/// Creates a workspace in a file that does not exist yet, encrypted if `encrypt` is set.
-pub(crate) fn create_at(
-    file: &Path,
-    mut options: WorkspaceOptions,
-    encrypt: bool,
-) -> Result<Workspace> {
-    options.key = key_of_new(encrypt)?;
-    Ok(Workspace::create_at(file, options)?)
-}
-
-/// Creates an empty replica in a file that does not exist yet, encrypted if `encrypt` is set.
-pub(crate) fn create_replica_at(
-    file: &Path,
-    id: &WorkspaceId,
-    mut options: WorkspaceOptions,
-    encrypt: bool,
-) -> Result<Workspace> {
-    options.key = key_of_new(encrypt)?;
-    Ok(Workspace::create_replica_at(file, id, options)?)
-}
-
 /// Returns the key of a new workspace; none unless `encrypt` is set.
 ///
 /// # Errors
 ///
 /// If an option names a key and the workspace is to be plain: that is hardly meant.
-fn key_of_new(encrypt: bool) -> Result<Option<Arc<UnlockKey>>> {
+pub(crate) fn key_of_new(encrypt: bool) -> Result<Option<Arc<UnlockKey>>> {
     let options = OPTIONS.get().cloned().unwrap_or_default();
     if !encrypt {
         return match options.is_given() {

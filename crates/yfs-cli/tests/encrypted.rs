@@ -175,7 +175,7 @@ fn read_and_describe(workspace: &Workspace, outside: &Path) {
     workspace.run(&["write", "/marzipan-secret", "--content", "nougat\n"]);
     workspace.run(&["redact", "--yes", "--quiet", "/marzipan-secret", "--reason", "sorbet"]);
     workspace.run(&["rm", "/marzipan-secret"]);
-    workspace.run(&["trash", "empty", "--yes", "--quiet"]);
+    workspace.run(&["trash", "empty", "--keep", "0s", "--quiet"]);
     workspace.run(&["undo", "--yes", "--quiet"]);
     for args in [&["log"][..], &["info"], &["status"], &["du"], &["blame", "/marzipan/1.txt"]] {
         workspace.run(args);

@@ -53,10 +53,10 @@ pub enum KeyError {
     #[error("the passphrase or key file is wrong")]
     Wrong,
     /// A key was given for a store that is not encrypted.
-    #[error("a key was given, but it is not encrypted")]
+    #[error("it is not encrypted, and a key was given")]
     NotEncrypted,
     /// The record of the key in the store is damaged.
-    #[error("its key record is damaged")]
+    #[error("both copies of its key record are damaged: put a backup back")]
     DamagedRecord,
     /// The passphrase is empty, or longer than 1 MiB.
     #[error("a passphrase must have 1 byte to 1 MiB")]

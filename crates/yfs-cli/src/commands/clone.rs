@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use yfs::{Workspace, WorkspaceError};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_replica::{ExchangeProgress, client::RemoteServer};
 
 use crate::{
@@ -145,9 +145,10 @@ fn create_replica(
     encrypt: bool,
     context: &mut CommandContext,
 ) -> Result<Workspace> {
+    let key = workspace_key::key_of_new(encrypt)?;
     if let Some(parent) = file.parent() {
         discover::make_dir(parent).map_err(|error| CommandError::host(parent, &error))?;
     }
-    let options = settings::one_shot(context.actor());
-    workspace_key::create_replica_at(file, id, options, encrypt)
+    let options = WorkspaceOptions { key, ..settings::one_shot(context.actor()) };
+    Ok(Workspace::create_replica_at(file, id, options)?)
 }

@@ -71,22 +71,24 @@ pub(crate) async fn run(args: InitArgs, context: &mut CommandContext) -> Result 
 /// Creates a workspace in a file that does not exist yet, and the directory that contains it.
 pub(crate) fn create(
     file: &std::path::Path,
-    options: WorkspaceOptions,
+    mut options: WorkspaceOptions,
     encrypt: bool,
 ) -> Result<Workspace> {
     if file.exists() {
         let message = format!("{}: the workspace exists already", file.display());
         return Err(CommandError::other(message));
     }
+    // Asked for before anything is created.
+    options.key = workspace_key::key_of_new(encrypt)?;
     let mut created_dir = None;
     if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
         discover::make_dir(dir).map_err(|error| CommandError::host(dir, &error))?;
         created_dir = Some(dir);
     }
-    workspace_key::create_at(file, options, encrypt).inspect_err(|_| {
+    Ok(Workspace::create_at(file, options).inspect_err(|_| {
         // A failed command leaves no new directory behind; one that is not empty stays.
         if let Some(dir) = created_dir {
             fs::remove_dir(dir).ok();
         }
-    })
+    })?)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use yfs::Workspace;
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_peer::{PeerMembership, PeerNode, PeerTicket};
 
 use crate::{
@@ -109,12 +109,13 @@ fn create(
         );
         return Err(CommandError::other(message));
     }
+    let key = workspace_key::key_of_new(args.encrypt)?;
     if let Some(parent) = file.parent() {
         discover::make_dir(parent).map_err(|error| CommandError::host(parent, &error))?;
     }
-    let options = settings::following(context.actor());
+    let options = WorkspaceOptions { key, ..settings::following(context.actor()) };
     let id = &ticket.signed.grant.workspace;
-    let workspace = workspace_key::create_replica_at(file, id, options, args.encrypt)?;
+    let workspace = Workspace::create_replica_at(file, id, options)?;
     if args.encrypt {
         workspace_key::remark_on_key_beside(file, None, context);
     }
