@@ -148,10 +148,11 @@ fn use_every_part(workspace: &Workspace) {
     workspace.run(&["thread", "new", "marzipan"]);
     workspace.run(&["thread", "write", "marzipan", "/nougat.md", "--content", "nougat"]);
     workspace.run(&["token", "new", "--for", "agent:meringue"]);
+    read_and_describe(workspace, &outside);
+    // At the end, because erasing removes the index for searches.
     workspace.run(&["grep", "-rn", "nougat 7", "/"]);
     workspace.command(&["grep", "-rn", "gelato", "/"]).output().unwrap();
     workspace.run(&["compact", "--quiet"]);
-    read_and_describe(workspace, &outside);
 }
 
 /// Runs what reads, and may keep what it made of the content.
@@ -359,7 +360,8 @@ fn damage_is_found_and_repaired_and_nothing_gets_plain() {
         assert_eq!(connection.execute(sql, []).unwrap(), 1, "{sql}");
     };
     change("UPDATE body SET data = zeroblob(length(data)) WHERE seq = (SELECT max(seq) FROM body)");
-    change("UPDATE chunk SET data = zeroblob(length(data)) WHERE n = (SELECT max(n) FROM chunk)");
+    let largest = "SELECT n FROM chunk ORDER BY len DESC LIMIT 1";
+    change(&format!("UPDATE chunk SET data = zeroblob(length(data)) WHERE n = ({largest})"));
     let check = |options: &[&str]| {
         let args = [&["fsck"], options].concat();
         let output = workspace.command(&args).output().unwrap();

@@ -141,7 +141,7 @@ impl KeyRecord {
     }
 }
 
-/// Returns the checksum by which damage is told from a wrong key.
+/// Returns the checksum that distinguishes damage from a wrong key.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     *blake3::hash(bytes).as_bytes().first_chunk().expect("a hash is longer")
 }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_is_told_from_a_wrong_key() {
+    fn a_damaged_record_is_distinguished_from_a_wrong_key() {
         let (record, _) = KeyRecord::create(&passphrase("right")).expect("a record");
         let bytes = record.encode();
         for at in 0..bytes.len() {

@@ -178,8 +178,8 @@ pub(crate) async fn require_directory(fs: &Fs, path: &TypedPath, op: Op) -> Resu
     Ok(())
 }
 
-/// Fails with `ENOTDIR` if a path ends with a slash and does not lead to a directory, also through a
-/// link. A path that leads nowhere is not checked.
+/// Fails with `ENOTDIR` if a path ends with a slash and does not lead to a directory, also through
+/// a link. A path that leads nowhere is not checked.
 pub(crate) async fn require_found_directory(
     fs: &Fs,
     path: &TypedPath,
