@@ -34,6 +34,7 @@ mod eager_disk;
 pub mod error;
 mod events;
 pub mod export;
+mod freed_memory;
 pub mod fs;
 pub mod import;
 mod json_convert;

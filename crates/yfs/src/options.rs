@@ -59,7 +59,7 @@ pub struct WorkspaceOptions {
 const ONE_SHOT_AFTER: u64 = 256;
 
 /// The budget of one command for content documents, in bytes. It seldom returns to one.
-const ONE_SHOT_DOC_BUDGET: u64 = 16 << 20;
+const ONE_SHOT_DOC_BUDGET: u64 = 64 << 20;
 
 /// The budget of one command for plain text, in bytes.
 const ONE_SHOT_TEXT_BUDGET: u64 = 32 << 20;
@@ -71,7 +71,7 @@ impl Default for WorkspaceOptions {
             profile: DEFAULT_PROFILE,
             read_only: false,
             follow: true,
-            doc_budget: 64 << 20,
+            doc_budget: 256 << 20,
             text_budget: 256 << 20,
             limits: GateLimits::default(),
             checkpoint_after: 1024,

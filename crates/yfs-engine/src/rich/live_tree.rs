@@ -9,6 +9,7 @@ use yfs_markdown::{
     schema::{AttributeSpec, SchemaProfile},
     tree::{
         AttributeValue, Attributes, MAX_DEPTH, MarkdownNode, TextMark, TreeElement, push_inline,
+        push_one,
     },
 };
 use yrs::{
@@ -187,7 +188,9 @@ impl<T: ReadTxn> LiveTreeReader<'_, T> {
         for child in ArrayRef::from(BranchPtr::from(parent.as_ref())).iter(self.txn) {
             match child {
                 Out::YXmlElement(element) => {
-                    kids.extend(self.element(element, depth + 1).map(LiveChild::Element));
+                    if let Some(element) = self.element(element, depth + 1) {
+                        push_one(&mut kids, LiveChild::Element(element));
+                    }
                 }
                 Out::YXmlText(text) => self.text(text, &mut kids),
                 _ => {}
@@ -204,6 +207,7 @@ impl<T: ReadTxn> LiveTreeReader<'_, T> {
             _ => None,
         });
         let mut attributes: Attributes = attributes.filter(|(_, value)| !value.is_null()).collect();
+        attributes.shrink_to_fit();
         let spec = self.profile.element(&name).map_or(&[][..], |spec| spec.attributes);
         in_order(&mut attributes, spec);
         let kids = self.kids(&handle, depth);
@@ -213,7 +217,7 @@ impl<T: ReadTxn> LiveTreeReader<'_, T> {
     fn text(&self, handle: XmlTextRef, kids: &mut Vec<LiveChild>) {
         let Some(id) = item_of(handle.as_ref()) else { return };
         if !matches!(kids.last(), Some(LiveChild::Text(_))) {
-            kids.push(LiveChild::Text(LiveText { slots: Vec::new(), runs: Vec::new() }));
+            push_one(kids, LiveChild::Text(LiveText { slots: Vec::new(), runs: Vec::new() }));
         }
         let Some(LiveChild::Text(around)) = kids.last_mut() else { return };
         let (mut whole, mut others, mut at) = (String::new(), Vec::new(), 0);
@@ -238,7 +242,7 @@ impl<T: ReadTxn> LiveTreeReader<'_, T> {
             }
             push_inline(&mut around.runs, MarkdownNode::text(&*text, marks));
         }
-        around.slots.push(TextSlot { id, handle, text: whole, others });
+        push_one(&mut around.slots, TextSlot { id, handle, text: whole, others });
     }
 
     fn mark(&self, format: &str, value: &Any) -> TextMark {

@@ -13,7 +13,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use yfs_engine::{actor::Actor, id::FileId, time::Millis};
+use yfs_engine::{actor::Actor, id::FileId, kind::ContentRoot, time::Millis};
 use yfs_store::{AppendBatch, AppendReceipt, DocFact, DocHead, DocName, Seq};
 
 use super::{ChangeEffect, CommittedDocument, ContentPrecondition, DocumentChange};
@@ -243,8 +243,9 @@ impl<'a> LockedDocument<'a> {
             committed.records = (first..first + self.updates.len() as u64).map(Seq).collect();
             let last = committed.records.last().map(|seq| state.own_head(*seq));
             committed.head = last.unwrap_or(self.head);
+            let kind = self.guard.loaded().map_or(ContentRoot::Text, |loaded| loaded.doc.kind());
             for update in &self.updates {
-                handle.charge(update);
+                handle.charge(update, kind);
             }
             committed.is_overtaken = self.guard.confirm(committed.head, appended, state.tailed());
             state.written.lock().insert(DocName::from(id));

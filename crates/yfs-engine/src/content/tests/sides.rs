@@ -1,6 +1,6 @@
 //! Replicas that worked apart: what stood in each of them is a version of its own, in all of them.
 
-use super::{at, doc_with, replica, texts};
+use super::{at, doc, doc_with, replica, texts};
 use crate::{
     content::{ContentBase, ContentDoc, LAST_OF_SIDE},
     gate::UpdateSource,
@@ -122,7 +122,7 @@ fn marks_end() {
 /// Writes what two writers saved who had read the same text: in one process, or in two that share a
 /// store, with one log.
 fn saves(is_one_process: bool, read: &str, first: &str, second: &str) -> ContentDoc {
-    let mut doc = doc_with(1, read);
+    let mut doc = if read.is_empty() { doc(1) } else { doc_with(1, read) };
     let version = doc.version();
     if is_one_process {
         doc.write(first, None, &at("one", 1000)).unwrap().update.unwrap();
