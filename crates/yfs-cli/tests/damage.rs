@@ -208,6 +208,8 @@ fn a_damaged_table_of_files_is_an_error_for_every_command() {
     ok(dir.path(), &["write", "DAMAGED.txt", "--content", "other"]);
     flip(&dir.path().join(".yfs/workspace.db"), b"DAMAGED");
     fs::remove_dir_all(dir.path().join(".yfs/workspace-db.derived")).ok();
+    fs::create_dir(dir.path().join("disk")).unwrap();
+    fs::write(dir.path().join("disk/new.txt"), "new").unwrap();
     for line in [
         "ls",
         "ls -l /",
@@ -224,10 +226,10 @@ fn a_damaged_table_of_files_is_an_error_for_every_command() {
         "status",
         "backup saved.db",
         "fsck",
-        "import out",
+        "import disk",
         "diff",
         "mcp",
-        "stats",
+        "stats /",
         "info",
         "du",
         "versions ls whole.txt",

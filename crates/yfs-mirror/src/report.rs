@@ -77,8 +77,8 @@ pub enum NoticeReason {
     /// Both sides had different content at the first synchronization; that of the workspace is in
     /// its history.
     Joined,
-    /// The workspace has another file of the name, so the one of the directory got this name on both
-    /// sides.
+    /// The workspace has another file of the name, so the one of the directory got this name on
+    /// both sides.
     Renamed(SmolStr),
     /// Both sides changed bytes that cannot be merged; those of the directory are current, those of
     /// the workspace are in its history.

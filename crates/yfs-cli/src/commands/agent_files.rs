@@ -103,6 +103,8 @@ pub(super) fn open(
     }
     let options = settings::following(context.actor());
     let workspace = context.open_at(&context.file()?, options)?;
+    // Fails if the table of files is damaged: an agent would see a part of them.
+    workspace.nodes().path_of(workspace.id())?;
     context.remark(&format!("the label of this session's changes is {}", policy.label));
     let audit = open_workspace_audit(&workspace)
         .map_err(|error| CommandError::other(format!("cannot record what agents do: {error}")))?;

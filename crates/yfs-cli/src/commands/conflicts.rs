@@ -15,9 +15,9 @@ const HELP: &str = "\
 If two writers changed the same word without knowing of each other, the file has both words, side by
 side (kind `words`). Edit the file, or keep one of the words with `resolve`.
 
-If they changed different words that stand side by side, or different parts of one word, the file has
-both changes, and the place is listed as well: `put 1` and `disk 9` become `put 9`. Edit it, or pass
-the file to `resolve` if it is right. Both texts are among the versions of the file.
+If they changed different words that stand side by side, or different parts of one word, the file
+has both changes, and the place is listed as well: `put 1` and `disk 9` become `put 9`. Edit it, or
+pass the file to `resolve` if it is right. Both texts are among the versions of the file.
 
 If one writer removed a file (kind `removed`) or its directory (kind `stranded`) and
 another changed the file without knowing of that, the file with the change is in the

@@ -1,12 +1,12 @@
 //! Places where changes of two writers meet who did not know of each other.
 //!
 //! A merge keeps what both wrote. If each of them changed words of its own, with an unchanged word
-//! between, that is what both meant. If their words stand side by side, or in one word, the text may
-//! say what nobody meant: such a place is a conflict until a writer who has seen it changes it, or a
-//! person says that it is right (`docs/decisions/0044-saves-change-whole-words.md`).
+//! between, that is what both meant. If their words stand side by side, or in one word, the text
+//! may say what neither meant: such a place is a conflict until a writer who has seen it changes
+//! it, or a person says that it is right (`docs/decisions/0044-saves-change-whole-words.md`).
 //!
 //! Words are what stands between blanks, so an address or a name is one. Only writers that record
-//! their runs count: whoever types in an editor sees what becomes of it.
+//! their runs count: people who type in an editor see what becomes of it.
 //!
 //! # Cost
 //!

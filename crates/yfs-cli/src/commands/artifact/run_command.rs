@@ -129,7 +129,9 @@ fn run_command(args: &RunArgs) -> Result<CommandRun> {
     // The command has the writing ends now: without it, the output ends with the last program.
     drop(command);
     let mut output = Vec::new();
-    let read = reader.take(args.max_size + 1).read_to_end(&mut output);
+    // Open until the command ended: it would end by itself if its output had no reader.
+    let mut limited = reader.take(args.max_size + 1);
+    let read = limited.read_to_end(&mut output);
     let is_cut = output.len() as u64 > args.max_size;
     if is_cut || read.is_err() {
         // It may have ended by itself.
@@ -137,6 +139,7 @@ fn run_command(args: &RunArgs) -> Result<CommandRun> {
     }
     output.truncate(usize::try_from(args.max_size).unwrap_or(usize::MAX));
     let status = child.wait().map_err(failed)?;
+    drop(limited);
     read.map_err(failed)?;
     Ok(CommandRun { output, status, is_cut })
 }

@@ -1,7 +1,7 @@
 //! The changes of a mirrored directory that the next exchange imports first.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -12,7 +12,7 @@ use yfs_engine::path::VPath;
 use yfs_mirror::{
     MirrorError,
     mirror_state::{
-        DiskStamp, MirrorState,
+        DiskStamp, MirrorNode, MirrorState,
         database::{CIPHER, MirrorDatabase},
     },
 };
@@ -32,7 +32,9 @@ pub(super) fn list(workspace: &Workspace, directory: &Path) -> Result<BTreeSet<S
     let options = ImportOptions { max_file_len, ignores, ..ImportOptions::default() };
     let found = DirectoryComparison::new(workspace, directory, &options)?.differences;
     drop(database);
-    let changes = DiskChanges { directory, state };
+    // A mirrored directory is on one device.
+    let by_inode = state.nodes().map(|node| (node.stamp.place.1, node)).collect();
+    let changes = DiskChanges { directory, state: &state, by_inode };
     let renames: Vec<(PathBuf, &DirectoryDifference)> =
         found.iter().filter_map(|found| Some((changes.former_path(found)?, found))).collect();
     let is_renamed = |path: &Path| renames.iter().any(|(from, _)| from == path);
@@ -47,14 +49,15 @@ pub(super) fn list(workspace: &Workspace, directory: &Path) -> Result<BTreeSet<S
 /// A directory, and what it was when it and the workspace last agreed.
 struct DiskChanges<'a> {
     directory: &'a Path,
-    state: MirrorState,
+    state: &'a MirrorState,
+    by_inode: HashMap<u64, &'a MirrorNode>,
 }
 
 impl DiskChanges<'_> {
     /// Returns the path from which a new file was moved.
     fn former_path(&self, found: &DirectoryDifference) -> Option<PathBuf> {
         let meta = found.host.symlink_metadata().ok()?;
-        let node = self.state.at_place((meta.dev(), meta.ino()))?;
+        let node = self.by_inode.get(&meta.ino())?;
         let from = self.state.path(&node.id);
         let is_gone = self.directory.join(&from).symlink_metadata().is_err();
         (found.kind == DifferenceKind::Added && is_gone).then_some(from)
