@@ -13,6 +13,7 @@ use smol_str::SmolStr;
 use yfs::{Workspace, workspace::nodes::TreeNode};
 use yfs_engine::{actor::Actor, id::FileId, name::NodeName};
 use yfs_vfs::{
+    VersionToken,
     confined_dir::{ConfinedDir, HostStat, read_open_file},
     name_escaping::is_spelling,
 };
@@ -249,7 +250,7 @@ impl MirrorContext {
     /// Returns the permission bits that an object had on disk, if it left the directory and the
     /// workspace has it again as it was.
     pub(super) fn former_mode(&self, object: &TreeNode) -> Option<u32> {
-        let version = object.version.as_ref().map(|version| version.as_str());
+        let version = object.version.as_ref().map(VersionToken::as_str);
         let former = self.state.former(&object.id)?;
         former.mode_if_same(&object.name, object.kind, version)
     }
