@@ -361,7 +361,6 @@ fn cut_at_random_points(key: Option<&UnlockKey>) {
     }
     assert!(n_checkpoints > n_cuts / 2, "{n_checkpoints} of {n_cuts} cuts had a checkpoint");
     assert!(n_safe > 500 && n_lost > 0, "{n_safe} were safe, {n_lost} cuts lost updates");
-    println!("{} steps, {} cuts", steps.len(), cuts.len());
 }
 
 /// Opens what a cut left, and returns the number of updates: at least the safe ones, without gaps.
