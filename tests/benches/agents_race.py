@@ -103,6 +103,20 @@ async def race_yfs(yfs, directory):
     return kept(text.stdout), reported
 
 
+async def race_yfs_directory(yfs, directory):
+    """As clients of the reference server use it: each starts a process over the directory."""
+    path = directory / "race.txt"
+    path.write_text(content())
+    commands = [[yfs, "mcp", "--quiet", str(directory)] for _ in range(AGENTS)]
+
+    def arguments(n):
+        edit = {"oldText": f"line {n}: open\n", "newText": f"line {n}: done\n"}
+        return {"path": str(path), "edits": [edit]}
+
+    reported = await race_servers(commands, "edit_file", arguments)
+    return kept(path.read_text()), reported
+
+
 async def race_reference(_, directory):
     path = directory / "race.txt"
     path.write_text(content())
@@ -150,7 +164,8 @@ async def race_deepagents(_, directory):
 
 
 RACES = {
-    "yfs mcp": race_yfs,
+    "yfs mcp --workspace": race_yfs,
+    "yfs mcp DIR": race_yfs_directory,
     "@modelcontextprotocol/server-filesystem": race_reference,
     "agentfs-sdk": race_agentfs,
     "deepagents FilesystemBackend": race_deepagents,

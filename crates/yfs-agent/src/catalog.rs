@@ -4,6 +4,7 @@ use std::{
     collections::{HashMap, hash_map::Entry},
     fmt,
     pin::Pin,
+    sync::Arc,
     time::{Instant, SystemTime},
 };
 
@@ -13,8 +14,11 @@ use serde_json::{Map, Value};
 use smol_str::SmolStr;
 use thiserror::Error;
 
+use yfs_vfs::work_meter::metered;
+
 use crate::{
     audit::{AuditOutcome, AuditRecord},
+    call_progress::CallProgress,
     session::AgentSession,
     tool::{CallContext, JsonSchemaObject, ToolAnnotations, ToolDefinition, ToolReply},
     tool_call::ToolCall,
@@ -141,9 +145,15 @@ impl RegisteredTool {
 
     async fn run(&self, call: ToolCall, arguments: Value) -> ToolReply {
         let arguments = with_object(arguments);
-        match self.check.map_or(Ok(()), |check| check(&self.definition, &arguments)) {
-            Ok(()) => (self.run)(call, arguments).await,
-            Err(text) => ToolReply::error(text),
+        if let Err(text) = self.check.map_or(Ok(()), |check| check(&self.definition, &arguments)) {
+            return ToolReply::error(text);
+        }
+        match call.context().progress.clone() {
+            None => (self.run)(call, arguments).await,
+            Some(receiver) => {
+                let progress = Arc::new(CallProgress::new(receiver));
+                metered(progress, (self.run)(call, arguments)).await
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Results that are too large for a model's context: they go to a file, and the reply says where.
 
 use bytes::Bytes;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use yfs_types::path::VPath;
 use yfs_vfs::CreateMode;
@@ -26,22 +27,46 @@ const MAX_NAME_LEN: usize = 128;
 /// The characters of a call's id that a reply shows.
 const SHOWN_ID_CHARS: usize = 32;
 
+/// The end of a result that was cut.
+const CUT_NOTE: &str = "... [result truncated: it is too large, and could not be saved]";
+
 /// Returns a result, or, if it is larger than [`MAX_RESULT_CHARS`], a preview of it: the whole
-/// result is then in a file below `/large_tool_results`, which `read_file` and `grep` read.
-///
-/// # Errors
-///
-/// Fails if the file cannot be written.
-pub async fn keep_large_result(call: &ToolCall, text: String) -> Result<String, WriteFailure> {
+/// result is then in a file below `/large_tool_results`, which `read_file` and `grep` read. Where
+/// the session cannot write that file, the result is cut.
+pub async fn keep_large_result(call: &ToolCall, text: String) -> String {
     if text.chars().count() <= MAX_RESULT_CHARS {
-        return Ok(text);
+        return text;
     }
     let id = call.context().call_id.as_ref();
     let id = id.map_or_else(|| digest_of(&text), ToString::to_string);
     let path = place_of(call, "large_tool_results", &id);
     let stub = large_result_stub(&id, path.as_str(), &text);
-    call.write(&path, Bytes::from(text), CreateMode::IfMissing).await?;
-    Ok(stub)
+    let data = Bytes::from(text);
+    match call.write(&path, data.clone(), CreateMode::IfMissing).await {
+        Ok(_) => stub,
+        Err(_) => {
+            let n_kept = MAX_RESULT_CHARS - CUT_NOTE.len() - 1;
+            let kept: String = String::from_utf8_lossy(&data).chars().take(n_kept).collect();
+            format!("{kept}\n{CUT_NOTE}")
+        }
+    }
+}
+
+/// Returns the first items whose JSON has at most `max_chars` characters, and whether there are
+/// more. The structured result of a list has the limit of its text.
+pub(crate) fn keep_items<T: Serialize>(
+    items: impl IntoIterator<Item = T>,
+    max_chars: usize,
+) -> (Vec<T>, bool) {
+    let (mut kept, mut n_chars) = (Vec::new(), 2);
+    for item in items {
+        n_chars += serde_json::to_string(&item).map_or(0, |json| json.chars().count()) + 1;
+        if n_chars > max_chars {
+            return (kept, true);
+        }
+        kept.push(item);
+    }
+    (kept, false)
 }
 
 /// Returns a person's message, or, if it is larger than [`MAX_MESSAGE_CHARS`], a preview of it: the

@@ -57,6 +57,7 @@ pub mod agent_path;
 pub mod approval;
 pub mod audit;
 pub mod backends;
+mod call_progress;
 pub mod catalog;
 pub mod execute;
 pub mod history;

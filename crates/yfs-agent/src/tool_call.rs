@@ -38,6 +38,17 @@ pub struct MergedEdit {
     pub changed_since_read: bool,
 }
 
+/// What the agent knows of the file at a path.
+#[derive(Debug)]
+pub(crate) struct KnownFile {
+    /// The file that is there now.
+    pub(crate) id: FileId,
+    pub(crate) read: RememberedRead,
+    /// Whether that is the file that was read. If not, another file has taken its path, perhaps
+    /// because the backend replaces files when it writes them.
+    pub(crate) is_same: bool,
+}
+
 impl ToolCall {
     /// Begins a call of `tool`.
     pub fn new(session: &AgentSession, tool: &str, context: CallContext) -> Self {
@@ -122,7 +133,7 @@ impl ToolCall {
                 let read = RememberedRead { version: Some(version), content: Some(data) };
                 let mut memory = self.session.memory().lock();
                 memory.note_read(&stat.id, &read);
-                memory.remember(&stat.id, read);
+                memory.remember_at(path, &stat.id, read);
                 return Ok(content);
             }
         }
@@ -136,7 +147,7 @@ impl ToolCall {
     pub async fn edit(&self, path: &VPath, edit: TextReplacement) -> Result<MergedEdit, FsError> {
         let edit = TextReplacement { author: Some(self.author.clone()), ..edit };
         let stat = self.fs.stat(path).await.map_err(|error| error.during(Op::Edit))?;
-        let known = self.session.memory().lock().get(&stat.id);
+        let known = self.session.memory().lock().get_at(path, &stat.id);
         let known_version = known.as_ref().and_then(|known| known.version.clone());
         let is_current = known_version.is_some() && known_version == stat.version;
         let changed_since_read = known.is_some() && !is_current;
@@ -151,7 +162,7 @@ impl ToolCall {
             edited => (edited?, edit),
         };
         if let Some(known) = known {
-            self.remember_edit(&stat.id, known, &edit, &edited);
+            self.remember_edit((path, &stat.id), known, &edit, &edited);
         }
         Ok(MergedEdit { n_replaced: edited.n_replaced, changed_since_read })
     }
@@ -177,7 +188,7 @@ impl ToolCall {
 
     fn remember_edit(
         &self,
-        id: &FileId,
+        file: (&VPath, &FileId),
         known: RememberedRead,
         edit: &TextReplacement,
         edited: &EditOutcome,
@@ -185,22 +196,26 @@ impl ToolCall {
         let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
         // The agent has not seen what others wrote meanwhile.
         let content = text.and_then(|text| edit.apply(text).ok()).map(|(text, _)| text.into());
-        self.remember(id, edited.version.clone(), content);
+        self.remember(file, edited.version.clone(), content);
     }
 
     pub(crate) fn remember(
         &self,
-        id: &FileId,
+        (path, id): (&VPath, &FileId),
         version: Option<yfs_vfs::VersionToken>,
         content: Option<Bytes>,
     ) {
-        self.session.memory().lock().remember(id, RememberedRead { version, content });
+        let known = RememberedRead { version, content };
+        self.session.memory().lock().remember_at(path, id, known);
     }
 
     /// Returns what the agent knows of the file at a path.
-    pub(crate) async fn known_at(&self, path: &VPath) -> Option<(FileId, RememberedRead)> {
-        let id = self.fs.stat(path).await.ok()?.id;
-        let known = self.session.memory().lock().get(&id)?;
-        Some((id, known))
+    pub(crate) async fn known_at(&self, path: &VPath) -> Option<KnownFile> {
+        let stat = self.fs.stat(path).await.ok()?;
+        let memory = self.session.memory().lock();
+        let read = memory.get_at(path, &stat.id)?;
+        let is_same = memory.get(&stat.id).is_some()
+            || (read.version.is_some() && read.version == stat.version);
+        Some(KnownFile { id: stat.id, read, is_same })
     }
 }

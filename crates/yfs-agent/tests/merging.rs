@@ -9,7 +9,7 @@ use yfs_agent::{
     AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolReply, ToolVocabulary,
 };
 use yfs_types::actor::{Actor, ActorKind};
-use yfs_vfs::{FileSystem, FileSystemExt, MemoryFs, TextReplacement};
+use yfs_vfs::{FileSystem, FileSystemExt, HostFs, MemoryFs, RemoveOptions, TextReplacement};
 
 const REPLACING: ToolVocabulary = ToolVocabulary::DeepAgents(DeepAgentsProfile::Replacing);
 
@@ -206,4 +206,59 @@ async fn programs_that_share_a_session_take_back_nothing() {
         let reply = write_at("/unread", "mine").await;
         assert!(reply.contains("this session has not read it"), "{reply}");
     }
+}
+
+/// A directory of the host gives a file another id with each write, of this process and of others.
+#[tokio::test]
+async fn stale_writes_of_replaced_files_are_changes_of_what_was_read() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let open = || -> Arc<dyn FileSystem> { Arc::new(HostFs::open(dir.path()).expect("opened")) };
+    let reply = write_stale(open()).await;
+    assert!(reply.joined_text().contains("+4, by a person"), "{}", reply.joined_text());
+
+    // The agent edits, another process replaces the file, the agent writes it as a whole.
+    let (ours, theirs) = (open(), open());
+    let session = session(&ours, "s1");
+    let path = "/plan".parse().expect("a path");
+    let write = async |content: &str| {
+        call(&session, "fs_write", json!({"path": "/plan", "content": content})).await
+    };
+    ours.write_text(&path, "one\ntwo\nthree\nfour\n").await.expect("written");
+    call(&session, "fs_read", json!({"path": "/plan"})).await;
+    let edit = json!({"path": "/plan", "old_text": "one", "new_text": "1"});
+    call(&session, "fs_edit", edit).await;
+    let reply = write("I\ntwo\nthree\nfour\n").await;
+    assert!(!reply.joined_text().contains("Others"), "{}", reply.joined_text());
+    theirs.edit(&path, &TextReplacement::once("four", "4")).await.expect("edited");
+    let reply = write("I\nII\nthree\nfour\n").await;
+    assert!(reply.joined_text().contains("Others changed"), "{}", reply.joined_text());
+    assert_eq!(text(&theirs, "/plan").await, "I\nII\nthree\n4\n");
+
+    // An overlap fails, and changes nothing. After reading again, the write goes through.
+    theirs.edit(&path, &TextReplacement::once("three", "3")).await.expect("edited");
+    let reply = write("I\nII\nIII\n4\n").await;
+    assert!(reply.is_error && reply.joined_text().contains("both changed"), "{reply:?}");
+    assert_eq!(text(&theirs, "/plan").await, "I\nII\n3\n4\n");
+    call(&session, "fs_read", json!({"path": "/plan"})).await;
+    assert!(!write("I\nII\nIII\n4\n").await.is_error);
+    assert_eq!(text(&theirs, "/plan").await, "I\nII\nIII\n4\n");
+}
+
+/// Another agent removes the file that was read and creates another one at its path.
+#[tokio::test]
+async fn a_file_that_took_the_path_of_another_is_not_replaced_unread() {
+    let workspace = workspace();
+    let fs: Arc<dyn FileSystem> = Arc::new(workspace.fs_for(agent("s1")));
+    let path = "/plan".parse().expect("a path");
+    fs.write_text(&path, "one\ntwo\n").await.expect("written");
+    let session = session(&fs, "s1");
+    call(&session, "fs_read", json!({"path": "/plan"})).await;
+    fs.rm(&path, &RemoveOptions::default()).await.expect("removed");
+    fs.write_text(&path, "by another\n").await.expect("written");
+    let content = json!({"path": "/plan", "content": "1\ntwo\n"});
+    let reply = call(&session, "fs_write", content.clone()).await;
+    assert!(reply.is_error && reply.joined_text().contains("read it again"), "{reply:?}");
+    assert_eq!(text(&fs, "/plan").await, "by another\n");
+    call(&session, "fs_read", json!({"path": "/plan"})).await;
+    assert!(!call(&session, "fs_write", content).await.is_error);
 }

@@ -12,7 +12,10 @@ use rmcp::{
     service::{Peer, RequestContext},
 };
 use serde_json::Value;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{
+    Notify,
+    mpsc::{Receiver, Sender, channel},
+};
 use yfs_agent::{CallContext, ReplyBlock, ToolDefinition, ToolReply, tool::ProgressReceiver};
 
 use crate::{
@@ -75,7 +78,7 @@ pub(crate) async fn call_tool(
     }
     let state = request.request_state.as_deref();
     let approvals = CallApprovals::of_request(&context, request.input_responses, state);
-    let (sender, mut reports) = channel(PROGRESS_QUEUE);
+    let (sender, reports) = channel(PROGRESS_QUEUE);
     let token = context.meta.get_progress_token();
     let progress = token
         .is_some()
@@ -83,10 +86,18 @@ pub(crate) async fn call_tool(
     let call_context = CallContext { cancel: context.ct.clone(), progress, call_id: None };
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let call = session.tools.call_tool(&session.agent, name, arguments, call_context);
-    let called = tokio::select! {
-        called = approvals.scope(call) => called,
-        never = forward_progress(&context.peer, token, &mut reports) => match never {},
-    };
+    let has_ended = Arc::new(Notify::new());
+    // A task of its own, because a call may keep its thread busy.
+    let forwarding = token.map(|token| {
+        let peer = context.peer.clone();
+        tokio::spawn(forward_progress(peer, token, reports, has_ended.clone()))
+    });
+    let called = approvals.scope(call).await;
+    if let Some(forwarding) = forwarding {
+        has_ended.notify_one();
+        // What was reported belongs before the result.
+        drop(forwarding.await);
+    }
     let Ok(reply) = called else { return Ok(unknown_tool(name).into()) };
     if let Some(questions) = approvals.open_questions() {
         return Ok(questions.into());
@@ -99,20 +110,27 @@ pub(crate) async fn call_tool(
     Ok(result.into())
 }
 
-/// Sends the reports of a call to its client.
+/// Sends the reports of a call to its client. Ends when the call has ended, or was dropped, and all
+/// are sent.
 async fn forward_progress(
-    peer: &Peer<RoleServer>,
-    token: Option<ProgressToken>,
-    reports: &mut Receiver<ProgressReport>,
-) -> std::convert::Infallible {
-    while let (Some(report), Some(token)) = (reports.recv().await, &token) {
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+    mut reports: Receiver<ProgressReport>,
+    has_ended: Arc<Notify>,
+) {
+    loop {
+        let report = tokio::select! {
+            biased;
+            report = reports.recv() => report,
+            () = has_ended.notified() => None,
+        };
+        let Some(report) = report else { return };
         let mut notice = ProgressNotificationParam::new(token.clone(), report.done as f64);
         notice.total = report.total.map(|total| total as f64);
         notice.message = Some(report.message);
         // A client that is gone gets no reply either.
         drop(peer.notify_progress(notice).await);
     }
-    std::future::pending().await
 }
 
 /// Returns the result of a call of a tool that there is not. It is a result, which models see, and

@@ -17,6 +17,7 @@ use crate::{
     file_system::FileSystem,
     stat::{DirEntry, FileKind, WalkEntry},
     walk::vanished,
+    work_meter::count_objects,
 };
 
 /// A search for paths by pattern.
@@ -134,6 +135,7 @@ fn push(
     entries: Vec<DirEntry>,
     states: &Arc<States>,
 ) {
+    count_objects(entries.len() as u64);
     let entries = entries.into_iter().rev();
     pending.extend(
         entries.map(|entry| (WalkEntry::new(dir.join(&entry.name), entry), states.clone())),

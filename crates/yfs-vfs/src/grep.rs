@@ -25,6 +25,7 @@ use crate::{
     glob::SearchLimit,
     stat::{DirEntry, FileKind, WalkEntry},
     walk::vanished,
+    work_meter::count_objects,
 };
 
 /// The largest compiled pattern, in bytes.
@@ -220,6 +221,7 @@ pub async fn grep_selected<F: FileSystem + ?Sized>(
         .map(|batch| search_batch(fs, batch, searcher.clone(), stop.clone()))
         .buffered(N_BATCHES_AT_ONCE);
     while let Some(batch) = batches.next().await {
+        count_objects(batch.n_searched + batch.n_binary + batch.n_unreadable);
         let full = result.add_batch(batch, query);
         if full || result.cut.is_some() {
             stop.done.cancel();

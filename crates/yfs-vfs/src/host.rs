@@ -21,6 +21,13 @@
 //!   programs.
 //! - Names that are not UTF-8, or contain a backslash, appear with `\xNN` and `\\`. Names that
 //!   begin with `.yfs-tmp-` are temporary files, and not listed.
+//! - Calls that change a file or a directory lock the directory that holds it, by `flock` on the
+//!   directory itself: reading, changing and replacing a file is one step for all filesystems of
+//!   this kind, in this process and in others. A call that cannot have the lock within 30 seconds
+//!   fails with `EBUSY`. Readers take no locks.
+//! - Programs that take no locks are noticed: just before the rename, the file is compared with
+//!   what the new content was computed from. An edit then begins again, and a write with a base or
+//!   an expected version is `ESTALE`. On a filesystem without locks this is all there is.
 //! - The host has no transactions. If a copy onto an existing directory fails, or a call fails
 //!   after it created parent directories, the filesystem undoes or stops the work as far as it can.
 //!
@@ -28,6 +35,7 @@
 
 mod copy;
 mod host_lookup;
+mod inode_locks;
 mod names;
 mod read;
 mod scan;
@@ -59,6 +67,7 @@ use crate::{
     },
     stat::{DirEntry, Metadata, Stat},
     stream::ChunkStream,
+    work_meter::current_meter,
 };
 
 /// The pause between two scans of the disk in [`FileSystem::changes`].
@@ -92,6 +101,14 @@ impl HostFs {
     fn open_without_openat2(root: &Path) -> io::Result<Self> {
         let mut disk = HostDisk::open(root)?;
         disk.has_openat2 = Arc::new(false.into());
+        Ok(Self { disk: Arc::new(disk) })
+    }
+
+    /// Opens a directory, and waits for locks no longer than this.
+    #[cfg(test)]
+    fn open_with_lock_timeout(root: &Path, lock_timeout: Duration) -> io::Result<Self> {
+        let mut disk = HostDisk::open(root)?;
+        disk.lock_timeout = lock_timeout;
         Ok(Self { disk: Arc::new(disk) })
     }
 
@@ -201,8 +218,11 @@ impl FileSystem for HostFs {
     }
 
     async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
-        let options = *options;
-        self.run_two(Op::Cp, (from, to), move |disk, from, to| disk.cp(from, to, &options)).await
+        let (options, meter) = (*options, current_meter());
+        self.run_two(Op::Cp, (from, to), move |disk, from, to| {
+            disk.cp(from, to, &options, meter.as_deref())
+        })
+        .await
     }
 
     async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {

@@ -65,6 +65,7 @@ pub mod snapshot;
 pub mod stat;
 pub mod stream;
 pub mod walk;
+pub mod work_meter;
 
 pub use tokio_util::sync::CancellationToken;
 

@@ -7,6 +7,7 @@ use crate::{
     file_system::FileSystem,
     options::WalkOptions,
     stat::{DirEntry, FileKind, TreeTotals, WalkEntry},
+    work_meter::count_objects,
 };
 
 /// Lists a tree by listing its directories one after the other. See [`FileSystem::walk`].
@@ -73,6 +74,7 @@ fn push(
     depth: usize,
     options: &WalkOptions,
 ) {
+    count_objects(entries.len() as u64);
     let wanted = |entry: &DirEntry| options.hidden || !entry.name.starts_with('.');
     let entries = entries.into_iter().rev().filter(wanted);
     pending.extend(entries.map(|entry| (WalkEntry::new(dir.join(&entry.name), entry), depth)));

@@ -10,7 +10,7 @@ use yfs::{
 };
 use yfs_engine::path::VPath;
 use yfs_store::MemoryStore;
-use yfs_vfs::{FileSystem, StreamOptions};
+use yfs_vfs::{EditRefusal, FileSystem, FsCode, StreamOptions, TextReplacement, WriteOptions};
 
 /// More than the longest text, and no multiple of any piece.
 const LEN: usize = (8 << 20) + 12_345;
@@ -95,4 +95,27 @@ async fn a_stream_gives_the_blob_that_was_there_when_it_was_opened() {
         read.extend(&chunk.data);
     }
     assert!(read == first);
+}
+
+/// An edit of a large text was refused, because "the file is not UTF-8 text".
+#[tokio::test]
+async fn a_text_that_is_kept_as_bytes_is_edited() {
+    let workspace = workspace();
+    let (fs, path) = (workspace.fs(), VPath::root().join("log.txt"));
+    let mut text = "a line of text in a large file\n".repeat(LEN / 30);
+    text.push_str("the last line\n");
+    let written = fs.write(&path, text.clone().into(), &WriteOptions::default()).await.unwrap();
+    let edit = TextReplacement::once("the last", "the very last");
+    assert_eq!(fs.edit(&path, &edit).await.unwrap().n_replaced, 1);
+    let read = fs.read(&path).await.unwrap();
+    assert!(read.data == text.replace("the last", "the very last").as_bytes());
+    // The same refusals as for other texts.
+    let again = fs.edit(&path, &edit).await.unwrap_err();
+    assert_eq!(again.edit_refusal(), Some(&EditRefusal::NotFound));
+    let stale = TextReplacement { expected_version: written.version, ..edit };
+    let stale = TextReplacement { old: "very".into(), ..stale };
+    assert_eq!(fs.edit(&path, &stale).await.unwrap_err().code, FsCode::ESTALE);
+    fs.write(&path, vec![0, 255].into(), &WriteOptions::default()).await.unwrap();
+    let refused = fs.edit(&path, &TextReplacement::once("a", "b")).await.unwrap_err();
+    assert_eq!(refused.edit_refusal(), Some(&EditRefusal::NotText));
 }

@@ -2,6 +2,8 @@
 
 mod approvals;
 mod http;
+mod progress;
+mod races;
 mod reference;
 
 use std::{
@@ -9,7 +11,6 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    thread,
 };
 
 use serde_json::{Value, json};
@@ -289,34 +290,6 @@ fn directories_of_the_host_are_confined() {
         assert_eq!(reply["result"]["isError"], true, "{reply}");
         assert!(!reply.to_string().contains("secret"), "{reply}");
     }
-}
-
-#[test]
-fn twenty_clients_edit_one_file_and_every_edit_stays() {
-    let dir = workspace();
-    let content: String = (0..20).map(|n| format!("line {n}: open\n")).collect();
-    let mut servers: Vec<_> =
-        (0..20).map(|_| RawServer::initialized(dir.path(), &[], json!({}))).collect();
-    servers[0].call(1, "fs_write", json!({ "path": "/race.txt", "content": content }));
-    for (n, server) in servers.iter_mut().enumerate() {
-        let (old, new) = (format!("line {n}: open\n"), format!("line {n}: done\n"));
-        let arguments = json!({ "path": "/race.txt", "old_text": old, "new_text": new });
-        let params = json!({ "name": "fs_edit", "arguments": arguments });
-        server
-            .send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }));
-    }
-    let ended = servers.into_iter().map(|mut server| {
-        thread::spawn(move || {
-            let reply = server.receive();
-            assert_ne!(reply["result"]["isError"], true, "{reply}");
-        })
-    });
-    for thread in ended.collect::<Vec<_>>() {
-        thread.join().expect("each edit is done");
-    }
-    let text = run(Command::new(yfs()).args(["cat", "/race.txt"]).current_dir(dir.path()));
-    let done: String = (0..20).map(|n| format!("line {n}: done\n")).collect();
-    assert_eq!(text, done);
 }
 
 /// The calls of a session are recorded below its tools, with the changes of its shell among them,

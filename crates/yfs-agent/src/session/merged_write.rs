@@ -9,7 +9,7 @@ use yfs_vfs::{
 };
 
 use super::{MergeConflict, RememberedRead, merge_texts};
-use crate::tool_call::ToolCall;
+use crate::tool_call::{KnownFile, ToolCall};
 
 /// How often a write is merged again because another writer was faster. Each time, one of the
 /// others has finished.
@@ -106,20 +106,23 @@ impl ToolCall {
             CreateMode::New => None,
             _ => self.known_at(path).await,
         };
-        let Some((id, last)) = known else {
+        let Some(KnownFile { id, read: last, is_same }) = known else {
             let written = self.fs().write(path, data.clone(), &options).await?;
             let is_unread = !written.created && self.session().memory().lock().is_shared();
             let done = self.finish_write(path, data, written).await;
             return Ok(MergedWrite { replaced_unread: is_unread, ..done });
         };
         let base = self.base_of_write(&id, last, &data);
-        let written = self.write_based(path, &base, data, options).await?;
+        let written = match is_same {
+            true => self.write_based(path, &base, data, options).await?,
+            false => self.write_over_another(path, &base, data, &options).await?,
+        };
         self.session().memory().lock().close_read(&id, &base);
         Ok(written)
     }
 
     /// Replaces the content of a file, as a change of a read.
-    async fn write_based(
+    pub(crate) async fn write_based(
         &self,
         path: &VPath,
         known: &RememberedRead,
@@ -145,6 +148,22 @@ impl ToolCall {
         self.write_merged(path, &base, data, &options).await
     }
 
+    /// Replaces the content of a file that has taken the path of the one that was read, as a change
+    /// of that one. Changes that do not fit are a conflict.
+    async fn write_over_another(
+        &self,
+        path: &VPath,
+        known: &RememberedRead,
+        data: Bytes,
+        options: &WriteOptions,
+    ) -> Result<MergedWrite, WriteFailure> {
+        let Some(base) = &known.content else {
+            let conflict = WriteConflict::Forgotten;
+            return Err(WriteFailure::Conflict { path: path.clone(), conflict });
+        };
+        self.write_merged(path, base, data, options).await
+    }
+
     /// Merges and writes the text of a file in a backend that cannot merge.
     async fn write_merged(
         &self,
@@ -156,19 +175,19 @@ impl ToolCall {
         let conflict = |conflict| WriteFailure::Conflict { path: path.clone(), conflict };
         for _ in 0..MAX_ATTEMPTS {
             let current = self.fs().read(path).await?;
-            let texts = [base, &current.data, &data].map(|bytes| std::str::from_utf8(bytes));
-            let [Ok(base), Ok(theirs), Ok(ours)] = texts else {
-                return Err(conflict(WriteConflict::NotText));
+            let merged = match current.data == *base {
+                true => data.clone(),
+                false => merged_bytes(base, &current.data, &data).map_err(conflict)?,
             };
-            let merged = merge_texts(base, theirs, ours).map_err(|error| conflict(error.into()))?;
+            let is_merged = merged != data;
             let expected_version = Some(current.version);
             let options = WriteOptions { expected_version, ..options.clone() };
-            match self.fs().write(path, merged.into(), &options).await {
+            match self.fs().write(path, merged, &options).await {
                 Ok(written) => {
                     let mut written = written;
-                    written.merged = true;
+                    written.merged = is_merged;
                     // The agent has not seen the content of this version.
-                    written.version = None;
+                    written.version = written.version.filter(|_| !is_merged);
                     return Ok(self.finish_write(path, data, written).await);
                 }
                 Err(error) if error.code == FsCode::ESTALE => (),
@@ -218,7 +237,7 @@ impl ToolCall {
                 Ok(written) => {
                     let again = |text: &str| change(text).ok().map(|(text, _)| text);
                     if let Some(before) = before {
-                        self.remember_rewrite(&written, &before, changed, again);
+                        self.remember_rewrite(path, &written, &before, changed, again);
                     }
                     let (created, size) = (written.created, written.size);
                     let done = MergedWrite { created, size, ..MergedWrite::default() };
@@ -236,23 +255,25 @@ impl ToolCall {
     /// seen it.
     fn remember_rewrite(
         &self,
+        path: &VPath,
         written: &WriteOutcome,
         before: &VersionToken,
         changed: Bytes,
         change: impl Fn(&str) -> Option<String> + Send,
     ) {
-        let Some(known) = self.session().memory().lock().get(&written.id) else { return };
+        let file = (path, &written.id);
+        let Some(known) = self.session().memory().lock().get_at(path, &written.id) else { return };
         if known.version.as_ref() == Some(before) {
-            return self.remember(&written.id, written.version.clone(), Some(changed));
+            return self.remember(file, written.version.clone(), Some(changed));
         }
         // The agent has not seen what others wrote; without the change in what it has seen, its
         // next write would make the change twice.
         let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-        self.remember(&written.id, None, text.and_then(change).map(Bytes::from));
+        self.remember(file, None, text.and_then(change).map(Bytes::from));
     }
 
     async fn finish_write(&self, path: &VPath, data: Bytes, written: WriteOutcome) -> MergedWrite {
-        self.remember(&written.id, written.version, Some(data.clone()));
+        self.remember((path, &written.id), written.version, Some(data.clone()));
         let (created, size) = (written.created, written.size);
         let mut others = None;
         if written.merged {
@@ -289,6 +310,13 @@ impl MergedWrite {
         }
         note
     }
+}
+
+/// Returns a text with the changes of two writers.
+fn merged_bytes(base: &[u8], theirs: &[u8], ours: &[u8]) -> Result<Bytes, WriteConflict> {
+    let texts = [base, theirs, ours].map(std::str::from_utf8);
+    let [Ok(base), Ok(theirs), Ok(ours)] = texts else { return Err(WriteConflict::NotText) };
+    Ok(merge_texts(base, theirs, ours)?.into())
 }
 
 fn short_diff(written: &[u8], now: &[u8]) -> String {

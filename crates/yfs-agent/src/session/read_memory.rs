@@ -1,5 +1,8 @@
 //! What a session remembers of what its agent has read.
 //!
+//! Files are known by their ids. A directory of the host gives a file another id with each write,
+//! so the file that the agent knew at a path last is remembered, too.
+//!
 //! # Cost
 //!
 //! A version is some tens of bytes; contents are kept up to a budget, and beyond it the longest
@@ -9,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use bytes::Bytes;
-use yfs_types::id::FileId;
+use yfs_types::{id::FileId, path::VPath};
 use yfs_vfs::VersionToken;
 
 /// The most reads of a shared session that wait for a write based on them.
@@ -38,6 +41,8 @@ pub struct RememberedRead {
 pub(crate) struct ReadMemory {
     limits: ReadMemoryLimits,
     files: HashMap<FileId, (u64, RememberedRead)>,
+    /// The file that the agent knew last at each path.
+    places: HashMap<VPath, FileId>,
     /// Files by their last use.
     by_use: BTreeMap<u64, FileId>,
     n_uses: u64,
@@ -71,6 +76,7 @@ impl ReadMemory {
         Self {
             limits,
             files: HashMap::new(),
+            places: HashMap::new(),
             by_use: BTreeMap::new(),
             n_uses: 0,
             n_bytes: 0,
@@ -125,6 +131,12 @@ impl ReadMemory {
         self.files.get(id).map(|(_, known)| known.clone())
     }
 
+    /// Returns what the agent knows of the file that has an id and is at a path: as that file, or
+    /// as the one that was there before.
+    pub(crate) fn get_at(&self, path: &VPath, id: &FileId) -> Option<RememberedRead> {
+        self.get(id).or_else(|| self.get(self.places.get(path)?))
+    }
+
     pub(crate) fn forget(&mut self, id: &FileId) {
         if let Some((last_use, known)) = self.files.remove(id) {
             self.by_use.remove(&last_use);
@@ -132,7 +144,16 @@ impl ReadMemory {
         }
     }
 
-    pub(crate) fn remember(&mut self, id: &FileId, known: RememberedRead) {
+    /// Remembers a file as it is known at a path.
+    pub(crate) fn remember_at(&mut self, path: &VPath, id: &FileId, known: RememberedRead) {
+        self.remember(id, known);
+        self.places.insert(path.clone(), id.clone());
+        if self.places.len() > self.limits.max_files.saturating_mul(2) {
+            self.places.retain(|_, id| self.files.contains_key(id));
+        }
+    }
+
+    fn remember(&mut self, id: &FileId, known: RememberedRead) {
         self.forget(id);
         self.n_uses += 1;
         self.n_bytes += known.n_bytes();

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use yfs_types::{actor::Actor, path::VPath};
-use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, CreateMode, FsCode};
+use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, ChangesOptions, CreateMode, FsCode};
 
 use super::{
     patch_files::{PatchFilesResult, apply_patch},
@@ -14,7 +14,7 @@ use crate::{
     catalog::{RegisteredTool, TextResult, ToolNeed},
     history::{FileHistory, UndoneResult},
     json_query::{DocumentFormat, JsonQuery, QueryDialect},
-    large_results::keep_large_result,
+    large_results::{keep_items, keep_large_result},
     tool::{ToolAnnotations, ToolReply},
     tool_call::ToolCall,
 };
@@ -100,6 +100,8 @@ enum QueryDialectInput {
 struct HistoryResult {
     /// The versions, oldest first.
     versions: Vec<ListedVersion>,
+    /// Whether there are older ones.
+    truncated: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -120,6 +122,8 @@ struct ListedVersion {
 struct UndoSessionResult {
     /// The changes, the latest first.
     changes: Vec<UndoneChangeResult>,
+    /// Whether there are more, which were undone as well.
+    truncated: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -235,31 +239,29 @@ async fn readable_path(call: &ToolCall, text: &str) -> Result<VPath, ToolFailure
     Ok(path)
 }
 
-fn name_of(actor: Option<&Actor>) -> String {
-    actor.map_or_else(|| "unknown".to_owned(), Actor::to_string)
-}
-
 async fn history(call: ToolCall, input: HistoryInput) -> ToolOutcome {
     let path = readable_path(&call, &input.path).await?;
     let listed = history_of(&call)?.list_versions(&path).await?;
+    let n_listed = listed.len();
     let limit = input.limit.unwrap_or(50).min(MAX_LISTED);
-    let n_skipped = listed.len().saturating_sub(limit);
-    let mut lines = Vec::new();
-    let mut versions = Vec::new();
-    for version in listed.into_iter().skip(n_skipped) {
+    let latest = listed.into_iter().rev().take(limit).map(|version| ListedVersion {
+        number: version.number,
+        at: version.at.0,
+        actor: version.actor.as_ref().map(Actor::to_string),
+        label: version.label.map(|label| label.to_string()),
+        current: version.current,
+    });
+    let (mut versions, _) = keep_items(latest, call.session().limits().max_list_chars);
+    versions.reverse();
+    let lines = versions.iter().map(|version| {
+        let actor = version.actor.as_deref().unwrap_or("unknown");
         let label = version.label.as_deref().unwrap_or_default();
         let now = if version.current { " (now)" } else { "" };
-        let actor = name_of(version.actor.as_ref());
-        lines.push(format!("{} {actor} {label}{now}", version.number));
-        versions.push(ListedVersion {
-            number: version.number,
-            at: version.at.0,
-            actor: version.actor.as_ref().map(Actor::to_string),
-            label: version.label.map(|label| label.to_string()),
-            current: version.current,
-        });
-    }
-    Ok(ToolReply::text(lines.join("\n")).with_structured(&HistoryResult { versions }))
+        format!("{} {actor} {label}{now}", version.number)
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let truncated = versions.len() < n_listed;
+    Ok(ToolReply::text(text).with_structured(&HistoryResult { versions, truncated }))
 }
 
 async fn diff_versions(call: ToolCall, input: DiffVersionsInput) -> ToolOutcome {
@@ -278,7 +280,7 @@ async fn diff_versions(call: ToolCall, input: DiffVersionsInput) -> ToolOutcome 
     };
     let names = (format!("{path} (version {})", input.from), format!("{path} ({name})"));
     let diff = unified_diff(old, new, (&names.0, &names.1), 3);
-    Ok(text_reply(keep_large_result(&call, diff).await?))
+    Ok(text_reply(keep_large_result(&call, diff).await))
 }
 
 async fn restore(call: ToolCall, input: RestoreVersionInput) -> ToolOutcome {
@@ -318,12 +320,17 @@ async fn undo_session(call: ToolCall, input: UndoSessionInput) -> ToolOutcome {
         });
         listed.collect()
     };
+    let n_changes = changes.len();
+    let (changes, truncated) = keep_items(changes, call.session().limits().max_list_chars);
     let lines = changes.iter().map(|change| format!("{}: {}", change.path, change.result));
-    let text = match changes.is_empty() {
-        true => "There is nothing to undo".to_owned(),
-        false => lines.collect::<Vec<_>>().join("\n"),
+    let mut text = match n_changes {
+        0 => "There is nothing to undo".to_owned(),
+        _ => lines.collect::<Vec<_>>().join("\n"),
     };
-    Ok(ToolReply::text(text).with_structured(&UndoSessionResult { changes }))
+    if truncated {
+        text.push_str(&format!("\n... [{} more]", n_changes - changes.len()));
+    }
+    Ok(ToolReply::text(text).with_structured(&UndoSessionResult { changes, truncated }))
 }
 
 fn undone_words(result: &UndoneResult) -> String {
@@ -349,32 +356,18 @@ async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome 
             ChangesSinceResult { changes: Vec::new(), cursor: now.as_str().into(), more: false };
         return Ok(ToolReply::text("Changes from now on will be listed").with_structured(&result));
     };
-    let options = ChangesOptions { limit: MAX_LISTED, ..ChangesOptions::default() };
-    let page = call.fs().changes(&cursor, &options).await.map_err(|error| {
-        match error.is_cursor_lost() {
-            true => ToolFailure::refused(
-                "the cursor is too old: list the files again, and call without a cursor",
-            ),
-            false => error.into(),
+    let max_chars = call.session().limits().max_list_chars;
+    let mut limit = MAX_LISTED;
+    let (page, changes) = loop {
+        let page = changes_after(&call, &cursor, limit).await?;
+        let (changes, is_cut) = keep_items(listed_changes(&call, &page, input.own), max_chars);
+        // A page is listed as a whole, because the next one begins after it.
+        if !is_cut || limit == 1 {
+            break (page, changes);
         }
-    })?;
+        limit /= 2;
+    };
     call.session().change_cursor().lock().replace(page.next.clone());
-    let actor = call.session().actor();
-    let others =
-        page.events.iter().filter(|event| input.own || event.actor.as_ref() != Some(actor));
-    let changes: Vec<ListedChange> = others
-        .map(|event| {
-            let (kind, from) = match &event.kind {
-                ChangeKind::Created => ("created", None),
-                ChangeKind::Moved { from } => ("moved", Some(from.to_string())),
-                ChangeKind::Removed => ("removed", None),
-                // `ChangeKind::Changed`, and every later variant.
-                _ => ("changed", None),
-            };
-            let actor = event.actor.as_ref().map(Actor::to_string);
-            ListedChange { kind, path: event.path.to_string(), from, actor }
-        })
-        .collect();
     let lines = changes.iter().map(|change| {
         let by = change.actor.as_ref().map_or(String::new(), |actor| format!(" by {actor}"));
         let from = change.from.as_ref().map_or(String::new(), |from| format!(" from {from}"));
@@ -387,6 +380,42 @@ async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome 
     let cursor = page.next.as_str().to_owned();
     let result = ChangesSinceResult { changes, cursor, more: page.more };
     Ok(ToolReply::text(text).with_structured(&result))
+}
+
+async fn changes_after(
+    call: &ToolCall,
+    cursor: &ChangeCursor,
+    limit: usize,
+) -> Result<ChangePage, ToolFailure> {
+    let options = ChangesOptions { limit, ..ChangesOptions::default() };
+    let page = call.fs().changes(cursor, &options).await;
+    page.map_err(|error| match error.is_cursor_lost() {
+        true => ToolFailure::refused(
+            "the cursor is too old: list the files again, and call without a cursor",
+        ),
+        false => error.into(),
+    })
+}
+
+/// Returns the changes of a page; without `own`, those of others.
+fn listed_changes(
+    call: &ToolCall,
+    page: &ChangePage,
+    own: bool,
+) -> impl Iterator<Item = ListedChange> {
+    let actor = call.session().actor();
+    let events = page.events.iter();
+    events.filter(move |event| own || event.actor.as_ref() != Some(actor)).map(|event| {
+        let (kind, from) = match &event.kind {
+            ChangeKind::Created => ("created", None),
+            ChangeKind::Moved { from } => ("moved", Some(from.to_string())),
+            ChangeKind::Removed => ("removed", None),
+            // `ChangeKind::Changed`, and every later variant.
+            _ => ("changed", None),
+        };
+        let actor = event.actor.as_ref().map(Actor::to_string);
+        ListedChange { kind, path: event.path.to_string(), from, actor }
+    })
 }
 
 async fn query(call: ToolCall, input: QueryInput) -> ToolOutcome {
@@ -411,5 +440,5 @@ async fn query(call: ToolCall, input: QueryInput) -> ToolOutcome {
     if found.truncated {
         text.push_str("\n... [results truncated, make the query more specific]");
     }
-    Ok(text_reply(keep_large_result(&call, text).await?))
+    Ok(text_reply(keep_large_result(&call, text).await))
 }

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     catalog::{RegisteredTool, TextResult, ToolNeed},
     execute::{ExecuteError, ExecuteOptions},
-    large_results::keep_large_result,
+    large_results::{keep_items, keep_large_result},
     media::{is_media, media_block},
     tool::{ToolAnnotations, ToolReply},
     tool_call::ToolCall,
@@ -167,6 +167,8 @@ struct ExecuteInput {
 struct LsOutput {
     /// The entries, in the order of their names.
     entries: Vec<LsOutputEntry>,
+    /// Whether there are more.
+    truncated: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -359,10 +361,12 @@ async fn ls(call: ToolCall, input: LsInput) -> ToolOutcome {
             modified_at: entry.mtime.0,
         }
     });
-    let output = LsOutput { entries: entries.collect() };
-    let paths: Vec<String> = output.entries.iter().map(|entry| entry.path.clone()).collect();
-    let text = format_paths(&paths, call.session().limits().max_list_chars);
-    Ok(ToolReply::text(text).with_structured(&output))
+    let entries: Vec<LsOutputEntry> = entries.collect();
+    let paths: Vec<String> = entries.iter().map(|entry| entry.path.clone()).collect();
+    let max_chars = call.session().limits().max_list_chars;
+    let text = format_paths(&paths, max_chars);
+    let (entries, truncated) = keep_items(entries, max_chars);
+    Ok(ToolReply::text(text).with_structured(&LsOutput { entries, truncated }))
 }
 
 async fn read_file(call: ToolCall, input: ReadFileInput) -> ToolOutcome {
@@ -530,7 +534,8 @@ async fn glob(call: ToolCall, input: GlobInput) -> ToolOutcome {
         GlobQuery { root: root.clone(), limit: MAX_PATHS, cancel, ..GlobQuery::new(pattern) };
     let found = call.fs().glob(&query).await.map_err(|error| fs_failure(error, "read", &root))?;
     let paths: Vec<String> = found.entries.iter().map(|entry| entry.path.to_string()).collect();
-    let mut text = format_paths(&paths, call.session().limits().max_list_chars);
+    let max_chars = call.session().limits().max_list_chars;
+    let mut text = format_paths(&paths, max_chars);
     let note = match (found.cut, found.n_unreadable) {
         (Some(_), _) => Some(GLOB_STOPPED),
         (None, 0) => None,
@@ -539,7 +544,8 @@ async fn glob(call: ToolCall, input: GlobInput) -> ToolOutcome {
     if let Some(note) = note {
         text = format!("{text}\n\n{note}");
     }
-    let output = GlobOutput { paths, truncated: note.is_some() };
+    let (paths, is_cut) = keep_items(paths, max_chars);
+    let output = GlobOutput { paths, truncated: is_cut || note.is_some() };
     Ok(ToolReply::text(text).with_structured(&output))
 }
 
@@ -573,8 +579,8 @@ async fn grep(call: ToolCall, input: GrepInput) -> ToolOutcome {
         found.cut,
         Some(SearchLimit::Limit | SearchLimit::Deadline | SearchLimit::Cancelled)
     );
-    let mut text =
-        format_matches(&found, input.output_mode, call.session().limits().max_list_chars);
+    let max_chars = call.session().limits().max_list_chars;
+    let mut text = format_matches(&found, input.output_mode, max_chars);
     if truncated {
         text = format!("{text}\n\n{GREP_STOPPED}");
     } else if let Some(note) = regex_note(&input.pattern).filter(|_| found.files.is_empty()) {
@@ -587,7 +593,8 @@ async fn grep(call: ToolCall, input: GrepInput) -> ToolOutcome {
             text: line.text.clone(),
         })
     });
-    let output = GrepOutput { matches: matches.collect(), truncated };
+    let (matches, is_cut) = keep_items(matches, max_chars);
+    let output = GrepOutput { matches, truncated: truncated || is_cut };
     Ok(ToolReply::text(text).with_structured(&output))
 }
 
@@ -628,7 +635,7 @@ async fn execute(call: ToolCall, input: ExecuteInput) -> ToolOutcome {
     if ran.truncated {
         text.push_str("\n[Output was truncated due to size limits]");
     }
-    let text = keep_large_result(&call, text).await?;
+    let text = keep_large_result(&call, text).await;
     let output =
         ExecuteOutput { output: text.clone(), exit_code: ran.exit_code, truncated: ran.truncated };
     Ok(ToolReply::text(text).with_structured(&output))

@@ -10,8 +10,9 @@ use yfs_vfs::{
 use super::shared::{ToolFailure, ToolOutcome, path_of, text_reply, tool, unified_diff};
 use crate::{
     catalog::{RegisteredTool, TextResult},
+    large_results::{keep_items, keep_large_result},
     session::MergedWrite,
-    tool::{ToolAnnotations, ToolReply},
+    tool::{ReplyBlock, ToolAnnotations, ToolReply},
     tool_call::ToolCall,
 };
 
@@ -123,6 +124,8 @@ struct FsLinesResult {
 struct FsListResult {
     /// The entries, in the order of their names.
     entries: Vec<FsListEntry>,
+    /// Whether there are more.
+    truncated: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -315,9 +318,16 @@ async fn fs_list(call: ToolCall, input: FsPathInput) -> ToolOutcome {
         kind: kind_word(entry.kind),
         size: entry.size,
     });
-    let result = FsListResult { entries: entries.collect() };
-    let text = serde_json::to_string(&result.entries).unwrap_or_default();
-    Ok(ToolReply::text(text).with_structured(&result))
+    let n_entries = entries.len();
+    let (entries, truncated) = keep_items(entries, call.session().limits().max_list_chars);
+    let text = serde_json::to_string(&entries).unwrap_or_default();
+    let mut reply = ToolReply::text(text);
+    if truncated {
+        // Beside the list, which stays JSON.
+        let note = format!("... [the first {} of {n_entries} entries]", entries.len());
+        reply.blocks.push(ReplyBlock::Text(note));
+    }
+    Ok(reply.with_structured(&FsListResult { entries, truncated }))
 }
 
 async fn fs_delete(call: ToolCall, input: FsDeleteInput) -> ToolOutcome {
@@ -358,7 +368,8 @@ async fn fs_diff(call: ToolCall, input: FsDiffInput) -> ToolOutcome {
     let (a, b) = (path_of(&input.file_a)?, path_of(&input.file_b)?);
     let (old, new) = (call.read(&a).await?, call.read(&b).await?);
     let (old, new) = (text_of(&input.file_a, &old.data)?, text_of(&input.file_b, &new.data)?);
-    Ok(text_reply(unified_diff(&old, &new, (a.as_str(), b.as_str()), 3)))
+    let diff = unified_diff(&old, &new, (a.as_str(), b.as_str()), 3);
+    Ok(text_reply(keep_large_result(&call, diff).await))
 }
 
 async fn fs_patch(call: ToolCall, input: FsPatchInput) -> ToolOutcome {

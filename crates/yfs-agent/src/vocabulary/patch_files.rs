@@ -1,25 +1,37 @@
 //! `apply_patch`: one patch of any number of files.
 //!
 //! The patch is first applied to copies in memory, so that a bad one changes nothing. Then each
-//! file is written on the condition that it still has the version that was read. If one of them
-//! changed meanwhile, those written before are put back, and the patch is applied again.
+//! file is written on the condition that it still has the version that was read. If another writer
+//! was faster, the hunks are applied to what is there now. Only if they do not apply any more are
+//! the files that were written before changed back, by the reverse change: what others wrote
+//! meanwhile stays.
 
 mod envelope;
 mod file_changes;
 mod hunks;
+mod patch_steps;
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::{
     envelope::parse_patch,
-    file_changes::{PatchPlan, StaleFile},
+    file_changes::{PatchPlan, PatchProgress, StepFailure},
 };
 use super::shared::{ToolFailure, ToolOutcome, path_of};
 use crate::{tool::ToolReply, tool_call::ToolCall};
 
-/// How often a patch is applied again because a file changed meanwhile.
-const MAX_ATTEMPTS: usize = 100;
+/// How often a patch is applied again because a file changed meanwhile. Each time, another writer
+/// has finished.
+const MAX_ATTEMPTS: usize = 500;
+
+/// The longest pause before a patch is applied again.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,13 +86,29 @@ async fn apply_all(
     let paths = file_changes::paths_of(operations)?;
     call.session().prepare_writes(&paths).await?;
     let _locks = call.session().locks().lock(paths).await;
-    for _ in 0..MAX_ATTEMPTS {
-        let plan = PatchPlan::make(call, operations).await?;
-        match plan.write(call).await {
+    let mut progress = PatchProgress::default();
+    for attempt in 0..MAX_ATTEMPTS {
+        let plan = match PatchPlan::make(call, operations, &progress).await {
+            Ok(plan) => plan,
+            Err(failure) => return Err(progress.take_back(call, failure).await),
+        };
+        match plan.write(call, &mut progress).await {
             Ok(()) => return Ok(plan),
-            Err(StaleFile::Changed) => (),
-            Err(StaleFile::Failed(failure)) => return Err(failure),
+            Err(StepFailure::Stale) => pause_after(attempt).await,
+            Err(StepFailure::Failed(error)) => {
+                return Err(progress.take_back(call, error.into()).await);
+            }
         }
     }
-    Err(ToolFailure::refused("others keep changing the files; try again"))
+    let failure = ToolFailure::refused("others keep changing the files; try again");
+    Err(progress.take_back(call, failure).await)
+}
+
+/// Waits, longer after more attempts, and not as long as another writer of the same files.
+async fn pause_after(attempt: usize) {
+    let longest = MAX_PAUSE.min(Duration::from_millis(1 << attempt.min(10)));
+    let share = (RandomState::new().hash_one(attempt) % 1_000) as f64 / 1_000.0;
+    // The caller's runtime may have no timers.
+    let slept = tokio::task::spawn_blocking(move || std::thread::sleep(longest.mul_f64(share)));
+    drop(slept.await);
 }

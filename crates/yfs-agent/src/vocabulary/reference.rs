@@ -22,6 +22,7 @@ use smol_str::SmolStr;
 use yfs_types::path::VPath;
 use yfs_vfs::{
     CreateMode, FileKind, FileSystemExt, FsCode, FsError, MkdirOptions, MoveOptions, Op,
+    work_meter::count_objects,
 };
 
 use self::{
@@ -423,6 +424,7 @@ async fn read_multiple_files(call: ToolCall, input: ReadMultipleFilesInput) -> T
     let mut texts = Vec::new();
     let mut n_bytes = 0;
     for path in &input.paths {
+        count_objects(1);
         let read = match allowed_path(&call, path) {
             Ok(found) => read_text(&call, &found).await,
             Err(failure) => Err(failure),

@@ -1,5 +1,7 @@
 //! Results and messages that are too large for a model's context go to files.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use yfs_agent::{
     CallContext, DeepAgentsProfile, ToolCall, ToolVocabulary,
@@ -8,6 +10,7 @@ use yfs_agent::{
         result_file_name,
     },
 };
+use yfs_vfs::{FileSystemExt, ReadOnlyFs};
 
 use crate::fixture::ToolFixture;
 
@@ -29,7 +32,7 @@ async fn a_large_result_is_in_a_file_that_pages_join_to() {
     let fixture = ToolFixture::new(&[PROFILE]);
     let text = many_lines(MAX_RESULT_CHARS);
     let n_lines = text.lines().count();
-    let reply = keep_large_result(&call(&fixture, Some("call/1.a")), text.clone()).await.unwrap();
+    let reply = keep_large_result(&call(&fixture, Some("call/1.a")), text.clone()).await;
     let path = "/large_tool_results/call_1_a";
     assert!(reply.starts_with(&format!(
         "Tool result too large, the result of this tool call call/1.a was saved in the filesystem \
@@ -64,13 +67,13 @@ async fn a_large_result_is_in_a_file_that_pages_join_to() {
 async fn what_fits_stays_and_the_limit_counts_characters() {
     let fixture = ToolFixture::new(&[PROFILE]);
     let fits = "ü".repeat(MAX_RESULT_CHARS);
-    let kept = keep_large_result(&call(&fixture, Some("a")), fits.clone()).await.unwrap();
+    let kept = keep_large_result(&call(&fixture, Some("a")), fits.clone()).await;
     assert!(kept == fits);
     assert_eq!(fixture.session.fs().readdir(&"/".parse().unwrap()).await.unwrap(), []);
 
     // One long line is clipped in the preview, and whole in the file.
     let long = "ü".repeat(MAX_RESULT_CHARS + 1);
-    let reply = keep_large_result(&call(&fixture, None), long.clone()).await.unwrap();
+    let reply = keep_large_result(&call(&fixture, None), long.clone()).await;
     assert!(reply.contains("this preview shows only their first 1000 characters"), "{reply}");
     assert_eq!(reply.matches('ü').count(), 1_000);
     let path = reply.split("at this path: ").nth(1).unwrap().lines().next().unwrap();
@@ -90,6 +93,72 @@ async fn a_large_message_is_in_the_history_of_the_conversation() {
     assert_eq!(fixture.session.fs().read(&path.parse().unwrap()).await.unwrap().data, text);
     let short = "short".to_owned();
     assert_eq!(keep_large_message(&message, "msg-8", short.clone()).await.unwrap(), short);
+}
+
+/// Both forms of a list have the limit: a client may pass either of them to its model.
+#[tokio::test]
+async fn lists_are_cut_as_text_and_as_values() {
+    let fixture = ToolFixture::new(&[PROFILE, ToolVocabulary::FileTools, ToolVocabulary::Beyond]);
+    let fs = fixture.session.fs();
+    let cursor = fs.cursor().await.unwrap();
+    for n in 0..900 {
+        let path = format!("/d/{}{n:03}", "x".repeat(200));
+        fs.write_text(&path.parse().unwrap(), &"needle\n".repeat(100)).await.unwrap();
+    }
+    let calls = [
+        ("ls", json!({ "path": "/d" }), "entries"),
+        ("glob", json!({ "pattern": "x*", "path": "/d" }), "paths"),
+        ("grep", json!({ "pattern": "needle", "path": "/d", "max_count": 100_000 }), "matches"),
+        ("fs_list", json!({ "path": "/d" }), "entries"),
+    ];
+    for (tool, arguments, list) in calls {
+        let reply = fixture.call(tool, arguments).await;
+        let structured = reply.structured.clone().unwrap();
+        let n_chars = structured.to_string().chars().count();
+        assert!(n_chars < MAX_RESULT_CHARS + 100, "{tool}: {n_chars}");
+        assert!(n_chars > MAX_RESULT_CHARS - 1_000, "{tool} is cut too short: {n_chars}");
+        assert_eq!(structured["truncated"], true, "{tool}");
+        assert!(!structured[list].as_array().unwrap().is_empty(), "{tool}");
+        let text = reply.joined_text();
+        assert!(text.chars().count() < MAX_RESULT_CHARS + 300, "{tool}: {}", text.len());
+    }
+    // Pages of changes are smaller instead, and none is left out.
+    let (mut next, mut n_changes) = (cursor.as_str().to_owned(), 0);
+    loop {
+        let page = fixture.call("changes_since", json!({ "cursor": next, "own": true })).await;
+        let page = page.structured.unwrap();
+        assert!(page.to_string().chars().count() < MAX_RESULT_CHARS + 200);
+        n_changes += page["changes"].as_array().unwrap().len();
+        next = page["cursor"].as_str().unwrap().to_owned();
+        if page["more"] == false {
+            break;
+        }
+    }
+    assert!(n_changes >= 900, "{n_changes}");
+}
+
+#[tokio::test]
+async fn a_large_diff_is_in_a_file() {
+    let fixture = ToolFixture::new(&[ToolVocabulary::FileTools]);
+    let fs = fixture.session.fs();
+    fs.write_text(&"/a".parse().unwrap(), &many_lines(MAX_RESULT_CHARS)).await.unwrap();
+    fs.write_text(&"/b".parse().unwrap(), "").await.unwrap();
+    let reply = fixture.call("fs_diff", json!({ "file_a": "/a", "file_b": "/b" })).await;
+    let text = reply.joined_text();
+    assert!(text.starts_with("Tool result too large"), "{text}");
+    assert_eq!(reply.structured.unwrap()["content"], text);
+    let path = text.split("at this path: ").nth(1).unwrap().lines().next().unwrap();
+    let stored = fs.read_to_string(&path.parse().unwrap()).await.unwrap();
+    assert!(stored.starts_with("--- /a\n+++ /b\n") && stored.ends_with("ü\n"));
+
+    // A session that cannot write gets the beginning.
+    let fs = Arc::new(ReadOnlyFs::wrap(fs.clone()));
+    let fixture = ToolFixture::over(fs, &[ToolVocabulary::FileTools]);
+    let reply = fixture.call("fs_diff", json!({ "file_a": "/a", "file_b": "/b" })).await;
+    let text = reply.joined_text();
+    assert!(!reply.is_error && text.starts_with("--- /a\n+++ /b\n"), "{text}");
+    assert!(text.ends_with("could not be saved]"), "{}", &text[text.len() - 200..]);
+    assert!(text.chars().count() <= MAX_RESULT_CHARS);
 }
 
 #[test]

@@ -17,12 +17,18 @@ use yfs_types::path::VPath;
 
 use super::{
     HostStat,
-    host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, open_dir_at},
+    host_lookup::{
+        HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, HostMissingPath, open_dir_at,
+        temporary_name,
+    },
     read::{is_temporary, open_at},
     tree::remove_below,
-    write::{NewFileAttributes, forget, make_dir_at, mtime_only, place_temporary, rename_new},
+    write::{
+        NewFileAttributes, forget, make_dir_at, make_parents, make_temporary, mtime_only,
+        place_temporary, raced_if_gone, rename_new,
+    },
 };
-use crate::{error::FsCode, options::CopyOptions, stat::FileKind};
+use crate::{error::FsCode, options::CopyOptions, stat::FileKind, work_meter::WorkMeter};
 
 /// The greatest depth of a tree to copy; a deeper tree is `ENAMETOOLONG`.
 const MAX_DEPTH: usize = 1_024;
@@ -37,51 +43,91 @@ struct CopyItem {
 /// One name in an open directory.
 type At<'a> = (&'a OwnedFd, &'a CString);
 
+/// Whether other programs see what is copied while it is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CopyTarget {
+    /// A tree under a hidden name, which is renamed when it is complete.
+    Hidden,
+    /// An existing object, in which files are replaced one by one.
+    Visible,
+}
+
+/// One copy of a tree.
+struct CopyRun<'a> {
+    disk: &'a HostDisk,
+    target: CopyTarget,
+    meter: Option<&'a dyn WorkMeter>,
+}
+
 impl HostDisk {
     pub(super) fn cp(
         &self,
         from: &VPath,
         to: &VPath,
         options: &CopyOptions,
+        meter: Option<&dyn WorkMeter>,
     ) -> Result<(), HostError> {
-        let _writing = self.writing.lock();
-        let source = self.find(from, HostFinalLink::Keep)?;
-        match source.facts.kind {
-            FileKind::Directory if !options.recursive => return Err(FsCode::EISDIR.into()),
-            FileKind::Other => return Err(FsCode::EINVAL.into()),
-            _ => (),
-        }
-        match self.lookup(to, HostFinalLink::Keep)? {
-            HostLookup::There(dest) if dest.path.starts_with(&source.path) => {
-                Err(FsCode::EINVAL.into())
+        self.retrying(|| {
+            let source = self.find(from, HostFinalLink::Keep)?;
+            match source.facts.kind {
+                FileKind::Directory if !options.recursive => return Err(FsCode::EISDIR.into()),
+                FileKind::Other => return Err(FsCode::EINVAL.into()),
+                _ => (),
             }
-            HostLookup::There(_) if !options.replace => Err(FsCode::EEXIST.into()),
-            HostLookup::There(dest) => {
-                let item = plan(&source, Some((&dest.dir, &dest.name)))?;
-                self.copy(&item, &source.dir, (&dest.dir, &dest.name))
-            }
-            HostLookup::Missing(missing) => {
-                if missing.names.len() > 1 && !options.parents {
-                    return Err(FsCode::ENOENT.into());
+            match self.lookup(to, HostFinalLink::Keep)? {
+                HostLookup::There(dest) if dest.path.starts_with(&source.path) => {
+                    Err(FsCode::EINVAL.into())
                 }
-                if missing.path.starts_with(&source.path) {
-                    return Err(FsCode::EINVAL.into());
+                HostLookup::There(_) if !options.replace => Err(FsCode::EEXIST.into()),
+                HostLookup::There(dest) => {
+                    let item = plan(&source, Some((&dest.dir, &dest.name)))?;
+                    let dest = (&*dest.dir, &dest.name);
+                    let run = CopyRun { disk: self, target: CopyTarget::Visible, meter };
+                    run.copy(&item, &source.dir, dest).map_err(raced_if_gone)
                 }
-                let item = plan(&source, None)?;
-                let hidden = self.temporary_name();
-                let spot = self.make_parents(missing, options.parents)?;
-                let copied = self
-                    .copy(&item, &source.dir, (&spot.dir, &hidden))
-                    .and_then(|()| Ok(rename_new(&spot.dir, &hidden, &spot.dir, &spot.name)?));
-                let copied = copied.inspect_err(|_| match item.facts.kind {
-                    FileKind::Directory => forget(remove_below(&spot.dir, &hidden)),
-                    _ => forget(unlinkat(&spot.dir, &hidden, AtFlags::empty())),
-                });
-                spot.keep_if(copied)
+                HostLookup::Missing(missing) => {
+                    self.copy_to_free_name(&source, missing, options, meter)
+                }
             }
-        }
+        })
     }
 
+    fn copy_to_free_name(
+        &self,
+        source: &HostEntry,
+        missing: HostMissingPath,
+        options: &CopyOptions,
+        meter: Option<&dyn WorkMeter>,
+    ) -> Result<(), HostError> {
+        if missing.names.len() > 1 && !options.parents {
+            return Err(FsCode::ENOENT.into());
+        }
+        if missing.path.starts_with(&source.path) {
+            return Err(FsCode::EINVAL.into());
+        }
+        let item = plan(source, None)?;
+        let hidden = temporary_name();
+        let spot = make_parents(missing, options.parents)?;
+        let run = CopyRun { disk: self, target: CopyTarget::Hidden, meter };
+        let copied = run.copy(&item, &source.dir, (&spot.dir, &hidden)).and_then(|()| {
+            let _held = self.lock_directory(&spot.dir)?;
+            match rename_new(&spot.dir, &hidden, &spot.dir, &spot.name) {
+                Err(Errno::EXIST) if options.replace => Err(HostError::Raced),
+                renamed => Ok(renamed?),
+            }
+        });
+        let copied = copied.map_err(|fail| {
+            match item.facts.kind {
+                FileKind::Directory => forget(remove_below(&spot.dir, &hidden)),
+                _ => forget(unlinkat(&spot.dir, &hidden, AtFlags::empty())),
+            }
+            raced_if_gone(fail)
+        });
+        spot.keep_if(copied)
+    }
+}
+
+impl CopyRun<'_> {
     /// Copies one object with everything below it; merges into an existing directory.
     fn copy(
         &self,
@@ -89,28 +135,47 @@ impl HostDisk {
         source: &OwnedFd,
         (dir, name): At<'_>,
     ) -> Result<(), HostError> {
+        if let Some(meter) = self.meter {
+            meter.count_objects(1);
+        }
         let facts = &item.facts;
         let mtime = timespec_of(facts.mtime_ns);
         match facts.kind {
             FileKind::Directory => self.copy_directory(item, source, (dir, name)),
             FileKind::Symlink => {
-                let target = readlinkat(source, &item.name, Vec::new())?;
-                let temporary = self.temporary_name();
-                symlinkat(&target, dir, &temporary)?;
+                let link = readlinkat(source, &item.name, Vec::new())?;
+                let temporary = temporary_name();
+                symlinkat(&link, dir, &temporary)?;
                 let flags = AtFlags::SYMLINK_NOFOLLOW;
                 forget(utimensat(dir, &temporary, &mtime_only(mtime), flags));
-                place_temporary(dir, &temporary, name, true)
+                self.place_copy(dir, &temporary, name)
             }
             FileKind::File => {
                 let mut opened = open_at(source, &item.name, facts)?;
                 let attributes = NewFileAttributes { mode: facts.mode, mtime, owner: None };
-                let (temporary, _) = self.make_temporary(dir, attributes, |file| {
+                let (temporary, _) = make_temporary(dir, attributes, |file| {
                     io::copy(&mut opened.file, file).map(drop)
                 })?;
-                place_temporary(dir, &temporary, name, true)
+                self.place_copy(dir, &temporary, name)
             }
             FileKind::Other => Err(FsCode::EINVAL.into()),
         }
+    }
+
+    fn place_copy(
+        &self,
+        dir: &OwnedFd,
+        temporary: &CString,
+        name: &CString,
+    ) -> Result<(), HostError> {
+        let _held = match self.target {
+            CopyTarget::Hidden => None,
+            CopyTarget::Visible => {
+                let held = self.disk.lock_directory(dir);
+                Some(held.inspect_err(|_| forget(unlinkat(dir, temporary, AtFlags::empty())))?)
+            }
+        };
+        place_temporary(dir, temporary, name, true)
     }
 
     fn copy_directory(

@@ -3,17 +3,18 @@
 
 use std::{
     ffi::CString,
+    hash::{BuildHasher, RandomState},
     io,
     os::unix::ffi::OsStrExt,
     path::Path,
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use rustix::{
     fd::{AsFd, OwnedFd},
     fs::{Mode, OFlags, ResolveFlags, Timespec, openat, openat2, readlinkat},
@@ -24,6 +25,7 @@ use yfs_types::{name::MAX_NAME_LEN, path::VPath};
 
 use super::{
     HostStat,
+    inode_locks::{LOCK_TIMEOUT, LockFailure},
     names::{TEMPORARY, from_host, to_host},
     scan::ChangeScanner,
 };
@@ -38,6 +40,16 @@ use crate::{
 const DIRECTORY: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
+/// The last modification time given to a file by this process, in nanoseconds. Times only increase,
+/// so that no two writes of one file have the same version.
+static LAST_MTIME_NS: AtomicI64 = AtomicI64::new(0);
+
+/// The number of names given to temporary files by this process.
+static N_TEMPORARIES: AtomicU64 = AtomicU64::new(0);
+
+/// Distinguishes this process from others that have the same number, in other containers.
+static PROCESS_NONCE: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+
 /// The root, and the state that operations share.
 pub(super) struct HostDisk {
     pub(super) root: Arc<OwnedFd>,
@@ -46,13 +58,11 @@ pub(super) struct HostDisk {
     root_path: Vec<u8>,
     /// Whether the kernel has `openat2`, as far as it is known.
     pub(super) has_openat2: Arc<AtomicBool>,
-    /// Locked by every writing operation, so that its checks and changes are atomic in this
-    /// process.
-    pub(super) writing: Arc<Mutex<()>>,
-    /// The last modification time given to a file, in nanoseconds. Times only increase, so that no
-    /// two writes of one file have the same version.
-    last_mtime_ns: Arc<AtomicI64>,
-    n_temporaries: Arc<AtomicU64>,
+    /// Locked exclusively by the scan for changes, and shared by operations of this filesystem
+    /// that change the tree. Locked after the locks of inodes.
+    pub(super) changing: Arc<RwLock<()>>,
+    /// The longest time that an operation waits for the locks of inodes.
+    pub(super) lock_timeout: Duration,
     pub(super) scanner: Arc<Mutex<ChangeScanner>>,
     /// Whether lookups follow links; see [`FileSystem::without_links`](crate::FileSystem).
     follows_links: bool,
@@ -100,6 +110,10 @@ pub(super) enum HostError {
     Code(FsCode),
     Host(Errno),
     Edit(EditRefusal),
+    Locked(LockFailure),
+    /// Another program changed what the operation had found. The operation begins again, so no
+    /// caller gets this.
+    Raced,
 }
 
 impl HostDisk {
@@ -113,9 +127,8 @@ impl HostDisk {
             root,
             root_path,
             has_openat2: Arc::new(AtomicBool::new(true)),
-            writing: Arc::default(),
-            last_mtime_ns: Arc::default(),
-            n_temporaries: Arc::default(),
+            changing: Arc::default(),
+            lock_timeout: LOCK_TIMEOUT,
             scanner: Arc::new(Mutex::new(ChangeScanner::new())),
             follows_links: true,
             keeps_hard_links: false,
@@ -137,9 +150,8 @@ impl HostDisk {
             root: self.root.clone(),
             root_path: self.root_path.clone(),
             has_openat2: self.has_openat2.clone(),
-            writing: self.writing.clone(),
-            last_mtime_ns: self.last_mtime_ns.clone(),
-            n_temporaries: self.n_temporaries.clone(),
+            changing: self.changing.clone(),
+            lock_timeout: self.lock_timeout,
             scanner: self.scanner.clone(),
             follows_links: self.follows_links,
             keeps_hard_links: self.keeps_hard_links,
@@ -321,24 +333,24 @@ impl HostDisk {
         }
         Ok(self.target(dir, name)?.map_or(facts.size, |target| target.len() as u64))
     }
+}
 
-    /// Returns a new name for a temporary file.
-    pub(super) fn temporary_name(&self) -> CString {
-        let number = self.n_temporaries.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{TEMPORARY}{}-{:p}-{number}", std::process::id(), self);
-        CString::new(name).expect("no NUL in numbers")
-    }
+/// Returns a new name for a temporary file.
+pub(super) fn temporary_name() -> CString {
+    let number = N_TEMPORARIES.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{TEMPORARY}{}-{:x}-{number}", std::process::id(), *PROCESS_NONCE);
+    CString::new(name).expect("no NUL in numbers")
+}
 
-    /// Returns a modification time for a change made now, later than all earlier ones.
-    pub(super) fn next_mtime(&self) -> Timespec {
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = since_epoch.map_or(0, |elapsed| elapsed.as_nanos() as i64);
-        let later = |last: i64| Some(now.max(last.saturating_add(1)));
-        let order = Ordering::Relaxed;
-        let last = self.last_mtime_ns.fetch_update(order, order, later).unwrap_or(0);
-        let time = now.max(last.saturating_add(1));
-        Timespec { tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000 }
-    }
+/// Returns a modification time for a change made now, later than all earlier ones.
+pub(super) fn next_mtime() -> Timespec {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = since_epoch.map_or(0, |elapsed| elapsed.as_nanos() as i64);
+    let later = |last: i64| Some(now.max(last.saturating_add(1)));
+    let order = Ordering::Relaxed;
+    let last = LAST_MTIME_NS.fetch_update(order, order, later).unwrap_or(0);
+    let time = now.max(last.saturating_add(1));
+    Timespec { tv_sec: time / 1_000_000_000, tv_nsec: time % 1_000_000_000 }
 }
 
 impl HostEntry {
@@ -355,6 +367,11 @@ impl HostError {
             Self::Code(code) => FsError::new(code, op, path),
             Self::Host(errno) => FsError::io(op, path, errno.into()),
             Self::Edit(refusal) => FsError::new(FsCode::EINVAL, op, path).caused_by(refusal),
+            Self::Locked(failure) => FsError::new(FsCode::EBUSY, op, path).caused_by(failure),
+            Self::Raced => {
+                let failure = LockFailure::KeepsChanging;
+                FsError::new(FsCode::EBUSY, op, path).caused_by(failure)
+            }
         }
     }
 
@@ -363,6 +380,7 @@ impl HostError {
             Self::Code(code) => *code,
             Self::Host(errno) => FsCode::of_errno(errno.raw_os_error()),
             Self::Edit(_) => FsCode::EINVAL,
+            Self::Locked(_) | Self::Raced => FsCode::EBUSY,
         }
     }
 }

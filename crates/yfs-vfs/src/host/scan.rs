@@ -120,9 +120,9 @@ impl HostDisk {
         scanner.log.since(since, limit)
     }
 
-    /// Scans the tree. Writers of this process wait meanwhile.
+    /// Scans the tree. Writers through this filesystem wait meanwhile.
     fn look(&self, scanner: &mut ChangeScanner) -> Result<(), HostError> {
-        let _writing = self.writing.lock();
+        let _scanning = self.changing.write();
         let mut now = BTreeMap::new();
         let mut pending = vec![VPath::root()];
         while let Some(dir) = pending.pop() {

@@ -1,5 +1,7 @@
 //! The conformance suite on a real directory, and the ways out of it, which must be closed.
 
+mod locks;
+
 use std::{
     fs,
     os::unix::{ffi::OsStrExt, fs as unix},

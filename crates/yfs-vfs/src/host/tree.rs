@@ -7,13 +7,18 @@ use rustix::{
     fs::{
         AtFlags, CWD, Dir, Mode, OFlags, chmodat, openat, renameat, symlinkat, unlinkat, utimensat,
     },
+    io::Errno,
 };
 use yfs_types::{path::VPath, time::Millis};
 
 use super::{
     HostStat,
-    host_lookup::{HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, open_dir_at},
-    write::{forget, make_dir_at, mtime_only, rename_new, timespec},
+    host_lookup::{
+        HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, HostMissingPath, open_dir_at,
+        temporary_name,
+    },
+    inode_locks::HeldLocks,
+    write::{forget, make_dir_at, make_parents, mtime_only, raced_if_gone, rename_new, timespec},
 };
 use crate::{
     error::FsCode,
@@ -22,29 +27,37 @@ use crate::{
     stat::{DEFAULT_DIRECTORY_MODE, FileKind},
 };
 
+/// How often removing a directory begins again because other programs create files in it.
+const MAX_REMOVALS: usize = 1_000;
+
 impl HostDisk {
     pub(super) fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), HostError> {
-        let _writing = self.writing.lock();
-        let missing = match self.lookup(path, HostFinalLink::Keep)? {
-            HostLookup::There(_) if options.recursive => {
-                let there = self.find(path, HostFinalLink::Follow);
-                let there = there.is_ok_and(|place| place.facts.kind == FileKind::Directory);
-                return if there { Ok(()) } else { Err(FsCode::EEXIST.into()) };
-            }
-            HostLookup::There(_) => return Err(FsCode::EEXIST.into()),
-            HostLookup::Missing(missing) => missing,
-        };
-        let spot = self.make_parents(missing, options.recursive)?;
-        let mode = options.mode.map_or(DEFAULT_DIRECTORY_MODE, |mode| mode & 0o7777);
-        spot.keep_if(make_dir_at(&spot.dir, &spot.name, mode))
+        self.retrying(|| {
+            let (found, _held) = self.lookup_locked(path, HostFinalLink::Keep)?;
+            let missing = match found {
+                HostLookup::There(_) if options.recursive => {
+                    let there = self.find(path, HostFinalLink::Follow);
+                    let there = there.is_ok_and(|place| place.facts.kind == FileKind::Directory);
+                    return if there { Ok(()) } else { Err(FsCode::EEXIST.into()) };
+                }
+                HostLookup::There(_) => return Err(FsCode::EEXIST.into()),
+                HostLookup::Missing(missing) => missing,
+            };
+            let spot = make_parents(missing, options.recursive)?;
+            let mode = options.mode.map_or(DEFAULT_DIRECTORY_MODE, |mode| mode & 0o7777);
+            let made = match make_dir_at(&spot.dir, &spot.name, mode) {
+                Err(HostError::Host(Errno::EXIST)) if options.recursive => Err(HostError::Raced),
+                made => made.map_err(raced_if_gone),
+            };
+            spot.keep_if(made)
+        })
     }
 
     pub(super) fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), HostError> {
         if path.is_root() {
             return Err(FsCode::EBUSY.into());
         }
-        let _writing = self.writing.lock();
-        let place = match self.find(path, HostFinalLink::Keep) {
+        let (place, held) = match self.find_locked(path, HostFinalLink::Keep) {
             Err(fail)
                 if options.force && matches!(fail.code(), FsCode::ENOENT | FsCode::ENOTDIR) =>
             {
@@ -53,20 +66,10 @@ impl HostDisk {
             found => found?,
         };
         match place.facts.kind {
-            FileKind::Directory if options.recursive => self.remove_tree(&place),
+            FileKind::Directory if options.recursive => remove_tree(&place, held),
             FileKind::Directory => Ok(unlinkat(&place.dir, &place.name, AtFlags::REMOVEDIR)?),
             _ => Ok(unlinkat(&place.dir, &place.name, AtFlags::empty())?),
         }
-    }
-
-    /// Hides a tree under a temporary name, then removes it. If removing fails, the tree is renamed
-    /// back.
-    fn remove_tree(&self, place: &HostEntry) -> Result<(), HostError> {
-        let hidden = self.temporary_name();
-        renameat(&place.dir, &place.name, &place.dir, &hidden)?;
-        remove_below(&place.dir, &hidden).inspect_err(|_| {
-            forget(rename_new(&place.dir, &hidden, &place.dir, &place.name));
-        })
     }
 
     pub(super) fn mv(
@@ -78,34 +81,30 @@ impl HostDisk {
         if from.is_root() || to.is_root() {
             return Err(FsCode::EBUSY.into());
         }
-        let _writing = self.writing.lock();
-        let source = self.find(from, HostFinalLink::Keep)?;
-        match self.lookup(to, HostFinalLink::Keep)? {
-            HostLookup::There(dest) if dest.path == source.path => Ok(()),
-            HostLookup::There(dest) => {
-                self.check_replace(&source, &dest, options.replace)?;
-                if source.facts.place == dest.facts.place {
-                    // Two names of one file: POSIX would keep both.
-                    return Ok(unlinkat(&source.dir, &source.name, AtFlags::empty())?);
-                }
-                Ok(renameat(&source.dir, &source.name, &dest.dir, &dest.name)?)
+        self.retrying(|| {
+            let (source, found, _held) = self.lookup_move_locked(from, to)?;
+            match found {
+                HostLookup::There(dest) => self.move_over(&source, &dest, options),
+                HostLookup::Missing(missing) => move_to(&source, missing, options),
             }
-            HostLookup::Missing(missing) => {
-                if missing.names.len() > 1 && !options.parents {
-                    return Err(FsCode::ENOENT.into());
-                }
-                let within = missing.path.starts_with(&source.path);
-                if source.facts.kind == FileKind::Directory && within {
-                    return Err(FsCode::EINVAL.into());
-                }
-                let spot = self.make_parents(missing, options.parents)?;
-                let moved = match options.replace {
-                    true => renameat(&source.dir, &source.name, &spot.dir, &spot.name),
-                    false => rename_new(&source.dir, &source.name, &spot.dir, &spot.name),
-                };
-                spot.keep_if(moved.map_err(HostError::from))
-            }
+        })
+    }
+
+    fn move_over(
+        &self,
+        source: &HostEntry,
+        dest: &HostEntry,
+        options: &MoveOptions,
+    ) -> Result<(), HostError> {
+        if dest.path == source.path {
+            return Ok(());
         }
+        self.check_replace(source, dest, options.replace)?;
+        if source.facts.place == dest.facts.place {
+            // Two names of one file: POSIX would keep both.
+            return Ok(unlinkat(&source.dir, &source.name, AtFlags::empty())?);
+        }
+        Ok(renameat(&source.dir, &source.name, &dest.dir, &dest.name)?)
     }
 
     /// Checks that `source` may replace `dest`. The host makes most of these checks too, but not
@@ -130,26 +129,24 @@ impl HostDisk {
 
     pub(super) fn symlink(&self, target: &str, path: &VPath) -> Result<(), HostError> {
         check_target(target)?;
-        let _writing = self.writing.lock();
-        let missing = match self.lookup(path, HostFinalLink::Keep)? {
-            HostLookup::There(_) => return Err(FsCode::EEXIST.into()),
-            HostLookup::Missing(missing) => missing,
-        };
         let target = self.target_to_host(target)?;
-        let spot = self.make_parents(missing, true)?;
-        spot.keep_if(symlinkat(&target, &spot.dir, &spot.name).map_err(HostError::from))
+        self.retrying(|| {
+            let (found, _held) = self.lookup_locked(path, HostFinalLink::Keep)?;
+            let HostLookup::Missing(missing) = found else { return Err(FsCode::EEXIST.into()) };
+            let spot = make_parents(missing, true)?;
+            let made = symlinkat(&target, &spot.dir, &spot.name);
+            spot.keep_if(made.map_err(|error| raced_if_gone(error.into())))
+        })
     }
 
     pub(super) fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), HostError> {
-        let _writing = self.writing.lock();
-        let place = self.find(path, HostFinalLink::Follow)?;
+        let (place, _held) = self.find_locked(path, HostFinalLink::Follow)?;
         let times = mtime_only(timespec(mtime));
         Ok(utimensat(&place.dir, &place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     pub(super) fn chmod(&self, path: &VPath, mode: u32) -> Result<(), HostError> {
-        let _writing = self.writing.lock();
-        let place = self.find(path, HostFinalLink::Follow)?;
+        let (place, _held) = self.find_locked(path, HostFinalLink::Follow)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&place.dir, &place.name, flags, Mode::empty())?;
         if HostStat::of(&fd)?.kind == FileKind::Symlink {
@@ -163,22 +160,69 @@ impl HostDisk {
     }
 }
 
-/// Removes a directory and everything below it, depth first, without following links.
+/// Moves an object to a free name. If another program takes the name, the caller begins again.
+fn move_to(
+    source: &HostEntry,
+    missing: HostMissingPath,
+    options: &MoveOptions,
+) -> Result<(), HostError> {
+    if missing.names.len() > 1 && !options.parents {
+        return Err(FsCode::ENOENT.into());
+    }
+    let within = missing.path.starts_with(&source.path);
+    if source.facts.kind == FileKind::Directory && within {
+        return Err(FsCode::EINVAL.into());
+    }
+    let spot = make_parents(missing, options.parents)?;
+    let moved = match rename_new(&source.dir, &source.name, &spot.dir, &spot.name) {
+        Err(Errno::EXIST) if options.replace => Err(HostError::Raced),
+        moved => moved.map_err(|error| raced_if_gone(error.into())),
+    };
+    spot.keep_if(moved)
+}
+
+/// Hides a tree under a temporary name, then removes it, which takes no locks. If removing fails,
+/// the tree is renamed back.
+fn remove_tree(place: &HostEntry, held: HeldLocks<'_>) -> Result<(), HostError> {
+    let hidden = temporary_name();
+    renameat(&place.dir, &place.name, &place.dir, &hidden)?;
+    drop(held);
+    remove_below(&place.dir, &hidden).inspect_err(|_| {
+        forget(rename_new(&place.dir, &hidden, &place.dir, &place.name));
+    })
+}
+
+/// Removes a directory and everything below it, depth first, without following links. Calls that
+/// began before the tree was hidden may still write to it.
 pub(super) fn remove_below(dir: &Arc<OwnedFd>, name: &CString) -> Result<(), HostError> {
     let opened = Arc::new(open_dir_at(dir, name)?);
     let mut stack = vec![(dir.clone(), name.clone(), children(&opened)?, opened)];
+    let mut n_repeated = 0;
     while let Some((dir, name, left, opened)) = stack.last_mut() {
         match left.pop() {
-            None => {
-                unlinkat(&*dir, &*name, AtFlags::REMOVEDIR)?;
-                stack.pop();
-            }
-            Some((child, true)) => {
-                let below = Arc::new(open_dir_at(&*opened, &child)?);
-                let parent = opened.clone();
-                stack.push((parent, child, children(&below)?, below));
-            }
-            Some((child, false)) => unlinkat(&*opened, &child, AtFlags::empty())?,
+            None => match unlinkat(&*dir, &*name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY) if n_repeated < MAX_REMOVALS => {
+                    n_repeated += 1;
+                    *left = children(opened)?;
+                }
+                removed => {
+                    removed?;
+                    stack.pop();
+                }
+            },
+            Some((child, true)) => match open_dir_at(&*opened, &child) {
+                // A directory that a failed call had created, and removed itself.
+                Err(HostError::Host(Errno::NOENT)) => (),
+                below => {
+                    let (below, parent) = (Arc::new(below?), opened.clone());
+                    stack.push((parent, child, children(&below)?, below));
+                }
+            },
+            Some((child, false)) => match unlinkat(&*opened, &child, AtFlags::empty()) {
+                // A temporary file that got its final name.
+                Err(Errno::NOENT) => (),
+                removed => removed?,
+            },
         }
     }
     Ok(())
@@ -193,8 +237,13 @@ fn children(dir: &OwnedFd) -> Result<Vec<(CString, bool)>, HostError> {
         let item = item?;
         let name = item.file_name();
         if !matches!(name.to_bytes(), b"." | b"..") {
-            let is_directory = HostStat::at(&fd, name)?.kind == FileKind::Directory;
-            names.push((name.to_owned(), is_directory));
+            match HostStat::at(&fd, name) {
+                Err(Errno::NOENT) => (),
+                facts => {
+                    let is_directory = facts?.kind == FileKind::Directory;
+                    names.push((name.to_owned(), is_directory));
+                }
+            }
         }
     }
     Ok(names)

@@ -1,4 +1,10 @@
 //! Writing to the host's disk: a temporary file beside the target, then a rename.
+//!
+//! A call that changes a file looks it up, examines it and replaces it under the lock of its
+//! directory, so other callers of this filesystem, in any process, wait. Other programs take no
+//! such lock: a call that computed the new content from the old one compares the file with what it
+//! read just before the rename, and begins again if they differ. The same comparison is what is
+//! left on a filesystem without locks.
 
 use std::{
     ffi::CString,
@@ -22,7 +28,7 @@ use super::{
     HostStat,
     host_lookup::{
         HostDisk, HostEntry, HostError, HostFinalLink, HostLookup, HostMissingPath, c_string,
-        open_dir_at,
+        next_mtime, open_dir_at, temporary_name,
     },
     read::{check_file, open_place},
 };
@@ -52,6 +58,15 @@ pub(super) struct NewFileAttributes {
     pub(super) owner: Option<(u32, u32)>,
 }
 
+/// What a file must still be when its content is replaced. Programs that take no locks may have
+/// changed it since it was examined.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FileExpectation<'a> {
+    Nothing,
+    Version(&'a VersionToken),
+    Content(&'a [u8]),
+}
+
 impl HostDisk {
     pub(super) fn write(
         &self,
@@ -59,27 +74,53 @@ impl HostDisk {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, HostError> {
-        let _writing = self.writing.lock();
         let follow = options.follow && options.create != CreateMode::New;
-        let found =
-            self.lookup(path, if follow { HostFinalLink::Follow } else { HostFinalLink::Keep })?;
-        match found {
-            HostLookup::There(_) if options.create == CreateMode::New => Err(FsCode::EEXIST.into()),
-            HostLookup::There(place) => {
-                if place.facts.kind == FileKind::Symlink {
-                    check_no_base(options)?;
-                    let attributes = self.attributes_for(options, DEFAULT_FILE_MODE, None);
-                    let facts = self.replace(&place.dir, &place.name, data, attributes)?;
-                    return Ok(written(&facts, true));
+        let last = if follow { HostFinalLink::Follow } else { HostFinalLink::Keep };
+        self.retrying(|| {
+            let (found, _held) = self.lookup_locked(path, last)?;
+            match found {
+                HostLookup::There(_) if options.create == CreateMode::New => {
+                    Err(FsCode::EEXIST.into())
                 }
-                check_file(&place.facts)?;
-                self.check_base(&place, options)?;
-                let owner = Some(place.facts.owner);
-                let attributes = self.attributes_for(options, place.facts.mode, owner);
-                let facts = self.replace_content(&place, data, attributes)?;
-                Ok(written(&facts, false))
+                HostLookup::There(place) => {
+                    self.write_existing(&place, data, options).map_err(raced_if_gone)
+                }
+                HostLookup::Missing(missing) => self.create(missing, data, options),
             }
-            HostLookup::Missing(missing) => self.create(missing, data, options),
+        })
+    }
+
+    fn write_existing(
+        &self,
+        place: &HostEntry,
+        data: &[u8],
+        options: &WriteOptions,
+    ) -> Result<WriteOutcome, HostError> {
+        if place.facts.kind == FileKind::Symlink {
+            check_no_base(options)?;
+            let attributes = attributes_for(options, DEFAULT_FILE_MODE, None);
+            let facts = replace(place, data, attributes, FileExpectation::Nothing)?;
+            return Ok(written(&facts, true));
+        }
+        check_file(&place.facts)?;
+        let version = place.facts.version();
+        check_version(Some(version.clone()), options)?;
+        let expectation = match &options.base {
+            Some(VersionBase::Version(base)) if *base != version => {
+                return Err(FsCode::ESTALE.into());
+            }
+            Some(VersionBase::Content(base)) => FileExpectation::Content(base),
+            None if options.expected_version.is_none() => FileExpectation::Nothing,
+            _ => FileExpectation::Version(&version),
+        };
+        let attributes = attributes_for(options, place.facts.mode, Some(place.facts.owner));
+        let replaced = expectation
+            .check(place)
+            .and_then(|()| self.replace_content(place, data, attributes, expectation));
+        match replaced {
+            // The caller has to merge.
+            Err(HostError::Raced) => Err(FsCode::ESTALE.into()),
+            replaced => Ok(written(&replaced?, false)),
         }
     }
 
@@ -89,25 +130,24 @@ impl HostDisk {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, HostError> {
-        let _writing = self.writing.lock();
-        let last = if options.create == CreateMode::New {
-            HostFinalLink::Keep
-        } else {
-            HostFinalLink::Follow
-        };
-        match self.lookup(path, last)? {
-            HostLookup::There(_) if options.create == CreateMode::New => Err(FsCode::EEXIST.into()),
-            HostLookup::There(place) => {
-                check_file(&place.facts)?;
-                check_version(Some(place.facts.version()), options)?;
-                let facts = self.append_in_place(&place, data)?;
-                Ok(written(&facts, false).appended(options))
+        let is_new = options.create == CreateMode::New;
+        let last = if is_new { HostFinalLink::Keep } else { HostFinalLink::Follow };
+        self.retrying(|| {
+            let (found, _held) = self.lookup_locked(path, last)?;
+            match found {
+                HostLookup::There(_) if is_new => Err(FsCode::EEXIST.into()),
+                HostLookup::There(place) => {
+                    check_file(&place.facts)?;
+                    check_version(Some(place.facts.version()), options)?;
+                    let facts = append_in_place(&place, data)?;
+                    Ok(written(&facts, false).appended(options))
+                }
+                HostLookup::Missing(missing) => {
+                    let options = WriteOptions { base: None, ..options.clone() };
+                    self.create(missing, data, &options)
+                }
             }
-            HostLookup::Missing(missing) => {
-                let options = WriteOptions { base: None, ..options.clone() };
-                self.create(missing, data, &options)
-            }
-        }
+        })
     }
 
     pub(super) fn edit(
@@ -115,25 +155,28 @@ impl HostDisk {
         path: &VPath,
         edit: &TextReplacement,
     ) -> Result<EditOutcome, HostError> {
-        let _writing = self.writing.lock();
-        let place = self.find(path, HostFinalLink::Follow)?;
-        let opened = open_place(&place)?;
-        let facts = opened.facts;
-        if edit.expected_version.as_ref().is_some_and(|version| *version != facts.version()) {
-            return Err(FsCode::ESTALE.into());
-        }
-        let text = io::read_to_string(opened.file).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => HostError::Edit(EditRefusal::NotText),
-            _ => error.into(),
-        })?;
-        let (text, n_replaced) = edit.apply(&text).map_err(HostError::Edit)?;
-        let owner = Some(facts.owner);
-        let attributes = NewFileAttributes { mode: facts.mode, mtime: self.next_mtime(), owner };
-        let facts = self.replace_content(&place, text.as_bytes(), attributes)?;
-        let version = edit.expected_version.is_some().then(|| facts.version());
-        Ok(EditOutcome { n_replaced, version })
+        self.retrying(|| {
+            let (place, _held) = self.find_locked(path, HostFinalLink::Follow)?;
+            let mut opened = open_place(&place)?;
+            let facts = opened.facts;
+            if edit.expected_version.as_ref().is_some_and(|version| *version != facts.version()) {
+                return Err(FsCode::ESTALE.into());
+            }
+            let mut before = Vec::new();
+            io::Read::read_to_end(&mut opened.file, &mut before)?;
+            let not_text = |_| HostError::Edit(EditRefusal::NotText);
+            let text = std::str::from_utf8(&before).map_err(not_text)?;
+            let (text, n_replaced) = edit.apply(text).map_err(HostError::Edit)?;
+            let owner = Some(facts.owner);
+            let attributes = NewFileAttributes { mode: facts.mode, mtime: next_mtime(), owner };
+            let expectation = FileExpectation::Content(&before);
+            let facts = self.replace_content(&place, text.as_bytes(), attributes, expectation)?;
+            let version = edit.expected_version.is_some().then(|| facts.version());
+            Ok(EditOutcome { n_replaced, version })
+        })
     }
 
+    /// Creates a file. If another program creates it meanwhile, the caller begins again.
     fn create(
         &self,
         missing: HostMissingPath,
@@ -144,169 +187,189 @@ impl HostDisk {
             return Err(FsCode::ENOENT.into());
         }
         check_no_base(options)?;
-        let spot = self.make_parents(missing, options.parents)?;
-        let attributes = self.attributes_for(options, DEFAULT_FILE_MODE, None);
-        let temporary = self.fill_temporary(&spot.dir, data, attributes);
+        let spot = make_parents(missing, options.parents)?;
+        let attributes = attributes_for(options, DEFAULT_FILE_MODE, None);
+        let temporary = fill_temporary(&spot.dir, data, attributes);
         let placed = temporary.and_then(|(name, facts)| {
-            let replace = options.create != CreateMode::New;
-            place_temporary(&spot.dir, &name, &spot.name, replace)?;
+            place_temporary(&spot.dir, &name, &spot.name, false)?;
             Ok(facts)
         });
+        let placed = match placed {
+            Err(fail) if fail.code() == FsCode::EEXIST && options.create != CreateMode::New => {
+                Err(HostError::Raced)
+            }
+            Err(fail) => Err(raced_if_gone(fail)),
+            placed => placed,
+        };
         Ok(written(&spot.keep_if(placed)?, true))
     }
 
-    /// Replaces the content of a file.
-    fn replace_content(
+    /// Replaces the content of a file, or fails with [`HostError::Raced`] if it is not what is
+    /// expected.
+    pub(super) fn replace_content(
         &self,
         place: &HostEntry,
         data: &[u8],
         attributes: NewFileAttributes,
+        expectation: FileExpectation<'_>,
     ) -> Result<HostStat, HostError> {
         match self.keeps_hard_links && place.facts.n_links > 1 {
-            true => self.overwrite_in_place(place, data, attributes),
-            false => self.replace(&place.dir, &place.name, data, attributes),
+            true => overwrite_in_place(place, data, attributes, expectation),
+            false => replace(place, data, attributes, expectation),
         }
     }
+}
 
-    /// Overwrites a file, so that its other names show the new content. If that fails, the old
-    /// content is written back.
-    fn overwrite_in_place(
-        &self,
-        place: &HostEntry,
-        data: &[u8],
-        attributes: NewFileAttributes,
-    ) -> Result<HostStat, HostError> {
-        let mut before = Vec::new();
-        let opened = open_place(place)?;
-        io::Read::read_to_end(&mut { opened.file }, &mut before)?;
-        let flags =
-            OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(openat(&place.dir, &place.name, flags, Mode::empty())?);
-        check_file(&HostStat::of(&file)?)?;
-        let fill = |data: &[u8]| -> io::Result<()> {
-            file.write_all_at(data, 0)?;
-            Ok(ftruncate(&file, data.len() as u64)?)
-        };
-        if let Err(error) = fill(data) {
-            forget(fill(&before));
-            return Err(error.into());
-        }
-        finish(&file, NewFileAttributes { owner: None, ..attributes })?;
-        Ok(HostStat::of(&file)?)
-    }
-
-    /// Replaces the object with a name in a directory by a file with this content.
-    pub(super) fn replace(
-        &self,
-        dir: &OwnedFd,
-        name: &CString,
-        data: &[u8],
-        attributes: NewFileAttributes,
-    ) -> Result<HostStat, HostError> {
-        let (temporary, facts) = self.fill_temporary(dir, data, attributes)?;
-        place_temporary(dir, &temporary, name, true)?;
-        Ok(facts)
-    }
-
-    fn fill_temporary(
-        &self,
-        dir: &OwnedFd,
-        data: &[u8],
-        attributes: NewFileAttributes,
-    ) -> Result<(CString, HostStat), HostError> {
-        self.make_temporary(dir, attributes, |file| file.write_all(data))
-    }
-
-    /// Creates a temporary file, which listings leave out, and fills it. A failure leaves no file
-    /// behind.
-    pub(super) fn make_temporary(
-        &self,
-        dir: &OwnedFd,
-        attributes: NewFileAttributes,
-        fill: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> Result<(CString, HostStat), HostError> {
-        let name = self.temporary_name();
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(dir, &name, flags, Mode::RUSR | Mode::WUSR)?);
-        let filled = fill(&mut file).map_err(HostError::from).and_then(|()| {
-            finish(&file, attributes)?;
-            Ok(HostStat::of(&file)?)
-        });
-        match filled {
-            Ok(facts) => Ok((name, facts)),
-            Err(fail) => {
-                forget(unlinkat(dir, &name, AtFlags::empty()));
-                Err(fail)
+impl FileExpectation<'_> {
+    /// Fails with [`HostError::Raced`] if the file is not what is expected.
+    fn check(self, place: &HostEntry) -> Result<(), HostError> {
+        let is_same = match self {
+            Self::Nothing => true,
+            Self::Version(version) => {
+                matches!(HostStat::at(&place.dir, &place.name), Ok(facts)
+                    if facts.kind == FileKind::File && facts.version() == *version)
             }
-        }
-    }
-
-    fn append_in_place(&self, place: &HostEntry, data: &[u8]) -> Result<HostStat, HostError> {
-        let flags = OFlags::WRONLY
-            | OFlags::APPEND
-            | OFlags::NOFOLLOW
-            | OFlags::NONBLOCK
-            | OFlags::NOCTTY
-            | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&place.dir, &place.name, flags, Mode::empty())?);
-        let before = HostStat::of(&file)?;
-        check_file(&before)?;
-        if let Err(error) = file.write_all(data) {
-            forget(ftruncate(&file, before.size));
-            return Err(error.into());
-        }
-        futimens(&file, &mtime_only(self.next_mtime()))?;
-        Ok(HostStat::of(&file)?)
-    }
-
-    /// Creates the missing directories, all but the last name.
-    pub(super) fn make_parents(
-        &self,
-        missing: HostMissingPath,
-        parents: bool,
-    ) -> Result<NewFileSlot, HostError> {
-        let HostMissingPath { dir, names, .. } = missing;
-        if names.len() > 1 && !parents {
-            return Err(FsCode::ENOENT.into());
-        }
-        names.iter().try_for_each(|name| check_name(name))?;
-        let (last, above) = names.split_last().expect("at least one name is missing");
-        let mut spot = NewFileSlot { dir, name: c_string(last.as_bytes())?, made: Vec::new() };
-        for name in above {
-            let made = c_string(name.as_bytes()).and_then(|name| spot.make_dir(name));
-            if let Err(fail) = made {
-                return spot.keep_if(Err(fail));
-            }
-        }
-        Ok(spot)
-    }
-
-    fn attributes_for(
-        &self,
-        options: &WriteOptions,
-        mode: u32,
-        owner: Option<(u32, u32)>,
-    ) -> NewFileAttributes {
-        let mode = options.mode.map_or(mode, |mode| mode & 0o7777);
-        let mtime = options.mtime.map_or_else(|| self.next_mtime(), timespec);
-        NewFileAttributes { mode, mtime, owner }
-    }
-
-    fn check_base(&self, place: &HostEntry, options: &WriteOptions) -> Result<(), HostError> {
-        let version = place.facts.version();
-        check_version(Some(version.clone()), options)?;
-        let holds = match &options.base {
-            None => true,
-            Some(VersionBase::Version(base)) => *base == version,
-            Some(VersionBase::Content(base)) => {
-                let mut data = Vec::new();
-                io::Read::read_to_end(&mut open_place(place)?.file, &mut data)?;
-                *base == data
+            Self::Content(content) => {
+                let mut now = Vec::new();
+                let opened = open_place(place);
+                opened.is_ok_and(|mut opened| {
+                    io::Read::read_to_end(&mut opened.file, &mut now).is_ok() && now == content
+                })
             }
         };
-        if holds { Ok(()) } else { Err(FsCode::ESTALE.into()) }
+        if is_same { Ok(()) } else { Err(HostError::Raced) }
     }
+}
+
+/// Overwrites a file, so that its other names show the new content. If that fails, the old
+/// content is written back.
+fn overwrite_in_place(
+    place: &HostEntry,
+    data: &[u8],
+    attributes: NewFileAttributes,
+    expectation: FileExpectation<'_>,
+) -> Result<HostStat, HostError> {
+    let mut before = Vec::new();
+    let opened = open_place(place)?;
+    io::Read::read_to_end(&mut { opened.file }, &mut before)?;
+    let flags =
+        OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(&place.dir, &place.name, flags, Mode::empty())?);
+    check_file(&HostStat::of(&file)?)?;
+    expectation.check(place)?;
+    let fill = |data: &[u8]| -> io::Result<()> {
+        file.write_all_at(data, 0)?;
+        Ok(ftruncate(&file, data.len() as u64)?)
+    };
+    if let Err(error) = fill(data) {
+        forget(fill(&before));
+        return Err(error.into());
+    }
+    finish(&file, NewFileAttributes { owner: None, ..attributes })?;
+    Ok(HostStat::of(&file)?)
+}
+
+/// Replaces an object by a file with this content, or fails with [`HostError::Raced`] if the object
+/// is not what is expected.
+fn replace(
+    place: &HostEntry,
+    data: &[u8],
+    attributes: NewFileAttributes,
+    expectation: FileExpectation<'_>,
+) -> Result<HostStat, HostError> {
+    let (temporary, facts) = fill_temporary(&place.dir, data, attributes)?;
+    if let Err(fail) = expectation.check(place) {
+        forget(unlinkat(&place.dir, &temporary, AtFlags::empty()));
+        return Err(fail);
+    }
+    place_temporary(&place.dir, &temporary, &place.name, true)?;
+    Ok(facts)
+}
+
+fn fill_temporary(
+    dir: &OwnedFd,
+    data: &[u8],
+    attributes: NewFileAttributes,
+) -> Result<(CString, HostStat), HostError> {
+    make_temporary(dir, attributes, |file| file.write_all(data))
+}
+
+/// Creates a temporary file, which listings leave out, and fills it. A failure leaves no file
+/// behind.
+pub(super) fn make_temporary(
+    dir: &OwnedFd,
+    attributes: NewFileAttributes,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<(CString, HostStat), HostError> {
+    let name = temporary_name();
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(dir, &name, flags, Mode::RUSR | Mode::WUSR)?);
+    let filled = fill(&mut file).map_err(HostError::from).and_then(|()| {
+        finish(&file, attributes)?;
+        Ok(HostStat::of(&file)?)
+    });
+    match filled {
+        Ok(facts) => Ok((name, facts)),
+        Err(fail) => {
+            forget(unlinkat(dir, &name, AtFlags::empty()));
+            Err(fail)
+        }
+    }
+}
+
+fn append_in_place(place: &HostEntry, data: &[u8]) -> Result<HostStat, HostError> {
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::NOFOLLOW
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY
+        | OFlags::CLOEXEC;
+    let mut file = File::from(openat(&place.dir, &place.name, flags, Mode::empty())?);
+    let before = HostStat::of(&file)?;
+    check_file(&before)?;
+    if let Err(error) = file.write_all(data) {
+        forget(ftruncate(&file, before.size));
+        return Err(error.into());
+    }
+    futimens(&file, &mtime_only(next_mtime()))?;
+    Ok(HostStat::of(&file)?)
+}
+
+/// Creates the missing directories, all but the last name.
+pub(super) fn make_parents(
+    missing: HostMissingPath,
+    parents: bool,
+) -> Result<NewFileSlot, HostError> {
+    let HostMissingPath { dir, names, .. } = missing;
+    if names.len() > 1 && !parents {
+        return Err(FsCode::ENOENT.into());
+    }
+    names.iter().try_for_each(|name| check_name(name))?;
+    let (last, above) = names.split_last().expect("at least one name is missing");
+    let mut spot = NewFileSlot { dir, name: c_string(last.as_bytes())?, made: Vec::new() };
+    for name in above {
+        let made = c_string(name.as_bytes()).and_then(|name| spot.make_dir(name));
+        if let Err(fail) = made {
+            return spot.keep_if(Err(raced_if_gone(fail)));
+        }
+    }
+    Ok(spot)
+}
+
+fn attributes_for(
+    options: &WriteOptions,
+    mode: u32,
+    owner: Option<(u32, u32)>,
+) -> NewFileAttributes {
+    let mode = options.mode.map_or(mode, |mode| mode & 0o7777);
+    let mtime = options.mtime.map_or_else(next_mtime, timespec);
+    NewFileAttributes { mode, mtime, owner }
+}
+
+/// Returns [`HostError::Raced`] for an object that was found and is gone: another program has
+/// removed it, or a directory above it. The operation looks it up again.
+pub(super) fn raced_if_gone(fail: HostError) -> HostError {
+    if fail.code() == FsCode::ENOENT { HostError::Raced } else { fail }
 }
 
 impl NewFileSlot {
@@ -370,8 +433,14 @@ pub(super) fn rename_new(
     match renameat_with(&from, old, &to, new, RenameFlags::NOREPLACE) {
         // The host's filesystem lacks the flag. A hard link is as exclusive, but only for files.
         Err(Errno::INVAL | Errno::NOSYS) => {
-            linkat(&from, old, &to, new, AtFlags::empty())?;
-            unlinkat(&from, old, AtFlags::empty())
+            if HostStat::at(&from, old)?.kind != FileKind::Directory {
+                linkat(&from, old, &to, new, AtFlags::empty())?;
+                return unlinkat(&from, old, AtFlags::empty());
+            }
+            match HostStat::at(&to, new) {
+                Err(Errno::NOENT) => renameat(&from, old, &to, new),
+                there => there.and(Err(Errno::EXIST)),
+            }
         }
         result => result,
     }

@@ -17,7 +17,7 @@ use yfs_engine::{
     time::Millis,
     tree::FinalLink,
 };
-use yfs_vfs::{CopyOptions, FsCode, FsError, MoveOptions, Op};
+use yfs_vfs::{CopyOptions, FsCode, FsError, MoveOptions, Op, work_meter::count_objects};
 
 use super::{
     WorkspaceFs,
@@ -205,6 +205,7 @@ impl WorkspaceFs {
         let places: HashMap<FileId, usize> =
             places.filter_map(|(place, write)| Some((written_id(write)?.clone(), place))).collect();
         for (source, target) in contents {
+            count_objects(1);
             let write = places.get(&target).and_then(|place| writes.get_mut(*place));
             match write {
                 Some(RowWrite::Update { changes, .. }) => {

@@ -8,7 +8,10 @@ use yfs_engine::{
     table::ListedKind,
     tree::FinalLink,
 };
-use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, WalkEntry, WalkOptions, WalkStream};
+use yfs_vfs::{
+    DirEntry, FileKind, FsCode, FsError, Op, WalkEntry, WalkOptions, WalkStream,
+    work_meter::count_objects,
+};
 
 use super::{WorkspaceFs, convert_types::fs_error, read::row_entry};
 
@@ -44,6 +47,7 @@ impl WorkspaceFs {
             let mut walk = self.begin_walk(&main, path, options)?;
             walk.go_on(&main, usize::MAX, &mut found)?;
         }
+        count_objects(found.entries.len() as u64);
         self.measured(path, found)
     }
 
@@ -80,6 +84,7 @@ impl WorkspaceFs {
         if found.entries.is_empty() {
             return None;
         }
+        count_objects(found.entries.len() as u64);
         match self.measured(&walk.root, found) {
             Ok(entries) => Some((Ok(entries), Some(Ok(walk)))),
             Err(error) => Some((Err(error), None)),

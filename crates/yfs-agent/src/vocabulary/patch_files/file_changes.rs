@@ -1,15 +1,31 @@
 //! The changes of files that a patch makes: planned in memory, then written one after the other.
+//!
+//! # Invariants
+//!
+//! - A file is written, moved or removed only if it is what the plan was made from. If it is not,
+//!   the plan is made again from what is there now; what was written already stays as it is.
+//! - If the plan cannot be made again, the steps are taken back; see
+//!   [`patch_steps`](super::patch_steps).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    CreateMode, FsCode, FsError, MoveOptions, Op, RemoveOptions, VersionToken, WriteOptions,
+    FsCode, FsError, MoveOptions, Op, RemoveOptions, VersionToken, work_meter::count_objects,
 };
 
-use super::{ToolFailure, envelope::PatchOperation, hunks::apply_hunks, path_of};
+use super::{
+    ToolFailure,
+    envelope::PatchOperation,
+    hunks::apply_hunks,
+    patch_steps::{DoneStep, check_version, take_back, write_at},
+    path_of,
+};
 use crate::tool_call::ToolCall;
+
+/// A file as it was read; `None` if there was none.
+type FileBefore = Option<(VersionToken, Bytes)>;
 
 /// What a patch does to files.
 #[derive(Debug, Default)]
@@ -26,7 +42,7 @@ pub(super) struct PatchPlan {
 /// A file before and after.
 #[derive(Debug, Clone)]
 struct PlannedFile {
-    before: Option<(VersionToken, Bytes)>,
+    before: FileBefore,
     after: Option<Bytes>,
     /// Whether a file that was moved here is what is here after.
     is_moved_here: bool,
@@ -34,20 +50,24 @@ struct PlannedFile {
     moved_to: Option<VPath>,
 }
 
-/// The reason why a plan was not carried out. What was written before was put back.
-pub(super) enum StaleFile {
-    /// A file is no longer what it was when the plan was made.
-    Changed,
-    /// A write failed.
-    Failed(ToolFailure),
+/// How far the writing of a patch has come.
+#[derive(Debug, Default)]
+pub(super) struct PatchProgress {
+    done: Vec<DoneStep>,
+    /// The files that steps have changed, as they were before.
+    settled: BTreeMap<VPath, FileBefore>,
+    written: BTreeSet<VPath>,
+    removed: BTreeSet<VPath>,
+    moved: BTreeSet<VPath>,
 }
 
-/// A step that was carried out, with what puts it back.
-enum DoneStep {
-    Written { path: VPath, before: Bytes },
-    Created(VPath),
-    Removed { path: VPath, before: Bytes },
-    Moved { from: VPath, to: VPath },
+/// The reason why a plan was not carried out. The steps so far are in the progress.
+#[derive(Debug)]
+pub(super) enum StepFailure {
+    /// A file is no longer what it was when the plan was made.
+    Stale,
+    /// A step failed.
+    Failed(FsError),
 }
 
 /// Returns all paths that the operations name.
@@ -68,16 +88,29 @@ pub(super) fn paths_of(operations: &[PatchOperation]) -> Result<Vec<VPath>, Tool
 }
 
 impl PatchPlan {
-    /// Applies the operations to copies of the files.
+    /// Applies the operations to copies of the files. Files that were changed already are as they
+    /// were before.
     pub(super) async fn make(
         call: &ToolCall,
         operations: &[PatchOperation],
+        progress: &PatchProgress,
     ) -> Result<Self, ToolFailure> {
         let mut plan = Self::default();
+        for path in paths_of(operations)? {
+            if let Some(before) = progress.settled.get(&path) {
+                plan.insert(path, before.clone());
+            }
+        }
         for operation in operations {
             plan.add(call, operation).await?;
         }
         Ok(plan)
+    }
+
+    fn insert(&mut self, path: VPath, before: FileBefore) {
+        let after = before.as_ref().map(|(_, data)| data.clone());
+        let file = PlannedFile { before, after, is_moved_here: false, moved_to: None };
+        self.files.insert(path, file);
     }
 
     async fn add(
@@ -164,40 +197,33 @@ impl PatchPlan {
                 Err(error) if error.code == FsCode::ENOENT => None,
                 Err(error) => return Err(error.into()),
             };
-            let after = before.as_ref().map(|(_, data)| data.clone());
-            let file = PlannedFile { before, after, is_moved_here: false, moved_to: None };
-            self.files.insert(path.clone(), file);
+            count_objects(1);
+            self.insert(path.clone(), before);
         }
         let moved = || ToolFailure::refused(format!("{path} was moved earlier in the patch"));
         self.files.get_mut(path).filter(|file| file.moved_to.is_none()).ok_or_else(moved)
     }
 
-    /// Writes the files. If one has changed, or a write fails, the others are put back.
-    pub(super) async fn write(&self, call: &ToolCall) -> Result<(), StaleFile> {
-        let mut done = Vec::new();
-        let Err(error) = self.write_steps(call, &mut done).await else { return Ok(()) };
-        let n_steps = done.len();
-        let mut kept = Vec::new();
-        for step in done.into_iter().rev() {
-            if let Err(path) = step.put_back(call).await {
-                kept.push(path.to_string());
-            }
-        }
-        if !kept.is_empty() {
-            let text = format!(
-                "{error}; {} of {n_steps} changes could not be put back: {}",
-                kept.len(),
-                kept.join(", ")
-            );
-            return Err(StaleFile::Failed(ToolFailure::Refused(text)));
-        }
-        match error.code {
-            FsCode::ESTALE | FsCode::EEXIST => Err(StaleFile::Changed),
-            _ => Err(StaleFile::Failed(error.into())),
-        }
+    /// Takes the steps that are not done yet.
+    pub(super) async fn write(
+        &self,
+        call: &ToolCall,
+        progress: &mut PatchProgress,
+    ) -> Result<(), StepFailure> {
+        let stale = |error: FsError| match error.code {
+            FsCode::ESTALE | FsCode::EEXIST | FsCode::ENOENT => StepFailure::Stale,
+            _ => StepFailure::Failed(error),
+        };
+        self.write_contents(call, progress).await.map_err(stale)?;
+        self.remove_files(call, progress).await.map_err(stale)?;
+        self.move_files(call, progress).await
     }
 
-    async fn write_steps(&self, call: &ToolCall, done: &mut Vec<DoneStep>) -> Result<(), FsError> {
+    async fn write_contents(
+        &self,
+        call: &ToolCall,
+        progress: &mut PatchProgress,
+    ) -> Result<(), FsError> {
         // A moved file is first changed where it is, so that it stays the same file.
         for (path, file) in &self.files {
             let after = match &file.moved_to {
@@ -207,35 +233,81 @@ impl PatchPlan {
                 _ if file.is_moved_here => None,
                 _ => file.after.as_ref(),
             };
-            let Some(after) = after else { continue };
-            match &file.before {
-                Some((_, before)) if before == after => check_version(call, path, file).await?,
+            let Some(after) = after.filter(|_| !progress.written.contains(path)) else { continue };
+            let step = match &file.before {
+                Some((version, before)) if before == after => {
+                    check_version(call, path, version).await?;
+                    continue;
+                }
                 Some((version, before)) => {
-                    write_at(call, path, after.clone(), Some(version.clone())).await?;
-                    done.push(DoneStep::Written { path: path.clone(), before: before.clone() });
+                    let after = write_at(call, path, after.clone(), Some(version.clone())).await?;
+                    DoneStep::Written { path: path.clone(), before: before.clone(), after }
                 }
                 None => {
-                    write_at(call, path, after.clone(), None).await?;
-                    done.push(DoneStep::Created(path.clone()));
+                    let after = write_at(call, path, after.clone(), None).await?;
+                    DoneStep::Created { path: path.clone(), after }
                 }
-            }
+            };
+            count_objects(1);
+            progress.done.push(step);
+            progress.settled.insert(path.clone(), file.before.clone());
+            progress.written.insert(path.clone());
         }
+        Ok(())
+    }
+
+    async fn remove_files(
+        &self,
+        call: &ToolCall,
+        progress: &mut PatchProgress,
+    ) -> Result<(), FsError> {
         for (path, file) in &self.files {
             let is_removed = file.after.is_none() && file.moved_to.is_none();
             // A move replaces what is there; to be put back, that is removed first.
             let is_replaced = file.is_moved_here && file.before.is_some();
-            if let Some((_, before)) = file.before.as_ref().filter(|_| is_removed || is_replaced) {
-                check_version(call, path, file).await?;
+            let Some((version, before)) = file.before.as_ref() else { continue };
+            if (is_removed || is_replaced) && !progress.removed.contains(path) {
+                check_version(call, path, version).await?;
                 call.fs().rm(path, &RemoveOptions::default()).await?;
-                done.push(DoneStep::Removed { path: path.clone(), before: before.clone() });
+                count_objects(1);
+                progress
+                    .done
+                    .push(DoneStep::Removed { path: path.clone(), before: before.clone() });
+                progress.settled.insert(path.clone(), file.before.clone());
+                progress.removed.insert(path.clone());
             }
         }
+        Ok(())
+    }
+
+    async fn move_files(
+        &self,
+        call: &ToolCall,
+        progress: &mut PatchProgress,
+    ) -> Result<(), StepFailure> {
         for (from, to) in &self.moves {
-            let is_there = self.files.get(from).is_some_and(|file| file.before.is_some());
-            if is_there {
-                call.fs().mv(from, to, &MoveOptions { replace: false, parents: true }).await?;
-                done.push(DoneStep::Moved { from: from.clone(), to: to.clone() });
+            let Some(file) = self.files.get(from).filter(|file| file.before.is_some()) else {
+                continue;
+            };
+            if progress.moved.contains(from) {
+                continue;
             }
+            let options = MoveOptions { replace: false, parents: true };
+            match call.fs().mv(from, to, &options).await {
+                Ok(()) => (),
+                Err(error) if error.code == FsCode::EEXIST => {
+                    // Another writer created a file there, which the move replaces as well.
+                    progress.settled.remove(to);
+                    progress.removed.remove(to);
+                    return Err(StepFailure::Stale);
+                }
+                Err(error) => return Err(StepFailure::Failed(error)),
+            }
+            progress.done.push(DoneStep::Moved { from: from.clone(), to: to.clone() });
+            progress.settled.insert(from.clone(), file.before.clone());
+            let replaced = self.files.get(to).and_then(|file| file.before.clone());
+            progress.settled.insert(to.clone(), replaced);
+            progress.moved.insert(from.clone());
         }
         Ok(())
     }
@@ -257,56 +329,18 @@ impl PatchPlan {
     }
 }
 
-async fn write_at(
-    call: &ToolCall,
-    path: &VPath,
-    data: Bytes,
-    version: Option<VersionToken>,
-) -> Result<(), FsError> {
-    let create = if version.is_some() { CreateMode::Never } else { CreateMode::New };
-    let author = Some(call.author().clone());
-    let options =
-        WriteOptions { create, expected_version: version, author, ..WriteOptions::default() };
-    let written = call.fs().write(path, data.clone(), &options).await?;
-    call.remember(&written.id, written.version, Some(data));
-    Ok(())
-}
-
-/// Checks that a file is still what the plan read.
-async fn check_version(call: &ToolCall, path: &VPath, file: &PlannedFile) -> Result<(), FsError> {
-    let version = call.fs().stat(path).await?.version;
-    match version.as_ref() == file.before.as_ref().map(|(version, _)| version) {
-        true => Ok(()),
-        false => Err(FsError::new(FsCode::ESTALE, Op::Open, path)),
-    }
-}
-
-impl DoneStep {
-    /// Puts a step back; returns the path if that fails.
-    async fn put_back(self, call: &ToolCall) -> Result<(), VPath> {
-        let options = |create| WriteOptions {
-            create,
-            author: Some(call.author().clone()),
-            ..WriteOptions::default()
-        };
-        let (path, result) = match self {
-            Self::Written { path, before } => {
-                let written = call.fs().write(&path, before, &options(CreateMode::Never)).await;
-                (path, written.map(drop))
-            }
-            Self::Created(path) => {
-                let removed = call.fs().rm(&path, &RemoveOptions::default()).await;
-                (path, removed)
-            }
-            Self::Removed { path, before } => {
-                let written = call.fs().write(&path, before, &options(CreateMode::New)).await;
-                (path, written.map(drop))
-            }
-            Self::Moved { from, to } => {
-                let moved = call.fs().mv(&to, &from, &MoveOptions::default()).await;
-                (to, moved)
-            }
-        };
-        result.map_err(|_| path)
+impl PatchProgress {
+    /// Takes the steps back, and returns the failure that made it necessary.
+    pub(super) async fn take_back(self, call: &ToolCall, failure: ToolFailure) -> ToolFailure {
+        let n_steps = self.done.len();
+        let kept = take_back(call, self.done).await;
+        if kept.is_empty() {
+            return failure;
+        }
+        ToolFailure::Refused(format!(
+            "{failure}; {} of {n_steps} changes could not be taken back: {}",
+            kept.len(),
+            kept.join(", ")
+        ))
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use yfs_engine::{content::ContentDoc, main_doc::MainDoc, path::VPath};
 use yfs_vfs::{
-    EditOutcome, EditRefusal, FsCode, FsError, Op, TextReplacement, WriteOptions, WriteOutcome,
+    CreateMode, EditOutcome, EditRefusal, FsCode, FsError, Op, TextReplacement, WriteOptions,
+    WriteOutcome,
 };
 
 use super::{MAX_ATTEMPTS, write_target::WriteTarget};
@@ -12,7 +13,7 @@ use crate::{
     content::Updates,
     error::WorkspaceError,
     fs::{
-        WorkspaceFs,
+        ResolvedFile, WorkspaceFs,
         convert_types::{ContentLocation, version_token},
     },
 };
@@ -38,7 +39,7 @@ impl WorkspaceFs {
     fn edit_found(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
         let found = self.resolve_file(&self.state.main.read(), Op::Edit, path)?;
         if found.location != ContentLocation::Text {
-            return Err(FsError::edit_refused(path, EditRefusal::NotText));
+            return self.edit_blob(path, &found, edit);
         }
         let options = WriteOptions {
             expected_version: edit.expected_version.clone(),
@@ -57,6 +58,30 @@ impl WorkspaceFs {
             let edited = doc.edit(&edit.old, &edit.new, edit.all, &author)?;
             Ok(edited.update.into_iter().collect())
         })?;
+        let version = written.version.filter(|_| edit.expected_version.is_some());
+        Ok(EditOutcome { n_replaced, version })
+    }
+
+    /// Replaces a passage of a text that is kept as bytes, because it is large. Fails with `ESTALE`
+    /// if another writer replaced them meanwhile.
+    fn edit_blob(
+        &self,
+        path: &VPath,
+        found: &ResolvedFile,
+        edit: &TextReplacement,
+    ) -> Result<EditOutcome, FsError> {
+        let refused = |refusal| FsError::edit_refused(path, refusal);
+        let read = self.read_found(path, found).map_err(|error| error.during(Op::Edit))?;
+        let text = std::str::from_utf8(&read.data).map_err(|_| refused(EditRefusal::NotText))?;
+        let (edited, n_replaced) = edit.apply(text).map_err(refused)?;
+        let options = WriteOptions {
+            create: CreateMode::Never,
+            expected_version: edit.expected_version.clone().or(Some(read.version)),
+            author: edit.author.clone(),
+            ..WriteOptions::default()
+        };
+        let written = self.write_now(path, edited.as_bytes(), &options);
+        let written = written.map_err(|error| error.during(Op::Edit))?;
         let version = written.version.filter(|_| edit.expected_version.is_some());
         Ok(EditOutcome { n_replaced, version })
     }
