@@ -62,8 +62,6 @@ pub(crate) fn open_options(text: &str) -> napi::Result<(WorkspaceOptions, bool)>
     let create = given.create.unwrap_or(true);
     let options = given.options().map_err(|(field, value)| match field {
         "actor" => not_an_actor(&value),
-        "keyFile" => error::invalid("a readable key file of 32 bytes to 1 MiB", &value),
-        "passphrase" => error::invalid("a passphrase, or both a passphrase and a key file", "…"),
         _ => not_a_profile(&value),
     })?;
     Ok((options, create))

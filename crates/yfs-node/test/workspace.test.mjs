@@ -2,8 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import * as Y from 'yjs'
 import { Workspace } from '../dist/index.js'
@@ -44,26 +42,6 @@ test('errors have the form of Node', async (t) => {
   await assert.rejects(files.mv('/none', '/other'), { code: 'ENOENT', syscall: 'rename' })
   await assert.rejects(files.edit('/none', 'a', 'b'), { code: 'ENOENT' })
   assert.throws(() => files.statSync('/a\0b'), { code: 'ERR_INVALID_ARG_VALUE' })
-})
-
-test('an encrypted workspace opens with its key only', async (t) => {
-  const [file, keyFile] = [temporary(t, 'sealed.db'), temporary(t, 'key')]
-  writeFileSync(keyFile, randomBytes(32))
-  const made = await Workspace.open(file, { keyFile })
-  await made.files.writeFile('/a.txt', 'marzipan '.repeat(300))
-  await made.close()
-  assert.equal(readFileSync(file).includes('marzipan'), false)
-  await assert.rejects(Workspace.open(file), /no key file was given/)
-  const passphrase = 'not the key'
-  await assert.rejects(Workspace.open(file, { passphrase }), (error) => {
-    return /opens with a key file/.test(error.message) && !error.message.includes(passphrase)
-  })
-  const invalid = { code: 'ERR_INVALID_ARG_VALUE' }
-  await assert.rejects(Workspace.open(file, { keyFile: temporary(t, 'none') }), invalid)
-  await assert.rejects(Workspace.open(file, { keyFile, passphrase }), invalid)
-  const again = await Workspace.open(file, { keyFile, readOnly: true })
-  assert.equal(await again.files.readText('/a.txt'), 'marzipan '.repeat(300))
-  await again.close()
 })
 
 test('what others wrote since the base stays', async (t) => {

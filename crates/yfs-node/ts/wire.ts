@@ -687,15 +687,6 @@ export type OpenOptions = {
    * The bytes of plain text that are cached for reading and searching.
    */
   textBudget?: number,
-  /**
-   * The key file of an encrypted workspace: 32 random bytes to 1 MiB. A new workspace is
-   * encrypted.
-   */
-  keyFile?: string,
-  /**
-   * The passphrase of an encrypted workspace. A new workspace is encrypted.
-   */
-  passphrase?: string,
 }
 
 /**

@@ -45,8 +45,6 @@ const OPEN: Members<OpenOptions> = {
   readOnly: 'boolean',
   docBudget: 'count',
   textBudget: 'count',
-  keyFile: 'string',
-  passphrase: 'string',
 }
 
 const SHELL: Members<ShellOptions> = {

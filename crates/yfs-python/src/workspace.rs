@@ -2,10 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
+use pyo3::{prelude::*, types::PyBytes};
 use yfs::{
-    TrashEntry, UnlockKey, Workspace, WorkspaceError, WorkspaceOptions,
-    workspace::versions::VersionInfo,
+    TrashEntry, Workspace, WorkspaceError, WorkspaceOptions, workspace::versions::VersionInfo,
 };
 use yfs_store::MemoryStore;
 use yfs_types::{
@@ -59,46 +58,24 @@ pub(crate) struct PythonTrashEntry {
 }
 
 /// Opens the workspace in a file or of a directory; creates it if there is none and `create` is
-/// set. The path `:memory:` is a workspace in memory. An encrypted workspace needs its key file or
-/// passphrase; with one of them, a new workspace is encrypted.
+/// set. The path `:memory:` is a workspace in memory.
 #[pyfunction]
-#[pyo3(signature = (
-    path, *, actor = None, create = true, read_only = false, key_file = None, passphrase = None
-))]
+#[pyo3(signature = (path, *, actor = None, create = true, read_only = false))]
 pub(crate) fn open(
     py: Python<'_>,
     path: PathBuf,
     actor: Option<&str>,
     create: bool,
     read_only: bool,
-    key_file: Option<PathBuf>,
-    passphrase: Option<String>,
 ) -> PyResult<PythonWorkspace> {
     claim_process()?;
-    let key = unlock_key(key_file, passphrase)?.map(Arc::new);
     let actor = actor.map(parse_actor).transpose()?;
     let actor = actor.unwrap_or_else(|| Actor::new(ActorKind::Agent, ""));
     let options = if read_only { WorkspaceOptions::reading() } else { WorkspaceOptions::default() };
-    let options = WorkspaceOptions { actor: actor.clone(), key, ..options };
+    let options = WorkspaceOptions { actor: actor.clone(), ..options };
     let opened = detached(py, || open_file(path, create && !read_only, options))?;
     let workspace = opened.map_err(|error| error::of_workspace(py, &error))?;
     Ok(PythonWorkspace { workspace: ProcessOwned::new(workspace), actor })
-}
-
-/// Returns the key that one of two arguments names.
-fn unlock_key(
-    key_file: Option<PathBuf>,
-    passphrase: Option<String>,
-) -> PyResult<Option<UnlockKey>> {
-    let key = match (key_file, passphrase) {
-        (Some(_), Some(_)) => {
-            return Err(PyValueError::new_err("pass key_file or passphrase, not both"));
-        }
-        (Some(file), None) => UnlockKey::from_key_file(std::fs::read(file)?),
-        (None, Some(text)) => UnlockKey::from_passphrase(text.into_bytes()),
-        (None, None) => return Ok(None),
-    };
-    key.map(Some).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn open_file(

@@ -21,22 +21,6 @@ def test_a_write_keeps_what_others_wrote_since_it_was_read(ws):
     assert agent.read_text("/plan") == "A\nb\nC\n"
 
 
-def test_an_encrypted_workspace_opens_with_its_key_only(tmp_path):
-    file, key = tmp_path / "sealed.db", tmp_path / "key"
-    key.write_bytes(os.urandom(32))
-    with yfs.open(file, key_file=key) as ws:
-        ws.files().write("/a", "marzipan " * 300)
-    assert b"marzipan" not in file.read_bytes()
-    with pytest.raises(Exception, match="no key file was given"):
-        yfs.open(file)
-    with pytest.raises(Exception, match="opens with a key file"):
-        yfs.open(file, passphrase="not the key")
-    with pytest.raises(ValueError):
-        yfs.open(file, key_file=key, passphrase="both")
-    with yfs.open(file, key_file=key, read_only=True) as ws:
-        assert ws.files().read_text("/a") == "marzipan " * 300
-
-
 @pytest.mark.parametrize("by", ["base", "base_version"])
 def test_a_write_names_its_base(ws, by):
     fs, other = ws.files(), ws.files(actor="human:ada")

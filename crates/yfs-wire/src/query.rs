@@ -1,9 +1,9 @@
 //! Options that the Node package passes.
 
-use std::{str::FromStr, sync::Arc, time::Duration};
+use std::{str::FromStr, time::Duration};
 
 use serde::Deserialize;
-use yfs::{ImportOptions, UnlockKey, WorkspaceOptions};
+use yfs::{ImportOptions, WorkspaceOptions};
 use yfs_engine::kind::profile_named;
 use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{GlobQuery, GrepQuery};
@@ -33,11 +33,6 @@ pub struct OpenOptionsJson {
     pub doc_budget: Option<f64>,
     /// The bytes of plain text that are cached for reading and searching.
     pub text_budget: Option<f64>,
-    /// The key file of an encrypted workspace: 32 random bytes to 1 MiB. A new workspace is
-    /// encrypted.
-    pub key_file: Option<String>,
-    /// The passphrase of an encrypted workspace. A new workspace is encrypted.
-    pub passphrase: Option<String>,
 }
 
 /// Which paths to find.
@@ -116,7 +111,6 @@ pub struct ImportOptionsJson {
 
 impl OpenOptionsJson {
     /// Returns the options of a workspace, or the name and value of a field that is not valid.
-    /// Reads the key file.
     pub fn options(self) -> Result<WorkspaceOptions, (&'static str, String)> {
         let mut options = WorkspaceOptions::default();
         if let Some(actor) = self.actor {
@@ -129,27 +123,7 @@ impl OpenOptionsJson {
         options.follow = !options.read_only && self.follow.unwrap_or(true);
         options.doc_budget = self.doc_budget.map_or(options.doc_budget, whole);
         options.text_budget = self.text_budget.map_or(options.text_budget, whole);
-        options.key = unlock_key(self.key_file, self.passphrase)?.map(Arc::new);
         Ok(options)
-    }
-}
-
-/// Returns the key that one of two fields names. The error does not have the passphrase.
-fn unlock_key(
-    key_file: Option<String>,
-    passphrase: Option<String>,
-) -> Result<Option<UnlockKey>, (&'static str, String)> {
-    let hidden = || ("passphrase", String::new());
-    match (key_file, passphrase) {
-        (Some(_), Some(_)) => Err(hidden()),
-        (Some(file), None) => {
-            let key = std::fs::read(&file).ok().map(UnlockKey::from_key_file);
-            key.and_then(Result::ok).map(Some).ok_or(("keyFile", file))
-        }
-        (None, Some(text)) => {
-            UnlockKey::from_passphrase(text.into_bytes()).map(Some).map_err(|_| hidden())
-        }
-        (None, None) => Ok(None),
     }
 }
 

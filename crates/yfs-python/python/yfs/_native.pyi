@@ -271,8 +271,6 @@ def open(
     actor: str | None = None,
     create: bool = True,
     read_only: bool = False,
-    key_file: str | os.PathLike[str] | None = None,
-    passphrase: str | None = None,
 ) -> Workspace: ...
 def memory_fs() -> FileSystem: ...
 def host(
