@@ -7,7 +7,7 @@ use criterion::{
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{SealedDirectory, Workspace, WorkspaceOptions};
 use yfs_agent::{
     AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary,
     audit::{AuditDirectoryLimits, DirectoryAuditSink},
@@ -41,7 +41,8 @@ fn measure(group: &mut BenchmarkGroup<'_, WallTime>, fs: &Arc<dyn FileSystem>) {
     let runtime = Runtime::new().expect("a runtime");
     let directory = tempfile::tempdir().expect("a directory");
     let limits = AuditDirectoryLimits::default();
-    let sink = DirectoryAuditSink::open(directory.path(), limits).expect("a sink");
+    let sink = DirectoryAuditSink::open(&SealedDirectory::plain(directory.path()), limits)
+        .expect("a sink");
     let catalog = ToolCatalog::new(&[ToolVocabulary::DeepAgents(DeepAgentsProfile::Replacing)]);
     let catalog = catalog.expect("names differ");
     let plain = AgentSession::builder(fs.clone(), agent()).build();

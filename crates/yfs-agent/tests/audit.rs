@@ -10,11 +10,12 @@ use std::{
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
+use yfs::{SealedDirectory, UnlockKey, Workspace, WorkspaceOptions};
 use yfs_agent::{
     AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary,
     audit::{
         AuditDirectoryLimits, AuditQuery, AuditRecord, AuditSink, DirectoryAuditSink,
-        MemoryAuditSink, select_audit_records,
+        MemoryAuditSink, audit_directory_of, open_workspace_audit, select_audit_records,
     },
 };
 use yfs_types::actor::{Actor, ActorKind};
@@ -161,7 +162,8 @@ fn record_at(at_ms: i64, path: &str) -> AuditRecord {
 }
 
 fn times(directory: &Path, query: &AuditQuery) -> Vec<i64> {
-    let selected = select_audit_records(directory, query).expect("readable");
+    let selected =
+        select_audit_records(&SealedDirectory::plain(directory), query).expect("readable");
     selected.records.iter().map(|record| record.at_ms).collect()
 }
 
@@ -169,7 +171,9 @@ fn times(directory: &Path, query: &AuditQuery) -> Vec<i64> {
 fn records_are_selected_by_path_and_time_across_writers() {
     let directory = tempfile::tempdir().expect("a directory");
     let limits = AuditDirectoryLimits::default();
-    let open = || DirectoryAuditSink::open(directory.path(), limits).expect("opened");
+    let open = || {
+        DirectoryAuditSink::open(&SealedDirectory::plain(directory.path()), limits).expect("opened")
+    };
     let (one, two) = (open(), open());
     for at in [1, 3, 5] {
         one.record(record_at(at, "/docs/a"));
@@ -192,7 +196,8 @@ fn records_are_selected_by_path_and_time_across_writers() {
 fn the_directory_stays_bounded_and_damage_is_counted() {
     let directory = tempfile::tempdir().expect("a directory");
     let limits = AuditDirectoryLimits { max_file_len: 1_000, max_total_len: 5_000 };
-    let sink = DirectoryAuditSink::open(directory.path(), limits).expect("opened");
+    let sink = DirectoryAuditSink::open(&SealedDirectory::plain(directory.path()), limits)
+        .expect("opened");
     for at in 0..1_000 {
         sink.record(record_at(at, "/a"));
     }
@@ -207,8 +212,38 @@ fn the_directory_stays_bounded_and_damage_is_counted() {
     let newest = files().map(|entry| entry.path()).max().expect("a file");
     let mut file = std::fs::OpenOptions::new().append(true).open(newest).expect("opened");
     file.write_all(b"{\"at_ms\": 5, \"act").expect("written");
-    let selected = select_audit_records(directory.path(), &AuditQuery::default());
+    let selected =
+        select_audit_records(&SealedDirectory::plain(directory.path()), &AuditQuery::default());
     assert_eq!(selected.expect("readable").n_damaged, 1);
+}
+
+#[test]
+fn sealed_records_are_read_with_their_key_and_in_their_place() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("workspace.db");
+    let key = Some(Arc::new(UnlockKey::from_key_file(vec![1; 32]).expect("a key")));
+    let options = WorkspaceOptions { key, ..WorkspaceOptions::default() };
+    let workspace = Workspace::create_at(&path, options).expect("created");
+    let sink = open_workspace_audit(&workspace).expect("opened").expect("there is a directory");
+    for at in 0..10 {
+        sink.record(record_at(at, "/marzipan"));
+    }
+    let records = audit_directory_of(&workspace).expect("a directory");
+    let file = std::fs::read_dir(records.path()).expect("listed").next().expect("a file");
+    let file = file.expect("an entry").path();
+    let text = std::fs::read_to_string(&file).expect("read");
+    assert!(!text.contains("marzipan") && !text.contains("at_ms"));
+    let count = |directory: &SealedDirectory| {
+        let selected = select_audit_records(directory, &AuditQuery::default()).expect("readable");
+        (selected.records.len(), selected.n_damaged)
+    };
+    assert_eq!(count(&records), (10, 0));
+    assert_eq!(count(&SealedDirectory::plain(records.path())), (0, 10));
+    // Two lines change places; all are as long.
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.swap(3, 4);
+    std::fs::write(&file, lines.join("\n") + "\n").expect("written");
+    assert_eq!(count(&records), (8, 2));
 }
 
 /// Runs in a process of its own, started by the next test.
@@ -216,7 +251,8 @@ fn the_directory_stays_bounded_and_damage_is_counted() {
 fn writes_until_it_is_killed() {
     let Ok(directory) = env::var(CHILD_DIRECTORY) else { return };
     let limits = AuditDirectoryLimits::default();
-    let sink = DirectoryAuditSink::open(Path::new(&directory), limits).expect("opened");
+    let sink = DirectoryAuditSink::open(&SealedDirectory::plain(Path::new(&directory)), limits)
+        .expect("opened");
     for at in 0.. {
         sink.record(record_at(at, "/a"));
         let mut out = std::io::stderr();

@@ -8,15 +8,17 @@
 //! block that passes is the block that was written there, and it answers for all keys between its
 //! separator and the next: a key that it lacks is absent.
 
-use std::{fs::File, path::Path, sync::Arc};
+use std::{fs::File, sync::Arc};
 
 use quick_cache::{Weighter, sync::Cache};
+use yfs_crypt::{Cipher, SealedDirectory};
 
 use crate::{
     CheckpointError, Result,
     bytes::{ByteReader, write_varint},
     checks::checksum,
     chunk::{ChunkReader, split_restarts},
+    manifest::level_path,
     positioned::read_exact_at,
 };
 
@@ -93,6 +95,8 @@ pub(crate) struct BlockFile {
     file: File,
     id: [u8; 16],
     number: u32,
+    /// Opens the blocks of an encrypted store.
+    cipher: Option<Arc<Cipher>>,
     root: BlockAddress,
     height: u64,
 }
@@ -118,8 +122,12 @@ impl BlockAddress {
 impl BlockFile {
     /// Opens a file and checks it against the manifest. `number` tells it from the other files in
     /// one cache.
-    pub(crate) fn open(path: &Path, summary: &BlockFileSummary, number: u32) -> Result<Self> {
-        let file = File::open(path)?;
+    pub(crate) fn open(
+        directory: &SealedDirectory,
+        summary: &BlockFileSummary,
+        number: u32,
+    ) -> Result<Self> {
+        let file = File::open(level_path(directory.path(), &summary.id))?;
         let n_bytes = file.metadata()?.len();
         if n_bytes != summary.n_bytes || n_bytes < FOOTER_BYTES as u64 {
             return Err(CheckpointError::Damaged("the length of a file"));
@@ -142,7 +150,7 @@ impl BlockFile {
             return Err(CheckpointError::Damaged("a footer"));
         }
         let root = BlockAddress { offset, n_bytes, checksum };
-        Ok(Self { file, id, number, root, height })
+        Ok(Self { file, id, number, cipher: directory.cipher().cloned(), root, height })
     }
 
     /// Returns the block that answers for a key. Without `keep`, a block of entries is not cached.
@@ -204,6 +212,10 @@ impl BlockFile {
         if block_checksum(&self.id, address.offset, &bytes) != address.checksum {
             return Err(CheckpointError::Damaged("a block"));
         }
+        if let Some(cipher) = &self.cipher {
+            let opened = cipher.open(&block_place(&self.id, &address.offset.to_le_bytes()), &bytes);
+            bytes = opened.ok_or(CheckpointError::Damaged("a sealed block"))?;
+        }
         let block: Arc<[u8]> = bytes.into();
         if keep {
             cache.insert(key, block.clone());
@@ -248,6 +260,11 @@ impl Weighter<BlockKey, Arc<[u8]>> for BlockWeighter {
 /// Returns the checksum of a block at an offset of a file.
 pub(crate) fn block_checksum(id: &[u8; 16], offset: u64, bytes: &[u8]) -> u32 {
     checksum(&[id, &offset.to_le_bytes(), bytes])
+}
+
+/// Returns the place to which the sealed block at an offset of a file is bound.
+pub(crate) fn block_place<'a>(id: &'a [u8; 16], offset: &'a [u8; 8]) -> [&'a [u8]; 3] {
+    [b"block", id, offset]
 }
 
 /// The child of an index block that answers for a key.

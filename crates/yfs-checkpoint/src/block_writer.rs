@@ -3,14 +3,16 @@
 use std::{
     fs::File,
     io::{BufWriter, IntoInnerError, Write},
-    path::Path,
+    sync::Arc,
 };
+
+use yfs_crypt::{Cipher, SealedDirectory};
 
 use crate::{
     Result,
     block_file::{
         BLOCK_BYTES, BlockAddress, BlockFileSummary, FOOTER_BYTES, MAGIC, block_checksum,
-        find_child,
+        block_place, find_child,
     },
     checks::{checksum, random_id},
     chunk::ChunkWriter,
@@ -23,6 +25,8 @@ use crate::{
 pub(crate) struct BlockFileWriter {
     out: BufWriter<File>,
     id: [u8; 16],
+    /// Seals the blocks of an encrypted store.
+    cipher: Option<Arc<Cipher>>,
     offset: u64,
     /// The unfinished block of each height: 0 has the entries, the others index the one below.
     unfinished: Vec<ChunkWriter>,
@@ -31,13 +35,14 @@ pub(crate) struct BlockFileWriter {
 }
 
 impl BlockFileWriter {
-    pub(crate) fn create(directory: &Path) -> Result<Self> {
+    pub(crate) fn create(directory: &SealedDirectory) -> Result<Self> {
         let id = random_id();
-        let path = level_path(directory, &id);
+        let path = level_path(directory.path(), &id);
         let file = private_file().create_new(true).open(path)?;
         Ok(Self {
             out: BufWriter::with_capacity(1 << 16, file),
             id,
+            cipher: directory.cipher().cloned(),
             offset: 0,
             unfinished: vec![ChunkWriter::default()],
             last_key: None,
@@ -84,6 +89,10 @@ impl BlockFileWriter {
     fn finish_block(&mut self, height: usize) -> Result<()> {
         let last_key = self.unfinished[height].last_key().to_vec();
         let (first_key, bytes) = self.unfinished[height].finish();
+        let bytes = match &self.cipher {
+            Some(cipher) => cipher.seal(&block_place(&self.id, &self.offset.to_le_bytes()), &bytes),
+            None => bytes,
+        };
         let checksum = block_checksum(&self.id, self.offset, &bytes);
         let address = BlockAddress { offset: self.offset, n_bytes: bytes.len() as u64, checksum };
         self.out.write_all(&bytes)?;

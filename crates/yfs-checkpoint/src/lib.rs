@@ -10,6 +10,9 @@
 //! [decision 54](../../../docs/decisions/0054-the-checkpoint-is-levels-of-immutable-files.md) why
 //! they are our own.
 //!
+//! The blocks of an encrypted store's map are sealed; see
+//! [`SealedDirectory`](yfs_crypt::SealedDirectory).
+//!
 //! # Invariants
 //!
 //! - A file is never changed. A new version is visible once its manifest replaces the one before,
@@ -22,14 +25,15 @@
 //!
 //! ```
 //! use yfs_checkpoint::{CheckpointMap, CheckpointWriter};
+//! use yfs_crypt::SealedDirectory;
 //!
 //! # let directory = tempfile::tempdir().unwrap();
-//! # let directory = directory.path();
-//! let mut writer = CheckpointWriter::begin(directory)?.expect("no other process writes");
+//! let directory = SealedDirectory::plain(directory.path());
+//! let mut writer = CheckpointWriter::begin(&directory)?.expect("no other process writes");
 //! writer.set(b"a", Some(b"1"))?;
 //! writer.finish(b"position 7")?;
 //!
-//! let map = CheckpointMap::open(directory, 1 << 20)?.expect("there is a version");
+//! let map = CheckpointMap::open(&directory, 1 << 20)?.expect("there is a version");
 //! assert_eq!(map.label(), b"position 7");
 //! assert_eq!(map.get(b"a")?.as_deref(), Some(&b"1"[..]));
 //! assert_eq!(map.get(b"b")?, None);

@@ -1,13 +1,15 @@
 //! Reads one version of a map.
 
-use std::{io, path::Path};
+use std::io;
+
+use yfs_crypt::SealedDirectory;
 
 use crate::{
     CheckpointError, Result,
     block_file::{BLOCK_BYTES, BlockCache, BlockFile, BlockWeighter},
     chunk::{Found, find_in_chunk},
     cursor::MergedCursor,
-    manifest::{Manifest, level_path},
+    manifest::Manifest,
 };
 
 /// Entries in order of key.
@@ -29,13 +31,13 @@ impl CheckpointMap {
     /// # Errors
     ///
     /// If the files are damaged, of another format or cannot be read.
-    pub fn open(directory: &Path, cache_bytes: u64) -> Result<Option<Self>> {
-        let Some(mut manifest) = Manifest::read(directory)? else { return Ok(None) };
+    pub fn open(directory: &SealedDirectory, cache_bytes: u64) -> Result<Option<Self>> {
+        let Some(mut manifest) = Manifest::read(directory.path())? else { return Ok(None) };
         loop {
             match Self::of_manifest(directory, &manifest, cache_bytes) {
                 // A writer removed the file after it wrote a newer manifest.
                 Err(CheckpointError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                    match Manifest::read(directory)? {
+                    match Manifest::read(directory.path())? {
                         Some(newer) if newer != manifest => manifest = newer,
                         _ => return Err(CheckpointError::Damaged("a file is missing")),
                     }
@@ -46,13 +48,12 @@ impl CheckpointMap {
     }
 
     pub(crate) fn of_manifest(
-        directory: &Path,
+        directory: &SealedDirectory,
         manifest: &Manifest,
         cache_bytes: u64,
     ) -> Result<Self> {
-        let levels = manifest.levels.iter().zip(0..).map(|(level, number)| {
-            BlockFile::open(&level_path(directory, &level.id), level, number)
-        });
+        let levels = manifest.levels.iter().zip(0..);
+        let levels = levels.map(|(level, number)| BlockFile::open(directory, level, number));
         let n_blocks = usize::try_from(cache_bytes).unwrap_or(usize::MAX) / BLOCK_BYTES;
         Ok(Self {
             manifest: manifest.clone(),

@@ -3,13 +3,19 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use proptest::prelude::*;
+use yfs_crypt::{KeyRecord, SealedDirectory, UnlockKey};
 
 use super::*;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Writes changes as a new version.
-fn write(directory: &Path, changes: &[(Vec<u8>, Option<Vec<u8>>)], label: &[u8], is_new: bool) {
+fn write(
+    directory: &SealedDirectory,
+    changes: &[(Vec<u8>, Option<Vec<u8>>)],
+    label: &[u8],
+    is_new: bool,
+) {
     let base = CheckpointMap::open(directory, 1 << 20).unwrap().filter(|_| !is_new);
     let writer = match &base {
         Some(base) => CheckpointWriter::begin_from(directory, base),
@@ -22,7 +28,14 @@ fn write(directory: &Path, changes: &[(Vec<u8>, Option<Vec<u8>>)], label: &[u8],
     writer.finish(label).unwrap();
 }
 
-fn open(directory: &Path) -> CheckpointMap {
+/// Returns a directory in which the blocks are plain, or sealed.
+fn directory_at(path: &Path, is_sealed: bool) -> SealedDirectory {
+    let key = UnlockKey::from_key_file(vec![1; 32]).unwrap();
+    let (_, data_key) = KeyRecord::create(&key).unwrap();
+    SealedDirectory::new(path, is_sealed.then_some(&data_key))
+}
+
+fn open(directory: &SealedDirectory) -> CheckpointMap {
     CheckpointMap::open(directory, 1 << 20).unwrap().unwrap()
 }
 
@@ -69,9 +82,10 @@ proptest! {
     fn versions_are_the_map(
         versions in prop::collection::vec((any_changes(), prop::bool::weighted(0.1)), 1..12),
         page in 1..300_usize,
+        is_sealed: bool,
     ) {
         let directory = tempfile::tempdir().unwrap();
-        let directory = directory.path();
+        let directory = &directory_at(directory.path(), is_sealed);
         let mut model = Model::new();
         let mut held: Option<(CheckpointMap, Model)> = None;
         for (number, (changes, is_new)) in versions.iter().enumerate() {
@@ -97,7 +111,7 @@ proptest! {
 }
 
 /// A map of several files, and its entries.
-fn sample(directory: &Path) -> Model {
+fn sample(directory: &SealedDirectory) -> Model {
     let mut model = Model::new();
     for version in 0..3_u32 {
         let entry = |number: u32| {
@@ -110,12 +124,12 @@ fn sample(directory: &Path) -> Model {
         write(directory, &changes, b"x", false);
         apply(&mut model, &changes);
     }
-    assert!(fs::read_dir(directory).unwrap().count() > 4, "there are several files");
+    assert!(fs::read_dir(directory.path()).unwrap().count() > 4, "there are several files");
     model
 }
 
 /// Asks a map whose files are damaged: no answer is wrong.
-fn ask(directory: &Path, model: &Model, seed: usize) -> bool {
+fn ask(directory: &SealedDirectory, model: &Model, seed: usize) -> bool {
     let Ok(opened) = CheckpointMap::open(directory, 1 << 20) else { return true };
     let map = opened.expect("a manifest is never missing");
     let keys = model.keys().skip(seed % 97).step_by(97);
@@ -135,11 +149,17 @@ fn ask(directory: &Path, model: &Model, seed: usize) -> bool {
 
 #[test]
 fn a_flipped_bit_or_a_cut_is_noticed_or_changes_no_answer() {
+    for is_sealed in [false, true] {
+        flip_and_cut(is_sealed);
+    }
+}
+
+fn flip_and_cut(is_sealed: bool) {
     let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path();
+    let directory = &directory_at(directory.path(), is_sealed);
     let model = sample(directory);
     let mut n_noticed = 0;
-    for entry in fs::read_dir(directory).unwrap() {
+    for entry in fs::read_dir(directory.path()).unwrap() {
         let path = entry.unwrap().path();
         let sound = fs::read(&path).unwrap();
         let step = (sound.len() / 150).max(1);
@@ -160,8 +180,9 @@ fn a_flipped_bit_or_a_cut_is_noticed_or_changes_no_answer() {
 #[test]
 fn blocks_of_other_versions_are_noticed() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let model = sample(one.path());
-    sample(two.path());
+    let (one, two) = (directory_at(one.path(), false), directory_at(two.path(), false));
+    let model = sample(&one);
+    sample(&two);
     let files = |directory: &Path| -> Vec<_> {
         let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
         let mut levels: Vec<_> =
@@ -176,16 +197,32 @@ fn blocks_of_other_versions_are_noticed() {
             let mut bytes = sound.clone();
             bytes[at..end].copy_from_slice(&others[at..end]);
             fs::write(mine, &bytes).unwrap();
-            assert!(bytes == sound || ask(one.path(), &model, at), "{at}");
+            assert!(bytes == sound || ask(&one, &model, at), "{at}");
         }
         fs::write(mine, &sound).unwrap();
     }
 }
 
 #[test]
+fn sealed_files_have_no_key_or_value_and_open_only_with_their_cipher() {
+    let directory = tempfile::tempdir().unwrap();
+    let sealed = directory_at(directory.path(), true);
+    let model = sample(&sealed);
+    for entry in fs::read_dir(directory.path()).unwrap() {
+        let content = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!content.windows(4).any(|bytes| bytes == b"key "));
+    }
+    assert!(all(&open(&sealed), 1000).unwrap() == model);
+    for other in [directory_at(directory.path(), false), directory_at(directory.path(), true)] {
+        let map = CheckpointMap::open(&other, 1 << 20).unwrap().unwrap();
+        assert!(matches!(map.check(), Err(CheckpointError::Damaged(_))));
+    }
+}
+
+#[test]
 fn one_process_writes_at_a_time_and_changes_need_the_newest_version() {
     let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path();
+    let directory = &directory_at(directory.path(), false);
     assert!(CheckpointMap::open(directory, 0).unwrap().is_none());
     write(directory, &[(b"a".to_vec(), Some(b"1".to_vec()))], b"one", true);
     let old = open(directory);
@@ -202,10 +239,11 @@ fn one_process_writes_at_a_time_and_changes_need_the_newest_version() {
 #[test]
 fn many_changes_are_written_in_bounded_memory_and_left_files_are_removed() {
     let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path();
-    fs::write(directory.join("0123.level"), b"of a killed writer").unwrap();
+    let directory = &directory_at(directory.path(), false);
+    let left = directory.path().join("0123.level");
+    fs::write(&left, b"of a killed writer").unwrap();
     let mut writer = CheckpointWriter::begin(directory).unwrap().unwrap();
-    assert!(!directory.join("0123.level").exists());
+    assert!(!left.exists());
     let value = vec![7; 1000];
     for number in 0..100_000_u32 {
         let key = number.wrapping_mul(2_654_435_761).to_be_bytes();
@@ -217,6 +255,6 @@ fn many_changes_are_written_in_bounded_memory_and_left_files_are_removed() {
         let key = number.wrapping_mul(2_654_435_761).to_be_bytes();
         assert_eq!(map.get(&key).unwrap().map(|found| found.len()), Some(1000));
     }
-    let n_files = fs::read_dir(directory).unwrap().count();
+    let n_files = fs::read_dir(directory.path()).unwrap().count();
     assert!(n_files <= 5, "{n_files} files");
 }

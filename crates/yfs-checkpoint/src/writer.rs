@@ -1,10 +1,8 @@
 //! Writes a version of a map.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs::File, path::Path};
+
+use yfs_crypt::SealedDirectory;
 
 use crate::{
     CheckpointError, CheckpointMap, Result,
@@ -30,7 +28,7 @@ const CACHE_BYTES: u64 = 1 << 20;
 /// written.
 #[derive(Debug)]
 pub struct CheckpointWriter {
-    directory: PathBuf,
+    directory: SealedDirectory,
     /// Released by the operating system when the file is closed.
     _lock: File,
     /// Newest first: those of the version before that stay, and those that were written.
@@ -46,8 +44,8 @@ impl CheckpointWriter {
     /// # Errors
     ///
     /// If the operating system fails.
-    pub fn begin(directory: &Path) -> Result<Option<Self>> {
-        create_private_directory(directory)?;
+    pub fn begin(directory: &SealedDirectory) -> Result<Option<Self>> {
+        create_private_directory(directory.path())?;
         Self::with_levels(directory, Vec::new())
     }
 
@@ -57,9 +55,9 @@ impl CheckpointWriter {
     /// # Errors
     ///
     /// [`CheckpointError::Stale`] if `base` is not the newest version any more.
-    pub fn begin_from(directory: &Path, base: &CheckpointMap) -> Result<Option<Self>> {
+    pub fn begin_from(directory: &SealedDirectory, base: &CheckpointMap) -> Result<Option<Self>> {
         let begun = Self::with_levels(directory, base.manifest.levels.clone())?;
-        if begun.is_some() && Manifest::read(directory)?.as_ref() != Some(&base.manifest) {
+        if begun.is_some() && Manifest::read(directory.path())?.as_ref() != Some(&base.manifest) {
             return Err(CheckpointError::Stale);
         }
         Ok(begun)
@@ -79,13 +77,16 @@ impl CheckpointWriter {
         clear(directory)
     }
 
-    fn with_levels(directory: &Path, levels: Vec<BlockFileSummary>) -> Result<Option<Self>> {
-        let Some(lock) = try_lock(directory)? else { return Ok(None) };
+    fn with_levels(
+        directory: &SealedDirectory,
+        levels: Vec<BlockFileSummary>,
+    ) -> Result<Option<Self>> {
+        let Some(lock) = try_lock(directory.path())? else { return Ok(None) };
         // Files that a killed writer left would fill the disk.
-        let current = Manifest::read(directory).ok().flatten().unwrap_or_default();
-        remove_unnamed(directory, &current.levels)?;
+        let current = Manifest::read(directory.path()).ok().flatten().unwrap_or_default();
+        remove_unnamed(directory.path(), &current.levels)?;
         Ok(Some(Self {
-            directory: directory.to_owned(),
+            directory: directory.clone(),
             _lock: lock,
             levels,
             pending: BTreeMap::new(),
@@ -129,8 +130,8 @@ impl CheckpointWriter {
     pub fn finish(mut self, label: &[u8]) -> Result<()> {
         self.write_changes()?;
         let manifest = Manifest { label: label.to_vec(), levels: self.levels.clone() };
-        manifest.write(&self.directory)?;
-        remove_unnamed(&self.directory, &manifest.levels)
+        manifest.write(self.directory.path())?;
+        remove_unnamed(self.directory.path(), &manifest.levels)
     }
 
     /// Writes the changes as a file, together with the files that are not much longer.
@@ -186,8 +187,8 @@ impl CheckpointWriter {
 impl Drop for CheckpointWriter {
     fn drop(&mut self) {
         // What was not finished would fill the disk until the next writer comes.
-        if let Ok(Some(current)) = Manifest::read(&self.directory) {
-            remove_unnamed(&self.directory, &current.levels).ok();
+        if let Ok(Some(current)) = Manifest::read(self.directory.path()) {
+            remove_unnamed(self.directory.path(), &current.levels).ok();
         }
     }
 }

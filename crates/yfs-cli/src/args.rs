@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, ValueEnum};
 use yfs_engine::actor::Actor;
 
-use crate::commands::CliCommand;
+use crate::{commands::CliCommand, workspace_key::KeyArgs};
 
 /// A file tree that people, agents and tools edit at the same time, without losing changes.
 ///
@@ -65,6 +65,8 @@ pub(crate) struct GlobalArgs {
         hide_env_values = true
     )]
     pub(crate) actor: Option<Actor>,
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
     /// Print JSON: one value, or one value per line; errors as JSON on standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -117,6 +117,7 @@ declare_commands! {
     compact::CompactArgs,
     fsck::FsckArgs,
     backup::BackupArgs,
+    key::KeyCommandArgs,
     profile::ProfileArgs,
     repair::RepairArgs,
     serve::ServeArgs => multi_threaded,

@@ -16,7 +16,7 @@ use yfs_engine::path::VPath;
 use yfs_threads::{ThreadId, Threads};
 use yfs_vfs::{FileKind, Op};
 
-use crate::{args::CliArgs, discover};
+use crate::{args::CliArgs, discover, workspace_key};
 
 /// The environment variable that makes `yfs` answer a shell.
 const VARIABLE: &str = "COMPLETE";
@@ -112,7 +112,7 @@ fn paths_from(typed: &str, named: Option<PathBuf>) -> Option<Vec<CompletionCandi
 
 fn open_workspace(named: Option<PathBuf>) -> Option<Workspace> {
     let file = discover::find(named.as_deref()).ok()?;
-    Workspace::open_at(&file, WorkspaceOptions::reading()).ok()
+    workspace_key::open_without_prompt(&file, WorkspaceOptions::reading())
 }
 
 /// Returns the workspace that a line names by an option or the environment.

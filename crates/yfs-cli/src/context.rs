@@ -23,6 +23,7 @@ use crate::{
     output::CommandOutput,
     settings,
     typed_path::TypedPath,
+    workspace_key,
 };
 
 /// The filesystem of the workspace.
@@ -155,10 +156,10 @@ impl CommandContext {
         if !self.workspace.as_ref().is_some_and(wants) {
             return;
         }
-        let opened = self.file().ok().map(|file| {
-            let workspace = Workspace::open_at(&file, settings::one_shot(self.actor()))?;
+        let opened: Option<Result> = self.file().ok().map(|file| {
+            let workspace = workspace_key::open_at(&file, settings::one_shot(self.actor()))?;
             workspace.maintenance().request_search_index();
-            workspace.close()
+            Ok(workspace.close()?)
         });
         drop(opened);
     }
@@ -176,7 +177,7 @@ impl CommandContext {
 
     /// Opens the workspace in a file. Prints a remark if other users could read the file until now.
     pub(crate) fn open_at(&mut self, file: &Path, options: WorkspaceOptions) -> Result<Workspace> {
-        let workspace = Workspace::open_at(file, options)?;
+        let workspace = workspace_key::open_at(file, options)?;
         for path in workspace.store().restricted_paths() {
             self.remark(&format!(
                 "{}: other users could read the file; its permissions are now restricted",

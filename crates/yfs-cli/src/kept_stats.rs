@@ -10,7 +10,7 @@ use yfs::Workspace;
 use yfs_artifacts::{DerivedShelf, KeptAnalyses};
 use yfs_store::{LocalState, SqliteStore};
 
-use crate::{context::CommandContext, errors::Result};
+use crate::{context::CommandContext, errors::Result, workspace_key};
 
 /// The statistics in the store of a workspace that is open for reading.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl DerivedShelf for StoreShelf {
     fn put(&self, key: &str, value: &[u8]) {
         let mut writing = self.writing.lock();
         if matches!(*writing, WritingStore::Unopened) {
-            let opened = SqliteStore::open(&self.file);
+            let opened = workspace_key::open_store(&self.file);
             *writing = opened.map_or(WritingStore::Failed, WritingStore::Open);
         }
         if let WritingStore::Open(store) = &*writing {

@@ -28,6 +28,7 @@ mod posix_regex;
 mod progress;
 mod settings;
 mod typed_path;
+mod workspace_key;
 
 use std::process::ExitCode;
 
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
     {
         return ErrorReporter::of(&cli).fatal(&error);
     }
+    workspace_key::set_options(&cli.globals.key);
     let mut context = CommandContext::new(&cli);
     let runtime = match cli.command.create_runtime() {
         Ok(runtime) => runtime,

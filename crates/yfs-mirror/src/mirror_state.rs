@@ -23,6 +23,7 @@ use yfs_vfs::{FileKind, VersionToken, confined_dir::HostStat};
 
 use crate::merge_plan::parked_name;
 
+mod column_seal;
 pub mod database;
 pub mod former;
 pub mod superseded;

@@ -53,7 +53,7 @@ use self::{
 pub(crate) use self::{mirror_reporter::Notify, superseded::SUPERSEDED};
 use crate::{
     error::{MirrorError, Result},
-    mirror_state::database::MirrorDatabase,
+    mirror_state::database::{CIPHER, MirrorDatabase},
     options::MirrorOptions,
     report::{MirrorReport, NoticeReason},
     watch::DirectoryWatch,
@@ -219,7 +219,8 @@ impl MirrorEngine {
 pub(crate) fn is_proven(workspace: &Workspace, directory: &Path) -> Result<bool> {
     let host = |source| MirrorError::Host { action: "open", path: directory.to_owned(), source };
     let path = directory.canonicalize().map_err(host)?;
-    let database = MirrorDatabase::connect(&path, workspace.id())?;
+    let database =
+        MirrorDatabase::connect(&path, workspace.id(), workspace.store().cipher(CIPHER))?;
     let (actor, name) = (MirrorOptions::default().actor, database.actor_name()?);
     WorkspaceAccess::new(workspace, actor, name).has_mark_of(&database)
 }

@@ -2,11 +2,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    fs::File,
-    io::{Seek, Write},
+    io::Write,
 };
 
-use yfs::clock::{Clock, SystemClock};
+use yfs::{
+    SpoolFile,
+    clock::{Clock, SystemClock},
+};
 use yfs_engine::hash::ContentHash;
 use yfs_store::{Store, StoreError};
 use yfs_sync::replica::ReplicaMessage;
@@ -53,7 +55,7 @@ pub(crate) struct BlobExchange {
 #[derive(Debug)]
 struct IncomingBlob {
     hash: ContentHash,
-    file: File,
+    file: SpoolFile,
     len: u64,
 }
 
@@ -101,7 +103,7 @@ impl BlobExchange {
         let mut arriving = match self.arriving.take() {
             Some(arriving) if arriving.hash == hash => arriving,
             Some(_) => return Err(ReplicaError::Unasked),
-            None => IncomingBlob { hash, file: tempfile::tempfile()?, len: 0 },
+            None => IncomingBlob { hash, file: SpoolFile::new()?, len: 0 },
         };
         arriving.len += data.len() as u64;
         if arriving.len > size.max(MIN_LIMIT) {

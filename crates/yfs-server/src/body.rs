@@ -1,12 +1,7 @@
 //! Request bodies. The body of a file is held in memory, within one budget for all requests; the
 //! body of a blob is written to a file.
 
-use std::{
-    error::Error,
-    fs::File,
-    io::{Seek, Write},
-    sync::Arc,
-};
+use std::{error::Error, io::Write, sync::Arc};
 
 use axum::{
     body::{Body, Bytes},
@@ -20,6 +15,7 @@ use tokio::{
     task::block_in_place,
 };
 use tower_http::timeout::TimeoutError;
+use yfs::SpoolFile;
 use yfs_engine::hash::ContentHash;
 
 use crate::{caller::MayWrite, problem::HttpProblem, serve::ServerState};
@@ -50,7 +46,7 @@ pub(crate) struct FileBody {
 #[derive(Debug)]
 pub(crate) struct BlobBody {
     /// The file with the content, positioned at its beginning.
-    pub(crate) file: File,
+    pub(crate) file: SpoolFile,
     pub(crate) hash: ContentHash,
 }
 
@@ -127,7 +123,7 @@ impl<S: Sync> FromRequest<S> for BlobBody {
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, BodyError> {
         check_len(&request, MAX_BLOB_LEN)?;
-        let mut file = tempfile::tempfile().map_err(BodyError::Io)?;
+        let mut file = SpoolFile::new().map_err(BodyError::Io)?;
         let (mut hasher, mut len) = (blake3::Hasher::new(), 0);
         let mut stream = request.into_body().into_data_stream();
         while let Some(chunk) = stream.next().await {

@@ -31,10 +31,12 @@ use std::{
     io::{Read, Write},
     ops::Range,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use parking_lot::Mutex;
+use yfs_crypt::{Cipher, KeyKind};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use self::fact_entry::FactEntry;
@@ -55,6 +57,17 @@ pub trait StorePart {
 
     /// Returns the size of the part.
     fn part_stats(&self) -> Result<StoreStats, StoreError>;
+
+    /// Returns the kind of key that opens the part; `None` if it is not encrypted.
+    fn part_key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
+        Ok(None)
+    }
+
+    /// Returns the cipher for files of a purpose that belong to the part; `None` if it is not
+    /// encrypted.
+    fn part_cipher(&self, _purpose: &str) -> Option<Arc<Cipher>> {
+        None
+    }
 
     /// Syncs the part; all earlier changes survive a power cut once it returns.
     fn flush_part(&self) -> Result<(), StoreError>;
@@ -131,6 +144,14 @@ where
 impl<S: Store + ?Sized> StorePart for S {
     fn wipe_part(&self) -> Result<(), StoreError> {
         self.wipe()
+    }
+
+    fn part_key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
+        self.key_kind()
+    }
+
+    fn part_cipher(&self, purpose: &str) -> Option<Arc<Cipher>> {
+        self.cipher(purpose)
     }
 
     fn part_stats(&self) -> Result<StoreStats, StoreError> {
@@ -402,6 +423,14 @@ where
     Blobs: BlobStore + StorePart,
     Local: LocalState + StorePart,
 {
+    fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
+        self.local.part_key_kind()
+    }
+
+    fn cipher(&self, purpose: &str) -> Option<Arc<Cipher>> {
+        self.local.part_cipher(purpose)
+    }
+
     fn wipe(&self) -> Result<(), StoreError> {
         self.log.wipe_part()?;
         self.blobs.wipe_part()?;

@@ -3,6 +3,7 @@
 use std::{error::Error, io, path::PathBuf, sync::Arc};
 
 use thiserror::Error;
+use yfs_crypt::KeyError;
 use yfs_types::hash::ContentHash;
 
 use crate::{DocName, Seq};
@@ -56,6 +57,21 @@ pub enum StoreError {
         found: u32,
         /// The newest format that this program supports.
         supported: u32,
+    },
+    /// The store is encrypted and the key is missing or wrong, or there is a key and the store is
+    /// not encrypted.
+    #[error("cannot open {path:?}")]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the key.
+        source: KeyError,
+    },
+    /// The key was changed, but the record under the old key could not be cleared from the files.
+    #[error("the key is changed, but the old one may still be in the files")]
+    OldKeyLeft {
+        /// The reason.
+        source: Box<Self>,
     },
     /// The store can be read but not written.
     #[error("cannot {action}: the store is read-only")]

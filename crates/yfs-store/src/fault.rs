@@ -14,6 +14,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use yfs_crypt::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::{
@@ -346,7 +347,19 @@ impl Store for FaultStore {
         self.below.stats()
     }
 
-    fn derived_directory(&self) -> Option<PathBuf> {
+    fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
+        self.below.key_kind()
+    }
+
+    fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
+        self.below.change_key(key)
+    }
+
+    fn cipher(&self, purpose: &str) -> Option<Arc<Cipher>> {
+        self.below.cipher(purpose)
+    }
+
+    fn derived_directory(&self) -> Option<SealedDirectory> {
         self.below.derived_directory()
     }
 

@@ -58,3 +58,7 @@ pub use store::{
     UpdateLog, WriterClaim,
 };
 pub use wipe_pacer::WipePacer;
+pub use yfs_crypt::{
+    Cipher, KeyError, KeyKind, PassphraseCost, SealedDirectory, SpoolFile, UnlockKey,
+    write_key_file,
+};

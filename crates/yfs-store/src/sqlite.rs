@@ -22,6 +22,7 @@ mod blobs;
 mod check;
 mod claims;
 mod compact;
+mod doc_values;
 mod holder;
 mod index;
 mod local_tables;
@@ -32,6 +33,7 @@ mod quarantine;
 mod reserve;
 mod schema;
 mod scrub;
+mod seal;
 mod secret;
 mod set_aside;
 mod single;
@@ -54,6 +56,7 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
+use yfs_crypt::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use self::{
@@ -62,7 +65,8 @@ use self::{
     location::StoreLocation,
     log::Queue,
     reserve::{DiskReserve, PageQuota},
-    schema::store_error,
+    schema::{OpenedFile, store_error},
+    seal::ValueSeal,
     store_file::StoreFile,
     sync::LogSyncer,
     transaction::SqliteTransaction,
@@ -113,6 +117,10 @@ struct SqliteInner {
     has_quarantine: bool,
     /// Whether the table of past heads exists. Opening for writing creates it.
     has_past_heads: bool,
+    /// Seals the values of an encrypted store.
+    seal: ValueSeal,
+    /// The directory of what is derived from the log.
+    derived: SealedDirectory,
     origin: HandleOrigin,
     reserve: DiskReserve,
     /// The only connection that writes.
@@ -189,14 +197,31 @@ impl SqliteStore {
 
     /// Opens a store with the given options.
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let (location, connection, format, restricted_paths) = if options.read_only {
-            let (location, connection, format) = schema::open_read_only(path)?;
-            (location, connection, format, Vec::new())
+        Self::open_with_key(path, options, None)
+    }
+
+    /// Opens a store with the given options and the key of an encrypted one. A store that is
+    /// created with a key is encrypted.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Key`] if the store is encrypted and the key is missing or wrong, or if there
+    /// is a key and the store is not encrypted.
+    pub fn open_with_key(
+        path: &Path,
+        options: OpenOptions,
+        key: Option<&UnlockKey>,
+    ) -> Result<Self, StoreError> {
+        let (location, format, opened) = if options.read_only {
+            let (location, connection, format, seal) = schema::open_read_only(path, key)?;
+            let restricted_paths = Vec::new();
+            (location, format, OpenedFile { connection, restricted_paths, seal })
         } else {
-            let open = || schema::open(path, options);
-            let (connection, restricted_paths) = DiskReserve::new(path).open_with_room(open)?;
-            (StoreLocation::writable(path), connection, schema::FORMAT, restricted_paths)
+            let open = || schema::open(path, options, key);
+            let opened = DiskReserve::new(path).open_with_room(open)?;
+            (StoreLocation::writable(path), schema::FORMAT, opened)
         };
+        let OpenedFile { connection, restricted_paths, seal } = opened;
         let n_pages = options.max_bytes.map(|n_bytes| n_bytes / schema::PAGE_LEN);
         let n_pages = n_pages.map(|n| n.clamp(1, u64::from(u32::MAX) - 1) as u32);
         let (reserve, quota) = match n_pages {
@@ -225,6 +250,8 @@ impl SqliteStore {
             read_only: options.read_only,
             has_quarantine: format > 1,
             has_past_heads: format > 2,
+            derived: SealedDirectory::new(location::derived_beside(path), seal.data_key()),
+            seal,
             origin: HandleOrigin::random(),
             writer: Mutex::new(writer),
             queue: Queue::default(),
@@ -237,6 +264,11 @@ impl SqliteStore {
             closed: AtomicBool::new(false),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Reports whether the store at a path is encrypted.
+    pub fn is_encrypted(path: &Path) -> Result<bool, StoreError> {
+        schema::is_encrypted(path)
     }
 
     /// Returns the path of the store's file.
@@ -550,8 +582,20 @@ impl Store for SqliteStore {
         self.inner.stats()
     }
 
-    fn derived_directory(&self) -> Option<PathBuf> {
-        Some(location::derived_beside(&self.inner.path))
+    fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
+        self.inner.key_kind()
+    }
+
+    fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
+        self.inner.change_key(key)
+    }
+
+    fn cipher(&self, purpose: &str) -> Option<Arc<Cipher>> {
+        self.inner.seal.data_key().map(|key| key.cipher(purpose))
+    }
+
+    fn derived_directory(&self) -> Option<SealedDirectory> {
+        Some(self.inner.derived.clone())
     }
 
     fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {

@@ -30,9 +30,11 @@ use std::{
     io::{Read, Write},
     ops::Range,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
+use yfs_crypt::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
@@ -347,9 +349,32 @@ pub trait Store: UpdateLog + BlobStore + LocalState {
     /// Reads the records and snapshots of all documents, but no blobs, and reports damage.
     fn check_log(&self) -> Result<CheckReport, StoreError>;
 
+    /// Returns the kind of key that opens the store; `None` if it is not encrypted.
+    fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
+        Ok(None)
+    }
+
+    /// Makes another key open the store from now on, instead of the present one. Handles that are
+    /// open, in any process, continue. Backups that were made before open with the key that they
+    /// were made with.
+    ///
+    /// Fails with [`StoreError::Unsupported`] unless the store is encrypted, and with
+    /// [`StoreError::Locked`] if readers kept the old record from being erased; the new key is in
+    /// force all the same.
+    fn change_key(&self, _key: &UnlockKey) -> Result<(), StoreError> {
+        Err(StoreError::Unsupported { action: "have another key: it is not encrypted" })
+    }
+
+    /// Returns the cipher for files of a purpose that belong to the store; `None` if the store is
+    /// not encrypted. A program that writes such files must seal them with it.
+    fn cipher(&self, _purpose: &str) -> Option<Arc<Cipher>> {
+        None
+    }
+
     /// Returns the directory for files that are derived from the log and can be lost, if the store
-    /// has one. It may not exist yet.
-    fn derived_directory(&self) -> Option<PathBuf> {
+    /// has one. It may not exist yet. The files of an encrypted store must be sealed with its
+    /// cipher.
+    fn derived_directory(&self) -> Option<SealedDirectory> {
         None
     }
 

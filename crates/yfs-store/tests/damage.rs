@@ -106,7 +106,7 @@ fn a_newer_format_is_refused() {
     file.pragma_update(None, "user_version", 99).expect("update");
     drop(file);
     let error = open_error(&path);
-    assert!(matches!(error, StoreError::TooNew { found: 99, supported: 3, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::TooNew { found: 99, supported: 4, .. }), "{error:?}");
 }
 
 #[test]

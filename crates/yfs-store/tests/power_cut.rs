@@ -19,7 +19,7 @@ use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rusqlite::ffi;
 use yfs_store::{
     AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, SqliteStore, Store,
-    StoreExt, UpdateLog,
+    StoreExt, UnlockKey, UpdateLog,
 };
 use yfs_types::time::Millis;
 
@@ -278,10 +278,10 @@ fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot
 }
 
 /// Writes updates "0", "1", … and reports from time to time that they are safe.
-fn write_history(path: &Path) {
+fn write_history(path: &Path, key: Option<&UnlockKey>) {
     // Without a syncing thread: the shim does not see its syncs.
     let options = OpenOptions { create: true, sync_every: None, ..OpenOptions::default() };
-    let store = SqliteStore::open_with(path, options).expect("open");
+    let store = SqliteStore::open_with_key(path, options, key).expect("open");
     for number in 0..600_usize {
         let padding = ".".repeat(if number % 5 == 0 { 9000 } else { 10 });
         let data = format!("{number}{padding}\n").into_bytes();
@@ -303,7 +303,7 @@ fn write_history(path: &Path) {
             store.compact(&doc(number % 3), &join).expect("compact");
         }
         if number % 7 == 6 && store.checkpoint(1).expect("checkpoint") {
-            let derived = store.derived_directory().expect("a directory").join("log");
+            let derived = path.with_file_name("store-db.derived").join("log");
             record(Step::Checkpoint { files: files_in(&derived) });
         }
         if number == 300 {
@@ -322,11 +322,21 @@ fn files_in(directory: &Path) -> HashMap<String, Vec<u8>> {
     files.filter_map(named).collect()
 }
 
+/// One test, because both histories are recorded in one place.
 #[test]
 fn what_was_flushed_survives() {
     install();
+    let key = UnlockKey::from_key_file(vec![1; 32]).expect("a key");
+    for key in [None, Some(&key)] {
+        cut_at_random_points(key);
+    }
+}
+
+fn cut_at_random_points(key: Option<&UnlockKey>) {
     let directory = tempfile::tempdir().expect("a directory");
-    write_history(&directory.path().join("store.db"));
+    // Without what an earlier history and its reopened stores did.
+    STEPS.lock().expect("no thread panics while it has the lock").clear();
+    write_history(&directory.path().join("store.db"), key);
     let steps = std::mem::take(&mut *STEPS.lock().expect("no thread panics while it has the lock"));
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let n_cuts = std::env::var("YFS_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
@@ -340,7 +350,7 @@ fn what_was_flushed_survives() {
             n_checkpoints += usize::from(checkpoint.is_some());
             let files = disk.cut(&mut random);
             let directory = directory.path().join(format!("cut-{next}"));
-            let n_there = reopen(&files, checkpoint.unwrap_or_default(), n_safe, &directory);
+            let n_there = reopen(&files, checkpoint.unwrap_or_default(), n_safe, &directory, key);
             n_lost += usize::from(n_there < 600);
             next += 1;
         }
@@ -351,7 +361,6 @@ fn what_was_flushed_survives() {
     }
     assert!(n_checkpoints > n_cuts / 2, "{n_checkpoints} of {n_cuts} cuts had a checkpoint");
     assert!(n_safe > 500 && n_lost > 0, "{n_safe} were safe, {n_lost} cuts lost updates");
-    println!("{} steps, {} cuts", steps.len(), cuts.len());
 }
 
 /// Opens what a cut left, and returns the number of updates: at least the safe ones, without gaps.
@@ -360,6 +369,7 @@ fn reopen(
     checkpoint: HashMap<String, Vec<u8>>,
     n_safe: usize,
     directory: &Path,
+    key: Option<&UnlockKey>,
 ) -> usize {
     let number = directory.display();
     let derived = directory.join("store-db.derived").join("log");
@@ -373,7 +383,8 @@ fn reopen(
     let path = directory.join("store.db");
     // A cut during creation may leave a file that was never a store.
     let made = n_safe > 0;
-    let store = match SqliteStore::open_or_create(&path) {
+    let options = OpenOptions { create: true, ..OpenOptions::default() };
+    let store = match SqliteStore::open_with_key(&path, options, key) {
         Ok(store) => store,
         Err(error) if made => panic!("cut {number}: {error:?}"),
         Err(_) => return 0,

@@ -17,14 +17,15 @@ use std::{
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_store::{
-    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, Seq, SqliteStore, Store,
-    StoreError, StoredDocument, UpdateLog,
+    AppendBatch, DocName, LogRecord, MergeError, MergedSnapshot, OpenOptions, Seq, SqliteStore,
+    Store, StoreError, StoredDocument, UnlockKey, UpdateLog,
 };
 use yfs_types::time::Millis;
 
 const ROLE: &str = "YFS_STORE_TEST_ROLE";
 const STORE: &str = "YFS_STORE_TEST_PATH";
 const NAME: &str = "YFS_STORE_TEST_NAME";
+const KEY: &str = "YFS_STORE_TEST_KEY";
 
 /// Documents that the writers of [`killed`] write to.
 const DOCS: [&str; 3] = ["a", "b", "c"];
@@ -39,11 +40,17 @@ struct Process {
 
 impl Process {
     fn spawn(role: &str, name: &str, store: &Path) -> Self {
+        Self::spawn_with(role, name, store, "")
+    }
+
+    /// Spawns a child that opens the store with a key, if `key` is not empty.
+    fn spawn_with(role: &str, name: &str, store: &Path, key: &str) -> Self {
         let mut child = Command::new(env::current_exe().expect("this binary"))
             .args(["--exact", "child", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
             .env(NAME, name)
             .env(STORE, store)
+            .env(KEY, key)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -114,6 +121,17 @@ fn join(snapshot: Option<&[u8]>, records: &[LogRecord]) -> Result<MergedSnapshot
     })
 }
 
+/// Returns the key that a text stands for; none for an empty one.
+fn unlock_key(text: &str) -> Option<UnlockKey> {
+    let bytes = text.repeat(32).into_bytes();
+    (!text.is_empty()).then(|| UnlockKey::from_key_file(bytes).expect("a key"))
+}
+
+fn open_or_create(path: &Path, key: &str) -> Result<SqliteStore, StoreError> {
+    let options = OpenOptions { create: true, ..OpenOptions::default() };
+    SqliteStore::open_with_key(path, options, unlock_key(key).as_ref())
+}
+
 fn n_kills() -> usize {
     env::var("YFS_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
 }
@@ -122,11 +140,20 @@ fn n_kills() -> usize {
 /// every reopening must succeed, and the survivors must agree with the store.
 #[test]
 fn killed() {
+    kill_at_random("");
+}
+
+#[test]
+fn killed_while_they_encrypt() {
+    kill_at_random("a key");
+}
+
+fn kill_at_random(key: &str) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let spawn = |slot: usize, n_spawned: usize| {
         let role = if slot == 0 { "compactor" } else { "writer" };
-        Process::spawn(role, &format!("{slot}-{n_spawned}"), &path)
+        Process::spawn_with(role, &format!("{slot}-{n_spawned}"), &path, key)
     };
     let mut processes: Vec<_> = (0..5).map(|slot| spawn(slot, 0)).collect();
     let mut acked = BTreeSet::new();
@@ -160,7 +187,7 @@ fn killed() {
     }
     assert!(acked.iter().all(|line| !line.starts_with("error")), "{acked:?}");
 
-    let store = SqliteStore::open(&path).expect("open");
+    let store = open_or_create(&path, key).expect("open");
     let mut stored = BTreeMap::new();
     for name in DOCS {
         for line in lines_of(&store.load(&doc(name)).expect("load")) {
@@ -296,14 +323,40 @@ fn a_stopped_writer_is_named() {
 /// A store that two processes create at the same time is created once.
 #[test]
 fn made_once() {
-    for _ in 0..10 {
+    for key in ["", "a key"].repeat(6) {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("store.db");
-        let makers = [0; 4].map(|_| Process::spawn("maker", "maker", &path));
+        let makers = [0; 4].map(|_| Process::spawn_with("maker", "maker", &path, key));
         let made: Vec<String> = makers.into_iter().flat_map(Process::finish).collect();
         assert_eq!(made.iter().filter(|line| *line == "made").count(), 1, "{made:?}");
         assert_eq!(made.iter().filter(|line| *line == "exists").count(), 3, "{made:?}");
     }
+}
+
+/// A process that has the store open goes on while another changes the key.
+#[test]
+fn a_key_is_changed_while_another_process_writes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = open_or_create(&path, "old").expect("open");
+    let mut partner = Process::spawn_with("partner", "partner", &path, "old");
+    assert_eq!(partner.read_line(), "ready");
+    let ask = |partner: &mut Process| {
+        let ours = AppendBatch::one(doc("a"), vec![1], Millis(1));
+        let written = store.append(ours).expect("append").last;
+        partner.write_line(&format!("a {written}"));
+        assert_eq!(partner.read_line(), (written.0 + 1).to_string());
+    };
+    ask(&mut partner);
+    store.change_key(&unlock_key("new").expect("a key")).expect("change");
+    ask(&mut partner);
+    partner.finish();
+    let refused = Process::spawn_with("partner", "partner", &path, "old").finish();
+    assert!(refused[0].starts_with("error cannot open"), "{refused:?}");
+    let again = open_or_create(&path, "new").expect("open");
+    let loaded = again.load(&doc("a")).expect("load");
+    let data: Vec<u8> = loaded.updates.into_iter().flat_map(|record| record.data).collect();
+    assert_eq!((loaded.damaged, data), (Vec::new(), vec![1, 2, 1, 2]));
 }
 
 // ---- the children's side
@@ -314,17 +367,19 @@ fn child() {
     let Ok(role) = env::var(ROLE) else { return };
     let path = env::var(STORE).expect("the parent says where");
     let name = env::var(NAME).expect("the parent says who");
+    let key = env::var(KEY).expect("the parent says whether there is a key");
     let path = Path::new(&path);
     println!();
     if role == "maker" {
-        match SqliteStore::create_new(path) {
+        let options = OpenOptions { create: true, create_new: true, ..OpenOptions::default() };
+        match SqliteStore::open_with_key(path, options, unlock_key(&key).as_ref()) {
             Ok(_) => println!("> made"),
             Err(StoreError::Exists { .. }) => println!("> exists"),
             Err(error) => println!("> {error}"),
         }
         return;
     }
-    let store = match SqliteStore::open_or_create(path) {
+    let store = match open_or_create(path, &key) {
         Ok(store) => store,
         Err(error) => {
             println!("> error {error} {error:?}");

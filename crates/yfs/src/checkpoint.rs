@@ -23,7 +23,6 @@ mod tests;
 
 use std::{
     collections::BTreeSet,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -39,7 +38,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     table::WriterIds,
 };
-use yfs_store::{DerivedLabel, DocName, Seq, Store, StoreError, StoredDocument};
+use yfs_store::{DerivedLabel, DocName, SealedDirectory, Seq, Store, StoreError, StoredDocument};
 
 use self::healing::{CheckpointUse, HealingReader};
 use crate::{
@@ -67,7 +66,7 @@ pub(crate) struct CheckpointHome {
     store: Arc<dyn Store>,
     workspace: WorkspaceId,
     limits: GateLimits,
-    directory: PathBuf,
+    directory: SealedDirectory,
     /// The number of changes of rows after the last checkpoint, as far as is known.
     n_uncovered: Arc<AtomicU64>,
     /// Whether a file of the checkpoint was found damaged, so that the next one has nothing of it.
@@ -314,7 +313,7 @@ impl CheckpointHome {
         if self.store.get_meta(MARKS_KEY)?.is_some_and(|marks| !marks.is_empty()) {
             self.store.set_meta(MARKS_KEY, b"")?;
         }
-        CheckpointWriter::remove_all(&self.directory).map_err(|error| match error {
+        CheckpointWriter::remove_all(self.directory.path()).map_err(|error| match error {
             CheckpointError::Io(error) => StoreError::io("remove the checkpoint", error),
             error => StoreError::io("remove the checkpoint", std::io::Error::other(error)),
         })
@@ -458,7 +457,8 @@ impl WorkspaceState {
 
     fn discard_thumbnails(&self) -> Result<(), StoreError> {
         let Some(directory) = self.store.derived_directory() else { return Ok(()) };
-        match std::fs::remove_dir_all(directory.join(crate::fs::rooted::THUMBNAIL_DIRECTORY)) {
+        match std::fs::remove_dir_all(directory.path().join(crate::fs::rooted::THUMBNAIL_DIRECTORY))
+        {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(StoreError::io("remove the thumbnails", error))
             }

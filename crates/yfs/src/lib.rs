@@ -55,6 +55,8 @@ mod state;
 pub mod subscription;
 pub mod workspace;
 
+pub use yfs_store::{Cipher, KeyError, KeyKind, SealedDirectory, SpoolFile, UnlockKey};
+
 pub use crate::{
     document_port::DocPort,
     documents::{DocHandle, DocumentProvider},

@@ -7,6 +7,7 @@ use yfs_engine::{
     gate::GateLimits,
     kind::{DEFAULT_PROFILE, SchemaProfile},
 };
+use yfs_store::UnlockKey;
 
 use crate::{
     clock::{Clock, IdSource, RandomIds, SystemClock},
@@ -42,6 +43,9 @@ pub struct WorkspaceOptions {
     pub search_index: bool,
     /// How long a file must be idle before its size and time are written to its row.
     pub stat_idle: Duration,
+    /// The key of an encrypted store that is opened or created by its path. A store that is created
+    /// with a key is encrypted.
+    pub key: Option<Arc<UnlockKey>>,
     /// Called for each content document that is loaded.
     pub provider: Option<Arc<dyn DocumentProvider>>,
     /// The source of the current time.
@@ -74,6 +78,7 @@ impl Default for WorkspaceOptions {
             row_budget: 1 << 15,
             search_index: true,
             stat_idle: Duration::from_secs(5),
+            key: None,
             provider: None,
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),

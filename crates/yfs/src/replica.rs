@@ -22,7 +22,7 @@ pub use self::{
 use std::sync::Arc;
 
 use yfs_engine::id::WorkspaceId;
-use yfs_store::{SqliteStore, Store};
+use yfs_store::Store;
 
 use crate::{
     Workspace, WorkspaceOptions,
@@ -62,7 +62,7 @@ impl Workspace {
         id: &WorkspaceId,
         options: WorkspaceOptions,
     ) -> Result<Self> {
-        Self::create_replica(Arc::new(SqliteStore::create_new(file)?), id, options)
+        Self::create_replica(crate::workspace::create_store(file, &options)?, id, options)
     }
 }
 

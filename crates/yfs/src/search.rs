@@ -34,7 +34,6 @@ mod trigrams;
 
 use std::{
     io,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -48,7 +47,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     table::{BlobRef, NodeKind},
 };
-use yfs_store::{Seq, Store, StoreError};
+use yfs_store::{SealedDirectory, Seq, Store, StoreError};
 
 use self::index_map::SearchMap;
 use crate::{Maintenance, error::Result, options::WorkspaceOptions, state::WorkspaceState};
@@ -66,7 +65,7 @@ const MAX_BLOB_BYTES: u64 = 8 << 20;
 #[derive(Debug)]
 pub(crate) struct SearchIndexHome {
     store: Arc<dyn Store>,
-    directory: PathBuf,
+    directory: SealedDirectory,
     /// The head of the log when this process last tried to renew the index.
     tried_at: AtomicU64,
     /// Whether a search of this process read all files because there was no index.
@@ -142,7 +141,7 @@ impl SearchIndexHome {
     fn note_failure(&self, error: &CheckpointError) {
         if matches!(error, CheckpointError::Damaged(_)) {
             // In a directory that cannot be written, it is found again and not used.
-            std::fs::remove_file(self.directory.join("manifest")).ok();
+            std::fs::remove_file(self.directory.path().join("manifest")).ok();
         }
         self.is_wanted.store(true, Ordering::Relaxed);
     }
@@ -159,7 +158,7 @@ pub(crate) fn discard(store: &Arc<dyn Store>) -> Result<(), StoreError> {
         store.set_meta(MARKS_KEY, b"")?;
     }
     let Some(directory) = store.derived_directory() else { return Ok(()) };
-    CheckpointWriter::remove_all(&directory.join(DIRECTORY)).map_err(|error| {
+    CheckpointWriter::remove_all(directory.join(DIRECTORY).path()).map_err(|error| {
         let error = match error {
             CheckpointError::Io(error) => error,
             error => io::Error::other(error),

@@ -10,7 +10,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     table::WriterIds,
 };
-use yfs_store::{DocHead, DocName, SqliteStore, Store, WriterClaim};
+use yfs_store::{DocHead, DocName, OpenOptions, SqliteStore, Store, WriterClaim};
 use yfs_vfs::ChangeAuthor;
 
 use crate::{
@@ -153,14 +153,15 @@ impl Workspace {
 
     /// Creates a workspace in an SQLite file that does not exist yet.
     pub fn create_at(file: &Path, options: WorkspaceOptions) -> Result<Self> {
-        Self::create(Arc::new(SqliteStore::create_new(file)?), options)
+        Self::create(create_store(file, &options)?, options)
     }
 
     /// Opens the workspace in an SQLite file; with `read_only`, also in a directory that cannot be
     /// written.
     pub fn open_at(file: &Path, options: WorkspaceOptions) -> Result<Self> {
-        let open = if options.read_only { SqliteStore::open_read_only } else { SqliteStore::open };
-        Self::open(Arc::new(open(file)?), options)
+        let opening = OpenOptions { read_only: options.read_only, ..OpenOptions::default() };
+        let store = SqliteStore::open_with_key(file, opening, options.key.as_deref())?;
+        Self::open(Arc::new(store), options)
     }
 
     pub(crate) fn of(state: Arc<WorkspaceState>) -> Self {
@@ -286,6 +287,12 @@ fn load_main(store: &dyn Store, mut main: MainDoc) -> Result<OpenedMain> {
     // A checkpoint would have saved reading all rows.
     let n_tail = if report.is_incomplete() { 0 } else { main.files().len() as u64 };
     Ok(OpenedMain { main, report, n_tail })
+}
+
+/// Creates the store in a file that does not exist yet, encrypted if the options have a key.
+pub(crate) fn create_store(file: &Path, options: &WorkspaceOptions) -> Result<Arc<SqliteStore>> {
+    let creating = OpenOptions { create: true, create_new: true, ..OpenOptions::default() };
+    Ok(Arc::new(SqliteStore::open_with_key(file, creating, options.key.as_deref())?))
 }
 
 fn stored_id(store: &dyn Store) -> Result<Option<WorkspaceId>> {

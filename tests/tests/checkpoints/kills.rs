@@ -63,7 +63,11 @@ fn has_unfinished_files(store: &Path) -> bool {
     let maps = std::fs::read_dir(derived).expect("listed");
     let mut maps = maps.map(|entry| entry.expect("listed").path());
     maps.any(|directory| {
-        let Ok(Some(map)) = yfs_checkpoint::CheckpointMap::open(&directory, 0) else { return true };
+        let Ok(Some(map)) =
+            yfs_checkpoint::CheckpointMap::open(&yfs_store::SealedDirectory::plain(&directory), 0)
+        else {
+            return true;
+        };
         let levels = std::fs::read_dir(&directory).expect("listed");
         let levels = levels.map(|entry| entry.expect("listed"));
         let levels = levels.filter(|entry| entry.file_name().to_string_lossy().ends_with(".level"));

@@ -5,6 +5,9 @@
 //! that it was writing may be cut, and readers skip it. A power cut may lose what the host had not
 //! written yet, unless [`flush`](DirectoryAuditSink::flush) had returned.
 //!
+//! The records of an encrypted workspace are sealed: each line is the base64 of its sealed JSON,
+//! bound to the name of the file and to its offset there.
+//!
 //! The directory is kept below a size: the oldest files are removed first.
 
 use std::{
@@ -20,13 +23,17 @@ use std::{
     time::SystemTime,
 };
 
+use base64::{Engine, prelude::BASE64_STANDARD as BASE64};
 use parking_lot::Mutex;
-use yfs::Workspace;
+use yfs::{Cipher, SealedDirectory, Workspace};
 
 use super::{AuditQuery, AuditRecord, AuditSink};
 
 /// The longest line that a reader accepts, in bytes.
 const MAX_LINE_LEN: u64 = 4 << 20;
+
+/// The longest line of sealed records, in bytes.
+const MAX_SEALED_LINE_LEN: u64 = MAX_LINE_LEN / 3 * 4 + 1024;
 
 /// The number of records that a query without a limit returns.
 const DEFAULT_LIMIT: usize = 10_000;
@@ -51,7 +58,7 @@ pub struct AuditDirectoryLimits {
 /// A sink that appends records to a file in a directory.
 #[derive(Debug)]
 pub struct DirectoryAuditSink {
-    directory: PathBuf,
+    directory: SealedDirectory,
     limits: AuditDirectoryLimits,
     /// The open file. Held while a line is written; released before the next record.
     file: Mutex<Option<OpenAuditFile>>,
@@ -86,14 +93,14 @@ impl DirectoryAuditSink {
     /// # Errors
     ///
     /// Fails if the directory cannot be created.
-    pub fn open(directory: &Path, limits: AuditDirectoryLimits) -> io::Result<Self> {
+    pub fn open(directory: &SealedDirectory, limits: AuditDirectoryLimits) -> io::Result<Self> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(directory)?;
+        builder.create(directory.path())?;
         let (file, n_lost) = (Mutex::default(), AtomicU64::default());
-        Ok(Self { directory: directory.to_owned(), limits, file, n_lost })
+        Ok(Self { directory: directory.clone(), limits, file, n_lost })
     }
 
     /// Returns the number of records that could not be written.
@@ -110,7 +117,8 @@ impl DirectoryAuditSink {
         self.file.lock().as_ref().map_or(Ok(()), |open| open.file.sync_data())
     }
 
-    fn append(&self, line: &[u8]) -> io::Result<()> {
+    /// Appends a record, which is JSON.
+    fn append(&self, record: Vec<u8>) -> io::Result<()> {
         let mut slot = self.file.lock();
         if slot.as_ref().is_some_and(|open| open.len >= self.limits.max_file_len) {
             *slot = None;
@@ -123,7 +131,12 @@ impl DirectoryAuditSink {
                 empty.insert(opened)
             }
         };
-        let written = open.file.write_all(line);
+        let mut line = match self.directory.cipher() {
+            Some(cipher) => seal_line(cipher, &open.path, open.len, &record),
+            None => record,
+        };
+        line.push(b'\n');
+        let written = open.file.write_all(&line);
         match written {
             Ok(()) => open.len += line.len() as u64,
             // What was written of the line would be joined with the next one.
@@ -137,7 +150,7 @@ impl DirectoryAuditSink {
         let number = N_FILES.fetch_add(1, Ordering::Relaxed);
         let (millis, pid) = (since.as_millis(), process::id());
         let name = format!("{FILE_PREFIX}{millis:014}-{pid:010}-{number:06}{FILE_SUFFIX}");
-        let path = self.directory.join(name);
+        let path = self.directory.path().join(name);
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
         #[cfg(unix)]
@@ -150,7 +163,7 @@ impl DirectoryAuditSink {
     /// open is removed like the others: that process then writes to no name, and begins another
     /// file when its own is full.
     fn remove_oldest(&self, own: &Path) {
-        let Ok(files) = list_files(&self.directory) else { return };
+        let Ok(files) = list_files(self.directory.path()) else { return };
         let len_of = |path: &PathBuf| fs::metadata(path).map_or(0, |metadata| metadata.len());
         let lens: Vec<u64> = files.iter().map(len_of).collect();
         let mut total: u64 = lens.iter().sum();
@@ -167,11 +180,8 @@ impl DirectoryAuditSink {
 
 impl AuditSink for DirectoryAuditSink {
     fn record(&self, record: AuditRecord) {
-        let line = serde_json::to_vec(&record).map_err(io::Error::from).and_then(|mut line| {
-            line.push(b'\n');
-            self.append(&line)
-        });
-        if line.is_err() {
+        let record = serde_json::to_vec(&record).map_err(io::Error::from);
+        if record.and_then(|record| self.append(record)).is_err() {
             self.n_lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -191,7 +201,7 @@ pub fn open_workspace_audit(workspace: &Workspace) -> io::Result<Option<Arc<dyn 
 
 /// Returns the directory of the audit records of a workspace, beside the file of its store; `None`
 /// if the store has no file.
-pub fn audit_directory_of(workspace: &Workspace) -> Option<PathBuf> {
+pub fn audit_directory_of(workspace: &Workspace) -> Option<SealedDirectory> {
     Some(workspace.store().derived_directory()?.with_extension("audit"))
 }
 
@@ -200,19 +210,29 @@ pub fn audit_directory_of(workspace: &Workspace) -> Option<PathBuf> {
 /// # Errors
 ///
 /// Fails if the directory cannot be listed. Files that vanish meanwhile are left out.
-pub fn select_audit_records(directory: &Path, query: &AuditQuery) -> io::Result<SelectedRecords> {
+pub fn select_audit_records(
+    directory: &SealedDirectory,
+    query: &AuditQuery,
+) -> io::Result<SelectedRecords> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     let mut latest: VecDeque<AuditRecord> = VecDeque::new();
     let mut n_damaged = 0;
-    for path in list_files(directory)? {
+    let cipher = directory.cipher();
+    let max_len = if cipher.is_some() { MAX_SEALED_LINE_LEN } else { MAX_LINE_LEN };
+    for path in list_files(directory.path())? {
         let Ok(file) = File::open(&path) else { continue };
         let mut reader = BufReader::new(file);
+        let mut offset = 0;
         loop {
             let mut line = Vec::new();
-            let n_read = reader.by_ref().take(MAX_LINE_LEN).read_until(b'\n', &mut line)?;
+            let n_read = reader.by_ref().take(max_len).read_until(b'\n', &mut line)?;
             if n_read == 0 {
                 break;
             }
+            if let Some(cipher) = cipher {
+                line = open_line(cipher, &path, offset, &line).unwrap_or_default();
+            }
+            offset += n_read as u64;
             let Ok(record) = serde_json::from_slice::<AuditRecord>(&line) else {
                 n_damaged += 1;
                 continue;
@@ -226,6 +246,23 @@ pub fn select_audit_records(directory: &Path, query: &AuditQuery) -> io::Result<
         }
     }
     Ok(SelectedRecords { records: latest.into(), n_damaged })
+}
+
+fn seal_line(cipher: &Cipher, path: &Path, offset: u64, record: &[u8]) -> Vec<u8> {
+    let offset = offset.to_le_bytes();
+    BASE64.encode(cipher.seal(&line_place(path, &offset), record)).into_bytes()
+}
+
+/// Opens a sealed line; `None` if it was changed, cut or moved.
+fn open_line(cipher: &Cipher, path: &Path, offset: u64, line: &[u8]) -> Option<Vec<u8>> {
+    let sealed = BASE64.decode(line.strip_suffix(b"\n")?).ok()?;
+    cipher.open(&line_place(path, &offset.to_le_bytes()), &sealed)
+}
+
+/// Returns the place to which a sealed line is bound.
+fn line_place<'a>(path: &'a Path, offset: &'a [u8; 8]) -> [&'a [u8]; 3] {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    [b"audit", name, offset]
 }
 
 /// Inserts a record after those that began before it. Records come nearly in order.

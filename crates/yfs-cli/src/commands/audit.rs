@@ -85,7 +85,7 @@ pub(crate) async fn run(args: AuditArgs, context: &mut CommandContext) -> Result
     let mut selected = match select_audit_records(&directory, &query) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => {
-            let place = directory.display();
+            let place = directory.path().display();
             return Err(CommandError::other(format!("cannot read {place}: {error}")));
         }
         Ok(selected) => selected,

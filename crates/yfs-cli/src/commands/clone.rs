@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use yfs::{Workspace, WorkspaceError};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
 use yfs_replica::{ExchangeProgress, client::RemoteServer};
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     discover,
     errors::{CommandError, Result},
     format_text::parse_size,
-    settings,
+    settings, workspace_key,
 };
 
 /// The key of the store's setting with the state of the files in the directory of a clone.
@@ -58,6 +58,9 @@ pub(crate) struct CloneArgs {
     /// Copy only the workspace, and write no files to DIR
     #[arg(long)]
     no_files: bool,
+    /// Encrypt the clone's workspace, as `yfs init --encrypt` does
+    #[arg(long)]
+    encrypt: bool,
     #[command(flatten)]
     policy: mirror::MirrorPolicyArgs,
 }
@@ -78,7 +81,10 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     }
     // The server is asked first, so that nothing is created if it does not respond.
     let id = remote.workspace_id().await?;
-    let workspace = create_replica(&file, &id, context)?;
+    let workspace = create_replica(&file, &id, args.encrypt, context)?;
+    if args.encrypt {
+        workspace_key::remark_on_key_beside(&file, None, context);
+    }
     remote.keep(&workspace)?;
     set_complete(&workspace, args.no_files)?;
     let fetched = fetch(&args, &remote, &workspace, context).await;
@@ -136,11 +142,13 @@ pub(crate) fn unfinished_directory<'f>(
 fn create_replica(
     file: &Path,
     id: &yfs_engine::id::WorkspaceId,
+    encrypt: bool,
     context: &mut CommandContext,
 ) -> Result<Workspace> {
+    let key = workspace_key::key_of_new(encrypt)?;
     if let Some(parent) = file.parent() {
         discover::make_dir(parent).map_err(|error| CommandError::host(parent, &error))?;
     }
-    let options = settings::one_shot(context.actor());
+    let options = WorkspaceOptions { key, ..settings::one_shot(context.actor()) };
     Ok(Workspace::create_replica_at(file, id, options)?)
 }

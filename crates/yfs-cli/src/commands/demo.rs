@@ -65,7 +65,7 @@ pub(crate) async fn run(args: DemoArgs, context: &mut CommandContext) -> Result 
         write_file(&args.dir.join(path), content)?;
     }
     let file = discover::file_below(&args.dir);
-    let workspace = init::create(&file, settings::one_shot(context.actor()))?;
+    let workspace = init::create(&file, settings::one_shot(context.actor()), false)?;
     // A .gitignore above the directory does not apply to the demo.
     let options = ImportOptions { gitignore: false, ..ImportOptions::default() };
     let report = workspace.import(&args.dir, &VPath::root(), &options, &|_| ())?;

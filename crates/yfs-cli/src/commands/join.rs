@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use yfs::Workspace;
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_peer::{PeerMembership, PeerNode, PeerTicket};
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
-    settings,
+    settings, workspace_key,
 };
 
 const HELP: &str = "\
@@ -47,6 +47,9 @@ pub(crate) struct JoinArgs {
     /// Copy only the workspace, and write no files to DIR
     #[arg(long, requires = "ticket")]
     no_files: bool,
+    /// Encrypt the copy's workspace, as `yfs init --encrypt` does
+    #[arg(long, requires = "ticket")]
+    encrypt: bool,
     /// Exit once a peer and this side have everything
     #[arg(long)]
     no_wait: bool,
@@ -61,7 +64,7 @@ pub(crate) async fn run(args: JoinArgs, context: &mut CommandContext) -> Result 
     let (file, workspace) = match (&args.ticket, &args.dir) {
         (Some(ticket), Some(dir)) => {
             let file = discover::file_below(dir);
-            (file.clone(), create(ticket, &file, dir, args.no_files, context)?)
+            (file.clone(), create(ticket, &file, dir, &args, context)?)
         }
         _ => {
             let file = context.file()?;
@@ -94,7 +97,7 @@ fn create(
     ticket: &str,
     file: &Path,
     dir: &Path,
-    no_files: bool,
+    args: &JoinArgs,
     context: &mut CommandContext,
 ) -> Result<Workspace> {
     let ticket: PeerTicket = ticket.parse()?;
@@ -106,13 +109,17 @@ fn create(
         );
         return Err(CommandError::other(message));
     }
+    let key = workspace_key::key_of_new(args.encrypt)?;
     if let Some(parent) = file.parent() {
         discover::make_dir(parent).map_err(|error| CommandError::host(parent, &error))?;
     }
-    let options = settings::following(context.actor());
+    let options = WorkspaceOptions { key, ..settings::following(context.actor()) };
     let id = &ticket.signed.grant.workspace;
     let workspace = Workspace::create_replica_at(file, id, options)?;
+    if args.encrypt {
+        workspace_key::remark_on_key_beside(file, None, context);
+    }
     PeerMembership::of(&workspace)?.join(&ticket)?;
-    clone::set_complete(&workspace, no_files)?;
+    clone::set_complete(&workspace, args.no_files)?;
     Ok(workspace)
 }

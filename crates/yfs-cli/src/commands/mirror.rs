@@ -196,7 +196,11 @@ fn open(dir: &Path, once: bool, context: &mut CommandContext) -> Result<Workspac
         return context.open_at(&context.file()?, options);
     }
     let file = discover::file_below(dir);
-    if file.is_file() { context.open_at(&file, options) } else { init::create(&file, options) }
+    if file.is_file() {
+        context.open_at(&file, options)
+    } else {
+        init::create(&file, options, false)
+    }
 }
 
 /// Mirrors until the process receives a signal to stop, and prints notices.

@@ -289,7 +289,7 @@ fn create_and_import(
     max_file_len: u64,
     context: &mut CommandContext,
 ) -> Result<Workspace> {
-    let workspace = init::create(file, options)?;
+    let workspace = init::create(file, options, false)?;
     set_import_complete(&workspace, false)?;
     import_directory(&workspace, dir, max_file_len, context)?;
     Ok(workspace)

@@ -24,8 +24,11 @@ use yfs_engine::{
 };
 use yfs_vfs::{FileKind, VersionToken};
 
+use yfs::Cipher;
+
 use super::{
     DiskStamp, EditBase, MirrorNode, MirrorState, WorkspaceSide,
+    column_seal::{ColumnPlace, ColumnSeal},
     former::FORMER_TABLE,
     superseded::{PendingEdit, SupersededFile},
 };
@@ -36,6 +39,9 @@ pub const DIR: &str = ".yfs";
 
 /// The name of the database in that directory.
 pub const DATABASE: &str = "mirror.db";
+
+/// The purpose of the cipher that seals the state.
+pub const CIPHER: &str = "mirror";
 
 const DATABASE_FILES: [&str; 3] = [DATABASE, "mirror.db-wal", "mirror.db-shm"];
 
@@ -68,6 +74,8 @@ const KINDS: [FileKind; 3] = [FileKind::File, FileKind::Directory, FileKind::Sym
 #[derive(Debug)]
 pub struct MirrorDatabase {
     connection: Connection,
+    /// Seals what reveals names or contents, if the workspace is encrypted.
+    seal: ColumnSeal,
     /// The exclusive lock, held while the mirror exists.
     _lock: File,
 }
@@ -128,8 +136,12 @@ impl MirrorDatabase {
     ///
     /// [`MirrorError::Busy`] while another mirror has the lock; [`MirrorError::OtherWorkspace`] if
     /// the directory is a mirror of another workspace.
-    pub fn open(directory: &Path, workspace: &WorkspaceId) -> Result<(Self, MirrorState)> {
-        let database = Self::connect(directory, workspace)?;
+    pub fn open(
+        directory: &Path,
+        workspace: &WorkspaceId,
+        cipher: Option<Arc<Cipher>>,
+    ) -> Result<(Self, MirrorState)> {
+        let database = Self::connect(directory, workspace, cipher)?;
         let state = database.read()?;
         Ok((database, state))
     }
@@ -139,7 +151,11 @@ impl MirrorDatabase {
     /// # Errors
     ///
     /// The same as [`open`](Self::open).
-    pub fn connect(directory: &Path, workspace: &WorkspaceId) -> Result<Self> {
+    pub fn connect(
+        directory: &Path,
+        workspace: &WorkspaceId,
+        cipher: Option<Arc<Cipher>>,
+    ) -> Result<Self> {
         let dir = directory.join(DIR);
         let host = |path: &Path, source| MirrorError::Host {
             action: "open",
@@ -171,9 +187,27 @@ impl MirrorDatabase {
         let connection = Connection::open(dir.join(DATABASE))?;
         connection.execute_batch(TABLES)?;
         connection.execute_batch(FORMER_TABLE)?;
-        let database = Self { connection, _lock: lock };
+        let database = Self { connection, seal: ColumnSeal::new(cipher), _lock: lock };
         database.check_workspace(directory, workspace)?;
+        if !database.seal.is_plain() {
+            database.drop_plain_rows()?;
+        }
         Ok(database)
+    }
+
+    /// Removes what a mirror of the workspace wrote while that was not encrypted.
+    fn drop_plain_rows(&self) -> Result<()> {
+        self.connection.execute_batch("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;")?;
+        let find = "SELECT 1 FROM meta WHERE key = 'sealed'";
+        if self.connection.query_row(find, [], |_| Ok(())).optional()?.is_some() {
+            return Ok(());
+        }
+        self.connection.execute_batch(
+            "DELETE FROM node; DELETE FROM intent; DELETE FROM overwrite; DELETE FROM superseded;
+             DELETE FROM former; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
+             INSERT INTO meta (key, value) VALUES ('sealed', '1');",
+        )?;
+        Ok(())
     }
 
     fn check_workspace(&self, directory: &Path, workspace: &WorkspaceId) -> Result<()> {
@@ -211,7 +245,7 @@ impl MirrorDatabase {
     fn read(&self) -> Result<MirrorState> {
         let mut state = MirrorState::default();
         let mut select = self.connection.prepare("SELECT * FROM node")?;
-        let nodes = select.query_map([], |row| Ok(read_node(row)))?;
+        let nodes = select.query_map([], |row| Ok(read_node(&self.seal, row)))?;
         for node in nodes {
             // Rows that cannot be read are skipped: their objects are matched again by path and
             // content.
@@ -221,14 +255,14 @@ impl MirrorDatabase {
         }
         drop_strays(&mut state);
         let mut select = self.connection.prepare("SELECT * FROM superseded")?;
-        let files = select.query_map([], |row| Ok(read_superseded(row)))?;
+        let files = select.query_map([], |row| Ok(read_superseded(&self.seal, row)))?;
         for file in files {
             // A file whose row cannot be read is found again in its directory.
             if let Ok((name, file)) = file? {
                 state.put_superseded(&name, file);
             }
         }
-        state.read_former(&self.connection)?;
+        state.read_former(&self.seal, &self.connection)?;
         state.take_changed();
         state.superseded.changed.clear();
         Ok(state)
@@ -271,9 +305,9 @@ impl MirrorDatabase {
             let mut insert = transaction.prepare_cached(insert)?;
             let mut delete = transaction.prepare_cached("DELETE FROM node WHERE id = ?1")?;
             for id in changed {
-                state.write_former(&transaction, &id)?;
+                state.write_former(&self.seal, &transaction, &id)?;
                 match state.get(&id) {
-                    Some(node) => write_node(&mut insert, node)?,
+                    Some(node) => write_node(&self.seal, &mut insert, node)?,
                     None => drop(delete.execute([id.as_str()])?),
                 }
             }
@@ -285,7 +319,8 @@ impl MirrorDatabase {
                 }
             }
             for name in superseded {
-                write_superseded(&transaction, &name, state.superseded().get(&name))?;
+                let file = state.superseded().get(&name);
+                write_superseded(&self.seal, &transaction, &name, file)?;
             }
         }
         Ok(transaction.commit()?)
@@ -298,30 +333,41 @@ impl MirrorDatabase {
             let insert = "INSERT OR REPLACE INTO intent VALUES (?1,?2,?3,?4,?5,?6,?7)";
             let mut insert = transaction.prepare_cached(insert)?;
             for (id, intent) in intents {
+                let place = |table, column| ColumnPlace { table, row: id.as_str(), column };
+                let text = |column, value| self.seal.text(place("intent", column), value);
+                let bytes = |column, value| self.seal.bytes(place("intent", column), value);
                 match intent {
                     WriteIntent::Replace { temporary, hash, version, base } => {
                         insert.execute(params![
                             id.as_str(),
                             temporary,
-                            hash.as_bytes(),
-                            version,
-                            base.as_str(),
+                            bytes("hash", hash.as_bytes()).as_ref(),
+                            text("version", version).as_ref(),
+                            text("base", base.as_str()).as_ref(),
                             None::<&[u8]>,
                             0
                         ])?
                     }
-                    WriteIntent::Ingest { hash, bytes, written } => insert.execute(params![
-                        id.as_str(),
-                        None::<&str>,
-                        hash.as_bytes(),
-                        "",
-                        None::<&str>,
-                        &bytes[..],
-                        written.cast_signed()
-                    ])?,
+                    WriteIntent::Ingest { hash, bytes: content, written } => {
+                        insert.execute(params![
+                            id.as_str(),
+                            None::<&str>,
+                            bytes("hash", hash.as_bytes()).as_ref(),
+                            "",
+                            None::<&str>,
+                            bytes("bytes", content).as_ref(),
+                            written.cast_signed()
+                        ])?
+                    }
                     WriteIntent::Overwrite { version, base, old, new } => transaction.execute(
                         "INSERT OR REPLACE INTO overwrite VALUES (?1,?2,?3,?4,?5)",
-                        params![id.as_str(), version, base.as_str(), &old[..], &new[..]],
+                        params![
+                            id.as_str(),
+                            self.seal.text(place("overwrite", "version"), version).as_ref(),
+                            self.seal.text(place("overwrite", "base"), base.as_str()).as_ref(),
+                            self.seal.bytes(place("overwrite", "old"), old).as_ref(),
+                            self.seal.bytes(place("overwrite", "new"), new).as_ref(),
+                        ],
                     )?,
                 };
             }
@@ -332,7 +378,7 @@ impl MirrorDatabase {
     /// Returns the operations that were recorded and not settled.
     pub fn intents(&self) -> Result<Vec<(FileId, WriteIntent)>> {
         let mut select = self.connection.prepare("SELECT * FROM intent")?;
-        let rows = select.query_map([], |row| Ok(read_intent(row)))?;
+        let rows = select.query_map([], |row| Ok(read_intent(&self.seal, row)))?;
         let mut intents = Vec::new();
         for row in rows {
             if let Ok(intent) = row? {
@@ -340,7 +386,7 @@ impl MirrorDatabase {
             }
         }
         let mut select = self.connection.prepare("SELECT * FROM overwrite")?;
-        let rows = select.query_map([], |row| Ok(read_overwrite(row)))?;
+        let rows = select.query_map([], |row| Ok(read_overwrite(&self.seal, row)))?;
         for row in rows {
             if let Ok(intent) = row? {
                 intents.push(intent);
@@ -360,16 +406,18 @@ fn drop_strays(state: &mut MirrorState) {
 }
 
 fn write_node(
+    seal: &ColumnSeal,
     insert: &mut rusqlite::CachedStatement<'_>,
     node: &MirrorNode,
 ) -> rusqlite::Result<()> {
     let MirrorNode { stamp, work, .. } = node;
     let kind = KINDS.iter().position(|kind| *kind == node.kind).unwrap_or_default();
+    let place = |column| ColumnPlace { table: "node", row: node.id.as_str(), column };
     let (base, bytes) = base_columns(&node.base);
     insert.execute(params![
         node.id.as_str(),
         node.parent.as_ref().map(FileId::as_str),
-        node.name.as_bytes(),
+        seal.bytes(place("name"), node.name.as_bytes()).as_ref(),
         kind as i64,
         stamp.place.0.cast_signed(),
         stamp.place.1.cast_signed(),
@@ -378,20 +426,21 @@ fn write_node(
         stamp.mtime_ns,
         stamp.changed_ns,
         stamp.mode,
-        node.hash.as_bytes(),
+        seal.bytes(place("hash"), node.hash.as_bytes()).as_ref(),
         work.parent.as_ref().map(FileId::as_str),
-        work.name.as_str(),
-        work.version.as_str(),
+        seal.text(place("work_name"), work.name.as_str()).as_ref(),
+        seal.text(place("version"), work.version.as_str()).as_ref(),
         work.mode,
         work.mtime_ms,
-        base,
-        bytes,
+        base.map(|base| seal.text(place("base"), base)).as_deref(),
+        bytes.map(|bytes| seal.bytes(place("bytes"), bytes)).as_deref(),
     ])?;
     Ok(())
 }
 
 /// Writes or deletes the row of a superseded file.
 fn write_superseded(
+    seal: &ColumnSeal,
     connection: &Connection,
     name: &str,
     file: Option<&SupersededFile>,
@@ -401,16 +450,17 @@ fn write_superseded(
         connection.prepare_cached(delete)?.execute([name])?;
         return Ok(());
     };
+    let place = |column| ColumnPlace { table: "superseded", row: name, column };
     let (base, bytes) = base_columns(&file.base);
     let insert = "INSERT OR REPLACE INTO superseded VALUES (?1,?2,?3,?4,?5,?6,?7,?8)";
     connection.prepare_cached(insert)?.execute(params![
         name,
         file.id.as_str(),
         file.size.cast_signed(),
-        file.hash.as_bytes(),
-        base,
-        bytes,
-        file.edit.as_ref().map(|edit| &edit.bytes[..]),
+        seal.bytes(place("hash"), file.hash.as_bytes()).as_ref(),
+        base.map(|base| seal.text(place("base"), base)).as_deref(),
+        bytes.map(|bytes| seal.bytes(place("bytes"), bytes)).as_deref(),
+        file.edit.as_ref().map(|edit| seal.bytes(place("edit"), &edit.bytes)).as_deref(),
         file.edit.as_ref().map_or(0, |edit| edit.written.cast_signed()),
     ])?;
     Ok(())
@@ -424,9 +474,58 @@ fn base_columns(base: &EditBase) -> (Option<&str>, Option<&[u8]>) {
     }
 }
 
-fn read_base(row: &Row<'_>) -> rusqlite::Result<EditBase> {
-    let (base, bytes): (Option<String>, Option<Vec<u8>>) = (row.get("base")?, row.get("bytes")?);
-    Ok(match (base, bytes) {
+/// A row of a table, whose columns may be sealed.
+struct SealedRow<'a> {
+    seal: &'a ColumnSeal,
+    row: &'a Row<'a>,
+    table: &'a str,
+    /// The primary key.
+    key: String,
+}
+
+impl<'a> SealedRow<'a> {
+    fn new(
+        seal: &'a ColumnSeal,
+        row: &'a Row<'a>,
+        table: &'a str,
+        key_column: &str,
+    ) -> rusqlite::Result<Self> {
+        Ok(Self { seal, row, table, key: row.get(key_column)? })
+    }
+
+    fn place<'s>(&'s self, column: &'s str) -> ColumnPlace<'s> {
+        ColumnPlace { table: self.table, row: &self.key, column }
+    }
+
+    fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, Unreadable> {
+        let Some(stored) = self.row.get(column)? else { return Ok(None) };
+        let opened = self.seal.open_bytes(self.place(column), stored);
+        opened.map(Some).ok_or_else(|| "it cannot be decrypted".into())
+    }
+
+    fn text(&self, column: &str) -> Result<Option<String>, Unreadable> {
+        let Some(stored) = self.row.get(column)? else { return Ok(None) };
+        let opened = self.seal.open_text(self.place(column), stored);
+        opened.map(Some).ok_or_else(|| "it cannot be decrypted".into())
+    }
+
+    fn needed_bytes(&self, column: &str) -> Result<Vec<u8>, Unreadable> {
+        self.bytes(column)?.ok_or_else(|| "a value is missing".into())
+    }
+
+    fn needed_text(&self, column: &str) -> Result<String, Unreadable> {
+        self.text(column)?.ok_or_else(|| "a value is missing".into())
+    }
+
+    fn hash(&self) -> Result<ContentHash, Unreadable> {
+        let hash = self.needed_bytes("hash")?;
+        let hash: [u8; 32] = hash.try_into().map_err(|_| "a hash has a wrong length")?;
+        Ok(ContentHash::from_bytes(hash))
+    }
+}
+
+fn read_base(row: &SealedRow<'_>) -> Result<EditBase, Unreadable> {
+    Ok(match (row.text("base")?, row.bytes("bytes")?) {
         (Some(token), _) => EditBase::Version(VersionToken::new(token)),
         (None, Some(bytes)) => EditBase::Bytes(bytes.into()),
         (None, None) => EditBase::Unknown,
@@ -435,7 +534,8 @@ fn read_base(row: &Row<'_>) -> rusqlite::Result<EditBase> {
 
 type Unreadable = Box<dyn std::error::Error>;
 
-fn read_node(row: &Row<'_>) -> Result<MirrorNode, Unreadable> {
+fn read_node(seal: &ColumnSeal, row: &Row<'_>) -> Result<MirrorNode, Unreadable> {
+    let sealed = SealedRow::new(seal, row, "node", "id")?;
     let id = |column: &str| -> Result<Option<FileId>, Unreadable> {
         let text: Option<String> = row.get(column)?;
         Ok(text.map(|text| FileId::parse(&text)).transpose()?)
@@ -446,7 +546,7 @@ fn read_node(row: &Row<'_>) -> Result<MirrorNode, Unreadable> {
     Ok(MirrorNode {
         id: id("id")?.ok_or("a node has an id")?,
         parent: id("parent")?,
-        name: OsString::from_vec(row.get("name")?),
+        name: OsString::from_vec(sealed.needed_bytes("name")?),
         kind: *KINDS.get(usize::from(row.get::<_, u8>("kind")?)).ok_or("no such kind")?,
         stamp: DiskStamp {
             place: (number("device")?, number("inode")?),
@@ -456,55 +556,61 @@ fn read_node(row: &Row<'_>) -> Result<MirrorNode, Unreadable> {
             changed_ns: row.get("changed")?,
             mode: row.get("mode")?,
         },
-        hash: ContentHash::from_bytes(row.get("hash")?),
+        hash: sealed.hash()?,
         work: WorkspaceSide {
             parent: id("work_parent")?,
-            name: row.get::<_, String>("work_name")?.into(),
-            version: row.get::<_, String>("version")?.into(),
+            name: sealed.needed_text("work_name")?.into(),
+            version: sealed.needed_text("version")?.into(),
             mode: row.get("work_mode")?,
             mtime_ms: row.get("work_mtime")?,
         },
-        base: read_base(row)?,
+        base: read_base(&sealed)?,
     })
 }
 
-fn read_superseded(row: &Row<'_>) -> Result<(String, SupersededFile), Unreadable> {
+fn read_superseded(
+    seal: &ColumnSeal,
+    row: &Row<'_>,
+) -> Result<(String, SupersededFile), Unreadable> {
+    let sealed = SealedRow::new(seal, row, "superseded", "name")?;
     let written = row.get::<_, i64>("written")?.cast_unsigned();
-    let edit: Option<Vec<u8>> = row.get("edit")?;
+    let edit = sealed.bytes("edit")?;
     let file = SupersededFile {
         id: FileId::parse(&row.get::<_, String>("id")?)?,
         size: row.get::<_, i64>("size")?.cast_unsigned(),
-        hash: ContentHash::from_bytes(row.get("hash")?),
-        base: read_base(row)?,
+        hash: sealed.hash()?,
+        base: read_base(&sealed)?,
         edit: edit.map(|bytes| PendingEdit { bytes: bytes.into(), written }),
     };
     Ok((row.get("name")?, file))
 }
 
-fn read_overwrite(row: &Row<'_>) -> Result<(FileId, WriteIntent), Unreadable> {
+fn read_overwrite(seal: &ColumnSeal, row: &Row<'_>) -> Result<(FileId, WriteIntent), Unreadable> {
+    let sealed = SealedRow::new(seal, row, "overwrite", "id")?;
     let intent = WriteIntent::Overwrite {
-        version: row.get("version")?,
-        base: VersionToken::new(row.get::<_, String>("base")?),
-        old: row.get::<_, Vec<u8>>("old")?.into(),
-        new: row.get::<_, Vec<u8>>("new")?.into(),
+        version: sealed.needed_text("version")?,
+        base: VersionToken::new(sealed.needed_text("base")?),
+        old: sealed.needed_bytes("old")?.into(),
+        new: sealed.needed_bytes("new")?.into(),
     };
     Ok((FileId::parse(&row.get::<_, String>("id")?)?, intent))
 }
 
-fn read_intent(row: &Row<'_>) -> Result<(FileId, WriteIntent), Unreadable> {
+fn read_intent(seal: &ColumnSeal, row: &Row<'_>) -> Result<(FileId, WriteIntent), Unreadable> {
+    let sealed = SealedRow::new(seal, row, "intent", "id")?;
     let id = FileId::parse(&row.get::<_, String>("id")?)?;
-    let hash = ContentHash::from_bytes(row.get("hash")?);
+    let hash = sealed.hash()?;
     let temporary: Option<String> = row.get("temporary")?;
     let intent = match temporary {
         Some(temporary) => WriteIntent::Replace {
             temporary,
             hash,
-            version: row.get("version")?,
-            base: VersionToken::new(row.get::<_, String>("base")?),
+            version: sealed.needed_text("version")?,
+            base: VersionToken::new(sealed.needed_text("base")?),
         },
         None => WriteIntent::Ingest {
             hash,
-            bytes: row.get::<_, Vec<u8>>("bytes")?.into(),
+            bytes: sealed.needed_bytes("bytes")?.into(),
             written: row.get::<_, i64>("written")?.cast_unsigned(),
         },
     };
@@ -519,7 +625,8 @@ mod tests {
     fn other_users_read_nothing_of_what_the_mirror_keeps() {
         let directory = tempfile::tempdir().unwrap();
         let open = || {
-            MirrorDatabase::open(directory.path(), &FileId::parse("workspace").unwrap()).unwrap()
+            MirrorDatabase::open(directory.path(), &FileId::parse("workspace").unwrap(), None)
+                .unwrap()
         };
         let dir = directory.path().join(DIR);
         let modes = || {
@@ -544,7 +651,8 @@ mod tests {
     fn what_was_written_is_read_again() {
         let directory = tempfile::tempdir().unwrap();
         let workspace = FileId::parse("workspace").unwrap();
-        let (mut database, mut state) = MirrorDatabase::open(directory.path(), &workspace).unwrap();
+        let (mut database, mut state) =
+            MirrorDatabase::open(directory.path(), &workspace, None).unwrap();
         let mut node = super::super::tests::node("a", None, "caf\u{e9}");
         node.base = EditBase::Bytes(b"abc"[..].into());
         state.put(node.clone());
@@ -553,11 +661,12 @@ mod tests {
         database.commit(&mut state, &[], "1.a").unwrap();
 
         assert!(matches!(
-            MirrorDatabase::open(directory.path(), &workspace),
+            MirrorDatabase::open(directory.path(), &workspace, None),
             Err(MirrorError::Busy(_))
         ));
         drop(database);
-        let (mut database, mut state) = MirrorDatabase::open(directory.path(), &workspace).unwrap();
+        let (mut database, mut state) =
+            MirrorDatabase::open(directory.path(), &workspace, None).unwrap();
         assert_eq!(state.get(&node.id), Some(&node));
         assert_eq!(database.intents().unwrap(), [(node.id.clone(), intent)]);
         assert_eq!(database.mark().unwrap().as_deref(), Some("1.a"));
@@ -565,9 +674,9 @@ mod tests {
         database.commit(&mut state, std::slice::from_ref(&node.id), "2.b").unwrap();
         drop(database);
         let other = FileId::parse("other").unwrap();
-        let opened = MirrorDatabase::open(directory.path(), &other);
+        let opened = MirrorDatabase::open(directory.path(), &other, None);
         assert!(matches!(opened, Err(MirrorError::OtherWorkspace { .. })));
-        let (database, state) = MirrorDatabase::open(directory.path(), &workspace).unwrap();
+        let (database, state) = MirrorDatabase::open(directory.path(), &workspace, None).unwrap();
         assert!(state.is_empty() && database.intents().unwrap().is_empty());
     }
 }

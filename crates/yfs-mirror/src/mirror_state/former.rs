@@ -8,7 +8,10 @@ use smol_str::SmolStr;
 use yfs_engine::id::FileId;
 use yfs_vfs::FileKind;
 
-use super::{MirrorNode, MirrorState};
+use super::{
+    MirrorNode, MirrorState,
+    column_seal::{ColumnPlace, ColumnSeal},
+};
 use crate::{error::Result, untrusted_files};
 
 /// The table of former objects.
@@ -75,12 +78,18 @@ impl MirrorState {
     }
 
     /// Reads the former objects.
-    pub(super) fn read_former(&mut self, connection: &Connection) -> Result<()> {
+    pub(super) fn read_former(&mut self, seal: &ColumnSeal, connection: &Connection) -> Result<()> {
         let mut select = connection.prepare("SELECT id, name, version, mode FROM former")?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
             let id: String = row.get(0)?;
-            let (name, version): (String, String) = (row.get(1)?, row.get(2)?);
+            let text = |column, stored| seal.open_text(former_place(&id, column), stored);
+            // A row that cannot be read is skipped: its object is written only after a decision.
+            let (Some(name), Some(version)) =
+                (text("name", row.get(1)?), text("version", row.get(2)?))
+            else {
+                continue;
+            };
             let former =
                 FormerObject { name: name.into(), version: version.into(), mode: row.get(3)? };
             if let Ok(id) = FileId::parse(&id) {
@@ -91,11 +100,19 @@ impl MirrorState {
     }
 
     /// Writes or deletes the row of a former object.
-    pub(super) fn write_former(&self, connection: &Connection, id: &FileId) -> Result<()> {
+    pub(super) fn write_former(
+        &self,
+        seal: &ColumnSeal,
+        connection: &Connection,
+        id: &FileId,
+    ) -> Result<()> {
         match self.former(id) {
             Some(FormerObject { name, version, mode }) => {
                 let insert = "INSERT OR REPLACE INTO former VALUES (?1, ?2, ?3, ?4)";
-                let row = params![id.as_str(), name.as_str(), version.as_str(), mode];
+                let text = |column, value| seal.text(former_place(id.as_str(), column), value);
+                let (name, version) =
+                    (text("name", name.as_str()), text("version", version.as_str()));
+                let row = params![id.as_str(), name.as_ref(), version.as_ref(), mode];
                 connection.prepare_cached(insert)?.execute(row)?;
             }
             None => {
@@ -105,6 +122,10 @@ impl MirrorState {
         }
         Ok(())
     }
+}
+
+fn former_place<'a>(id: &'a str, column: &'a str) -> ColumnPlace<'a> {
+    ColumnPlace { table: "former", row: id, column }
 }
 
 impl FormerObject {

@@ -13,6 +13,7 @@ use smol_str::SmolStr;
 use yfs::{Workspace, workspace::nodes::TreeNode};
 use yfs_engine::{actor::Actor, id::FileId, name::NodeName};
 use yfs_vfs::{
+    VersionToken,
     confined_dir::{ConfinedDir, HostStat, read_open_file},
     name_escaping::is_spelling,
 };
@@ -28,7 +29,10 @@ use crate::{
     error::{MirrorError, Result},
     lease::OpenWriters,
     merge_plan::{ObjectLocation, parked_name},
-    mirror_state::{EditBase, MirrorState, database::MirrorDatabase},
+    mirror_state::{
+        EditBase, MirrorState,
+        database::{CIPHER, MirrorDatabase},
+    },
     options::{MirrorOptions, TrustPolicy},
     pending_deletions::PendingDeletions,
     report::NoticeReason,
@@ -73,7 +77,8 @@ impl MirrorContext {
             |source| MirrorError::Host { action: "open", path: directory.to_owned(), source };
         std::fs::create_dir_all(directory).map_err(host)?;
         let path = directory.canonicalize().map_err(host)?;
-        let (database, state) = MirrorDatabase::open(&path, workspace.id())?;
+        let (database, state) =
+            MirrorDatabase::open(&path, workspace.id(), workspace.store().cipher(CIPHER))?;
         let directory =
             MirroredDirectory::open(path, options.host, &options.ignores).map_err(host)?;
         let pending = PendingDeletions::read(&directory.path)?;
@@ -245,7 +250,7 @@ impl MirrorContext {
     /// Returns the permission bits that an object had on disk, if it left the directory and the
     /// workspace has it again as it was.
     pub(super) fn former_mode(&self, object: &TreeNode) -> Option<u32> {
-        let version = object.version.as_ref().map(|version| version.as_str());
+        let version = object.version.as_ref().map(VersionToken::as_str);
         let former = self.state.former(&object.id)?;
         former.mode_if_same(&object.name, object.kind, version)
     }

@@ -3,7 +3,10 @@
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::hash::ContentHash;
 
-use super::blobs::{BlobPiece, decode_piece};
+use super::{
+    blobs::{BlobPiece, decode_piece},
+    seal::ValueSeal,
+};
 
 const FIND: &str = "SELECT n FROM chunk WHERE hash = ?1";
 
@@ -16,14 +19,15 @@ type StoredPiece = ([u8; 32], u8, Vec<u8>);
 /// again: what is put must be readable.
 pub(super) fn find_sound_piece(
     tx: &Connection,
+    seal: &ValueSeal,
     piece: &BlobPiece,
 ) -> rusqlite::Result<Option<i64>> {
     let Some(n) = find_piece(tx, piece)? else { return Ok(None) };
     let stored = read_stored(tx, n)?;
-    if stored.as_ref().is_some_and(|stored| is_sound(stored, piece)) {
+    if stored.as_ref().is_some_and(|stored| is_sound(seal, stored, piece)) {
         return Ok(Some(n));
     }
-    if stored.as_ref().is_some_and(|(hash, ..)| hash == piece.hash.as_bytes()) {
+    if stored.as_ref().is_some_and(|(hash, ..)| *hash == piece.hash) {
         replace_data(tx, n, piece)?;
         return Ok(Some(n));
     }
@@ -32,18 +36,15 @@ pub(super) fn find_sound_piece(
     if let Some(n) = find_piece(tx, piece)? {
         return Ok(Some(n));
     }
-    let has_data = stored.as_ref().is_some_and(|(_, codec, data)| {
-        decode_piece(*codec, data).is_ok_and(|data| ContentHash::of(&data) == piece.hash)
-    });
-    if !has_data {
+    if !stored.is_some_and(|stored| has_content(seal, &stored, piece)) {
         return Ok(None);
     }
-    tx.execute("UPDATE chunk SET hash = ?2 WHERE n = ?1", (n, piece.hash.as_bytes()))?;
+    tx.execute("UPDATE chunk SET hash = ?2 WHERE n = ?1", (n, &piece.hash))?;
     Ok(Some(n))
 }
 
 fn find_piece(tx: &Connection, piece: &BlobPiece) -> rusqlite::Result<Option<i64>> {
-    tx.prepare_cached(FIND)?.query_row([piece.hash.as_bytes()], |row| row.get(0)).optional()
+    tx.prepare_cached(FIND)?.query_row([&piece.hash], |row| row.get(0)).optional()
 }
 
 fn read_stored(tx: &Connection, n: i64) -> rusqlite::Result<Option<StoredPiece>> {
@@ -52,13 +53,19 @@ fn read_stored(tx: &Connection, n: i64) -> rusqlite::Result<Option<StoredPiece>>
     tx.prepare_cached(find)?.query_row([n], read).optional()
 }
 
-/// Reports whether a stored piece has the content of a piece. The same program compresses the same
-/// content to the same bytes, so that most pieces need not be decoded.
-fn is_sound((hash, codec, data): &StoredPiece, piece: &BlobPiece) -> bool {
+/// Reports whether a stored piece has the hash and the content of a piece. The same program
+/// compresses the same content to the same bytes, so that most pieces of a plain store need not be
+/// decoded.
+fn is_sound(seal: &ValueSeal, stored: &StoredPiece, piece: &BlobPiece) -> bool {
+    let (hash, codec, data) = stored;
     let is_same = *codec == piece.codec && *data == piece.data;
-    hash == piece.hash.as_bytes()
-        && (is_same
-            || decode_piece(*codec, data).is_ok_and(|data| ContentHash::of(&data) == piece.hash))
+    *hash == piece.hash && (is_same || has_content(seal, stored, piece))
+}
+
+/// Reports whether the data of a stored piece has the content of a piece.
+fn has_content(seal: &ValueSeal, (_, codec, data): &StoredPiece, piece: &BlobPiece) -> bool {
+    decode_piece(seal, &piece.hash, *codec, data.clone())
+        .is_ok_and(|data| seal.stored_hash(&ContentHash::of(&data)) == piece.hash)
 }
 
 fn replace_data(tx: &Connection, n: i64, piece: &BlobPiece) -> rusqlite::Result<()> {

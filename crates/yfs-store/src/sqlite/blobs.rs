@@ -5,6 +5,7 @@
 //! blobs list, and removes the others.
 
 use std::{
+    borrow::Cow,
     cell::Cell,
     collections::HashSet,
     io::{Read, Write},
@@ -15,10 +16,16 @@ use std::{
 };
 
 use fastcdc::v2020::{Error as CutError, StreamCDC};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use super::{SqliteInner, blob_mend::find_sound_piece, schema::store_error, wipe::PAUSE};
+use super::{
+    SqliteInner,
+    blob_mend::find_sound_piece,
+    schema::store_error,
+    seal::{ValuePlace, ValueSeal},
+    wipe::PAUSE,
+};
 use crate::{BlobInfo, BlobMark, HandleOrigin, StoreError};
 
 /// The smallest, usual and greatest length of a piece, in bytes.
@@ -50,7 +57,8 @@ const REMOVE: &str = "remove blobs";
 
 /// A piece, ready to be written.
 pub(super) struct BlobPiece {
-    pub(super) hash: ContentHash,
+    /// The hash under which it is stored.
+    pub(super) hash: [u8; 32],
     pub(super) len: u32,
     pub(super) codec: u8,
     pub(super) data: Vec<u8>,
@@ -61,6 +69,13 @@ pub(super) struct BlobPiece {
 struct ListedPiece {
     n: u64,
     len: u32,
+}
+
+/// The list of a blob.
+struct PieceList {
+    /// The hash of the content, which only the list of an encrypted store has.
+    hash: Option<ContentHash>,
+    pieces: Vec<ListedPiece>,
 }
 
 /// A callback that gets the offset of a piece in the blob, and its bytes.
@@ -82,11 +97,12 @@ impl SqliteInner {
             hasher.update(&data);
             size += data.len() as u64;
             n_ready += data.len();
-            ready.push(BlobPiece::new(data));
+            ready.push(BlobPiece::new(&self.seal, data));
             if n_ready >= BATCH_BYTES {
                 upload.has_pieces.set(true);
                 self.write(PUT, |tx| {
-                    let listed = put_pieces(tx, &ready, at).map_err(store_error(PUT))?;
+                    let listed =
+                        put_pieces(tx, &self.seal, &ready, at).map_err(store_error(PUT))?;
                     upload.record_pieces(tx, &listed).map_err(store_error(PUT))?;
                     list.extend(listed);
                     Ok(())
@@ -100,8 +116,9 @@ impl SqliteInner {
             if !are_stored(tx, &list).map_err(store_error(PUT))? {
                 return Err(StoreError::BlobInterrupted { hash });
             }
-            list.extend(put_pieces(tx, &ready, at).map_err(store_error(PUT))?);
-            let info = put_list(tx, &hash, size, at, &list).map_err(store_error(PUT))?;
+            list.extend(put_pieces(tx, &self.seal, &ready, at).map_err(store_error(PUT))?);
+            let info =
+                put_list(tx, &self.seal, &hash, size, at, &list).map_err(store_error(PUT))?;
             upload.end_upload(tx).map_err(store_error(PUT))?;
             Ok(info)
         })?;
@@ -151,15 +168,18 @@ impl SqliteInner {
         let reader = self.reader()?;
         // Not one transaction: the callback may be slow, and SQLite cannot reuse its log while a
         // view is open. Pieces never change.
+        let stored_hash = self.seal.stored_hash(hash);
         let found: Option<(i64, Vec<u8>)> = reader
             .prepare_cached("SELECT size, chunks FROM blob WHERE hash = ?1")
             .and_then(|mut find| {
-                find.query_row([hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+                find.query_row([&stored_hash], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
             .map_err(store_error(READ))?;
         let Some((size, list)) = found else { return Err(StoreError::NoBlob { hash: *hash }) };
         let size = size.cast_unsigned();
-        let list = decode_list(&list).ok_or_else(|| damaged_blob(hash, "its list is damaged"))?;
+        let list = decode_list(&self.seal, &stored_hash, list)
+            .ok_or_else(|| damaged_blob(hash, "its list is damaged"))?
+            .pieces;
         if list.iter().map(|piece| u64::from(piece.len)).sum::<u64>() != size {
             return Err(damaged_blob(hash, "its list has a wrong size"));
         }
@@ -167,7 +187,7 @@ impl SqliteInner {
         for listed in list {
             let end = at + u64::from(listed.len);
             if at < range.end && range.start < end {
-                let piece = match read_piece(&reader, hash, listed) {
+                let piece = match read_piece(&reader, &self.seal, hash, listed) {
                     // The blob was removed while it was read.
                     Err(_) if self.blob_info(hash)?.is_none() => {
                         return Err(StoreError::NoBlob { hash: *hash });
@@ -184,18 +204,24 @@ impl SqliteInner {
     pub(super) fn blob_info(&self, hash: &ContentHash) -> Result<Option<BlobInfo>, StoreError> {
         let reader = self.reader()?;
         let mut find = reader
-            .prepare_cached("SELECT hash, size, at FROM blob WHERE hash = ?1")
+            .prepare_cached("SELECT size, at FROM blob WHERE hash = ?1")
             .map_err(store_error(READ))?;
-        find.query_row([hash.as_bytes()], read_info).optional().map_err(store_error(READ))
+        let info = |row: &Row<'_>| {
+            let size = row.get::<_, i64>(0)?.cast_unsigned();
+            Ok(BlobInfo { hash: *hash, size, at: Millis(row.get(1)?) })
+        };
+        find.query_row([self.seal.stored_hash(hash)], info).optional().map_err(store_error(READ))
     }
 
     pub(super) fn blobs(&self) -> Result<Vec<BlobInfo>, StoreError> {
         let reader = self.reader()?;
-        let read = || -> rusqlite::Result<Vec<BlobInfo>> {
-            let mut statement = reader.prepare("SELECT hash, size, at FROM blob ORDER BY n")?;
-            statement.query_map([], read_info)?.collect()
+        let read = || -> rusqlite::Result<Vec<Option<BlobInfo>>> {
+            let sql = format!("SELECT {} FROM blob ORDER BY n", self.info_columns());
+            let mut statement = reader.prepare(&sql)?;
+            statement.query_map([], |row| self.read_info(row))?.collect()
         };
-        read().map_err(store_error(READ))
+        let blobs: Option<Vec<BlobInfo>> = read().map_err(store_error(READ))?.into_iter().collect();
+        blobs.ok_or_else(|| damaged_lists(READ))
     }
 
     pub(super) fn blob_mark(&self) -> Result<BlobMark, StoreError> {
@@ -235,15 +261,38 @@ impl SqliteInner {
         older_than: Millis,
     ) -> Result<Vec<(i64, BlobInfo)>, StoreError> {
         let reader = self.reader()?;
-        let read = || -> rusqlite::Result<Vec<(i64, BlobInfo)>> {
-            let sql = "SELECT hash, size, at, n FROM blob WHERE n <= ?1 AND at < ?2";
-            let mut statement = reader.prepare(sql)?;
+        let read = || -> rusqlite::Result<Vec<Option<(i64, BlobInfo)>>> {
+            let columns = self.info_columns();
+            let sql = format!("SELECT {columns}, n FROM blob WHERE n <= ?1 AND at < ?2");
+            let mut statement = reader.prepare(&sql)?;
             let rows = statement.query_map((mark.0.cast_signed(), older_than.0), |row| {
-                Ok((row.get(3)?, read_info(row)?))
+                let n = row.get("n")?;
+                Ok(self.read_info(row)?.map(|info| (n, info)))
             })?;
             rows.collect()
         };
-        read().map_err(store_error(REMOVE))
+        // A blob with a damaged list may be in use, and stays.
+        Ok(read().map_err(store_error(REMOVE))?.into_iter().flatten().collect())
+    }
+
+    /// Returns the columns that [`read_info`](Self::read_info) reads. Only an encrypted store has
+    /// the hash of the content in the list.
+    fn info_columns(&self) -> &'static str {
+        if self.seal.data_key().is_some() { "hash, size, at, chunks" } else { "hash, size, at" }
+    }
+
+    /// Reads a row of `info_columns`; `None` if the sealed list of pieces is damaged.
+    fn read_info(&self, row: &Row<'_>) -> rusqlite::Result<Option<BlobInfo>> {
+        let stored_hash = row.get(0)?;
+        let hash = match self.seal.data_key() {
+            None => Some(ContentHash::from_bytes(stored_hash)),
+            Some(_) => {
+                decode_list(&self.seal, &stored_hash, row.get(3)?).and_then(|list| list.hash)
+            }
+        };
+        let size = row.get::<_, i64>(1)?.cast_unsigned();
+        let at = Millis(row.get(2)?);
+        Ok(hash.map(|hash| BlobInfo { hash, size, at }))
     }
 
     /// Removes old pieces that no blob lists.
@@ -262,7 +311,7 @@ impl SqliteInner {
             let rest = candidates.split_off(candidates.len().min(SWEEP_PIECES));
             self.write(REMOVE, |tx| {
                 // Blobs may have been put since the last round.
-                marked.mark(tx)?;
+                marked.mark(tx, &self.seal)?;
                 drop_abandoned(tx).map_err(store_error(REMOVE))?;
                 let unlisted = candidates.iter().filter(|n| !marked.pieces.contains(n));
                 delete_pieces(tx, unlisted).map_err(store_error(REMOVE))
@@ -340,39 +389,44 @@ struct ReferencedPieces {
 }
 
 impl ReferencedPieces {
-    fn mark(&mut self, tx: &Connection) -> Result<(), StoreError> {
+    fn mark(&mut self, tx: &Connection, seal: &ValueSeal) -> Result<(), StoreError> {
         let mut statement = tx
-            .prepare_cached("SELECT n, chunks FROM blob WHERE n > ?1 ORDER BY n")
+            .prepare_cached("SELECT n, chunks, hash FROM blob WHERE n > ?1 ORDER BY n")
             .map_err(store_error(REMOVE))?;
         let mut rows = statement.query([self.upto]).map_err(store_error(REMOVE))?;
         while let Some(row) = rows.next().map_err(store_error(REMOVE))? {
             self.upto = row.get(0).map_err(store_error(REMOVE))?;
             let list: Vec<u8> = row.get(1).map_err(store_error(REMOVE))?;
             // A damaged list may name any piece, so nothing can be swept.
-            let list = decode_list(&list).ok_or_else(|| StoreError::Corrupt {
+            let hash: [u8; 32] = row.get(2).map_err(store_error(REMOVE))?;
+            let list = decode_list(seal, &hash, list).ok_or_else(|| StoreError::Corrupt {
                 action: REMOVE,
                 detail: format!("the list of blob {} is damaged", self.upto),
             })?;
-            self.pieces.extend(list.iter().map(|listed| listed.n));
+            self.pieces.extend(list.pieces.iter().map(|listed| listed.n));
         }
         Ok(())
     }
 }
 
 impl BlobPiece {
-    fn new(data: Vec<u8>) -> Self {
-        let (hash, len) = (ContentHash::of(&data), data.len() as u32);
-        match zstd::bulk::compress(&data, COMPRESSION_LEVEL) {
-            Ok(smaller) if smaller.len() < data.len() - data.len() / 16 => {
-                Self { hash, len, codec: CODEC_ZSTD, data: smaller }
-            }
-            _ => Self { hash, len, codec: CODEC_RAW, data },
-        }
+    fn new(seal: &ValueSeal, data: Vec<u8>) -> Self {
+        let (hash, len) = (seal.stored_hash(&ContentHash::of(&data)), data.len() as u32);
+        let (codec, data) = match zstd::bulk::compress(&data, COMPRESSION_LEVEL) {
+            Ok(smaller) if smaller.len() < data.len() - data.len() / 16 => (CODEC_ZSTD, smaller),
+            _ => (CODEC_RAW, data),
+        };
+        let sealed = match seal.seal(ValuePlace::Piece(&hash), &data) {
+            Cow::Owned(sealed) => Some(sealed),
+            Cow::Borrowed(_) => None,
+        };
+        Self { hash, len, codec, data: sealed.unwrap_or(data) }
     }
 }
 
 fn put_pieces(
     tx: &Connection,
+    seal: &ValueSeal,
     pieces: &[BlobPiece],
     at: Millis,
 ) -> rusqlite::Result<Vec<ListedPiece>> {
@@ -381,9 +435,9 @@ fn put_pieces(
     )?;
     let mut put = |piece: &BlobPiece| {
         let BlobPiece { hash, len, codec, data } = piece;
-        let n = match find_sound_piece(tx, piece)? {
+        let n = match find_sound_piece(tx, seal, piece)? {
             Some(n) => n,
-            None => insert.insert((hash.as_bytes(), at.0, len, codec, data))?,
+            None => insert.insert((hash, at.0, len, codec, data))?,
         };
         Ok(ListedPiece { n: n.cast_unsigned(), len: *len })
     };
@@ -425,33 +479,36 @@ fn are_stored(tx: &Connection, list: &[ListedPiece]) -> rusqlite::Result<bool> {
 
 fn put_list(
     tx: &Connection,
+    seal: &ValueSeal,
     hash: &ContentHash,
     size: u64,
     at: Millis,
     list: &[ListedPiece],
 ) -> rusqlite::Result<BlobInfo> {
+    let stored_hash = seal.stored_hash(hash);
     let found: Option<i64> = tx
         .prepare_cached("SELECT at FROM blob WHERE hash = ?1")?
-        .query_row([hash.as_bytes()], |row| row.get(0))
+        .query_row([&stored_hash], |row| row.get(0))
         .optional()?;
     let at = found.map_or(at, |before| at.max(Millis(before)));
     // A new number for each put: a removal that was decided earlier keeps the blob, and a sweep
     // that is under way reads its list.
-    let sql = "INSERT OR REPLACE INTO blob (hash, size, at, chunks) VALUES (?1, ?2, ?3, ?4)
-               RETURNING hash, size, at";
-    let parameters = (hash.as_bytes(), size.cast_signed(), at.0, encode_list(list));
-    tx.prepare_cached(sql)?.query_row(parameters, read_info)
+    let sql = "INSERT OR REPLACE INTO blob (hash, size, at, chunks) VALUES (?1, ?2, ?3, ?4)";
+    let list = encode_list(seal, &stored_hash, hash, list);
+    tx.prepare_cached(sql)?.execute((&stored_hash, size.cast_signed(), at.0, list))?;
+    Ok(BlobInfo { hash: *hash, size, at })
 }
 
 /// Gives a blob a new number, as putting it again does. Reports whether it is in the store.
-pub(super) fn renew_blob(tx: &Connection, hash: &ContentHash) -> rusqlite::Result<bool> {
+pub(super) fn renew_blob(tx: &Connection, stored_hash: &[u8; 32]) -> rusqlite::Result<bool> {
     let sql = "INSERT OR REPLACE INTO blob (hash, size, at, chunks)
                SELECT hash, size, at, chunks FROM blob WHERE hash = ?1";
-    Ok(tx.prepare_cached(sql)?.execute([hash.as_bytes()])? > 0)
+    Ok(tx.prepare_cached(sql)?.execute([stored_hash])? > 0)
 }
 
 fn read_piece(
     connection: &Connection,
+    seal: &ValueSeal,
     blob: &ContentHash,
     listed: ListedPiece,
 ) -> Result<Vec<u8>, StoreError> {
@@ -466,34 +523,58 @@ fn read_piece(
     let Some((hash, codec, data)) = found else {
         return Err(damaged_blob(blob, "a piece is missing"));
     };
-    let data = decode_piece(codec, &data).map_err(|what| damaged_blob(blob, what))?;
-    if data.len() != listed.len as usize || ContentHash::of(&data).as_bytes() != &hash {
+    let data = decode_piece(seal, &hash, codec, data).map_err(|what| damaged_blob(blob, what))?;
+    if data.len() != listed.len as usize || seal.stored_hash(&ContentHash::of(&data)) != hash {
         return Err(damaged_blob(blob, "a piece has a wrong hash"));
     }
     Ok(data)
 }
 
-/// Returns the content of a stored piece, or what is wrong with it.
-pub(super) fn decode_piece(codec: u8, data: &[u8]) -> Result<Vec<u8>, &'static str> {
+/// Encodes a list as it is stored. That of an encrypted store begins with the hash of the content.
+fn encode_list(
+    seal: &ValueSeal,
+    stored_hash: &[u8; 32],
+    hash: &ContentHash,
+    list: &[ListedPiece],
+) -> Vec<u8> {
+    let list = encode_pieces(list);
+    if seal.data_key().is_none() {
+        return list;
+    }
+    let list = [&hash.as_bytes()[..], &list].concat();
+    seal.seal(ValuePlace::PieceList(stored_hash), &list).into_owned()
+}
+
+/// Returns the content of a stored piece, or what is wrong with it. `hash` is the hash under which
+/// the piece is stored.
+pub(super) fn decode_piece(
+    seal: &ValueSeal,
+    hash: &[u8; 32],
+    codec: u8,
+    data: Vec<u8>,
+) -> Result<Vec<u8>, &'static str> {
     let [_, _, greatest] = PIECE_LEN;
+    let data = seal.open(ValuePlace::Piece(hash), data).ok_or("a piece cannot be decrypted")?;
     match codec {
-        CODEC_RAW => Ok(data.to_vec()),
+        CODEC_RAW => Ok(data),
         CODEC_ZSTD => {
-            zstd::bulk::decompress(data, greatest).map_err(|_| "a piece cannot be decompressed")
+            zstd::bulk::decompress(&data, greatest).map_err(|_| "a piece cannot be decompressed")
         }
         _ => Err("a piece has an unknown compression"),
     }
 }
 
-fn read_info(row: &rusqlite::Row<'_>) -> rusqlite::Result<BlobInfo> {
-    Ok(BlobInfo {
-        hash: ContentHash::from_bytes(row.get(0)?),
-        size: row.get::<_, i64>(1)?.cast_unsigned(),
-        at: Millis(row.get(2)?),
-    })
+/// Decodes a stored list; `None` if it is damaged.
+fn decode_list(seal: &ValueSeal, stored_hash: &[u8; 32], stored: Vec<u8>) -> Option<PieceList> {
+    if seal.data_key().is_none() {
+        return Some(PieceList { hash: None, pieces: decode_pieces(&stored)? });
+    }
+    let list = seal.open(ValuePlace::PieceList(stored_hash), stored)?;
+    let (hash, list) = list.split_first_chunk::<32>()?;
+    Some(PieceList { hash: Some(ContentHash::from_bytes(*hash)), pieces: decode_pieces(list)? })
 }
 
-fn encode_list(list: &[ListedPiece]) -> Vec<u8> {
+fn encode_pieces(list: &[ListedPiece]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(list.len() * 12 + 4);
     for ListedPiece { n, len } in list {
         bytes.extend(n.to_le_bytes());
@@ -503,7 +584,7 @@ fn encode_list(list: &[ListedPiece]) -> Vec<u8> {
     bytes
 }
 
-fn decode_list(bytes: &[u8]) -> Option<Vec<ListedPiece>> {
+fn decode_pieces(bytes: &[u8]) -> Option<Vec<ListedPiece>> {
     let (list, crc) = bytes.split_last_chunk::<4>()?;
     let (listed, rest) = list.as_chunks::<12>();
     if !rest.is_empty() || crc32fast::hash(list) != u32::from_le_bytes(*crc) {
@@ -515,6 +596,10 @@ fn decode_list(bytes: &[u8]) -> Option<Vec<ListedPiece>> {
         Some(ListedPiece { n: u64::from_le_bytes(*n), len: u32::from_le_bytes(*len) })
     };
     listed.iter().map(decode).collect()
+}
+
+fn damaged_lists(action: &'static str) -> StoreError {
+    StoreError::Corrupt { action, detail: "the list of a blob's pieces is damaged".to_owned() }
 }
 
 fn stream_error(error: CutError) -> StoreError {

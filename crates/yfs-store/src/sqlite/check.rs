@@ -113,7 +113,7 @@ impl SqliteInner {
         let n_docs = docs.len() as u64;
         let n_read = |n: u64| n * n_docs / expected.n_records.max(n);
         let tx = SqliteTransaction::read(reader).map_err(store_error(CHECK))?;
-        let scanned = scan_log(&tx, &mut |n| progress(n_read(n), n_docs));
+        let scanned = scan_log(&tx, &self.seal, &mut |n| progress(n_read(n), n_docs));
         match scanned.map_err(store_error(CHECK)) {
             Ok(scanned) => Ok(scanned.filter(|scanned| *scanned == expected)),
             Err(StoreError::Corrupt { .. }) => Ok(None),
@@ -225,7 +225,10 @@ mod tests {
     use yfs_types::time::Millis;
 
     use super::*;
-    use crate::{AppendBatch, LogRecord, MergedSnapshot, SqliteStore, Store, UpdateLog};
+    use crate::{
+        AppendBatch, LogRecord, MergedSnapshot, OpenOptions, SqliteStore, Store, UnlockKey,
+        UpdateLog,
+    };
 
     fn doc(number: usize) -> DocName {
         DocName::parse(&format!("doc{number}")).expect("a name")
@@ -233,9 +236,11 @@ mod tests {
 
     /// A store with small and large records, documents that were compacted in part and as a whole,
     /// and one that was forgotten.
-    fn sample() -> (TempDir, SqliteStore) {
+    fn sample(key: Option<&UnlockKey>) -> (TempDir, SqliteStore) {
         let directory = tempfile::tempdir().expect("a directory");
-        let store = SqliteStore::create_new(&directory.path().join("store.db")).expect("create");
+        let options = OpenOptions { create: true, create_new: true, ..OpenOptions::default() };
+        let path = directory.path().join("store.db");
+        let store = SqliteStore::open_with_key(&path, options, key).expect("create");
         for part in 0..6 {
             for number in 0..6 {
                 let data = vec![7; if part % 2 == 0 { 40 } else { 2000 }];
@@ -255,6 +260,10 @@ mod tests {
         (directory, store)
     }
 
+    fn keys() -> [Option<UnlockKey>; 2] {
+        [None, Some(UnlockKey::from_key_file(vec![7; 32]).expect("a key"))]
+    }
+
     fn scan(store: &SqliteStore) -> Option<ScannedLog> {
         let docs = store.documents().expect("documents");
         let reader = store.inner.reader().expect("a reader");
@@ -263,29 +272,33 @@ mod tests {
 
     #[test]
     fn one_pass_shows_that_all_is_sound() {
-        let (_directory, store) = sample();
-        let expected = ScannedLog { n_records: 3 * 6 + 2, n_snapshots: 2 };
-        assert_eq!(scan(&store), Some(expected));
-        let report = store.check_log().expect("check");
-        assert_eq!((report.n_records, report.n_snapshots), (20, 2));
-        assert!(report.problems.is_empty(), "{:?}", report.problems);
+        for key in keys() {
+            let (_directory, store) = sample(key.as_ref());
+            let expected = ScannedLog { n_records: 3 * 6 + 2, n_snapshots: 2 };
+            assert_eq!(scan(&store), Some(expected));
+            let report = store.check_log().expect("check");
+            assert_eq!((report.n_records, report.n_snapshots), (20, 2));
+            assert!(report.problems.is_empty(), "{:?}", report.problems);
+        }
     }
+
+    const DAMAGE: [&str; 9] = [
+        "UPDATE log SET data = x'00' WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4
+        AND data IS NOT NULL)",
+        "UPDATE log SET crc = crc + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
+        "UPDATE log SET len = len + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
+        "UPDATE log SET at = at + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
+        "UPDATE body SET data = x'00' WHERE seq = (SELECT max(seq) FROM body)",
+        "DELETE FROM body WHERE seq = (SELECT min(seq) FROM body)",
+        "UPDATE snapshot SET hash = x'00' WHERE doc = 1",
+        "UPDATE snapshot_body SET data = x'00' WHERE doc = 1",
+        "DELETE FROM snapshot_body WHERE doc = 1",
+    ];
 
     #[test]
     fn damage_of_any_part_is_found_by_the_pass_and_named() {
-        for damage in [
-            "UPDATE log SET data = x'00' WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4
-                AND data IS NOT NULL)",
-            "UPDATE log SET crc = crc + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
-            "UPDATE log SET len = len + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
-            "UPDATE log SET at = at + 1 WHERE seq = (SELECT max(seq) FROM log WHERE doc = 4)",
-            "UPDATE body SET data = x'00' WHERE seq = (SELECT max(seq) FROM body)",
-            "DELETE FROM body WHERE seq = (SELECT min(seq) FROM body)",
-            "UPDATE snapshot SET hash = x'00' WHERE doc = 1",
-            "UPDATE snapshot_body SET data = x'00' WHERE doc = 1",
-            "DELETE FROM snapshot_body WHERE doc = 1",
-        ] {
-            let (directory, store) = sample();
+        for (key, damage) in keys().iter().flat_map(|key| DAMAGE.map(|damage| (key, damage))) {
+            let (directory, store) = sample(key.as_ref());
             let file = Connection::open(directory.path().join("store.db")).expect("open");
             assert_eq!(file.execute(damage, []).expect("damage"), 1, "{damage}");
             assert_eq!(scan(&store), None, "{damage}");
@@ -294,5 +307,20 @@ mod tests {
             let are_named = report.problems.iter().all(|problem| problem.doc.is_some());
             assert!(are_named, "{damage}: {:?}", report.problems);
         }
+    }
+
+    /// A change after which all checksums are right.
+    #[test]
+    fn the_pass_opens_sealed_values() {
+        let [_, key] = keys();
+        let (directory, store) = sample(key.as_ref());
+        let file = Connection::open(directory.path().join("store.db")).expect("open");
+        let swap = "UPDATE doc SET guid = 'other' WHERE n = 4";
+        assert_eq!(file.execute(swap, []).expect("rename"), 1);
+        assert_eq!(scan(&store), None);
+        let (directory, store) = sample(key.as_ref());
+        let file = Connection::open(directory.path().join("store.db")).expect("open");
+        assert_eq!(file.execute("UPDATE snapshot SET upto = upto - 1", []).expect("move"), 2);
+        assert_eq!(scan(&store), None);
     }
 }

@@ -5,13 +5,15 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
+    doc_values::read_past_heads,
     index::{DocEntry, IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
-    log::{checksum, head as log_head, read_past_heads},
+    log::{checksum, head as log_head},
     schema::{INLINE_LEN, store_error},
+    seal::{ValuePlace, ValueSeal},
 };
 use crate::{
-    CompactionOutcome, DocHead, DocName, HandleOrigin, MergeFn, MergedSnapshot, Seq, StoreError,
-    StoredDocument, past_heads,
+    CompactionOutcome, DocHead, DocName, HandleOrigin, LogRecord, MergeFn, MergedSnapshot, Seq,
+    StoreError, StoredDocument, past_heads,
 };
 
 const COMPACT: &str = "compact a document";
@@ -61,7 +63,6 @@ impl SqliteInner {
         at: Millis,
     ) -> Result<CompactionOutcome, StoreError> {
         let state = &merged.state;
-        let hash = ContentHash::of(state);
         let mut writer = self.writer(COMPACT)?;
         let tx = writer.begin(false, COMPACT)?;
         let Some((number, doc)) = self.find_entry(&tx, name)? else {
@@ -75,13 +76,16 @@ impl SqliteInner {
         // Records that stay may be older than those that an earlier compaction removed. Only that
         // compaction's marker records its position, and the marker is deleted below.
         let reaches = last.max(compacted);
-        let marker = write_snapshot(&tx, number, state, &hash, reaches, at, self.origin)
-            .and_then(|marker| {
-                write_past_heads(&tx, number, before, &merged.changes).map(|()| marker)
-            })
-            .and_then(|marker| delete_records(&tx, number, absorbed).map(|()| marker))
-            .and_then(|marker| rewrite_records(&tx, number, before, merged).map(|()| marker))
-            .map_err(store_error(COMPACT))?;
+        let write = || -> rusqlite::Result<IndexRow> {
+            let place = ValuePlace::Snapshot { doc: name, upto: reaches.seq.0 };
+            let data = self.seal.seal(place, state);
+            let marker = write_snapshot(&tx, number, state.len(), &data, reaches, at, self.origin)?;
+            self.write_past_heads(&tx, number, name, before, &merged.changes)?;
+            delete_records(&tx, number, absorbed)?;
+            rewrite_records(&tx, &self.seal, number, before, merged)?;
+            Ok(marker)
+        };
+        let marker = write().map_err(store_error(COMPACT))?;
         tx.commit().map_err(store_error(COMPACT))?;
         let gone = |seq| absorbed.binary_search_by_key(&seq, |(seq, _)| *seq).is_ok();
         self.note_removal(&writer.connection, number, marker, gone)?;
@@ -130,6 +134,29 @@ impl SqliteInner {
         Ok(doc.bytes + doc.snapshot_bytes)
     }
 
+    /// Stores the heads that the snapshot covers, together with those that the previous snapshot
+    /// covered.
+    fn write_past_heads(
+        &self,
+        tx: &Connection,
+        number: u32,
+        name: &DocName,
+        before: &StoredDocument,
+        changes: &[Vec<u8>],
+    ) -> rusqlite::Result<()> {
+        let heads = read_past_heads(tx, &self.seal, number, name)?;
+        let heads = past_heads::extend_heads(heads, before, changes);
+        if heads.is_empty() {
+            return tx.execute("DELETE FROM past_head WHERE doc = ?1", [number]).map(drop);
+        }
+        let data = past_heads::encode(&heads)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        let data = self.seal.seal(ValuePlace::PastHeads { doc: name }, &data);
+        tx.prepare_cached("INSERT OR REPLACE INTO past_head (doc, crc, data) VALUES (?1, ?2, ?3)")?
+            .execute((number, crc32fast::hash(&data), data.as_ref()))?;
+        Ok(())
+    }
+
     /// Returns the number and entry of a document, in the view of a transaction.
     fn find_entry(
         &self,
@@ -163,8 +190,8 @@ impl SqliteInner {
 fn write_snapshot(
     tx: &Connection,
     number: u32,
-    state: &[u8],
-    hash: &ContentHash,
+    len: usize,
+    data: &[u8],
     reaches: DocHead,
     at: Millis,
     origin: HandleOrigin,
@@ -172,7 +199,7 @@ fn write_snapshot(
     let find = "SELECT marker FROM snapshot WHERE doc = ?1";
     let old: Option<i64> = tx.query_row(find, [number], |row| row.get(0)).optional()?;
     delete_old_marker(tx, number, old.unwrap_or(0).cast_unsigned())?;
-    let marker = write_marker(tx, number, KIND_SNAPSHOT, reaches, state.len(), at, origin)?;
+    let marker = write_marker(tx, number, KIND_SNAPSHOT, reaches, len, at, origin)?;
     tx.prepare_cached(
         "INSERT OR REPLACE INTO snapshot (doc, upto, marker, at, len, hash)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -182,11 +209,11 @@ fn write_snapshot(
         reaches.seq.0.cast_signed(),
         marker.seq.cast_signed(),
         at.0,
-        state.len() as i64,
-        hash.as_bytes(),
+        len as i64,
+        ContentHash::of(data).as_bytes(),
     ))?;
     tx.prepare_cached("INSERT OR REPLACE INTO snapshot_body (doc, data) VALUES (?1, ?2)")?
-        .execute((number, state))?;
+        .execute((number, data))?;
     Ok(marker)
 }
 
@@ -223,25 +250,6 @@ fn write_marker(
     })
 }
 
-/// Stores the heads that the snapshot covers, together with those that the previous snapshot
-/// covered.
-fn write_past_heads(
-    tx: &Connection,
-    number: u32,
-    before: &StoredDocument,
-    changes: &[Vec<u8>],
-) -> rusqlite::Result<()> {
-    let heads = past_heads::extend_heads(read_past_heads(tx, number)?, before, changes);
-    if heads.is_empty() {
-        return tx.execute("DELETE FROM past_head WHERE doc = ?1", [number]).map(drop);
-    }
-    let data = past_heads::encode(&heads)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    tx.prepare_cached("INSERT OR REPLACE INTO past_head (doc, crc, data) VALUES (?1, ?2, ?3)")?
-        .execute((number, crc32fast::hash(&data), data))?;
-    Ok(())
-}
-
 fn delete_old_marker(tx: &Connection, number: u32, marker: u64) -> rusqlite::Result<()> {
     tx.prepare_cached("DELETE FROM log WHERE seq = ?1 AND doc = ?2 AND kind <> 0")?
         .execute((marker.cast_signed(), number))?;
@@ -270,19 +278,24 @@ pub(super) fn delete_records(
 /// large updates.
 fn rewrite_records(
     tx: &Connection,
+    seal: &ValueSeal,
     number: u32,
     before: &StoredDocument,
     merged: &MergedSnapshot,
 ) -> rusqlite::Result<()> {
     for (index, data) in &merged.rewritten {
         let record = &before.updates[*index];
-        let crc = checksum(number, KIND_UPDATE, record.origin, record.at, data);
+        let LogRecord { doc, origin, at, .. } = record;
+        let place = ValuePlace::Update { doc, seq: record.seq.0, origin: *origin, at: *at };
+        let stored = seal.seal(place, data);
+        let crc = checksum(number, KIND_UPDATE, *origin, *at, &stored);
         let is_inline = record.data.len() <= INLINE_LEN;
         let seq = record.seq.0.cast_signed();
         tx.prepare_cached("UPDATE log SET crc = ?2, len = ?3, data = ?4 WHERE seq = ?1")?
-            .execute((seq, crc, data.len() as i64, is_inline.then_some(data)))?;
+            .execute((seq, crc, data.len() as i64, is_inline.then_some(stored.as_ref())))?;
         if !is_inline {
-            tx.prepare_cached("UPDATE body SET data = ?2 WHERE seq = ?1")?.execute((seq, data))?;
+            tx.prepare_cached("UPDATE body SET data = ?2 WHERE seq = ?1")?
+                .execute((seq, stored.as_ref()))?;
         }
     }
     Ok(())

@@ -18,7 +18,9 @@ mod base;
 mod make;
 mod rows;
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
+
+use yfs_crypt::SealedDirectory;
 
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
@@ -170,7 +172,7 @@ impl LogIndex {
     /// The base of a new index is in `directory`. If it is damaged, the log is read instead.
     pub(super) fn answer<T>(
         &mut self,
-        directory: &Path,
+        directory: &SealedDirectory,
         connection: &Connection,
         own: HandleOrigin,
         look_up: impl Fn(&mut Self) -> IndexResult<T>,
@@ -192,7 +194,11 @@ impl LogIndex {
         Self { is_opened: true, ..Self::default() }
     }
 
-    fn open_base(&mut self, directory: &Path, connection: &Connection) -> IndexResult<()> {
+    fn open_base(
+        &mut self,
+        directory: &SealedDirectory,
+        connection: &Connection,
+    ) -> IndexResult<()> {
         self.is_opened = true;
         self.base = IndexBase::open(directory, connection)?;
         if let Some(base) = &self.base {

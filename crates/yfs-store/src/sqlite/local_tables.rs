@@ -1,15 +1,16 @@
 //! Local tables: facts, first sights, settings, and sums.
 
-use std::fs;
+use std::{borrow::Cow, fs};
 
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, Row};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
+    doc_values::write_fact,
     index::{DocEntry, IndexTotals},
-    log::write_fact,
     schema::{FACT_TABLE, store_error},
+    seal::ValuePlace,
     transaction::SqliteTransaction,
     wipe::note_rewrite,
 };
@@ -19,7 +20,16 @@ const FACTS: &str = "read facts of documents";
 const REPAIR: &str = "repair the facts of documents";
 const SEEN: &str = "read when a key was first seen";
 const SETTING: &str = "read a setting";
+/// What distinguishes the keys of the two tables of keys when they are hashed.
+const FIRST_SEEN: &str = "first seen";
+const SETTINGS: &str = "setting";
 const STATS: &str = "compute the statistics of the store";
+
+/// Reports whether a setting is the store's own: a position, a count or a random mark. Those are
+/// not sealed, since they are also read without the key's cipher.
+fn is_own(key: &str) -> bool {
+    key.starts_with("store:")
+}
 
 impl SqliteInner {
     pub(super) fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
@@ -32,20 +42,15 @@ impl SqliteInner {
             .prepare_cached("SELECT upto, size, hash FROM fact WHERE doc = ?1")
             .map_err(store_error(FACTS))?;
         let mut facts = Vec::with_capacity(docs.len());
-        for known in known {
+        for (known, name) in known.into_iter().zip(docs) {
             let Some((number, head)) = known else {
                 facts.push(None);
                 continue;
             };
             let fact = find
-                .query_row([number], |row| {
-                    Ok(DocFact {
-                        upto: Seq(row.get::<_, i64>(0)?.cast_unsigned()),
-                        size: row.get::<_, i64>(1)?.cast_unsigned(),
-                        hash: row.get::<_, Option<[u8; 32]>>(2)?.map(ContentHash::from_bytes),
-                    })
-                })
+                .query_row([number], |row| self.read_fact(name, row))
                 .optional()
+                .map(Option::flatten)
                 .map_err(store_error(FACTS));
             let fact = match fact {
                 // Facts can be computed again; `check` reports the damage.
@@ -57,13 +62,25 @@ impl SqliteInner {
         Ok(facts)
     }
 
+    /// Reads a row of `upto, size, hash`; `None` if it is damaged.
+    fn read_fact(&self, name: &DocName, row: &Row<'_>) -> rusqlite::Result<Option<DocFact>> {
+        let upto = Seq(row.get::<_, i64>(0)?.cast_unsigned());
+        let size = row.get::<_, i64>(1)?.cast_unsigned();
+        let Some(hash) = row.get::<_, Option<Vec<u8>>>(2)? else {
+            return Ok(Some(DocFact { upto, size, hash: None }));
+        };
+        let hash = self.seal.open(ValuePlace::FactHash { doc: name, upto, size }, hash);
+        let hash = hash.and_then(|hash| hash.try_into().ok()).map(ContentHash::from_bytes);
+        Ok(hash.map(|hash| DocFact { upto, size, hash: Some(hash) }))
+    }
+
     pub(super) fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError> {
         let known: Vec<Option<u32>> =
             self.with_index(|index| facts.iter().map(|(name, _)| index.find(name)).collect())?;
         self.write("write facts of documents", |tx| {
-            for ((_, fact), number) in facts.iter().zip(known) {
+            for ((name, fact), number) in facts.iter().zip(known) {
                 if let Some(number) = number {
-                    write_fact(tx, number, fact).map_err(store_error(FACTS))?;
+                    write_fact(tx, &self.seal, number, name, fact).map_err(store_error(FACTS))?;
                 }
             }
             Ok(())
@@ -96,6 +113,7 @@ impl SqliteInner {
         self.write("record the first sight of keys", |tx| {
             let mut insert = tx.prepare_cached(SQL).map_err(store_error(SEEN))?;
             for key in keys {
+                let key = self.seal.stored_key(FIRST_SEEN, key);
                 insert.execute((key, at.0)).map_err(store_error(SEEN))?;
             }
             Ok(())
@@ -106,6 +124,7 @@ impl SqliteInner {
         const SQL: &str = "SELECT at FROM first_seen WHERE key = ?1";
         let reader = self.reader()?;
         let mut find = reader.prepare_cached(SQL).map_err(store_error(SEEN))?;
+        let key = self.seal.stored_key(FIRST_SEEN, key);
         find.query_row([key], |row| row.get(0).map(Millis)).optional().map_err(store_error(SEEN))
     }
 
@@ -114,7 +133,9 @@ impl SqliteInner {
         self.write("clear the first sight of keys", |tx| {
             let mut delete = tx.prepare_cached(SQL).map_err(store_error(SEEN))?;
             for key in keys {
-                delete.execute([key]).map_err(store_error(SEEN))?;
+                delete
+                    .execute([self.seal.stored_key(FIRST_SEEN, key)])
+                    .map_err(store_error(SEEN))?;
             }
             Ok(())
         })
@@ -124,13 +145,35 @@ impl SqliteInner {
         const SQL: &str = "SELECT value FROM meta WHERE key = ?1";
         let reader = self.reader()?;
         let mut find = reader.prepare_cached(SQL).map_err(store_error(SETTING))?;
-        find.query_row([key], |row| row.get(0)).optional().map_err(store_error(SETTING))
+        let stored_key =
+            if is_own(key) { Cow::Borrowed(key) } else { self.seal.stored_key(SETTINGS, key) };
+        let found = find.query_row([stored_key], |row| row.get(0)).optional();
+        found.map_err(store_error(SETTING))?.map(|value| self.open_setting(key, value)).transpose()
+    }
+
+    fn open_setting(&self, key: &str, stored: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+        let damaged =
+            || StoreError::Corrupt { action: SETTING, detail: "it cannot be decrypted".to_owned() };
+        if is_own(key) {
+            return Ok(stored);
+        }
+        self.seal.open(ValuePlace::Setting(key), stored).ok_or_else(damaged)
+    }
+
+    /// Returns the key and the value of a setting as they are stored.
+    fn stored_setting<'v>(&self, key: &'v str, value: &'v [u8]) -> (Cow<'v, str>, Cow<'v, [u8]>) {
+        if is_own(key) {
+            return (Cow::Borrowed(key), Cow::Borrowed(value));
+        }
+        let value = self.seal.seal(ValuePlace::Setting(key), value);
+        (self.seal.stored_key(SETTINGS, key), value)
     }
 
     pub(super) fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         const SQL: &str = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
         self.write("write a setting", |tx| {
-            tx.execute(SQL, (key, value)).map_err(store_error(SETTING))?;
+            let (key, value) = self.stored_setting(key, value);
+            tx.execute(SQL, (key, value.as_ref())).map_err(store_error(SETTING))?;
             Ok(())
         })
     }
@@ -140,10 +183,13 @@ impl SqliteInner {
             return Ok(found);
         }
         self.write("write a setting", |tx| {
-            tx.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?1, ?2)", (key, value))
-                .map_err(store_error(SETTING))?;
+            let (stored_key, value) = self.stored_setting(key, value);
+            let insert = "INSERT OR IGNORE INTO meta (key, value) VALUES (?1, ?2)";
+            tx.execute(insert, (&stored_key, value.as_ref())).map_err(store_error(SETTING))?;
             let find = "SELECT value FROM meta WHERE key = ?1";
-            tx.query_row(find, [key], |row| row.get(0)).map_err(store_error(SETTING))
+            let value =
+                tx.query_row(find, [stored_key], |row| row.get(0)).map_err(store_error(SETTING))?;
+            self.open_setting(key, value)
         })
     }
 

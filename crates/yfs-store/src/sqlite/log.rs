@@ -1,24 +1,26 @@
 //! The log: appending to it, and reading it by document and by position.
 
-use std::{collections::HashMap, mem, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
-use yfs_types::{hash::ContentHash, time::Millis};
+use yfs_crypt::SealedDirectory;
+use yfs_types::time::Millis;
 
 use super::{
     KnownHead, SqliteInner, SqliteWriter,
     blobs::renew_blob,
+    doc_values::{read_past_heads, read_snapshot, write_fact},
     index::{DocEntry, IndexResult, IndexRow, KIND_UPDATE, LogIndex},
-    location,
     reserve::SMALL_BATCH_BYTES,
     schema::{INLINE_LEN, store_error},
+    seal::{ValuePlace, ValueSeal},
     transaction::SqliteTransaction,
 };
 use crate::{
     AppendBatch, AppendReceipt, DamagedRecord, DocFact, DocHead, DocHistory, DocName, DocStats,
-    Durability, HandleOrigin, HeadPrecondition, LogRecord, PastHead, ReloadNotice, Seq, StoreError,
-    StoredDocument, TailPage, TouchedDocument, past_heads,
+    Durability, HandleOrigin, HeadPrecondition, LogRecord, ReloadNotice, Seq, StoreError,
+    StoredDocument, TailPage, TouchedDocument,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -30,7 +32,7 @@ const PAGE_RECORDS: usize = 20_000;
 const INDEX_DIRECTORY: &str = "log";
 
 const APPEND: &str = "append";
-const LOAD: &str = "load a document";
+pub(super) const LOAD: &str = "load a document";
 const TAIL: &str = "read the log";
 
 /// Batches that wait for the writer.
@@ -61,6 +63,8 @@ struct RawRecord {
     origin: HandleOrigin,
     at: Millis,
     crc: u32,
+    /// The length of the update, before it was sealed.
+    len: u32,
     data: Option<Vec<u8>>,
 }
 
@@ -149,7 +153,7 @@ impl SqliteInner {
             }
         }
         for hash in &batch.blobs {
-            if !renew_blob(tx, hash).map_err(store_error(APPEND))? {
+            if !renew_blob(tx, &self.seal.stored_hash(hash)).map_err(store_error(APPEND))? {
                 return Ok(Err(StoreError::NoBlob { hash: *hash }));
             }
         }
@@ -167,8 +171,16 @@ impl SqliteInner {
         let mut insert = InsertUpdate::prepare(tx).map_err(store_error(APPEND))?;
         for (name, data) in &batch.updates {
             let number = self.number_for(tx, staged, name)?;
-            let row =
-                insert.run(number, self.origin, batch.at, data).map_err(store_error(APPEND))?;
+            // SQLite numbers rows without gaps, and a sealed update is bound to its number.
+            let seq = staged.last + 1;
+            let place = ValuePlace::Update { doc: name, seq, origin: self.origin, at: batch.at };
+            let row = insert
+                .run(number, self.origin, batch.at, data.len(), &self.seal.seal(place, data))
+                .map_err(store_error(APPEND))?;
+            if row.seq != seq && self.seal.data_key().is_some() {
+                let detail = format!("record {seq} got the position {}", row.seq);
+                return Err(StoreError::Corrupt { action: APPEND, detail });
+            }
             staged.last = row.seq;
             staged.heads.insert(number, row.seq);
             staged.rows.push(row);
@@ -178,7 +190,8 @@ impl SqliteInner {
             // Documents are created by records, from which other handles learn about them.
             let Some(number) = known.or_else(|| staged.names.get(name).copied()) else { continue };
             let upto = Seq(self.staged_head(tx, staged, name)?);
-            write_fact(tx, number, &DocFact { upto, ..*fact }).map_err(store_error(APPEND))?;
+            write_fact(tx, &self.seal, number, name, &DocFact { upto, ..*fact })
+                .map_err(store_error(APPEND))?;
         }
         Ok(Ok(AppendReceipt { first: Seq(first), last: Seq(staged.last), overtaken }))
     }
@@ -323,8 +336,8 @@ impl SqliteInner {
     }
 
     /// Returns the directory of the base of the index.
-    pub(super) fn index_directory(&self) -> PathBuf {
-        location::derived_beside(&self.path).join(INDEX_DIRECTORY)
+    pub(super) fn index_directory(&self) -> SealedDirectory {
+        self.derived.join(INDEX_DIRECTORY)
     }
 
     pub(super) fn documents(&self) -> Result<Vec<DocStats>, StoreError> {
@@ -369,7 +382,8 @@ impl SqliteInner {
             let tx = SqliteTransaction::read(&reader).map_err(store_error(LOAD))?;
             if let Some(loaded) = self.load_in(&tx, name, None)? {
                 let number = self.index.lock().number(name).filter(|_| self.has_past_heads);
-                let past_heads = number.map(|number| read_past_heads(&tx, number)).transpose();
+                let read = |number| read_past_heads(&tx, &self.seal, number, name);
+                let past_heads = number.map(read).transpose();
                 let past_heads = past_heads.map_err(store_error(LOAD))?.unwrap_or_default();
                 return Ok(DocHistory { loaded, past_heads });
             }
@@ -409,7 +423,7 @@ impl SqliteInner {
             }
             None => {
                 loaded.head = doc.compacted_head();
-                read_snapshot(tx, number, name, &mut loaded)?;
+                read_snapshot(tx, &self.seal, number, name, &mut loaded)?;
             }
         }
         let mut missing = Vec::new();
@@ -417,7 +431,7 @@ impl SqliteInner {
             Ok(raw) => {
                 let head = DocHead { seq: Seq(raw.seq), origin: raw.origin };
                 loaded.head = loaded.head.max(head);
-                match raw.verify(name) {
+                match raw.verify(name, &self.seal) {
                     Ok(record) => loaded.updates.push(record),
                     Err(damage) => loaded.damaged.push(damage),
                 }
@@ -496,7 +510,7 @@ impl SqliteInner {
             if select(&doc, origin) {
                 let raw = RawRecord::read(tx, row).map_err(store_error(TAIL))?;
                 n_bytes += raw.data.as_ref().map_or(0, Vec::len);
-                match raw.verify(&doc) {
+                match raw.verify(&doc, &self.seal) {
                     Ok(record) => tail.records.push(record),
                     Err(damage) => tail.damaged.push(damage),
                 }
@@ -550,18 +564,23 @@ impl RawRecord {
             origin: origin_of(row)?,
             at: Millis(row.get(3)?),
             crc: row.get(4)?,
-            data: data.filter(|data| data.len() == len as usize),
+            len,
+            data,
         })
     }
 
-    fn verify(self, doc: &DocName) -> Result<LogRecord, DamagedRecord> {
-        let seq = Seq(self.seq);
+    fn verify(self, doc: &DocName, seal: &ValueSeal) -> Result<LogRecord, DamagedRecord> {
+        let (seq, len) = (Seq(self.seq), self.len as usize);
         let damage =
             |reason: &str| DamagedRecord { doc: doc.clone(), seq, reason: reason.to_owned() };
-        let Some(data) = self.data else { return Err(damage("its data is missing or cut")) };
+        let Some(data) = self.data.filter(|data| data.len() == seal.stored_len(len)) else {
+            return Err(damage("its data is missing or cut"));
+        };
         if checksum(self.number, KIND_UPDATE, self.origin, self.at, &data) != self.crc {
             return Err(damage("its checksum is wrong"));
         }
+        let place = ValuePlace::Update { doc, seq: self.seq, origin: self.origin, at: self.at };
+        let data = seal.open(place, data).ok_or_else(|| damage("it cannot be decrypted"))?;
         Ok(LogRecord { seq, doc: doc.clone(), origin: self.origin, at: self.at, data })
     }
 }
@@ -583,16 +602,18 @@ impl<'a> InsertUpdate<'a> {
         })
     }
 
+    /// Inserts an update of `len` bytes, which are stored as `data`.
     fn run(
         &mut self,
         doc: u32,
         origin: HandleOrigin,
         at: Millis,
+        len: usize,
         data: &[u8],
     ) -> rusqlite::Result<IndexRow> {
-        let inline = (data.len() <= INLINE_LEN).then_some(data);
+        let inline = (len <= INLINE_LEN).then_some(data);
         let crc = checksum(doc, KIND_UPDATE, origin, at, data);
-        let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let len = u32::try_from(len).unwrap_or(u32::MAX);
         let whose = origin;
         let origin = origin.0.cast_signed();
         let seq = self.log.insert((doc, origin, at.0, crc, len, inline))?;
@@ -653,44 +674,16 @@ fn read_records(
 /// Reads one record; `None` if it is missing or damaged.
 pub(super) fn read_record(
     tx: &Connection,
+    seal: &ValueSeal,
     number: u32,
     seq: u64,
     name: &DocName,
 ) -> rusqlite::Result<Option<LogRecord>> {
     let mut record = None;
     read_records(tx, number, &[seq], &mut |found| {
-        record = found.ok().and_then(|raw| raw.verify(name).ok());
+        record = found.ok().and_then(|raw| raw.verify(name, seal).ok());
     })?;
     Ok(record)
-}
-
-/// Reads a snapshot into `loaded`.
-fn read_snapshot(
-    tx: &Connection,
-    number: u32,
-    name: &DocName,
-    loaded: &mut StoredDocument,
-) -> Result<(), StoreError> {
-    type Found = (i64, Vec<u8>, Option<Vec<u8>>);
-    let mut statement = tx
-        .prepare_cached(
-            "SELECT upto, hash, data FROM snapshot LEFT JOIN snapshot_body USING (doc)
-             WHERE doc = ?1",
-        )
-        .map_err(store_error(LOAD))?;
-    let found: Option<Found> = statement
-        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .optional()
-        .map_err(store_error(LOAD))?;
-    let Some((upto, hash, data)) = found else { return Ok(()) };
-    let upto = upto.cast_unsigned();
-    loaded.snapshot_upto = Seq(upto);
-    loaded.snapshot = data.filter(|data| hash == ContentHash::of(data).as_bytes());
-    if loaded.snapshot.is_none() {
-        let reason = "the snapshot's hash is wrong".to_owned();
-        loaded.damaged.push(DamagedRecord { doc: name.clone(), seq: Seq(upto), reason });
-    }
-    Ok(())
 }
 
 /// Returns the bytes that are left of a record of a document, if there is such a record.
@@ -712,33 +705,6 @@ pub(super) fn read_record_bytes(
     Ok(Some(body.unwrap_or_default()))
 }
 
-/// Returns the bytes that are left of the snapshot of a document, if it is damaged.
-pub(super) fn read_snapshot_if_damaged(
-    tx: &Connection,
-    number: u32,
-) -> rusqlite::Result<Option<Vec<u8>>> {
-    let mut statement = tx.prepare_cached(
-        "SELECT hash, data FROM snapshot LEFT JOIN snapshot_body USING (doc) WHERE doc = ?1",
-    )?;
-    let read = |row: &SqlRow<'_>| Ok((row.get(0)?, row.get(1)?));
-    let found: Option<(Vec<u8>, Option<Vec<u8>>)> =
-        statement.query_row([number], read).optional()?;
-    Ok(found.and_then(|(hash, data)| {
-        let data = data.unwrap_or_default();
-        (hash != ContentHash::of(&data).as_bytes()).then_some(data)
-    }))
-}
-
-/// Reads the heads that the snapshot of a document covers. Unreadable ones are dropped: they only
-/// help a writer that returns after a compaction.
-pub(super) fn read_past_heads(tx: &Connection, number: u32) -> rusqlite::Result<Vec<PastHead>> {
-    let mut statement = tx.prepare_cached("SELECT crc, data FROM past_head WHERE doc = ?1")?;
-    let found: Option<(u32, Vec<u8>)> =
-        statement.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let sound = found.filter(|(crc, data)| crc32fast::hash(data) == *crc);
-    Ok(sound.and_then(|(_, data)| past_heads::decode(&data)).unwrap_or_default())
-}
-
 /// Returns the last position that was given, in the view of a transaction.
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<u64> {
     let mut statement =
@@ -750,17 +716,6 @@ pub(super) fn head(connection: &Connection) -> rusqlite::Result<u64> {
 /// Returns a number that changes whenever another connection has committed.
 pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-}
-
-/// Writes a fact.
-pub(super) fn write_fact(tx: &Connection, number: u32, fact: &DocFact) -> rusqlite::Result<()> {
-    let mut statement = tx.prepare_cached(
-        "INSERT OR REPLACE INTO fact (doc, upto, size, hash) VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    let hash = fact.hash.map(|hash| *hash.as_bytes());
-    let (upto, size) = (fact.upto.0.cast_signed(), fact.size.cast_signed());
-    statement.execute((number, upto, size, hash))?;
-    Ok(())
 }
 
 /// Returns the checksum of a row of the log.

@@ -1,9 +1,13 @@
 //! Rejected updates, each kept once, within limits.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use yfs_types::time::Millis;
 
-use super::{SqliteInner, schema::store_error};
+use super::{
+    SqliteInner,
+    schema::store_error,
+    seal::{ValuePlace, ValueSeal},
+};
 use crate::{
     DocName, QuarantinedUpdate, StoreError, StoreStats,
     quarantine::{MAX_AGE_MS, MAX_BYTES, MAX_DOC_BYTES, RefusedUpdate},
@@ -45,7 +49,7 @@ impl SqliteInner {
         at: Millis,
     ) -> Result<(), StoreError> {
         let refused = RefusedUpdate::new(doc.as_str(), update, reason, at);
-        self.write(ADD, |tx| add(tx, &refused).map_err(store_error(ADD)))
+        self.write(ADD, |tx| add(tx, &self.seal, &refused).map_err(store_error(ADD)))
     }
 
     pub(super) fn quarantined(&self) -> Result<Vec<QuarantinedUpdate>, StoreError> {
@@ -55,7 +59,8 @@ impl SqliteInner {
         let reader = self.reader()?;
         let read = || -> rusqlite::Result<Vec<Option<QuarantinedUpdate>>> {
             let mut statement = reader.prepare(
-                "SELECT n, doc, first_at, last_at, times, len, data IS NOT NULL, reason
+                "SELECT n, doc, first_at, last_at, times, len, data IS NOT NULL, reason,
+                 hash
                  FROM quarantine ORDER BY n",
             )?;
             let rows = statement.query_map([], |row| {
@@ -71,7 +76,7 @@ impl SqliteInner {
                     n_times: row.get::<_, i64>(4)?.cast_unsigned(),
                     len: row.get::<_, i64>(5)?.cast_unsigned(),
                     is_kept: row.get(6)?,
-                    reason: row.get(7)?,
+                    reason: self.open_reason(row)?,
                 }))
             })?;
             rows.collect()
@@ -79,17 +84,28 @@ impl SqliteInner {
         Ok(read().map_err(store_error(READ))?.into_iter().flatten().collect())
     }
 
+    /// Reads the reason of a row of the list.
+    fn open_reason(&self, row: &Row<'_>) -> rusqlite::Result<String> {
+        let (reason, key) = (row.get(7)?, row.get(8)?);
+        let reason = self.seal.open_text(ValuePlace::RejectionReason(&key), reason);
+        Ok(reason.unwrap_or_else(|| "the reason cannot be decrypted".to_owned()))
+    }
+
     pub(super) fn quarantined_update(&self, number: u64) -> Result<Option<Vec<u8>>, StoreError> {
         if !self.has_quarantine {
             return Ok(None);
         }
         let reader = self.reader()?;
-        let find = "SELECT data FROM quarantine WHERE n = ?1";
-        let found: Option<Option<Vec<u8>>> = reader
-            .query_row(find, [number.cast_signed()], |row| row.get(0))
+        let find = "SELECT data, hash FROM quarantine WHERE n = ?1";
+        let found: Option<(Option<Vec<u8>>, [u8; 32])> = reader
+            .query_row(find, [number.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()
             .map_err(store_error(READ))?;
-        Ok(found.flatten())
+        let Some((Some(data), key)) = found else { return Ok(None) };
+        let opened = self.seal.open(ValuePlace::RejectedUpdate(&key), data);
+        let damaged =
+            || StoreError::Corrupt { action: READ, detail: "it cannot be decrypted".to_owned() };
+        opened.map(Some).ok_or_else(damaged)
     }
 
     pub(super) fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
@@ -129,20 +145,34 @@ impl SqliteInner {
 
 /// Adds a rejected update, or counts it once more, and drops entries that are too old or over a
 /// limit.
-pub(super) fn add(tx: &Connection, refused: &RefusedUpdate<'_>) -> rusqlite::Result<()> {
+pub(super) fn add(
+    tx: &Connection,
+    seal: &ValueSeal,
+    refused: &RefusedUpdate<'_>,
+) -> rusqlite::Result<()> {
     let RefusedUpdate { key, doc, update, reason, at } = refused;
+    let key = seal.stored_hash(key);
     let again = "UPDATE quarantine SET times = times + 1, last_at = max(last_at, ?2)
                  WHERE hash = ?1";
-    if tx.prepare_cached(again)?.execute((key.as_bytes(), at.0))? > 0 {
+    if tx.prepare_cached(again)?.execute((&key, at.0))? > 0 {
         return Ok(());
     }
     let insert = "INSERT INTO quarantine
                   (hash, doc, first_at, last_at, times, size, len, reason, data)
                   VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7)";
     let (size, len) = (refused.size().cast_signed(), update.len() as i64);
-    let data = refused.is_kept().then_some(*update);
-    let new =
-        tx.prepare_cached(insert)?.insert((key.as_bytes(), doc, at.0, size, len, reason, data))?;
+    let place = ValuePlace::RejectedUpdate(&key);
+    let data = refused.is_kept().then(|| seal.seal(place, update));
+    let reason = seal.seal_text(ValuePlace::RejectionReason(&key), reason);
+    let new = tx.prepare_cached(insert)?.insert((
+        &key,
+        doc,
+        at.0,
+        size,
+        len,
+        reason.as_ref(),
+        data.as_deref(),
+    ))?;
     let old = at.0.saturating_sub(MAX_AGE_MS);
     tx.prepare_cached("DELETE FROM quarantine WHERE last_at < ?1")?.execute([old])?;
     let n_dropped =
@@ -200,7 +230,9 @@ pub(super) fn upgrade(tx: &Connection) -> rusqlite::Result<()> {
     while let Some(row) = rows.next()? {
         let (doc, reason): (String, String) = (row.get(0)?, row.get(2)?);
         let update = row.get_ref(3)?.as_blob().unwrap_or_default();
-        add(tx, &RefusedUpdate::new(&doc, update, &reason, Millis(row.get(1)?)))?;
+        // Encrypted stores are never of format 1.
+        let seal = ValueSeal::default();
+        add(tx, &seal, &RefusedUpdate::new(&doc, update, &reason, Millis(row.get(1)?)))?;
     }
     drop(rows);
     drop(statement);

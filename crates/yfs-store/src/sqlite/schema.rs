@@ -10,13 +10,16 @@ use std::{
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig, ffi};
+use yfs_crypt::{KeyError, UnlockKey};
 
 use super::{
     OpenOptions, access,
     blobs::UPLOAD_TABLE,
     holder,
     location::{StoreLocation, beside, directory_of},
-    quarantine, wipe,
+    quarantine,
+    seal::ValueSeal,
+    wipe,
 };
 use crate::StoreError;
 
@@ -25,6 +28,10 @@ pub(super) const APPLICATION_ID: i32 = 0x7966_7331;
 
 /// The format that this program writes.
 pub(super) const FORMAT: u32 = 3;
+
+/// The format of an encrypted store: the tables of [`FORMAT`] with sealed values. Programs that
+/// cannot decrypt it report that it is too new.
+pub(super) const ENCRYPTED_FORMAT: u32 = 4;
 
 /// Updates up to this size are in the log table itself, larger ones in a separate table, so that a
 /// pass over the log reads little besides positions.
@@ -77,6 +84,14 @@ CREATE TABLE past_head (
     doc INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL) STRICT;
 ";
 
+/// What opening a store for writing returns.
+pub(super) struct OpenedFile {
+    pub(super) connection: Connection,
+    /// The files and directories that other users could read before.
+    pub(super) restricted_paths: Vec<PathBuf>,
+    pub(super) seal: ValueSeal,
+}
+
 /// Opens the writing connection, and creates the store if `options` allow it.
 ///
 /// Only SQLite may open the file: closing it would drop the locks that other connections of this
@@ -84,7 +99,8 @@ CREATE TABLE past_head (
 pub(super) fn open(
     path: &Path,
     options: OpenOptions,
-) -> Result<(Connection, Vec<PathBuf>), StoreError> {
+    key: Option<&UnlockKey>,
+) -> Result<OpenedFile, StoreError> {
     let n_bytes = len_of(path, options.create)?;
     ensure_writable(path)?;
     if n_bytes == 0 {
@@ -93,29 +109,71 @@ pub(super) fn open(
     }
     let mut connection = StoreLocation::writable(path).connect()?;
     // Only after the file is known to be a store, and before it is written.
-    if format(&connection, path)?.is_none() && !options.create {
-        return Err(StoreError::NotAStore { path: path.to_owned() });
-    }
+    let unlocked = match format(&connection, path)? {
+        Some(_) if options.create_new => return Err(StoreError::Exists { path: path.to_owned() }),
+        Some(found) => Some(unlock(&connection, found, path, key)?),
+        None if options.create => None,
+        None => return Err(StoreError::NotAStore { path: path.to_owned() }),
+    };
     let restricted_paths = access::restrict_modes(path)?;
-    let created = initialise(&mut connection, path)?;
-    if created {
-        sync_directory(path)?;
-    } else if options.create_new {
-        return Err(StoreError::Exists { path: path.to_owned() });
+    let seal = match (initialise(&mut connection, path, key)?, unlocked) {
+        (Some(created), _) => {
+            sync_directory(path)?;
+            created
+        }
+        (None, _) if options.create_new => {
+            return Err(StoreError::Exists { path: path.to_owned() });
+        }
+        (None, Some(unlocked)) => unlocked,
+        // Another process created it meanwhile.
+        (None, None) => {
+            let found = format(&connection, path)?.unwrap_or(FORMAT);
+            unlock(&connection, found, path, key)?
+        }
+    };
+    Ok(OpenedFile { connection, restricted_paths, seal })
+}
+
+/// Checks the format of a store, and makes what seals its values.
+fn unlock(
+    connection: &Connection,
+    found: u32,
+    path: &Path,
+    key: Option<&UnlockKey>,
+) -> Result<ValueSeal, StoreError> {
+    check_format(found, path)?;
+    if found == ENCRYPTED_FORMAT {
+        return ValueSeal::unlock(connection, path, key);
     }
-    Ok((connection, restricted_paths))
+    match key {
+        None => Ok(ValueSeal::default()),
+        Some(_) => {
+            let source = KeyError::NotEncrypted;
+            Err(StoreError::Key { path: path.to_owned(), source })
+        }
+    }
+}
+
+/// Reports whether a store is encrypted, so that a caller can ask for the key first.
+pub(super) fn is_encrypted(path: &Path) -> Result<bool, StoreError> {
+    len_of(path, false)?;
+    let connection = StoreLocation::readable(path)?.connect()?;
+    Ok(format(&connection, path)? == Some(ENCRYPTED_FORMAT))
 }
 
 /// Opens an existing store for reading. Returns how to open further connections, and its format,
 /// which may be an older one.
-pub(super) fn open_read_only(path: &Path) -> Result<(StoreLocation, Connection, u32), StoreError> {
+pub(super) fn open_read_only(
+    path: &Path,
+    key: Option<&UnlockKey>,
+) -> Result<(StoreLocation, Connection, u32, ValueSeal), StoreError> {
     len_of(path, false)?;
     let location = StoreLocation::readable(path)?;
     let connection = location.connect()?;
     let found = format(&connection, path)?;
     let found = found.ok_or_else(|| StoreError::NotAStore { path: path.to_owned() })?;
-    check_format(found, path)?;
-    Ok((location, connection, found))
+    let seal = unlock(&connection, found, path, key)?;
+    Ok((location, connection, found, seal))
 }
 
 /// Returns the length of the file, or an error if it is empty and must not be created.
@@ -214,8 +272,13 @@ fn wait_for_holder(
     true
 }
 
-/// Checks the format, or writes it into an empty file. Reports whether the file was empty.
-fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreError> {
+/// Checks the format, or writes it into an empty file, with a new data key if there is a key.
+/// Returns what seals the values if the file was empty.
+fn initialise(
+    connection: &mut Connection,
+    path: &Path,
+    key: Option<&UnlockKey>,
+) -> Result<Option<ValueSeal>, StoreError> {
     const ACTION: &str = "open the store";
     // Before any write: the journal mode of a foreign file must not be changed.
     if let Some(found) = format(connection, path)? {
@@ -225,14 +288,14 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
         if found < FORMAT {
             upgrade(connection, path)?;
         }
-        return Ok(false);
+        return Ok(None);
     }
     use_write_ahead_log(connection)?;
     let behavior = TransactionBehavior::Immediate;
     let tx = connection.transaction_with_behavior(behavior).map_err(store_error(ACTION))?;
     // Another process may have been faster.
     if let Some(found) = format(&tx, path)? {
-        return check_format(found, path).map(|()| false);
+        return check_format(found, path).map(|()| None);
     }
     tx.execute_batch(TABLES).map_err(store_error(ACTION))?;
     tx.execute_batch(FACT_TABLE).map_err(store_error(ACTION))?;
@@ -241,9 +304,11 @@ fn initialise(connection: &mut Connection, path: &Path) -> Result<bool, StoreErr
     tx.execute_batch(PAST_HEAD_TABLE).map_err(store_error(ACTION))?;
     tx.execute_batch(quarantine::INDEX).map_err(store_error(ACTION))?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(store_error(ACTION))?;
-    tx.pragma_update(None, "user_version", FORMAT).map_err(store_error(ACTION))?;
+    let seal = key.map(|key| ValueSeal::create(&tx, path, key)).transpose()?;
+    let format = if seal.is_some() { ENCRYPTED_FORMAT } else { FORMAT };
+    tx.pragma_update(None, "user_version", format).map_err(store_error(ACTION))?;
     tx.commit().map_err(store_error(ACTION))?;
-    Ok(true)
+    Ok(Some(seal.unwrap_or_default()))
 }
 
 /// Upgrades an older format to the current one.
@@ -312,10 +377,10 @@ fn format(connection: &Connection, path: &Path) -> Result<Option<u32>, StoreErro
 }
 
 fn check_format(found: u32, path: &Path) -> Result<(), StoreError> {
-    if (1..=FORMAT).contains(&found) {
+    if (1..=ENCRYPTED_FORMAT).contains(&found) {
         return Ok(());
     }
-    Err(StoreError::TooNew { path: path.to_owned(), found, supported: FORMAT })
+    Err(StoreError::TooNew { path: path.to_owned(), found, supported: ENCRYPTED_FORMAT })
 }
 
 /// Makes the name of a new file survive a power cut.

@@ -11,7 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{SqliteInner, access::temporary_file, location::beside, schema::sync_directory};
+use super::{
+    SqliteInner, access::temporary_file, location::beside, schema::sync_directory, seal::ValuePlace,
+};
 use crate::StoreError;
 
 const READ: &str = "read a secret";
@@ -24,7 +26,7 @@ impl SqliteInner {
     pub(super) fn init_secret(&self, key: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.ensure_open()?;
         let path = self.secret_path(key)?;
-        if let Some(found) = read(&path).map_err(|error| StoreError::io(READ, error))? {
+        if let Some(found) = self.read_secret(key, &path)? {
             return Ok(found);
         }
         self.ensure_writable(WRITE)?;
@@ -32,11 +34,12 @@ impl SqliteInner {
         // processes, the link does.
         let _writer = self.writer(WRITE)?;
         for _ in 0..100 {
-            if let Some(found) = read(&path).map_err(|error| StoreError::io(READ, error))? {
+            if let Some(found) = self.read_secret(key, &path)? {
                 return Ok(found);
             }
             let is_copy = fs::symlink_metadata(&path).is_ok();
-            write(&path, value, is_copy).map_err(|error| StoreError::io(WRITE, error))?;
+            let value = self.seal.seal(ValuePlace::Secret(key), value);
+            write(&path, &value, is_copy).map_err(|error| StoreError::io(WRITE, error))?;
         }
         Err(StoreError::io(WRITE, io::Error::other("another process keeps replacing it")))
     }
@@ -44,8 +47,15 @@ impl SqliteInner {
     pub(super) fn set_secret(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
         let path = self.secret_path(key)?;
         let _writer = self.writer(WRITE)?;
-        write(&path, value, true).map_err(|error| StoreError::io(WRITE, error))?;
+        let value = self.seal.seal(ValuePlace::Secret(key), value);
+        write(&path, &value, true).map_err(|error| StoreError::io(WRITE, error))?;
         sync_directory(&path)
+    }
+
+    /// Reads a secret. One that was sealed for another store counts as none.
+    fn read_secret(&self, key: &str, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = read(path).map_err(|error| StoreError::io(READ, error))?;
+        Ok(found.and_then(|found| self.seal.open(ValuePlace::Secret(key), found)))
     }
 
     fn secret_path(&self, key: &str) -> Result<PathBuf, StoreError> {

@@ -4,11 +4,8 @@ use rusqlite::Connection;
 use yfs_types::time::Millis;
 
 use super::{
-    SqliteInner,
-    compact::delete_records,
-    log::{read_record_bytes, read_snapshot_if_damaged},
-    quarantine,
-    schema::store_error,
+    SqliteInner, compact::delete_records, doc_values::read_snapshot_if_damaged,
+    log::read_record_bytes, quarantine, schema::store_error, seal::ValueSeal,
 };
 use crate::{DamagedRecord, DocName, StoreError, StoredDocument, quarantine::RefusedUpdate};
 
@@ -22,7 +19,7 @@ impl SqliteInner {
             return Ok(0);
         }
         let moved = self.write(SET_ASIDE, |tx| {
-            let moved = move_to_quarantine(tx, number, name, &damaged, at);
+            let moved = move_to_quarantine(tx, &self.seal, number, name, &damaged, at);
             moved.map_err(store_error(SET_ASIDE))
         })?;
         self.with_index(|index| index.drop_records(number, |seq| moved.contains(&seq)))?;
@@ -35,6 +32,7 @@ impl SqliteInner {
 /// record may have been written under one of them, with unknown clocks.
 fn move_to_quarantine(
     tx: &Connection,
+    seal: &ValueSeal,
     number: u32,
     name: &DocName,
     damaged: &[DamagedRecord],
@@ -44,14 +42,14 @@ fn move_to_quarantine(
     for DamagedRecord { seq, reason, .. } in damaged {
         let Some(data) = read_record_bytes(tx, number, *seq)? else { continue };
         let reason = format!("record {seq}: {reason}");
-        quarantine::add(tx, &RefusedUpdate::new(name.as_str(), &data, &reason, at))?;
+        quarantine::add(tx, seal, &RefusedUpdate::new(name.as_str(), &data, &reason, at))?;
         // As if it were large, so that a body is deleted whatever the damaged length is.
         delete_records(tx, number, &[(seq.0, u32::MAX)])?;
         moved.push(seq.0);
     }
-    if let Some(data) = read_snapshot_if_damaged(tx, number)? {
+    if let Some(data) = read_snapshot_if_damaged(tx, seal, number, name)? {
         let reason = "a snapshot whose hash is wrong";
-        quarantine::add(tx, &RefusedUpdate::new(name.as_str(), &data, reason, at))?;
+        quarantine::add(tx, seal, &RefusedUpdate::new(name.as_str(), &data, reason, at))?;
         for table in ["snapshot", "snapshot_body"] {
             tx.execute(&format!("DELETE FROM {table} WHERE doc = ?1"), [number])?;
         }

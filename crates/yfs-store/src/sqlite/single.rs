@@ -26,7 +26,7 @@ impl SqliteInner {
         found.sort_unstable();
         let mut records: Vec<Option<LogRecord>> = vec![None; names.len()];
         for (seq, number, at) in found {
-            let record = log::read_record(&tx, number, seq, &names[at]);
+            let record = log::read_record(&tx, &self.seal, number, seq, &names[at]);
             records[at] = record.map_err(store_error(ACTION))?;
         }
         Ok(records)

@@ -66,9 +66,11 @@ impl WorkspaceFs {
     }
 
     /// Returns the directory of the host for thumbnails of the workspace's images, if the store has
-    /// a place for one. It may not exist yet; redaction and purges remove it.
+    /// a place for one and is not encrypted. It may not exist yet; redaction and purges remove it.
     pub fn thumbnail_directory(&self) -> Option<PathBuf> {
-        Some(self.state().store.derived_directory()?.join(THUMBNAIL_DIRECTORY))
+        let directory = self.state().store.derived_directory()?;
+        let is_plain = directory.cipher().is_none();
+        is_plain.then(|| directory.path().join(THUMBNAIL_DIRECTORY))
     }
 
     /// Changes custom metadata by a merge patch (RFC 7396): a member that is null is removed, and

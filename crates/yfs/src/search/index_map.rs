@@ -9,14 +9,14 @@
 //!   was read from
 //! - `U` unit (4 bytes): the ids of the unit's files
 
-use std::{collections::HashSet, path::Path};
+use std::collections::HashSet;
 
 use yfs_checkpoint::{CheckpointError, CheckpointMap};
 use yfs_engine::{
     id::FileId,
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint},
 };
-use yfs_store::DerivedLabel;
+use yfs_store::{DerivedLabel, SealedDirectory};
 
 use super::{pattern::TrigramQuery, postings::UnitSet, trigrams::N_BUCKETS};
 
@@ -116,7 +116,7 @@ fn unicode_version() -> String {
 impl SearchMap {
     /// Opens the newest version in a directory; `None` if there is none, or another version of the
     /// program wrote it.
-    pub(super) fn open(directory: &Path) -> Result<Option<Self>, CheckpointError> {
+    pub(super) fn open(directory: &SealedDirectory) -> Result<Option<Self>, CheckpointError> {
         let map = match CheckpointMap::open(directory, CACHE_BYTES) {
             Err(CheckpointError::Foreign) => return Ok(None),
             map => map?,

@@ -223,7 +223,7 @@ impl Maintenance<'_> {
         self.state.check_writable()?;
         let Some(directory) = self.state.store.derived_directory() else { return Ok(()) };
         if DERIVED_MAPS.contains(&name) {
-            CheckpointWriter::remove_all(&directory.join(name))?;
+            CheckpointWriter::remove_all(directory.join(name).path())?;
         }
         Ok(())
     }

@@ -11,7 +11,10 @@ use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOption
 use yfs_engine::path::VPath;
 use yfs_mirror::{
     MirrorError,
-    mirror_state::{DiskStamp, MirrorNode, MirrorState, database::MirrorDatabase},
+    mirror_state::{
+        DiskStamp, MirrorNode, MirrorState,
+        database::{CIPHER, MirrorDatabase},
+    },
 };
 
 use crate::{commands::mirror, errors::Result, settings};
@@ -20,7 +23,8 @@ use crate::{commands::mirror, errors::Result, settings};
 /// `from -> to`, removals and changed permission bits. None while a mirror is running, which has
 /// imported them.
 pub(super) fn list(workspace: &Workspace, directory: &Path) -> Result<BTreeSet<String>> {
-    let (database, state) = match MirrorDatabase::open(directory, workspace.id()) {
+    let cipher = workspace.store().cipher(CIPHER);
+    let (database, state) = match MirrorDatabase::open(directory, workspace.id(), cipher) {
         Err(MirrorError::Busy(_)) => return Ok(BTreeSet::new()),
         opened => opened.map_err(mirror::mirror_failure)?,
     };

@@ -13,7 +13,7 @@ use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
     progress::CommandProgress,
-    settings,
+    settings, workspace_key,
 };
 
 /// The name of the temporary copy.
@@ -28,7 +28,7 @@ pub(super) async fn run(args: &SyncArgs, context: &mut CommandContext) -> Result
     let file = directory.path().join(COPY);
     let copied = workspace.store().backup(&file, &mut |_, _| ());
     copied.map_err(WorkspaceError::from)?;
-    let copy = Workspace::open_at(&file, settings::one_shot(context.actor()))?;
+    let copy = workspace_key::open_at(&file, settings::one_shot(context.actor()))?;
     let before = list(&copy).await?;
     let bar = CommandProgress::new(&context.globals, "asking");
     let previewed =

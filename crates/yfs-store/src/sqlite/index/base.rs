@@ -2,10 +2,9 @@
 //!
 //! `docs/format/checkpoint.md` describes its keys and values.
 
-use std::path::Path;
-
 use rusqlite::{Connection, OptionalExtension};
 use yfs_checkpoint::{CheckpointError, CheckpointMap};
+use yfs_crypt::SealedDirectory;
 use yfs_types::lib0::{Lib0Error, Lib0Reader, write_var_uint};
 
 use super::{DocEntry, IndexResult, ListedRecords};
@@ -70,7 +69,10 @@ impl IndexTotals {
 impl IndexBase {
     /// Opens the newest map, if it is of the log that a connection reads. What cannot be read is
     /// made again, so it counts as none.
-    pub(super) fn open(directory: &Path, connection: &Connection) -> IndexResult<Option<Self>> {
+    pub(super) fn open(
+        directory: &SealedDirectory,
+        connection: &Connection,
+    ) -> IndexResult<Option<Self>> {
         let Ok(Some(map)) = CheckpointMap::open(directory, CACHE_BYTES) else { return Ok(None) };
         let Some(label) = DerivedLabel::parse(map.label()) else { return Ok(None) };
         if !label.is_in(&read_marks(connection)?) {

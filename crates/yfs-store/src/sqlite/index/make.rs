@@ -1,8 +1,7 @@
 //! Making a new base: from the base before and the records after it.
 
-use std::path::Path;
-
 use yfs_checkpoint::{CheckpointError, CheckpointWriter};
+use yfs_crypt::SealedDirectory;
 
 use super::{
     super::{SqliteInner, log, schema::store_error, transaction::SqliteTransaction},
@@ -73,7 +72,7 @@ impl SqliteInner {
 }
 
 fn begin(
-    directory: &Path,
+    directory: &SealedDirectory,
     base: Option<&IndexBase>,
 ) -> Result<Option<CheckpointWriter>, CheckpointError> {
     match base {
