@@ -23,7 +23,7 @@ use super::{
     saved_side::MergedSave,
     timeline::Timeline,
     version_alignment,
-    word_joints::{self, SeparatedWords},
+    word_joints::{self, SeparatedWords, Separation},
     writer::{BodyWriter, EditOrigin},
 };
 use crate::{
@@ -603,7 +603,7 @@ impl ContentDoc {
         let is_rich = self.conversion().is_rich();
         let separated =
             word_joints::separate_saved_words(&mut self.replica, first, states, is_rich)?;
-        let Some((update, places)) = separated else { return Ok(None) };
+        let Some(Separation { update, places }) = separated else { return Ok(None) };
         self.receive(&update, UpdateSource::Store)?;
         if !is_rich {
             for overlap in overlaps {

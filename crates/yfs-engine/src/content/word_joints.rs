@@ -39,6 +39,13 @@ pub struct SeparatedWords {
     pub words: Vec<String>,
 }
 
+/// An update that separates words.
+pub(super) struct Separation {
+    pub(super) update: Vec<u8>,
+    /// Where the separators come, in bytes of the text without them.
+    pub(super) places: Vec<usize>,
+}
+
 /// A place where the text of one writer meets that of another inside of what reads as one word.
 struct WordJoint<'a> {
     left: &'a ItemSpan,
@@ -93,7 +100,7 @@ pub(super) fn separate_saved_words(
     first: ItemId,
     [read, before]: [&Version; 2],
     is_rich: bool,
-) -> Result<Option<(Vec<u8>, Vec<usize>)>, ContentError> {
+) -> Result<Option<Separation>, ContentError> {
     let (text, spans) = spans_of(&mut replica.gate, is_rich);
     let spans = join_spans(&spans);
     let said = |span: &ItemSpan| &text[span.at..span.at + span.len];
@@ -126,7 +133,7 @@ pub(super) fn separate_saved_words(
         (is_unread(other) || joint.is_line_end) && !was_separated(replica, joint)
     });
     let places = joints.iter().map(|joint| joint.right.at).collect();
-    Ok((!joints.is_empty()).then(|| (encode(&joints, &[]), places)))
+    Ok((!joints.is_empty()).then(|| Separation { update: encode(&joints, &[]), places }))
 }
 
 /// Returns the end of the line between two words that meet, if it was deleted.
