@@ -202,14 +202,7 @@ fn fsck_names_the_files_of_a_damaged_blob_and_takes_it_from_the_directory() {
 /// Commands went on with a part of the files, and ended with exit code 0.
 #[test]
 fn a_damaged_table_of_files_is_an_error_for_every_command() {
-    let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &["init"]);
-    ok(dir.path(), &["write", "whole.txt", "--content", "whole"]);
-    ok(dir.path(), &["write", "DAMAGED.txt", "--content", "other"]);
-    flip(&dir.path().join(".yfs/workspace.db"), b"DAMAGED");
-    fs::remove_dir_all(dir.path().join(".yfs/workspace-db.derived")).ok();
-    fs::create_dir(dir.path().join("disk")).unwrap();
-    fs::write(dir.path().join("disk/new.txt"), "new").unwrap();
+    let dir = damaged_table();
     for line in [
         "ls",
         "ls -l /",
@@ -259,9 +252,10 @@ fn damaged_table() -> tempfile::TempDir {
     ] {
         ok(dir.path(), arguments);
     }
-    fs::create_dir(dir.path().join("new")).unwrap();
-    fs::write(dir.path().join("new/new.txt"), "new").unwrap();
+    fs::create_dir(dir.path().join("disk")).unwrap();
+    fs::write(dir.path().join("disk/new.txt"), "new").unwrap();
     flip(&dir.path().join(".yfs/workspace.db"), b"DAMAGED.txt");
+    fs::remove_dir_all(dir.path().join(".yfs/workspace-db.derived")).ok();
     dir
 }
 

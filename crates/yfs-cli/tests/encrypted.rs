@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Words that are in names, contents, metadata, labels, actors, searches and blobs.
 const MARKERS: [&str; 8] = [
@@ -240,10 +240,23 @@ fn neither_the_server_nor_an_agent_leaves_anything_plain() {
     server.lines.read_line(&mut ready).unwrap();
     workspace.run(&["write", "/marzipan-live.txt", "--content", "nougat"]);
     let mut agent = Running::start(&workspace, &["mcp", "--actor", "agent:meringue"]);
-    agent.send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"meringue","version":"1"}}}"#);
+    let client = json!({ "name": "meringue", "version": "1" });
+    let version = "2025-06-18";
+    agent.send(json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": { "protocolVersion": version, "capabilities": {}, "clientInfo": client },
+    }));
     agent.read_answer(1);
-    agent.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    agent.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"write_file","arguments":{"file_path":"/marzipan-agent.txt","content":"nougat"}}}"#);
+    agent.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let arguments = json!({ "file_path": "/marzipan-agent.txt", "content": "nougat" });
+    agent.send(json!({
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": { "name": "write_file", "arguments": arguments },
+    }));
     agent.read_answer(2);
     workspace.assert_nothing_is_plain(&store, "while they run");
     drop((server, agent));
@@ -511,8 +524,8 @@ impl Running {
         Self { child, lines }
     }
 
-    fn send(&mut self, line: &str) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    fn send(&mut self, message: Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
     /// Reads lines up to the answer with an id, which must be a result.

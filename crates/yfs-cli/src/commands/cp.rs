@@ -36,14 +36,6 @@ JSON: one object per line: {from, to}.";
 
 /// Copy files and directories
 #[derive(Debug, Args)]
-// Of `-n`, `-i` and `-f`, `mv` uses the last. `cp` never replaces a file with -n, and asks with -i.
-#[command(mut_arg("force", |arg| arg.overrides_with(Resettable::<clap::Id>::Reset)))]
-#[command(mut_arg("no_clobber", |arg| {
-    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("interactive")
-}))]
-#[command(mut_arg("interactive", |arg| {
-    arg.overrides_with(Resettable::<clap::Id>::Reset).overrides_with("no_clobber")
-}))]
 #[command(after_help = HELP)]
 // Of `-n`, `-i` and `-f`, `mv` uses the last. `cp` never replaces a file with -n, and asks with -i.
 #[command(mut_arg("force", |arg| arg.overrides_with(Resettable::<clap::Id>::Reset)))]

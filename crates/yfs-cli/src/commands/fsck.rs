@@ -110,7 +110,7 @@ pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result 
     let n_recoverable = show_recoverable(&workspace, args.recover, context)?;
     check_derived_maps(&workspace, args.repair, context)?;
     let n_unowned = workspace.maintenance().contents_without_files()?.len();
-    show_summary(context, &report, [n_missing, n_repaired, n_unowned])?;
+    show_summary(context, &report, [n_missing, n_repaired, n_unowned, n_recoverable])?;
     let n_accepted = if args.accept { accept(&workspace, context)? } else { 0 };
     if n_problems > n_accepted || (n_lost > 0 || n_recoverable > 0) && !args.accept {
         context.exit_with(EXIT_FAILED);
@@ -211,7 +211,7 @@ fn accept(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
 fn show_summary(
     context: &mut CommandContext,
     report: &CheckReport,
-    [n_missing, n_repaired, n_unowned]: [usize; 3],
+    [n_missing, n_repaired, n_unowned, n_listed]: [usize; 4],
 ) -> Result {
     let CheckReport { n_records, n_snapshots, n_blobs, problems, .. } = report;
     let n_problems = problems.len();
@@ -228,7 +228,8 @@ fn show_summary(
     }
     let read = format!("{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs");
     context.remark(&format!("{read} checked, {n_problems} problems"));
-    if n_unowned > 0 {
+    if n_unowned > n_listed {
+        let n_unowned = n_unowned - n_listed;
         let contents = counted(n_unowned as u64, "content belongs", "contents belong");
         context.remark(&format!(
             "{contents} to no file: deleted for good, or lost with damaged records of the table of \

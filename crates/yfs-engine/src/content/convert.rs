@@ -38,10 +38,9 @@ pub(super) use self::{
     write_settlement::{write_profile, write_settlement},
 };
 pub(crate) use super::CONVERSIONS;
-use super::{LAST_OF_SIDE, TEXT, reference, replica::ContentReplica, rule_client::is_rule_client};
+use super::{TEXT, reference, replica::ContentReplica, rule_client::is_rule_client};
 use crate::{
     gate::{GateLimits, origins},
-    lib0::write_string,
     rich::ROOT,
 };
 
@@ -87,15 +86,12 @@ pub fn is_only_text<'a>(updates: impl IntoIterator<Item = &'a [u8]>, limits: &Ga
 
 /// Reports whether an update may have an entry that notes the state of one side of a merge.
 fn has_merge_mark(update: &[u8]) -> bool {
-    let mut label = Vec::new();
-    write_string(&mut label, "label");
-    label.push(STRING_TAG);
-    write_string(&mut label, LAST_OF_SIDE);
-    memchr::memmem::find(update, &label).is_some()
+    memchr::memmem::find(update, MERGE_LABEL).is_some()
 }
 
-/// The tag of a string in a value, as lib0 encodes it.
-const STRING_TAG: u8 = 119;
+/// The label [`LAST_OF_SIDE`](super::LAST_OF_SIDE) of an entry, as lib0 encodes the member of an
+/// object.
+const MERGE_LABEL: &[u8] = b"\x05label\x77\x05merge";
 
 /// The roots that a document lacks if it was never anything but plain text.
 const NOT_OF_TEXT: [&str; 4] = [ROOT, CONVERSIONS, reference::CONTENT, reference::TIMELINE];

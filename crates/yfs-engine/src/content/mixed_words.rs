@@ -19,7 +19,7 @@ use super::{
     item_spans::{ItemSpan, spans_of},
     log::{self, AuthorLog, SETTLED},
 };
-use crate::{actor::Actor, id::ItemId};
+use crate::{actor::Actor, id::ItemId, time::Millis};
 
 /// A place where changes of two writers meet who did not know of each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl ContentDoc {
         if self.mixed_places()?.is_empty() {
             return Ok(None);
         }
-        let author = RunAuthor { label: Some(SETTLED.into()), ..author.clone() };
+        let author = author.clone().with_label(SETTLED);
         self.edit_registers().commit(|replica, registers| {
             let note = registers.log.note_of(&replica.version());
             registers.log.add_entry(replica, &log::run(&author, &note))
@@ -135,14 +135,16 @@ impl PlaceSearch<'_> {
     fn place_of(&self, left: &RunsOfWord, right: &RunsOfWord) -> Option<MixedPlace> {
         let parts = || left.parts.iter().chain(&right.parts);
         let pairs = left.parts.iter().flat_map(|one| right.parts.iter().map(move |two| (one, two)));
+        let knows = |part: &WordPart, other: &WordPart| self.log.knows(part.run, other.item);
         let mut mixed = pairs.filter(|(one, two)| {
-            let knows = |part: &WordPart, other: &WordPart| self.log.knows(part.run, other.item);
+            // Mostly the later one knows the other, and its last notes say so.
+            let (later, other) = if self.at(one) < self.at(two) { (two, one) } else { (one, two) };
             let saw_both = |part: &WordPart| {
                 part.run != one.run && part.run != two.run && knows(part, one) && knows(part, two)
             };
             one.run != two.run
-                && !knows(one, two)
-                && !knows(two, one)
+                && !knows(later, other)
+                && !knows(other, later)
                 && !parts().any(saw_both)
                 && !self.are_settled(one, two)
         });
@@ -151,6 +153,10 @@ impl PlaceSearch<'_> {
         let range = left.range.start.min(right.range.start)..right.range.end;
         let words = self.text[range.clone()].to_owned();
         Some(MixedPlace { at: range.start, words, by: [author(one)?, author(two)?] })
+    }
+
+    fn at(&self, part: &WordPart) -> Option<Millis> {
+        Some(self.log.author_of_entry(part.run)?.at)
     }
 
     fn are_settled(&self, one: &WordPart, two: &WordPart) -> bool {

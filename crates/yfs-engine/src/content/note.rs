@@ -49,7 +49,7 @@ pub(super) enum StateNote {
     Unknown,
 }
 
-/// The number of entries among which one is searched that the note of a past state can build on.
+/// The number of entries that are tried as the one that the note of a past state builds on.
 const MAX_SEARCHED: usize = 16;
 
 /// The notes of a document, by the entry that holds them.
@@ -201,7 +201,9 @@ impl StateNotes {
         let mut state = NotedState::default();
         state.add_snapshot(version.snapshot());
         let entries = std::iter::successors(self.latest, |entry| self.get(*entry).base());
-        let base = entries.take(MAX_SEARCHED).find(|entry| {
+        // Nearly always a state that has an entry has all that its writer knew.
+        let known = entries.filter(|entry| version.knows(entry.client, entry.clock + 1));
+        let base = known.take(MAX_SEARCHED).find(|entry| {
             let mut noted = NotedState::default();
             noted.add(self, *entry) && state.covers(&noted)
         });

@@ -66,7 +66,7 @@ impl ContentDoc {
         }
         let Some(own) = self.find_own_state(save, &now, author)? else { return Ok(None) };
         let note = self.log().notes().encode_past(&own);
-        let author = RunAuthor { label: Some(LAST_OF_SIDE.into()), ..author.clone() };
+        let author = author.clone().with_label(LAST_OF_SIDE);
         self.edit_registers().commit(|replica, registers| {
             registers.log.add_entry(replica, &log::run(&author, &note))
         })

@@ -47,22 +47,12 @@ impl Maintenance<'_> {
     /// have arrived before its row, and that of a purged file waits for its deletion.
     pub fn lost_contents(&self) -> Result<Vec<LostContent>> {
         let state = self.state;
-        state.refresh_damaged()?;
         if !was_set_aside(&*state.store, &state.id)? {
             return Ok(Vec::new());
         }
-        let mut lost = Vec::new();
-        for stats in state.store.documents()? {
-            let id = FileId::from(&stats.doc);
-            if id == state.id || state.main.read().files().get(&id).is_some() {
-                continue;
-            }
-            // A content with a damaged record stays where it is.
-            if let Ok(found) = state.lost_content(&id) {
-                lost.push(found);
-            }
-        }
-        Ok(lost)
+        let ids = self.contents_without_files()?;
+        // A content with a damaged record stays where it is.
+        Ok(ids.iter().filter_map(|id| state.lost_content(id).ok()).collect())
     }
 
     /// Makes a file of each content that no row names, with its history, in [`LOST_AND_FOUND`].

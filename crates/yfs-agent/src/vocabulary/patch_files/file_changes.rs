@@ -87,6 +87,15 @@ pub(super) fn paths_of(operations: &[PatchOperation]) -> Result<Vec<VPath>, Tool
     Ok(paths)
 }
 
+impl PatchProgress {
+    /// Records a step that changed a file, and what the file was before.
+    fn note(&mut self, step: DoneStep, path: &VPath, before: FileBefore) {
+        count_objects(1);
+        self.done.push(step);
+        self.settled.insert(path.clone(), before);
+    }
+}
+
 impl PatchPlan {
     /// Applies the operations to copies of the files. Files that were changed already are as they
     /// were before.
@@ -248,9 +257,7 @@ impl PatchPlan {
                     DoneStep::Created { path: path.clone(), after }
                 }
             };
-            count_objects(1);
-            progress.done.push(step);
-            progress.settled.insert(path.clone(), file.before.clone());
+            progress.note(step, path, file.before.clone());
             progress.written.insert(path.clone());
         }
         Ok(())
@@ -269,11 +276,8 @@ impl PatchPlan {
             if (is_removed || is_replaced) && !progress.removed.contains(path) {
                 check_version(call, path, version).await?;
                 call.fs().rm(path, &RemoveOptions::default()).await?;
-                count_objects(1);
-                progress
-                    .done
-                    .push(DoneStep::Removed { path: path.clone(), before: before.clone() });
-                progress.settled.insert(path.clone(), file.before.clone());
+                let step = DoneStep::Removed { path: path.clone(), before: before.clone() };
+                progress.note(step, path, file.before.clone());
                 progress.removed.insert(path.clone());
             }
         }
@@ -303,8 +307,8 @@ impl PatchPlan {
                 }
                 Err(error) => return Err(StepFailure::Failed(error)),
             }
-            progress.done.push(DoneStep::Moved { from: from.clone(), to: to.clone() });
-            progress.settled.insert(from.clone(), file.before.clone());
+            let step = DoneStep::Moved { from: from.clone(), to: to.clone() };
+            progress.note(step, from, file.before.clone());
             let replaced = self.files.get(to).and_then(|file| file.before.clone());
             progress.settled.insert(to.clone(), replaced);
             progress.moved.insert(from.clone());
