@@ -397,19 +397,28 @@ fn the_log_lists_changes_that_the_token_covers() {
     assert_eq!(served.client.send("DELETE", "/api/files/out.txt", &[], b"").status, 204);
     let latest = ["deleted /out.txt", "edited /docs/a.txt"];
     assert_eq!(listed(&served.client, "?limit=2"), latest);
-    assert_eq!(listed(&served.client, "").len(), 4);
-    assert_eq!(
-        listed(&served.client, "?path=/docs"),
-        ["edited /docs/a.txt", "created /docs/a.txt"]
-    );
+    assert_eq!(listed(&served.client, "").len(), 5);
+    let of_docs = ["edited /docs/a.txt", "created /docs/a.txt", "created /docs"];
+    assert_eq!(listed(&served.client, "?path=/docs"), of_docs);
     let docs = served.with_token(&["--path", "/docs", "--read"]);
-    assert_eq!(listed(&docs, ""), ["edited /docs/a.txt", "created /docs/a.txt"]);
+    assert_eq!(listed(&docs, ""), of_docs);
     for query in ["?path=/out.txt", "?path=/", "?path=/docs/../out.txt"] {
         assert_eq!(docs.get(&format!("/api/log{query}")).status, 403, "{query}");
     }
     assert_eq!(docs.get("/api/log?limit=x").status, 400);
     let anonymous = Client { token: None, ..served.client.clone() };
     assert_eq!(anonymous.get("/api/log").status, 401);
+
+    // The name that a file had elsewhere is sent only to those who may see that place.
+    assert_eq!(served.client.send("PUT", "/api/files/secret.txt", &[], b"x").status, 201);
+    let moved = json!({ "from": "/secret.txt", "to": "/docs/b.txt" }).to_string();
+    let is_json = [("Content-Type", "application/json")];
+    let answer = served.client.send("POST", "/api/move", &is_json, moved.as_bytes());
+    assert!(answer.status < 300, "{}", answer.text());
+    for (client, from) in [(&served.client, json!("/secret.txt")), (&docs, Value::Null)] {
+        let latest = client.get("/api/log?limit=1").json()["entries"][0].clone();
+        assert_eq!((&latest["change"], &latest["from"]), (&json!("moved"), &from));
+    }
 }
 
 /// A page of this machine on another port may use whatever a socket of it may.

@@ -1,15 +1,18 @@
 //! The past of files, as far as a backend keeps it.
 
-use std::{collections::HashSet, fmt};
+use std::fmt;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs::{
     Workspace,
-    workspace::{change_list::HistoryEntry, undo::UndoOutcome},
+    workspace::{
+        change_list::HistoryEntry,
+        undo::{UndoOutcome, UndoneChanges, sort_for_undo},
+    },
 };
-use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
+use yfs_types::{actor::Actor, path::VPath, time::Millis};
 use yfs_vfs::FsError;
 
 /// A version of a file.
@@ -34,7 +37,8 @@ pub struct PastFileVersion {
 pub struct UndoneChange {
     /// The file's path.
     pub path: VPath,
-    /// The kind of the change: `created`, `edited` or `deleted`.
+    /// The kind of the change: `created`, `edited`, `renamed`, `moved`, `mode`, `restored` or
+    /// `deleted`.
     pub change: &'static str,
     /// What undoing it did, or why it was not undone.
     pub result: UndoneResult,
@@ -53,6 +57,10 @@ pub enum UndoneResult {
     Removed,
     /// The file, which the change had removed, was restored.
     Restored,
+    /// The file, which the change had renamed or moved, was moved back to this path.
+    MovedBack(VPath),
+    /// The permission bits were set back.
+    ModeRestored,
     /// Nothing of the change was left.
     Nothing,
     /// The change stands, for this reason.
@@ -96,22 +104,18 @@ impl WorkspaceHistory {
 
     /// Lists the changes of a session that were not undone, the latest first.
     fn session_changes(&self, actor: &Actor, session: &str) -> Result<Vec<HistoryEntry>, FsError> {
-        let mut undone: HashSet<(FileId, u64)> = HashSet::new();
+        let mut undone = UndoneChanges::default();
         let mut changes = Vec::new();
         for entry in self.workspace.history().changes(&VPath::root())? {
             let entry = entry?;
-            if entry.is_undo() {
-                undone.extend(entry.undone_version().map(|version| (entry.id.clone(), version)));
-                continue;
-            }
-            let is_undone =
-                entry.version.is_some_and(|number| undone.contains(&(entry.id.clone(), number)));
+            let is_undone = undone.includes(&entry);
             let is_own = entry.actor.as_ref() == Some(actor)
                 && entry.label.as_deref().is_some_and(|label| is_label_of_session(label, session));
             if is_own && !is_undone {
                 changes.push(entry);
             }
         }
+        sort_for_undo(&mut changes);
         Ok(changes)
     }
 }
@@ -167,6 +171,8 @@ impl From<UndoOutcome> for UndoneResult {
             UndoOutcome::Reverted { is_merged } => Self::Reverted { kept_others: is_merged },
             UndoOutcome::Removed => Self::Removed,
             UndoOutcome::Restored(_) => Self::Restored,
+            UndoOutcome::MovedBack(path) => Self::MovedBack(path),
+            UndoOutcome::ModeRestored => Self::ModeRestored,
             // `UndoOutcome::Nothing`, and every later variant.
             _ => Self::Nothing,
         }

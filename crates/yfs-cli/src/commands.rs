@@ -8,6 +8,7 @@ use crate::{context::CommandContext, errors::Result};
 mod agent_files;
 mod confirm_prompt;
 mod input_content;
+mod mirrored_sides;
 #[cfg(feature = "peer")]
 mod peer_run;
 mod transfer_operands;

@@ -162,6 +162,11 @@ impl CommandError {
         if error.code == code { Self::HintedFs(error, hint) } else { Self::Fs(error) }
     }
 
+    /// Creates a failure of a change of a text, which may have grown too long.
+    pub(crate) fn of_text(error: FsError) -> Self {
+        Self::hinted(error, FsCode::EFBIG, "`yfs config max-text` sets the size of texts")
+    }
+
     /// Creates a failure of a file of the host.
     pub(crate) fn host(path: &Path, error: &io::Error) -> Self {
         let (path, message) = (path.display(), host_message(error));

@@ -3,6 +3,7 @@
 use std::iter::{self, Peekable};
 
 use yfs::workspace::change_list::HistoryEntry;
+use yfs_vfs::FileKind;
 
 use crate::format_text::counted;
 
@@ -17,10 +18,11 @@ impl HistoryStep {
     /// Describes an import of several files, as `12 files from notes`.
     pub(crate) fn import_summary(&self) -> Option<String> {
         let source = self.entries.first()?.import_source()?;
-        let n_files = self.entries.len() as u64;
+        let files = self.entries.iter().filter(|entry| entry.kind != FileKind::Directory);
+        let n_files = files.count() as u64;
         let files = counted(n_files, "file", "files");
         let from = if source.is_empty() { String::new() } else { format!(" from {source}") };
-        (n_files > 1).then(|| files + &from)
+        (self.entries.len() > 1).then(|| files + &from)
     }
 }
 

@@ -14,13 +14,13 @@ use std::{
 use clap::ValueEnum;
 use toml_edit::DocumentMut;
 use yfs::{ImportOptions, WorkspaceOptions, import::ignores::check_ignore_pattern};
-use yfs_engine::actor::Actor;
+use yfs_engine::{actor::Actor, content::MAX_TEXT_BYTES, gate::GateLimits};
 
 use crate::{
     args::{ColorChoice, GlobalArgs},
     discover::{self, DIR},
     errors::{CommandError, Result},
-    format_text::parse_size,
+    format_text::{human_size, parse_size},
 };
 
 /// The name of a file with settings.
@@ -43,6 +43,8 @@ pub(crate) enum SettingKey {
     Ignores,
     /// The size above which files are not mirrored or imported.
     MaxSize,
+    /// The size above which a text is versioned as a whole and not merged.
+    MaxText,
     /// The program that shows long output.
     Pager,
     /// Whether searches use an index.
@@ -62,8 +64,15 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 impl SettingKey {
     /// All settings, in order of their names.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Actor, Self::Color, Self::Ignores, Self::MaxSize, Self::Pager, Self::SearchIndex];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Actor,
+        Self::Color,
+        Self::Ignores,
+        Self::MaxSize,
+        Self::MaxText,
+        Self::Pager,
+        Self::SearchIndex,
+    ];
 
     /// Returns its name in a file.
     pub(crate) fn name(self) -> &'static str {
@@ -72,6 +81,7 @@ impl SettingKey {
             Self::Color => "color",
             Self::Ignores => "ignores",
             Self::MaxSize => "max-size",
+            Self::MaxText => "max-text",
             Self::Pager => "pager",
             Self::SearchIndex => "search-index",
         }
@@ -92,6 +102,7 @@ impl SettingKey {
                 .map_err(|_| format!("invalid value '{value}' (expected auto, always or never)")),
             Self::Ignores => patterns(value).try_for_each(check_ignore_pattern),
             Self::MaxSize => parse_size(value).map(drop),
+            Self::MaxText => parse_text_size(value).map(drop),
             Self::Pager => Ok(()),
             Self::SearchIndex if matches!(value, "on" | "off") => Ok(()),
             Self::SearchIndex => Err(format!("invalid value '{value}' (expected on or off)")),
@@ -191,6 +202,13 @@ pub(crate) fn max_size() -> u64 {
         .unwrap_or(ImportOptions::default().max_file_len)
 }
 
+/// Parses the greatest size of a text that is merged.
+fn parse_text_size(text: &str) -> Result<usize, String> {
+    let size = parse_size(text)?;
+    let limit = usize::try_from(size).ok().filter(|size| *size <= MAX_TEXT_BYTES);
+    limit.ok_or_else(|| format!("{text} is more than {}", human_size(MAX_TEXT_BYTES as u64)))
+}
+
 /// Returns the options of a workspace that one command opens.
 pub(crate) fn one_shot(actor: Actor) -> WorkspaceOptions {
     with_settings(WorkspaceOptions::one_shot(actor))
@@ -213,7 +231,11 @@ fn with_settings(options: WorkspaceOptions) -> WorkspaceOptions {
     let row_budget = number(ROW_BUDGET).unwrap_or(options.row_budget);
     let search_index = SETTINGS.get().and_then(|settings| settings.get(SettingKey::SearchIndex));
     let search_index = search_index.is_none_or(|(value, _)| value != "off");
-    WorkspaceOptions { checkpoint_after, row_budget, search_index, ..options }
+    let max_text = SETTINGS.get().and_then(|settings| settings.get(SettingKey::MaxText));
+    let text_bytes = max_text.and_then(|(size, _)| parse_text_size(size).ok());
+    let text_bytes = text_bytes.unwrap_or(options.limits.text_bytes);
+    let limits = GateLimits { text_bytes, ..options.limits };
+    WorkspaceOptions { checkpoint_after, row_budget, search_index, limits, ..options }
 }
 
 /// Returns the patterns of paths that are not mirrored or imported.

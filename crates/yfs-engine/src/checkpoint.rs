@@ -21,6 +21,8 @@
 //! - `N` id: the rest of the key `C` of the node.
 //! - `R` id: the elements of an id that has no readable row, and so no node.
 //! - `T` id: empty; the node is itself trashed.
+//! - `V` time (8 bytes) id: empty; the latest record of the row was made at that time, later times
+//!   first.
 //! - `X` id: empty; the node is not shown under the name that it stores.
 
 mod base;
@@ -41,10 +43,18 @@ use crate::{
     gate::{GateLimits, GateRejection, GatedDoc, LoggedUpdates},
     id::WorkspaceId,
     lib0::{Lib0Error, Lib0Reader},
-    main_doc::MainDoc,
+    main_doc::{MainDoc, RecordedRow},
     table::{FilesTable, WorkspaceSettings, WriterIds},
     tree::TreeIndex,
 };
+
+/// Returns the first key of rows with records after one, or from the first.
+pub(crate) fn first_recorded(after: Option<&RecordedRow>) -> Vec<u8> {
+    match after {
+        Some(row) => keys::after(&keys::recorded(row.at, row.id.as_str())),
+        None => keys::RECORDED[0].to_vec(),
+    }
+}
 
 /// The number of entries that are read at once, where they are kept.
 const PAGE: usize = 1024;

@@ -77,7 +77,8 @@ pub use self::{
     blame::BlamePiece,
     blobs::{BlobVersion, BlobVersions, NewBlob},
     classify::{
-        ByteClassification, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify, classify_as, line_range,
+        ByteClassification, DEFAULT_TEXT_BYTES, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify,
+        classify_as, line_range,
     },
     compact::{RedactedMerge, compact},
     convert::{ConversionStatus, is_only_text, is_rich_of_one},

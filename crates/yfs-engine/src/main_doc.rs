@@ -34,6 +34,7 @@
 //! ```
 
 mod list;
+mod recorded;
 mod removal;
 #[cfg(test)]
 mod tests;
@@ -57,7 +58,7 @@ use crate::{
     tree::TreeIndex,
 };
 
-pub use self::{removal::LateChange, totals::VisibleTotals};
+pub use self::{recorded::RecordedRow, removal::LateChange, totals::VisibleTotals};
 
 /// An empty update: the plan if there is nothing to do.
 pub const EMPTY_UPDATE: &[u8] = &[0, 0];

@@ -37,6 +37,7 @@ mod meta_parts;
 mod plan;
 mod row;
 mod row_clocks;
+mod row_record;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -56,11 +57,15 @@ pub use self::{
     },
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
     row_clocks::{RowClocks, UnknownChanges},
+    row_record::{
+        MAX_RECORDS, RowRecord, needs_creation_record, record_changes, record_creation, row_records,
+    },
     settings::WorkspaceSettings,
 };
 pub(crate) use self::{
     base::{BaseRow, BaseRows, BaseTableFacts},
     listed_kind::ListedRow,
+    row_record::latest_record,
 };
 use self::{
     base::{NodeView, TableBase},

@@ -16,10 +16,12 @@ use tokio::{
     task::AbortHandle,
 };
 use yfs::{Workspace, WorkspaceFs};
+use yfs_engine::actor::{Actor, ActorKind};
 use yfs_vfs::{ChangeCursor, ChangesOptions, FileSystem};
 
 use crate::{
     error::{MirrorError, Result},
+    mirror_state::database::MirrorDatabase,
     mirror_worker::{self, MirrorWorker, WorkerMessage},
     options::MirrorOptions,
     pending_deletions::PendingDeletions,
@@ -145,6 +147,17 @@ impl Mirror {
             Err(MirrorError::Busy(_)) => Ok(true),
             checked => checked.map(|_| false),
         }
+    }
+
+    /// Returns the actor of the changes that a mirror takes from a directory; `None` if the
+    /// directory was never mirrored.
+    ///
+    /// # Errors
+    ///
+    /// [`MirrorError::Database`] if the mirror's memory cannot be read.
+    pub fn actor_of(directory: &Path) -> Result<Option<Actor>> {
+        let name = MirrorDatabase::known_actor_name(directory)?;
+        Ok(name.map(|name| Actor::new(ActorKind::Mirror, &name)))
     }
 
     /// Returns the mass deletion in a directory that waits for a confirmation.

@@ -65,7 +65,7 @@ pub struct LogList {
     pub entries: Vec<LogEntryJson>,
 }
 
-/// A change of a file: a version of its content, or its removal.
+/// A change of a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "LogEntry"))]
@@ -78,14 +78,16 @@ pub struct LogEntryJson {
     pub id: String,
     /// The kind of the node.
     pub kind: NodeKindJson,
-    /// What happened: `created`, `edited` or `deleted`.
+    /// What happened: `created`, `edited`, `renamed`, `moved`, `mode`, `restored` or `deleted`.
     pub change: String,
     /// The author, if known.
     pub actor: Option<String>,
     /// The label of the author's session.
     pub label: Option<String>,
-    /// The number of the version; none for a removal.
+    /// The number of the version, if it changed a content.
     pub version: Option<u64>,
+    /// The path before a rename or move, with the present names of the directories.
+    pub from: Option<String>,
 }
 
 impl From<&HistoryEntry> for LogEntryJson {
@@ -99,6 +101,7 @@ impl From<&HistoryEntry> for LogEntryJson {
             actor: entry.actor.as_ref().map(ToString::to_string),
             label: entry.label.as_ref().map(ToString::to_string),
             version: entry.version,
+            from: entry.paths.as_ref().map(|paths| paths[0].to_string()),
         }
     }
 }

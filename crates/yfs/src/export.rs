@@ -20,7 +20,6 @@ use self::directory::{ExportDirectory, FileWriteOutcome, LargeContent, attribute
 use crate::{
     Workspace, WorkspaceFs,
     error::{Result, WorkspaceError},
-    fs::stream::is_surely_blob,
     import::{SkipReason, SkippedPath, TransferProgress},
 };
 
@@ -294,7 +293,7 @@ impl ExportWriter {
         let failed = |error: FsError| SkipReason::Failed(error.to_string());
         let attributes = attributes_of(&item.entry);
         let blob = self.fs.blob_at(&item.path).map_err(failed)?;
-        if let Some(blob) = blob.filter(|blob| is_surely_blob(blob.size)) {
+        if let Some(blob) = blob.filter(|blob| self.fs.is_surely_blob(blob.size)) {
             *n_bytes = blob.size;
             let content = LargeContent { fs: &self.fs, path: &item.path, blob };
             return self.disk.write_large_file(on_host, &content, attributes, self.force);

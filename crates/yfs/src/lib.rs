@@ -47,6 +47,7 @@ mod change_replay;
 mod checkpoint;
 pub mod document_port;
 pub mod replica;
+mod row_author;
 mod search;
 pub mod session;
 mod settled_form;

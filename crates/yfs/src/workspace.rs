@@ -41,6 +41,7 @@ pub mod move_between;
 pub mod nodes;
 pub mod redact;
 pub mod removals;
+mod row_changes;
 pub mod stats;
 pub mod trash;
 pub mod undo;

@@ -13,7 +13,10 @@ use step_clock::{LoadCounter, TestWorkspace};
 use support::{at, now, put};
 use yfs::{
     Workspace, WorkspaceError,
-    workspace::change_list::{HistoryChange, HistoryEntry},
+    workspace::{
+        change_list::{HistoryChange, HistoryEntry},
+        undo::{UndoOutcome, UndoneChanges},
+    },
 };
 use yfs_engine::{actor::Actor, path::VPath};
 use yfs_vfs::{FileSystem, FsCode, MoveOptions, RemoveOptions, WriteOptions};
@@ -110,7 +113,9 @@ fn changes_below_a_path_include_what_was_removed_there() {
         deleted /a/b system: None
         edited /a/x.txt system: Some(2)
         created /a/b/y.txt system: Some(1)
+        created /a/b system: None
         created /a/x.txt system: Some(1)
+        created /a system: None
     "#]]
     .assert_eq(&shown(&workspace, "/a"));
     expect_test::expect![[r#"
@@ -136,6 +141,91 @@ fn a_change_has_the_contents_before_and_after_it() {
         contents,
         [[None, None], [text("one\n"), text("one\ntwo\n")], [None, text("one\n")]]
     );
+}
+
+#[test]
+fn what_rows_record_is_in_the_history_and_undone() {
+    let (_own, workspace) = TestWorkspace::create();
+    let fs = workspace.fs_for("human:ana".parse().unwrap());
+    put(&workspace, "/a.txt", "text");
+    now(fs.mkdir(&at("/d"), &Default::default())).unwrap();
+    let mv = |from: &str, to: &str| now(fs.mv(&at(from), &at(to), &MoveOptions::default()));
+    mv("/a.txt", "/b.txt").unwrap();
+    mv("/b.txt", "/d/b.txt").unwrap();
+    now(fs.chmod(&at("/d/b.txt"), 0o755)).unwrap();
+    mv("/d", "/e").unwrap();
+    now(fs.symlink("b.txt", &at("/e/link"))).unwrap();
+    now(fs.rm(&at("/e"), &RemoveOptions { recursive: true, force: false })).unwrap();
+    let removed = changes(&workspace, "/").remove(0);
+    assert_eq!(removed.change, HistoryChange::Deleted);
+    workspace.trash().restore(&removed.id, None).unwrap();
+    let listed = changes(&workspace, "/");
+    let paths = |entry: &HistoryEntry| {
+        let paths = entry.paths.clone().map(|paths| paths.map(|path| path.to_string()));
+        format!("{} {} {paths:?} {:?}", entry.change.as_str(), entry.path, entry.modes)
+    };
+    let lines: Vec<String> = listed.iter().map(paths).collect();
+    assert_eq!(
+        lines,
+        [
+            "restored /e None None",
+            "created /e/link None None",
+            r#"renamed /e Some(["/d", "/e"]) None"#,
+            "mode /e/b.txt None Some([420, 493])",
+            r#"moved /e/b.txt Some(["/b.txt", "/e/b.txt"]) None"#,
+            r#"renamed /e/b.txt Some(["/a.txt", "/b.txt"]) None"#,
+            "created /e None None",
+            "created /e/b.txt None None",
+        ]
+    );
+    assert!(listed[1..7].iter().all(|entry| entry.actor == Some("human:ana".parse().unwrap())));
+
+    // The first rename cannot be undone before the move is.
+    let undo = |entry: &HistoryEntry| workspace.history().undo(entry);
+    let refused = |entry: &HistoryEntry| undo(entry).unwrap_err().to_string();
+    assert!(refused(&listed[5]).contains("renamed or moved again since"));
+    assert!(refused(&listed[6]).contains("the directory is not empty"));
+    assert_eq!(undo(&listed[3]).unwrap(), UndoOutcome::ModeRestored);
+    assert_eq!(undo(&listed[4]).unwrap(), UndoOutcome::MovedBack(at("/b.txt")));
+    put(&workspace, "/a.txt", "another");
+    assert!(refused(&listed[5]).contains("another object has its former path"));
+    now(fs.rm(&at("/a.txt"), &RemoveOptions::default())).unwrap();
+    assert_eq!(undo(&listed[5]).unwrap(), UndoOutcome::MovedBack(at("/a.txt")));
+    assert_eq!(undo(&listed[1]).unwrap(), UndoOutcome::Removed);
+    assert_eq!(undo(&listed[6]).unwrap(), UndoOutcome::Removed);
+    let back = changes(&workspace, "/a.txt");
+    assert!(back.iter().any(|entry| entry.change == HistoryChange::Moved && entry.is_undo()));
+    let mut undone = UndoneChanges::default();
+    let left = changes(&workspace, "/").into_iter().filter(|entry| !undone.includes(entry));
+    let left: Vec<String> = left.map(|entry| paths(&entry)).collect();
+    assert_eq!(
+        left,
+        [
+            "deleted /a.txt None None",
+            "created /a.txt None None",
+            "restored /e None None",
+            r#"renamed /e Some(["/d", "/e"]) None"#,
+            "created /a.txt None None",
+        ]
+    );
+}
+
+#[test]
+fn a_copy_has_no_records_of_its_source_and_old_records_are_removed() {
+    let (_own, workspace) = TestWorkspace::create();
+    let fs = workspace.fs();
+    put(&workspace, "/0", "text");
+    for n in 0..40 {
+        let (from, to) = (at(&format!("/{n}")), at(&format!("/{}", n + 1)));
+        now(fs.mv(&from, &to, &MoveOptions::default())).unwrap();
+    }
+    let renames = |below: &str| {
+        let listed = changes(&workspace, below).into_iter();
+        listed.filter(|entry| entry.change == HistoryChange::Renamed).count()
+    };
+    assert_eq!(renames("/40"), 16);
+    now(fs.cp(&at("/40"), &at("/copy"), &Default::default())).unwrap();
+    assert_eq!(renames("/copy"), 0);
 }
 
 #[test]

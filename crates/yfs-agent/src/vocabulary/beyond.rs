@@ -341,6 +341,8 @@ fn undone_words(result: &UndoneResult) -> String {
         }
         UndoneResult::Removed => "moved to the trash, because the session created it".to_owned(),
         UndoneResult::Restored => "restored from the trash".to_owned(),
+        UndoneResult::MovedBack(path) => format!("moved back to {path}"),
+        UndoneResult::ModeRestored => "permission bits set back".to_owned(),
         UndoneResult::Nothing => "nothing of the change was left".to_owned(),
         UndoneResult::Kept(reason) => format!("not undone: {reason}"),
     }

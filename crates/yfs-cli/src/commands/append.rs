@@ -6,7 +6,7 @@ use yfs_vfs::{CreateMode, WriteOptions};
 use crate::{
     commands::{input_content::ContentArgs, write::report_write},
     context::CommandContext,
-    errors::Result,
+    errors::{CommandError, Result},
 };
 
 const HELP: &str = "\
@@ -46,6 +46,6 @@ pub(crate) async fn run(args: AppendArgs, context: &mut CommandContext) -> Resul
     };
     let fs = context.writer()?;
     let data = args.content.read()?;
-    let written = fs.append(&path.path, data, &options).await?;
+    let written = fs.append(&path.path, data, &options).await.map_err(CommandError::of_text)?;
     report_write(context, &path, &written)
 }

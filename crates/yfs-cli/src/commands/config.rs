@@ -16,6 +16,8 @@ Settings:
   ignores    patterns of paths that are not mirrored or imported, with commas between them, as in
              a .gitignore of the directory: *.log, /target/
   max-size   the size above which files are not mirrored or imported: 256M
+  max-text   the size above which a text is versioned as a whole and not merged: 8M (the default),
+             at most 32M; texts that other machines made longer stay texts
   pager      the program that shows long output; cat for none; not with --local
   search-index  whether an index for yfs grep is used and kept up: on (the default) or off
 
@@ -28,6 +30,7 @@ Examples:
   yfs config                            print all settings that are set, and their files
   yfs config actor human:ana
   yfs config --local max-size 1G        for this workspace only
+  yfs config max-text 16M
   yfs config --unset pager
 
 Exit status: 0; 1 if the setting is not set.

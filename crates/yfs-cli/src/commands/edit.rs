@@ -73,7 +73,8 @@ pub(crate) async fn run(args: EditArgs, context: &mut CommandContext) -> Result 
         expected_version: args.expect,
         author: None,
     };
-    let edited = context.writer()?.edit(&path.path, &edit).await?;
+    let edited = context.writer()?.edit(&path.path, &edit).await;
+    let edited = edited.map_err(CommandError::of_text)?;
     if context.out.json {
         let edited = EditOutcomeJson::from(&edited).at(path.path.as_str());
         return context.out.json_line(&json::value(&edited));

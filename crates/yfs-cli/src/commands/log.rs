@@ -24,8 +24,9 @@ const HELP: &str = "\
 One line per change, the latest first: local time, actor, change, path, added and removed lines, and
 the number of the version (`yfs versions show PATH N`). A file keeps its history when it is renamed
 or moved, and is listed under its present path; what is in the trash, under its former path.
-Renames, moves and mode changes are not recorded. An import is one line, unless --files, --patch or
---json lists its files.
+Of what is made, renamed, moved, restored or gets other permission bits, the last 16 changes of each
+file and directory are known. An import is one line, unless --files, --patch or --json lists its
+files.
 
 TIME is a date, a time or an age, such as '2 days ago', 2h, yesterday, 2026-11-21 or '09:30'. ACTOR
 is a part of an actor's name, such as ana, agent: or human:ana.
@@ -40,7 +41,9 @@ Examples:
   yfs log --files                       with the files of imports
 
 JSON: one object per line: {at, path, id, kind, change, actor, label, version, names, redacted,
-added, removed}; with --patch also diff. change is created, edited or deleted.";
+added, removed, from, to, modes}; with --patch also diff. change is created, edited, renamed,
+moved, mode, restored or deleted; from and to are the paths of a rename or move, modes are
+[BEFORE, AFTER] in octal.";
 
 /// List the changes of all files, the latest first
 #[derive(Debug, Args)]
@@ -226,6 +229,15 @@ impl LogPrinter<'_> {
         let out = &context.out;
         let path = out.name(entry.kind, entry.path.as_str());
         line += &format!("{:<7}  {path}", entry.change.as_str());
+        if let Some([from, to]) = &entry.paths {
+            line += &format!("  from {}", out.safe(from.as_str()));
+            if *to != entry.path {
+                line += &format!(" to {}", out.safe(to.as_str()));
+            }
+        }
+        if let Some([before, after]) = entry.modes {
+            line += &format!("  {before:o} -> {after:o}");
+        }
         if let Some(counts) = counts {
             line += &format!("  {}", painted_counts(counts, out));
         }
@@ -301,5 +313,8 @@ fn entry_json(entry: &HistoryEntry, counts: Option<[usize; 2]>) -> Value {
         "redacted": entry.is_redacted,
         "added": counts.map(|counts| counts[0]),
         "removed": counts.map(|counts| counts[1]),
+        "from": entry.paths.as_ref().map(|paths| paths[0].as_str()),
+        "to": entry.paths.as_ref().map(|paths| paths[1].as_str()),
+        "modes": entry.modes.map(|modes| modes.map(|mode| format!("{mode:o}"))),
     })
 }

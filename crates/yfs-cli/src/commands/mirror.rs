@@ -41,8 +41,8 @@ written to DIR, unless you pass --trust; do so only if you trust all writers of 
 
 A file that is larger than --max-size is reported and not mirrored. If a mirrored file grows over
 it, the workspace keeps the earlier content, and the file on disk stays as it is until the limit is
-raised. Text over 8 MiB, files with NUL bytes and binary formats are versioned as a whole and not
-merged.
+raised. Text over 8 MiB (see yfs config max-text), files with NUL bytes and binary formats are
+versioned as a whole and not merged.
 
 The workspace is DIR/.yfs, which is created if it is missing, or the one that --workspace names.
 `git clean -x` deletes .yfs; `git clean -x -e .yfs` does not.

@@ -10,7 +10,11 @@ use yfs_mirror::{Mirror, NoticeReason, PendingDeletions, untrusted_files::is_ris
 use yfs_replica::client::RemoteServer;
 
 use crate::{
-    commands::{diff::own_directory, mirror},
+    commands::{
+        diff::own_directory,
+        mirror,
+        mirrored_sides::{ChangedSide, MirroredSides},
+    },
     context::CommandContext,
     errors::Result,
     format_text::counted,
@@ -28,8 +32,10 @@ Examples:
   yfs status --short                    only the paths that differ on disk
 
 JSON: {file, directory, mirrored, mirror_running, pending_deletions: {deleted, files}, differences:
-[{path, change}], withheld: [PATH], server, unsent: [PATH], conflicts, trashed, quarantined,
-parked}. unsent is null if it is not known, pending_deletions if no mass deletion waits.";
+[{path, change, side}], withheld: [PATH], server, unsent: [PATH], conflicts, trashed, quarantined,
+parked}. change is what the disk has beside the workspace: added, removed, changed or retyped. side
+is disk or workspace, whichever changed since both were equal; null if that is not known. unsent is
+null if it is not known, pending_deletions if no mass deletion waits.";
 
 /// The most paths of a list, unless all are asked for.
 const MAX_LISTED: usize = 20;
@@ -56,6 +62,8 @@ struct WorkspaceStatus<'a> {
     /// The mass deletion that the mirror does not make before it is confirmed.
     pending_deletions: Option<PendingDeletions>,
     comparison: DirectoryComparison,
+    /// For each difference, the side that changed; empty if that is not known.
+    sides: Vec<ChangedSide>,
     /// Files that are missing on disk because tools execute them, so that the mirror does not write
     /// them unless it trusts their authors.
     withheld: Vec<VPath>,
@@ -74,11 +82,13 @@ pub(crate) async fn run(args: StatusArgs, context: &mut CommandContext) -> Resul
     let workspace = context.readable()?;
     let status = collect(&workspace, &file)?;
     if context.out.json {
-        let differences = status
-            .comparison
-            .differences
-            .iter()
-            .map(|found| json!({ "path": found.path.as_str(), "change": found.kind.as_str() }));
+        let differences = status.comparison.differences.iter().enumerate().map(|(nth, found)| {
+            json!({
+                "path": found.path.as_str(),
+                "change": found.kind.as_str(),
+                "side": status.sides.get(nth).map(|side| side.as_str()),
+            })
+        });
         return context.out.json_line(&json!({
             "file": status.file.to_string_lossy(),
             "directory": status.directory.map(|directory| directory.to_string_lossy()),
@@ -99,7 +109,9 @@ pub(crate) async fn run(args: StatusArgs, context: &mut CommandContext) -> Resul
         }));
     }
     if args.short {
-        return print_differences(&status.comparison, "", usize::MAX, context);
+        let found = status.comparison.differences.iter();
+        let lines = found.map(|found| (found.kind, &found.path));
+        return print_differences(lines.collect(), "", usize::MAX, context);
     }
     print(&status, if args.all { usize::MAX } else { MAX_LISTED }, context)
 }
@@ -126,6 +138,14 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
         None => DirectoryComparison::default(),
     };
     let (comparison, withheld) = without_withheld(comparison, is_mirrored);
+    let memory = match directory.filter(|_| is_mirrored && !comparison.differences.is_empty()) {
+        Some(directory) => MirroredSides::read(workspace, directory)?,
+        None => None,
+    };
+    let sides = memory
+        .iter()
+        .flat_map(|memory| comparison.differences.iter().map(move |found| memory.side_of(found)));
+    let sides = sides.collect();
     let remote = RemoteServer::of(workspace)?;
     let unsent = match &remote {
         Some(remote) => remote.unsent(workspace)?.map(|guids| paths_of(workspace, &guids)),
@@ -139,6 +159,7 @@ fn collect<'a>(workspace: &Workspace, file: &'a Path) -> Result<WorkspaceStatus<
         is_mirror_running,
         pending_deletions,
         comparison,
+        sides,
         withheld,
         server: remote.map(|remote| remote.url().to_owned()),
         unsent,
@@ -193,13 +214,7 @@ fn print(status: &WorkspaceStatus<'_>, max_listed: usize, context: &mut CommandC
         let why = NoticeReason::MassDeletion { n_deleted, n_files };
         context.out.line(&format!("\nMirroring waits: {why}"))?;
     }
-    let n_differences = status.comparison.differences.len();
-    if n_differences > 0 {
-        let differ = counted(n_differences as u64, "file differs", "files differ");
-        let hint = "`yfs diff` shows how; a mirror makes both sides equal";
-        context.out.line(&format!("\n{differ} on disk ({hint}):"))?;
-        print_differences(&status.comparison, "  ", max_listed, context)?;
-    }
+    print_sides(status, max_listed, context)?;
     if !status.withheld.is_empty() {
         let files = counted(status.withheld.len() as u64, "file", "files");
         let hint = "tools execute them; `yfs mirror --trust` writes them";
@@ -222,30 +237,75 @@ fn print(status: &WorkspaceStatus<'_>, max_listed: usize, context: &mut CommandC
     for skipped in &status.comparison.skipped {
         context.remark(&format!("{}: not compared: {}", skipped.path, skipped.why));
     }
-    let is_clean = n_differences == 0 && status.unsent.as_ref().is_none_or(Vec::is_empty);
+    let is_clean = status.comparison.differences.is_empty()
+        && status.unsent.as_ref().is_none_or(Vec::is_empty);
     if is_clean && status.n_conflicts == 0 && status.directory.is_some() {
         context.out.line("\nThe directory and the workspace are equal")?;
     }
     Ok(())
 }
 
+/// Prints what differs, for each side that changed.
+fn print_sides(
+    status: &WorkspaceStatus<'_>,
+    max_listed: usize,
+    context: &mut CommandContext,
+) -> Result {
+    let found = &status.comparison.differences;
+    let hint = "`yfs diff` shows how; a mirror makes both sides equal";
+    if status.sides.is_empty() && !found.is_empty() {
+        let differ = counted(found.len() as u64, "file differs", "files differ");
+        context.out.line(&format!("\n{differ} on disk ({hint}):"))?;
+        let lines = found.iter().map(|found| (found.kind, &found.path));
+        return print_differences(lines.collect(), "  ", max_listed, context);
+    }
+    for side in [ChangedSide::Disk, ChangedSide::Workspace] {
+        let of_side = found.iter().zip(&status.sides).filter(|(_, of)| **of == side);
+        let lines: Vec<ListedDifference<'_>> = of_side
+            .map(|(found, _)| {
+                // The workspace has what the disk lacks.
+                let kind = match (side, found.kind) {
+                    (ChangedSide::Workspace, DifferenceKind::Added) => DifferenceKind::Removed,
+                    (ChangedSide::Workspace, DifferenceKind::Removed) => DifferenceKind::Added,
+                    (_, kind) => kind,
+                };
+                (kind, &found.path)
+            })
+            .collect();
+        if lines.is_empty() {
+            continue;
+        }
+        let changed = counted(lines.len() as u64, "file changed", "files changed");
+        let place = match side {
+            ChangedSide::Disk => "on disk",
+            ChangedSide::Workspace => "in the workspace",
+        };
+        context.out.line(&format!("\n{changed} {place} ({hint}):"))?;
+        print_differences(lines, "  ", max_listed, context)?;
+    }
+    Ok(())
+}
+
+/// The kind of a difference, and the path.
+type ListedDifference<'a> = (DifferenceKind, &'a VPath);
+
 fn print_differences(
-    comparison: &DirectoryComparison,
+    listed: Vec<ListedDifference<'_>>,
     indent: &str,
     max_listed: usize,
     context: &mut CommandContext,
 ) -> Result {
-    for found in comparison.differences.iter().take(max_listed) {
-        let role = match found.kind {
+    for (kind, path) in listed.iter().take(max_listed) {
+        let role = match kind {
             DifferenceKind::Added => TextRole::Added,
             DifferenceKind::Removed => TextRole::Removed,
             _ => TextRole::Separator,
         };
-        let kind = context.out.painted(role, &format!("{:<7}", found.kind.as_str()));
-        let path = context.out.safe(found.path.as_str()).into_owned();
-        context.out.line(&format!("{indent}{kind}  {path}"))?;
+        let word = context.out.painted(role, &format!("{:<7}", kind.as_str()));
+        let path = context.out.safe(path.as_str()).into_owned();
+        context.out.line(&format!("{indent}{word}  {path}"))?;
     }
-    print_rest(comparison.differences.len(), max_listed, indent, context)
+    print_rest(listed.len(), max_listed, indent, context)
 }
 
 fn print_unsent(

@@ -1,9 +1,6 @@
 //! `yfs undo`: undoes one's last changes.
 
-use std::{
-    collections::HashSet,
-    io::{self, IsTerminal},
-};
+use std::io::{self, IsTerminal};
 
 use clap::Args;
 use serde_json::json;
@@ -11,14 +8,18 @@ use yfs::{
     Workspace,
     workspace::{
         change_list::{HistoryChange, HistoryEntry},
-        undo::UndoOutcome,
+        undo::{UndoOutcome, UndoneChanges, sort_for_undo},
     },
 };
 use yfs_agent::history::is_label_of_session;
-use yfs_engine::{actor::Actor, id::FileId, time::Millis};
+use yfs_engine::{actor::Actor, path::VPath, time::Millis};
+use yfs_mirror::Mirror;
 
 use crate::{
-    commands::confirm_prompt::confirm,
+    commands::{
+        confirm_prompt::confirm,
+        mirror::{self, mirrored_directory},
+    },
     context::CommandContext,
     errors::{CommandError, Result},
     history_steps::{HistoryStep, is_same_import, steps},
@@ -26,12 +27,13 @@ use crate::{
 };
 
 const HELP: &str = "\
-Undoes your last change: an edit, the creation of a file or a removal. Each further `yfs undo` goes
-one change further back. What others changed since is kept: an edit is reversed as a save is merged,
-and a file that others have edited is not removed. Renames, moves and modes are not recorded, so
-they are not undone. The undo is a change like any other: nothing is lost, and `yfs versions
-restore` and `yfs trash restore` reverse it. An import is one change; its files are undone. New
-directories and links are not undone, because they are not recorded.
+Undoes your last change: an edit, a creation, a removal, a rename, a move, a restoration or a change
+of permission bits. Each further `yfs undo` goes one change further back. What others changed
+since is kept: an edit is reversed as a save is merged, a file that others have edited and a
+directory that is not empty are not removed, and what was moved again, or whose former path is
+taken, is not moved back. The undo is a change like any other: nothing is lost, and `yfs versions
+restore` and `yfs trash restore` reverse it. An import is one change. What was saved in the mirrored
+directory counts as yours.
 
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.
@@ -102,45 +104,16 @@ impl UndoArgs {
 pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let workspace = if args.dry_run { context.readable()? } else { context.writable()? };
-    let is_of_any = args.session.is_some() && args.author.is_none();
-    let author = args.author.clone().unwrap_or_else(|| context.actor());
-    let mut chosen = Vec::new();
-    let limit = match (args.max_count, args.names_several()) {
-        (Some(limit), _) => limit,
-        (None, true) => usize::MAX,
-        (None, false) => 1,
-    };
-    let (mut undone, mut n_steps) = (HashSet::new(), 0);
-    for entry in workspace.history().changes(&path.path)? {
-        let entry = entry?;
-        if args.since.is_some_and(|since| entry.at < since) {
-            break;
-        }
-        if is_of_undo(&entry, &mut undone) {
-            continue;
-        }
-        let is_by_author = is_of_any || entry.actor.as_ref() == Some(&author);
-        if !is_by_author || !args.selects_label(entry.label.as_deref()) {
-            continue;
-        }
-        let continues = chosen.last().is_some_and(|last| is_same_import(last, &entry));
-        if !continues && n_steps == limit {
-            break;
-        }
-        n_steps += usize::from(!continues);
-        let is_import = entry.import_source().is_some();
-        chosen.push(entry);
-        if n_steps == limit && !is_import {
-            break;
-        }
-    }
+    let actors = UndoneActors::of(&args, context)?;
+    let mut chosen = choose(&args, &actors, &workspace, &path.path)?;
     if chosen.is_empty() {
-        let by = match &args.session {
-            Some(session) if is_of_any => format!("session {session}"),
-            _ => author.to_string(),
+        let by = match (&args.session, &actors) {
+            (Some(session), UndoneActors::Any) => format!("session {session}"),
+            _ => args.author.clone().unwrap_or_else(|| context.actor()).to_string(),
         };
         return Err(CommandError::other(format!("{}: no change of {by} to undo", path.typed)));
     }
+    sort_for_undo(&mut chosen);
     let is_grouped = !args.files && !context.out.json;
     let chosen = chosen.into_iter().map(Ok);
     let chosen: Vec<HistoryStep> = steps(chosen, is_grouped).collect::<Result<_>>()?;
@@ -157,14 +130,86 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
     Ok(())
 }
 
-/// Reports whether a change undid another, or was undone by one of `undone`, which it is added to.
-fn is_of_undo(entry: &HistoryEntry, undone: &mut HashSet<(FileId, u64)>) -> bool {
-    let of_file = |version| (entry.id.clone(), version);
-    if entry.is_undo() {
-        undone.extend(entry.undone_version().map(of_file));
-        return true;
+/// Whose changes are undone.
+enum UndoneActors {
+    Any,
+    /// Those of one actor, or of this and the mirror.
+    Of(Vec<Actor>),
+}
+
+impl UndoneActors {
+    fn of(args: &UndoArgs, context: &CommandContext) -> Result<Self> {
+        if let Some(author) = &args.author {
+            return Ok(Self::Of(vec![author.clone()]));
+        }
+        if args.session.is_some() {
+            return Ok(Self::Any);
+        }
+        // What is saved in the mirrored directory is one's own, too.
+        let file = context.file()?;
+        let mirror = match mirrored_directory(&file) {
+            Some(directory) => Mirror::actor_of(directory).map_err(mirror::mirror_failure)?,
+            None => None,
+        };
+        Ok(Self::Of(std::iter::once(context.actor()).chain(mirror).collect()))
     }
-    entry.version.is_some_and(|version| undone.contains(&of_file(version)))
+
+    fn include(&self, entry: &HistoryEntry) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Of(actors) => entry.actor.as_ref().is_some_and(|actor| actors.contains(actor)),
+        }
+    }
+}
+
+/// Chooses the changes to undo, the latest first.
+fn choose(
+    args: &UndoArgs,
+    actors: &UndoneActors,
+    workspace: &Workspace,
+    below: &VPath,
+) -> Result<Vec<HistoryEntry>> {
+    let (mut chosen, mut hidden) = (Vec::new(), None);
+    let limit = match (args.max_count, args.names_several()) {
+        (Some(limit), _) => limit,
+        (None, true) => usize::MAX,
+        (None, false) => 1,
+    };
+    let (mut undone, mut n_steps) = (UndoneChanges::default(), 0);
+    for entry in workspace.history().changes(below)? {
+        let entry = entry?;
+        if args.since.is_some_and(|since| entry.at < since) {
+            break;
+        }
+        if undone.includes(&entry)
+            || !actors.include(&entry)
+            || !args.selects_label(entry.label.as_deref())
+        {
+            continue;
+        }
+        // Its removal is a later change: this one is not undone before that is.
+        let is_in_trash = entry.change != HistoryChange::Deleted
+            && workspace.nodes().path_of(&entry.id)?.is_none();
+        if is_in_trash {
+            hidden.get_or_insert(entry);
+            continue;
+        }
+        let continues = chosen.last().is_some_and(|last| is_same_import(last, &entry));
+        if !continues && n_steps == limit {
+            break;
+        }
+        n_steps += usize::from(!continues);
+        let is_import = entry.import_source().is_some();
+        chosen.push(entry);
+        if n_steps == limit && !is_import {
+            break;
+        }
+    }
+    if chosen.is_empty() {
+        // Its refusal says what to do.
+        chosen.extend(hidden);
+    }
+    Ok(chosen)
 }
 
 /// Lists the changes, and asks whether to undo them.
@@ -216,14 +261,19 @@ fn print(
 ) -> Result {
     let is_merged = matches!(outcome, Some(UndoOutcome::Reverted { is_merged: true }));
     let path = match outcome {
-        Some(UndoOutcome::Restored(path)) => path,
+        Some(UndoOutcome::Restored(path) | UndoOutcome::MovedBack(path)) => path,
         _ => &entry.path,
     };
     let result = match (outcome, entry.change) {
         (Some(UndoOutcome::Reverted { .. }), _) => "reverted",
         (Some(UndoOutcome::Removed), _) => "removed",
         (Some(UndoOutcome::Restored(_)), _) => "restored",
+        (Some(UndoOutcome::MovedBack(_)), _) => "moved",
+        (Some(UndoOutcome::ModeRestored), _) => "mode",
         (Some(_), _) => "nothing",
+        (None, HistoryChange::Renamed | HistoryChange::Moved) => "move",
+        (None, HistoryChange::ModeChanged) => "mode",
+        (None, HistoryChange::Restored) => "remove",
         (None, HistoryChange::Created) => "remove",
         (None, HistoryChange::Deleted) => "restore",
         (None, _) => "revert",
@@ -241,6 +291,15 @@ fn print(
     let mut line = format!("{result:<8}  {shown}");
     if let Some(version) = entry.version.filter(|_| entry.change == HistoryChange::Edited) {
         line += &format!("  (v{version} of {})", parse_time::minute(entry.at));
+    }
+    if let Some([from, to]) = &entry.paths {
+        line += &match outcome {
+            None => format!("  back to {}", context.out.safe(from.as_str())),
+            Some(_) => format!("  from {}", context.out.safe(to.as_str())),
+        };
+    }
+    if let Some([before, after]) = entry.modes {
+        line += &format!("  {after:o} -> {before:o}");
     }
     match outcome {
         Some(UndoOutcome::Nothing) => line += "  the file has nothing of it any more",

@@ -12,7 +12,7 @@ use super::{CheckpointBase, CheckpointError, CheckpointReader, keys, keys::NodeP
 use crate::{
     gate::{LoggedUpdates, RootIx},
     id::{ClientId, FileId},
-    main_doc::MainDoc,
+    main_doc::{MainDoc, RecordedRow},
     table::{BaseRow, BaseRows, ListedKind, ListedRow},
     tree::{BaseNode, BaseTree},
 };
@@ -66,6 +66,21 @@ impl CheckpointBase {
         });
         self.noted(read);
         ids
+    }
+
+    /// Returns the first rows with records in keys from `from` on, at most `n`: the row whose
+    /// latest record is the latest comes first.
+    pub(crate) fn recorded(&self, from: &[u8], n: usize) -> Vec<RecordedRow> {
+        let page = self.reader.scan(from, keys::RECORDED[1], n);
+        let rows = page.map_err(CheckpointError::Unreadable).and_then(|page| {
+            let rows = page.iter().map(|(key, _)| {
+                let (at, id) =
+                    keys::read_recorded(key).ok_or_else(|| malformed("a time is none"))?;
+                Ok(RecordedRow { at, id: read_id(id)? })
+            });
+            rows.collect()
+        });
+        self.noted(rows).unwrap_or_default()
     }
 
     /// Finds the place of an id and what is there.

@@ -3,6 +3,7 @@
 use crate::{
     gate::RootIx,
     id::{ClientId, FileId},
+    time::Millis,
 };
 
 pub(super) const HEAD: &[u8] = b"H";
@@ -11,6 +12,7 @@ pub(super) const HEAD: &[u8] = b"H";
 pub(super) const PLACES: [&[u8]; 2] = [b"N", b"O"];
 pub(super) const ROWLESS: [&[u8]; 2] = [b"R", b"S"];
 pub(super) const TRASHED: [&[u8]; 2] = [b"T", b"U"];
+pub(super) const RECORDED: [&[u8]; 2] = [b"V", b"W"];
 pub(super) const RENAMED: [&[u8]; 2] = [b"X", b"Y"];
 
 /// The place of a node: the rest of its key `C`.
@@ -70,6 +72,18 @@ pub(super) fn rowless(id: &str) -> Vec<u8> {
 /// The key of a node that is not shown under its stored name.
 pub(super) fn renamed(id: &str) -> Vec<u8> {
     [RENAMED[0], id.as_bytes()].concat()
+}
+
+/// The key of a row with records, by the time of the latest one.
+pub(super) fn recorded(at: Millis, id: &str) -> Vec<u8> {
+    let time = !((at.0 as u64) ^ (1 << 63));
+    [RECORDED[0], &time.to_be_bytes(), id.as_bytes()].concat()
+}
+
+/// Reads the time and the id in such a key.
+pub(super) fn read_recorded(key: &[u8]) -> Option<(Millis, &[u8])> {
+    let (time, id) = key.strip_prefix(RECORDED[0])?.split_first_chunk()?;
+    Some((Millis((!u64::from_be_bytes(*time) ^ (1 << 63)) as i64), id))
 }
 
 /// The key of a trashed node.

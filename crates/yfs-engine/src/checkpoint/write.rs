@@ -7,7 +7,7 @@ use crate::{
     gate::RootIx,
     id::{FileId, ItemId},
     main_doc::MainDoc,
-    table::BaseRow,
+    table::{BaseRow, latest_record},
     tree::NodeRef,
 };
 
@@ -104,7 +104,8 @@ pub(super) fn entries(
     record: Vec<u8>,
 ) -> Result<NodeEntries, CheckpointError> {
     let mut entries = NodeEntries::new();
-    for (is_row, ItemId { client, clock }) in BaseRow::read(&record)?.items() {
+    let row = BaseRow::read(&record)?;
+    for (is_row, ItemId { client, clock }) in row.items() {
         let root = if is_row { RootIx::Files } else { RootIx::Cells };
         entries.insert(keys::element(root, client, clock), id.as_str().into());
     }
@@ -112,6 +113,11 @@ pub(super) fn entries(
         entries.insert(keys::rowless(id.as_str()), record);
         return Ok(entries);
     };
+    let attributes = row.history(id).map(|entry| entry.row);
+    let latest = attributes.and_then(|row| latest_record(row.meta.as_ref(), row.created_at));
+    if let Some(at) = latest {
+        entries.insert(keys::recorded(at, id.as_str()), Vec::new());
+    }
     if place.is_trashed {
         entries.insert(keys::trashed(id.as_str()), Vec::new());
     }

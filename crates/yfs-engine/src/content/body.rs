@@ -66,7 +66,7 @@ impl ContentBody {
             return Ok(None);
         }
         let whole = applied(current, new, ops);
-        check_len(whole.len())?;
+        check_len(whole.len(), current.len(), &writer.body.replica.limits())?;
         Ok(body.write_file(writer, &whole, None)?.update)
     }
 }

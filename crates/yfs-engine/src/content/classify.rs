@@ -6,8 +6,13 @@ use yfs_markdown::weight::weight;
 
 use crate::kind::ContentRoot;
 
-/// The greatest size of a text that is kept as text, in bytes. Larger text becomes a blob.
-pub const MAX_TEXT_BYTES: usize = 8 << 20;
+/// The greatest size of a text that is written as text unless a setting says otherwise, in bytes.
+/// Larger text becomes a blob.
+pub const DEFAULT_TEXT_BYTES: usize = 8 << 20;
+
+/// The greatest value of that setting, [`GateLimits::text_bytes`](crate::gate::GateLimits), in
+/// bytes. The update that writes a text of this size is half of the greatest message.
+pub const MAX_TEXT_BYTES: usize = 32 << 20;
 
 /// The greatest [`weight`] of markdown that is kept as rich text: about so many lines, list items,
 /// cells and pairs of marks. Heavier text becomes a blob.
@@ -29,13 +34,13 @@ const BINARY_MARKS: [(usize, &[u8]); 4] =
 
 /// Returns how bytes are to be kept.
 ///
-/// Text is valid UTF-8 that is not too large, holds no NUL, and does not begin as a known binary
-/// format. It may have a byte order mark and carriage returns: reads return the written bytes
-/// exactly.
-pub fn classify(bytes: &[u8]) -> ByteClassification<'_> {
+/// Text is valid UTF-8 of at most `max_len` bytes that holds no NUL, and does not begin as a known
+/// binary format. It may have a byte order mark and carriage returns: reads return the written
+/// bytes exactly.
+pub fn classify(bytes: &[u8], max_len: usize) -> ByteClassification<'_> {
     let has_mark =
         |(at, mark): &(usize, &[u8])| bytes.get(*at..).is_some_and(|bytes| bytes.starts_with(mark));
-    if bytes.len() > MAX_TEXT_BYTES || bytes.contains(&0) || BINARY_MARKS.iter().any(has_mark) {
+    if bytes.len() > max_len || bytes.contains(&0) || BINARY_MARKS.iter().any(has_mark) {
         return ByteClassification::Blob;
     }
     std::str::from_utf8(bytes).map_or(ByteClassification::Blob, ByteClassification::Text)
@@ -45,8 +50,8 @@ pub fn classify(bytes: &[u8]) -> ByteClassification<'_> {
 ///
 /// Markdown of very many short lines becomes a blob like text that is too large: a line of two
 /// bytes takes 3 KB as rich text, and no editor shows a document of so many blocks.
-pub fn classify_as(bytes: &[u8], kind: ContentRoot) -> ByteClassification<'_> {
-    match (classify(bytes), kind) {
+pub fn classify_as(bytes: &[u8], kind: ContentRoot, max_len: usize) -> ByteClassification<'_> {
+    match (classify(bytes, max_len), kind) {
         (ByteClassification::Text(text), ContentRoot::Rich(_)) if is_heavy(text) => {
             ByteClassification::Blob
         }

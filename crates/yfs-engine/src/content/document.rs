@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     Anchor, AnchorError, AnchorSide, BlamePiece, ContentBase, ContentError, ContentWriteResult,
-    ErasableContent, MAX_TEXT_BYTES, ResolvedAnchor, RunAuthor, SpliceResult, TextOverlap, Version,
+    ErasableContent, ResolvedAnchor, RunAuthor, SpliceResult, TextOverlap, Version,
     anchor::AnchoredText,
     aside, blame,
     blobs::BlobVersions,
@@ -197,7 +197,7 @@ impl ContentDoc {
         author: &RunAuthor,
     ) -> Result<ContentWriteResult, ContentError> {
         self.replica.gate.health()?;
-        check_len(new.len())?;
+        self.check_len(new.len())?;
         // Before the conversion: the writer had read that text.
         let read = self.text_of_other_root(base)?;
         let base = read.as_deref().map(ContentBase::Text).or(base);
@@ -225,6 +225,13 @@ impl ContentDoc {
         Ok(written)
     }
 
+    /// Rejects a text that is too long to be written in place of the current one.
+    fn check_len(&self, len: usize) -> Result<(), ContentError> {
+        let limits = self.replica.limits();
+        let current = if len > limits.text_bytes { self.text().len() } else { 0 };
+        check_len(len, current, &limits)
+    }
+
     /// Replaces one piece of the current text, or `all` that are equal to it.
     ///
     /// # Errors
@@ -241,7 +248,7 @@ impl ContentDoc {
     ) -> Result<SpliceResult, ContentError> {
         self.replica.gate.health()?;
         let current = self.text();
-        let replacement = replace_pieces(&current, old, new, all)?;
+        let replacement = replace_pieces(&current, old, new, all, &self.replica.limits())?;
         let n_replaced = replacement.n_pieces;
         let update = if self.conversion().needs_settlement() {
             let whole = if all { current.replace(old, new) } else { current.replacen(old, new, 1) };
@@ -274,8 +281,9 @@ impl ContentDoc {
         }
         // A code unit of UTF-16 takes at most three bytes, so this seldom has to read the text.
         let len = 3 * self.replica.plain_len_utf16() as usize + text.len();
-        if len > MAX_TEXT_BYTES {
-            check_len(self.text().len() + text.len())?;
+        if len > self.replica.limits().text_bytes {
+            let current = self.text().len();
+            check_len(current + text.len(), current, &self.replica.limits())?;
         }
         let update =
             self.write_body(author, |_, writer| PlainBody.append(&mut writer.body, text))?;
@@ -296,7 +304,7 @@ impl ContentDoc {
     ) -> Result<ContentWriteResult, ContentError> {
         self.replica.gate.health()?;
         let current = self.text();
-        let ops = edit::replace_range(&current, range, new)?;
+        let ops = edit::replace_range(&current, range, new, &self.replica.limits())?;
         if self.conversion().needs_settlement() {
             return self.write(&applied(&current, new, &ops), None, author);
         }

@@ -7,6 +7,7 @@ use super::{
     diff::{TextSplice, diff},
     rebase::{RebaseOp, TextLength, TextOverlap},
 };
+use crate::gate::GateLimits;
 
 /// The result of a write.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -47,6 +48,7 @@ pub(super) fn replace_pieces(
     old: &str,
     new: &str,
     all: bool,
+    limits: &GateLimits,
 ) -> Result<PieceReplacement, ContentError> {
     if old.is_empty() {
         return Err(ContentError::EmptyPattern);
@@ -58,7 +60,8 @@ pub(super) fn replace_pieces(
         _ => {}
     }
     let grown = places.len().saturating_mul(new.len());
-    check_len((current.len() - places.len() * old.len()).saturating_add(grown))?;
+    let len = (current.len() - places.len() * old.len()).saturating_add(grown);
+    check_len(len, current.len(), limits)?;
     let splices = diff(old, new);
     let mut ops = Vec::with_capacity(places.len() * splices.len());
     let mut start = TextLength::default();
@@ -78,12 +81,13 @@ pub(super) fn replace_range(
     current: &str,
     range: Range<usize>,
     new: &str,
+    limits: &GateLimits,
 ) -> Result<Vec<RebaseOp>, ContentError> {
     let Some(old) = current.get(range.clone()) else {
         let Range { start, end } = range;
         return Err(ContentError::BadRange { start, end, len: current.len() });
     };
-    check_len(current.len() - old.len() + new.len())?;
+    check_len(current.len() - old.len() + new.len(), current.len(), limits)?;
     let start = TextLength::of(&current[..range.start]);
     Ok(diff(old, new).iter().map(|splice| op_behind(start, splice)).collect())
 }
@@ -98,7 +102,14 @@ fn op_behind(start: TextLength, splice: &TextSplice) -> RebaseOp {
     }
 }
 
-/// Rejects a text that is too long to be kept as text.
-pub(super) fn check_len(len: usize) -> Result<(), ContentError> {
-    if len > MAX_TEXT_BYTES { Err(ContentError::TooLarge { len }) } else { Ok(()) }
+/// Rejects a text that is too long to be written as text.
+///
+/// A text of `current` bytes that peers with a higher limit have written may be edited.
+pub(super) fn check_len(
+    len: usize,
+    current: usize,
+    limits: &GateLimits,
+) -> Result<(), ContentError> {
+    let limit = if current > limits.text_bytes { MAX_TEXT_BYTES } else { limits.text_bytes };
+    if len > limit { Err(ContentError::TooLarge { len, limit }) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{MAX_LABEL_LEN, MAX_RICH_WEIGHT, MAX_TEXT_BYTES};
+use super::{MAX_LABEL_LEN, MAX_RICH_WEIGHT};
 use crate::{gate::GateRejection, id::ClientId};
 
 /// The reason why an edit or a query was rejected. The document is unchanged.
@@ -32,10 +32,12 @@ pub enum ContentError {
         len: usize,
     },
     /// The text would be too large to be kept as text.
-    #[error("the text of {len} bytes is longer than {MAX_TEXT_BYTES}")]
+    #[error("the text of {len} bytes is longer than {limit}")]
     TooLarge {
         /// The length of the new text.
         len: usize,
+        /// The greatest length.
+        limit: usize,
     },
     /// The text has too many lines, list items, cells and marks to be kept as rich text.
     #[error("the markdown has more than {MAX_RICH_WEIGHT} lines, list items, cells and marks")]

@@ -73,7 +73,7 @@ impl PlainBody {
         if text.is_empty() {
             return Ok(None);
         }
-        check_len(text.len())?;
+        check_len(text.len(), 0, &writer.replica.limits())?;
         let entry = writer.begin_run();
         let first = ItemId::new(writer.replica.client(), 0);
         let mut update = UpdateBuilder::new();
@@ -115,7 +115,8 @@ impl PlainBody {
         }
         let grown: usize = ops.iter().map(|op| op.insert.len()).sum();
         let shrunk: usize = ops.iter().map(|op| op.delete.bytes).sum();
-        check_len(current.len() - shrunk + grown)?;
+        let len = current.len() - shrunk + grown;
+        check_len(len, current.len(), &writer.replica.limits())?;
         debug_assert!(are_in_order(ops, current), "{ops:?}");
         let len_utf16 = utf16_len(current);
         let edits = text_changes(writer, new, ops, len_utf16)?;

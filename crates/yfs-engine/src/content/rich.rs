@@ -258,7 +258,7 @@ impl RichBody {
         let (mut ops, mut overlaps) = rebase(&runs, &compare(base, new), base, &current, new);
         separate_words(&mut ops, &mut overlaps, &current, new);
         let merged = applied(&current, new, &ops);
-        check_len(merged.len())?;
+        check_len(merged.len(), current.len(), &writer.body.replica.limits())?;
         let mut written = self.write_file(writer, &merged, None)?;
         written.overlaps.extend(overlaps);
         Ok(written)

@@ -22,8 +22,8 @@ use yrs::{
 };
 
 use super::{
-    ByteClassification, ContentBase, ContentDoc, ContentError, MAX_TEXT_BYTES, NewBlob, RunAuthor,
-    Version, classify, diff::tests::awkward_text, line_range,
+    ByteClassification, ContentBase, ContentDoc, ContentError, DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES,
+    NewBlob, RunAuthor, Version, classify, diff::tests::awkward_text, line_range,
 };
 use crate::{
     actor::{Actor, ActorKind},
@@ -395,28 +395,58 @@ fn what_is_not_text_stays_where_it_is() {
 fn text_that_is_too_large_is_refused_and_changes_nothing() {
     let mut doc = doc_with(1, "a");
     let state = doc.gate().encode_state();
-    let large = "x".repeat(MAX_TEXT_BYTES + 1);
-    let refused = |len| ContentError::TooLarge { len };
+    let large = "x".repeat(DEFAULT_TEXT_BYTES + 1);
+    let limit = DEFAULT_TEXT_BYTES;
+    let refused = |len| ContentError::TooLarge { len, limit };
     assert!(doc.write(&large, None, &author("x")) == Err(refused(large.len())));
     assert!(doc.append(&large[1..], &author("x")) == Err(refused(large.len())));
     assert!(doc.edit("a", &large, false, &author("x")) == Err(refused(large.len())));
     assert!(doc.gate().encode_state() == state);
     let appended = doc.append(&large[2..], &author("x")).is_ok();
-    assert!(appended && doc.text().len() == MAX_TEXT_BYTES);
+    assert!(appended && doc.text().len() == DEFAULT_TEXT_BYTES);
+}
+
+#[test]
+fn a_text_that_a_peer_wrote_with_a_higher_limit_is_edited_and_stays_text() {
+    let limits = GateLimits { text_bytes: 100, ..GateLimits::default() };
+    let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
+    let new = || ContentDoc::new(&id, client(1), limits);
+    let mut doc = new();
+    doc.write(&"x".repeat(100), None, &author("x")).unwrap().update.unwrap();
+    let limit = 100;
+    assert_eq!(doc.append("y", &author("x")), Err(ContentError::TooLarge { len: 101, limit }));
+    let peer = doc_with(2, &"x".repeat(200));
+    let mut doc = new();
+    doc.receive(&peer.gate().encode_state(), UpdateSource::Wire).unwrap();
+    doc.append("y", &author("x")).unwrap().update.unwrap();
+    doc.edit("xy", "xyz", false, &author("x")).unwrap().update.unwrap();
+    assert_eq!(doc.text().len(), 202);
+    let limit = MAX_TEXT_BYTES;
+    let huge = "x".repeat(limit);
+    assert_eq!(
+        doc.append(&huge, &author("x")),
+        Err(ContentError::TooLarge { len: limit + 202, limit })
+    );
 }
 
 #[test]
 fn bytes_are_text_or_a_blob() {
-    assert_eq!(classify(b"\xef\xbb\xbfab\r\n"), ByteClassification::Text("\u{feff}ab\r\n"));
+    assert_eq!(
+        classify(b"\xef\xbb\xbfab\r\n", DEFAULT_TEXT_BYTES),
+        ByteClassification::Text("\u{feff}ab\r\n")
+    );
     // A tar of texts is UTF-8 with NULs; a PDF may be plain ASCII.
     for binary in [&b"a\0b\n"[..], b"%PDF-1.4\n1 0 obj\n", b"!<arch>\ndebian-binary   "] {
-        assert_eq!(classify(binary), ByteClassification::Blob);
+        assert_eq!(classify(binary, DEFAULT_TEXT_BYTES), ByteClassification::Blob);
     }
     let tar = ["a".repeat(257), "ustar".to_owned()].concat();
-    assert_eq!(classify(tar.as_bytes()), ByteClassification::Blob);
-    assert_eq!(classify(b""), ByteClassification::Text(""));
-    assert_eq!(classify(b"\xff\xfe"), ByteClassification::Blob);
-    assert_eq!(classify(&vec![b'a'; MAX_TEXT_BYTES + 1]), ByteClassification::Blob);
+    assert_eq!(classify(tar.as_bytes(), DEFAULT_TEXT_BYTES), ByteClassification::Blob);
+    assert_eq!(classify(b"", DEFAULT_TEXT_BYTES), ByteClassification::Text(""));
+    assert_eq!(classify(b"\xff\xfe", DEFAULT_TEXT_BYTES), ByteClassification::Blob);
+    assert_eq!(
+        classify(&vec![b'a'; DEFAULT_TEXT_BYTES + 1], DEFAULT_TEXT_BYTES),
+        ByteClassification::Blob
+    );
     let text = "a\nb\r\nc";
     assert_eq!(&text[line_range(text, 0..1)], "a\n");
     assert_eq!(&text[line_range(text, 1..3)], "b\r\nc");

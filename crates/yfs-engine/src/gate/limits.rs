@@ -1,5 +1,7 @@
 //! Limits on the cost of an update.
 
+use crate::content::DEFAULT_TEXT_BYTES;
+
 /// The limits of the gate. The defaults are those of `docs/format/updates.md`.
 ///
 /// Depths, lengths of names and clocks hold for every update. Sizes hold only for messages of live
@@ -37,6 +39,10 @@ pub struct GateLimits {
     /// The greatest number of steps that yrs may need to order the items of a message among others
     /// with the same origin, those of the document included.
     pub ordering_steps: u64,
+    /// The greatest size of a text that this replica writes as text, in bytes; at most
+    /// [`MAX_TEXT_BYTES`](crate::content::MAX_TEXT_BYTES). Peers may write longer texts, which can
+    /// be edited here.
+    pub text_bytes: usize,
     /// The memory for parked structs, in bytes. When live peers exceed it, the oldest are dropped.
     pub parked_bytes: usize,
 }
@@ -58,6 +64,7 @@ impl Default for GateLimits {
             clock_jump: 1 << 28,
             conflict_steps: 1 << 24,
             ordering_steps: 1 << 22,
+            text_bytes: DEFAULT_TEXT_BYTES,
             parked_bytes: 4 << 20,
         }
     }

@@ -375,6 +375,11 @@ impl FilesTable {
         self.nodes.iter().map(|(_, node)| &node.id)
     }
 
+    /// Reports whether an id is one of [`changed_ids`](Self::changed_ids).
+    pub(crate) fn is_changed(&self, id: &FileId) -> bool {
+        self.find(id).is_some()
+    }
+
     /// Returns the ids that have elements and no readable row.
     pub(crate) fn rowless(&self) -> Vec<FileId> {
         let changed = self.nodes.iter().map(|(_, node)| node);

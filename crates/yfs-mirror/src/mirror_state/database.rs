@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use rustix::fs::{FlockOperation, flock};
 use yfs_engine::{
     hash::ContentHash,
@@ -240,6 +240,18 @@ impl MirrorDatabase {
             "INSERT INTO meta (key, value) VALUES ('name', 'folder-' || lower(hex(randomblob(4))))
             RETURNING value";
         Ok(self.connection.query_row(make, [], |row| row.get(0))?)
+    }
+
+    /// Returns the name that [`actor_name`](Self::actor_name) gave a directory, also while a mirror
+    /// is running; `None` if the directory was never mirrored.
+    pub(crate) fn known_actor_name(directory: &Path) -> Result<Option<String>> {
+        let file = directory.join(DIR).join(DATABASE);
+        if !file.exists() {
+            return Ok(None);
+        }
+        let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let find = "SELECT value FROM meta WHERE key = 'name'";
+        Ok(connection.query_row(find, [], |row| row.get(0)).optional()?)
     }
 
     fn read(&self) -> Result<MirrorState> {

@@ -31,7 +31,12 @@ pub(super) async fn log(
         let changes = caller.app.workspace.history().changes(&path)?;
         let covered = changes
             .filter(|entry| entry.as_ref().map_or(true, |entry| caller.grant.covers(&entry.path)));
-        let entries = covered.take(limit).map(|entry| Ok(LogEntryJson::from(&entry?)));
+        let entries = covered.take(limit).map(|entry| {
+            let mut entry = entry?;
+            // A former path may be one that the caller must not know.
+            entry.paths = entry.paths.filter(|[from, _]| caller.grant.covers(from));
+            Ok(LogEntryJson::from(&entry))
+        });
         entries.collect::<std::result::Result<Vec<_>, yfs::WorkspaceError>>()
     })
     .await?;

@@ -143,6 +143,7 @@ impl WorkspaceFs {
     ) -> Result<Vec<Result<FileId, FsError>>, FsError> {
         let now = self.state.now();
         let by = Some(&self.author.actor);
+        let author = self.content_author(&self.author);
         let made = self.state.commit(StructureAccess::Change, by, |main| {
             let mut planner = BatchPlanner::new(main, now, nodes.len());
             let results = nodes.iter().map(|node| planner.plan(node)).collect();
@@ -151,7 +152,7 @@ impl WorkspaceFs {
             let rows = Transaction::rows(writes, results);
             let transaction = Transaction { new_documents: contents, blobs, ..rows };
             self.check_rows(main, Op::Open, &VPath::root(), &transaction.main)?;
-            Ok(transaction)
+            Ok(transaction.by(main, &author))
         });
         let made = made.map_err(|error| fs_error(error, Op::Open, &VPath::root()))?;
         Ok(made.value)

@@ -133,7 +133,7 @@ impl WorkspaceFs {
         text: &str,
         kind: ContentRoot,
     ) -> Result<Option<BlobRef>, FsError> {
-        match content::classify_as(text.as_bytes(), kind) {
+        match content::classify_as(text.as_bytes(), kind, content::MAX_TEXT_BYTES) {
             ByteClassification::Text(_) => Ok(None),
             ByteClassification::Blob => {
                 self.put_blob(call.op, call.from, text.as_bytes()).map(Some)

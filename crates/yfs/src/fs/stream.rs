@@ -1,12 +1,12 @@
 //! Contents that are not held in memory as a whole: blobs, read and written piece by piece.
 //!
-//! A content of more than [`MAX_TEXT_BYTES`] is a blob whatever its bytes are, so it can be put
-//! into the store without reading it first.
+//! A content above the limit of texts is a blob whatever its bytes are, so it can be put into the
+//! store without reading it first.
 
 use std::io::{self, Read, Write};
 
 use futures::stream;
-use yfs_engine::{content::MAX_TEXT_BYTES, path::VPath, table::BlobRef};
+use yfs_engine::{path::VPath, table::BlobRef};
 use yfs_vfs::{
     ChunkStream, FsCode, FsError, Op, StreamOptions,
     stream::{FileChunk, chunks_of, n_chunks},
@@ -20,12 +20,17 @@ use super::{
 /// The bytes of a blob that are compared at a time.
 const COMPARED_LEN: u64 = 4 << 20;
 
-/// Reports whether a content of this many bytes is a blob, whatever the bytes are.
-pub(crate) fn is_surely_blob(size: u64) -> bool {
-    size > MAX_TEXT_BYTES as u64
-}
-
 impl WorkspaceFs {
+    /// Returns the greatest size of a text that is written as text, in bytes.
+    pub(crate) fn text_limit(&self) -> usize {
+        self.state.options.limits.text_bytes
+    }
+
+    /// Reports whether a content of this many bytes is a blob, whatever the bytes are.
+    pub(crate) fn is_surely_blob(&self, size: u64) -> bool {
+        size > self.text_limit() as u64
+    }
+
     /// Reads a file in chunks. A blob is read from the store chunk by chunk, and stays the one that
     /// the file had at the call; a text is in memory already.
     pub(super) fn read_stream_now(

@@ -203,10 +203,11 @@ impl WorkspaceFs {
         path: &VPath,
         mut plan: impl FnMut(&MainDoc) -> Result<Transaction<'t, T>, FsError>,
     ) -> Result<Committed<T>, FsError> {
+        let by = self.content_author(&self.author);
         let plan = |main: &MainDoc| {
             let transaction = plan(main)?;
             self.check_rows(main, op, path, &transaction.main)?;
-            Ok(transaction)
+            Ok(transaction.by(main, &by))
         };
         let committed = self.state.commit(StructureAccess::Change, Some(&self.author.actor), plan);
         committed.map_err(|error| fs_error(error, op, path))

@@ -18,10 +18,7 @@ use super::{DirectoryImporter, ImportOptions, MAX_ROWS, SkipReason, scan::Import
 use crate::{
     WorkspaceFs,
     error::Result,
-    fs::{
-        batch::{NewNode, PreparedNode},
-        stream::is_surely_blob,
-    },
+    fs::batch::{NewNode, PreparedNode},
 };
 
 /// The number of files that a thread claims at a time.
@@ -125,7 +122,7 @@ fn compare_file<'a>(
     if !options.checksum && is_of_size_and_time(&stat, found) {
         return ImportOutcome { found, n_bytes, verdict: ImportVerdict::Unchanged };
     }
-    let verdict = match open(found, options.max_file_len) {
+    let verdict = match open(fs, found, options.max_file_len) {
         Ok(HostContent::Whole(data)) => {
             n_bytes = data.len() as u64;
             stat.and_then(|stat| compare(fs, found, stat.as_ref(), &data))
@@ -155,7 +152,7 @@ fn is_of_size_and_time(stat: &Result<Option<Stat>, FsError>, found: &ImportEntry
 }
 
 /// Reads a file of the host, or opens it if it is too large for a text.
-fn open(found: &ImportEntry, max_len: u64) -> Result<HostContent, SkipReason> {
+fn open(fs: &WorkspaceFs, found: &ImportEntry, max_len: u64) -> Result<HostContent, SkipReason> {
     let failed = |error: io::Error| SkipReason::Failed(error.to_string());
     let mut file = File::open(&found.from).map_err(failed)?;
     // The file may have grown since the scan.
@@ -163,7 +160,7 @@ fn open(found: &ImportEntry, max_len: u64) -> Result<HostContent, SkipReason> {
     if size > max_len {
         return Err(SkipReason::TooLarge { size });
     }
-    if is_surely_blob(size) {
+    if fs.is_surely_blob(size) {
         return Ok(HostContent::Stream(file));
     }
     let mut data = Vec::with_capacity(size as usize);
@@ -179,7 +176,7 @@ pub(super) fn has_equal_content(
     found: &ImportEntry,
     max_len: u64,
 ) -> Result<Result<bool, SkipReason>, FsError> {
-    match open(found, max_len) {
+    match open(fs, found, max_len) {
         Ok(HostContent::Whole(data)) => fs.has_content(&found.to, &data).map(Ok),
         Ok(HostContent::Stream(mut file)) => {
             let equal = fs.has_streamed_content(&found.to, &mut file)?;

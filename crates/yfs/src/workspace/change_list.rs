@@ -4,15 +4,15 @@
 //! document was not changed after its last record was logged, so its entries are returned once no
 //! other document that is not loaded yet can have a later one.
 //!
-//! Of a directory with many files, the log is read backwards, so that the first entries do not cost
-//! the number of files.
+//! Of a directory with many files, the log is read backwards, and the rows with records are read
+//! from the one that changed last, so that the first entries do not cost the number of files.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, BinaryHeap, HashSet},
+    collections::{BTreeMap, BinaryHeap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -21,7 +21,7 @@ use smol_str::SmolStr;
 use yfs_engine::{
     actor::Actor,
     id::FileId,
-    main_doc::MainDoc,
+    main_doc::{MainDoc, RecordedRow},
     ops,
     path::VPath,
     time::Millis,
@@ -32,6 +32,7 @@ use yfs_vfs::{FileKind, Op};
 
 use super::{
     past::former_path,
+    row_changes::row_changes,
     versions::{VersionInfo, list},
 };
 use crate::{
@@ -44,10 +45,10 @@ use crate::{
 /// The number of files and directories below a directory above which the log is read backwards.
 const MANY_NODES: usize = 1000;
 
-/// The number of records that are read at once backwards.
+/// The number of records, or rows with records, that are read at once backwards.
 const PAGE: usize = 256;
 
-/// A change of a file: a version of its content, or its removal.
+/// A change of a file or directory: a version of a content, a removal, or what its row records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistoryEntry {
@@ -65,21 +66,33 @@ pub struct HistoryEntry {
     pub actor: Option<Actor>,
     /// The label of the change.
     pub label: Option<SmolStr>,
-    /// The number of the version that it made; `None` for a removal.
+    /// The number of the version that it made, if it changed a content.
     pub version: Option<u64>,
     /// The names that people gave this version.
     pub names: Vec<SmolStr>,
     /// Whether some of the version was erased for good, so that it cannot be read.
     pub is_redacted: bool,
+    /// The paths before and after a rename or move, with the present paths of the directories.
+    pub paths: Option<[VPath; 2]>,
+    /// The permission bits before and after, if it changed them.
+    pub modes: Option<[u32; 2]>,
 }
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HistoryChange {
-    /// The first content of the file.
+    /// The first content of the file; the new directory, link or empty file.
     Created,
     /// Other content.
     Edited,
+    /// Another name in the same directory.
+    Renamed,
+    /// Another directory, and maybe another name.
+    Moved,
+    /// Other permission bits.
+    ModeChanged,
+    /// The restoration of the file or directory from the trash.
+    Restored,
     /// The removal of the file or directory. It is in the trash.
     Deleted,
 }
@@ -92,6 +105,8 @@ pub struct HistoryEntries {
     unread: Vec<UnreadFile>,
     /// The source of more such files. All of them were logged before those in `unread`.
     scan: Option<BackwardScan>,
+    /// The rows whose records are not read yet, of a directory with many files.
+    rows: Option<RowScan>,
     /// No file of `unread` has an entry later than this.
     bound: Option<Millis>,
     ready: BinaryHeap<OrderedEntry>,
@@ -100,21 +115,38 @@ pub struct HistoryEntries {
 /// A search for the files of a directory in the log, from its end.
 #[derive(Debug)]
 struct BackwardScan {
-    /// The directory; `None` for the root.
-    directory: Option<FileId>,
-    /// Files in the trash that were in the directory, with their former paths.
-    trashed: BTreeMap<FileId, VPath>,
+    place: Arc<ScannedPlace>,
     /// The position of the last record that was read.
     before: Seq,
     /// The documents that were found.
     found: HashSet<FileId>,
 }
 
-/// The files at or below a path.
+/// A search for the rows of a directory that have records, from the one that changed last.
+#[derive(Debug)]
+struct RowScan {
+    place: Arc<ScannedPlace>,
+    page: VecDeque<RecordedRow>,
+    /// The last row that was read.
+    last: Option<RecordedRow>,
+}
+
+/// A directory whose files are searched.
+#[derive(Debug)]
+struct ScannedPlace {
+    /// The directory; `None` for the root.
+    directory: Option<FileId>,
+    /// What is in the trash and was in the directory, with the former paths.
+    trashed: BTreeMap<FileId, VPath>,
+}
+
+/// The files and directories at or below a path.
 #[derive(Debug, Default)]
 struct FoundObjects {
     files: BTreeMap<FileId, VPath>,
-    removals: Vec<HistoryEntry>,
+    seen: HashSet<FileId>,
+    /// The removals, and what rows record.
+    entries: Vec<HistoryEntry>,
     /// The directory with more visible files than were listed; the inner `None` for the root.
     large_directory: Option<Option<FileId>>,
 }
@@ -137,6 +169,10 @@ impl HistoryChange {
         match self {
             Self::Created => "created",
             Self::Edited => "edited",
+            Self::Renamed => "renamed",
+            Self::Moved => "moved",
+            Self::ModeChanged => "mode",
+            Self::Restored => "restored",
             Self::Deleted => "deleted",
         }
     }
@@ -145,7 +181,8 @@ impl HistoryChange {
 impl History<'_> {
     /// Lists the changes of a file, or of all files below a directory, the latest first. Files in
     /// the trash are included under their former paths. A file keeps its history when it is
-    /// renamed; renames themselves, and changes of directories, are not recorded.
+    /// renamed. Of the changes of a file or directory that its row records (its creation, renames,
+    /// moves, restorations and modes), the last 16 are known.
     ///
     /// A file whose content is damaged is an error in the list, after which the list continues.
     ///
@@ -165,16 +202,18 @@ impl History<'_> {
         self.state.refresh()?;
         let is_reversible = self.state.store.documents_before(Seq::ZERO, 1)?.is_some();
         let max_nodes = if is_reversible { many } else { usize::MAX };
-        let FoundObjects { files, removals, large_directory } = {
+        let FoundObjects { files, entries, large_directory, .. } = {
             let main = self.state.main.read();
             find_objects(&main, below, max_nodes)?
         };
-        let (scan, files) = match large_directory {
-            None => (None, files),
+        let (scan, rows, files) = match large_directory {
+            None => (None, None, files),
             Some(directory) => {
+                let place = Arc::new(ScannedPlace { directory, trashed: files });
+                let rows = RowScan { place: place.clone(), page: VecDeque::new(), last: None };
                 let (before, found) = (Seq(u64::MAX), HashSet::new());
-                let scan = BackwardScan { directory, trashed: files, before, found };
-                (Some(scan), BTreeMap::new())
+                let scan = BackwardScan { place, before, found };
+                (Some(scan), Some(rows), BTreeMap::new())
             }
         };
         let mut unread = Vec::with_capacity(files.len());
@@ -185,9 +224,9 @@ impl History<'_> {
             }
         }
         unread.sort_by(|a, b| a.head.cmp(&b.head).then_with(|| a.id.cmp(&b.id)));
-        let ready = removals.into_iter().map(OrderedEntry).collect();
+        let ready = entries.into_iter().map(OrderedEntry).collect();
         let state = self.state.clone();
-        let mut entries = HistoryEntries { state, unread, scan, bound: None, ready };
+        let mut entries = HistoryEntries { state, unread, scan, rows, bound: None, ready };
         entries.update_bound()?;
         Ok(entries)
     }
@@ -255,7 +294,7 @@ impl HistoryEntries {
                 if doc == self.state.main_name || !scan.found.insert(id.clone()) {
                     continue;
                 }
-                let path = scan.path_of(&main, &id);
+                let path = scan.place.path_of(&main, &id, true);
                 self.unread.extend(path.map(|path| UnreadFile { id, path, head }));
             }
             self.unread.reverse();
@@ -272,17 +311,38 @@ impl HistoryEntries {
     }
 }
 
-impl BackwardScan {
-    /// Returns the path of a file if it is, or was when it was removed, in the directory.
-    fn path_of(&self, main: &MainDoc, id: &FileId) -> Option<VPath> {
+impl RowScan {
+    /// Returns the time of the latest record that was not read.
+    fn bound(&mut self, main: &MainDoc) -> Option<Millis> {
+        if self.page.is_empty() {
+            self.page = main.recorded_rows(self.last.as_ref(), PAGE).into();
+            self.last = self.page.back().cloned().or_else(|| self.last.take());
+        }
+        self.page.front().map(|row| row.at)
+    }
+
+    /// Reads the records of the next row.
+    fn read_next(&mut self, main: &MainDoc) -> Vec<HistoryEntry> {
+        let Some(RecordedRow { id, .. }) = self.page.pop_front() else { return Vec::new() };
+        let path = self.place.path_of(main, &id, false);
+        path.map_or_else(Vec::new, |path| row_changes(main, &id, &path))
+    }
+}
+
+impl ScannedPlace {
+    /// Returns the path of an object if it is, or was when it was removed, in the directory.
+    fn path_of(&self, main: &MainDoc, id: &FileId, is_file: bool) -> Option<VPath> {
         let is_below = |node: &NodeRef<'_>| match &self.directory {
             None => true,
             Some(directory) => {
-                let mut above = node.ancestors();
+                let mut above = std::iter::once(*node).chain(node.ancestors());
                 above.any(|above| above.id() == Some(directory))
             }
         };
-        let node = main.tree().node(id).filter(|node| !node.is_directory() && node.is_visible());
+        let node = main.tree().node(id).filter(NodeRef::is_visible);
+        if is_file && node.is_some_and(|node| node.is_directory()) {
+            return None;
+        }
         let path = node.filter(is_below).map(|node| node.path());
         path.or_else(|| self.trashed.get(id).cloned())
     }
@@ -292,9 +352,20 @@ impl Iterator for HistoryEntries {
     type Item = Result<HistoryEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while let Some(bound) = self.bound {
+        loop {
+            let row_bound = self.rows.as_mut().and_then(|rows| {
+                let main = self.state.main.read();
+                rows.bound(&main)
+            });
+            let Some(bound) = self.bound.max(row_bound) else { break };
             if self.ready.peek().is_some_and(|entry| entry.0.at >= bound) {
                 break;
+            }
+            if row_bound >= self.bound {
+                let main = self.state.main.read();
+                let changes = self.rows.as_mut().map(|rows| rows.read_next(&main));
+                self.ready.extend(changes.into_iter().flatten().map(OrderedEntry));
+                continue;
             }
             if let Err(error) = self.read_next_file() {
                 return Some(Err(error));
@@ -307,7 +378,10 @@ impl Iterator for HistoryEntries {
 impl Ord for OrderedEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |entry: &Self| (entry.0.at, entry.0.change, entry.0.version);
-        key(self).cmp(&key(other)).then_with(|| self.0.id.cmp(&other.0.id))
+        // A directory is made before what is in it.
+        let depth = |entry: &Self| entry.0.path.components().count();
+        let order = key(self).cmp(&key(other)).then_with(|| depth(self).cmp(&depth(other)));
+        order.then_with(|| self.0.id.cmp(&other.0.id))
     }
 }
 
@@ -318,7 +392,10 @@ impl PartialOrd for OrderedEntry {
 }
 
 /// Returns the kind of an object, and where its content is if it is a file.
-fn kind_and_location(main: &MainDoc, id: &FileId) -> Option<(FileKind, ContentLocation)> {
+pub(super) fn kind_and_location(
+    main: &MainDoc,
+    id: &FileId,
+) -> Option<(FileKind, ContentLocation)> {
     let row = main.files().attributes(id)?;
     let location = row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob));
     Some((file_kind(&row), location))
@@ -337,43 +414,62 @@ fn entry_of(info: VersionInfo, id: &FileId, path: &VPath, kind: FileKind) -> His
         version: Some(info.number),
         names: info.names,
         is_redacted: info.redacted,
+        paths: None,
+        modes: None,
     }
 }
 
-/// Returns the files at or below a path, and the removals there. If there are more than `max_nodes`
-/// files and directories below a directory, only those in the trash are returned.
+/// Returns the files at or below a path, and the changes there that rows record. If there are more
+/// than `max_nodes` files and directories below a directory, only what is in the trash is returned.
 fn find_objects(main: &MainDoc, below: &VPath, max_nodes: usize) -> Result<FoundObjects> {
-    let FoundObjects { mut files, mut removals, mut large_directory } = FoundObjects::default();
+    let mut found = FoundObjects::default();
+    let visible = resolve(main, Op::Open, below, yfs_engine::tree::FinalLink::Yes);
+    if let Ok(node) = &visible
+        && node.walk().nth(max_nodes).is_some()
+    {
+        found.large_directory = Some(node.id().cloned());
+    }
     for item in main.tree().trash_and_purged() {
         if !item.original.starts_with(below) && !below.starts_with(&item.original) {
             continue;
         }
         let Some(node) = main.tree().node(&item.id) else { continue };
-        let inside = std::iter::once(node).chain(node.descendants());
-        for node in inside.filter(|node| !node.is_directory()) {
+        for node in std::iter::once(node).chain(node.descendants()) {
             let path = former_path(&item, node);
-            if let Some(id) = node.id().filter(|_| path.starts_with(below)) {
-                files.entry(id.clone()).or_insert(path);
+            if path.starts_with(below) {
+                found.add(main, node, path);
             }
         }
         if item.original.starts_with(below) {
-            removals.push(removal_of(main, item));
+            found.entries.push(removal_of(main, item));
         }
     }
-    match resolve(main, Op::Open, below, yfs_engine::tree::FinalLink::Yes) {
-        Ok(node) if node.walk().nth(max_nodes).is_some() => {
-            large_directory = Some(node.id().cloned());
-        }
+    match visible {
+        Ok(_) if found.large_directory.is_some() => (),
         Ok(node) => {
-            let inside = std::iter::once(node).chain(node.walk());
-            for node in inside.filter(|node| !node.is_directory()) {
-                files.extend(node.id().map(|id| (id.clone(), node.path())));
+            for node in std::iter::once(node).chain(node.walk()) {
+                found.add(main, node, node.path());
             }
         }
-        Err(error) if files.is_empty() && removals.is_empty() => return Err(error.into()),
+        Err(error) if found.files.is_empty() && found.entries.is_empty() => {
+            return Err(error.into());
+        }
         Err(_) => {}
     }
-    Ok(FoundObjects { files, removals, large_directory })
+    Ok(found)
+}
+
+impl FoundObjects {
+    fn add(&mut self, main: &MainDoc, node: NodeRef<'_>, path: VPath) {
+        let Some(id) = node.id() else { return };
+        // What was removed before its directory was is found twice.
+        if self.large_directory.is_none() && self.seen.insert(id.clone()) {
+            self.entries.extend(row_changes(main, id, &path));
+        }
+        if self.large_directory.is_some() || !node.is_directory() {
+            self.files.entry(id.clone()).or_insert(path);
+        }
+    }
 }
 
 fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {
@@ -391,5 +487,7 @@ fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {
         version: None,
         names: Vec::new(),
         is_redacted: false,
+        paths: None,
+        modes: None,
     }
 }

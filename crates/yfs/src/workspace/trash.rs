@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use yfs_engine::{
     actor::Actor,
-    content::{BlobVersion, ContentDoc},
+    content::{BlobVersion, ContentDoc, RunAuthor},
     hash::ContentHash,
     id::{FileId, ItemId},
     main_doc::MainDoc,
@@ -102,10 +102,23 @@ impl Trash<'_> {
     /// Fails with `ENOENT` if the id is unknown, with `EINVAL` if it is not in the trash, with
     /// `EEXIST` if `to` exists.
     pub fn restore(&self, id: &FileId, to: Option<&VPath>) -> Result<VPath> {
-        let by = Some(&self.state.options.actor);
-        self.state.commit(StructureAccess::Change, by, |main| {
+        self.restore_with(id, to, None)
+    }
+
+    /// Restores an object as [`restore`](Self::restore) does, by a change with a label.
+    pub(super) fn restore_with(
+        &self,
+        id: &FileId,
+        to: Option<&VPath>,
+        label: Option<&str>,
+    ) -> Result<VPath> {
+        let actor = &self.state.options.actor;
+        let mut by = RunAuthor::new(actor.clone(), self.state.now());
+        by.label = label.map(Into::into);
+        self.state.commit(StructureAccess::Change, Some(actor), |main| {
             let writes = ops::plan_restore(main.tree(), main, id, to);
-            Ok(Transaction::rows(writes.map_err(|error| to_fs_error(error, id))?, ()))
+            let writes = writes.map_err(|error| to_fs_error(error, id))?;
+            Ok(Transaction::rows(writes, ()).by(main, &by))
         })?;
         let path = self.state.main.read().tree().path_of(id);
         path.ok_or_else(|| WorkspaceError::NoFile(id.clone()))

@@ -1,10 +1,17 @@
-//! Undoing a change: of a file's content, its creation or its removal.
+//! Undoing a change: of a content, or of what a row records: the creation, the removal, the name,
+//! the place or the permission bits.
 //!
 //! What others did since is kept. An edit is reversed as a save is merged: the difference from the
 //! version after it to the one before it is applied to the present content. The undo is a change
 //! like any other, so it can be undone, too.
 
-use yfs_vfs::{RemoveOptions, VersionBase, WriteOptions};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
+
+use yfs_engine::{id::FileId, path::VPath};
+use yfs_vfs::{FileKind, FsCode, MoveOptions, Op, RemoveOptions, VersionBase, WriteOptions};
 
 use super::{
     Workspace,
@@ -15,8 +22,8 @@ use crate::{
     error::{Result, WorkspaceError},
 };
 
-/// The label of changes that undo others; after it comes the number of the version, if there is
-/// one.
+/// The label of changes that undo others; after it comes what is undone: the number of a version,
+/// or the kind of a change that a row records.
 pub const UNDO_LABEL: &str = "undo";
 
 /// The result of undoing a change.
@@ -29,10 +36,14 @@ pub enum UndoOutcome {
         /// Whether changes that came after were kept.
         is_merged: bool,
     },
-    /// The file, which the change created, was put into the trash.
+    /// What the change created or restored was put into the trash.
     Removed,
     /// The object was restored from the trash, at this path.
-    Restored(yfs_engine::path::VPath),
+    Restored(VPath),
+    /// The object was moved back, to this path.
+    MovedBack(VPath),
+    /// The permission bits were set back.
+    ModeRestored,
     /// The present content has nothing of the change.
     Nothing,
 }
@@ -50,6 +61,21 @@ pub enum UndoRefusal {
     /// The content is binary, and has changed since.
     #[error("it is not text, and has changed since")]
     NotText,
+    /// It was renamed or moved again since.
+    #[error("it was renamed or moved again since")]
+    MovedSince,
+    /// Its permission bits were changed again since.
+    #[error("its permission bits were changed again since")]
+    ModeChangedSince,
+    /// Another object has its former path.
+    #[error("another object has its former path")]
+    PathTaken,
+    /// The directory that it was in is gone.
+    #[error("the directory that it was in is gone")]
+    DirectoryGone,
+    /// The change created the directory, and it is not empty.
+    #[error("the directory is not empty")]
+    NotEmpty,
     /// A version cannot be read any more, because it was redacted.
     #[error("one of its versions was redacted")]
     Redacted,
@@ -58,13 +84,99 @@ pub enum UndoRefusal {
 impl HistoryEntry {
     /// Reports whether this change undid another one.
     pub fn is_undo(&self) -> bool {
-        self.undone_version().is_some() || self.label.as_deref() == Some(UNDO_LABEL)
+        let label = self.label.as_deref();
+        self.undone_version().is_some()
+            || label == Some(UNDO_LABEL)
+            || UndoneKind::ALL.iter().any(|kind| label == Some(kind.label()))
     }
 
     /// Returns the version of the same file that this change undid.
     pub fn undone_version(&self) -> Option<u64> {
         self.label.as_deref()?.strip_prefix(UNDO_LABEL)?.strip_prefix(" version ")?.parse().ok()
     }
+}
+
+/// The changes that later changes undid. It has to see a history from its last change on.
+#[derive(Debug, Default)]
+pub struct UndoneChanges {
+    versions: HashSet<(FileId, u64)>,
+    /// How many changes of each kind that rows record.
+    of_rows: HashMap<(FileId, UndoneKind), usize>,
+}
+
+/// What a change that a row records, and the change that undoes it, have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum UndoneKind {
+    Creation,
+    Removal,
+    Restoration,
+    Place,
+    Mode,
+}
+
+impl UndoneKind {
+    const ALL: [Self; 5] =
+        [Self::Creation, Self::Removal, Self::Restoration, Self::Place, Self::Mode];
+
+    fn of(change: HistoryChange) -> Option<Self> {
+        match change {
+            HistoryChange::Created => Some(Self::Creation),
+            HistoryChange::Deleted => Some(Self::Removal),
+            HistoryChange::Restored => Some(Self::Restoration),
+            HistoryChange::Renamed | HistoryChange::Moved => Some(Self::Place),
+            HistoryChange::ModeChanged => Some(Self::Mode),
+            HistoryChange::Edited => None,
+        }
+    }
+
+    /// Returns the label of the change that undoes it.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Creation => "undo creation",
+            Self::Removal => "undo removal",
+            Self::Restoration => "undo restoration",
+            Self::Place => "undo move",
+            Self::Mode => "undo mode",
+        }
+    }
+}
+
+impl UndoneChanges {
+    /// Reports whether a change undid another, or was undone by one of those that were seen before.
+    pub fn includes(&mut self, entry: &HistoryEntry) -> bool {
+        if let (Some(version), false) = (entry.version, entry.is_undo()) {
+            return self.versions.contains(&(entry.id.clone(), version));
+        }
+        if entry.is_undo() {
+            let version = entry.undone_version();
+            self.versions.extend(version.map(|version| (entry.id.clone(), version)));
+            let label = entry.label.as_deref();
+            let undone = UndoneKind::ALL.into_iter().find(|kind| label == Some(kind.label()));
+            // A restored object has no record of its removal any more.
+            if let Some(kind) = undone.filter(|kind| *kind != UndoneKind::Removal) {
+                *self.of_rows.entry((entry.id.clone(), kind)).or_default() += 1;
+            }
+            return true;
+        }
+        let row = UndoneKind::of(entry.change).map(|kind| (entry.id.clone(), kind));
+        match row.and_then(|row| self.of_rows.get_mut(&row)).filter(|n| **n > 0) {
+            Some(n) => {
+                *n -= 1;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Sorts changes, the latest first, so that each can be undone: new directories come last, the
+/// deepest first.
+pub fn sort_for_undo(changes: &mut [HistoryEntry]) {
+    changes.sort_by_key(|entry| {
+        let is_directory =
+            entry.kind == FileKind::Directory && entry.change == HistoryChange::Created;
+        is_directory.then(|| Reverse(entry.path.components().count()))
+    });
 }
 
 impl History<'_> {
@@ -80,12 +192,19 @@ impl History<'_> {
         let refuse =
             |reason| Err(WorkspaceError::NotUndoable { path: entry.path.to_string(), reason });
         if entry.change == HistoryChange::Deleted {
-            return Ok(UndoOutcome::Restored(workspace.trash().restore(&entry.id, None)?));
+            return Ok(UndoOutcome::Restored(workspace.trash().restore_with(
+                &entry.id,
+                None,
+                Some(UndoneKind::Removal.label()),
+            )?));
         }
         let Some(path) = workspace.nodes().path_of(&entry.id)? else {
             return refuse(UndoRefusal::InTrash);
         };
         let entry = &HistoryEntry { path, ..entry.clone() };
+        if entry.version.is_none() {
+            return self.undo_row_change(&workspace, entry);
+        }
         let label = format!("{UNDO_LABEL} version {}", entry.version.unwrap_or_default());
         let fs = workspace.fs().labelled(&label);
         let current = fs.read_with_id(&entry.path).map(|(_, content)| content.data)?;
@@ -113,6 +232,55 @@ impl History<'_> {
             true => UndoOutcome::Nothing,
             false => UndoOutcome::Reverted { is_merged: written.merged },
         })
+    }
+}
+
+impl History<'_> {
+    /// Undoes a change that a row records, unless the object was changed so again since.
+    fn undo_row_change(&self, workspace: &Workspace, entry: &HistoryEntry) -> Result<UndoOutcome> {
+        let refuse =
+            |reason| Err(WorkspaceError::NotUndoable { path: entry.path.to_string(), reason });
+        let label = UndoneKind::of(entry.change).map_or(UNDO_LABEL, UndoneKind::label);
+        let fs = workspace.fs().labelled(label);
+        if matches!(entry.change, HistoryChange::Created | HistoryChange::Restored) {
+            let recursive = entry.change == HistoryChange::Restored;
+            let options = RemoveOptions { recursive, ..RemoveOptions::default() };
+            if entry.change == HistoryChange::Created && self.has_content(entry)? {
+                return refuse(UndoRefusal::EditedSince);
+            }
+            return match fs.rm_now(&entry.path, &options) {
+                Ok(()) => Ok(UndoOutcome::Removed),
+                Err(error) if error.code == FsCode::ENOTEMPTY => refuse(UndoRefusal::NotEmpty),
+                Err(error) => Err(error.into()),
+            };
+        }
+        if let Some([before, after]) = entry.modes {
+            if fs.stat_now(&entry.path, Op::Lstat)?.mode & 0o7777 != after {
+                return refuse(UndoRefusal::ModeChangedSince);
+            }
+            if entry.paths.is_none() {
+                fs.chmod_now(&entry.path, before)?;
+                return Ok(UndoOutcome::ModeRestored);
+            }
+        }
+        let Some([from, to]) = &entry.paths else { return Ok(UndoOutcome::Nothing) };
+        if entry.path != *to {
+            return refuse(UndoRefusal::MovedSince);
+        }
+        let options = MoveOptions { replace: false, parents: false };
+        match fs.mv_now(to, from, &options) {
+            Ok(()) => Ok(UndoOutcome::MovedBack(from.clone())),
+            Err(error) if error.code == FsCode::EEXIST => refuse(UndoRefusal::PathTaken),
+            Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => {
+                refuse(UndoRefusal::DirectoryGone)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reports whether a file that was made empty has had content since.
+    fn has_content(&self, entry: &HistoryEntry) -> Result<bool> {
+        Ok(entry.kind == FileKind::File && !self.versions(&entry.path)?.is_empty())
     }
 }
 

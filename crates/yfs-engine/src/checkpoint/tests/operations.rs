@@ -1,7 +1,7 @@
 //! Filesystem operations and questions on both documents, whatever the one on a checkpoint has
 //! read before.
 
-use std::fmt::Debug;
+use std::{cmp::Reverse, fmt::Debug};
 
 use yrs::types::ToJson;
 
@@ -11,6 +11,7 @@ use crate::{
     content::RunAuthor,
     name::NodeName,
     ops,
+    table::{needs_creation_record, record_changes, record_creation, row_records},
     tree::{FinalLink, NodeRef},
 };
 
@@ -54,6 +55,7 @@ pub(super) enum Question {
     DerivedId,
     State,
     List,
+    Recorded,
 }
 
 const KINDS: [OperationKind; 12] = [
@@ -71,7 +73,7 @@ const KINDS: [OperationKind; 12] = [
     OperationKind::SetMeta,
 ];
 
-const QUESTIONS: [Question; 10] = [
+const QUESTIONS: [Question; 11] = [
     Question::Conflicts,
     Question::PlaceOfId,
     Question::Below,
@@ -82,6 +84,7 @@ const QUESTIONS: [Question; 10] = [
     Question::DerivedId,
     Question::State,
     Question::List,
+    Question::Recorded,
 ];
 
 /// Returns the text of a value with the members of its objects in order: they come in any.
@@ -142,7 +145,30 @@ fn path_of(names: &[&str]) -> Option<VPath> {
 }
 
 impl Operation {
+    /// Plans the operation, with records of its author in the rows.
     fn plan(&self, main: &MainDoc) -> Option<ShownPlan> {
+        let (text, mut writes) = self.writes(main)?;
+        let by = RunAuthor {
+            actor: Actor::new(ActorKind::Agent, "ana"),
+            at: Millis(self.now),
+            label: None,
+        };
+        for write in &mut writes {
+            match write {
+                RowWrite::Create { row, .. } if needs_creation_record(row, self.flag) => {
+                    record_creation(row, &by);
+                }
+                RowWrite::Update { id, changes } => {
+                    let row = main.files().get(id).map(|entry| entry.row);
+                    row.iter().for_each(|row| record_changes(row, changes, &by));
+                }
+                _ => (),
+            }
+        }
+        Some((text, writes))
+    }
+
+    fn writes(&self, main: &MainDoc) -> Option<ShownPlan> {
         let (one, two) = (path_of(&self.one)?, path_of(&self.two)?);
         let (tree, rows, now, flag) = (main.tree(), main.files(), Millis(self.now), self.flag);
         let by = RunAuthor { actor: Actor::new(ActorKind::Agent, "ana"), at: now, label: None };
@@ -229,6 +255,26 @@ impl Twins {
     }
 }
 
+/// Lists the rows with records page by page, and their records.
+fn recorded(main: &MainDoc) -> String {
+    let (mut listed, mut last) = (Vec::new(), None);
+    loop {
+        let page = main.recorded_rows(last.as_ref(), 2);
+        let Some(row) = page.last() else { break };
+        last = Some(row.clone());
+        listed.extend(page);
+    }
+    assert!(listed.is_sorted_by(|a, b| (Reverse(a.at), &a.id) < (Reverse(b.at), &b.id)));
+    let records = listed.iter().map(|row| {
+        let row = main.files().get(&row.id).unwrap().row;
+        row_records(row.meta.as_ref(), row.created_at)
+    });
+    let records: Vec<_> = records.collect();
+    let latest: Vec<_> = records.iter().map(|records| records[0].at).collect();
+    assert_eq!(latest, listed.iter().map(|row| row.at).collect::<Vec<_>>());
+    format!("{listed:?} {records:?}")
+}
+
 /// Asks about each id.
 fn each_node<T: Debug>(main: &MainDoc, ask: impl Fn(NodeRef<'_>) -> T) -> String {
     format!("{:?}", IDS.map(|text| main.tree().node(&id(text)).map(&ask)))
@@ -294,5 +340,6 @@ fn answer(main: &MainDoc, question: Question) -> String {
             format!("{read:?} {:?}", main.doc().clock_of(writer(1).rows))
         }
         Question::List => listing(main),
+        Question::Recorded => recorded(main),
     }
 }

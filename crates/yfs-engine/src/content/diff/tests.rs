@@ -51,6 +51,10 @@ fn words_change_whole() {
         "on 2024-02-02 at 12:45.",
         expect![[r#"3-"2024-01-02"+"2024-02-02" 17-"12:30"+"12:45""#]],
     );
+    check_words("x = -5;", "x = 5;", expect![[r#"4-"-5"+"5""#]]);
+    check_words("[1,-5]", "[1,+6]", expect![[r#"3-"-5"+"+6""#]]);
+    check_words("a-5", "a-6", expect![[r#"2-"5"+"6""#]]);
+    check_words("(a)-5", "(a)-6", expect![[r#"4-"5"+"6""#]]);
     check_words("abc", "Xabc", expect![[r#"0-""+"X""#]]);
     check_words("word", "words", expect![[r#"4-""+"s""#]]);
     check_words("30", "305", expect![[r#"0-"30"+"305""#]]);

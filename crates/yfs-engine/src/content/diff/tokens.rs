@@ -10,8 +10,9 @@ pub(super) enum TokenLevel {
     /// After every character that ends a phrase in prose, code or data.
     Clause,
     /// Runs of letters and digits, runs of blanks, and every other cluster by itself. A number with
-    /// points, colons or hyphens between its digits is one word: a version, a date, an address.
-    /// Scripts that do not put blanks between words are cut into clusters.
+    /// points, colons or hyphens between its digits is one word: a version, a date, an address; and
+    /// so is a number with a sign. Scripts that do not put blanks between words are cut into
+    /// clusters.
     Word,
     /// What a reader takes for one character, roughly: a code point and the marks, joiners and
     /// modifiers that belong to it.
@@ -22,6 +23,8 @@ pub(super) enum TokenLevel {
 #[derive(Debug, Clone)]
 pub(super) struct TokenList<'a> {
     rest: &'a str,
+    /// The character before the rest; `None` at the beginning.
+    last: Option<char>,
     level: TokenLevel,
 }
 
@@ -34,7 +37,7 @@ enum CharClass {
 
 impl<'a> TokenList<'a> {
     pub(super) fn new(text: &'a str, level: TokenLevel) -> Self {
-        Self { rest: text, level }
+        Self { rest: text, last: None, level }
     }
 
     fn next_len(&self) -> usize {
@@ -51,8 +54,11 @@ impl<'a> TokenList<'a> {
 
     fn next_word_len(&self) -> usize {
         let Some(first) = self.rest.chars().next() else { return 0 };
-        let class = class_of(first);
+        let mut class = class_of(first);
         let mut end = cluster_len(self.rest);
+        if self.begins_with_sign() {
+            class = CharClass::Word;
+        }
         let goes_on = |next| class != CharClass::Single && class_of(next) == class;
         loop {
             while self.rest[end..].chars().next().is_some_and(goes_on) {
@@ -63,6 +69,13 @@ impl<'a> TokenList<'a> {
             }
             end += 1;
         }
+    }
+
+    /// Reports whether the rest begins with the sign of a number, and not with an operator or a
+    /// hyphen between words.
+    fn begins_with_sign(&self) -> bool {
+        let [b'-' | b'+', b'0'..=b'9', ..] = self.rest.as_bytes() else { return false };
+        self.last.is_none_or(|last| class_of(last) != CharClass::Word && !")]-+".contains(last))
     }
 }
 
@@ -93,6 +106,7 @@ impl<'a> Iterator for TokenList<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let (token, rest) = self.rest.split_at(self.next_len());
         self.rest = rest;
+        self.last = token.chars().next_back().or(self.last);
         (!token.is_empty()).then_some(token)
     }
 }

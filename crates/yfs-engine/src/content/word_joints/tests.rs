@@ -81,6 +81,9 @@ fn a_word_that_two_change_is_there_as_both_wrote_it() {
         assert_eq!(words, [["45", "60"]]);
         let (text, words) = merged("a 1.2.3 b\n", &["a 1.3.0 b\n", "a 2.0.0 b\n"], kind);
         assert_eq!((text.as_str(), words.len()), ("a 1.3.0 2.0.0 b\n", 1));
+        let (text, words) = merged("at -5 C\n", &["at 5 C\n", "at -6 C\n"], kind);
+        assert_eq!(text, "at 5 -6 C\n");
+        assert_eq!(words, [["5", "-6"]]);
         let (text, words) =
             merged("time 30 s\n", &["time 45 s\n", "time 60 s\n", "time 90 s\n"], kind);
         assert_eq!(text.split(' ').collect::<Vec<_>>().len(), 5, "{text}");

@@ -21,12 +21,13 @@ impl WorkspaceFs {
     /// directory that the filesystem is confined to.
     pub fn restore_removed(&self, id: &FileId, to: &VPath) -> Result<()> {
         let by = Some(&self.author.actor);
+        let author = self.content_author(&self.author);
         self.state.commit(StructureAccess::Change, by, |main| {
             let writes = ops::plan_restore(main.tree(), main, id, Some(to));
             let writes = writes.map_err(|error| op_error(error, Op::Rename, to))?;
             let plan = Transaction::rows(writes, ());
             self.check_rows(main, Op::Rename, to, &plan.main)?;
-            Ok(plan)
+            Ok(plan.by(main, &author))
         })?;
         Ok(())
     }
@@ -64,6 +65,7 @@ impl RootedFs {
         let op = Op::Rename;
         let root = VPath::root();
         let by = Some(&self.fs.author.actor);
+        let author = self.fs.content_author(&self.fs.author);
         self.fs.state.commit(StructureAccess::Change, by, |main| {
             if !self.holds(main, id) {
                 return Err(WorkspaceError::NoFile(id.clone()));
@@ -73,7 +75,7 @@ impl RootedFs {
             let writes = writes.map_err(|error| op_error(error, op, &root))?;
             let plan = Transaction::rows(writes, ());
             self.fs.check_rows(main, op, to.as_ref().unwrap_or(&root), &plan.main)?;
-            Ok(plan)
+            Ok(plan.by(main, &author))
         })?;
         let main = self.fs.state().main.read();
         let base = main.tree().path_of(&self.directory);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use yfs_engine::{content::MAX_TEXT_BYTES, path::VPath, tree::FinalLink};
+use yfs_engine::{path::VPath, tree::FinalLink};
 use yfs_vfs::{FsCode, FsError, MkdirOptions, Op, WriteOptions};
 
 use super::RootedFs;
@@ -27,10 +27,11 @@ impl RootedFs {
     ) -> Result<(), FsError> {
         let broken = |error: io::Error| FsError::io(Op::Write, path, error);
         let mut head = Vec::new();
-        data.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut head).map_err(broken)?;
+        let limit = self.fs.text_limit();
+        data.take(limit as u64 + 1).read_to_end(&mut head).map_err(broken)?;
         let WriteOptions { mode, mime, metadata, mtime, .. } = options.clone();
         let options = WriteOptions { mode, mime, metadata, mtime, ..WriteOptions::default() };
-        if head.len() <= MAX_TEXT_BYTES {
+        if head.len() <= limit {
             let write = |fs: &WorkspaceFs, at: &VPath| fs.write_now(at, &head, &options);
             return self.at(Op::Open, path, FinalLink::Yes, write).map(drop);
         }

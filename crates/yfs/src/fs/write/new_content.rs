@@ -41,7 +41,7 @@ impl WorkspaceFs {
         let kind = ContentRoot::of(FileCategory::of(name), profile);
         let mut doc = self.state.new_doc(id, kind);
         let failed = |error: ContentError| fs_error(error.into(), op, path);
-        match classify_as(data, kind) {
+        match classify_as(data, kind, self.text_limit()) {
             ByteClassification::Text(text) => {
                 let update = doc.write(text, None, &author).map_err(failed)?.update;
                 Ok(NewFileContent::Text { update, size: text.len() as u64 })

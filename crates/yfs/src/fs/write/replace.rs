@@ -2,13 +2,16 @@
 //! the changes since its base.
 
 use yfs_engine::{
-    content::{ByteClassification, classify_as},
+    content::{ByteClassification, MAX_TEXT_BYTES, classify_as},
     kind::ContentRoot,
 };
 use yfs_vfs::{EditOverlap, FsCode, FsError, VersionBase, WriteOutcome};
 
 use super::{MAX_ATTEMPTS, write_base::WriteBase, write_target::WriteTarget};
-use crate::fs::{WorkspaceFs, convert_types::ContentLocation};
+use crate::fs::{
+    WorkspaceFs,
+    convert_types::{ContentLocation, ResolvedFile},
+};
 
 impl WorkspaceFs {
     /// Replaces the content of a file by `data`. If both are text, the change is the least edit of
@@ -20,7 +23,8 @@ impl WorkspaceFs {
         base: Option<&VersionBase>,
     ) -> Result<WriteOutcome, FsError> {
         let kind = self.state.main.read_recursive().content_kind(&target.found.id);
-        let form = classify_as(data, kind.unwrap_or(ContentRoot::Text));
+        let limit = self.text_limit_in(target.found, data.len());
+        let form = classify_as(data, kind.unwrap_or(ContentRoot::Text), limit);
         match (&target.found.location, form) {
             (ContentLocation::Text, ByteClassification::Text(text)) => {
                 self.replace_text(target, text, base)
@@ -34,6 +38,15 @@ impl WorkspaceFs {
                 }
             }
         }
+    }
+
+    /// Returns the greatest size of a text that is written in place of the content of a file. One
+    /// that peers with a higher limit have written stays a text.
+    fn text_limit_in(&self, found: &ResolvedFile, len: usize) -> usize {
+        let limit = self.text_limit();
+        let is_text = || matches!(found.location, ContentLocation::Text);
+        let current = || self.state.text(&found.id).map_or(0, |text| text.content.len());
+        if len > limit && is_text() && current() > limit { MAX_TEXT_BYTES } else { limit }
     }
 
     /// Merges a text with the changes since its base; starts over if the current content was the

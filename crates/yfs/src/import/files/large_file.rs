@@ -10,10 +10,7 @@ use yfs_vfs::{FileKind, FsError, Op};
 use super::{HostContent, ImportVerdict, open};
 use crate::{
     WorkspaceFs,
-    fs::{
-        batch::{NewNode, PreparedNode},
-        stream::is_surely_blob,
-    },
+    fs::batch::{NewNode, PreparedNode},
     import::{SkipReason, scan::ImportEntry},
 };
 
@@ -45,8 +42,8 @@ pub(super) fn compare(
         return Ok(ImportVerdict::Skipped(SkipReason::TooLarge { size: blob.size }));
     }
     // It was cut short while it was read, and may be a text now.
-    if !is_surely_blob(blob.size) {
-        return match open(found, max_len) {
+    if !fs.is_surely_blob(blob.size) {
+        return match open(fs, found, max_len) {
             Ok(HostContent::Whole(data)) => super::compare(fs, found, stat.as_ref(), &data),
             Ok(HostContent::Stream(_)) => {
                 Ok(ImportVerdict::Skipped(SkipReason::Failed("it changes while it is read".into())))

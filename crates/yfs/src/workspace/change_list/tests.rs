@@ -44,6 +44,8 @@ fn the_log_read_backwards_has_the_changes_of_all_files() {
                 let to = path(&format!("/d{}/moved{step}", step % 2));
                 drop(session.mv(&path(&at), &to, &MoveOptions::default()));
             }
+            3 => drop(session.chmod(&path(&at), 0o600 + step)),
+            4 => drop(session.mkdir(&path(&format!("/d1/e1/new{step}")), &Default::default())),
             2 if step % 3 == 0 => {
                 workspace.maintenance().compact(&mut |_, _| {}).expect("compacted");
             }

@@ -4,7 +4,7 @@ use yfs_markdown::schema::SchemaProfile;
 
 use super::{document, receive, replica, write};
 use crate::{
-    content::{ByteClassification, ContentDoc, ContentError, classify_as},
+    content::{ByteClassification, ContentDoc, ContentError, DEFAULT_TEXT_BYTES, classify_as},
     kind::ContentRoot,
     steps,
 };
@@ -234,9 +234,13 @@ fn markdown_of_very_many_short_lines_is_no_rich_text() {
     let kind = ContentRoot::Rich(SchemaProfile::Gfm);
     for hostile in ["l\n", "- a\n", "> a\n\n", "|a|b|\n", "*a* ", "# h\n", "1. a\n", "`a` "] {
         let heavy = hostile.repeat(3_000_000 / hostile.len());
-        assert_eq!(classify_as(heavy.as_bytes(), kind), ByteClassification::Blob, "{hostile:?}");
+        assert_eq!(
+            classify_as(heavy.as_bytes(), kind, DEFAULT_TEXT_BYTES),
+            ByteClassification::Blob,
+            "{hostile:?}"
+        );
         assert!(matches!(
-            classify_as(heavy.as_bytes(), ContentRoot::Text),
+            classify_as(heavy.as_bytes(), ContentRoot::Text, DEFAULT_TEXT_BYTES),
             ByteClassification::Text(_)
         ));
         let mut doc = document(1, SchemaProfile::Gfm);
@@ -250,5 +254,8 @@ fn markdown_of_very_many_short_lines_is_no_rich_text() {
     let line = "A line of some eighty characters, as in a file that is wrapped by an editor, with \
                 *marks*.\n";
     let long = line.repeat(1_500_000 / line.len());
-    assert!(matches!(classify_as(long.as_bytes(), kind), ByteClassification::Text(_)));
+    assert!(matches!(
+        classify_as(long.as_bytes(), kind, DEFAULT_TEXT_BYTES),
+        ByteClassification::Text(_)
+    ));
 }
