@@ -1,8 +1,8 @@
-"""LangChain's standard tests of a sandbox, from `langchain-tests`: over a directory of the host, and
-over a workspace and memory with the shell inside of this process.
+"""LangChain's standard tests of a sandbox, from `langchain-tests`: over a directory of the host,
+and over a workspace and memory with the shell inside of this process.
 
-The root of the filesystem of the host is the root of the host, so that a path means the same for the
-files and for the commands.
+The root of the filesystem over the host is the root of the host, so that a path means the same for
+the files and for the commands.
 """
 
 import inspect

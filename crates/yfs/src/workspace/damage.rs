@@ -189,8 +189,8 @@ impl Maintenance<'_> {
         Ok(described.collect())
     }
 
-    /// Returns the ids of the contents that belong to no file: their files were deleted for good, or
-    /// their rows were lost.
+    /// Returns the ids of the contents that belong to no file: their files were deleted for good,
+    /// or their rows were lost.
     pub fn contents_without_files(&self) -> Result<Vec<FileId>> {
         let state = self.state;
         state.refresh_damaged()?;
