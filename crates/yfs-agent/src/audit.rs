@@ -6,7 +6,6 @@
 
 mod audit_directory;
 mod audited_fs;
-mod creation_watch;
 
 use std::fmt;
 
@@ -71,10 +70,6 @@ pub struct AuditedFile {
     pub before: Option<String>,
     /// The version afterwards, if there is a file.
     pub after: Option<String>,
-    /// The id of the object that the operation created here, or moved here. Files that a write
-    /// creates have none: their history names the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub object: Option<String>,
 }
 
 /// A selection of records. An absent member selects all.

@@ -1,7 +1,5 @@
 //! The past of files, as far as a backend keeps it.
 
-mod structure;
-
 use std::{collections::HashSet, fmt};
 
 use async_trait::async_trait;
@@ -12,11 +10,7 @@ use yfs::{
     workspace::{change_list::HistoryEntry, undo::UndoOutcome},
 };
 use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
-use yfs_vfs::{FileSystem, FsError};
-
-pub use self::structure::{
-    StructureChange, StructureChangeKind, structure_changes, undo_structure,
-};
+use yfs_vfs::FsError;
 
 /// A version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +34,7 @@ pub struct PastFileVersion {
 pub struct UndoneChange {
     /// The file's path.
     pub path: VPath,
-    /// The kind of the change: `created`, `edited`, `deleted`, `moved` or `attribute`.
+    /// The kind of the change: `created`, `edited` or `deleted`.
     pub change: &'static str,
     /// What undoing it did, or why it was not undone.
     pub result: UndoneResult,
@@ -59,11 +53,6 @@ pub enum UndoneResult {
     Removed,
     /// The file, which the change had removed, was restored.
     Restored,
-    /// The object, which the change had moved, is at its former path again.
-    MovedBack {
-        /// The path.
-        to: VPath,
-    },
     /// Nothing of the change was left.
     Nothing,
     /// The change stands, for this reason.
@@ -125,15 +114,6 @@ impl WorkspaceHistory {
         }
         Ok(changes)
     }
-
-    /// Lists the changes of the tree by a session, the latest first. Records that cannot be read
-    /// list none.
-    fn tree_changes(&self, actor: &Actor, session: &str) -> Vec<StructureChange> {
-        let mut changes = structure_changes(&self.workspace, session).unwrap_or_default();
-        let actor = actor.to_string();
-        changes.retain(|change| change.actor == actor);
-        changes
-    }
 }
 
 #[async_trait]
@@ -158,11 +138,6 @@ impl FileHistory for WorkspaceHistory {
     async fn session_paths(&self, actor: &Actor, session: &str) -> Result<Vec<VPath>, FsError> {
         let changes = self.session_changes(actor, session)?;
         let mut paths: Vec<VPath> = changes.into_iter().map(|change| change.path).collect();
-        for change in self.tree_changes(actor, session) {
-            if self.workspace.fs().lstat(&change.path).await.is_ok() {
-                paths.push(change.path);
-            }
-        }
         paths.sort();
         paths.dedup();
         Ok(paths)
@@ -182,8 +157,6 @@ impl FileHistory for WorkspaceHistory {
             let (path, change) = (change.path.clone(), change.change.as_str());
             undone.push(UndoneChange { path, change, result });
         }
-        let changes = self.tree_changes(actor, session);
-        undone.extend(undo_structure(&self.workspace, actor.clone(), &changes));
         Ok(undone)
     }
 }

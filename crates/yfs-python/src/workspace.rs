@@ -279,7 +279,6 @@ impl From<UndoneChange> for PythonUndoneChange {
             UndoneResult::Reverted { kept_others } => ("reverted", kept_others, None),
             UndoneResult::Removed => ("removed", false, None),
             UndoneResult::Restored => ("restored", false, None),
-            UndoneResult::MovedBack { .. } => ("moved_back", false, None),
             UndoneResult::Kept(reason) => ("kept", false, Some(reason)),
             // `UndoneResult::Nothing`, and every later variant.
             _ => ("nothing", false, None),

@@ -18,7 +18,7 @@ use yfs_vfs::{
     TreeTotals, VersionToken, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
 };
 
-use super::{AuditOutcome, AuditRecord, AuditSink, AuditedFile, creation_watch::CreationWatch};
+use super::{AuditOutcome, AuditRecord, AuditSink, AuditedFile};
 
 /// The most files that one call lists in its record.
 const MAX_FILES: usize = 256;
@@ -55,9 +55,7 @@ struct RunningOperation<'a> {
     op: Op,
     at: SystemTime,
     started: Instant,
-    /// The operands, then the directories that were created for them.
     files: Vec<AuditedFile>,
-    n_operands: usize,
     outcome: AuditOutcome,
 }
 
@@ -106,8 +104,7 @@ impl AuditedFs {
     /// Adds a file that the call only read.
     pub(crate) fn note_read(&self, path: &VPath, version: &VersionToken) {
         let version = Some(version.to_string());
-        let path = path.to_string();
-        let file = AuditedFile { path, before: version.clone(), after: version, object: None };
+        let file = AuditedFile { path: path.to_string(), before: version.clone(), after: version };
         self.note_files(std::slice::from_ref(&file));
     }
 
@@ -145,16 +142,14 @@ impl AuditedFs {
     ) -> Result<T, FsError> {
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
-            let (path, before) = (path.to_string(), self.version(path).await);
-            files.push(AuditedFile { path, before, after: None, object: None });
+            let before = self.version(path).await;
+            files.push(AuditedFile { path: path.to_string(), before, after: None });
         }
-        let creation = CreationWatch::begin(self, op, paths, &files).await;
         let mut running = RunningOperation {
             fs: self,
             op,
             at: SystemTime::now(),
             started: Instant::now(),
-            n_operands: files.len(),
             files,
             outcome: AuditOutcome::Abandoned,
         };
@@ -164,7 +159,6 @@ impl AuditedFs {
                 for (file, path) in running.files.iter_mut().zip(paths) {
                     file.after = self.version(path).await;
                 }
-                creation.finish(self, &mut running.files).await;
                 running.outcome = AuditOutcome::Done;
             }
             Err(error) => {
@@ -181,7 +175,7 @@ impl Drop for RunningOperation<'_> {
     fn drop(&mut self) {
         let files = std::mem::take(&mut self.files);
         if !matches!(self.outcome, AuditOutcome::Failed { .. }) {
-            self.fs.note_files(&files[..self.n_operands]);
+            self.fs.note_files(&files);
         }
         let outcome = std::mem::replace(&mut self.outcome, AuditOutcome::Abandoned);
         let record = self.fs.origin.record(self.at, self.started, outcome, files);

@@ -300,9 +300,7 @@ async fn undo_session(call: ToolCall, input: UndoSessionInput) -> ToolOutcome {
     for path in &paths {
         // The history knows no permissions. What was deleted is not there to be read.
         match call.fs().read_range(path, 0, 1).await {
-            Err(error) if !matches!(error.code, FsCode::ENOENT | FsCode::EISDIR) => {
-                return Err(error.into());
-            }
+            Err(error) if error.code != FsCode::ENOENT => return Err(error.into()),
             _ => (),
         }
     }
@@ -342,7 +340,6 @@ fn undone_words(result: &UndoneResult) -> String {
             "changed back; later changes by others were kept".to_owned()
         }
         UndoneResult::Removed => "moved to the trash, because the session created it".to_owned(),
-        UndoneResult::MovedBack { to } => format!("moved back to {to}"),
         UndoneResult::Restored => "restored from the trash".to_owned(),
         UndoneResult::Nothing => "nothing of the change was left".to_owned(),
         UndoneResult::Kept(reason) => format!("not undone: {reason}"),

@@ -1,7 +1,5 @@
 //! `yfs undo`: undoes one's last changes.
 
-mod tree_changes;
-
 use std::{
     collections::HashSet,
     io::{self, IsTerminal},
@@ -16,10 +14,9 @@ use yfs::{
         undo::UndoOutcome,
     },
 };
-use yfs_agent::history::{StructureChange, is_label_of_session};
+use yfs_agent::history::is_label_of_session;
 use yfs_engine::{actor::Actor, id::FileId, time::Millis};
 
-use self::tree_changes::{print_tree_plan, select_tree_changes, undo_tree_changes};
 use crate::{
     commands::confirm_prompt::confirm,
     context::CommandContext,
@@ -31,14 +28,10 @@ use crate::{
 const HELP: &str = "\
 Undoes your last change: an edit, the creation of a file or a removal. Each further `yfs undo` goes
 one change further back. What others changed since is kept: an edit is reversed as a save is merged,
-and a file that others have edited is not removed. The undo is a change like any other: nothing is
-lost, and `yfs versions restore` and `yfs trash restore` reverse it. An import is one change; its
-files are undone.
-
-Moves, new directories and new links are undone with --session, as far as `yfs audit` lists them: an
-object that was moved again stays where it is, and a directory that is not empty stays. The command
-names what it leaves. Without --session they are not undone, because only sessions of tools are
-recorded. Modes are never undone.
+and a file that others have edited is not removed. Renames, moves and modes are not recorded, so
+they are not undone. The undo is a change like any other: nothing is lost, and `yfs versions
+restore` and `yfs trash restore` reverse it. An import is one change; its files are undone. New
+directories and links are not undone, because they are not recorded.
 
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.
@@ -55,9 +48,8 @@ Examples:
 
 Exit status: 0; 1 if a change could not be undone.
 
-JSON: one object per change: {path, change, version, result, merged}. change is created, edited,
-deleted, moved or attribute; result is reverted, removed, restored, moved, nothing or, with
---dry-run, null.";
+JSON: one object per change: {path, change, version, result, merged}. result is reverted, removed,
+restored, moved, mode, nothing or, with --dry-run, null.";
 
 /// Undo your last changes
 #[derive(Debug, Args)]
@@ -142,8 +134,7 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
             break;
         }
     }
-    let tree_changes = select_tree_changes(&args, &workspace, &path.path)?;
-    if chosen.is_empty() && tree_changes.is_empty() {
+    if chosen.is_empty() {
         let by = match &args.session {
             Some(session) if is_of_any => format!("session {session}"),
             _ => author.to_string(),
@@ -154,17 +145,16 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
     let chosen = chosen.into_iter().map(Ok);
     let chosen: Vec<HistoryStep> = steps(chosen, is_grouped).collect::<Result<_>>()?;
     if args.dry_run {
-        chosen.iter().try_for_each(|step| print_plan(step, context))?;
-        return tree_changes.iter().try_for_each(|change| print_tree_plan(change, context));
+        return chosen.iter().try_for_each(|step| print_plan(step, context));
     }
-    if !args.yes && !is_confirmed(&chosen, &tree_changes, context)? {
+    if !args.yes && !is_confirmed(&chosen, context)? {
         context.remark("nothing was undone");
         return Ok(());
     }
     for step in &chosen {
         undo_step(&workspace, step, context)?;
     }
-    undo_tree_changes(&workspace, &tree_changes, context)
+    Ok(())
 }
 
 /// Reports whether a change undid another, or was undone by one of `undone`, which it is added to.
@@ -178,25 +168,13 @@ fn is_of_undo(entry: &HistoryEntry, undone: &mut HashSet<(FileId, u64)>) -> bool
 }
 
 /// Lists the changes, and asks whether to undo them.
-fn is_confirmed(
-    chosen: &[HistoryStep],
-    tree_changes: &[StructureChange],
-    context: &mut CommandContext,
-) -> Result<bool> {
+fn is_confirmed(chosen: &[HistoryStep], context: &mut CommandContext) -> Result<bool> {
     if !io::stdin().is_terminal() {
         let message = "pass --yes to undo without a question, or --dry-run to list the changes";
         return Err(CommandError::usage(message));
     }
     chosen.iter().try_for_each(|step| print_plan(step, context))?;
-    tree_changes.iter().try_for_each(|change| print_tree_plan(change, context))?;
-    confirm(
-        context,
-        if chosen.len() + tree_changes.len() == 1 {
-            "undo this change"
-        } else {
-            "undo these changes"
-        },
-    )
+    confirm(context, if chosen.len() == 1 { "undo this change" } else { "undo these changes" })
 }
 
 /// Prints what would be undone.

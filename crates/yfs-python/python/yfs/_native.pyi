@@ -150,8 +150,8 @@ class TrashEntry:
 @final
 class UndoneChange:
     path: str
-    change: Literal["created", "edited", "deleted", "moved", "attribute"]
-    result: Literal["reverted", "removed", "restored", "moved_back", "nothing", "kept"]
+    change: Literal["created", "edited", "deleted"]
+    result: Literal["reverted", "removed", "restored", "nothing", "kept"]
     kept_others: bool
     reason: str | None
 
