@@ -57,7 +57,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("yfs-node", &["yfs", "yfs-engine", "yfs-store", "yfs-threads", "yfs-vfs", "yfs-wire"]),
-    ("yfs-python", &["yfs", "yfs-agent", "yfs-store", "yfs-types", "yfs-vfs"]),
+    ("yfs-python", &["yfs", "yfs-agent", "yfs-shell", "yfs-store", "yfs-types", "yfs-vfs"]),
     (
         "yfs-cli",
         &[

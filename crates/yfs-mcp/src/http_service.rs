@@ -7,6 +7,7 @@ use http::{Method, Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use rmcp::{
+    ServerHandler,
     model::Extensions,
     transport::streamable_http_server::{
         StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
@@ -28,8 +29,8 @@ const MAX_SESSIONS: usize = 1024;
 /// Each request must carry a [`RequestOpener`] among its extensions. The service does not check the
 /// headers `Host` and `Origin`; its caller must.
 #[derive(Clone)]
-pub struct McpHttpService {
-    service: StreamableHttpService<McpServer, LocalSessionManager>,
+pub struct McpHttpService<S = McpServer> {
+    service: StreamableHttpService<S, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
 }
 
@@ -40,10 +41,17 @@ pub struct RequestOpener(pub Arc<dyn SessionOpener>);
 impl McpHttpService {
     /// Makes the service.
     pub fn new() -> Self {
+        Self::of_servers(McpServer::with_request_openers)
+    }
+}
+
+impl<S: ServerHandler> McpHttpService<S> {
+    /// Makes the service of servers that wrap an [`McpServer`], for example with further tools.
+    pub fn of_servers(make: impl Fn() -> S + Send + Sync + 'static) -> Self {
         let sessions = Arc::<LocalSessionManager>::default();
         let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
         config.max_request_body_bytes = MAX_REQUEST_LEN;
-        let make = || Ok(McpServer::with_request_openers());
+        let make = move || Ok(make());
         Self { service: StreamableHttpService::new(make, sessions.clone(), config), sessions }
     }
 
@@ -77,7 +85,7 @@ impl Default for McpHttpService {
     }
 }
 
-impl fmt::Debug for McpHttpService {
+impl<S> fmt::Debug for McpHttpService<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpHttpService").finish_non_exhaustive()
     }

@@ -113,7 +113,7 @@ pub(crate) async fn read_resource(
             let data = serde_json::json!({ "uri": uri });
             return Err(ErrorData::resource_not_found("the file does not exist", Some(data)));
         }
-        Err(error) => return Err(failure(&error)),
+        Err(error) => return Err(unreadable(&error, &uri)),
     };
     let is_text = !content.data.contains(&0);
     let contents = match std::str::from_utf8(&content.data) {
@@ -166,5 +166,16 @@ pub(crate) fn checked_path(uri: &str) -> Result<VPath, ErrorData> {
 }
 
 fn failure(error: &FsError) -> ErrorData {
-    ErrorData::invalid_request(error.to_string(), None)
+    ErrorData::internal_error(error.to_string(), None)
+}
+
+/// Returns the error for a resource that cannot be read: the request is valid, its URI is not one
+/// for this client. A failure of the server is one of its own.
+fn unreadable(error: &FsError, uri: &str) -> ErrorData {
+    let data = serde_json::json!({ "uri": uri, "code": error.code.as_str() });
+    let is_of_server = matches!(error.code, FsCode::EIO | FsCode::ESTALE | FsCode::ENOSPC);
+    match is_of_server {
+        true => ErrorData::internal_error(error.to_string(), Some(data)),
+        false => ErrorData::invalid_params(error.to_string(), Some(data)),
+    }
 }

@@ -46,7 +46,7 @@ impl McpServer {
     }
 
     /// Makes a server whose requests bring their openers, as those over HTTP do.
-    pub(crate) fn with_request_openers() -> Self {
+    pub fn with_request_openers() -> Self {
         Self { client: Arc::new(ClientSession::new(None)) }
     }
 

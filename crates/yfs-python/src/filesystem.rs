@@ -20,6 +20,7 @@ use yfs_agent::{
     CommandExecutor, ExecuteOptions,
     backends::{AgentBackend, HostShell, LocalBackend},
 };
+use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
     ChangeCursor, ChangesOptions, CopyOptions, CreateMode, DirEntry, FileSystem, FsError,
@@ -68,11 +69,13 @@ enum FileData {
     Text(PyBackedStr),
 }
 
-/// Returns an empty filesystem in memory.
+/// Returns an empty filesystem in memory. Its commands run in a bash inside of this process.
 #[pyfunction]
 pub(crate) fn memory_fs() -> PyResult<PythonFs> {
     claim_process()?;
-    Ok(PythonFs::of_backend(Arc::new(MemoryFs::new()), None))
+    let files = Arc::new(MemoryFs::new());
+    let shell = ShellExecutor::new(files.clone(), ShellLimits::default());
+    Ok(PythonFs::of_backend(files, Some(Arc::new(shell))))
 }
 
 /// Opens a directory of the host as a filesystem. It cannot merge.
@@ -109,9 +112,19 @@ pub(crate) fn host(
 }
 
 impl PythonFs {
-    pub(crate) fn of_session(session: Session) -> Self {
+    /// Makes the filesystem of a session. Its commands run in a bash inside of this process, as
+    /// the session's actor; their changes have the session's label, or else the command as label.
+    pub(crate) fn of_session(session: Session, has_label: bool) -> Self {
         let fs = Arc::new(session.fs().clone());
-        Self { files: ProcessOwned::new(OpenFiles { fs, session: Some(session), executor: None }) }
+        let files = fs.clone();
+        let files_of_command = move |command: &str| match has_label {
+            true => files.clone() as Arc<dyn FileSystem>,
+            false => Arc::new((*files).clone().labelled(command)),
+        };
+        let shell =
+            ShellExecutor::for_each_command(Arc::new(files_of_command), ShellLimits::default());
+        let executor: Option<Arc<dyn CommandExecutor>> = Some(Arc::new(shell));
+        Self { files: ProcessOwned::new(OpenFiles { fs, session: Some(session), executor }) }
     }
 
     fn of_backend(fs: Arc<dyn FileSystem>, executor: Option<Arc<dyn CommandExecutor>>) -> Self {
@@ -524,6 +537,9 @@ impl PythonFs {
     }
 
     /// Runs a command line. `OSError` (`ENOSYS`) if there is no runner of commands.
+    ///
+    /// Over a workspace or memory it is a bash inside of this process, which reaches these files
+    /// only, and no process or network of the host.
     #[pyo3(signature = (command, *, timeout = None, max_output = None))]
     fn execute(
         &self,

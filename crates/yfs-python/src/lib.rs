@@ -35,7 +35,7 @@ use crate::{
         PythonEntry, PythonGlobResult, PythonGrepLine, PythonGrepResult, PythonLinePage,
         PythonOverlap, PythonStat, PythonTotals, PythonWriteOutcome,
     },
-    workspace::{PythonTrashEntry, PythonVersion, PythonWorkspace},
+    workspace::{PythonTrashEntry, PythonUndoneChange, PythonVersion, PythonWorkspace},
 };
 
 /// The native half of the package `yfs`.
@@ -57,6 +57,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PythonStat>()?;
     module.add_class::<PythonTotals>()?;
     module.add_class::<PythonTrashEntry>()?;
+    module.add_class::<PythonUndoneChange>()?;
     module.add_class::<PythonVersion>()?;
     module.add_class::<PythonWriteOutcome>()?;
     let python = module.py();

@@ -9,7 +9,7 @@ use yfs_vfs::{
     VersionToken, WalkEntry, WriteOutcome,
 };
 
-use crate::workspace::{PythonTrashEntry, PythonVersion};
+use crate::workspace::{PythonTrashEntry, PythonUndoneChange, PythonVersion};
 
 /// The content of a file, with its version.
 #[pyclass(name = "FileContent", module = "yfs", frozen)]
@@ -203,6 +203,7 @@ shown! {
     PythonCommandOutput("output", "exit_code", "truncated");
     PythonVersion("number", "at", "actor", "label", "names", "redacted", "current");
     PythonTrashEntry("id", "path", "at", "actor");
+    PythonUndoneChange("path", "change", "result", "kept_others", "reason");
 }
 
 /// Returns an object's class and fields as Python shows them.

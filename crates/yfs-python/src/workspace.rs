@@ -6,6 +6,7 @@ use pyo3::{prelude::*, types::PyBytes};
 use yfs::{
     TrashEntry, Workspace, WorkspaceError, WorkspaceOptions, workspace::versions::VersionInfo,
 };
+use yfs_agent::history::{FileHistory, UndoneChange, UndoneResult, WorkspaceHistory};
 use yfs_store::MemoryStore;
 use yfs_types::{
     actor::{Actor, ActorKind},
@@ -14,11 +15,14 @@ use yfs_types::{
 use yfs_vfs::Op;
 
 use crate::{
-    call::{ProcessOwned, claim_process, detached},
+    call::{ProcessOwned, block_on, claim_process, detached},
     error,
     filesystem::PythonFs,
     values::PythonWriteOutcome,
 };
+
+/// The longest label that a change is recorded with, in bytes.
+const MAX_LABEL_LEN: usize = 128;
 
 /// The name of a workspace that is in memory only.
 const IN_MEMORY: &str = ":memory:";
@@ -45,6 +49,17 @@ pub(crate) struct PythonVersion {
     names: Vec<String>,
     redacted: bool,
     current: bool,
+}
+
+/// A change, and what undoing it did.
+#[pyclass(name = "UndoneChange", module = "yfs", frozen, get_all, eq)]
+#[derive(Debug, PartialEq)]
+pub(crate) struct PythonUndoneChange {
+    path: String,
+    change: &'static str,
+    result: &'static str,
+    kept_others: bool,
+    reason: Option<String>,
 }
 
 /// A removed object that can be restored.
@@ -122,10 +137,10 @@ impl PythonWorkspace {
     fn files(&self, actor: Option<&str>, label: Option<&str>) -> PyResult<PythonFs> {
         let actor = actor.map(parse_actor).transpose()?.unwrap_or_else(|| self.actor.clone());
         let session = self.workspace.get()?.session(actor);
-        Ok(PythonFs::of_session(match label {
-            Some(label) => session.labelled(label),
-            None => session,
-        }))
+        Ok(match label {
+            Some(label) => PythonFs::of_session(session.labelled(label), true),
+            None => PythonFs::of_session(session, false),
+        })
     }
 
     /// Lists the versions of a file, oldest first.
@@ -159,6 +174,26 @@ impl PythonWorkspace {
         let written =
             self.ask(py, |workspace| workspace.history().restore_version(&path, number))?;
         Ok(written.into())
+    }
+
+    /// Undoes the changes of an actor that have a label, such as an activity or a command, the
+    /// latest first, and returns them. A label that goes on after a space counts, too: the call of
+    /// an activity. What others changed later is kept.
+    #[pyo3(signature = (label, *, actor = None))]
+    fn undo(
+        &self,
+        py: Python<'_>,
+        label: &str,
+        actor: Option<&str>,
+    ) -> PyResult<Vec<PythonUndoneChange>> {
+        let actor = actor.map(parse_actor).transpose()?.unwrap_or_else(|| self.actor.clone());
+        // A label is cut to this length when it is recorded.
+        let label = &label[..label.floor_char_boundary(MAX_LABEL_LEN)];
+        let undone = self.ask(py, |workspace| {
+            let history = WorkspaceHistory::new(workspace.clone());
+            Ok(block_on(history.undo_session(&actor, label))?)
+        })?;
+        Ok(undone.into_iter().map(PythonUndoneChange::from).collect())
     }
 
     /// Lists the removed objects that can be restored.
@@ -235,6 +270,21 @@ impl From<&TrashEntry> for PythonTrashEntry {
             at: entry.trashed_at.as_f64() / 1000.0,
             actor: entry.trashed_by.as_ref().map(Actor::to_string),
         }
+    }
+}
+
+impl From<UndoneChange> for PythonUndoneChange {
+    fn from(undone: UndoneChange) -> Self {
+        let (result, kept_others, reason) = match undone.result {
+            UndoneResult::Reverted { kept_others } => ("reverted", kept_others, None),
+            UndoneResult::Removed => ("removed", false, None),
+            UndoneResult::Restored => ("restored", false, None),
+            UndoneResult::Kept(reason) => ("kept", false, Some(reason)),
+            // `UndoneResult::Nothing`, and every later variant.
+            _ => ("nothing", false, None),
+        };
+        let path = undone.path.to_string();
+        Self { path, change: undone.change, result, kept_others, reason }
     }
 }
 

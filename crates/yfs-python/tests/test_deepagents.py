@@ -282,4 +282,17 @@ def test_a_sandbox_runs_commands(tmp_path):
     assert "timed out" in sandbox.execute("exec sleep 600", timeout=1).output
     assert sandbox.execute("").exit_code == 1
     with pytest.raises(ValueError):
-        YfsSandbox(yfs.memory_fs())
+        YfsSandbox(yfs.host(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["workspace", "memory"])
+def test_a_sandbox_without_a_host(kind, ws):
+    sandbox = YfsSandbox(ws.files() if kind == "workspace" else yfs.memory_fs())
+    assert isinstance(sandbox, SandboxBackendProtocol)
+    sandbox.write("/in.txt", "b\na\n")
+    ran = sandbox.execute("sort in.txt | tee out.txt; echo err >&2; exit 3")
+    assert (ran.output, ran.exit_code, ran.truncated) == ("a\nb\nerr\n", 3, False)
+    assert content_of(sandbox.read("/out.txt")) == "a\nb\n"
+    ran = sandbox.execute("while :; do :; done", timeout=1)
+    assert ran.exit_code != 0
+    assert sandbox.execute("ls /etc; cat /proc/self/environ").exit_code != 0

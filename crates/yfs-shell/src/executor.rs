@@ -9,6 +9,7 @@ use yfs_types::path::VPath;
 use yfs_vfs::FileSystem;
 
 use crate::{
+    builtins::{LinkFiles, RemoveFiles},
     output_sink::OutputSink,
     shell_fs::ShellFs,
     thread::{ShellEnd, run_on_thread},
@@ -111,7 +112,9 @@ impl ShellExecutor {
             .cwd(PathBuf::from(self.directory.as_str()))
             .limits(limits)
             .memory_limits(memory)
-            .builtin_filter(|name| !REMOVED_BUILTINS.contains(&name));
+            .builtin_filter(|name| !REMOVED_BUILTINS.contains(&name))
+            .builtin("ln", Box::new(LinkFiles))
+            .builtin("rm", Box::new(RemoveFiles));
         for (name, value) in &self.env {
             builder = builder.env(name, value);
         }

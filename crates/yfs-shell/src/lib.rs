@@ -23,6 +23,7 @@
 //! # }).unwrap();
 //! ```
 
+mod builtins;
 mod executor;
 mod output_sink;
 mod shell_fs;

@@ -170,3 +170,56 @@ async fn rules_hold_across_the_commands_of_a_session() {
     let mut labels = history.changes(&VPath::root()).unwrap().map(|entry| entry.unwrap().label);
     assert!(labels.any(|label| label.as_deref() == Some("echo note > /pub/note")));
 }
+
+/// `rm -f` hides that a file does not exist, and nothing else.
+#[tokio::test]
+async fn a_forced_removal_reports_what_it_could_not_remove() {
+    let inner = Arc::new(MemoryFs::new());
+    for path in ["/secret/hush", "/locked/cfg", "/pub/deep/note"] {
+        inner.write_text(&parse(path), "text\n").await.unwrap();
+    }
+    let both = [AccessKind::Read, AccessKind::Write];
+    let rules = PermissionRules::new([
+        PermissionRule::new(RuleMode::Deny, &both, "/{secret,secret/**}"),
+        PermissionRule::new(RuleMode::Deny, &[AccessKind::Write], "/{locked,locked/**}"),
+    ]);
+    let fs = Arc::new(PermittedFs::new(inner.clone(), rules.unwrap()));
+    let shell = ShellExecutor::new(fs, ShellLimits::default());
+    for (script, expected) in [
+        ("rm -rf /secret", "rm: cannot remove '/secret': Permission denied\n"),
+        ("rm -rf /locked", "rm: cannot remove '/locked': Permission denied\n"),
+        ("rm -f /locked/cfg", "rm: cannot remove '/locked/cfg': Permission denied\n"),
+        ("rm -f /pub", "rm: cannot remove '/pub': Is a directory\n"),
+        ("rm /none", "rm: cannot remove '/none': No such file or directory\n"),
+        ("rm -z /pub", "rm: invalid option -- 'z'\n"),
+        (
+            "cd /pub; rm -rf .",
+            "rm: cannot remove '.': It is '/', '.' or '..', which rm does not remove\n",
+        ),
+    ] {
+        assert_eq!(run(&shell, script).await, (expected.to_owned(), Some(1)), "{script}");
+    }
+    let script = "rm -rf /none /pub/none/x; rm -f; rm -rfv /pub/deep /none";
+    assert_eq!(run(&shell, script).await, ("removed '/pub/deep'\n".to_owned(), Some(0)));
+    assert!(
+        inner.exists(&parse("/secret/hush")).await && inner.exists(&parse("/locked/cfg")).await
+    );
+    assert!(!inner.exists(&parse("/pub/deep")).await && inner.exists(&parse("/pub")).await);
+}
+
+/// A file has one name. A command that asks for a second one fails and makes nothing.
+#[tokio::test]
+async fn hard_links_are_refused_and_symbolic_ones_made() {
+    let fs = Arc::new(MemoryFs::new());
+    fs.write_text(&parse("/a"), "a\n").await.unwrap();
+    fs.write_text(&parse("/dir/x"), "x\n").await.unwrap();
+    let shell = ShellExecutor::new(fs.clone(), ShellLimits::default());
+    let (output, code) = run(&shell, "ln a b").await;
+    assert!(output.starts_with("ln: cannot create hard link 'b' to 'a'"), "{output}");
+    assert!(output.contains("ln -s") && output.contains("cp") && code == Some(1), "{output}");
+    assert!(fs.lstat(&parse("/b")).await.is_err(), "nothing was made");
+    let script = "ln -s ../a dir && ln -sv a b && cat dir/a b && ln -s a b; ln -sf dir b; \
+                  ln -sfn x b; readlink dir/a b";
+    let expected = "'b' -> 'a'\na\na\nln: cannot create symbolic link 'b': File exists\n../a\nx\n";
+    assert_eq!(run(&shell, script).await, (expected.to_owned(), Some(0)));
+}

@@ -176,3 +176,25 @@ async fn there_is_no_network() {
         assert_ne!(ran.exit_code, Some(0), "{script}: {}", ran.output);
     }
 }
+
+/// A command that a limit of its own cuts short says so on standard error, and fails.
+#[tokio::test]
+async fn a_command_that_is_cut_short_says_so() {
+    let shell = ShellExecutor::new(Arc::new(MemoryFs::new()), ShellLimits::default());
+    for (script, expected) in [
+        ("seq 1 2000000 > /f; echo $?", "seq: line limit (100000) exceeded; output truncated\n1\n"),
+        ("yes > /f; echo $?", "yes: output limit (10000 lines) exceeded; output truncated\n1\n"),
+        (
+            "yes | head -c 5000000 | wc -c | tr -d ' '",
+            "yes: output limit (10000 lines) exceeded; output truncated\n20000\n",
+        ),
+    ] {
+        let ran = shell.execute(script, &ExecuteOptions::default()).await.unwrap();
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&ran.output), sorted(expected), "{script}");
+    }
+}

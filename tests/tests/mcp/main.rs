@@ -270,6 +270,13 @@ fn only_what_is_allowed_is_seen() {
     let uris = listed["result"]["resources"].as_array().expect("a list").iter();
     let uris: Vec<_> = uris.map(|resource| resource["uri"].clone()).collect();
     assert_eq!(uris, ["file:///in/a.txt"]);
+    // The request is valid, so the error is one of its parameters.
+    for (id, name, code) in [(4, "out/b.txt", -32602), (5, "in/none", -32002), (6, "in", -32602)] {
+        let uri = format!("file:///{name}");
+        let reply = server.request(id, "resources/read", json!({ "uri": uri }));
+        assert_eq!(reply["error"]["code"], code, "{reply}");
+        assert_eq!(reply["error"]["data"]["uri"], uri, "{reply}");
+    }
 }
 
 #[test]

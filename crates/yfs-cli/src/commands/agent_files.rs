@@ -89,7 +89,7 @@ pub(super) fn open(
 ) -> Result<Arc<dyn SessionOpener>> {
     if args.shell && shell_over(Arc::new(yfs_vfs::MemoryFs::new())).is_none() {
         return Err(CommandError::other(
-            "this build has no shell: cargo install --path crates/yfs-cli --features shell",
+            "this build has no shell: it was made without the feature `shell`",
         ));
     }
     let policy = policy_of(args, dirs, context)?;

@@ -20,9 +20,8 @@ printed on standard error: `yfs audit --session LABEL` lists what it did, and `y
 LABEL` takes it back. With DIR, they are directories of this machine, under their full paths, as in
 the reference filesystem server; roots of the client replace them.
 
-With --shell there is `execute`, a bash inside of this process on the same files. It has no
-processes, no network and no other files. It is in builds with the feature `shell`: `cargo install
---path crates/yfs-cli --features shell`.
+With --shell there is `execute`, a bash inside of this process on the files of the workspace. It has
+no processes, no network and no other files.
 
 Profiles: full (fs and deepagents, versions, undo, patches), fs, reference, deepagents,
 deepagents-create, memory. The default is full; with DIR it is reference.
