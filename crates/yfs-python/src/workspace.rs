@@ -279,6 +279,8 @@ impl From<UndoneChange> for PythonUndoneChange {
             UndoneResult::Reverted { kept_others } => ("reverted", kept_others, None),
             UndoneResult::Removed => ("removed", false, None),
             UndoneResult::Restored => ("restored", false, None),
+            UndoneResult::MovedBack(_) => ("moved_back", false, None),
+            UndoneResult::ModeRestored => ("mode_restored", false, None),
             UndoneResult::Kept(reason) => ("kept", false, Some(reason)),
             // `UndoneResult::Nothing`, and every later variant.
             _ => ("nothing", false, None),

@@ -339,3 +339,38 @@ fn a_session_is_recorded_and_taken_back() {
     assert_eq!(yfs_in(&["ls"]), "plan.md\n");
     assert_eq!(yfs_in(&["cat", "/plan.md"]), "one\ntwo by a person\n");
 }
+
+/// The moves and directories of a session are taken back, and the command names what it leaves.
+#[test]
+fn moves_of_a_session_are_taken_back() {
+    let dir = workspace();
+    let yfs_in = |args: &[&str]| run(Command::new(yfs()).args(args).current_dir(dir.path()));
+    yfs_in(&["write", "/plan.md", "--content", "one"]);
+    let before = yfs_in(&["find"]);
+    let mut server = RawServer::initialized(dir.path(), &["--shell"], json!({}));
+    let moved = json!({ "source": "/plan.md", "destination": "/old.md" });
+    assert!(server.call(1, "fs_move", moved)["result"]["isError"].is_null());
+    let script = "mkdir -p dd/ee ff; mv old.md dd; ln -s dd/old.md link";
+    let done = server.call(2, "execute", json!({ "command": script }));
+    assert!(done["result"]["isError"].is_null(), "{done}");
+    let listed = server.call(3, "undo_session", json!({ "dry_run": true }));
+    assert!(listed["result"]["isError"].is_null(), "{listed}");
+    assert!(server.end());
+    yfs_in(&["write", "/ff/by-a-person", "--content", "x"]);
+    let records = yfs_in(&["audit", "--json"]);
+    let record: Value = serde_json::from_str(records.lines().next().expect("one")).expect("JSON");
+    let session = record["session"].as_str().expect("a session").to_owned();
+    let undo = |option: &str| {
+        let mut command = Command::new(yfs());
+        command.args(["undo", "--session", &session, option]).current_dir(dir.path());
+        let output = command.output().expect("the command runs");
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"))
+    };
+    let [plan, _] = undo("--dry-run");
+    assert!(plan.contains("/plan.md") || plan.contains("old.md"), "{plan}");
+    let [out, errors] = undo("--yes");
+    assert!(errors.contains("/ff"), "{out}{errors}");
+    let after = yfs_in(&["find"]);
+    let left: Vec<&str> = after.lines().filter(|line| !line.starts_with("/ff")).collect();
+    assert_eq!(left, before.lines().collect::<Vec<_>>(), "{out}{errors}");
+}

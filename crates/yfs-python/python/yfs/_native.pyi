@@ -150,8 +150,10 @@ class TrashEntry:
 @final
 class UndoneChange:
     path: str
-    change: Literal["created", "edited", "deleted"]
-    result: Literal["reverted", "removed", "restored", "nothing", "kept"]
+    change: Literal["created", "edited", "renamed", "moved", "mode", "restored", "deleted"]
+    result: Literal[
+        "reverted", "removed", "restored", "moved_back", "mode_restored", "nothing", "kept"
+    ]
     kept_others: bool
     reason: str | None
 
