@@ -2,28 +2,36 @@
 
 Each agent is a client of its own that replaces its own line of one file by one call, all of them at
 the same moment. Counted are the edits that are in the file afterwards, and the calls that reported
-success. Also measured: the round trip of one call over stdio, and searches in 10,000 files.
+success. In the races of yfs with "typing", a person types in the file meanwhile, with a y-websocket
+client; the text must be whole afterwards. Also measured: the round trip of one call over stdio, and
+searches in 10,000 files.
 
 Usage:
 
     python3 -m venv venv && venv/bin/pip install mcp==2.3.0 agentfs-sdk==0.6.4 deepagents==0.7.32
     npm ci --prefix tests/node
     venv/bin/python tests/benches/agents_race.py --yfs target/release/yfs [--runs 100] [--figures]
+
+The race of threads needs the Python package `yfs`, and is left out without it.
 """
 
 import argparse
 import asyncio
+import contextlib
+import importlib.util
 import json
 import pathlib
 import statistics
 import subprocess
 import tempfile
+import threading
 import time
 
 from mcp import Client, StdioServerParameters
 
 AGENTS = 20
 ROOT = pathlib.Path(__file__).parent.parent
+TYPED = "What a person types while the agents edit. "
 REFERENCE = ROOT / "node/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
 
 
@@ -163,8 +171,129 @@ async def race_deepagents(_, directory):
     return kept((directory / "race.txt").read_text()), reported
 
 
+@contextlib.asynccontextmanager
+async def typing(yfs, directory):
+    """A server of a workspace with the file, in which a person types. Yields its URL."""
+    workspace(yfs, directory)
+    place = ["--workspace", str(directory)]
+    write = [yfs, "write", "/race.txt", *place]
+    subprocess.run(write, input=content().encode(), check=True, stdout=subprocess.DEVNULL)
+    stat = [yfs, "stat", "--json", "/race.txt", *place]
+    room = json.loads(subprocess.run(stat, capture_output=True, check=True).stdout)["id"]
+    serve = [yfs, "serve", "--open", "--no-mirror", "--json", "--port", "0", str(directory)]
+    server = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    client = None
+    try:
+        url = json.loads(server.stdout.readline())["url"]
+        command = ["node", str(ROOT / "node/slice-client.mjs"), f"ws{url[4:]}sync", room]
+        pipe = subprocess.PIPE
+        client = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+
+        async def ask(command):
+            client.stdin.write(json.dumps(command).encode() + b"\n")
+            answer = json.loads(await client.stdout.readline())
+            assert "ok" in answer, answer
+
+        await ask({"do": "wait", "for": "synced", "within_ms": 60_000})
+        await ask({"do": "type", "text": TYPED, "every_ms": 20, "at": 0})
+        yield url
+        await ask({"do": "wait", "for": "typed", "within_ms": 60_000})
+        # What was typed last has reached the server once a text that follows has.
+        done = [f"line {n}: " for n in range(AGENTS)]
+        await ask({"do": "wait", "text": done, "within_ms": 60_000})
+        deadline = time.monotonic() + 60
+        while TYPED not in text_of(yfs, directory) and time.monotonic() < deadline:
+            await asyncio.sleep(0.1)
+    finally:
+        if client is not None:
+            client.kill()
+            await client.wait()
+        server.kill()
+        server.wait()
+
+
+def text_of(yfs, directory):
+    cat = [yfs, "cat", "/race.txt", "--workspace", str(directory)]
+    return subprocess.run(cat, capture_output=True, text=True, check=True).stdout
+
+
+def counted(text, reported):
+    assert TYPED in text, f"the typed text is not whole: {text}"
+    return kept(text), reported
+
+
+def edit_of(n):
+    return {"path": "/race.txt", "old_text": f"line {n}: open\n", "new_text": f"line {n}: done\n"}
+
+
+async def race_yfs_typing(yfs, directory):
+    """Twenty processes of the MCP server, over the workspace that a person types in."""
+    async with typing(yfs, directory):
+        commands = [
+            [yfs, "mcp", "--quiet", "--profile", "fs", "--actor", f"agent:racer-{n}"]
+            + ["--workspace", str(directory)]
+            for n in range(AGENTS)
+        ]
+        reported = await race_servers(commands, "fs_edit", edit_of)
+    return counted(text_of(yfs, directory), reported)
+
+
+async def race_yfs_http(yfs, directory):
+    """Twenty clients of one server."""
+    async with typing(yfs, directory) as url:
+
+        async def edit(n):
+            async with Client(f"{url}mcp?profile=fs") as client:
+                return await client.call_tool("fs_edit", edit_of(n))
+
+        results = await asyncio.gather(*map(edit, range(AGENTS)), return_exceptions=True)
+    reported = sum(not isinstance(r, BaseException) and not r.is_error for r in results)
+    return counted(text_of(yfs, directory), reported)
+
+
+async def race_yfs_commands(yfs, directory):
+    """Twenty processes of `yfs edit`."""
+    async with typing(yfs, directory):
+
+        async def edit(n):
+            words = ["--old", f"line {n}: open", "--new", f"line {n}: done"]
+            command = [yfs, "edit", "/race.txt", *words, "--workspace", str(directory)]
+            null = subprocess.DEVNULL
+            process = await asyncio.create_subprocess_exec(*command, stdout=null)
+            return await process.wait()
+
+        results = await asyncio.gather(*map(edit, range(AGENTS)))
+    return counted(text_of(yfs, directory), results.count(0))
+
+
+async def race_yfs_threads(yfs, directory):
+    """Twenty threads of one process, each with its own files of the Python package."""
+    import yfs as package
+
+    async with typing(yfs, directory):
+        reported, start = [], threading.Barrier(AGENTS)
+        opened = package.open(directory / ".yfs" / "workspace.db")
+
+        def edit(n):
+            files = opened.files(actor=f"agent:racer-{n}")
+            start.wait()
+            files.edit("/race.txt", f"line {n}: open\n", f"line {n}: done\n")
+            reported.append(n)
+
+        threads = [threading.Thread(target=edit, args=(n,)) for n in range(AGENTS)]
+        for thread in threads:
+            thread.start()
+        await asyncio.to_thread(lambda: [thread.join() for thread in threads])
+        opened.close()
+    return counted(text_of(yfs, directory), len(reported))
+
+
 RACES = {
     "yfs mcp --workspace": race_yfs,
+    "yfs mcp --workspace, typing": race_yfs_typing,
+    "yfs serve, /mcp, typing": race_yfs_http,
+    "yfs edit, typing": race_yfs_commands,
+    "yfs in Python, threads, typing": race_yfs_threads,
     "yfs mcp DIR": race_yfs_directory,
     "@modelcontextprotocol/server-filesystem": race_reference,
     "agentfs-sdk": race_agentfs,
@@ -173,6 +302,8 @@ RACES = {
 
 
 async def race(name, yfs, runs):
+    if RACES[name] is race_yfs_threads and importlib.util.find_spec("yfs") is None:
+        return
     rows = []
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as directory:

@@ -340,7 +340,7 @@ fn a_session_is_recorded_and_taken_back() {
     assert_eq!(yfs_in(&["cat", "/plan.md"]), "one\ntwo by a person\n");
 }
 
-/// The moves and directories of a session are taken back by the command, which names what it leaves.
+/// The moves and directories of a session are taken back, and the command names what it leaves.
 #[test]
 fn moves_of_a_session_are_taken_back() {
     let dir = workspace();
@@ -353,6 +353,8 @@ fn moves_of_a_session_are_taken_back() {
     let script = "mkdir -p dd/ee ff; mv old.md dd; ln -s dd/old.md link";
     let done = server.call(2, "execute", json!({ "command": script }));
     assert!(done["result"]["isError"].is_null(), "{done}");
+    let listed = server.call(3, "undo_session", json!({ "dry_run": true }));
+    assert!(listed["result"]["isError"].is_null(), "{listed}");
     assert!(server.end());
     yfs_in(&["write", "/ff/by-a-person", "--content", "x"]);
     let records = yfs_in(&["audit", "--json"]);

@@ -26,8 +26,10 @@ use serde_json::{Value, json};
 use yfs_mcp::McpServer;
 
 /// The smallest picture: one red point, as PNG.
-const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5\
-                       ErkJggg==";
+const PICTURE: &str = concat!(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5",
+    "ErkJggg==",
+);
 
 /// A WAV file without a sample.
 const SOUND: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
@@ -81,7 +83,10 @@ fn tools() -> Value {
         "test_elicitation_sep1330_enums",
         "test_reconnection",
     ];
-    let tool = |name: &str, schema: Value| json!({ "name": name, "description": "A fixture of a test", "inputSchema": schema });
+    let tool = |name: &str, schema: Value| {
+        let description = "A fixture of a test";
+        json!({ "name": name, "description": description, "inputSchema": schema })
+    };
     let one = |argument: &str| {
         let properties = json!({ argument: { "type": "string" } });
         json!({ "type": "object", "properties": properties, "required": [argument] })

@@ -300,7 +300,9 @@ async fn undo_session(call: ToolCall, input: UndoSessionInput) -> ToolOutcome {
     for path in &paths {
         // The history knows no permissions. What was deleted is not there to be read.
         match call.fs().read_range(path, 0, 1).await {
-            Err(error) if error.code != FsCode::ENOENT => return Err(error.into()),
+            Err(error) if !matches!(error.code, FsCode::ENOENT | FsCode::EISDIR) => {
+                return Err(error.into());
+            }
             _ => (),
         }
     }
