@@ -364,7 +364,7 @@ fn what_takes_too_much_memory_is_stopped_before_memory_is_exhausted() {
             write_var_uint(&mut update, clock);
             update.extend([8, 1, 1, b'x', 1, 119]);
             write_var_uint(&mut update, 1 << 20);
-            update.extend([b'y'; 1 << 20]);
+            update.resize(update.len() + (1 << 20), b'y');
             update.push(0);
             socket.send(Message::binary(updates(&[(WORKSPACE, &update)])))?;
         }

@@ -209,10 +209,10 @@ impl WorkspaceState {
         let days = MAX_WAIT.as_secs() / (24 * 60 * 60);
         let reason = format!("waited for more than {days} days for items that have not arrived");
         let n_dropped = Cell::new(0);
-        let (left, since) = (Cell::new(ParkedTotals::default()), Cell::new(None));
+        let since = Cell::new(None);
         for _ in 0..MAX_ATTEMPTS {
             let compacted = self.store.compact(&name, &|snapshot, records| {
-                let (mut merged, merge) = merge_records(DocRole::Content, snapshot, records)?;
+                let (mut merged, _) = merge_records(DocRole::Content, snapshot, records)?;
                 let is_doomed = |record: &LogRecord| before.is_none_or(|end| record.at < end);
                 let is_waiting = |(index, record): &(usize, &LogRecord)| {
                     !merged.absorbed[*index] && is_doomed(record)
@@ -230,8 +230,6 @@ impl WorkspaceState {
                 n_dropped.set(doomed.len() as u64);
                 let stay = merged.absorbed.iter().zip(records).filter(|(absorbed, _)| !**absorbed);
                 since.set(stay.map(|(_, record)| record.at).min());
-                let waits = if since.get().is_some() { merge.parked } else { Default::default() };
-                left.set(waits);
                 Ok(merged)
             })?;
             if compacted != CompactionOutcome::Raced {
@@ -245,7 +243,7 @@ impl WorkspaceState {
             // Otherwise replicas would not send again what may still be completed.
             self.forget_replicas()?;
         }
-        let left = left.get();
+        let left = self.documents.acquire(id).with(|loaded| loaded.doc.gate().parked_totals())?;
         let note = self.store.parked()?.into_iter().find(|note| note.doc == name);
         let note = note.filter(|_| left.n_updates > 0).map(|note| ParkedNote {
             n_updates: left.n_updates as u64,
