@@ -411,8 +411,11 @@ impl DocHandle {
     }
 
     /// Applies the records of other processes that the document lacks: those after `tailed`, up to
-    /// which all were applied. Subscribers get them when they are tailed. Fails if the document must
-    /// be loaded again.
+    /// which all were applied. Subscribers get them when they are tailed.
+    ///
+    /// # Errors
+    ///
+    /// Also if the document must be loaded again.
     fn apply_tail(&self, loaded: &mut LoadedDocument, tailed: Seq) -> Result<()> {
         let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
         let (name, own) = (DocName::from(&self.entry.id), pool.store.origin());

@@ -340,15 +340,18 @@ impl RichBody {
         writer: &mut RichWriter<'_>,
         new: &str,
     ) -> Result<ContentWriteResult, ContentError> {
-        let (document, memory) = file_parts(new, self.profile);
         let entry = writer.body.begin_run();
         let id = ItemId::new(writer.body.replica.client(), 0);
         let mut inserter = NodeInserter::new(id.client, 0);
         if let Some(entry) = &entry {
             inserter.element_of(RootIx::Log.name(), entry);
         }
-        inserter.insert(InsertParent::Root, None, None, &document.children);
-        RichMemory::default().edit_to(&memory).begin(&mut inserter);
+        // The tree is dropped before the gate reads the update, which takes as much memory.
+        {
+            let (document, memory) = file_parts(new, self.profile);
+            inserter.insert(InsertParent::Root, None, None, &document.children);
+            RichMemory::default().edit_to(&memory).begin(&mut inserter);
+        }
         let change = writer.body.replica.begin_with(inserter.finish(Vec::new()))?;
         let update = writer.finish(change, id, entry)?;
         debug_assert!(
@@ -399,6 +402,8 @@ impl RichBody {
         }
         let mut overlaps = std::mem::take(&mut plan.overlaps);
         let by_rule = is_copy.then_some(profile);
+        // The plan has what it needs of them, and yrs is about to make its items.
+        drop((read, wanted));
         let update = writer.commit(entry, |txn| {
             // The plan requires that its items come first.
             plan.make(txn, by_rule).expect("we built a valid update");

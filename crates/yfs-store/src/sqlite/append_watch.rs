@@ -32,7 +32,7 @@ const ACTION: &str = "wait for the log to grow";
 /// clock of filesystems goes in steps of 1 to 10 ms.
 const FINAL_AFTER: Duration = Duration::from_millis(100);
 
-/// The longest time without a look at the database, in case the times of the filesystem are wrong.
+/// The longest time without a query of the database, in case the times of the filesystem are wrong.
 const MAX_UNCHECKED: Duration = Duration::from_secs(2);
 
 /// The state by which one handle detects appends.
@@ -54,11 +54,11 @@ struct WatchPoll {
     changed_at: Instant,
     /// The write-ahead log.
     log_file: PathBuf,
-    /// The log file before the last look at the database; `None` if that does not tell whether it
+    /// The log file before the last query of the database; `None` if that does not show whether it
     /// changes later.
     seen: Option<LogFileStamp>,
     checked_at: Instant,
-    /// The number of looks at the database.
+    /// The number of queries of the database.
     n_checks: u64,
 }
 
@@ -177,9 +177,9 @@ mod tests {
     use super::*;
     use crate::{AppendBatch, DocName, SqliteStore, UpdateLog};
 
-    /// Each look took 50 to 100 microseconds, and 700 of them followed each keystroke.
+    /// Each query took 50 to 100 microseconds, and 700 of them followed each keystroke.
     #[test]
-    fn a_log_at_rest_is_not_looked_at() {
+    fn a_log_at_rest_is_not_queried() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("workspace.db");
         let here = SqliteStore::create_new(&path).expect("a store");

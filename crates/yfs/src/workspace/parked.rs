@@ -202,8 +202,8 @@ impl WorkspaceState {
         Ok(n_dropped)
     }
 
-    /// Drops the records of a document in which something waits: all, or those that were logged
-    /// before a time, which go to the quarantine.
+    /// Drops the records of a document that wait, or have parts that do: all, or those that were
+    /// logged before a time, which go to the quarantine.
     fn drop_parked(&self, id: &FileId, before: Option<Millis>) -> Result<u64> {
         let name = DocName::from(id);
         let days = MAX_WAIT.as_secs() / (24 * 60 * 60);
