@@ -32,8 +32,9 @@ const ACTION: &str = "wait for the log to grow";
 /// clock of filesystems goes in steps of 1 to 10 ms.
 const FINAL_AFTER: Duration = Duration::from_millis(100);
 
-/// The longest time without a query of the database, in case the times of the filesystem are wrong.
-const MAX_UNCHECKED: Duration = Duration::from_secs(2);
+/// The longest time without a query of the database: a writer that is stopped between its write to
+/// the log file and the end of its commit leaves the time as it is.
+const MAX_UNCHECKED: Duration = Duration::from_millis(500);
 
 /// The state by which one handle detects appends.
 #[derive(Debug)]
@@ -128,7 +129,7 @@ impl WatchPoll {
         let is_same = stamp.is_some() && stamp == self.seen;
         if !is_same || self.checked_at.elapsed() >= MAX_UNCHECKED {
             self.check_database(watch)?;
-            self.seen = stamp.filter(|stamp| stamp.is_final());
+            self.seen = stamp.filter(LogFileStamp::is_final);
         }
         let pause_ms = match self.changed_at.elapsed().as_millis() {
             0..100 => 2,
