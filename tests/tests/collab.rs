@@ -85,6 +85,44 @@ fn one_socket_carries_many_documents() {
     assert_eq!(text.matches("Offline.").count(), 1);
 }
 
+/// A client that returns must say what it typed offline before it merges the work of others:
+/// otherwise it has deleted its own words in the blocks that the others deleted, and says so. Two
+/// clients that return at the same moment lost words that way.
+#[test]
+fn a_client_is_asked_for_its_work_before_it_gets_that_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.txt"), "").unwrap();
+    let server = Server::start(dir.path(), 0);
+    let guid = guid_of(&server, "/a.txt");
+    // None of them asks yet.
+    let path = format!("/sync/{guid}");
+    let mut waiting: Vec<Socket> =
+        (0..10).map(|_| Socket::open(server.port(), &path, &[])).collect();
+    let mut providers: Vec<Socket> = (0..10).map(|_| open(&server, &guid)).collect();
+    let author = Doc::with_client_id(7);
+    let text = author.get_or_insert_text("text");
+    let update = {
+        let mut txn = author.transact_mut();
+        text.push(&mut txn, "meanwhile");
+        txn.encode_update_v1()
+    };
+    send(&mut open(&server, &guid), &guid, &update);
+    let key = collab::prefix(&guid);
+    for (sockets, key) in [(&mut waiting, &[][..]), (&mut providers, &key[..])] {
+        for socket in sockets {
+            socket.send(&SyncMessage::Step1(&[0]).encode_after(key));
+            let first = socket.wait_for(|message| {
+                let message = message.strip_prefix(key).unwrap();
+                matches!(
+                    SyncMessage::decode(message),
+                    Ok(SyncMessage::Step1(_) | SyncMessage::Step2(_) | SyncMessage::Update(_))
+                )
+            });
+            assert!(first[key.len()..].starts_with(&[0, 0]), "{first:?}");
+        }
+    }
+}
+
 /// A provider that reconnects sends what it types at once before what it had typed offline: for a
 /// moment the server holds an update that waits for others. A client that joins at that moment must
 /// receive it as well.

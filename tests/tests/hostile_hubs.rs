@@ -18,7 +18,7 @@ use std::{
 };
 
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket, protocol::WebSocketConfig};
-use yfs_engine::{hash::ContentHash, id::FileId};
+use yfs_engine::{hash::ContentHash, id::FileId, lib0::write_var_uint};
 use yfs_sync::replica::{DocumentUpdate, MAX_CURSOR_LEN, ReplicaMessage};
 use yfs_tests::{
     command::{Server, ok, program, run},
@@ -331,6 +331,29 @@ fn rows_without_end_are_stopped_at_the_limit() {
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("limit"), "{stderr}");
     assert_usable(dir.path(), "rows without end");
+}
+
+/// A hub that sends updates of a megabyte took 5 GB of the guest's memory, which was then aborted.
+#[test]
+fn what_takes_too_much_memory_is_stopped_before_memory_is_exhausted() {
+    let large_values: Arc<Script> = Arc::new(|socket| {
+        socket.send(Message::binary(welcome()))?;
+        for clock in 0.. {
+            let mut update = vec![1, 1, 9];
+            write_var_uint(&mut update, clock);
+            update.extend([8, 1, 1, b'x', 1, 119]);
+            write_var_uint(&mut update, 1 << 20);
+            update.resize(update.len() + (1 << 20), b'y');
+            update.push(0);
+            socket.send(Message::binary(updates(&[(WORKSPACE, &update)])))?;
+        }
+        Ok(())
+    });
+    let hub = Hub::start(large_values);
+    let dir = tempfile::tempdir().unwrap();
+    let (code, stderr) = clone(&hub, dir.path(), &["--no-files"]);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("limit"), "{stderr}");
 }
 
 #[test]

@@ -515,3 +515,19 @@ fn a_misspelled_parameter_is_a_problem_and_not_a_default() {
     assert_eq!(served.client.get("/api/files/a.txt").status, 200);
     assert_eq!(served.server.interrupt(), Some(0));
 }
+
+/// The server answered before it had read the body, and closed the connection: the client, which
+/// was still sending, saw a reset and no answer.
+#[test]
+fn a_body_that_is_too_long_is_answered_and_not_cut() {
+    let served = Served::start(&[("a.txt", "one\n")]);
+    let client = &served.client;
+    let body = format!(r#"{{"path":"{}"}}"#, "/a".repeat(6 << 20));
+    let headers = [("Content-Type", "application/json")];
+    for route in ["/api/mkdir", "/api/move", "/api/glob"] {
+        let answer = client.send("POST", route, &headers, body.as_bytes());
+        assert!((400..500).contains(&answer.status), "{route}: {}", answer.text());
+    }
+    let answer = client.send("POST", "/api/mkdir", &headers, body.as_bytes());
+    assert_eq!(answer.status, 413, "{}", answer.text());
+}

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs::{
-    Workspace,
+    Workspace, WorkspaceError,
     workspace::{
         change_list::HistoryEntry,
         undo::{UndoOutcome, UndoneChanges, sort_for_undo},
@@ -156,6 +156,9 @@ impl FileHistory for WorkspaceHistory {
         for change in self.session_changes(actor, session)? {
             let result = match self.workspace.history().undo(&change) {
                 Ok(outcome) => UndoneResult::from(outcome),
+                Err(WorkspaceError::NotUndoable { reason, .. }) => {
+                    UndoneResult::Kept(reason.to_string())
+                }
                 Err(error) => UndoneResult::Kept(error.to_string()),
             };
             let (path, change) = (change.path.clone(), change.change.as_str());

@@ -114,6 +114,7 @@ declare_commands! {
     redact::RedactArgs,
     conflicts::ConflictsArgs,
     quarantine::QuarantineArgs,
+    parked::ParkedArgs,
     info::InfoArgs,
     compact::CompactArgs,
     fsck::FsckArgs,

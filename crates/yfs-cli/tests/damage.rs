@@ -296,4 +296,5 @@ fn what_cannot_be_answered_is_an_error() {
     let stderr = String::from_utf8_lossy(&blame.stderr);
     assert_eq!(blame.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("only a text has lines with authors"), "{stderr}");
+    assert!(!stderr.contains("not permitted"), "{stderr}");
 }

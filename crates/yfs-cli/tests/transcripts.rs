@@ -106,6 +106,21 @@ fn refused_updates_are_listed_shown_and_dropped() {
 }
 
 #[test]
+fn updates_that_wait_are_listed_and_dropped() {
+    check_after("parked", |dir| {
+        assert_eq!(run(dir, "yfs init --quiet && yfs write a.txt --content a"), "");
+        let store = yfs_store::SqliteStore::open(&dir.join(".yfs/workspace.db")).unwrap();
+        let documents = yfs_store::UpdateLog::documents(&store).unwrap();
+        let last = documents.into_iter().max_by_key(|document| document.head).unwrap();
+        // The text that a client wrote after another one, which is not there.
+        let update = b"\x01\x01\x07\x05\x84\x07\x04\x04late\x00".to_vec();
+        let at = yfs_engine::time::Millis(1);
+        let batch = yfs_store::AppendBatch::one(last.doc, update, at);
+        yfs_store::UpdateLog::append(&store, batch).unwrap();
+    });
+}
+
+#[test]
 fn other_users_are_kept_out() {
     check("private");
 }

@@ -124,6 +124,7 @@ impl PeerError {
                         | ReplicaError::BadBlob(_)
                         | ReplicaError::TooMuch
                         | ReplicaError::MainTooLarge { .. }
+                        | ReplicaError::OutOfMemory { .. }
                 )
         )
     }

@@ -20,6 +20,7 @@ use yfs_engine::{hash::ContentHash, id::WorkspaceId};
 use yfs_sync::replica::ReplicaMessage;
 
 use crate::{
+    memory_guard::DEFAULT_MEMORY_LIMIT,
     replica_session::{
         DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaError, ReplicaSession,
     },
@@ -52,6 +53,9 @@ pub struct RemoteServer {
     /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     main_limit: Option<u64>,
+    /// How much memory what it sends may take, in bytes, unless it is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    memory_limit: Option<u64>,
 }
 
 /// The marks that this store keeps of a server.
@@ -99,7 +103,7 @@ impl RemoteServer {
             return Err(bad("it has no host"));
         }
         let token = token.or(in_query).filter(|token| !token.is_empty()).map(str::to_owned);
-        Ok(Self { url: format!("{scheme}://{rest}"), token, main_limit: None })
+        Ok(Self { url: format!("{scheme}://{rest}"), token, main_limit: None, memory_limit: None })
     }
 
     /// Sets the greatest size of the main document that is taken from the server, in bytes; it is
@@ -107,6 +111,14 @@ impl RemoteServer {
     #[must_use]
     pub fn with_main_limit(mut self, bytes: u64) -> Self {
         self.main_limit = Some(bytes);
+        self
+    }
+
+    /// Sets how much memory the updates of the server may add to this process in one exchange, in
+    /// bytes; it is [stored](Self::keep) with the server. The default is [`DEFAULT_MEMORY_LIMIT`].
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = Some(bytes);
         self
     }
 
@@ -273,7 +285,8 @@ impl RemoteServer {
         let mut saved = self.marks(workspace)?;
         let socket = self.connect().await?;
         let mut session = ReplicaSession::guest(workspace.clone(), &saved)
-            .with_main_limit(self.main_limit.unwrap_or(DEFAULT_MAIN_LIMIT));
+            .with_main_limit(self.main_limit.unwrap_or(DEFAULT_MAIN_LIMIT))
+            .with_memory_limit(self.memory_limit.unwrap_or(DEFAULT_MEMORY_LIMIT));
         if !may_send {
             session = session.without_sending();
         }

@@ -24,6 +24,7 @@ use yfs_sync::{
 
 use crate::{
     blob_exchange::BlobExchange,
+    memory_guard::MemoryGuard,
     run_session::{FrameSession, GONE_AFTER, WELCOME_WITHIN},
 };
 
@@ -55,9 +56,9 @@ const MAX_REFUSALS: usize = 100;
 /// The length at which a reason is truncated, in characters.
 const REASON_LEN: usize = 500;
 
-/// The default of the greatest size of a replica's main document, in bytes: a million files at a
-/// kilobyte each.
-pub const DEFAULT_MAIN_LIMIT: u64 = 1 << 30;
+/// The default of the greatest size of a replica's main document, in bytes: a million files at 256
+/// bytes each. In memory, it takes some four times as much.
+pub const DEFAULT_MAIN_LIMIT: u64 = 1 << 28;
 
 /// The state of the exchange with a hub that a guest stores between two connections.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +141,20 @@ pub enum ReplicaError {
         /// The size of its updates in the message, which were not stored.
         received: u64,
     },
+    /// What the peer sent takes more memory than this side gives.
+    #[error(
+        "what the server sent takes {used} bytes of memory, and the limit is {limit} bytes \
+         ({received} bytes of updates were received); what was stored is kept, and `yfs sync \
+         --memory-limit SIZE` with a larger limit receives the rest"
+    )]
+    OutOfMemory {
+        /// The limit.
+        limit: u64,
+        /// The memory that was taken already.
+        used: u64,
+        /// The size of the updates received, in bytes.
+        received: u64,
+    },
     /// The peer requested too much at once.
     #[error("the peer requested too many blobs at once")]
     TooMuch,
@@ -193,7 +208,10 @@ impl ReplicaError {
     pub fn is_final(&self) -> bool {
         match self {
             Self::Closed { is_final, .. } | Self::Connect { is_final, .. } => *is_final,
-            Self::OtherWorkspace(_) | Self::AlreadyFollowed(_) | Self::MainTooLarge { .. } => true,
+            Self::OtherWorkspace(_)
+            | Self::AlreadyFollowed(_)
+            | Self::MainTooLarge { .. }
+            | Self::OutOfMemory { .. } => true,
             _ => false,
         }
     }
@@ -242,6 +260,8 @@ pub struct ReplicaSession {
     main_limit: u64,
     /// At least the size of the main document in the store; `None` before it is needed.
     main_bytes: Option<u64>,
+    /// The limit of the memory that updates may take, if there is one.
+    memory: Option<MemoryGuard>,
 }
 
 #[derive(Debug)]
@@ -302,6 +322,15 @@ impl ReplicaSession {
         self
     }
 
+    /// Sets how much memory the updates of the peer may add to this process, in bytes. The
+    /// connection ends with [`ReplicaError::OutOfMemory`] before they take more. There is no
+    /// default: the memory of a process that serves many peers is not that of one.
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: u64) -> Self {
+        self.memory = Some(MemoryGuard::new(bytes));
+        self
+    }
+
     fn new(workspace: Workspace, role: SessionRole) -> Self {
         Self {
             workspace,
@@ -325,6 +354,7 @@ impl ReplicaSession {
             may_send: true,
             main_limit: DEFAULT_MAIN_LIMIT,
             main_bytes: None,
+            memory: None,
         }
     }
 
@@ -592,6 +622,9 @@ impl ReplicaSession {
             return Err(ReplicaError::OutOfTurn("updates, which it may not,"));
         }
         self.check_main_limit(updates)?;
+        if let Some(memory) = &mut self.memory {
+            memory.count(updates.iter().map(|update| update.data.len() as u64).sum())?;
+        }
         if !self.is_unsettled && updates.iter().any(|update| update.doc == *self.workspace.id()) {
             self.workspace.replication().set_unsettled(true)?;
             self.is_unsettled = true;

@@ -50,6 +50,7 @@ mod routes;
 pub mod serve;
 mod threads;
 mod tree_response;
+mod unread_body;
 mod upgrade;
 mod web;
 mod websocket_session;

@@ -24,6 +24,7 @@ use crate::{
     serve::{ServeOptions, ServerState},
     threads,
     tree_response::tree,
+    unread_body::drain_unread,
     upgrade::WebsocketUpgrade,
     web, websocket_session,
 };
@@ -60,6 +61,7 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
             async move { origins.check(&headers, request, next).await }
         }))
         .layer(from_fn_with_state(app.clone(), count))
+        .layer(from_fn(drain_unread))
         .with_state(app)
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn run(
     let ending = match enter(app, guid, pass, wire.outbox()).await {
         Ok(mut session) => {
             wire.lift_limits();
-            session.serve(&mut wire).await.err()
+            session.serve_from_start(&mut wire).await.err()
         }
         Err(ending) => {
             // Clients up to version 3.0 do not know close codes.
@@ -65,6 +65,14 @@ async fn enter(
 }
 
 impl WebsocketSession {
+    /// Asks the client for its updates before it gets those of others, and serves.
+    async fn serve_from_start(&mut self, wire: &mut WebsocketWire) -> Result<(), CloseReason> {
+        let admitted = self.app.admit(self.subscription.joins()).await?;
+        let question = self.hub.ask(&self.subscription)?;
+        wire.answer(vec![question], Some(admitted)).await?;
+        self.serve(wire).await
+    }
+
     /// Serves until the client disconnects (`Ok`) or the server ends the session.
     async fn serve(&mut self, wire: &mut WebsocketWire) -> Result<(), CloseReason> {
         let mut ticks = interval(TICK);

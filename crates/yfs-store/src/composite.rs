@@ -43,8 +43,8 @@ use self::fact_entry::FactEntry;
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
     DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
-    QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, UpdateLog,
-    WriterClaim, record::new_ids,
+    ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
+    UpdateLog, WriterClaim, record::new_ids,
 };
 
 /// The upkeep of a part of a [`CompositeStore`]. Every [`Store`] is a part.
@@ -350,6 +350,14 @@ where
 
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
         self.local.drop_quarantined(number)
+    }
+
+    fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError> {
+        self.local.note_parked(doc, note)
+    }
+
+    fn parked(&self) -> Result<Vec<ParkedNote>, StoreError> {
+        self.local.parked()
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {

@@ -20,8 +20,8 @@ use yfs_types::{hash::ContentHash, time::Millis};
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
     DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
-    QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, UpdateLog,
-    WriterClaim,
+    ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
+    UpdateLog, WriterClaim,
 };
 
 /// A store that fails on demand.
@@ -278,6 +278,14 @@ impl LocalState for FaultStore {
 
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
         self.below.drop_quarantined(number)
+    }
+
+    fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError> {
+        self.below.note_parked(doc, note)
+    }
+
+    fn parked(&self) -> Result<Vec<ParkedNote>, StoreError> {
+        self.below.parked()
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {

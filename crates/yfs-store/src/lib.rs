@@ -29,6 +29,7 @@ mod derived;
 mod error;
 mod fault;
 mod memory;
+mod parked;
 mod past_heads;
 mod quarantine;
 mod record;
@@ -45,6 +46,7 @@ pub use derived::DerivedLabel;
 pub use error::{LockHolder, StoreError};
 pub use fault::{FaultStore, StoreFault};
 pub use memory::MemoryStore;
+pub use parked::ParkedNote;
 pub use quarantine::QuarantinedUpdate;
 pub use record::{
     AppendBatch, AppendReceipt, DamagedRecord, DocHead, DocHistory, DocName, DocNameError,

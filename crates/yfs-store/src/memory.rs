@@ -24,9 +24,9 @@ use self::quarantine::Quarantine;
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
     DocFact, DocHead, DocHistory, DocName, DocStats, Durability, HandleOrigin, HeadPrecondition,
-    LocalState, LogRecord, MergeFn, PastHead, QuarantinedUpdate, ReloadNotice, Seq, Store,
-    StoreError, StoreStats, StoredDocument, TailPage, TouchedDocument, UpdateLog, WriterClaim,
-    past_heads, quarantine::RefusedUpdate, record::new_ids,
+    LocalState, LogRecord, MergeFn, ParkedNote, PastHead, QuarantinedUpdate, ReloadNotice, Seq,
+    Store, StoreError, StoreStats, StoredDocument, TailPage, TouchedDocument, UpdateLog,
+    WriterClaim, past_heads, quarantine::RefusedUpdate, record::new_ids,
 };
 
 /// The most bytes of records in one page of the tail.
@@ -60,6 +60,7 @@ struct MemoryData {
     log: BTreeMap<Seq, MemoryRecord>,
     docs: HashMap<DocName, MemoryDoc>,
     quarantine: Quarantine,
+    parked: BTreeMap<DocName, ParkedNote>,
     blobs: BTreeMap<ContentHash, StoredBlob>,
     /// The mark of the last put of a blob.
     last_put: BlobMark,
@@ -548,6 +549,19 @@ impl LocalState for MemoryStore {
 
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
         Ok(self.state()?.now.quarantine.drop_entries(number))
+    }
+
+    fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError> {
+        let parked = &mut self.state()?.now.parked;
+        match note {
+            Some(note) => parked.insert(doc.clone(), note.clone()),
+            None => parked.remove(doc),
+        };
+        Ok(())
+    }
+
+    fn parked(&self) -> Result<Vec<ParkedNote>, StoreError> {
+        Ok(self.state()?.now.parked.values().cloned().collect())
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {

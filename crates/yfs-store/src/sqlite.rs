@@ -29,6 +29,7 @@ mod local_tables;
 mod location;
 mod log;
 mod log_scan;
+mod parked;
 mod quarantine;
 mod reserve;
 mod schema;
@@ -74,8 +75,8 @@ use self::{
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
     DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
-    QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, UpdateLog,
-    WriterClaim,
+    ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
+    UpdateLog, WriterClaim,
 };
 
 /// The number of idle reading connections that a handle keeps.
@@ -514,6 +515,17 @@ impl LocalState for SqliteStore {
 
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError> {
         self.inner.run_removal(|| self.inner.drop_quarantined(number))
+    }
+
+    fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError> {
+        match note {
+            Some(_) => self.inner.with_room(true, || self.inner.note_parked(doc, note)),
+            None => self.inner.run_removal(|| self.inner.note_parked(doc, None)),
+        }
+    }
+
+    fn parked(&self) -> Result<Vec<ParkedNote>, StoreError> {
+        self.inner.parked()
     }
 
     fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {

@@ -39,8 +39,8 @@ use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, DocFact, DocHead, DocHistory,
-    DocName, DocStats, HandleOrigin, LogRecord, QuarantinedUpdate, Seq, StoreError, StoreStats,
-    StoredDocument, TailPage, blob::put_again,
+    DocName, DocStats, HandleOrigin, LogRecord, ParkedNote, QuarantinedUpdate, Seq, StoreError,
+    StoreStats, StoredDocument, TailPage, blob::put_again,
 };
 
 /// A durable log of updates to documents, shared by all processes and replicas of a store.
@@ -252,6 +252,13 @@ pub trait LocalState: Send + Sync + Debug {
 
     /// Drops one update from quarantine, or all, and returns how many.
     fn drop_quarantined(&self, number: Option<u64>) -> Result<u64, StoreError>;
+
+    /// Notes that updates wait in a document, or that none do any more. An earlier note of the
+    /// document is replaced.
+    fn note_parked(&self, doc: &DocName, note: Option<&ParkedNote>) -> Result<(), StoreError>;
+
+    /// Lists the documents in which updates wait, as they were noted, without reading them.
+    fn parked(&self) -> Result<Vec<ParkedNote>, StoreError>;
 
     /// Returns the fact of each of these documents, unless it is missing or a record was appended
     /// since.

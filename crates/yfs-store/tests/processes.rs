@@ -314,6 +314,12 @@ fn a_stopped_writer_is_named() {
     assert_eq!((named.pid, named.is_stopped), (pid, true), "{error}");
     assert!(error.to_string().contains(&format!("process {pid} (")), "{error}");
     assert_eq!(store.load(&doc("a")).expect("reading goes on").updates.len(), 0);
+    // Opening the store meets the same process. It tried again for 10 s.
+    let begun = Instant::now();
+    let error = SqliteStore::open(&path).expect_err("the store is held");
+    let StoreError::Locked { holder: Some(named), .. } = &error else { panic!("{error:?}") };
+    assert_eq!((named.pid, named.is_stopped), (pid, true), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "it waited for a stopped process");
     signal("-CONT");
     holder.write_line("stop");
     store.append(batch()).expect("it goes on");

@@ -131,6 +131,9 @@ impl<S: CollabDocument> CollabSession<S> {
             // Like Sync, between hubs; its sender expects no SyncStep1 in response.
             SYNC_REPLY => {
                 let message = [&[SYNC as u8], &frame[reader.position()..]].concat();
+                if let Some((session, _)) = self.open.get_mut(key) {
+                    session.note_asked();
+                }
                 let mut frames = self.process_message(key, &message, now)?;
                 frames.truncate(1);
                 Ok(frames)
@@ -210,8 +213,8 @@ impl<S: CollabDocument> CollabSession<S> {
         if let Some((_, previous)) = self.open.get(key) {
             document.take_over_presence(previous);
         }
-        let session = HubSession::with_prefix(document.connection(), access, prefix(key));
-        let mut frames = vec![authenticated(key, access).into()];
+        let mut session = HubSession::with_prefix(document.connection(), access, prefix(key));
+        let mut frames = vec![authenticated(key, access).into(), session.ask(&document)?];
         frames.extend(session.presence(&document).map(Into::into));
         self.open.insert(key.to_owned(), (session, document));
         Ok(frames)

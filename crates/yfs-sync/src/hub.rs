@@ -1,6 +1,6 @@
 //! The hub's side of one peer at one document.
 
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use crate::{
     frame::SharedFrame,
@@ -25,6 +25,8 @@ pub struct HubSession {
     access: PeerAccess,
     /// The beginning of every frame.
     prefix: Vec<u8>,
+    /// Whether the peer was asked for its updates, and has not asked for the hub's since.
+    has_asked: bool,
 }
 
 /// The result of processing a message.
@@ -41,7 +43,7 @@ pub struct HubAnswer {
 impl HubSession {
     /// Makes a session of a connection that has entered the document's room.
     pub fn new(connection: PresenceConnection, access: PeerAccess) -> Self {
-        Self { connection, access, prefix: Vec::new() }
+        Self::with_prefix(connection, access, Vec::new())
     }
 
     /// Makes a session like [`HubSession::new`], whose frames all begin with `prefix`.
@@ -50,7 +52,7 @@ impl HubSession {
         access: PeerAccess,
         prefix: Vec<u8>,
     ) -> Self {
-        Self { connection, access, prefix }
+        Self { connection, access, prefix, has_asked: false }
     }
 
     /// Returns the connection. It leaves the room when the session ends.
@@ -63,13 +65,35 @@ impl HubSession {
         &self.prefix
     }
 
+    /// Returns the frame that asks the peer for its updates. It must be the first that the peer
+    /// gets of the document.
+    ///
+    /// The peer answers with its own work as it is before it gets that of others. If an update came
+    /// first, the peer would have deleted what it wrote in blocks that the update deletes, and its
+    /// answer would say that it did so on purpose.
+    ///
+    /// # Errors
+    ///
+    /// If the document cannot be read.
+    pub fn ask(&mut self, document: &impl SyncDocument) -> Result<SharedFrame, SyncError> {
+        let ours = document.state_vector()?;
+        self.has_asked = true;
+        Ok(self.frame(&SyncMessage::Step1(&ours)).into())
+    }
+
+    /// Makes the answer to the next SyncStep1 one without the hub's own: the peer's updates are
+    /// known, or were asked for.
+    pub(crate) fn note_asked(&mut self) {
+        self.has_asked = true;
+    }
+
     /// Processes a message without prefix.
     ///
     /// # Errors
     ///
     /// If the session must end.
     pub fn receive(
-        &self,
+        &mut self,
         document: &mut impl DocumentWithPresence,
         message: &[u8],
         now: Duration,
@@ -77,11 +101,14 @@ impl HubSession {
         let mut answer = HubAnswer::default();
         match SyncMessage::decode(message)? {
             // The response: the own state vector, the missing updates, the presence of all clients.
-            // The vector comes first: the client's answer to it must not be of the merged document,
-            // in which the client itself has deleted what it wrote in blocks that are gone.
+            // The vector comes first, for the same reason as in `ask`; a peer that was asked has
+            // answered already.
             SyncMessage::Step1(state_vector) => {
-                let (diff, ours) = (document.diff(state_vector)?, document.state_vector()?);
-                answer.frames.push(self.frame(&SyncMessage::Step1(&ours)).into());
+                let diff = document.diff(state_vector)?;
+                if !mem::take(&mut self.has_asked) {
+                    let ours = document.state_vector()?;
+                    answer.frames.push(self.frame(&SyncMessage::Step1(&ours)).into());
+                }
                 let head = SyncMessage::Step2(&diff.update).head_after(&self.prefix);
                 answer.frames.push(SharedFrame::shared(head, diff.update));
                 let later = diff.later.iter().map(|update| self.update(update).into());

@@ -49,8 +49,10 @@
 //! let now = Duration::ZERO;
 //! let (mut here, mut there) = (Counted(0), Counted(0));
 //! let mut room = PresenceRoom::default();
-//! let hub = HubSession::new(room.enter(), PeerAccess::ReadWrite);
+//! let mut hub = HubSession::new(room.enter(), PeerAccess::ReadWrite);
 //! let mut guest = GuestSession::default();
+//! // The hub asks first, before it sends anything else.
+//! guest.receive(&mut here, &hub.ask(&there)?.into_bytes(), now)?;
 //! for frame in guest.join(&here, now)? {
 //!     let mut place = LockedHubDocument { document: &mut there, room: &mut room };
 //!     for frame in hub.receive(&mut place, &frame, now)?.frames {

@@ -240,7 +240,10 @@ impl World {
     fn join(&mut self, who: usize) {
         self.cut(who);
         let link = self.network.connect();
-        self.sessions.insert(link, HubSession::new(self.room.enter(), PeerAccess::ReadWrite));
+        let mut session = HubSession::new(self.room.enter(), PeerAccess::ReadWrite);
+        let question = session.ask(&self.hub).unwrap();
+        self.network.send(link, NetworkEnd::Guest, question.into_bytes());
+        self.sessions.insert(link, session);
         let guest = &mut self.guests[who];
         guest.link = Some(link);
         guest.replica.news.clear();
@@ -270,8 +273,8 @@ impl World {
         match delivery.to {
             NetworkEnd::Hub => {
                 let mut place = LockedHubDocument { document: &mut self.hub, room: &mut self.room };
-                let answer =
-                    self.sessions[&link].receive(&mut place, &delivery.frame, now).unwrap();
+                let session = self.sessions.get_mut(&link).unwrap();
+                let answer = session.receive(&mut place, &delivery.frame, now).unwrap();
                 for frame in answer.frames {
                     self.network.send(link, NetworkEnd::Guest, frame.into_bytes());
                 }
@@ -378,7 +381,7 @@ proptest! {
         kind in 0..5_u8,
     ) {
         let mut world = World::new(1, NetworkFaults::default(), false);
-        let session = HubSession::new(world.room.enter(), PeerAccess::ReadWrite);
+        let mut session = HubSession::new(world.room.enter(), PeerAccess::ReadWrite);
         // Most inputs are a message of an existing type.
         let bytes = if kind < 4 { [&[0, kind][..], &bytes].concat() } else { bytes };
         let bytes = if kind == 3 { bytes[1..].to_vec() } else { bytes };

@@ -224,7 +224,7 @@ impl WorkspaceState {
         batch.facts = new_documents.iter().filter_map(NewDocument::fact).collect();
         let batch = documents.add_to_batch(batch);
         if batch.updates.is_empty() {
-            let documents = documents.publish(None, now);
+            let documents = documents.publish(None, now, by);
             return Ok(Some(Committed { documents, ..Committed::unchanged(value) }));
         }
         if self.must_replace_main() {
@@ -233,7 +233,7 @@ impl WorkspaceState {
         }
         let Some(appended) = self.append(batch)? else { return Ok(None) };
 
-        let documents = documents.publish(Some(&appended), now);
+        let documents = documents.publish(Some(&appended), now, by);
         let numbered = new_documents.iter().zip(appended.first.0 + first_new..);
         let new_documents = numbered.map(|(new, seq)| (new.id.clone(), Seq(seq))).collect();
         let mut committed = Committed { new_documents, documents, ..Committed::unchanged(value) };

@@ -33,6 +33,7 @@ use yfs_engine::{
     gate::UpdateSource,
     id::{ClientId, FileId},
     kind::ContentRoot,
+    main_doc::EMPTY_UPDATE,
 };
 use yfs_store::{DocHead, DocName, LogRecord, Seq, Store};
 
@@ -411,6 +412,10 @@ impl DocHandle {
 
     /// Applies the records of other processes that the document lacks: those after `tailed`, up to
     /// which all were applied. Subscribers get them when they are tailed.
+    ///
+    /// # Errors
+    ///
+    /// Also if the document must be loaded again.
     fn apply_tail(&self, loaded: &mut LoadedDocument, tailed: Seq) -> Result<()> {
         let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
         let (name, own) = (DocName::from(&self.entry.id), pool.store.origin());
@@ -422,6 +427,9 @@ impl DocHandle {
                 return self.apply_log(loaded);
             }
             for record in &page.records {
+                if record.data == EMPTY_UPDATE {
+                    return Err(WorkspaceError::Damaged(self.entry.id.clone()));
+                }
                 loaded.doc.receive(&record.data, UpdateSource::Store)?;
                 loaded.head = loaded.head.max(record.head());
                 self.charge(&record.data, loaded.doc.kind());
@@ -436,6 +444,10 @@ impl DocHandle {
     /// Applies all records that the log has of the document. The tailed position stays unchanged,
     /// so that subscribers still get the new records.
     fn apply_log(&self, loaded: &mut LoadedDocument) -> Result<()> {
+        if loaded.doc.gate().had_parked() {
+            // As in `reload`.
+            return Err(WorkspaceError::Damaged(self.entry.id.clone()));
+        }
         let pool = self.pool.upgrade().ok_or(WorkspaceError::Closed)?;
         let state = pool.store.load(&DocName::from(&self.entry.id))?;
         let updates = state.updates.iter().map(|record| &record.data);
@@ -453,6 +465,8 @@ impl DocHandle {
             loaded.seen = record.seq;
             loaded.head = loaded.head.max(record.head());
             match loaded.doc.receive(&record.data, UpdateSource::Store) {
+                // Records of the document were dropped: what is in memory may have their content.
+                _ if record.data == EMPTY_UPDATE => *slot = None,
                 Ok(_) => self.charge(&record.data, loaded.doc.kind()),
                 // Every process rejects the same records; the next load reports them.
                 Err(_) => *slot = None,
@@ -469,6 +483,10 @@ impl DocHandle {
         let Some(pool) = self.pool.upgrade() else { return Ok(()) };
         let mut slot = self.entry.slot.lock();
         let is_behind = slot.as_ref().is_some_and(|loaded| loaded.seen < upto);
+        if slot.as_ref().is_some_and(|loaded| is_behind && loaded.doc.gate().had_parked()) {
+            // The records that waited may have been dropped, and are in this document.
+            *slot = None;
+        }
         if !is_behind && self.entry.followers.is_empty() {
             return Ok(());
         }

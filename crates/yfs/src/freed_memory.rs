@@ -53,6 +53,24 @@ impl FreedMemory {
     }
 }
 
+/// Returns the memory of this process that is not swapped out, in bytes; `None` if the system does
+/// not report it.
+pub fn resident_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes << 10)
+}
+
+/// Returns the memory that was freed to the system.
+///
+/// # Cost
+///
+/// About 0.2 ms per MB.
+pub fn return_freed_memory() {
+    return_pages();
+}
+
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn return_pages() {
     // SAFETY: the function may be called at any time, from any thread.

@@ -63,6 +63,7 @@ pub use crate::{
     documents::{DocHandle, DocumentProvider},
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
+    freed_memory::{resident_memory, return_freed_memory},
     fs::{TextInMemory, WorkspaceFs, rooted::RootedFs},
     import::{
         DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, ImportReport,

@@ -27,7 +27,8 @@ impl WorkspaceState {
         let reported = self.report_rested();
         let made = self.checkpoint_due();
         let compacted = self.compact_due();
-        reported.and(made).and(compacted)
+        let expired = if self.options.read_only { Ok(()) } else { self.expire_parked_due() };
+        reported.and(made).and(compacted).and(expired)
     }
 }
 

@@ -40,7 +40,7 @@ use crate::{
     replica::LogMark,
     search::SearchIndexHome,
     subscription::SubscriberList,
-    workspace::damage::TableDamage,
+    workspace::{damage::TableDamage, parked::ParkedChanges},
 };
 
 /// The number of updates of the main document that a subscriber may fall behind.
@@ -71,6 +71,8 @@ pub(crate) struct WorkspaceState {
     pub(crate) redacted: Mutex<BTreeSet<DocName>>,
     /// Limits the rate of the wipes that redactions by peers cause.
     pub(crate) wipe_pacer: Mutex<WipePacer>,
+    /// Changes of what waits in documents that the store does not have yet.
+    pub(crate) parked: Mutex<ParkedChanges>,
     pub(crate) main_followers: SubscriberList,
     pub(crate) claim: Mutex<Option<WriterClaim>>,
     /// The checkpoint of the main document, if the store has a place for one.
@@ -139,6 +141,7 @@ impl WorkspaceState {
             written: Mutex::default(),
             redacted: Mutex::default(),
             wipe_pacer: Mutex::new(WipePacer::new(WIPE_GAP_MS)),
+            parked: Mutex::default(),
             main_followers: SubscriberList::default(),
             claim: Mutex::new(claim),
             checkpoint,

@@ -39,6 +39,7 @@ mod history;
 pub mod lost_contents;
 pub mod move_between;
 pub mod nodes;
+pub mod parked;
 pub mod redact;
 pub mod removals;
 mod row_changes;
@@ -264,6 +265,7 @@ fn close(state: &WorkspaceState) -> Result<()> {
     if is_writer {
         // Upkeep: the next process does what fails here.
         state.report_all().ok();
+        state.flush_parked_notes().ok();
         state.checkpoint_due().ok();
         state.compact_all_due().ok();
         // Compaction may have made another one due.

@@ -364,13 +364,20 @@ fn moves_of_a_session_are_taken_back() {
         let mut command = Command::new(yfs());
         command.args(["undo", "--session", &session, option]).current_dir(dir.path());
         let output = command.output().expect("the command runs");
-        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"))
+        let [out, errors] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (out, errors, output.status.code())
     };
-    let [plan, _] = undo("--dry-run");
-    assert!(plan.contains("/plan.md") || plan.contains("old.md"), "{plan}");
-    let [out, errors] = undo("--yes");
-    assert!(errors.contains("/ff"), "{out}{errors}");
+    let (plan, _, code) = undo("--dry-run");
+    assert!(plan.contains("/dd/old.md  back to /old.md") && code == Some(0), "{plan}");
+    let (out, errors, code) = undo("--yes");
+    assert!(out.contains("moved     /plan.md  from /old.md"), "{out}");
+    assert!(
+        errors.contains("cannot undo the change of /ff: the directory is not empty"),
+        "{errors}"
+    );
+    assert_eq!(code, Some(1));
     let after = yfs_in(&["find"]);
     let left: Vec<&str> = after.lines().filter(|line| !line.starts_with("/ff")).collect();
-    assert_eq!(left, before.lines().collect::<Vec<_>>(), "{out}{errors}");
+    assert_eq!(left, before.lines().collect::<Vec<_>>());
 }

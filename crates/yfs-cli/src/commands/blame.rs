@@ -65,9 +65,12 @@ pub(crate) async fn run(args: BlameArgs, context: &mut CommandContext) -> Result
     let path = context.path(&args.path)?;
     let lines = context.readable()?.history().blame(&path.path);
     let mut lines = lines.map_err(|error| match error {
-        WorkspaceError::Fs(error) => {
-            CommandError::hinted(error, FsCode::EPERM, "only a text has lines with authors")
-        }
+        // Not a matter of permissions.
+        WorkspaceError::Fs(error) if error.code == FsCode::EPERM => CommandError::other(format!(
+            "{}: only a text has lines with authors, and this file is stored as bytes: it is not \
+             text, or markdown of too many parts",
+            context.out.safe(&args.path)
+        )),
         error => error.into(),
     })?;
     if let Some(LineSelection(range)) = &args.lines {

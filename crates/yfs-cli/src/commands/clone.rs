@@ -52,9 +52,13 @@ pub(crate) struct CloneArgs {
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Refuse a server with more than SIZE of names and directories, now and in later `yfs sync`
-    /// [default: 1G]
+    /// [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     main_limit: Option<u64>,
+    /// Stop when what the server sends takes more than SIZE of memory, now and in later `yfs sync`
+    /// [default: 1.5G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory_limit: Option<u64>,
     /// Copy only the workspace, and write no files to DIR
     #[arg(long)]
     no_files: bool,
@@ -78,6 +82,9 @@ pub(crate) async fn run(args: CloneArgs, context: &mut CommandContext) -> Result
     let mut remote = RemoteServer::parse(&args.url, args.token.as_deref())?;
     if let Some(limit) = args.main_limit {
         remote = remote.with_main_limit(limit);
+    }
+    if let Some(limit) = args.memory_limit {
+        remote = remote.with_memory_limit(limit);
     }
     // The server is asked first, so that nothing is created if it does not respond.
     let id = remote.workspace_id().await?;

@@ -68,10 +68,14 @@ pub(crate) struct SyncArgs {
     /// A token that grants access to the whole workspace
     #[arg(long, env = "YFS_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Refuse a server with more than SIZE of names and directories [default: 1G, or without URL
-    /// the last limit]
+    /// Refuse a server with more than SIZE of names and directories [default: 256M, or without
+    /// URL the last limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     main_limit: Option<u64>,
+    /// Stop when what the server sends takes more than SIZE of memory, now and in later `yfs sync`
+    /// [default: 1.5G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory_limit: Option<u64>,
     /// Keep running, and exchange changes as they are made
     #[arg(long)]
     watch: bool,
@@ -120,9 +124,14 @@ fn find_remote(args: &SyncArgs, workspace: &Workspace) -> Result<RemoteServer> {
         Some(url) => Some(RemoteServer::parse(url, args.token.as_deref())?),
         None => RemoteServer::of(workspace)?,
     };
-    let limited = |remote: RemoteServer| match args.main_limit {
-        Some(limit) => remote.with_main_limit(limit),
-        None => remote,
+    let limited = |mut remote: RemoteServer| {
+        if let Some(limit) = args.main_limit {
+            remote = remote.with_main_limit(limit);
+        }
+        match args.memory_limit {
+            Some(limit) => remote.with_memory_limit(limit),
+            None => remote,
+        }
     };
     remote.map(limited).ok_or_else(|| {
         CommandError::usage("the workspace has no server yet; pass its URL: yfs sync URL")

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::ContentDoc;
 use crate::{
     gate::{
-        DocRole, GateLimits, GateRejection, MergedUpdate, RootIx, StateChange, UpdateSource, merge,
+        DocRole, GateLimits, GateRejection, MergedUpdate, ParkedTotals, RootIx, StateChange,
+        UpdateSource, merge,
     },
     id::ClientId,
 };
@@ -24,6 +25,8 @@ pub struct RedactedMerge {
     pub changes: Vec<Vec<u8>>,
     /// Whether there are redaction records.
     pub has_redactions: bool,
+    /// What waits in the updates that stay.
+    pub parked: ParkedTotals,
 }
 
 /// Merges a snapshot and updates of a content document into one state, as
@@ -40,9 +43,10 @@ pub fn compact(
     let changes = merged.changes.iter().map(StateChange::encode).collect();
     let name = RootIx::Redactions.name().as_bytes();
     if !merged.state.windows(name.len()).any(|bytes| bytes == name) {
-        let MergedUpdate { state, absorbed, .. } = merged;
+        let MergedUpdate { state, absorbed, parked, .. } = merged;
         let rewritten = Vec::new();
-        return Ok(RedactedMerge { state, absorbed, rewritten, changes, has_redactions: false });
+        let has_redactions = false;
+        return Ok(RedactedMerge { state, absorbed, rewritten, changes, has_redactions, parked });
     }
     let id = crate::id::FileId::from_bytes([0; 16]);
     let mut doc = ContentDoc::new(&id, ClientId::from_random(0), GateLimits::default());
@@ -59,5 +63,6 @@ pub fn compact(
         absorbed: merged.absorbed,
         changes,
         has_redactions: doc.redactions().n_records() > 0,
+        parked: merged.parked,
     })
 }

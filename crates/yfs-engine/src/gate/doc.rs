@@ -10,7 +10,7 @@ use super::{
     item_lists::ItemLists,
     lazy::{self, LazyDoc, message},
     limits::GateLimits,
-    parked::{ParkedSet, ParkedUpdate},
+    parked::{ParkedSet, ParkedTotals, ParkedUpdate},
     parse::parse,
     resolve::{ResolveRequest, RunCut, UpdateResolution, resolve},
     role::{DocRole, UpdateSource},
@@ -273,6 +273,16 @@ impl GatedDoc {
     /// Returns the structs and deletions that wait for missing items.
     pub fn parked(&self) -> Vec<ParkedUpdate> {
         self.parked.list()
+    }
+
+    /// Reports whether structs or deletions ever waited for missing items, now or before.
+    pub fn had_parked(&self) -> bool {
+        self.parked.was_used()
+    }
+
+    /// Returns the number and the size of what waits for missing items.
+    pub fn parked_totals(&self) -> ParkedTotals {
+        self.parked.totals()
     }
 
     /// Reports whether structs or deletions wait for missing items.

@@ -2,9 +2,9 @@
 
 use super::{
     limits::GateLimits,
-    parse::{ItemParent, parse},
+    parse::{ItemParent, ParsedUpdate, StructKind, UpdateStruct, parse},
     refusal::GateRejection,
-    update_scan::RootIx,
+    update_scan::{IdRange, RootIx},
 };
 use crate::{
     content::convert::CONVERSIONS,
@@ -22,6 +22,28 @@ pub fn writers(update: &[u8]) -> Result<Vec<ItemId>, GateRejection> {
     Ok(runs.map(|run| ItemId::new(run.client, parsed.structs[run.first].clock)).collect())
 }
 
+/// Returns the items that an update brings or deletes, as runs.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn named_items(update: &[u8]) -> Result<Vec<IdRange>, GateRejection> {
+    let parsed = parse(update, &GateLimits::default(), false)?;
+    let mut items: Vec<IdRange> = Vec::new();
+    for run in &parsed.runs {
+        for item in &parsed.structs[run.first..run.end] {
+            match items.last_mut() {
+                Some(last) if last.client == run.client && last.end() == item.clock => {
+                    last.len += item.len;
+                }
+                _ => items.push(IdRange { client: run.client, start: item.clock, len: item.len }),
+            }
+        }
+    }
+    items.extend(parsed.deletes);
+    Ok(items)
+}
+
 /// The properties of an update that do not depend on its document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +52,8 @@ pub struct InspectedUpdate {
     pub has_redactions: bool,
     /// Whether it lists that the content was moved between roots.
     pub has_conversions: bool,
+    /// Whether some of it may wait for items of other updates in an empty document.
+    pub may_wait: bool,
 }
 
 /// Inspects an update from a peer without the document that it is for.
@@ -43,7 +67,36 @@ pub fn inspect(update: &[u8], limits: &GateLimits) -> Result<InspectedUpdate, Ga
     Ok(InspectedUpdate {
         has_redactions: begins(RootIx::Redactions.name()),
         has_conversions: begins(CONVERSIONS),
+        may_wait: may_wait(&parsed),
     })
+}
+
+/// Reports whether an update needs items that it does not have.
+fn may_wait(parsed: &ParsedUpdate<'_>) -> bool {
+    let mut clients: Vec<(ClientId, u32)> = Vec::with_capacity(parsed.runs.len());
+    for run in &parsed.runs {
+        let structs = &parsed.structs[run.first..run.end];
+        let (Some(first), Some(last)) = (structs.first(), structs.last()) else { continue };
+        if first.clock > 0 || structs.iter().any(|item| item.kind == StructKind::Skip) {
+            return true;
+        }
+        clients.push((run.client, last.clock + last.len));
+    }
+    clients.sort_unstable();
+    let is_here = |client: ClientId, clock: u32| {
+        let found = clients.binary_search_by_key(&client, |(client, _)| *client);
+        found.is_ok_and(|at| clock < clients[at].1)
+    };
+    let lacks = |id: Option<ItemId>| id.is_some_and(|id| !is_here(id.client, id.clock));
+    let is_early = |item: &UpdateStruct<'_>| {
+        let parent = match item.parent {
+            ItemParent::Item(id) => Some(id),
+            _ => None,
+        };
+        lacks(item.origin) || lacks(item.right) || lacks(parent)
+    };
+    parsed.structs.iter().any(is_early)
+        || parsed.deletes.iter().any(|range| !is_here(range.client, range.end() - 1))
 }
 
 /// The writers of an update's items, and the roots that some of them name.

@@ -6,6 +6,7 @@ use super::{
     change::StateChange,
     doc::GatedDoc,
     limits::GateLimits,
+    parked::ParkedTotals,
     role::{DocRole, UpdateSource},
 };
 use crate::id::{ClientId, FileId};
@@ -20,6 +21,8 @@ pub struct MergedUpdate {
     pub absorbed: Vec<bool>,
     /// The changes of each of the updates when it was applied.
     pub changes: Vec<StateChange>,
+    /// What waits in the others.
+    pub parked: ParkedTotals,
 }
 
 /// Merges a snapshot and updates into one state, and verifies it: in an empty document the state
@@ -60,7 +63,7 @@ pub fn merge(
     {
         return Err(GateRejection::Poisoned { reason: "the merged state differs".to_owned() });
     }
-    Ok(MergedUpdate { state, absorbed, changes })
+    Ok(MergedUpdate { state, absorbed, changes, parked: doc.parked_totals() })
 }
 
 fn new_doc(role: DocRole) -> GatedDoc {

@@ -36,6 +36,15 @@ pub struct ParkedUpdate {
     pub waits_for: ItemId,
 }
 
+/// The sum of all work that waits in a document.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct ParkedTotals {
+    /// The number of [`ParkedUpdate`]s, roughly: deletions of one client are counted one by one.
+    pub n_updates: usize,
+    /// Their memory, in bytes.
+    pub n_bytes: usize,
+}
+
 /// Structs of one client that follow each other.
 #[derive(Debug, Clone)]
 pub(crate) struct ParkedChunk {
@@ -102,6 +111,17 @@ impl ParkedSet {
     /// Returns the memory of all parked structs and deletions, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Reports whether structs or deletions ever waited.
+    pub(crate) fn was_used(&self) -> bool {
+        self.next_age > 0
+    }
+
+    /// Returns the number and the memory of everything that waits.
+    pub(crate) fn totals(&self) -> ParkedTotals {
+        let n_held: usize = self.held.values().map(Vec::len).sum();
+        ParkedTotals { n_updates: self.ages.len() + n_held, n_bytes: self.bytes }
     }
 
     /// Returns everything that waits.

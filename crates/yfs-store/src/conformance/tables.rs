@@ -3,7 +3,7 @@
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{Case, Open, batch, doc, join};
-use crate::{DocFact, Seq};
+use crate::{DocFact, ParkedNote, Seq};
 
 pub(super) const CASES: &[Case] = &[
     ("a fact holds until its document is written", facts),
@@ -14,6 +14,7 @@ pub(super) const CASES: &[Case] = &[
     ("rejected updates are kept", quarantine),
     ("a repeated update is kept once and counted", refused_again),
     ("the quarantine stays within its limits", quarantine_limits),
+    ("documents in which updates wait are noted", parked),
     ("client ids are claimed once, and again after a release", claims),
 ];
 
@@ -197,4 +198,31 @@ fn claims(open: &Open) {
     assert!(!another.reused, "nothing was given back");
     ids[0] = [another.rows, another.cells, another.meta, another.content];
     assert_ne!(ids[0], [again.rows, again.cells, again.meta, again.content]);
+}
+
+fn parked(open: &Open) {
+    let (here, there) = (open(), open());
+    assert_eq!(here.parked().expect("a list"), []);
+    let note = |name: &str, n_updates| ParkedNote {
+        doc: doc(name),
+        n_updates,
+        n_bytes: 1 << 40,
+        since: Millis(-7),
+        author: "Ada Lovelace".to_owned(),
+    };
+    let sorted = |store: &dyn crate::Store| {
+        let mut notes = store.parked().expect("a list");
+        notes.sort_by(|a, b| a.doc.cmp(&b.doc));
+        notes
+    };
+    let (a, b) = (note("a", 1), note("b", u64::MAX));
+    here.note_parked(&a.doc, Some(&a)).expect("noted");
+    there.note_parked(&b.doc, Some(&b)).expect("noted");
+    assert_eq!(sorted(&*here), [a.clone(), b.clone()]);
+    let more = ParkedNote { author: String::new(), ..note("a", 2) };
+    there.note_parked(&more.doc, Some(&more)).expect("noted");
+    assert_eq!(sorted(&*open()), [more, b.clone()]);
+    here.note_parked(&doc("a"), None).expect("forgotten");
+    here.note_parked(&doc("unknown"), None).expect("nothing to forget");
+    assert_eq!(sorted(&*there), [b]);
 }

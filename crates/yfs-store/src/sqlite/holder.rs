@@ -22,6 +22,15 @@ pub(super) fn take_holder() -> Option<LockHolder> {
     HOLDER.take()
 }
 
+/// Reports whether the last transaction stopped waiting for a process that is stopped: trying again
+/// would wait for the same process.
+pub(super) fn is_holder_stopped() -> bool {
+    let holder = HOLDER.take();
+    let is_stopped = holder.as_ref().is_some_and(|holder| holder.is_stopped);
+    HOLDER.set(holder);
+    is_stopped
+}
+
 /// Finds the process that holds the writer lock, given the path of the shared memory file.
 #[cfg(target_os = "linux")]
 pub(super) fn find_lock_holder(shared_memory: &Path) -> Option<LockHolder> {

@@ -337,6 +337,7 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
 /// If two processes switch a file at the same time, SQLite reports "busy" whatever the timeout.
 pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreError> {
     let until = Instant::now() + BUSY_TIMEOUT;
+    holder::record_holder(None);
     loop {
         // The first statement takes effect only before the first table is created, and the second
         // has no effect if the mode is right already.
@@ -346,7 +347,9 @@ pub(super) fn use_write_ahead_log(connection: &Connection) -> Result<(), StoreEr
                 connection.query_row(switch, [], |row| row.get::<_, String>(0))
             });
         match switched {
-            Err(error) if is_busy(&error) && Instant::now() < until => {
+            Err(error)
+                if is_busy(&error) && Instant::now() < until && !holder::is_holder_stopped() =>
+            {
                 thread::sleep(Duration::from_millis(1));
             }
             Ok(mode) if mode != "wal" => {

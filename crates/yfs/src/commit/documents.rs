@@ -13,7 +13,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use yfs_engine::{actor::Actor, id::FileId, kind::ContentRoot, time::Millis};
+use yfs_engine::{actor::Actor, gate::ParkedTotals, id::FileId, kind::ContentRoot, time::Millis};
 use yfs_store::{AppendBatch, AppendReceipt, DocFact, DocHead, DocName, Seq};
 
 use super::{ChangeEffect, CommittedDocument, ContentPrecondition, DocumentChange};
@@ -45,6 +45,8 @@ struct LockedDocument<'a> {
     first_index: u64,
     /// The text after a local edit.
     text: Option<Arc<str>>,
+    /// What waited in the document before the change.
+    parked: ParkedTotals,
 }
 
 impl<'a> LockedDocuments<'a> {
@@ -134,11 +136,12 @@ impl<'a> LockedDocuments<'a> {
         self,
         appended: Option<&AppendReceipt>,
         now: Millis,
+        by: Option<&Actor>,
     ) -> BTreeMap<FileId, CommittedDocument> {
         let Self { state, documents } = self;
         let published = documents.into_iter().filter_map(|document| {
             let id = document.guard.handle().id().clone();
-            document.publish(state, appended, now).map(|committed| (id, committed))
+            document.publish(state, appended, now, by).map(|committed| (id, committed))
         });
         published.collect()
     }
@@ -171,6 +174,7 @@ impl<'a> LockedDocument<'a> {
             updates: Vec::new(),
             first_index: 0,
             text: None,
+            parked: ParkedTotals::default(),
         })
     }
 
@@ -184,6 +188,7 @@ impl<'a> LockedDocument<'a> {
             self.check_whole()?;
         }
         let doc = self.guard.change();
+        self.parked = doc.gate().parked_totals();
         let was_converted = doc.conversion().was_converted();
         self.updates = match (change.make)(doc) {
             Ok(updates) => updates,
@@ -228,6 +233,7 @@ impl<'a> LockedDocument<'a> {
         state: &WorkspaceState,
         appended: Option<&AppendReceipt>,
         now: Millis,
+        by: Option<&Actor>,
     ) -> Option<CommittedDocument> {
         let effect = self.effect?;
         let (handle, id) = (self.guard.handle(), self.guard.handle().id());
@@ -254,6 +260,9 @@ impl<'a> LockedDocument<'a> {
             // The text that was rendered is not the document's current one.
             committed.text = self.guard.loaded().map(|loaded| loaded.doc.text().into());
             committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
+        }
+        if let Some(loaded) = self.guard.loaded().filter(|_| committed.is_changed) {
+            state.note_parked(id, self.parked, loaded.doc.gate().parked_totals(), by);
         }
         state.update_caches(id, effect, &committed, now);
         // Published last, so that a subscriber that reads after this update gets the new text.

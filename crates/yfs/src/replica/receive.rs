@@ -195,6 +195,8 @@ impl Replication<'_> {
                         self.state.note_converted([id])?;
                     }
                     may_be_first &= !inspected.has_conversions && !inspected.has_redactions;
+                    // What waits is counted when the document is changed in memory.
+                    may_be_first &= !inspected.may_wait;
                     accepted.push(*update);
                 }
             }

@@ -76,6 +76,15 @@ pub struct HistoryEntry {
     pub paths: Option<[VPath; 2]>,
     /// The permission bits before and after, if it changed them.
     pub modes: Option<[u32; 2]>,
+    /// The places before and after a rename or move.
+    pub(super) places: Option<[RowPlace; 2]>,
+}
+
+/// The place of a row: its name, and its directory; `None` is the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RowPlace {
+    pub(super) name: SmolStr,
+    pub(super) parent: Option<FileId>,
 }
 
 /// The kind of a change.
@@ -416,6 +425,7 @@ fn entry_of(info: VersionInfo, id: &FileId, path: &VPath, kind: FileKind) -> His
         is_redacted: info.redacted,
         paths: None,
         modes: None,
+        places: None,
     }
 }
 
@@ -489,5 +499,6 @@ fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {
         is_redacted: false,
         paths: None,
         modes: None,
+        places: None,
     }
 }

@@ -4,7 +4,8 @@ use std::{cell::Cell, sync::Arc};
 
 use yfs_engine::{
     content,
-    gate::{DocRole, merge},
+    gate::{DocRole, ParkedTotals, merge},
+    id::FileId,
 };
 use yfs_store::{CompactionOutcome, DocName, DocStats, LogRecord, MergeError, MergedSnapshot};
 
@@ -54,6 +55,7 @@ impl Maintenance<'_> {
     pub fn compact(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CompactReport> {
         self.state.check_writable()?;
         self.state.table_damage.check()?;
+        self.state.expire_parked()?;
         let documents = self.state.store.documents()?;
         let n_documents = documents.len() as u64;
         let mut report = CompactReport { n_documents, ..CompactReport::default() };
@@ -93,12 +95,18 @@ impl WorkspaceState {
     /// Compacts one document, and reports whether it has records of redacted content.
     fn compact_and_erase(&self, doc: &DocName) -> Result<(CompactionOutcome, bool)> {
         let role = if *doc == self.main_name { DocRole::Main } else { DocRole::Content };
-        let erases = Cell::new(false);
+        let (erases, parked) = (Cell::new(false), Cell::new(ParkedTotals::default()));
         let compacted = self.store.compact(doc, &|snapshot, records| {
-            let (merged, has_redactions) = merge_records(role, snapshot, records)?;
-            erases.set(has_redactions);
+            let (merged, found) = merge_records(role, snapshot, records)?;
+            erases.set(found.has_redactions);
+            parked.set(found.parked);
             Ok(merged)
         })?;
+        if parked.get().n_updates > 0 && role == DocRole::Content {
+            // A process that noted nothing of this kind may have logged them.
+            let id = FileId::from(doc);
+            self.note_parked(&id, ParkedTotals::default(), parked.get(), None);
+        }
         Ok((compacted, erases.get()))
     }
 
@@ -164,24 +172,36 @@ fn is_main_due(stats: &DocStats, checkpoint_bytes: u64) -> bool {
     stats.n_records > MANY_RECORDS && stats.bytes > worth
 }
 
-/// Merges records, and reports whether the document has records of redacted content.
-fn merge_records(
+/// What a merge found besides the merged state.
+pub(super) struct MergeFindings {
+    /// Whether the document has records of redacted content.
+    has_redactions: bool,
+    /// What waits in the records that stay.
+    pub(super) parked: ParkedTotals,
+}
+
+/// Merges records.
+pub(super) fn merge_records(
     role: DocRole,
     snapshot: Option<&[u8]>,
     records: &[LogRecord],
-) -> std::result::Result<(MergedSnapshot, bool), MergeError> {
+) -> std::result::Result<(MergedSnapshot, MergeFindings), MergeError> {
     let updates: Vec<Vec<u8>> = records.iter().map(|record| record.data.clone()).collect();
     if role == DocRole::Main {
         let merged = merge(role, snapshot, &updates)?;
         let (state, absorbed) = (merged.state, merged.absorbed);
         return Ok((
             MergedSnapshot { state, absorbed, rewritten: Vec::new(), changes: Vec::new() },
-            false,
+            MergeFindings { has_redactions: false, parked: merged.parked },
         ));
     }
     let compacted = content::compact(snapshot, &updates)?;
-    let content::RedactedMerge { state, absorbed, rewritten, changes, has_redactions } = compacted;
-    Ok((MergedSnapshot { state, absorbed, rewritten, changes }, has_redactions))
+    let content::RedactedMerge { state, absorbed, rewritten, changes, has_redactions, parked } =
+        compacted;
+    Ok((
+        MergedSnapshot { state, absorbed, rewritten, changes },
+        MergeFindings { has_redactions, parked },
+    ))
 }
 
 #[cfg(test)]

@@ -350,7 +350,7 @@ impl WorkspaceState {
 
     /// Evicts a document, and logs an update without content, so that its head is a new one and
     /// every process notices the change.
-    fn load_again(&self, id: &FileId) -> Result<()> {
+    pub(super) fn load_again(&self, id: &FileId) -> Result<()> {
         let handle = self.documents.acquire(id);
         let mut guard = handle.lock_slot();
         if guard.is_loaded() {

@@ -1,6 +1,5 @@
 //! The creations, renames, moves, restores and mode changes of a row, as entries of a history.
 
-use smol_str::SmolStr;
 use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
@@ -9,13 +8,11 @@ use yfs_engine::{
 };
 use yfs_vfs::stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE};
 
-use super::change_list::{HistoryChange, HistoryEntry, kind_and_location};
+use super::change_list::{HistoryChange, HistoryEntry, RowPlace, kind_and_location};
 
 /// The values of a row that records give back.
-#[derive(Clone)]
 struct FormerRow {
-    name: SmolStr,
-    parent: Option<FileId>,
+    place: RowPlace,
     mode: u32,
 }
 
@@ -36,15 +33,19 @@ pub(super) fn row_changes(main: &MainDoc, id: &FileId, path: &VPath) -> Vec<Hist
         NodeKind::File => DEFAULT_FILE_MODE,
     };
     let mode = row.mode.unwrap_or(default_mode);
-    let mut after = FormerRow { name: row.name, parent: row.parent, mode };
+    let place = RowPlace { name: row.name, parent: row.parent };
+    let mut after = FormerRow { place, mode };
     let entries = records.into_iter().map(|record| {
         let change = change_of(&record);
         let before = FormerRow {
-            name: record.name.unwrap_or_else(|| after.name.clone()),
-            parent: record.parent.unwrap_or_else(|| after.parent.clone()),
+            place: RowPlace {
+                name: record.name.unwrap_or_else(|| after.place.name.clone()),
+                parent: record.parent.unwrap_or_else(|| after.place.parent.clone()),
+            },
             mode: record.mode.map_or(after.mode, |mode| mode.unwrap_or(default_mode)),
         };
         let is_moved = matches!(change, HistoryChange::Renamed | HistoryChange::Moved);
+        let places = is_moved.then(|| [before.place.clone(), after.place.clone()]);
         let entry = HistoryEntry {
             at: record.at,
             id: id.clone(),
@@ -56,8 +57,9 @@ pub(super) fn row_changes(main: &MainDoc, id: &FileId, path: &VPath) -> Vec<Hist
             version: None,
             names: Vec::new(),
             is_redacted: false,
-            paths: is_moved.then(|| [before.path(main), after.path(main)]),
+            paths: places.as_ref().map(|places| places.each_ref().map(|place| shown(place, main))),
             modes: (before.mode != after.mode).then_some([before.mode, after.mode]),
+            places,
         };
         after = before;
         entry
@@ -75,10 +77,8 @@ fn change_of(record: &RowRecord) -> HistoryChange {
     }
 }
 
-impl FormerRow {
-    /// Returns the path, with the present path of the directory.
-    fn path(&self, main: &MainDoc) -> VPath {
-        let directory = self.parent.as_ref().and_then(|id| main.tree().node(id));
-        directory.map_or_else(VPath::root, |node| node.path()).join(&self.name)
-    }
+/// Returns the path of a place, with the present path of the directory.
+fn shown(place: &RowPlace, main: &MainDoc) -> VPath {
+    let directory = place.parent.as_ref().and_then(|id| main.tree().node(id));
+    directory.map_or_else(VPath::root, |node| node.path()).join(&place.name)
 }

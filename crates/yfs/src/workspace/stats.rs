@@ -21,7 +21,8 @@ pub struct WorkspaceStats {
     pub visible: VisibleTotals,
     /// Trashed objects, without the ones that they hide.
     pub n_trashed: u64,
-    /// Updates that wait for items that have not arrived.
+    /// Updates that wait for items that have not arrived, in the files table and in contents, as
+    /// the processes that changed them noted.
     pub n_parked: u64,
     /// Content documents in memory.
     pub n_open: u64,
@@ -46,6 +47,8 @@ impl Maintenance<'_> {
         let (n_cached, cached_bytes) = state.texts.usage();
         let store = state.store.stats()?;
         let main_stats = state.store.doc_stats(&state.main_name)?;
+        let in_main = state.main.read().doc().parked_totals().n_updates;
+        let n_parked = self.count_parked(in_main)?;
         let main = state.main.read();
         Ok(WorkspaceStats {
             id: state.id.clone(),
@@ -53,7 +56,7 @@ impl Maintenance<'_> {
             n_directories: main.tree().n_directories() as u64,
             visible: main.visible_totals(),
             n_trashed: main.tree().n_trashed() as u64,
-            n_parked: main.doc().parked().len() as u64,
+            n_parked,
             n_open: n_open as u64,
             open_bytes,
             n_cached: n_cached as u64,

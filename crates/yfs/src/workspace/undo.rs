@@ -258,18 +258,29 @@ impl History<'_> {
             if fs.stat_now(&entry.path, Op::Lstat)?.mode & 0o7777 != after {
                 return refuse(UndoRefusal::ModeChangedSince);
             }
-            if entry.paths.is_none() {
+            if entry.places.is_none() {
                 fs.chmod_now(&entry.path, before)?;
                 return Ok(UndoOutcome::ModeRestored);
             }
         }
-        let Some([from, to]) = &entry.paths else { return Ok(UndoOutcome::Nothing) };
-        if entry.path != *to {
+        let Some([from, to]) = &entry.places else { return Ok(UndoOutcome::Nothing) };
+        let (row, directory) = {
+            let main = self.state.main.read();
+            let row = main.files().get(&entry.id).map(|found| found.row);
+            let directory = match &from.parent {
+                None => Some(VPath::root()),
+                Some(id) => main.tree().path_of(id),
+            };
+            (row, directory)
+        };
+        if !row.is_some_and(|row| row.name == to.name && row.parent == to.parent) {
             return refuse(UndoRefusal::MovedSince);
         }
+        let Some(directory) = directory else { return refuse(UndoRefusal::DirectoryGone) };
+        let from = directory.join(&from.name);
         let options = MoveOptions { replace: false, parents: false };
-        match fs.mv_now(to, from, &options) {
-            Ok(()) => Ok(UndoOutcome::MovedBack(from.clone())),
+        match fs.mv_now(&entry.path, &from, &options) {
+            Ok(()) => Ok(UndoOutcome::MovedBack(from)),
             Err(error) if error.code == FsCode::EEXIST => refuse(UndoRefusal::PathTaken),
             Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => {
                 refuse(UndoRefusal::DirectoryGone)

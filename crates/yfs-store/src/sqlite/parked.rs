@@ -1,0 +1,56 @@
+//! Notes of the documents in which updates wait: settings of the store, one for each document.
+
+use super::{SqliteInner, schema::store_error, seal::ValuePlace};
+use crate::{
+    DocName, StoreError,
+    parked::{PARKED_PREFIX, ParkedNote},
+};
+
+const ACTION: &str = "note the updates that wait in a document";
+const READ: &str = "list the documents in which updates wait";
+
+impl SqliteInner {
+    pub(super) fn note_parked(
+        &self,
+        doc: &DocName,
+        note: Option<&ParkedNote>,
+    ) -> Result<(), StoreError> {
+        let key = ParkedNote::key(doc);
+        self.write(ACTION, |tx| {
+            let written = match note {
+                Some(note) => {
+                    let value = note.encode();
+                    let value = self.seal.seal(ValuePlace::Setting(&key), &value);
+                    tx.execute(
+                        "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)",
+                        (&key, value.as_ref()),
+                    )
+                }
+                None => tx.execute("DELETE FROM meta WHERE key = ?1", [&key]),
+            };
+            written.map(drop).map_err(store_error(ACTION))
+        })
+    }
+
+    pub(super) fn parked(&self) -> Result<Vec<ParkedNote>, StoreError> {
+        let reader = self.reader()?;
+        let read = || -> rusqlite::Result<Vec<(String, Vec<u8>)>> {
+            let mut find = reader.prepare_cached(
+                "SELECT key, value FROM meta WHERE key >= ?1 AND key < ?2 ORDER BY key",
+            )?;
+            // The character after the colon that ends the prefix.
+            let end = PARKED_PREFIX.replace("parked:", "parked;");
+            let rows =
+                find.query_map([PARKED_PREFIX, &end], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        };
+        let found = read().map_err(store_error(READ))?;
+        // A note that cannot be read is written again when its document changes.
+        let notes = found.into_iter().filter_map(|(key, value)| {
+            let doc = DocName::parse(key.strip_prefix(PARKED_PREFIX)?).ok()?;
+            let value = self.seal.open(ValuePlace::Setting(&key), value)?;
+            ParkedNote::decode(doc, &value)
+        });
+        Ok(notes.collect())
+    }
+}
