@@ -106,13 +106,14 @@ async fn undoing_a_session_keeps_the_later_work_of_others() {
     expect![[r#"
         /own: moved to the trash, because the session created it
         /plan: changed back; later changes by others were kept
-        /shared: not undone: cannot undo the change of /shared: others have edited it since it was created"#]].assert_eq(&lines.join("\n"));
+        /shared: not undone: others have edited it since it was created"#]]
+    .assert_eq(&lines.join("\n"));
     assert_eq!(shared.text("/plan").await.as_deref(), Some("one\ntwo\nthree, by ana\n"));
     assert_eq!(shared.text("/own").await, None);
     assert_eq!(shared.text("/shared").await.as_deref(), Some("mine and ana's\n"));
     // Another session of the same agent is not touched, and a second undo has nothing to do.
-    expect![[r#"
-        /shared: not undone: cannot undo the change of /shared: others have edited it since it was created"#]].assert_eq(&shared.call("undo_session", json!({})).await);
+    let expected = expect!["/shared: not undone: others have edited it since it was created"];
+    expected.assert_eq(&shared.call("undo_session", json!({})).await);
 }
 
 #[tokio::test]

@@ -84,7 +84,7 @@ async fn moves_and_directories_are_taken_back() {
     assert_ne!(shared.tree().await, before);
     let undone = shared.undo().await;
     assert_eq!(shared.tree().await, before, "{undone:#?}");
-    for (from, to) in [("/newer/docs", "/docs"), ("/newer", "/new"), ("/new/a", "/a")] {
+    for (from, to) in [("/newer/docs", "/docs"), ("/newer", "/new"), ("/newer/a", "/a")] {
         assert!(undone.contains(&format!("{from}: moved back to {to}")), "{undone:#?}");
     }
     assert_eq!(shared.undo().await, ["There is nothing to undo"]);
