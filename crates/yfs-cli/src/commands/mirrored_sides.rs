@@ -5,6 +5,7 @@ use std::{
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
 use yfs::{DifferenceKind, DirectoryDifference, Workspace};
@@ -79,10 +80,12 @@ impl<'a> MirroredSides<'a> {
         found: &DirectoryDifference,
     ) -> Option<PathBuf> {
         let meta = found.host.symlink_metadata().ok()?;
+        // Inode numbers are reused.
         let node = by_inode.get(&meta.ino())?;
+        let is_same = node.stamp.created_ns == created_ns(&meta);
         let from = self.state.path(&node.id);
         let is_gone = self.directory.join(&from).symlink_metadata().is_err();
-        (found.kind == DifferenceKind::Added && is_gone).then_some(from)
+        (found.kind == DifferenceKind::Added && is_same && is_gone).then_some(from)
     }
 
     /// Returns the paths whose permission bits were changed on disk, with the new bits.
@@ -99,6 +102,12 @@ impl<'a> MirroredSides<'a> {
 /// Returns the path below the directory.
 pub(crate) fn relative(path: &VPath) -> PathBuf {
     path.as_str().trim_start_matches('/').into()
+}
+
+/// Returns when an inode was made; 0 where the system does not report it, as in a [`DiskStamp`].
+fn created_ns(meta: &fs::Metadata) -> i64 {
+    let created = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    created.map_or(0, |at| i64::try_from(at.as_nanos()).unwrap_or_default())
 }
 
 fn is_unchanged(stamp: &DiskStamp, host: &Path) -> bool {
