@@ -349,11 +349,14 @@ fn what_takes_too_much_memory_is_stopped_before_memory_is_exhausted() {
         }
         Ok(())
     });
-    let hub = Hub::start(large_values);
-    let dir = tempfile::tempdir().unwrap();
-    let (code, stderr) = clone(&hub, dir.path(), &["--no-files"]);
-    assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("limit"), "{stderr}");
+    let limits = ["--no-files", "--main-limit", "1G", "--memory-limit", "300M"];
+    for options in [&limits[..1], &limits] {
+        let hub = Hub::start(Arc::clone(&large_values));
+        let dir = tempfile::tempdir().unwrap();
+        let (code, stderr) = clone(&hub, dir.path(), options);
+        assert_eq!(code, 1, "{options:?}: {stderr}");
+        assert!(stderr.contains("limit"), "{options:?}: {stderr}");
+    }
 }
 
 #[test]

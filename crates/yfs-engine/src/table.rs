@@ -58,14 +58,15 @@ pub use self::{
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
     row_clocks::{RowClocks, UnknownChanges},
     row_record::{
-        MAX_RECORDS, RowRecord, needs_creation_record, record_changes, record_creation, row_records,
+        MAX_RECORDS, RowRecord, may_need_record, needs_creation_record, record_changes,
+        record_creation, row_records,
     },
     settings::WorkspaceSettings,
 };
 pub(crate) use self::{
     base::{BaseRow, BaseRows, BaseTableFacts},
     listed_kind::ListedRow,
-    row_record::latest_record,
+    row_record::{latest_record, may_have_records},
 };
 use self::{
     base::{NodeView, TableBase},

@@ -623,7 +623,11 @@ impl ReplicaSession {
         }
         self.check_main_limit(updates)?;
         if let Some(memory) = &mut self.memory {
-            memory.count(updates.iter().map(|update| update.data.len() as u64).sum())?;
+            let n_bytes = updates.iter().map(|update| update.data.len() as u64).sum();
+            if let Err(error) = memory.count(n_bytes) {
+                self.workspace.maintenance().note_short_of_memory();
+                return Err(error);
+            }
         }
         if !self.is_unsettled && updates.iter().any(|update| update.doc == *self.workspace.id()) {
             self.workspace.replication().set_unsettled(true)?;

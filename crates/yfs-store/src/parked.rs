@@ -7,6 +7,9 @@ use crate::DocName;
 /// The prefix of the settings that hold the notes; then comes the name of the document.
 pub(crate) const PARKED_PREFIX: &str = "store:parked:";
 
+/// The least key behind those of all notes.
+pub(crate) const PARKED_END: &str = "store:parked;";
+
 /// The greatest length of the name of an author that is kept, in bytes.
 const MAX_AUTHOR_LEN: usize = 256;
 

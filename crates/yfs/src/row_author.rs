@@ -7,7 +7,7 @@ use yfs_engine::{
     content::RunAuthor,
     id::FileId,
     main_doc::MainDoc,
-    table::{RowWrite, needs_creation_record, record_changes, record_creation},
+    table::{RowWrite, may_need_record, needs_creation_record, record_changes, record_creation},
 };
 
 use crate::commit::{MainChange, Transaction};
@@ -26,7 +26,7 @@ impl<T> Transaction<'_, T> {
                 {
                     record_creation(row, by);
                 }
-                RowWrite::Update { id, changes } => {
+                RowWrite::Update { id, changes } if may_need_record(changes) => {
                     if let Some(entry) = main.files().get(id) {
                         record_changes(&entry.row, changes, by);
                     }

@@ -62,6 +62,8 @@ pub(crate) struct WorkspaceState {
     pub(crate) events: EventLog,
     /// The changes that were replayed last. Locked while they are read from the log.
     pub(crate) replay: Mutex<Option<ChangeReplay>>,
+    /// Whether the end leaves compaction and checkpoints to the next process.
+    pub(crate) is_short_of_memory: AtomicBool,
     /// Files whose `stat` cell is outdated, with the time of the first unreported edit.
     pub(crate) unreported: Mutex<BTreeMap<FileId, UnreportedEdit>>,
     /// Documents that this process wrote to since it last checked whether they are due for
@@ -137,6 +139,7 @@ impl WorkspaceState {
             main,
             documents,
             live: LiveFacts::default(),
+            is_short_of_memory: AtomicBool::new(false),
             unreported: Mutex::default(),
             written: Mutex::default(),
             redacted: Mutex::default(),

@@ -1,6 +1,9 @@
 //! A workspace: the main type of this crate.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
 
 use parking_lot::RwLock;
 use yfs_engine::{
@@ -266,10 +269,12 @@ fn close(state: &WorkspaceState) -> Result<()> {
         // Upkeep: the next process does what fails here.
         state.report_all().ok();
         state.flush_parked_notes().ok();
-        state.checkpoint_due().ok();
-        state.compact_all_due().ok();
-        // Compaction may have made another one due.
-        state.checkpoint_due().ok();
+        if !state.is_short_of_memory.load(Ordering::Relaxed) {
+            state.checkpoint_due().ok();
+            state.compact_all_due().ok();
+            // Compaction may have made another one due.
+            state.checkpoint_due().ok();
+        }
     }
     if !state.set_closed() {
         return Ok(());

@@ -210,6 +210,26 @@ fn what_rows_record_is_in_the_history_and_undone() {
     );
 }
 
+/// What another actor has changed since would have gone to the trash with it.
+#[test]
+fn what_was_restored_is_not_removed_with_the_work_of_others() {
+    let (_own, workspace) = TestWorkspace::create();
+    now(workspace.fs().mkdir(&at("/d"), &Default::default())).unwrap();
+    put(&workspace, "/d/a.txt", "one");
+    now(workspace.fs().rm(&at("/d"), &RemoveOptions { recursive: true, force: false })).unwrap();
+    let removal = changes(&workspace, "/").remove(0);
+    workspace.trash().restore(&removal.id, None).unwrap();
+    let restored = changes(&workspace, "/").remove(0);
+    assert_eq!(restored.change, HistoryChange::Restored);
+    let bob = workspace.fs_for("agent:bob".parse().unwrap());
+    now(bob.append(&at("/d/a.txt"), "two".into(), &WriteOptions::default())).unwrap();
+    let refused = workspace.history().undo(&restored).unwrap_err().to_string();
+    assert!(refused.contains("others have changed it since"), "{refused}");
+    let edit = changes(&workspace, "/d").remove(0);
+    workspace.history().undo(&edit).unwrap();
+    assert!(workspace.history().undo(&restored).is_ok());
+}
+
 #[test]
 fn a_copy_has_no_records_of_its_source_and_old_records_are_removed() {
     let (_own, workspace) = TestWorkspace::create();

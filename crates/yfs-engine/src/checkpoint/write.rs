@@ -7,7 +7,7 @@ use crate::{
     gate::RootIx,
     id::{FileId, ItemId},
     main_doc::MainDoc,
-    table::{BaseRow, latest_record},
+    table::{BaseRow, RowHistory, latest_record, may_have_records},
     tree::NodeRef,
 };
 
@@ -113,9 +113,10 @@ pub(super) fn entries(
         entries.insert(keys::rowless(id.as_str()), record);
         return Ok(entries);
     };
-    let attributes = row.history(id).map(|entry| entry.row);
-    let latest = attributes.and_then(|row| latest_record(row.meta.as_ref(), row.created_at));
-    if let Some(at) = latest {
+    if may_have_records(&record)
+        && let Some(RowHistory { row, .. }) = row.history(id)
+        && let Some(at) = latest_record(row.meta.as_ref(), row.created_at)
+    {
         entries.insert(keys::recorded(at, id.as_str()), Vec::new());
     }
     if place.is_trashed {

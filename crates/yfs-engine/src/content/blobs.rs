@@ -4,13 +4,13 @@
 //! Each version names the versions that its writer knew and replaced. So concurrent versions are
 //! recognized, and neither is lost.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use smol_str::SmolStr;
 use yrs::{Any, Array as _, Number, WriteTxn as _};
 
 use super::{
-    ContentError, RunAuthor,
+    ContentError, RunAuthor, log,
     replica::{ContentReplica, LocalChange},
 };
 use crate::{
@@ -43,6 +43,8 @@ pub struct BlobVersion {
     pub at: Millis,
     /// On whose behalf.
     pub actor: Option<Actor>,
+    /// The label of the change.
+    pub label: Option<SmolStr>,
     /// The versions that its writer saw and replaced.
     pub replaces: Vec<ItemId>,
 }
@@ -133,22 +135,13 @@ impl BlobVersions {
 
 /// Returns the element that lists a version.
 fn to_any(blob: &NewBlob, author: &RunAuthor, replaced: &[BlobVersion]) -> Any {
-    let number = |number: f64| Any::Number(Number::Float(number));
-    let mut members = std::collections::HashMap::from([
-        ("hash".to_owned(), Any::from(blob.hash.to_string())),
-        ("size".to_owned(), number(blob.size as f64)),
-        ("at".to_owned(), number(author.at.as_f64())),
-        ("actor".to_owned(), Any::from(author.actor.to_string())),
-    ]);
-    if let Some(mime) = &blob.mime {
-        members.insert("mime".to_owned(), Any::from(mime.as_str()));
-    }
-    if !replaced.is_empty() {
-        let latest = replaced.iter().rev().take(MAX_REPLACED);
-        let replaced = latest.map(|version| Any::from(write_id(version.id)));
-        members.insert("prev".to_owned(), Any::Array(replaced.collect()));
-    }
-    Any::Map(Arc::new(members))
+    let size = Any::Number(Number::Float(blob.size as f64));
+    let of_blob = [("hash", Any::from(blob.hash.to_string())), ("size", size)];
+    let mime = blob.mime.as_ref().map(|mime| ("mime", Any::from(mime.as_str())));
+    let latest = replaced.iter().rev().take(MAX_REPLACED);
+    let latest = latest.map(|version| Any::from(write_id(version.id)));
+    let latest = (!replaced.is_empty()).then(|| ("prev", Any::Array(latest.collect())));
+    log::value(author, of_blob.into_iter().chain(mime).chain(latest))
 }
 
 fn parse(id: ItemId, value: &Any) -> Option<BlobVersion> {
@@ -169,13 +162,15 @@ fn parse(id: ItemId, value: &Any) -> Option<BlobVersion> {
         }
         _ => Vec::new(),
     };
+    let (actor, label) = log::parse_author(members).map(|by| (by.actor, by.label)).unzip();
     Some(BlobVersion {
         id,
         hash: text("hash")?.parse().ok()?,
         size: size as u64,
         mime: text("mime").filter(|mime| mime.len() <= MAX_MIME_LEN).map(SmolStr::new),
         at: Millis::from_f64(number("at").unwrap_or(0.0)),
-        actor: text("actor").and_then(|actor| actor.parse().ok()),
+        actor,
+        label: label.flatten(),
         replaces,
     })
 }

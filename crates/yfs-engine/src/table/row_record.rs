@@ -52,6 +52,11 @@ pub fn row_records(meta: Option<&Any>, created_at: Millis) -> Vec<RowRecord> {
     records
 }
 
+/// Reports whether the encoded elements of a row may hold records. Most rows have none.
+pub(crate) fn may_have_records(elements: &[u8]) -> bool {
+    memchr::memmem::find(elements, PREFIX.as_bytes()).is_some()
+}
+
 /// Returns the time of the latest record of a row.
 pub(crate) fn latest_record(meta: Option<&Any>, created_at: Millis) -> Option<Millis> {
     let Some(Any::Map(members)) = meta else { return None };
@@ -70,6 +75,14 @@ pub fn record_creation(row: &mut FileRow, by: &RunAuthor) {
     let mut meta = members(row.meta.take());
     meta.insert(format!("{PREFIX}{}", row.created_at.0), Any::from(record));
     row.meta = Some(Any::from(meta));
+}
+
+/// Reports whether changes of a row may rename, move or restore it, or set its mode.
+pub fn may_need_record(changes: &RowChanges) -> bool {
+    changes.name.is_some()
+        || changes.parent.is_some()
+        || changes.mode.is_some()
+        || changes.trashed_at == Some(None)
 }
 
 /// Adds a record to the changes of a row if they rename, move or restore it, or set its mode.

@@ -3,7 +3,7 @@
 use super::{SqliteInner, schema::store_error, seal::ValuePlace};
 use crate::{
     DocName, StoreError,
-    parked::{PARKED_PREFIX, ParkedNote},
+    parked::{PARKED_END, PARKED_PREFIX, ParkedNote},
 };
 
 const ACTION: &str = "note the updates that wait in a document";
@@ -38,10 +38,8 @@ impl SqliteInner {
             let mut find = reader.prepare_cached(
                 "SELECT key, value FROM meta WHERE key >= ?1 AND key < ?2 ORDER BY key",
             )?;
-            // The character after the colon that ends the prefix.
-            let end = PARKED_PREFIX.replace("parked:", "parked;");
-            let rows =
-                find.query_map([PARKED_PREFIX, &end], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let range = [PARKED_PREFIX, PARKED_END];
+            let rows = find.query_map(range, |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect()
         };
         let found = read().map_err(store_error(READ))?;

@@ -138,6 +138,9 @@ struct RowScan {
     page: VecDeque<RecordedRow>,
     /// The last row that was read.
     last: Option<RecordedRow>,
+    /// The size of the next page. Each is twice the last, because each costs the rows that changed
+    /// since the checkpoint.
+    n_next: usize,
 }
 
 /// A directory whose files are searched.
@@ -219,7 +222,7 @@ impl History<'_> {
             None => (None, None, files),
             Some(directory) => {
                 let place = Arc::new(ScannedPlace { directory, trashed: files });
-                let rows = RowScan { place: place.clone(), page: VecDeque::new(), last: None };
+                let rows = RowScan::new(place.clone());
                 let (before, found) = (Seq(u64::MAX), HashSet::new());
                 let scan = BackwardScan { place, before, found };
                 (Some(scan), Some(rows), BTreeMap::new())
@@ -321,11 +324,16 @@ impl HistoryEntries {
 }
 
 impl RowScan {
+    fn new(place: Arc<ScannedPlace>) -> Self {
+        Self { place, page: VecDeque::new(), last: None, n_next: PAGE }
+    }
+
     /// Returns the time of the latest record that was not read.
     fn bound(&mut self, main: &MainDoc) -> Option<Millis> {
         if self.page.is_empty() {
-            self.page = main.recorded_rows(self.last.as_ref(), PAGE).into();
+            self.page = main.recorded_rows(self.last.as_ref(), self.n_next).into();
             self.last = self.page.back().cloned().or_else(|| self.last.take());
+            self.n_next = self.n_next.saturating_mul(2);
         }
         self.page.front().map(|row| row.at)
     }

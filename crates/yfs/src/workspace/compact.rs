@@ -1,6 +1,9 @@
 //! Compaction: replaces the log with snapshots.
 
-use std::{cell::Cell, sync::Arc};
+use std::{
+    cell::Cell,
+    sync::{Arc, atomic::Ordering},
+};
 
 use yfs_engine::{
     content,
@@ -49,6 +52,12 @@ pub struct Maintenance<'w> {
 }
 
 impl Maintenance<'_> {
+    /// Makes the end of the workspace cheap, because memory is short: what takes several copies of
+    /// a document is left to the next process.
+    pub fn note_short_of_memory(&self) {
+        self.state.is_short_of_memory.store(true, Ordering::Relaxed);
+    }
+
     /// Compacts every document that has records beside its snapshot, while other processes write.
     ///
     /// `progress` gets the number of documents that are done, and their total.

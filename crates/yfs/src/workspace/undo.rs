@@ -15,10 +15,10 @@ use yfs_vfs::{FileKind, FsCode, MoveOptions, Op, RemoveOptions, VersionBase, Wri
 
 use super::{
     Workspace,
-    change_list::{HistoryChange, HistoryEntry},
+    change_list::{HistoryChange, HistoryEntry, RowPlace},
 };
 use crate::{
-    History,
+    History, WorkspaceFs,
     error::{Result, WorkspaceError},
 };
 
@@ -58,6 +58,9 @@ pub enum UndoRefusal {
     /// The change created the file, and another actor has edited it since.
     #[error("others have edited it since it was created")]
     EditedSince,
+    /// The change made or restored it, and another actor has changed it since.
+    #[error("others have changed it since")]
+    ChangedSince,
     /// The content is binary, and has changed since.
     #[error("it is not text, and has changed since")]
     NotText,
@@ -144,9 +147,6 @@ impl UndoneKind {
 impl UndoneChanges {
     /// Reports whether a change undid another, or was undone by one of those that were seen before.
     pub fn includes(&mut self, entry: &HistoryEntry) -> bool {
-        if let (Some(version), false) = (entry.version, entry.is_undo()) {
-            return self.versions.contains(&(entry.id.clone(), version));
-        }
         if entry.is_undo() {
             let version = entry.undone_version();
             self.versions.extend(version.map(|version| (entry.id.clone(), version)));
@@ -157,6 +157,9 @@ impl UndoneChanges {
                 *self.of_rows.entry((entry.id.clone(), kind)).or_default() += 1;
             }
             return true;
+        }
+        if let Some(version) = entry.version {
+            return self.versions.contains(&(entry.id.clone(), version));
         }
         let row = UndoneKind::of(entry.change).map(|kind| (entry.id.clone(), kind));
         match row.and_then(|row| self.of_rows.get_mut(&row)).filter(|n| **n > 0) {
@@ -189,23 +192,19 @@ impl History<'_> {
     /// done.
     pub fn undo(&self, entry: &HistoryEntry) -> Result<UndoOutcome> {
         let workspace = Workspace::of(self.state.clone());
-        let refuse =
-            |reason| Err(WorkspaceError::NotUndoable { path: entry.path.to_string(), reason });
         if entry.change == HistoryChange::Deleted {
-            return Ok(UndoOutcome::Restored(workspace.trash().restore_with(
-                &entry.id,
-                None,
-                Some(UndoneKind::Removal.label()),
-            )?));
+            let label = Some(UndoneKind::Removal.label());
+            let path = workspace.trash().restore_with(&entry.id, None, label)?;
+            return Ok(UndoOutcome::Restored(path));
         }
         let Some(path) = workspace.nodes().path_of(&entry.id)? else {
-            return refuse(UndoRefusal::InTrash);
+            return refuse(entry, UndoRefusal::InTrash);
         };
         let entry = &HistoryEntry { path, ..entry.clone() };
-        if entry.version.is_none() {
+        let Some(version) = entry.version else {
             return self.undo_row_change(&workspace, entry);
-        }
-        let label = format!("{UNDO_LABEL} version {}", entry.version.unwrap_or_default());
+        };
+        let label = format!("{UNDO_LABEL} version {version}");
         let fs = workspace.fs().labelled(&label);
         let current = fs.read_with_id(&entry.path).map(|(_, content)| content.data)?;
         let [before, after] = self.contents_of(entry)?;
@@ -213,16 +212,16 @@ impl History<'_> {
             let versions = self.versions(&entry.path)?;
             let is_own = versions.iter().all(|info| info.actor == entry.actor);
             if !is_own && after.as_ref() != Some(&current) {
-                return refuse(UndoRefusal::EditedSince);
+                return refuse(entry, UndoRefusal::EditedSince);
             }
             fs.rm_now(&entry.path, &RemoveOptions::default())?;
             return Ok(UndoOutcome::Removed);
         }
         let (Some(before), Some(after)) = (before, after) else {
-            return refuse(UndoRefusal::Redacted);
+            return refuse(entry, UndoRefusal::Redacted);
         };
         if current != after && ![&before, &after, &current].iter().all(|content| is_text(content)) {
-            return refuse(UndoRefusal::NotText);
+            return refuse(entry, UndoRefusal::NotText);
         }
         let base = Some(VersionBase::Content(after));
         let options = WriteOptions { base, ..WriteOptions::default() };
@@ -235,35 +234,59 @@ impl History<'_> {
     }
 }
 
+/// Refuses to undo a change.
+fn refuse<T>(entry: &HistoryEntry, reason: UndoRefusal) -> Result<T> {
+    Err(WorkspaceError::NotUndoable { path: entry.path.to_string(), reason })
+}
+
 impl History<'_> {
     /// Undoes a change that a row records, unless the object was changed so again since.
     fn undo_row_change(&self, workspace: &Workspace, entry: &HistoryEntry) -> Result<UndoOutcome> {
-        let refuse =
-            |reason| Err(WorkspaceError::NotUndoable { path: entry.path.to_string(), reason });
         let label = UndoneKind::of(entry.change).map_or(UNDO_LABEL, UndoneKind::label);
         let fs = workspace.fs().labelled(label);
         if matches!(entry.change, HistoryChange::Created | HistoryChange::Restored) {
-            let recursive = entry.change == HistoryChange::Restored;
-            let options = RemoveOptions { recursive, ..RemoveOptions::default() };
-            if entry.change == HistoryChange::Created && self.has_content(entry)? {
-                return refuse(UndoRefusal::EditedSince);
-            }
-            return match fs.rm_now(&entry.path, &options) {
-                Ok(()) => Ok(UndoOutcome::Removed),
-                Err(error) if error.code == FsCode::ENOTEMPTY => refuse(UndoRefusal::NotEmpty),
-                Err(error) => Err(error.into()),
-            };
+            return self.remove_again(&fs, entry);
         }
-        if let Some([before, after]) = entry.modes {
-            if fs.stat_now(&entry.path, Op::Lstat)?.mode & 0o7777 != after {
-                return refuse(UndoRefusal::ModeChangedSince);
-            }
-            if entry.places.is_none() {
+        match (&entry.places, entry.modes) {
+            (Some(places), _) => self.move_back(&fs, entry, places),
+            (None, Some([before, after])) => {
+                if fs.stat_now(&entry.path, Op::Lstat)?.mode & 0o7777 != after {
+                    return refuse(entry, UndoRefusal::ModeChangedSince);
+                }
                 fs.chmod_now(&entry.path, before)?;
-                return Ok(UndoOutcome::ModeRestored);
+                Ok(UndoOutcome::ModeRestored)
             }
+            (None, None) => Ok(UndoOutcome::Nothing),
         }
-        let Some([from, to]) = &entry.places else { return Ok(UndoOutcome::Nothing) };
+    }
+
+    /// Removes what a change created without a content, or restored.
+    fn remove_again(&self, fs: &WorkspaceFs, entry: &HistoryEntry) -> Result<UndoOutcome> {
+        let is_restored = entry.change == HistoryChange::Restored;
+        let may_hold_work = match entry.kind {
+            FileKind::File => true,
+            // A new one is removed only if it is empty.
+            FileKind::Directory => is_restored,
+            _ => false,
+        };
+        if may_hold_work && self.has_others_work(entry)? {
+            return refuse(entry, UndoRefusal::ChangedSince);
+        }
+        let options = RemoveOptions { recursive: is_restored, ..RemoveOptions::default() };
+        match fs.rm_now(&entry.path, &options) {
+            Ok(()) => Ok(UndoOutcome::Removed),
+            Err(error) if error.code == FsCode::ENOTEMPTY => refuse(entry, UndoRefusal::NotEmpty),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Moves an object back to its former place.
+    fn move_back(
+        &self,
+        fs: &WorkspaceFs,
+        entry: &HistoryEntry,
+        [from, to]: &[RowPlace; 2],
+    ) -> Result<UndoOutcome> {
         let (row, directory) = {
             let main = self.state.main.read();
             let row = main.files().get(&entry.id).map(|found| found.row);
@@ -274,24 +297,34 @@ impl History<'_> {
             (row, directory)
         };
         if !row.is_some_and(|row| row.name == to.name && row.parent == to.parent) {
-            return refuse(UndoRefusal::MovedSince);
+            return refuse(entry, UndoRefusal::MovedSince);
         }
-        let Some(directory) = directory else { return refuse(UndoRefusal::DirectoryGone) };
+        let Some(directory) = directory else { return refuse(entry, UndoRefusal::DirectoryGone) };
         let from = directory.join(&from.name);
         let options = MoveOptions { replace: false, parents: false };
         match fs.mv_now(&entry.path, &from, &options) {
             Ok(()) => Ok(UndoOutcome::MovedBack(from)),
-            Err(error) if error.code == FsCode::EEXIST => refuse(UndoRefusal::PathTaken),
+            Err(error) if error.code == FsCode::EEXIST => refuse(entry, UndoRefusal::PathTaken),
             Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => {
-                refuse(UndoRefusal::DirectoryGone)
+                refuse(entry, UndoRefusal::DirectoryGone)
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Reports whether a file that was made empty has had content since.
-    fn has_content(&self, entry: &HistoryEntry) -> Result<bool> {
-        Ok(entry.kind == FileKind::File && !self.versions(&entry.path)?.is_empty())
+    /// Reports whether another actor has changed an object, or what is in it, since a change.
+    fn has_others_work(&self, entry: &HistoryEntry) -> Result<bool> {
+        let mut undone = UndoneChanges::default();
+        for later in self.changes(&entry.path)? {
+            let later = later?;
+            if later.at <= entry.at {
+                break;
+            }
+            if !undone.includes(&later) && later.actor != entry.actor {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

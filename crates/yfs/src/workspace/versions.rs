@@ -272,7 +272,7 @@ fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
             number: 0,
             at: blob.at,
             actor: blob.actor.clone(),
-            label: None,
+            label: blob.label.clone(),
             names: names.map(|label| label.name.clone()).collect(),
             redacted: doc.redactions().names_blob(blob.id),
             current: false,
