@@ -3,12 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use yfs_engine::actor::Actor;
 
-use crate::{commands::CliCommand, workspace_key::KeyArgs};
+use crate::{commands::CliCommand, number_options, workspace_key::KeyArgs};
 
 /// A file tree that people, agents and tools edit at the same time, without losing changes.
 ///
@@ -17,7 +17,8 @@ use crate::{commands::CliCommand, workspace_key::KeyArgs};
 /// upwards, unless --workspace or YFS_WORKSPACE names it. Paths start at `/` of the workspace,
 /// independent of the current directory. Any number of processes may use a workspace at once.
 #[derive(Debug, Parser)]
-#[command(name = "yfs", version = env!("YFS_VERSION"), max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "yfs", version = env!("YFS_VERSION"))]
+#[command(max_term_width = WIDTH, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = false, propagate_version = false)]
 // As in GNU: `rm -r -R` is `rm -r`, and of `mkdir -m 750 -m 700` the last mode is used.
 #[command(args_override_self = true)]
@@ -29,6 +30,9 @@ pub(crate) struct CliArgs {
     #[command(subcommand)]
     pub(crate) command: CliCommand,
 }
+
+/// The greatest width of help texts, in columns.
+const WIDTH: usize = 100;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,4 +100,51 @@ pub(crate) enum ColorChoice {
     Always,
     /// Never, not even on a terminal.
     Never,
+}
+
+impl CliArgs {
+    /// Returns the definition of the command line.
+    pub(crate) fn definition() -> Command {
+        Self::command().mut_subcommands(|command| {
+            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let parent = command.get_name().to_owned();
+            command.mut_subcommands(|command| with_examples(command, &parent, &examples))
+        })
+    }
+
+    /// Parses the words of a command, beginning with the name of the program.
+    pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> clap::error::Result<Self> {
+        let words = number_options::expand(words);
+        // All commands together take longer to define than a small file to read.
+        let mut definition = Self::definition_for(&words).unwrap_or_else(Self::definition);
+        let matches = definition.try_get_matches_from_mut(words)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))
+    }
+
+    /// Returns a definition that has only the command of these words; `None` if they may ask for
+    /// help or the version, or have no command.
+    fn definition_for(words: &[OsString]) -> Option<Command> {
+        const ASKS: [&str; 5] = ["help", "--help", "-h", "--version", "-V"];
+        if words.iter().any(|word| ASKS.iter().any(|asks| word == asks)) {
+            return None;
+        }
+        let name = words.get(number_options::command_at(words))?.to_str()?;
+        let command = CliCommand::definition_of(name)?;
+        let root = Command::new("yfs").max_term_width(WIDTH).args_override_self(true);
+        Some(GlobalArgs::augment_args(root).subcommand_required(true).subcommand(command))
+    }
+}
+
+/// Adds those examples of its parent to a subcommand in which it is called.
+fn with_examples(command: Command, parent: &str, text: &str) -> Command {
+    let call = format!("yfs {parent} {}", command.get_name());
+    let is_example = |line: &&str| {
+        let mut parts = line.split(&call).skip(1);
+        line.starts_with("  yfs ") && parts.any(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    let examples: Vec<&str> = text.lines().filter(is_example).collect();
+    if examples.is_empty() || command.get_after_help().is_some() {
+        return command;
+    }
+    command.after_help(format!("Examples:\n{}", examples.join("\n")))
 }

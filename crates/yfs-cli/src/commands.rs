@@ -1,6 +1,6 @@
 //! The list of commands. Each command is one file, with its arguments, its help and `run`.
 
-use clap::Subcommand;
+use clap::{Args, Command, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{context::CommandContext, errors::Result};
@@ -37,6 +37,16 @@ macro_rules! declare_commands {
             pub(crate) fn name(&self) -> &'static str {
                 match self {
                     $($(#[$cfg])? Self::$args(_) => stringify!($module),)*
+                }
+            }
+
+            /// Returns the definition of one command, without those of all others.
+            pub(crate) fn definition_of(name: &str) -> Option<Command> {
+                match name {
+                    $($(#[$cfg])? stringify!($module) => {
+                        Some($module::$args::augment_args(Command::new(stringify!($module))))
+                    })*
+                    _ => None,
                 }
             }
 

@@ -9,7 +9,7 @@ use std::{
     path::PathBuf,
 };
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::{CompleteEnv, CompletionCandidate, engine::ArgValueCompleter, env::Shells};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::path::VPath;
@@ -48,7 +48,7 @@ pub(crate) fn script(shell: &str) -> Option<Vec<u8>> {
 
 /// Returns the command line with completers for what is in the workspace.
 fn command() -> Command {
-    with_completers(CliArgs::command())
+    with_completers(CliArgs::definition())
 }
 
 fn with_completers(command: Command) -> Command {

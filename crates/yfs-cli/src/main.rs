@@ -32,7 +32,6 @@ mod workspace_key;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use futures::future::LocalBoxFuture;
 use yfs_agent::json_query::{JsonQueryRunner, serve_json_query};
 
@@ -55,7 +54,7 @@ fn main() -> ExitCode {
         Ok(true) => return ExitCode::SUCCESS,
         Err(error) => return errors::wrong_usage(&error),
     }
-    let mut cli = match CliArgs::try_parse_from(number_options::expand(std::env::args_os())) {
+    let mut cli = match CliArgs::parse_words(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return errors::wrong_usage(&error),
     };

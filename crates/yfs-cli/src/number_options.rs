@@ -16,11 +16,11 @@ const COMMANDS: [(&str, &str, &str, &[&str]); 3] = [
 ];
 
 /// The options of every command that have a value.
-const GLOBAL_VALUES: [&str; 3] = ["--workspace", "--actor", "--color"];
+const GLOBAL_VALUES: [&str; 5] =
+    ["--workspace", "--actor", "--passphrase-file", "--key-file", "--color"];
 
-/// Expands the options that are numbers.
-pub(crate) fn expand(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<OsString> = words.collect();
+/// Returns the index of the name of the command, behind the options of every command.
+pub(crate) fn command_at(words: &[OsString]) -> usize {
     let mut at = 1;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
         if GLOBAL_VALUES.contains(&word) {
@@ -31,6 +31,13 @@ pub(crate) fn expand(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
             break;
         }
     }
+    at
+}
+
+/// Expands the options that are numbers.
+pub(crate) fn expand(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let at = command_at(&words);
     let name = words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
     let Some((_, option, letters, names)) = COMMANDS.iter().find(|(command, ..)| *command == name)
     else {

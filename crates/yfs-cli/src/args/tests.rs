@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use expect_test::expect_file;
 
 use super::CliArgs;
@@ -25,9 +25,25 @@ fn the_reference_is_what_the_command_line_accepts() {
     expect_file![page].assert_eq(&reference());
 }
 
+#[test]
+fn the_help_of_each_command_has_an_example() {
+    fn check(command: &Command, name: &str) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let is_example = |line: &str| line.starts_with("  ") && line.contains(name);
+        assert!(help.lines().any(is_example), "`{name}` has no example");
+        for subcommand in subcommands(command) {
+            check(subcommand, &format!("{name} {}", subcommand.get_name()));
+        }
+    }
+    let root = CliArgs::definition();
+    for command in subcommands(&root) {
+        check(command, &format!("yfs {}", command.get_name()));
+    }
+}
+
 /// Returns the reference of all commands as a page of the book.
 fn reference() -> String {
-    let mut root = CliArgs::command().term_width(WIDTH);
+    let mut root = CliArgs::definition().term_width(WIDTH);
     root.build();
     let mut page = INTRODUCTION.to_owned();
     page += "\n| Command | Description |\n|---|---|\n";

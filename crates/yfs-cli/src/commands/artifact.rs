@@ -43,6 +43,7 @@ and the content that was stored after an edit.
 Examples:
   crawl | yfs artifact put --thread research-7 --call 12      prints the path
   crawl | yfs artifact put --threshold 50K --json             the result itself, unless it is larger
+  yfs artifact put report.csv                                 a large file becomes a reference
   yfs artifact run cargo test                                 its output, or a reference to it
   yfs artifact get research-7/tool_call_12.json
   yfs artifact get --reference reference.json                 verified by its hash

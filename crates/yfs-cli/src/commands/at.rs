@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::Args;
 use yfs_engine::time::Millis;
 
 use crate::{
     args::{CliArgs, GlobalArgs},
     context::CommandContext,
     errors::{CommandError, Result},
-    number_options, parse_time,
+    parse_time,
 };
 
 const HELP: &str = "\
@@ -53,8 +53,7 @@ pub(crate) async fn run(args: AtArgs, context: &mut CommandContext) -> Result {
         return Err(CommandError::usage("TIME is in the future"));
     }
     let words = std::iter::once("yfs".to_owned()).chain(args.command);
-    let cli = CliArgs::try_parse_from(number_options::expand(words.map(Into::into)))
-        .unwrap_or_else(|error| error.exit());
+    let cli = CliArgs::parse_words(words.map(Into::into)).unwrap_or_else(|error| error.exit());
     let name = cli.command.name();
     if !COMMANDS.contains(&name) {
         let message = format!("`{name}` does not read earlier files; see `yfs help at`");

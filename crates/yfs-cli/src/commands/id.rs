@@ -7,11 +7,15 @@ use yfs_peer::{PeerMembership, PeerRights};
 use crate::{context::CommandContext, errors::Result};
 
 const HELP: &str = "\
-The id is the public key of this store; the secret key is a file beside the workspace that only its
-owner may read. Each clone has its own, and a copy of the directory gets another.
+The id is the public key of this store; the secret key is a file beside the workspace that only
+its owner may read. Each clone has its own, and a copy of the directory gets another.
 
-JSON: {id, workspace, owner, is_owner, rights, expires}; owner is the public key of the owner of the
-workspace, and null if it was never shared.";
+Examples:
+  yfs id
+  yfs id --json | jq -r .owner
+
+JSON: {id, workspace, owner, is_owner, rights, expires}; owner is the public key of the owner of
+the workspace, and null if it was never shared.";
 
 /// Print the id by which peers know this workspace
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use serde_json::json;
 
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: ManArgs, context: &mut CommandContext) -> Result {
     let dir = &args.dir;
     let failure = |error| CommandError::host(dir, &error);
     fs::create_dir_all(dir).map_err(failure)?;
-    let mut command = CliArgs::command().disable_help_subcommand(true);
+    let mut command = CliArgs::definition().disable_help_subcommand(true);
     command.build();
     let mut pages = vec![("yfs".to_owned(), command)];
     let mut n_pages = 0;

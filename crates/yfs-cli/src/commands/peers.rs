@@ -24,9 +24,11 @@ again.
 
 Examples:
   yfs peers
+  yfs peers ls --json
   yfs peers rename 3f9a21 ben
   yfs peers block ben
   yfs peers block 0a1b2c3d4e5f60718293a4b5        a ticket, by the id that `share` prints
+  yfs peers unblock ben
   yfs peers forget ben                            until it connects again
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,

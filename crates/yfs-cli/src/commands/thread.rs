@@ -33,13 +33,30 @@ the id is then bob/7.
 
 Examples:
   yfs thread new research-7
-  yfs thread write research-7 /notes.md --content '# Notes'
-  yfs thread ls -l research-7
+  yfs thread list --long
+  yfs thread show research-7
+  yfs thread stats research-7
   yfs thread fork research-7 research-8      all files of the first
-  yfs thread grep research-8 TODO
   yfs thread archive research-7              read-only, and not in the list
+  yfs thread unarchive research-7
+  yfs thread delete research-7               to the trash
+  yfs thread restore research-7
   yfs thread prune --older-than 30d --dry-run
   yfs tree $(yfs thread path research-8)
+
+  yfs thread write research-7 /notes.md --content '# Notes'
+  yfs thread link research-7 /scan.pdf s3://scans/7.pdf --size 12M
+  yfs thread mkdir research-7 /drafts
+  yfs thread ls -l research-7 /drafts
+  yfs thread stat research-7 /notes.md
+  yfs thread cat research-7 /notes.md
+  yfs thread thumbnail research-7 /plot.png > small.png
+  yfs thread set research-7 /notes.md reviewed=true
+  yfs thread mv research-7 /notes.md /drafts/notes.md
+  yfs thread rm research-7 /drafts/notes.md
+  yfs thread rmdir research-7 /drafts
+  yfs thread grep research-8 TODO
+  yfs thread find research-8 '/**/*.md'
 
 JSON of list, new, show, fork, archive, unarchive, restore: one object per line: {id, path,
 directory, created, changed, archived, forked_from, files, directories, bytes}; of path: {id, path};

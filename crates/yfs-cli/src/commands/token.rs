@@ -31,6 +31,7 @@ Examples:
   yfs token new --for agent:reviewer
   yfs token show yfs_...                          print what the token grants
   yfs token ls                                    the tokens that `new` created
+  yfs token owner                                 the token of the owner, as `serve` prints it
   yfs token revoke 4f7c2a9e1bk7                   by the id that `ls` prints, or by the token
   yfs token revoke --all                          all tokens; `serve` then prints a new one
 

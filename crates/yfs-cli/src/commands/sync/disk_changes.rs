@@ -1,14 +1,14 @@
 //! The changes of a mirrored directory that the next exchange imports first.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     path::{Path, PathBuf},
 };
 
 use yfs::{DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, Workspace};
 
 use crate::{
-    commands::mirrored_sides::{ChangedSide, MirroredSides, relative},
+    commands::mirrored_sides::{ChangedSide, MirroredSides},
     errors::Result,
     settings,
 };
@@ -23,17 +23,13 @@ pub(super) fn list(workspace: &Workspace, directory: &Path) -> Result<BTreeSet<S
     let (max_file_len, ignores) = (settings::max_size(), settings::ignores());
     let options = ImportOptions { max_file_len, ignores, ..ImportOptions::default() };
     let found = DirectoryComparison::new(workspace, directory, &options)?.differences;
-    let by_inode = sides.by_inode();
-    let renames: Vec<(PathBuf, &DirectoryDifference)> = found
-        .iter()
-        .filter_map(|found| Some((sides.former_path(&by_inode, found)?, found)))
-        .collect();
-    let is_renamed = |path: &Path| renames.iter().any(|(from, _)| from == path);
+    let renames: Vec<(PathBuf, &DirectoryDifference)> =
+        found.iter().filter_map(|found| Some((sides.former_path(found)?, found))).collect();
+    let is_in_rename: HashSet<&Path> =
+        renames.iter().flat_map(|(from, to)| [from.as_path(), sides.relative(to)]).collect();
     let renamed = renames.iter().map(|(from, to)| format!("/{} -> {}", from.display(), to.path));
     let others = found.iter().filter(|found| {
-        !is_renamed(&relative(&found.path))
-            && !renames.iter().any(|(_, to)| to.path == found.path)
-            && sides.side_of(found) == ChangedSide::Disk
+        !is_in_rename.contains(sides.relative(found)) && sides.side_of(found) == ChangedSide::Disk
     });
     let others = others.map(|found| match found.kind {
         DifferenceKind::Removed => format!("{} (removed)", found.path),

@@ -55,6 +55,10 @@ fn words_change_whole() {
     check_words("[1,-5]", "[1,+6]", expect![[r#"3-"-5"+"+6""#]]);
     check_words("a-5", "a-6", expect![[r#"2-"5"+"6""#]]);
     check_words("(a)-5", "(a)-6", expect![[r#"4-"5"+"6""#]]);
+    check_words("up 5%.", "up 6.", expect![[r#"3-"5%"+"6""#]]);
+    check_words("for $5.50, -$3", "for $6, -$4", expect![[r#"4-"$5.50"+"$6" 11-"-$3"+"-$4""#]]);
+    check_words("5€ 20°C", "6€ 21°C", expect![[r#"0-"5€"+"6€" 3-"20°"+"21°""#]]);
+    check_words("a % 5", "a % 6", expect![[r#"4-"5"+"6""#]]);
     check_words("abc", "Xabc", expect![[r#"0-""+"X""#]]);
     check_words("word", "words", expect![[r#"4-""+"s""#]]);
     check_words("30", "305", expect![[r#"0-"30"+"305""#]]);

@@ -11,8 +11,8 @@ pub(super) enum TokenLevel {
     Clause,
     /// Runs of letters and digits, runs of blanks, and every other cluster by itself. A number with
     /// points, colons or hyphens between its digits is one word: a version, a date, an address; and
-    /// so is a number with a sign. Scripts that do not put blanks between words are cut into
-    /// clusters.
+    /// so is a number with its sign or with the sign of its unit, as in `-5`, `5%` and `$5`.
+    /// Scripts that do not put blanks between words are cut into clusters.
     Word,
     /// What a reader takes for one character, roughly: a code point and the marks, joiners and
     /// modifiers that belong to it.
@@ -56,27 +56,47 @@ impl<'a> TokenList<'a> {
         let Some(first) = self.rest.chars().next() else { return 0 };
         let mut class = class_of(first);
         let mut end = cluster_len(self.rest);
-        if self.begins_with_sign() {
-            class = CharClass::Word;
+        if let Some(len) = self.signs_len() {
+            (class, end) = (CharClass::Word, len);
         }
         let goes_on = |next| class != CharClass::Single && class_of(next) == class;
         loop {
             while self.rest[end..].chars().next().is_some_and(goes_on) {
                 end += cluster_len(&self.rest[end..]);
             }
-            if class != CharClass::Word || !joins_digits(&self.rest[..end], &self.rest[end..]) {
-                return end;
+            let (word, rest) = self.rest.split_at(end);
+            if class != CharClass::Word || !joins_digits(word, rest) {
+                let unit = rest.chars().next().filter(|next| is_unit_of(word, *next));
+                return end + unit.map_or(0, char::len_utf8);
             }
             end += 1;
         }
     }
 
-    /// Reports whether the rest begins with the sign of a number, and not with an operator or a
-    /// hyphen between words.
-    fn begins_with_sign(&self) -> bool {
-        let [b'-' | b'+', b'0'..=b'9', ..] = self.rest.as_bytes() else { return false };
-        self.last.is_none_or(|last| class_of(last) != CharClass::Word && !")]-+".contains(last))
+    /// Returns the length of the signs with which the rest begins, if they are those of a number,
+    /// and not operators or a hyphen between words.
+    fn signs_len(&self) -> Option<usize> {
+        let unsigned = self.rest.strip_prefix(['-', '+']).unwrap_or(self.rest);
+        let digits = unsigned.strip_prefix(CURRENCIES).unwrap_or(unsigned);
+        let begins_word =
+            |last| class_of(last) != CharClass::Word && !")]-+".contains(last) && !is_unit(last);
+        let is_sign = digits.len() < self.rest.len()
+            && digits.starts_with(|char: char| char.is_ascii_digit())
+            && self.last.is_none_or(begins_word);
+        is_sign.then(|| self.rest.len() - digits.len())
     }
+}
+
+/// Signs of units that stand before or behind a number.
+const CURRENCIES: [char; 4] = ['$', '\u{20ac}', '\u{a3}', '\u{a5}'];
+
+fn is_unit(c: char) -> bool {
+    CURRENCIES.contains(&c) || matches!(c, '%' | '\u{2030}' | '\u{b0}')
+}
+
+/// Reports whether a character is the sign of the unit of the number with which a text ends.
+fn is_unit_of(text: &str, sign: char) -> bool {
+    is_unit(sign) && text.ends_with(|char: char| char.is_ascii_digit())
 }
 
 /// Reports whether a digit, one of `.`, `:` and `-`, and a digit follow each other.
@@ -95,6 +115,8 @@ pub(super) fn reads_as_one_word(left: &str, right: &str) -> bool {
     belongs(last, first)
         || class_of(last) == CharClass::Word && class_of(first) == CharClass::Word
         || joins_digits(left, right)
+        || is_unit_of(left, first)
+        || is_unit(last) && first.is_ascii_digit()
         || left.strip_suffix(['.', ':', '-']).is_some_and(|rest| {
             rest.ends_with(|char: char| char.is_ascii_digit()) && first.is_ascii_digit()
         })

@@ -84,6 +84,9 @@ fn a_word_that_two_change_is_there_as_both_wrote_it() {
         let (text, words) = merged("at -5 C\n", &["at 5 C\n", "at -6 C\n"], kind);
         assert_eq!(text, "at 5 -6 C\n");
         assert_eq!(words, [["5", "-6"]]);
+        let (text, words) = merged("up 5% p\n", &["up 6 p\n", "up 7% p\n"], kind);
+        assert_eq!(words.len(), 1, "{text}");
+        assert!(["up 6 7% p\n", "up 7% 6 p\n"].contains(&text.as_str()), "{text}");
         let (text, words) =
             merged("time 30 s\n", &["time 45 s\n", "time 60 s\n", "time 90 s\n"], kind);
         assert_eq!(text.split(' ').collect::<Vec<_>>().len(), 5, "{text}");
