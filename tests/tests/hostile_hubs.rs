@@ -359,6 +359,112 @@ fn what_takes_too_much_memory_is_stopped_before_memory_is_exhausted() {
     }
 }
 
+/// Returns an update that types the next character of a text.
+fn typed(root: &str, clock: u64) -> Vec<u8> {
+    let mut update = vec![1, 1, 9];
+    write_var_uint(&mut update, clock);
+    if let Some(before) = clock.checked_sub(1) {
+        update.extend([0x80 | 4, 9]);
+        write_var_uint(&mut update, before);
+    } else {
+        update.extend([4, 1, root.len() as u8]);
+        update.extend(root.as_bytes());
+    }
+    update.extend([1, b'x', 0]);
+    update
+}
+
+/// Sends the first frames, waits for a request of blobs if there is to be one, and sends frames by
+/// their numbers, more than the guest may take. What the guest sends is read.
+fn without_end(
+    first: Vec<Vec<u8>>,
+    wants_blobs: bool,
+    frame: impl Fn(u64) -> Vec<u8> + Send + Sync + 'static,
+) -> Arc<Script> {
+    Arc::new(move |socket| {
+        for frame in std::iter::once(welcome()).chain(first.iter().cloned()) {
+            socket.send(Message::binary(frame))?;
+        }
+        while wants_blobs {
+            let frame = socket.read()?.into_data();
+            if matches!(ReplicaMessage::decode(&frame), Ok(ReplicaMessage::Want(_))) {
+                break;
+            }
+        }
+        let mut from_guest = socket.get_ref().try_clone()?;
+        // Ends with the connection.
+        thread::spawn(move || std::io::copy(&mut from_guest, &mut std::io::sink()));
+        for number in 0..2 * MAX_ITEMS {
+            socket.send(Message::binary(frame(number)))?;
+        }
+        socket.close(None)
+    })
+}
+
+/// The messages and updates that the guest takes with [`ITEMS_LIMIT`].
+const MAX_ITEMS: u64 = (8 << 20) / 256;
+const ITEMS_LIMIT: &str = "8M";
+
+/// Messages that take no memory were received for as long as the hub sent them.
+#[test]
+fn small_messages_without_end_are_stopped_at_the_limit() {
+    let file = "smallfile123456";
+    let hash = ContentHash::of(&[0xFF; 1000]);
+    let blob = map(vec![("hash", Any::from(hash.to_string())), ("size", Any::from(1000.0))]);
+    let blob = vec![("size", Any::from(1000.0)), ("blob", blob)];
+    let first = || vec![updates(&[(WORKSPACE, &rows(8, [row(file, "x.txt", "file", vec![])]))])];
+    let table = rows(8, [row("blobfile1234567", "x.bin", "file", blob)]);
+    let with_blob = vec![updates(&[(WORKSPACE, &table)]), reached(true)];
+    let doc = FileId::parse(WORKSPACE).unwrap();
+    let scripts: Vec<(&str, Arc<Script>)> = vec![
+        ("nothing", without_end(vec![], false, |_| updates(&[]))),
+        ("positions", without_end(vec![], false, |_| reached(false))),
+        (
+            "refusals",
+            without_end(vec![], false, move |_| {
+                ReplicaMessage::Refused { doc: doc.clone(), reason: "" }.encode()
+            }),
+        ),
+        (
+            "one update again and again",
+            without_end(first(), false, move |_| updates(&[(file, &typed("text", 0))])),
+        ),
+        (
+            "updates of no file",
+            without_end(vec![], false, move |_| updates(&[(file, &typed("text", 0))])),
+        ),
+        (
+            "characters of a text",
+            without_end(first(), false, move |clock| updates(&[(file, &typed("text", clock))])),
+        ),
+        (
+            "characters of the main document",
+            without_end(vec![], false, |clock| updates(&[(WORKSPACE, &typed("x", clock))])),
+        ),
+        (
+            "updates that wait for each other",
+            without_end(first(), false, move |clock| {
+                updates(&[(file, &typed("text", 2 * clock + 1))])
+            }),
+        ),
+        (
+            "parts of a blob",
+            without_end(with_blob, true, move |_| {
+                ReplicaMessage::Blob { hash, is_last: false, data: b"" }.encode()
+            }),
+        ),
+    ];
+    for (name, script) in scripts {
+        let hub = Hub::start(script);
+        let dir = tempfile::tempdir().unwrap();
+        let (code, stderr) =
+            clone(&hub, dir.path(), &["--no-files", "--memory-limit", ITEMS_LIMIT]);
+        assert_eq!(code, 1, "{name}: {stderr}");
+        assert!(stderr.contains("--memory-limit"), "{name}: {stderr}");
+        assert_usable(dir.path(), name);
+    }
+}
+
 #[test]
 fn a_blob_that_is_not_what_its_hash_says_is_not_kept() {
     let hash = ContentHash::of(&[0xFF; 1000]);

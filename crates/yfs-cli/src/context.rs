@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceFs, WorkspaceOptions};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
@@ -94,6 +94,11 @@ impl CommandContext {
     pub(crate) fn writer(&mut self) -> Result<Fs> {
         let workspace = self.writable()?;
         Ok(Arc::new(workspace.fs_for(self.actor())))
+    }
+
+    /// Opens the workspace's files for writing what is not held in memory.
+    pub(crate) fn writer_of_streams(&mut self) -> Result<WorkspaceFs> {
+        Ok(self.writable()?.fs_for(self.actor()))
     }
 
     /// Opens the workspace's files for reading, and follows what other processes write.

@@ -22,7 +22,7 @@ const OUTPUT_BUFFER: usize = 64 << 10;
 
 /// The output of results.
 pub(crate) struct CommandOutput {
-    stdout: BufWriter<Box<dyn Write>>,
+    stdout: BufWriter<Box<dyn Write + Send>>,
     /// The program that shows the output a page at a time.
     pager: Option<Pager>,
     no_pager: bool,
@@ -57,7 +57,7 @@ pub(crate) enum TextRole {
 impl CommandOutput {
     /// Opens standard output.
     pub(crate) fn new(globals: &GlobalArgs) -> Self {
-        let stdout = io::stdout().lock();
+        let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -125,6 +125,7 @@ impl PeerError {
                         | ReplicaError::TooMuch
                         | ReplicaError::MainTooLarge { .. }
                         | ReplicaError::OutOfMemory { .. }
+                        | ReplicaError::TooManyMessages { .. }
                 )
         )
     }

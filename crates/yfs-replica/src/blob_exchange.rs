@@ -13,7 +13,7 @@ use yfs_engine::hash::ContentHash;
 use yfs_store::{Store, StoreError};
 use yfs_sync::replica::ReplicaMessage;
 
-use crate::replica_session::ReplicaError;
+use crate::replica_error::ReplicaError;
 
 /// The most bytes of a blob in one message.
 const PART_LEN: u64 = 256 << 10;

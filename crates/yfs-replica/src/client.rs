@@ -21,9 +21,8 @@ use yfs_sync::replica::ReplicaMessage;
 
 use crate::{
     memory_guard::DEFAULT_MEMORY_LIMIT,
-    replica_session::{
-        DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaError, ReplicaSession,
-    },
+    replica_error::ReplicaError,
+    replica_session::{DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaSession},
     run_session::{WELCOME_WITHIN, carry, run_blocking},
 };
 

@@ -8,7 +8,7 @@ use std::{
 
 use yfs_engine::hash::ContentHash;
 
-use crate::{client::RemoteServer, replica_session::ReplicaError};
+use crate::{client::RemoteServer, replica_error::ReplicaError};
 
 /// The lock that the process holds while it continuously syncs a store with a server. The operating
 /// system releases it when the process ends.

@@ -34,13 +34,13 @@ mod blob_exchange;
 pub mod client;
 pub mod follow_lock;
 mod memory_guard;
+mod replica_error;
 mod replica_session;
 mod run_session;
 
 pub use crate::{
     memory_guard::DEFAULT_MEMORY_LIMIT,
-    replica_session::{
-        DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaError, ReplicaSession,
-    },
+    replica_error::ReplicaError,
+    replica_session::{DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaSession},
     run_session::{FrameSession, WELCOME_WITHIN, carry, run_blocking},
 };

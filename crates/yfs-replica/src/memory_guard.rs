@@ -4,7 +4,7 @@
 //! length, single characters a hundred times more. So the memory of the process is measured, where
 //! the system reports it, and estimated from what was received elsewhere.
 
-use crate::replica_session::ReplicaError;
+use crate::replica_error::ReplicaError;
 
 /// The default of the memory that an exchange with a server may add to the process, in bytes.
 pub const DEFAULT_MEMORY_LIMIT: u64 = 3 << 29;
@@ -12,6 +12,11 @@ pub const DEFAULT_MEMORY_LIMIT: u64 = 3 << 29;
 /// The bytes of memory per byte of an update, of a long text: the message, the update, the
 /// document, the parts that are logged.
 const MEMORY_PER_BYTE: u64 = 4;
+
+/// The bytes of the limit that a message counts, and each update in it, whatever their length: of
+/// what a guest notes for each, and so that messages without end, of no memory, end as well. With
+/// the default limit, that is 6 million.
+const BYTES_PER_ITEM: u64 = 256;
 
 /// Counts the memory that updates take.
 #[derive(Debug)]
@@ -21,11 +26,31 @@ pub(crate) struct MemoryGuard {
     before: Option<u64>,
     /// The size of all updates received, in bytes.
     received: u64,
+    /// The number of messages and updates received since the exchange was complete.
+    n_items: u64,
 }
 
 impl MemoryGuard {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { limit, before: yfs::resident_memory(), received: 0 }
+        Self { limit, before: yfs::resident_memory(), received: 0, n_items: 0 }
+    }
+
+    /// Counts messages and updates that were received.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplicaError::TooManyMessages`] if there are more than the limit allows.
+    pub(crate) fn count_items(&mut self, n_items: u64) -> Result<(), ReplicaError> {
+        self.n_items = self.n_items.saturating_add(n_items);
+        if self.n_items.saturating_mul(BYTES_PER_ITEM) <= self.limit {
+            return Ok(());
+        }
+        Err(ReplicaError::TooManyMessages { limit: self.limit, n_received: self.n_items })
+    }
+
+    /// Begins to count messages and updates again, since both sides have everything.
+    pub(crate) fn forget_items(&mut self) {
+        self.n_items = 0;
     }
 
     /// Counts updates that are about to be applied.

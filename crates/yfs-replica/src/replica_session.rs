@@ -6,25 +6,20 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use yfs::{
-    Workspace, WorkspaceError,
+    Workspace,
     replica::{FeedPiece, LogCursor, ReplicaFeed, ReplicaUpdate},
 };
 use yfs_engine::{
     gate::{DocRole, SplitSize, split},
-    hash::ContentHash,
     id::{FileId, WorkspaceId},
 };
-use yfs_store::StoreError;
-use yfs_sync::{
-    message::ProtocolError,
-    replica::{DocumentUpdate, ReplicaMessage},
-};
+use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 
 use crate::{
     blob_exchange::BlobExchange,
     memory_guard::MemoryGuard,
+    replica_error::ReplicaError,
     run_session::{FrameSession, GONE_AFTER, WELCOME_WITHIN},
 };
 
@@ -104,117 +99,6 @@ pub struct ExchangeProgress {
     /// The files whose contents or rows changed here.
     /// [`RemoteServer`](crate::client::RemoteServer) sets it at the end of an exchange.
     pub changed: BTreeSet<FileId>,
-}
-
-/// The reason why replication ends.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ReplicaError {
-    /// The peer sent an invalid message.
-    #[error(transparent)]
-    Protocol(#[from] ProtocolError),
-    /// The peer sent a message that is not allowed in the current state.
-    #[error("the peer sent the message {0} when the protocol does not allow it")]
-    OutOfTurn(&'static str),
-    /// The peer has another workspace.
-    #[error(
-        "the server has another workspace, {0}; to copy it, run `yfs clone` in another directory"
-    )]
-    OtherWorkspace(WorkspaceId),
-    /// The peer sent a blob that was not requested.
-    #[error("the peer sent a blob that was not requested")]
-    Unasked,
-    /// A blob's content does not match its hash.
-    #[error("the content of blob {0} does not match its hash")]
-    BadBlob(ContentHash),
-    /// The peer sent more of the main document than this side takes.
-    #[error(
-        "the server sent more names and directories than the limit of {limit} bytes allows \
-         ({stored} bytes are stored, {received} more arrived); what was stored is kept, and \
-         `yfs sync --main-limit SIZE` with a larger limit receives the rest"
-    )]
-    MainTooLarge {
-        /// The limit.
-        limit: u64,
-        /// The size of the main document in the store.
-        stored: u64,
-        /// The size of its updates in the message, which were not stored.
-        received: u64,
-    },
-    /// What the peer sent takes more memory than this side gives.
-    #[error(
-        "what the server sent takes {used} bytes of memory, and the limit is {limit} bytes \
-         ({received} bytes of updates were received); what was stored is kept, and `yfs sync \
-         --memory-limit SIZE` with a larger limit receives the rest"
-    )]
-    OutOfMemory {
-        /// The limit.
-        limit: u64,
-        /// The memory that was taken already.
-        used: u64,
-        /// The size of the updates received, in bytes.
-        received: u64,
-    },
-    /// The peer requested too much at once.
-    #[error("the peer requested too many blobs at once")]
-    TooMuch,
-    /// The peer denied access, or closed the connection.
-    #[error("the server closed the connection: {reason}")]
-    Closed {
-        /// The reason.
-        reason: String,
-        /// Whether a retry cannot succeed.
-        is_final: bool,
-    },
-    /// The server could not be reached.
-    #[error("cannot connect to {url}: {reason}")]
-    Connect {
-        /// The address, without secrets.
-        url: String,
-        /// The reason.
-        reason: String,
-        /// Whether a retry cannot succeed.
-        is_final: bool,
-    },
-    /// The peer accepted the connection and did not answer in time.
-    #[error("{peer} did not answer within {} s", .within.as_secs())]
-    Silent {
-        /// The peer, without secrets.
-        peer: String,
-        /// The time that it had.
-        within: Duration,
-    },
-    /// Another process continuously syncs the store with that server.
-    #[error("another process synchronizes this workspace with {0}")]
-    AlreadyFollowed(String),
-    /// The workspace failed.
-    #[error("cannot read or write the workspace")]
-    Workspace(#[from] WorkspaceError),
-    /// The store failed.
-    #[error("cannot read or write the store")]
-    Store(#[from] StoreError),
-    /// An I/O operation of the host failed.
-    #[error("cannot access a file or the network")]
-    Io(#[from] std::io::Error),
-}
-
-impl ReplicaError {
-    /// Makes the error of a closed connection after which a retry may succeed.
-    pub fn gone(reason: impl Into<String>) -> Self {
-        Self::Closed { reason: reason.into(), is_final: false }
-    }
-
-    /// Reports whether a retry cannot succeed.
-    pub fn is_final(&self) -> bool {
-        match self {
-            Self::Closed { is_final, .. } | Self::Connect { is_final, .. } => *is_final,
-            Self::OtherWorkspace(_)
-            | Self::AlreadyFollowed(_)
-            | Self::MainTooLarge { .. }
-            | Self::OutOfMemory { .. } => true,
-            _ => false,
-        }
-    }
 }
 
 /// One side of a connection.
@@ -325,6 +209,10 @@ impl ReplicaSession {
     /// Sets how much memory the updates of the peer may add to this process, in bytes. The
     /// connection ends with [`ReplicaError::OutOfMemory`] before they take more. There is no
     /// default: the memory of a process that serves many peers is not that of one.
+    ///
+    /// Each message, and each update in it, counts 256 bytes besides. So a peer that sends small
+    /// ones without end is stopped by [`ReplicaError::TooManyMessages`], also if they are known or
+    /// rejected, and take no memory.
     #[must_use]
     pub fn with_memory_limit(mut self, bytes: u64) -> Self {
         self.memory = Some(MemoryGuard::new(bytes));
@@ -457,7 +345,9 @@ impl ReplicaSession {
     /// If the connection must end. Everything processed before stays.
     pub fn receive(&mut self, frame: &[u8]) -> Result<(), ReplicaError> {
         self.progress.bytes_received += frame.len() as u64;
-        match ReplicaMessage::decode(frame)? {
+        let message = ReplicaMessage::decode(frame)?;
+        self.count_message(&message)?;
+        match message {
             ReplicaMessage::Hello { since } => self.handle_welcome(since),
             ReplicaMessage::Welcome { workspace, resumed, writable } => {
                 self.begin(&workspace, resumed, writable)
@@ -486,6 +376,21 @@ impl ReplicaSession {
                 Ok(())
             }
         }
+    }
+
+    /// Counts a message of the peer against the limit of memory.
+    fn count_message(&mut self, message: &ReplicaMessage<'_>) -> Result<(), ReplicaError> {
+        // A connection that lasts starts over whenever both sides have everything.
+        let is_done = self.has_pulled && self.is_done();
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        if is_done {
+            memory.forget_items();
+        }
+        let n_updates = match message {
+            ReplicaMessage::Updates(updates) => updates.len() as u64,
+            _ => 0,
+        };
+        memory.count_items(1 + n_updates)
     }
 
     fn handle_welcome(&mut self, since: &str) -> Result<(), ReplicaError> {

@@ -18,7 +18,7 @@ use tokio::{
 use yfs::Workspace;
 use yfs_sync::replica::PING;
 
-use crate::replica_session::ReplicaError;
+use crate::replica_error::ReplicaError;
 
 /// The number of frames that may be queued for the network.
 const WAITING: usize = 4;

@@ -6,8 +6,8 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::{BlobStore, StoreError};
 
-/// The bytes of a blob that are read at once when it is put again.
-const PIECE_LEN: u64 = 1 << 20;
+/// The bytes of a blob that a [`BlobReader`] reads at once.
+const PIECE_LEN: u64 = 4 << 20;
 
 /// A moment in the order in which blobs were put into a store.
 ///
@@ -27,14 +27,30 @@ pub struct BlobInfo {
     pub at: Millis,
 }
 
-/// A reader of a blob that is in a store.
-struct BlobReader<'a, B: ?Sized> {
+/// A reader of a blob that is in a store. It holds at most 4 MiB of the blob in memory.
+///
+/// An error of the store is the cause of the reader's error, also if the blob is removed while it
+/// is read.
+#[derive(Debug)]
+pub struct BlobReader<'a, B: ?Sized> {
     store: &'a B,
     hash: ContentHash,
     /// The bytes that were read from the store and not by the caller.
     piece: io::Cursor<Vec<u8>>,
     /// The offset of the next piece.
     offset: u64,
+}
+
+impl<'a, B: BlobStore + ?Sized> BlobReader<'a, B> {
+    /// Makes a reader of a whole blob.
+    pub fn new(store: &'a B, hash: ContentHash) -> Self {
+        Self::starting_at(store, hash, 0)
+    }
+
+    /// Makes a reader of a blob from an offset in bytes to its end.
+    pub fn starting_at(store: &'a B, hash: ContentHash, offset: u64) -> Self {
+        Self { store, hash, piece: io::Cursor::default(), offset }
+    }
 }
 
 impl<B: BlobStore + ?Sized> Read for BlobReader<'_, B> {
@@ -57,7 +73,7 @@ pub(crate) fn put_again<B: BlobStore + ?Sized>(
 ) -> Result<BlobInfo, StoreError> {
     let gone = || StoreError::NoBlob { hash: *hash };
     store.blob_info(hash)?.ok_or_else(gone)?;
-    let mut reader = BlobReader { store, hash: *hash, piece: io::Cursor::default(), offset: 0 };
+    let mut reader = BlobReader::new(store, *hash);
     match store.put_blob(&mut reader, at) {
         Ok(put) if put.hash == *hash => Ok(put),
         // The blob was removed while it was read.

@@ -40,7 +40,7 @@ mod wipe_pacer;
 
 pub mod conformance;
 
-pub use blob::{BlobInfo, BlobMark};
+pub use blob::{BlobInfo, BlobMark, BlobReader};
 pub use composite::{CompositeStore, StorePart};
 pub use derived::DerivedLabel;
 pub use error::{LockHolder, StoreError};

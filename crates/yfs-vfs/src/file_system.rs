@@ -16,7 +16,7 @@ use crate::{
     edit::{EditOutcome, TextReplacement},
     error::{FsCode, FsError, Op},
     glob::{GlobQuery, GlobResult},
-    grep::{GrepQuery, GrepResult},
+    grep::{GrepQuery, GrepResult, GrepSink},
     line_page::LinePage,
     options::{
         ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
@@ -344,6 +344,24 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// `EINVAL` for a bad pattern; `ENOENT` if the root of the search does not exist.
     async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
         crate::grep::grep(self, query).await
+    }
+
+    /// Finds lines as [`grep`](Self::grep) does, and passes them to `sink`, so that the memory that
+    /// a search needs does not grow with the lines that it finds. The result has no files.
+    ///
+    /// Unless a backend overrides it, the lines are passed on when all were found.
+    async fn grep_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
+        let mut result = self.grep(query).await?;
+        for file in std::mem::take(&mut result.files) {
+            if sink.add(file, true).is_break() {
+                break;
+            }
+        }
+        Ok(result)
     }
 
     /// Returns the number and size of the objects below a directory. A file or link counts as

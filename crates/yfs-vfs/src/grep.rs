@@ -1,6 +1,8 @@
 //! Finding lines by pattern.
 
+mod large_file;
 mod searcher;
+mod sink;
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +19,15 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use yfs_types::{id::FileId, path::VPath};
 
-pub use self::searcher::{GrepSearcher, SearchOutcome};
+pub use self::{
+    large_file::MAX_LINE_BYTES,
+    searcher::{GrepSearcher, SearchOutcome},
+    sink::GrepSink,
+};
+use self::{
+    large_file::{LargeFileSearch, LargeOutcome},
+    sink::GrepCollector,
+};
 use crate::{
     WalkOptions,
     error::{FsError, Op},
@@ -41,6 +51,12 @@ const BATCH_FILES: usize = 256;
 /// The number of files that are read by one call; before each, the search checks its limits.
 const FILES_AT_ONCE: usize = 64;
 
+/// The size of a file that is searched as a stream, in bytes.
+const LARGE_BYTES: u64 = if cfg!(test) { 64 } else { 16 << 20 };
+
+/// The greatest size of the lines of a large file that are held in memory if they can be passed on.
+const MAX_HELD_BYTES: usize = if cfg!(test) { 256 } else { 8 << 20 };
+
 /// A search for lines by pattern.
 #[derive(Debug, Clone)]
 pub struct GrepQuery {
@@ -62,6 +78,8 @@ pub struct GrepQuery {
     pub binary: bool,
     /// Whether searched files without a match are returned too, without lines.
     pub unmatched_files: bool,
+    /// Whether only the numbers of matches are returned, without lines.
+    pub counts_only: bool,
     /// The number of lines to return before each match.
     pub before: usize,
     /// The number of lines to return after each match.
@@ -173,6 +191,7 @@ impl GrepQuery {
             invert: false,
             binary: false,
             unmatched_files: false,
+            counts_only: false,
             before: 0,
             after: 0,
             include: Vec::new(),
@@ -197,7 +216,7 @@ impl GrepQuery {
 /// Finds lines by reading files. See [`FileSystem::grep`].
 ///
 /// Files are read and searched in batches, several of them concurrently if there is a tokio
-/// runtime.
+/// runtime. A file of 16 MiB or more is searched as a stream, in windows that end with a line.
 pub async fn grep<F: FileSystem + ?Sized>(
     fs: &F,
     query: &GrepQuery,
@@ -211,24 +230,69 @@ pub async fn grep_selected<F: FileSystem + ?Sized>(
     query: &GrepQuery,
     selection: GrepSelection,
 ) -> Result<GrepResult, FsError> {
-    let searcher = Arc::new(GrepSearcher::new(query)?);
-    let deadline = query.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let stop =
-        SearchStop { deadline, cancel: query.cancel.clone(), done: CancellationToken::new() };
-    let (files, n_unreadable) = list_selected(fs, query, &searcher, selection, &stop).await?;
-    let mut result = GrepResult { n_unreadable, cut: stop.why(), ..GrepResult::default() };
-    let mut batches = stream::iter(batches(files, &mut result, query))
-        .map(|batch| search_batch(fs, batch, searcher.clone(), stop.clone()))
-        .buffered(N_BATCHES_AT_ONCE);
-    while let Some(batch) = batches.next().await {
-        count_objects(batch.n_searched + batch.n_binary + batch.n_unreadable);
-        let full = result.add_batch(batch, query);
-        if full || result.cut.is_some() {
-            stop.done.cancel();
-            break;
+    let mut collector = GrepCollector::default();
+    let run = SearchRun { query, sink: &mut collector, max_held: usize::MAX };
+    let result = run.search(fs, selection).await?;
+    Ok(GrepResult { files: collector.files, ..result })
+}
+
+/// Finds lines by reading the files of a selection, which must have every file with a match, and
+/// passes them to a sink. See [`FileSystem::grep_each`].
+///
+/// Of a large file, at most 8 MiB of lines are in memory. If it has more, it is read twice: it must
+/// be known to be a text before the first line is passed on.
+pub async fn grep_each_selected<F: FileSystem + ?Sized>(
+    fs: &F,
+    query: &GrepQuery,
+    selection: GrepSelection,
+    sink: &mut dyn GrepSink,
+) -> Result<GrepResult, FsError> {
+    // With a limit for all files, its lines are few.
+    let max_held = if query.max_total == usize::MAX { MAX_HELD_BYTES } else { usize::MAX };
+    SearchRun { query, sink, max_held }.search(fs, selection).await
+}
+
+/// A search that passes its results to a sink.
+struct SearchRun<'a> {
+    query: &'a GrepQuery,
+    sink: &'a mut dyn GrepSink,
+    /// The greatest size of the lines of a large file that are held in memory.
+    max_held: usize,
+}
+
+impl SearchRun<'_> {
+    /// Searches, and returns the result without the files.
+    async fn search<F: FileSystem + ?Sized>(
+        self,
+        fs: &F,
+        selection: GrepSelection,
+    ) -> Result<GrepResult, FsError> {
+        let Self { query, sink, max_held } = self;
+        let searcher = Arc::new(GrepSearcher::new(query)?);
+        let deadline = query.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let stop =
+            SearchStop { deadline, cancel: query.cancel.clone(), done: CancellationToken::new() };
+        let (files, n_unreadable) = list_selected(fs, query, &searcher, selection, &stop).await?;
+        let mut result = GrepResult { n_unreadable, cut: stop.why(), ..GrepResult::default() };
+        let mut batches = stream::iter(batches(files, &mut result, query))
+            .map(|batch| search_batch(fs, batch, searcher.clone(), stop.clone(), max_held))
+            .buffered(N_BATCHES_AT_ONCE);
+        while let Some(batch) = batches.next().await {
+            count_objects(batch.n_searched + batch.n_binary + batch.n_unreadable);
+            let long_output = batch.long_output.clone();
+            let mut is_over = result.add_batch(batch, query, sink);
+            if let Some((path, id)) = long_output.filter(|_| !is_over) {
+                let search = LargeFileSearch { fs, searcher: &searcher, stop: &stop };
+                is_over = result.add_large(search.pass_on(&path, &id, sink).await);
+                count_objects(1);
+            }
+            if is_over || result.cut.is_some() {
+                stop.done.cancel();
+                break;
+            }
         }
+        Ok(result)
     }
-    Ok(result)
 }
 
 /// The conditions that stop a search.
@@ -251,6 +315,8 @@ struct BatchResult {
     n_binary: u64,
     n_unreadable: u64,
     cut: Option<SearchLimit>,
+    /// A large file with more lines than are held in memory, which is the last of the batch.
+    long_output: Option<(VPath, FileId)>,
 }
 
 impl SearchStop {
@@ -268,8 +334,14 @@ impl SearchStop {
 }
 
 impl GrepResult {
-    /// Adds the result of a batch, and reports whether the search has enough matches.
-    fn add_batch(&mut self, batch: BatchResult, query: &GrepQuery) -> bool {
+    /// Adds the result of a batch, passes its files to a sink, and reports whether the search is
+    /// over.
+    fn add_batch(
+        &mut self,
+        batch: BatchResult,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> bool {
         self.n_searched += batch.n_searched;
         self.n_binary += batch.n_binary;
         self.n_unreadable += batch.n_unreadable;
@@ -282,11 +354,31 @@ impl GrepResult {
             }
             if file.n_matches > 0 || (query.unmatched_files && !file.cut) {
                 self.n_matches += file.n_matches;
-                self.files.push(file);
+                if sink.add(file, true).is_break() {
+                    return true;
+                }
             }
             if self.cut == Some(SearchLimit::Limit) {
                 return true;
             }
+        }
+        false
+    }
+
+    /// Adds the result of a file whose lines were passed to a sink, and reports whether the search
+    /// is over.
+    fn add_large(&mut self, outcome: LargeOutcome) -> bool {
+        match outcome {
+            LargeOutcome::Binary => self.n_binary += 1,
+            LargeOutcome::Text(found) => {
+                self.n_searched += 1;
+                self.n_matches += found.map_or(0, |found| found.n_matches);
+            }
+            LargeOutcome::LongOutput => (),
+            LargeOutcome::Unreadable => self.n_unreadable += 1,
+            LargeOutcome::Vanished => (),
+            LargeOutcome::Cut(cut) => self.cut = Some(cut),
+            LargeOutcome::Ended => return true,
         }
         false
     }
@@ -387,7 +479,12 @@ fn batches(files: Vec<WalkEntry>, result: &mut GrepResult, query: &GrepQuery) ->
             continue;
         }
         match batches.last_mut() {
-            Some(batch) if n_bytes < BATCH_BYTES && batch.len() < BATCH_FILES => {
+            // A large file is a batch of its own.
+            Some(batch)
+                if size < LARGE_BYTES
+                    && n_bytes < BATCH_BYTES.min(LARGE_BYTES)
+                    && batch.len() < BATCH_FILES =>
+            {
                 n_bytes += size;
                 batch.push(file);
             }
@@ -405,7 +502,17 @@ async fn search_batch<F: FileSystem + ?Sized>(
     batch: Batch,
     searcher: Arc<GrepSearcher>,
     stop: SearchStop,
+    max_held: usize,
 ) -> BatchResult {
+    if let [WalkEntry { path, entry }] = &*batch
+        && entry.size >= LARGE_BYTES
+    {
+        if let Some(cut) = stop.why() {
+            return BatchResult { cut: Some(cut), ..BatchResult::default() };
+        }
+        let search = LargeFileSearch { fs, searcher: &searcher, stop: &stop };
+        return search.collect(path, &entry.id, max_held).await.into_batch(path, &entry.id);
+    }
     let mut result = BatchResult::default();
     let mut contents = Vec::with_capacity(batch.len());
     let (paths, ids): (Vec<VPath>, Vec<FileId>) =

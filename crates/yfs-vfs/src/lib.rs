@@ -79,7 +79,7 @@ pub use crate::{
     file_system::{EditOverlap, FileContent, FileSystem, WriteOutcome},
     file_system_ext::{FileSystemExt, watch},
     glob::{GlobPattern, GlobQuery, GlobResult, SearchLimit},
-    grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSearcher, GrepSelection},
+    grep::{FileMatches, GrepLine, GrepQuery, GrepResult, GrepSearcher, GrepSelection, GrepSink},
     line_page::LinePage,
     memory::MemoryFs,
     options::{

@@ -18,7 +18,7 @@ mod structure;
 mod walk;
 mod write;
 
-pub use self::cached_read::TextInMemory;
+pub use self::{cached_read::TextInMemory, durable_version::blob_version_of};
 pub(crate) use self::{
     convert_types::{
         ContentLocation, ResolvedFile, bytes_of, file_kind, fs_error, lookup_error, mode_of,
@@ -36,8 +36,9 @@ use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
     ChangeAuthor, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
     EditOutcome, FileContent, FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery,
-    GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions,
-    TextReplacement, TreeTotals, WalkEntry, WalkOptions, WalkStream, WriteOptions, WriteOutcome,
+    GrepResult, GrepSink, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
+    StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions, WalkStream, WriteOptions,
+    WriteOutcome,
 };
 
 use crate::{Workspace, state::WorkspaceState};
@@ -254,6 +255,14 @@ impl FileSystem for WorkspaceFs {
 
     async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
         self.search_contents(query).await
+    }
+
+    async fn grep_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
+        self.search_contents_each(query, sink).await
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {

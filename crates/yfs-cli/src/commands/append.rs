@@ -1,16 +1,21 @@
 //! `yfs append`: appends to a file.
 
 use clap::Args;
-use yfs_vfs::{CreateMode, WriteOptions};
+use yfs_vfs::{CreateMode, FileSystem, WriteOptions};
 
 use crate::{
-    commands::{input_content::ContentArgs, write::report_write},
+    commands::{
+        input_content::{ContentArgs, stream_stdin},
+        write::report_write,
+    },
     context::CommandContext,
     errors::{CommandError, Result},
 };
 
 const HELP: &str = "\
-Appends of several processes are all applied, each in one piece.
+Appends of several processes are all applied, each in one piece. A file that is not text, or longer
+than a text may be, is copied in the store with the new bytes behind it: that reads all of it, but
+holds neither in memory.
 
 Examples:
   echo 'done' | yfs append log.txt
@@ -44,8 +49,11 @@ pub(crate) async fn run(args: AppendArgs, context: &mut CommandContext) -> Resul
         parents: !args.no_parents,
         ..WriteOptions::default()
     };
-    let fs = context.writer()?;
-    let data = args.content.read()?;
-    let written = fs.append(&path.path, data, &options).await.map_err(CommandError::of_text)?;
+    let fs = context.writer_of_streams()?;
+    let written = match args.content.text() {
+        Some(text) => fs.append(&path.path, text, &options).await,
+        None => stream_stdin(|data| fs.append_from(&path.path, data, &options))?,
+    };
+    let written = written.map_err(CommandError::of_text)?;
     report_write(context, &path, &written)
 }

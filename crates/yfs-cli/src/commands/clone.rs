@@ -55,8 +55,8 @@ pub(crate) struct CloneArgs {
     /// [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     main_limit: Option<u64>,
-    /// Stop when what the server sends takes more than SIZE of memory, now and in later `yfs sync`
-    /// [default: 1.5G]
+    /// Stop when what the server sends takes more than SIZE of memory, now and in later `yfs sync`.
+    /// Each message and each update counts 256 bytes besides [default: 1.5G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory_limit: Option<u64>,
     /// Copy only the workspace, and write no files to DIR

@@ -1,8 +1,10 @@
 //! `yfs grep`: prints lines that match a pattern, in the format of POSIX `grep`.
 
+use std::ops::ControlFlow;
+
 use clap::Args;
 use serde_json::{Value, json};
-use yfs_vfs::{FileKind, FileMatches, FsCode, GrepLine, GrepQuery, GrepResult};
+use yfs_vfs::{FileKind, FileMatches, FsCode, GrepLine, GrepQuery, GrepSink};
 use yfs_wire::GrepLineJson;
 
 use crate::{
@@ -22,6 +24,10 @@ Files that are not text are skipped unless -a is given. If the pattern has words
 must have, an index of the contents chooses the files to read. The syntax of patterns is that of
 Rust's regex crate: POSIX extended expressions (as grep -E) with \\d, \\w, \\b and others; -G
 selects POSIX basic expressions, in which ( ) { } | + ? need a backslash. `-NUM` is `-C NUM`.
+
+A file of 16 MiB or more is searched as a stream: only a line of up to 256 MiB, with the lines before
+it that -B asks for, is held in memory; a file with a longer one counts as unreadable. No pattern
+matches across lines.
 
 Not supported: -b, -T, -z, -U, --binary-files, --line-buffered, --label, and backreferences.
 
@@ -158,10 +164,27 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
     let n_operands = args.paths.len();
     let roots = if n_operands == 0 { vec![TypedPath::root()] } else { context.paths(&args.paths) };
     let (mut n_found, mut failed_silently) = (0, false);
-    let mut printer = MatchPrinter { args: &args, with_names: false, first: true };
+    let mut first = true;
     for root in roots {
         let query = args.query(&patterns, &root);
-        let found = match fs.grep(&query).await {
+        let is_directory = is_directory(&fs, &root).await;
+        let several = n_operands > 1 || is_directory;
+        let with_names = args.with_filename || (several && !args.no_filename);
+        let mut printer = MatchPrinter {
+            args: &args,
+            context: &mut *context,
+            root: &root,
+            with_names,
+            first,
+            previous: None,
+            n_files: 0,
+            printed: Ok(()),
+        };
+        let found = fs.grep_each(&query, &mut printer).await;
+        let MatchPrinter { n_files, printed, .. } = printer;
+        first = printer.first;
+        printed?;
+        let found = match found {
             Ok(found) => found,
             Err(error) if args.no_messages && error.code != FsCode::EINVAL => {
                 context.exit_with(EXIT_USAGE);
@@ -174,13 +197,10 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
             }
         };
         n_found += found.n_matches;
-        let is_directory = is_directory(&fs, &root).await;
-        let several = n_operands > 1 || is_directory;
-        printer.with_names = args.with_filename || (several && !args.no_filename);
         if args.silent {
             continue;
         }
-        printer.print(context, &root, &found, is_directory)?;
+        args.print_no_count(context, &root, with_names, is_directory || n_files > 0)?;
         if found.n_unreadable > 0 && !args.no_messages {
             let files = counted(found.n_unreadable as u64, "file", "files");
             let message = format!("{}: {files} could not be read", root.typed);
@@ -243,6 +263,7 @@ impl GrepArgs {
             whole_line: self.line_regexp,
             invert: self.invert_match,
             binary: self.text,
+            counts_only: only_names || self.count,
             unmatched_files: self.files_without_match || self.count,
             before: lines(self.before_context),
             after: lines(self.after_context),
@@ -269,51 +290,46 @@ fn join_patterns(patterns: &[String], literal: bool) -> String {
     }
 }
 
-/// A printer of matches.
+/// A printer of matches as they are found.
 struct MatchPrinter<'a> {
     args: &'a GrepArgs,
+    context: &'a mut CommandContext,
+    root: &'a TypedPath,
     with_names: bool,
     /// Whether no group was printed yet, so that no `--` is needed before the next one.
     first: bool,
+    /// The number of the last line that was printed of the file.
+    previous: Option<u64>,
+    /// The number of files that were found.
+    n_files: usize,
+    /// Why printing ended, if it did.
+    printed: Result,
 }
 
-impl MatchPrinter<'_> {
-    fn print(
-        &mut self,
+impl GrepSink for MatchPrinter<'_> {
+    fn add(&mut self, part: FileMatches, is_last: bool) -> ControlFlow<()> {
+        self.printed = if self.args.silent { Ok(()) } else { self.print(&part) };
+        if is_last {
+            self.previous = None;
+            self.n_files += 1;
+        }
+        if self.printed.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl GrepArgs {
+    /// Prints the count 0 of a file that is not text, if it is an operand itself.
+    fn print_no_count(
+        &self,
         context: &mut CommandContext,
         root: &TypedPath,
-        found: &GrepResult,
-        is_directory: bool,
+        with_names: bool,
+        has_others: bool,
     ) -> Result {
-        for file in &found.files {
-            let name = root.below(&file.path);
-            if self.args.files_with_matches || self.args.files_without_match {
-                if (file.n_matches == 0) == self.args.files_without_match {
-                    self.print_name(context, file, &name)?;
-                }
-            } else if self.args.count {
-                self.print_count(context, file.path.as_str(), &name, file.n_matches)?;
-            } else if self.args.only_matching && !context.out.json {
-                self.print_matches(context, file, &name)?;
-            } else {
-                self.print_lines(context, file, &name)?;
-            }
+        if !self.count || self.files_with_matches || self.files_without_match || has_others {
+            return Ok(());
         }
-        // The count 0 of a file that is not text is printed only if it is an operand itself.
-        let only_names = self.args.files_with_matches || self.args.files_without_match;
-        if self.args.count && !only_names && found.files.is_empty() && !is_directory {
-            self.print_count(context, root.path.as_str(), &root.typed, 0)?;
-        }
-        Ok(())
-    }
-
-    fn print_name(&self, context: &mut CommandContext, file: &FileMatches, name: &str) -> Result {
-        if context.out.json {
-            return context.out.json_line(&json!({ "path": file.path.as_str() }));
-        }
-        let name = context.out.painted(TextRole::Place, &context.out.safe(name));
-        context.out.raw(name.as_bytes())?;
-        context.out.raw(if self.args.null { b"\0" } else { b"\n" })
+        self.print_count(context, root.path.as_str(), &root.typed, with_names, 0)
     }
 
     fn print_count(
@@ -321,80 +337,106 @@ impl MatchPrinter<'_> {
         context: &mut CommandContext,
         path: &str,
         name: &str,
+        with_names: bool,
         count: usize,
     ) -> Result {
         if context.out.json {
             return context.out.json_line(&json!({ "path": path, "count": count }));
         }
-        let prefix = self.prefix(context, name, None, true);
+        let prefix = self.prefix(context, name, with_names, None, true);
         context.out.line(&format!("{prefix}{count}"))
-    }
-
-    /// Prints the matching parts of lines, with `-o`.
-    fn print_matches(
-        &self,
-        context: &mut CommandContext,
-        file: &FileMatches,
-        name: &str,
-    ) -> Result {
-        for line in &file.lines {
-            for range in line.matches.iter().filter(|range| range.start < range.end) {
-                let prefix = self.prefix(context, name, Some(line.number), true);
-                let text = context.out.safe(&line.text[range.clone()]);
-                let text = context.out.painted(TextRole::Match, &text);
-                context.out.line(&format!("{prefix}{text}"))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn print_lines(
-        &mut self,
-        context: &mut CommandContext,
-        file: &FileMatches,
-        name: &str,
-    ) -> Result {
-        let has_context = self.args.context.is_some()
-            || self.args.after_context.is_some()
-            || self.args.before_context.is_some();
-        let mut previous: Option<u64> = None;
-        for line in &file.lines {
-            if context.out.json {
-                context.out.json_line(&line_json(file, line))?;
-                continue;
-            }
-            let adjoins = previous.is_some_and(|previous| previous + 1 == line.number);
-            if has_context && !adjoins && !self.first {
-                let separator = context.out.painted(TextRole::Separator, "--");
-                context.out.line(&separator)?;
-            }
-            (previous, self.first) = (Some(line.number), false);
-            let prefix = self.prefix(context, name, Some(line.number), line.is_match);
-            let text = painted_line(context, line);
-            context.out.line(&format!("{prefix}{text}"))?;
-        }
-        Ok(())
     }
 
     fn prefix(
         &self,
         context: &CommandContext,
         name: &str,
+        with_names: bool,
         number: Option<u64>,
         is_match: bool,
     ) -> String {
         let out = &context.out;
         let separator = out.painted(TextRole::Separator, if is_match { ":" } else { "-" });
         let mut prefix = String::new();
-        if self.with_names {
+        if with_names {
             prefix += &out.painted(TextRole::Place, &out.safe(name));
-            prefix += if self.args.null { "\0" } else { &separator };
+            prefix += if self.null { "\0" } else { &separator };
         }
-        if let Some(number) = number.filter(|_| self.args.line_number) {
+        if let Some(number) = number.filter(|_| self.line_number) {
             prefix += &out.painted(TextRole::Number, &number.to_string());
             prefix += &separator;
         }
         prefix
+    }
+}
+
+impl MatchPrinter<'_> {
+    /// Prints a part of the matches of a file.
+    fn print(&mut self, part: &FileMatches) -> Result {
+        let (args, root) = (self.args, self.root);
+        let name = root.below(&part.path);
+        if args.files_with_matches || args.files_without_match {
+            if (part.n_matches == 0) == args.files_without_match {
+                self.print_name(part, &name)?;
+            }
+            Ok(())
+        } else if args.count {
+            let path = part.path.as_str();
+            args.print_count(self.context, path, &name, self.with_names, part.n_matches)
+        } else if args.only_matching && !self.context.out.json {
+            self.print_matches(part, &name)
+        } else {
+            self.print_lines(part, &name)
+        }
+    }
+
+    fn print_name(&mut self, file: &FileMatches, name: &str) -> Result {
+        let out = &mut self.context.out;
+        if out.json {
+            return out.json_line(&json!({ "path": file.path.as_str() }));
+        }
+        let name = out.painted(TextRole::Place, &out.safe(name));
+        out.raw(name.as_bytes())?;
+        out.raw(if self.args.null { b"\0" } else { b"\n" })
+    }
+
+    /// Prints the matching parts of lines, with `-o`.
+    fn print_matches(&mut self, part: &FileMatches, name: &str) -> Result {
+        for line in &part.lines {
+            for range in line.matches.iter().filter(|range| range.start < range.end) {
+                let prefix = self.prefix(name, line.number, true);
+                let out = &mut self.context.out;
+                let text = out.painted(TextRole::Match, &out.safe(&line.text[range.clone()]));
+                out.line(&format!("{prefix}{text}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn print_lines(&mut self, part: &FileMatches, name: &str) -> Result {
+        let args = self.args;
+        let has_context =
+            args.context.is_some() || args.after_context.is_some() || args.before_context.is_some();
+        for line in &part.lines {
+            if self.context.out.json {
+                self.context.out.json_line(&line_json(part, line))?;
+                continue;
+            }
+            let adjoins = self.previous.is_some_and(|previous| previous + 1 == line.number);
+            if has_context && !adjoins && !self.first {
+                let separator = self.context.out.painted(TextRole::Separator, "--");
+                self.context.out.line(&separator)?;
+            }
+            (self.previous, self.first) = (Some(line.number), false);
+            let prefix = self.prefix(name, line.number, line.is_match);
+            let text = painted_line(self.context, line);
+            self.context.out.line(&format!("{prefix}{text}"))?;
+        }
+        Ok(())
+    }
+
+    fn prefix(&self, name: &str, number: u64, is_match: bool) -> String {
+        self.args.prefix(self.context, name, self.with_names, Some(number), is_match)
     }
 }
 

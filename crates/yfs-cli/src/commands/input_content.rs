@@ -8,8 +8,13 @@ use std::{
 
 use bytes::Bytes;
 use clap::Args;
+use yfs_engine::content::MAX_TEXT_BYTES;
+use yfs_vfs::VersionBase;
 
 use crate::errors::{CommandError, Result};
+
+/// The name of standard input in messages.
+const STDIN: &str = "standard input";
 
 /// The source of the content.
 #[derive(Debug, Args)]
@@ -22,10 +27,40 @@ pub(crate) struct ContentArgs {
 impl ContentArgs {
     /// Reads the content.
     pub(crate) fn read(self) -> Result<Bytes> {
-        match self.content {
-            Some(text) => Ok(text.into()),
-            None => read_stdin(),
-        }
+        self.text().map_or_else(read_stdin, Ok)
+    }
+
+    /// Returns the content of the option; `None` if standard input has it.
+    pub(crate) fn text(self) -> Option<Bytes> {
+        self.content.map(Bytes::from)
+    }
+}
+
+/// A reader of standard input that keeps its failure, to report it as such.
+struct StdinReader {
+    failure: Option<io::Error>,
+}
+
+impl Read for StdinReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        io::stdin().lock().read(buffer).map_err(|error| {
+            let kind = error.kind();
+            if kind != io::ErrorKind::Interrupted {
+                self.failure = Some(error);
+            }
+            kind.into()
+        })
+    }
+}
+
+/// Calls a function that reads standard input as a stream. A failure of standard input is the
+/// outer error.
+pub(crate) fn stream_stdin<T>(call: impl FnOnce(&mut dyn Read) -> T) -> Result<T> {
+    let mut stdin = StdinReader { failure: None };
+    let called = call(&mut stdin);
+    match stdin.failure {
+        Some(error) => Err(CommandError::host(Path::new(STDIN), &error)),
+        None => Ok(called),
     }
 }
 
@@ -33,7 +68,7 @@ impl ContentArgs {
 pub(crate) fn read_stdin() -> Result<Bytes> {
     let mut data = Vec::new();
     let read = io::stdin().lock().read_to_end(&mut data);
-    read.map_err(|error| CommandError::host(Path::new("standard input"), &error))?;
+    read.map_err(|error| CommandError::host(Path::new(STDIN), &error))?;
     Ok(data.into())
 }
 
@@ -43,6 +78,18 @@ pub(crate) fn read_host(path: &PathBuf) -> Result<Bytes> {
         return read_stdin();
     }
     fs::read(path).map(Bytes::from).map_err(|error| CommandError::host(path, &error))
+}
+
+/// Reads the base of a write from a file of the host, or standard input if it is `-`. A file that is
+/// larger than any text is read piece by piece, and named by its hash.
+pub(crate) fn read_base(path: &PathBuf) -> Result<VersionBase> {
+    let failed = |error: io::Error| CommandError::host(path, &error);
+    let is_large = |stat: fs::Metadata| stat.is_file() && stat.len() > MAX_TEXT_BYTES as u64;
+    if path.as_os_str() == "-" || !fs::metadata(path).is_ok_and(is_large) {
+        return read_host(path).map(VersionBase::Content);
+    }
+    let mut file = fs::File::open(path).map_err(failed)?;
+    yfs::blob_version_of(&mut file).map(VersionBase::Version).map_err(failed)
 }
 
 /// Reads text from a file of the host, or standard input if it is `-`.

@@ -72,8 +72,8 @@ pub(crate) struct SyncArgs {
     /// URL the last limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     main_limit: Option<u64>,
-    /// Stop when what the server sends takes more than SIZE of memory, now and in later `yfs sync`
-    /// [default: 1.5G]
+    /// Stop when what the server sends takes more than SIZE of memory, now and in later `yfs sync`.
+    /// Each message and each update counts 256 bytes besides [default: 1.5G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory_limit: Option<u64>,
     /// Keep running, and exchange changes as they are made

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use yfs_vfs::{CreateMode, VersionBase, VersionToken, WriteOptions, WriteOutcome};
+use yfs_vfs::{CreateMode, FileSystem, VersionBase, VersionToken, WriteOptions, WriteOutcome};
 use yfs_wire::WriteOutcomeJson;
 
 use crate::{
-    commands::input_content::{ContentArgs, read_host},
+    commands::input_content::{ContentArgs, read_base, stream_stdin},
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::counted,
@@ -19,7 +19,9 @@ use crate::{
 const HELP: &str = "\
 yfs writes the smallest edit that changes the current content to the new one, so that editors keep
 their cursors. With --base or --base-version, the edit is computed from the content that you had
-read, and merged with the changes that others made since.
+read, and merged with the changes that others made since. What is longer than a text may be (see
+`yfs config max-text`) goes to the store piece by piece, and is not held in memory; with --base it
+replaces only that content.
 
 Examples:
   echo 'hello' | yfs write greeting.txt
@@ -67,7 +69,7 @@ pub(crate) struct WriteArgs {
 pub(crate) async fn run(args: WriteArgs, context: &mut CommandContext) -> Result {
     let path = context.path(&args.path)?;
     let base = match (&args.base, args.base_version) {
-        (Some(file), _) => Some(VersionBase::Content(read_host(file)?)),
+        (Some(file), _) => Some(read_base(file)?),
         (None, version) => version.map(VersionBase::Version),
     };
     let options = WriteOptions {
@@ -82,9 +84,11 @@ pub(crate) async fn run(args: WriteArgs, context: &mut CommandContext) -> Result
         parents: !args.no_parents,
         ..WriteOptions::default()
     };
-    let fs = context.writer()?;
-    let data = args.content.read()?;
-    let written = fs.write(&path.path, data, &options).await?;
+    let fs = context.writer_of_streams()?;
+    let written = match args.content.text() {
+        Some(text) => fs.write(&path.path, text, &options).await?,
+        None => stream_stdin(|data| fs.write_from(&path.path, data, &options))??,
+    };
     report_write(context, &path, &written)
 }
 

@@ -6,9 +6,13 @@ use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use parking_lot::Mutex;
+use tokio::sync::mpsc;
 use yfs_types::{id::FileId, path::VPath};
 
-use super::{FileMatches, GrepLine, GrepQuery, MAX_PATTERN_BYTES};
+use super::{
+    FileMatches, GrepLine, GrepQuery, MAX_PATTERN_BYTES,
+    large_file::{ChunkReader, LargeOutcome, MAX_LINE_BYTES},
+};
 use crate::{
     error::{FsCode, FsError, Op},
     glob::{BadPattern, GlobPattern},
@@ -25,6 +29,7 @@ pub struct GrepSearcher {
     invert: bool,
     binary: bool,
     unmatched_files: bool,
+    counts_only: bool,
     before: usize,
     after: usize,
     max_matches: usize,
@@ -76,8 +81,9 @@ impl GrepSearcher {
             invert: query.invert,
             binary: query.binary,
             unmatched_files: query.unmatched_files,
-            before: query.before,
-            after: query.after,
+            counts_only: query.counts_only,
+            before: if query.counts_only { 0 } else { query.before },
+            after: if query.counts_only { 0 } else { query.after },
             // One match above the total limit shows that there is more.
             max_matches: query.max_per_file.min(query.max_total.saturating_add(1)),
             max_line_len: query.max_line_len,
@@ -104,55 +110,66 @@ impl GrepSearcher {
         self.should_search(path) && directories.all(|directory| self.enters(&directory))
     }
 
+    /// Reports whether files that are not text are searched too.
+    pub(super) fn searches_binary(&self) -> bool {
+        self.binary
+    }
+
     /// Searches one file, whether or not the query includes it.
     pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> SearchOutcome {
         if !self.binary && content.contains(&0) {
             return SearchOutcome::Binary;
         }
-        let file = |lines, n_matches, cut| {
-            let (path, id) = (path.clone(), id.clone());
-            SearchOutcome::Text(Some(FileMatches { path, id, lines, n_matches, cut }))
-        };
-        let without_matches = || match self.unmatched_files {
-            true => file(Vec::new(), 0, false),
-            false => SearchOutcome::Text(None),
-        };
-        if self.max_matches == 0 {
-            return without_matches();
+        let mut lines = LineCollector::new(self, WhenFull::Stop { max_held: usize::MAX });
+        if self.max_matches > 0 {
+            let mut searcher = self.take_searcher();
+            let found = searcher.search_slice(&self.matcher, content, &mut lines);
+            self.idle_searchers.lock().push(searcher);
+            debug_assert!(found.is_ok(), "neither a slice nor our sink fails: {found:?}");
         }
-        let mut lines = LineCollector { searcher: self, lines: Vec::new(), n_matches: 0 };
-        let mut searcher = self.take_searcher();
-        let found = searcher.search_slice(&self.matcher, content, &mut lines);
-        self.idle_searchers.lock().push(searcher);
-        debug_assert!(found.is_ok(), "neither a slice nor our sink fails: {found:?}");
-        let LineCollector { lines, n_matches, .. } = lines;
-        if n_matches == 0 {
-            return without_matches();
+        SearchOutcome::Text(lines.into_matches(path, id))
+    }
+
+    /// Searches a file that a reader gives, in windows that end with a line.
+    pub(super) fn search_reader(
+        &self,
+        path: &VPath,
+        id: &FileId,
+        data: &mut ChunkReader,
+        when_full: WhenFull,
+    ) -> LargeOutcome {
+        let mut lines = LineCollector::new(self, when_full);
+        if self.max_matches > 0 {
+            // Not one of those that are kept: its buffer may grow to the length of a line.
+            let mut searcher = self.builder().heap_limit(Some(MAX_LINE_BYTES)).build();
+            if searcher.search_reader(&self.matcher, &mut *data, &mut lines).is_err() {
+                return LargeOutcome::Unreadable;
+            }
         }
-        let cut = n_matches >= self.max_matches && self.has_more(content, &lines);
-        file(lines, n_matches, cut)
+        if data.ends_with_nul() {
+            return LargeOutcome::Binary;
+        }
+        if lines.is_too_long {
+            return LargeOutcome::LongOutput;
+        }
+        LargeOutcome::Text(lines.into_matches(path, id))
     }
 
     fn take_searcher(&self) -> Searcher {
-        if let Some(searcher) = self.idle_searchers.lock().pop() {
-            return searcher;
-        }
-        SearcherBuilder::new()
+        let idle = self.idle_searchers.lock().pop();
+        idle.unwrap_or_else(|| self.builder().build())
+    }
+
+    fn builder(&self) -> SearcherBuilder {
+        let mut builder = SearcherBuilder::new();
+        builder
             .before_context(self.before)
             .after_context(self.after)
             .invert_match(self.invert)
-            .max_matches(u64::try_from(self.max_matches).ok().filter(|max| *max < u64::MAX))
+            .line_number(!self.counts_only)
             .binary_detection(BinaryDetection::none())
-            .bom_sniffing(false)
-            .build()
-    }
-
-    /// Reports whether a line after the last match matches as well.
-    fn has_more(&self, content: &[u8], lines: &[GrepLine]) -> bool {
-        let last = lines.iter().rfind(|line| line.is_match).map_or(0, |line| line.number);
-        let content = content.strip_suffix(b"\n").unwrap_or(content);
-        let mut rest = content.split(|byte| *byte == b'\n').skip(last as usize);
-        rest.any(|line| matches!(self.matcher.is_match(line), Ok(found) if found != self.invert))
+            .bom_sniffing(false);
+        builder
     }
 
     fn shows(&self, path: &VPath) -> bool {
@@ -262,24 +279,101 @@ impl DecodedText {
     }
 }
 
-/// A sink that collects matching lines and their context.
+/// What a collector does with its lines when they are many.
+#[derive(Debug)]
+pub(super) enum WhenFull {
+    /// It drops lines of more than `max_held` bytes, and ends the search.
+    Stop { max_held: usize },
+    /// It sends them to a receiver, in parts.
+    Send(mpsc::Sender<Vec<GrepLine>>),
+}
+
+/// The size of the lines that are sent together, in bytes.
+const PART_BYTES: usize = if cfg!(test) { 100 } else { 1 << 20 };
+
+/// The size of a line in memory besides its text, in bytes.
+const LINE_BYTES: usize = size_of::<GrepLine>() + size_of::<Range<usize>>();
+
+/// A sink that collects matching lines and their context, up to the greatest number of matches.
+/// Matching lines among the context after the last one are returned too.
 struct LineCollector<'a> {
     searcher: &'a GrepSearcher,
     lines: Vec<GrepLine>,
+    /// The number of all matching lines.
     n_matches: usize,
+    /// The number of lines that may follow the last match; `None` before that is found.
+    after_left: Option<usize>,
+    /// Whether a later line matches as well.
+    cut: bool,
+    /// The size of the lines, in bytes.
+    n_held: usize,
+    when_full: WhenFull,
+    /// Whether lines were dropped.
+    is_too_long: bool,
+}
+
+impl<'a> LineCollector<'a> {
+    fn new(searcher: &'a GrepSearcher, when_full: WhenFull) -> Self {
+        let (lines, n_matches, after_left) = (Vec::new(), 0, None);
+        let (cut, n_held, is_too_long) = (false, 0, false);
+        Self { searcher, lines, n_matches, after_left, cut, n_held, when_full, is_too_long }
+    }
+
+    /// Adds a line, and reports whether the search goes on.
+    fn add(&mut self, number: Option<u64>, bytes: &[u8], is_match: bool) -> bool {
+        if self.searcher.counts_only {
+            return true;
+        }
+        let line = self.searcher.line(number, bytes, is_match);
+        self.n_held += LINE_BYTES + line.text.len();
+        self.lines.push(line);
+        match &self.when_full {
+            WhenFull::Stop { max_held } if self.n_held > *max_held => {
+                (self.lines, self.is_too_long) = (Vec::new(), true);
+                false
+            }
+            WhenFull::Send(parts) if self.n_held > PART_BYTES => {
+                self.n_held = 0;
+                parts.blocking_send(std::mem::take(&mut self.lines)).is_ok()
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns the matches of a file; `None` if there is none and the file is not to be returned.
+    fn into_matches(self, path: &VPath, id: &FileId) -> Option<FileMatches> {
+        let Self { searcher, lines, n_matches, cut, .. } = self;
+        let is_returned = n_matches > 0 || searcher.unmatched_files;
+        let (path, id) = (path.clone(), id.clone());
+        is_returned.then_some(FileMatches { path, id, lines, n_matches, cut })
+    }
 }
 
 impl Sink for LineCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        self.lines.push(self.searcher.line(found.line_number(), found.bytes(), true));
+        match &mut self.after_left {
+            Some(0) => {
+                self.cut = true;
+                return Ok(false);
+            }
+            Some(n_left) => *n_left -= 1,
+            None => (),
+        }
         self.n_matches += 1;
-        Ok(true)
+        if self.n_matches >= self.searcher.max_matches && self.after_left.is_none() {
+            self.after_left = Some(self.searcher.after);
+        }
+        Ok(self.add(found.line_number(), found.bytes(), true))
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
-        self.lines.push(self.searcher.line(context.line_number(), context.bytes(), false));
-        Ok(true)
+        match &mut self.after_left {
+            Some(0) => return Ok(true),
+            Some(n_left) => *n_left -= 1,
+            None => (),
+        }
+        Ok(self.add(context.line_number(), context.bytes(), false))
     }
 }

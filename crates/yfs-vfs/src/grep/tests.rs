@@ -1,9 +1,19 @@
 //! A test is a query, a file's bytes, and the lines found: `3:text` is a match, `3-text` is
 //! context.
 
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use tokio::sync::mpsc;
 use yfs_types::{id::FileId, path::VPath};
 
-use super::*;
+use super::{
+    large_file::{ChunkReader, LargeOutcome},
+    searcher::WhenFull,
+    *,
+};
+use crate::{MemoryFs, WriteOptions};
 
 #[track_caller]
 fn check(query: &GrepQuery, content: &[u8], expected: &str) {
@@ -113,4 +123,231 @@ fn files_without_matches_are_returned_if_asked_for() {
     check(&query, b"a\n", "");
     check(&query, b"x\n", "1:<x>");
     check(&query, b"\0", "binary");
+}
+
+/// A pattern, and options that matter where a file is divided.
+fn any_query() -> impl Strategy<Value = GrepQuery> {
+    let patterns = vec![
+        "a",
+        "b+",
+        "^a",
+        "a$",
+        "^$",
+        "",
+        "x*",
+        "[^a]",
+        r"\bb",
+        r"\Aa",
+        r"a\z",
+        r"(?-m:^)b",
+        "é",
+        "a|é",
+    ];
+    let switches = any::<[bool; 6]>();
+    let limits = prop::sample::select(vec![usize::MAX, 0, 1, 2, 3]);
+    let numbers = (0..4_usize, 0..4_usize, limits);
+    (prop::sample::select(patterns), switches, numbers).prop_map(|(pattern, switches, numbers)| {
+        let [invert, ignore_case, whole_word, whole_line, binary, unmatched_files] = switches;
+        let (before, after, max_per_file) = numbers;
+        GrepQuery {
+            invert,
+            ignore_case,
+            whole_word,
+            whole_line,
+            binary,
+            unmatched_files,
+            before,
+            after,
+            max_per_file,
+            ..GrepQuery::new(pattern)
+        }
+    })
+}
+
+/// Lines, most of them short, and rarely a NUL.
+fn any_content() -> impl Strategy<Value = Vec<u8>> {
+    let bytes: Vec<&[u8]> =
+        vec![b"a", b"b", b" ", b"A", "é".as_bytes(), b"\n", b"\n", b"ab\n", b"\xFF", b"\nb b\n"];
+    let nul = prop::option::weighted(0.1, 0..200_usize);
+    (prop::collection::vec(prop::sample::select(bytes), 0..200), nul).prop_map(|(pieces, nul)| {
+        let mut content = pieces.concat();
+        if let Some(at) = nul.filter(|at| *at < content.len()) {
+            content[at] = 0;
+        }
+        content
+    })
+}
+
+/// The lines that a search of some content returns, found one by one.
+fn modelled(query: &GrepQuery, content: &[u8]) -> Option<(Vec<(u64, bool)>, bool)> {
+    if content.contains(&0) && !query.binary {
+        return None;
+    }
+    let one = GrepQuery {
+        before: 0,
+        after: 0,
+        binary: true,
+        max_per_file: usize::MAX,
+        unmatched_files: false,
+        ..query.clone()
+    };
+    let searcher = GrepSearcher::new(&one).unwrap();
+    let (path, id) = (VPath::root(), FileId::parse("x").unwrap());
+    let is_match =
+        |line: &[u8]| matches!(searcher.search(&path, &id, line), SearchOutcome::Text(Some(_)));
+    let lines = content.split_inclusive(|byte| *byte == b'\n');
+    let lines: Vec<bool> = lines.map(is_match).collect();
+    let (mut shown, mut n_matches, mut cut) = (vec![None; lines.len()], 0, false);
+    let mut end = usize::MAX;
+    for at in (0..lines.len()).filter(|at| lines[*at] && query.max_per_file > 0) {
+        if at > end {
+            cut = true;
+            break;
+        }
+        n_matches += 1;
+        if n_matches == query.max_per_file {
+            end = at + query.after;
+        }
+        for near in at.saturating_sub(query.before)..=(at + query.after).min(end) {
+            if let Some(line) = shown.get_mut(near) {
+                *line = Some(lines[near]);
+            }
+        }
+    }
+    let shown = (1..).zip(shown).filter_map(|(number, line)| Some((number, line?)));
+    Some((shown.collect(), cut))
+}
+
+fn in_chunks(searcher: &GrepSearcher, content: &[u8], chunk_len: usize) -> LargeOutcome {
+    let chunks: Vec<_> = content.chunks(chunk_len).map(Bytes::copy_from_slice).collect();
+    let (sender, receiver) = mpsc::channel(chunks.len() + 1);
+    for chunk in chunks {
+        sender.try_send(chunk).unwrap();
+    }
+    drop(sender);
+    let mut reader = ChunkReader::new(receiver, !searcher.searches_binary());
+    let when_full = WhenFull::Stop { max_held: usize::MAX };
+    let (path, id) = (VPath::root(), FileId::parse("x").unwrap());
+    searcher.search_reader(&path, &id, &mut reader, when_full)
+}
+
+/// A sink that keeps the parts of each file.
+#[derive(Default)]
+struct Parts {
+    files: Vec<FileMatches>,
+    n_parts: usize,
+    is_open: bool,
+}
+
+impl GrepSink for Parts {
+    fn add(&mut self, part: FileMatches, is_last: bool) -> ControlFlow<()> {
+        self.n_parts += 1;
+        match self.files.last_mut().filter(|_| self.is_open) {
+            Some(file) => {
+                assert_eq!(file.path, part.path);
+                file.lines.extend(part.lines);
+                file.n_matches += part.n_matches;
+                file.cut |= part.cut;
+            }
+            None => self.files.push(part),
+        }
+        self.is_open = !is_last;
+        ControlFlow::Continue(())
+    }
+}
+
+proptest! {
+    /// A file that is searched in windows has the lines of one that is searched whole, whatever the
+    /// length of the windows is, and both have those that are found line by line.
+    #[test]
+    fn windows_have_the_lines_of_the_whole_file(
+        query in any_query(),
+        content in any_content(),
+        chunk_len in 1..40_usize,
+    ) {
+        let searcher = GrepSearcher::new(&query).unwrap();
+        let (path, id) = (VPath::root(), FileId::parse("x").unwrap());
+        let whole = match searcher.search(&path, &id, &content) {
+            SearchOutcome::Binary => None,
+            SearchOutcome::Text(found) => Some(found),
+        };
+        let windows = match in_chunks(&searcher, &content, chunk_len) {
+            LargeOutcome::Binary => None,
+            LargeOutcome::Text(found) => Some(found),
+            other => panic!("{other:?}"),
+        };
+        prop_assert_eq!(&windows, &whole);
+        let counter = GrepSearcher::new(&GrepQuery { counts_only: true, ..query.clone() }).unwrap();
+        if let LargeOutcome::Text(Some(counted)) = in_chunks(&counter, &content, chunk_len) {
+            prop_assert_eq!(counted.lines.len(), 0);
+            prop_assert!(counted.n_matches <= whole.as_ref().unwrap().as_ref().unwrap().n_matches);
+            if query.after == 0 || query.max_per_file == usize::MAX {
+                prop_assert_eq!(counted.n_matches, whole.as_ref().unwrap().as_ref().unwrap().n_matches);
+            }
+        }
+        let found = whole.map(|found| {
+            let lines = found.iter().flat_map(|file| &file.lines);
+            let lines = lines.map(|line| (line.number, line.is_match)).collect();
+            (lines, found.is_some_and(|file| file.cut))
+        });
+        prop_assert_eq!(found, modelled(&query, &content));
+    }
+
+    /// Lines that are passed on, some of them in parts, are those that are returned, and those of a
+    /// search of each file by itself.
+    #[test]
+    fn lines_in_parts_are_those_of_the_whole_search(
+        query in any_query(),
+        contents in prop::collection::vec(any_content(), 0..5),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (fs, mut expected) = (MemoryFs::new(), Vec::new());
+            let searcher = GrepSearcher::new(&query).unwrap();
+            for (number, content) in contents.into_iter().enumerate() {
+                let path = VPath::parse(&format!("/{number}")).unwrap();
+                let options = WriteOptions::default();
+                let id = fs.write(&path, content.clone().into(), &options).await.unwrap().id;
+                if let SearchOutcome::Text(Some(file)) = searcher.search(&path, &id, &content)
+                    && (file.n_matches > 0 || !file.cut)
+                {
+                    expected.push(file);
+                }
+            }
+            let query = GrepQuery { max_file_len: u64::MAX - 1, ..query };
+            let found = grep(&fs, &query).await.unwrap();
+            assert_eq!(found.files, expected);
+            let mut parts = Parts::default();
+            let each = grep_each_selected(&fs, &query, GrepSelection::All, &mut parts);
+            let each = each.await.unwrap();
+            assert_eq!(parts.files, expected);
+            assert!(!parts.is_open);
+            assert_eq!(GrepResult { files: parts.files, ..each }, found);
+        });
+    }
+}
+
+/// A file with many lines to return comes in several parts, and what is not text comes not at all,
+/// also if that shows late.
+#[test]
+fn a_file_with_many_lines_comes_in_parts() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let fs = MemoryFs::new();
+        let text = "a line of some bytes\n".repeat(100);
+        for (name, content) in [("/text", text.clone()), ("/binary", text + "\0")] {
+            let path = VPath::parse(name).unwrap();
+            fs.write(&path, content.into(), &WriteOptions::default()).await.unwrap();
+        }
+        let query = GrepQuery { max_file_len: u64::MAX - 1, ..GrepQuery::new("line") };
+        let mut parts = Parts::default();
+        let each = grep_each_selected(&fs, &query, GrepSelection::All, &mut parts).await.unwrap();
+        assert!(parts.n_parts > 5, "{}", parts.n_parts);
+        let lines: Vec<u64> = parts.files[0].lines.iter().map(|line| line.number).collect();
+        assert_eq!(lines, (1..=100).collect::<Vec<u64>>());
+        assert_eq!(
+            (parts.files.len(), each.n_matches, each.n_searched, each.n_binary),
+            (1, 100, 1, 1)
+        );
+    });
 }

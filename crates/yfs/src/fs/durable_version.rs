@@ -5,6 +5,8 @@
 //! them were deleted (see [`yfs_engine::content::Version`]). It survives restarts and costs a few
 //! bytes per writer. For a blob it is the hash.
 
+use std::io::{self, Read};
+
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use yfs_engine::{content::Version, hash::ContentHash};
 use yfs_vfs::VersionToken;
@@ -15,6 +17,19 @@ use super::convert_types::ContentLocation;
 const TEXT: &str = "s:";
 /// The prefix of tokens of blobs.
 const BLOB: &str = "b:";
+
+/// Returns the version of a file whose content is a blob of the bytes that a reader gives, for the
+/// base of a write. The version does not expire.
+///
+/// # Errors
+///
+/// If the reader fails.
+pub fn blob_version_of(content: &mut dyn Read) -> io::Result<VersionToken> {
+    let mut hasher = blake3::Hasher::new();
+    io::copy(content, &mut hasher)?;
+    let hash = ContentHash::from_bytes(*hasher.finalize().as_bytes());
+    Ok(DurableVersion::Blob(hash).token())
+}
 
 /// A state of a file that can be found again.
 #[derive(Debug, Clone)]

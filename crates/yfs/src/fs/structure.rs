@@ -18,7 +18,7 @@ use yfs_vfs::{
 use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, fs_error, version_token},
-    write::{NewFileContent, meta_patch},
+    write::{NewFileContent, NewFileData, meta_patch},
 };
 use crate::{
     commit::{Committed, NewDocument, StructureAccess, Transaction},
@@ -34,23 +34,22 @@ impl WorkspaceFs {
         &self,
         op: Op,
         path: &VPath,
-        data: &[u8],
+        data: NewFileData<'_>,
         options: &WriteOptions,
     ) -> Result<Option<WriteOutcome>, FsError> {
         let id = self.state.options.ids.file_id();
         let by = self.author(options.author.as_ref());
         let author = self.content_author(&by);
         let now = author.at;
-        let create = ops::CreateOptions {
-            create_new: options.create == CreateMode::New || !options.follow,
-            parents: options.parents,
-            mode: options.mode.map(|mode| mode & 0o7777),
-        };
+        let create = create_options(options);
         let plan =
             |main: &MainDoc| plan_create(main, path, id.clone(), &author, create, options.create);
         // Checked before any byte is stored, so that a rejected call leaves none behind.
         plan(&self.state.main.read()).map_err(|error| op_error(error, op, path))?;
-        let content = self.new_content(op, path, &id, data, &by)?;
+        let content = match data {
+            NewFileData::Bytes(data) => self.new_content(op, path, &id, data, &by)?,
+            NewFileData::Blob(blob) => self.new_blob_content(op, path, &id, blob, &by)?,
+        };
         let (size, blob, update) = match content {
             NewFileContent::Text { update, size } => (size, None, update),
             NewFileContent::Blob { blob, update } => (blob.size, Some(blob), update),
@@ -85,6 +84,21 @@ impl WorkspaceFs {
         let head = created.new_documents.get(&id).map(|seq| self.state.own_head(*seq));
         let head = head.unwrap_or_default();
         Ok(Some(WriteOutcome::new(id, version_token(head, &location), size, true)))
+    }
+
+    /// Checks that a file could be created as the tree is now, before its content is stored.
+    pub(super) fn check_create(
+        &self,
+        op: Op,
+        path: &VPath,
+        options: &WriteOptions,
+    ) -> Result<(), FsError> {
+        let id = self.state.options.ids.file_id();
+        let author = self.content_author(&self.author(options.author.as_ref()));
+        let main = self.state.main.read();
+        let planned =
+            plan_create(&main, path, id, &author, create_options(options), options.create);
+        planned.map(drop).map_err(|error| op_error(error, op, path))
     }
 
     pub(crate) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
@@ -222,6 +236,14 @@ impl WorkspaceState {
         if let Some(edit) = self.unreported.lock().get_mut(id) {
             edit.is_time_set = true;
         }
+    }
+}
+
+fn create_options(options: &WriteOptions) -> ops::CreateOptions {
+    ops::CreateOptions {
+        create_new: options.create == CreateMode::New || !options.follow,
+        parents: options.parents,
+        mode: options.mode.map(|mode| mode & 0o7777),
     }
 }
 

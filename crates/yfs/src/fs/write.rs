@@ -8,17 +8,23 @@ mod edit;
 mod new_content;
 mod replace;
 mod row_options;
+mod upload;
 mod write_base;
 mod write_target;
 
-use yfs_engine::path::VPath;
+use yfs_engine::{path::VPath, table::BlobRef};
 use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
 
 use self::{
+    append::AppendedData,
     blob::is_blob_gone,
     write_target::{WriteTarget, find_target},
 };
-pub(super) use self::{blob::new_blob, new_content::NewFileContent, row_options::meta_patch};
+pub(super) use self::{
+    blob::new_blob,
+    new_content::{NewFileContent, NewFileData},
+    row_options::meta_patch,
+};
 use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, ResolvedFile, fs_error},
@@ -28,10 +34,18 @@ use super::{
 const MAX_ATTEMPTS: usize = 64;
 
 /// The change that a write makes to the content.
-#[derive(Debug, Clone, Copy)]
 enum ContentChange<'a> {
     Replace(&'a [u8]),
-    Append(&'a [u8]),
+    /// By a blob that is in the store already.
+    ReplaceByBlob(BlobRef),
+    Append(AppendedData<'a>),
+}
+
+impl ContentChange<'_> {
+    /// Reports whether the bytes can be put into the store again.
+    fn is_in_memory(&self) -> bool {
+        matches!(self, Self::Replace(_) | Self::Append(AppendedData::Bytes(_)))
+    }
 }
 
 impl WorkspaceFs {
@@ -41,7 +55,7 @@ impl WorkspaceFs {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.change_content(Op::Open, path, ContentChange::Replace(data), options)
+        self.change_content(Op::Open, path, &mut ContentChange::Replace(data), options)
     }
 
     pub(crate) fn append_now(
@@ -50,8 +64,8 @@ impl WorkspaceFs {
         data: &[u8],
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        let options = WriteOptions { base: None, follow: true, ..options.clone() };
-        self.change_content(Op::Append, path, ContentChange::Append(data), &options)
+        let mut change = ContentChange::Append(AppendedData::Bytes(data));
+        self.change_content(Op::Append, path, &mut change, &append_options(options))
     }
 
     /// Writes to the file at the path, or creates it; starts over if another process was faster.
@@ -59,7 +73,7 @@ impl WorkspaceFs {
         &self,
         op: Op,
         path: &VPath,
-        change: ContentChange<'_>,
+        change: &mut ContentChange<'_>,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
         self.refresh_if_unfollowed(op)?;
@@ -70,7 +84,7 @@ impl WorkspaceFs {
                 Some(found) => self.change_file(op, path, &found, change, options).map(Some),
                 None => match self.create_with(op, path, change, options) {
                     // The blob of this call was removed before the file named it.
-                    Err(error) if is_blob_gone(&error) => continue,
+                    Err(error) if change.is_in_memory() && is_blob_gone(&error) => continue,
                     created => created,
                 },
             };
@@ -90,10 +104,19 @@ impl WorkspaceFs {
         &self,
         op: Op,
         path: &VPath,
-        change: ContentChange<'_>,
+        change: &mut ContentChange<'_>,
         options: &WriteOptions,
     ) -> Result<Option<WriteOutcome>, FsError> {
-        let (ContentChange::Replace(data) | ContentChange::Append(data)) = change;
+        let data = match change {
+            ContentChange::Replace(data) | ContentChange::Append(AppendedData::Bytes(data)) => {
+                NewFileData::Bytes(data)
+            }
+            ContentChange::ReplaceByBlob(blob) => NewFileData::Blob(*blob),
+            ContentChange::Append(AppendedData::Stream(stream)) => {
+                self.check_create(op, path, options)?;
+                NewFileData::Blob(self.put_alone(op, path, stream)?)
+            }
+        };
         self.create(op, path, data, options)
     }
 
@@ -102,7 +125,7 @@ impl WorkspaceFs {
         op: Op,
         path: &VPath,
         found: &ResolvedFile,
-        change: ContentChange<'_>,
+        change: &mut ContentChange<'_>,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
         let expected = self.expected_head(op, path, found, options)?;
@@ -112,30 +135,28 @@ impl WorkspaceFs {
         if is_text && matches!(change, ContentChange::Append(_)) {
             self.state.check_not_lost(&found.id).map_err(|error| fs_error(error, op, path))?;
         }
-        let written = match (&found.location, change) {
-            (ContentLocation::Text, ContentChange::Append(data)) => match std::str::from_utf8(data)
-            {
-                Ok(text) => self.append_text(target, text)?,
-                Err(_) => self.append_bytes(target, data)?,
-            }
-            .appended(options),
-            (ContentLocation::Blob(_), ContentChange::Append(data)) => {
-                self.append_bytes(target, data)?.appended(options)
-            }
-            (_, ContentChange::Replace(data)) => {
-                let written = self.replace(target, data, options.base.as_ref())?;
-                if is_text {
-                    let replaced = self.state.note_replaced(&found.id);
-                    replaced.map_err(|error| fs_error(error, op, path))?;
-                }
-                written
+        let is_append = matches!(change, ContentChange::Append(_));
+        let written = match change {
+            ContentChange::Append(data) => self.append(target, data)?.appended(options),
+            ContentChange::Replace(data) => self.replace(target, data, options.base.as_ref())?,
+            ContentChange::ReplaceByBlob(blob) => {
+                self.replace_by_blob(target, *blob, options.base.as_ref())?
             }
         };
-        let mode = options.mode.filter(|_| matches!(change, ContentChange::Replace(_)));
+        if is_text && !is_append {
+            let replaced = self.state.note_replaced(&found.id);
+            replaced.map_err(|error| fs_error(error, op, path))?;
+        }
+        let mode = options.mode.filter(|_| !is_append);
         let options = WriteOptions { mode, ..options.clone() };
         self.write_row_options(op, path, &found.id, &options)?;
         Ok(written)
     }
+}
+
+/// Returns the options of an append.
+fn append_options(options: &WriteOptions) -> WriteOptions {
+    WriteOptions { base: None, follow: true, ..options.clone() }
 }
 
 fn is_conditional(options: &WriteOptions) -> bool {

@@ -8,7 +8,10 @@ use yfs_engine::{
     kind::profile_name,
     tree::{FinalLink, NodeRef},
 };
-use yfs_vfs::{GrepQuery, GrepResult, GrepSelection, Op, WalkEntry, grep::grep_selected};
+use yfs_vfs::{
+    GrepQuery, GrepResult, GrepSelection, GrepSink, Op, WalkEntry,
+    grep::{grep_each_selected, grep_selected},
+};
 
 use super::{ContentForm, SearchIndexHome, index_map::SearchMap, pattern::TrigramQuery};
 use crate::{
@@ -35,6 +38,15 @@ impl WorkspaceFs {
         query: &GrepQuery,
     ) -> Result<GrepResult, yfs_vfs::FsError> {
         grep_selected(self, query, self.select_files(query)).await
+    }
+
+    /// Finds lines as [`search_contents`](Self::search_contents) does, and passes them to a sink.
+    pub(crate) async fn search_contents_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, yfs_vfs::FsError> {
+        grep_each_selected(self, query, self.select_files(query), sink).await
     }
 
     /// Returns the files that a query must read.

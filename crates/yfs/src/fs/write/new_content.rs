@@ -12,6 +12,14 @@ use yfs_vfs::{ChangeAuthor, FsError, Op};
 use super::blob::new_blob;
 use crate::fs::{WorkspaceFs, convert_types::fs_error};
 
+/// The bytes of a new file.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::fs) enum NewFileData<'a> {
+    Bytes(&'a [u8]),
+    /// A blob that is in the store already.
+    Blob(BlobRef),
+}
+
 /// The content of a new file.
 #[derive(Debug)]
 pub(crate) enum NewFileContent {

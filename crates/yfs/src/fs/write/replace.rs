@@ -4,6 +4,7 @@
 use yfs_engine::{
     content::{ByteClassification, MAX_TEXT_BYTES, classify_as},
     kind::ContentRoot,
+    table::BlobRef,
 };
 use yfs_vfs::{EditOverlap, FsCode, FsError, VersionBase, WriteOutcome};
 
@@ -40,9 +41,20 @@ impl WorkspaceFs {
         }
     }
 
+    /// Replaces the content of a file by a blob that is in the store already.
+    pub(super) fn replace_by_blob(
+        &self,
+        target: WriteTarget<'_>,
+        blob: BlobRef,
+        base: Option<&VersionBase>,
+    ) -> Result<WriteOutcome, FsError> {
+        let expected = target.expected.or(self.check_unmerged_base(target, base)?);
+        self.put_stored(WriteTarget { expected, ..target }, blob)
+    }
+
     /// Returns the greatest size of a text that is written in place of the content of a file. One
     /// that peers with a higher limit have written stays a text.
-    fn text_limit_in(&self, found: &ResolvedFile, len: usize) -> usize {
+    pub(super) fn text_limit_in(&self, found: &ResolvedFile, len: usize) -> usize {
         let limit = self.text_limit();
         let is_text = || matches!(found.location, ContentLocation::Text);
         let current = || self.state.text(&found.id).map_or(0, |text| text.content.len());

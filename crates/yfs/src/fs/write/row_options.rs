@@ -18,16 +18,6 @@ use crate::{
 };
 
 impl WorkspaceFs {
-    /// Writes the row options of a write to the file at a path.
-    pub(in crate::fs) fn write_options_at(
-        &self,
-        path: &VPath,
-        options: &WriteOptions,
-    ) -> Result<(), FsError> {
-        let id = self.resolve_at(Op::Open, path)?.id;
-        self.write_row_options(Op::Open, path, &id, options)
-    }
-
     /// Writes the row options of a write: mode, media type, metadata, time.
     pub(super) fn write_row_options(
         &self,

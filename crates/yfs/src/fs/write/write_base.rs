@@ -1,13 +1,16 @@
 //! The content that a writer had read, which its write is merged with.
 
-use yfs_engine::content::{ContentBase, Version};
+use yfs_engine::{
+    content::{ContentBase, Version},
+    hash::ContentHash,
+};
 use yfs_store::DocHead;
 use yfs_vfs::{FsCode, FsError, VersionBase, VersionToken};
 
 use super::write_target::WriteTarget;
 use crate::fs::{
     WorkspaceFs,
-    convert_types::{head_of_token, is_of_blob},
+    convert_types::{ContentLocation, head_of_token, is_of_blob},
     durable_version::DurableVersion,
 };
 
@@ -85,7 +88,12 @@ impl WorkspaceFs {
                 Some(lasting) => lasting.is_blob_of(&target.found.location),
                 None => version == *token,
             },
-            VersionBase::Content(bytes) => self.read_now(target.path)?.data == *bytes,
+            VersionBase::Content(bytes) => match target.found.location {
+                ContentLocation::Blob(blob) => {
+                    blob.size == bytes.len() as u64 && blob.hash == ContentHash::of(bytes)
+                }
+                ContentLocation::Text => self.read_now(target.path)?.data == *bytes,
+            },
         };
         if is_current { Ok(head_of_token(&version)) } else { Err(target.fail(FsCode::ESTALE)) }
     }
