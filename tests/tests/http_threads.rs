@@ -95,6 +95,71 @@ fn threads_are_created_listed_forked_archived_and_restored() {
 }
 
 #[test]
+fn retention_deletes_threads_that_a_token_manages_and_a_dry_run_none() {
+    let served = Served::start(&[]);
+    let owner = &served.client;
+    let template = "namespace=%7Bagent%7D/%7Bthread_id%7D";
+    for id in ["ana/1", "ana/2", "ben/1"] {
+        send(owner, "POST", &format!("/api/threads?{template}"), &json!({ "id": id }));
+        let file = format!("/api/threads/{}/files/x?{template}", id.replace('/', "%2F"));
+        assert_eq!(owner.send("PUT", &file, &[], &[b'x'; 100]).status, 201);
+    }
+    let archive = format!("/api/threads/ana%2F2/archive?{template}");
+    assert_eq!(owner.send("POST", &archive, &[], b"").status, 200);
+    let retention = |client: &Client, body: Value| {
+        send(client, "POST", &format!("/api/thread-retention?{template}"), &body)
+    };
+    let left = || ids(owner, &format!("/api/threads?archived=true&{template}"));
+
+    assert_eq!(retention(owner, json!({ "dry_run": true })).status, 400);
+    assert_eq!(retention(owner, json!({ "max_size": 0, "keep": [] })).status, 422);
+    let young = retention(owner, json!({ "older_than": 86_400, "archived": true }));
+    assert_eq!((young.status, &young.json()["kept"]), (200, &json!(3)));
+    let planned = retention(owner, json!({ "max_size": 100, "dry_run": true })).json();
+    let [removed] = planned["removed"].as_array().unwrap().as_slice() else {
+        panic!("one thread is over the size: {planned}")
+    };
+    assert_eq!((&removed["id"], &removed["reason"]), (&json!("ana/1"), &json!("size")));
+    assert_eq!((&removed["bytes"], &removed["files"]), (&json!(100), &json!(1)));
+    assert_eq!((&planned["kept"], &planned["kept_bytes"]), (&json!(1), &json!(100)));
+    assert_eq!((&planned["dry_run"], left().len()), (&json!(true), 3));
+
+    // A reader may only ask, and the token of one thread does not manage it.
+    let all = json!({ "max_size": 0 });
+    let dry = json!({ "max_size": 0, "dry_run": true });
+    let reader = served.with_token(&["--read"]);
+    assert_eq!(retention(&reader, dry.clone()).status, 200);
+    let [thread, part, elsewhere] = ["/threads/ana+/1", "/threads/ana+/1/x", "/docs"]
+        .map(|path| served.with_token(&["--path", path]));
+    for client in [&reader, &thread, &part, &elsewhere] {
+        assert_eq!(retention(client, all.clone()).status, 403);
+    }
+    for client in [&thread, &part, &elsewhere] {
+        assert_eq!(retention(client, dry.clone()).status, 403);
+    }
+    assert_eq!(left().len(), 3);
+
+    // Only the threads below the directory of the token count and go.
+    let ana = served.with_token(&["--path", "/threads/ana+"]);
+    let done = retention(&ana, json!({ "max_size": 0, "archived": true })).json();
+    assert_eq!(done["removed"].as_array().unwrap().len(), 2, "{done}");
+    assert_eq!((done["kept"].clone(), left()), (json!(0), vec!["ben/1".to_owned()]));
+    let restored = format!("/api/threads/ana%2F2/restore?{template}");
+    assert_eq!(owner.send("POST", &restored, &[], b"").json()["files"], 1);
+    // The command prints the same report.
+    let report = ["thread", "prune", "--namespace", "{agent}/{thread_id}", "--max-size", "0"];
+    let printed = ok(served.dir(), &[&report[..], &["--dry-run", "--json"]].concat());
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    let answered = retention(owner, dry).json();
+    let keys = |report: &Value| {
+        let removed = report["removed"][0].as_object().unwrap().keys().cloned();
+        removed.chain(report.as_object().unwrap().keys().cloned()).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&printed), keys(&answered));
+    assert_eq!(served.server.interrupt(), Some(0));
+}
+
+#[test]
 fn the_files_of_a_thread_have_types_metadata_and_searches() {
     let served = Served::start(&[]);
     let client = &served.client;

@@ -5,12 +5,15 @@
 //!
 //! # Cost
 //!
-//! The first [`MAX_HEAD_LEN`] and the last [`MAX_TAIL_LEN`] bytes.
+//! The first [`MAX_HEAD_LEN`] and the last [`MAX_TAIL_LEN`] bytes; of Parquet, whose description is at
+//! the end, the last 4 MiB.
 
 mod archives;
+mod databases;
 mod media;
+mod parquet;
 mod programs;
-mod tables;
+mod thrift;
 
 use std::collections::HashMap;
 
@@ -22,6 +25,9 @@ const MAX_HEAD_LEN: usize = 256 * 1024;
 /// The bytes of the end that are examined: directories of archives and tables are there.
 const MAX_TAIL_LEN: usize = 256 * 1024;
 
+/// The media type of Parquet.
+const PARQUET: &str = "application/vnd.apache.parquet";
+
 /// The facts, by name.
 type HeaderFacts = HashMap<String, String>;
 
@@ -30,8 +36,9 @@ type HeaderFacts = HashMap<String, String>;
 pub(crate) struct BinaryPass {
     media_type: String,
     head: Vec<u8>,
-    /// The end of the content; up to twice as long as needed.
+    /// The end of the content; up to twice as long as `max_tail_len`.
     tail: Vec<u8>,
+    max_tail_len: usize,
     size: u64,
     stream: Option<StreamFacts>,
 }
@@ -52,17 +59,22 @@ impl BinaryPass {
             "application/pdf" => Some(StreamFacts::Pdf(media::PdfScanner::default())),
             _ => None,
         };
+        let max_tail_len = match media_type {
+            // With its length and the mark at the end.
+            PARQUET => parquet::MAX_FOOTER_LEN + 8,
+            _ => MAX_TAIL_LEN,
+        };
         let media_type = media_type.to_owned();
-        Self { media_type, head: Vec::new(), tail: Vec::new(), size: 0, stream }
+        Self { media_type, head: Vec::new(), tail: Vec::new(), max_tail_len, size: 0, stream }
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.size += chunk.len() as u64;
         let n_free = MAX_HEAD_LEN - self.head.len();
         self.head.extend_from_slice(&chunk[..chunk.len().min(n_free)]);
-        let last = &chunk[chunk.len().saturating_sub(MAX_TAIL_LEN)..];
-        if self.tail.len() + last.len() > 2 * MAX_TAIL_LEN {
-            let n_old = self.tail.len().saturating_sub(MAX_TAIL_LEN);
+        let last = &chunk[chunk.len().saturating_sub(self.max_tail_len)..];
+        if self.tail.len() + last.len() > 2 * self.max_tail_len {
+            let n_old = self.tail.len().saturating_sub(self.max_tail_len);
             self.tail.drain(..n_old);
         }
         self.tail.extend_from_slice(last);
@@ -75,7 +87,7 @@ impl BinaryPass {
     }
 
     pub(crate) fn finish(self, notes: &mut Vec<String>) -> BinaryStats {
-        let tail = &self.tail[self.tail.len().saturating_sub(MAX_TAIL_LEN)..];
+        let tail = &self.tail[self.tail.len().saturating_sub(self.max_tail_len)..];
         let (head, size) = (&self.head[..], self.size);
         let mut facts = HeaderFacts::new();
         match self.stream {
@@ -94,8 +106,8 @@ impl BinaryPass {
             }
             "application/gzip" => archives::describe_gzip(head, tail, &mut facts),
             "application/x-elf" => programs::describe_elf(head, &mut facts),
-            "application/vnd.sqlite3" => tables::describe_sqlite(head, size, &mut facts),
-            "application/vnd.apache.parquet" => tables::describe_parquet(tail, size, &mut facts),
+            "application/vnd.sqlite3" => databases::describe_sqlite(head, size, &mut facts),
+            PARQUET => parquet::describe_parquet(tail, size, &mut facts, notes),
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
                 archives::describe_zip(tail, size, &mut facts)
             }
@@ -114,7 +126,7 @@ fn format_name(media_type: &str, head: &[u8]) -> String {
         "application/octet-stream" => "unknown",
         "application/x-elf" => "ELF",
         "application/vnd.sqlite3" => "SQLite",
-        "application/vnd.apache.parquet" => "Parquet",
+        PARQUET => "Parquet",
         "application/gzip" => "gzip",
         "application/zip" => "ZIP",
         "application/x-tar" => "tar",

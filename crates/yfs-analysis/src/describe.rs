@@ -52,7 +52,7 @@ pub fn describe_stats(stats: &FileStats) -> String {
             if !stats.headings.is_empty() {
                 context.push_str("\nHeadings:");
                 for (heading, level) in stats.headings.iter().take(N_HEADINGS) {
-                    context.push_str(&format!("\n  {}: {heading}", "H".repeat(*level)));
+                    context.push_str(&format!("\n  {}: {heading}", "H".repeat((*level).min(6))));
                 }
             }
             context

@@ -184,7 +184,7 @@ impl ContentPreview {
         let n_shown = max_chars - 60;
         let head = whole_lines_of_head(&self.head, n_shown * 2 / 3);
         let tail = whole_lines_of_tail(end, n_shown / 3);
-        let n_lines = self.n_newlines + usize::from(!end.ends_with('\n'));
+        let n_lines = self.n_newlines.saturating_add(usize::from(!end.ends_with('\n')));
         let n_omitted = n_lines.saturating_sub(head.lines().count() + tail.lines().count());
         format!("{head}... [{n_omitted} lines omitted] ...\n{tail}")
     }
@@ -218,7 +218,7 @@ impl PreviewLimit {
                 push_prefix(&mut kept, &text, limit.saturating_sub('…'.len_utf8()));
                 kept
             }
-            _ => text.chars().take(self.chars().saturating_sub(1)).collect(),
+            _ => first_chars(&text, self.chars().saturating_sub(1)).to_owned(),
         };
         if self.chars() >= '…'.len_utf8() {
             shown.push('…');
@@ -234,13 +234,19 @@ fn cut_chars(text: &str, max_chars: usize, n_chars: usize) -> String {
     if n_kept <= max_chars && n_kept >= n_chars {
         return text.to_owned();
     }
-    let mut shown: String = text.chars().take(max_chars.saturating_sub(1)).collect();
-    shown.push('…');
-    shown
+    format!("{}…", first_chars(text, max_chars.saturating_sub(1)))
+}
+
+/// Returns the first characters of a text.
+fn first_chars(text: &str, n_chars: usize) -> &str {
+    match text.char_indices().nth(n_chars) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
 }
 
 fn whole_lines_of_head(text: &str, max_chars: usize) -> String {
-    let shown: String = text.chars().take(max_chars).collect();
+    let shown = first_chars(text, max_chars);
     match shown.rfind('\n') {
         Some(end) if end * 2 > shown.len() => shown[..=end].to_owned(),
         // One long line.
@@ -249,8 +255,8 @@ fn whole_lines_of_head(text: &str, max_chars: usize) -> String {
 }
 
 fn whole_lines_of_tail(text: &str, max_chars: usize) -> String {
-    let n_chars = text.chars().count();
-    let shown: String = text.chars().skip(n_chars.saturating_sub(max_chars)).collect();
+    let n_skipped = text.chars().count().saturating_sub(max_chars);
+    let shown = &text[first_chars(text, n_skipped).len()..];
     match shown.find('\n') {
         Some(start) if start * 2 < shown.len() => shown[start + 1..].to_owned(),
         _ => format!("…{shown}"),

@@ -8,38 +8,23 @@
 //!
 //! Only files with a preview are read, and those only if no analysis is kept.
 
-use std::{collections::BTreeMap, sync::Arc};
+mod template;
 
-use handlebars::{
-    Context, Handlebars, Helper, HelperResult, Output, RenderContext, RenderError,
-    RenderErrorReason, no_escape,
-};
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use serde::Serialize;
-use serde_json::Value;
 use yfs_analysis::{PreviewLimit, estimate_tokens, token_budget_chars};
 
+pub use self::template::DEFAULT_TEMPLATE;
+use self::template::{
+    ContextTemplate, OmittedDirectory, OmittedFiles, TemplateData, TemplateFile,
+};
 use crate::{
     error::ArtifactError,
-    kept_analyses::{FileAnalysis, KeptAnalyses},
+    kept_analyses::KeptAnalyses,
     tool_response::human_size,
     tree_walker::{FileSelection, SelectedFile},
 };
-
-/// The template of seed 004, followed by what is left out.
-pub const DEFAULT_TEMPLATE: &str = "<file_list>
-{{#each files}}
-- {{this.path}} ({{this.size}}, {{this.type}})
-  {{#if this.preview}}Preview: {{this.preview}}{{/if}}
-{{/each}}
-</file_list>
-{{#if omitted.files}}
-{{omitted.files}} more files ({{omitted.size}}) are not listed:
-{{#each omitted.directories}}
-- {{this.path}} ({{this.files}} files, {{this.size}})
-{{/each}}
-To see them, ask for the context of one of these directories, or for more tokens.
-{{/if}}
-";
 
 /// The share of the budget in which previews are given even if not all files are listed, in
 /// percent.
@@ -77,40 +62,6 @@ pub struct RenderedContext {
     pub n_previewed: usize,
 }
 
-/// What a template sees.
-#[derive(Debug, Serialize)]
-struct TemplateData<'a> {
-    files: Vec<TemplateFile<'a>>,
-    omitted: OmittedFiles,
-}
-
-/// What a template sees of a file.
-#[derive(Debug, Serialize)]
-struct TemplateFile<'a> {
-    path: &'a str,
-    name: &'a str,
-    size: String,
-    bytes: u64,
-    #[serde(rename = "type")]
-    media_type: String,
-    preview: Option<String>,
-    stats: Option<String>,
-}
-
-#[derive(Debug, Default, Serialize)]
-struct OmittedFiles {
-    files: usize,
-    size: String,
-    directories: Vec<OmittedDirectory>,
-}
-
-#[derive(Debug, Serialize)]
-struct OmittedDirectory {
-    path: String,
-    files: usize,
-    size: String,
-}
-
 impl Default for ContextRequest {
     fn default() -> Self {
         Self {
@@ -120,6 +71,30 @@ impl Default for ContextRequest {
             template: None,
         }
     }
+}
+
+/// The number and size of files.
+#[derive(Debug, Default, Clone, Copy)]
+struct DirectoryTotals {
+    n_files: usize,
+    n_bytes: u64,
+}
+
+/// A directory for which files count.
+struct DirectoryPrefix<'a> {
+    path: &'a str,
+    /// Whether files in directories below count for those.
+    has_files_only: bool,
+}
+
+/// A context while it is made: how many files are listed, and how many have a preview.
+struct ContextDraft<'a> {
+    template: ContextTemplate,
+    files: &'a [SelectedFile],
+    /// The files that may be listed, without previews.
+    plain: Vec<TemplateFile<'a>>,
+    /// The first files, with previews.
+    described: Vec<TemplateFile<'a>>,
 }
 
 impl KeptAnalyses {
@@ -134,42 +109,33 @@ impl KeptAnalyses {
         request: &ContextRequest,
     ) -> Result<RenderedContext, ArtifactError> {
         let files = request.selection.select(&**self.fs()).await?;
-        let template = request.template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
-        let engine = template_engine(template)?;
         let max_tokens = request.max_tokens;
-        let n_possible = match request.template {
-            Some(_) => files.len(),
-            None => count_possible(&files, max_tokens),
-        };
-        let n_listed = largest(n_possible, |n_listed| {
-            let data = template_data(&files[..n_listed], &files[n_listed..], &[]);
-            let share = if n_listed == files.len() { 100 } else { 100 - PREVIEW_SHARE };
-            Ok(estimate_tokens(&render(&engine, &data)?) * 100 <= max_tokens * share)
-        })?;
-        let (listed, omitted) = files.split_at(n_listed);
-        let mut analyses = Vec::new();
-        let mut n_left = max_tokens;
-        n_left -= estimate_tokens(&render(&engine, &template_data(listed, omitted, &[]))?)
-            .min(max_tokens);
-        for file in listed {
+        let mut draft = ContextDraft::new(&files, request)?;
+        let (n_listed, text) = largest(
+            draft.plain.len(),
+            |n_listed| draft.render(n_listed, 0),
+            |n_listed, text| {
+                let share = if n_listed == files.len() { 100 } else { 100 - PREVIEW_SHARE };
+                estimate_tokens(text) * 100 <= max_tokens * share
+            },
+        )?;
+        let mut n_left = max_tokens.saturating_sub(estimate_tokens(&text));
+        for (file, plain) in files[..n_listed].iter().zip(&draft.plain) {
             if n_left == 0 {
                 break;
             }
-            let analysis = match file.is_too_large {
-                true => None,
-                // A file may vanish, or be one that the caller must not read.
-                false => self.analysis_of(&file.path).await.ok(),
-            };
-            let shown = analysis.as_ref().map(|analysis| analysis.preview(request.preview));
-            n_left = n_left.saturating_sub(shown.map_or(0, |text| estimate_tokens(&text)));
-            analyses.push((analysis, request.preview));
+            let described = self.describe(file, plain, request).await;
+            let n_tokens = described.preview.as_deref().map_or(0, estimate_tokens);
+            // What is shown of a file that is not read is part of the list.
+            n_left = n_left.saturating_sub(if file.is_too_large { 0 } else { n_tokens });
+            draft.described.push(described);
         }
         // The estimate of parts is not that of the whole.
-        let n_previewed = largest(analyses.len(), |n_previewed| {
-            let data = template_data(listed, omitted, &analyses[..n_previewed]);
-            Ok(estimate_tokens(&render(&engine, &data)?) <= max_tokens)
-        })?;
-        let text = render(&engine, &template_data(listed, omitted, &analyses[..n_previewed]))?;
+        let (n_previewed, text) = largest(
+            draft.described.len(),
+            |n_previewed| draft.render(n_listed, n_previewed),
+            |_, text| estimate_tokens(text) <= max_tokens,
+        )?;
         Ok(RenderedContext {
             n_tokens: estimate_tokens(&text),
             text,
@@ -178,136 +144,174 @@ impl KeptAnalyses {
             n_previewed,
         })
     }
+
+    /// Returns what a template sees of a file with its preview.
+    async fn describe<'a>(
+        &self,
+        file: &SelectedFile,
+        plain: &TemplateFile<'a>,
+        request: &ContextRequest,
+    ) -> TemplateFile<'a> {
+        let mut described = plain.clone();
+        if file.is_too_large {
+            return described;
+        }
+        // A file may vanish, or be one that the caller must not read.
+        if let Ok(analysis) = self.analysis_of(&file.path).await {
+            described.media_type.clone_from(&analysis.media_type);
+            let preview = analysis.preview(request.preview);
+            described.preview = Some(preview).filter(|preview| !preview.is_empty());
+            if request.template.is_some() {
+                described.stats = Some(analysis.description());
+            }
+        }
+        described
+    }
 }
 
-/// Returns the largest number up to `max` that fits, if smaller ones fit as well; 0 if none does.
+impl<'a> ContextDraft<'a> {
+    fn new(files: &'a [SelectedFile], request: &ContextRequest) -> Result<Self, ArtifactError> {
+        let template = ContextTemplate::parse(request.template.as_deref())?;
+        let n_possible = match template.is_default() {
+            true => count_possible(files, request.max_tokens),
+            false => files.len(),
+        };
+        let plain = files[..n_possible].iter().map(plain_file).collect();
+        Ok(Self { template, files, plain, described: Vec::new() })
+    }
+
+    /// Renders the context with the first files listed, and the first of those with previews.
+    fn render(&self, n_listed: usize, n_previewed: usize) -> Result<String, ArtifactError> {
+        let described = self.described[..n_previewed].iter();
+        let files = described.chain(&self.plain[n_previewed..n_listed]).collect();
+        let omitted = sum_up(&self.files[n_listed..]);
+        self.template.render(&TemplateData { files, omitted })
+    }
+}
+
+/// Returns what a template sees of a file without its content.
+fn plain_file(file: &SelectedFile) -> TemplateFile<'_> {
+    let name = file.path.file_name().unwrap_or_default();
+    TemplateFile {
+        path: file.path.as_str(),
+        name,
+        size: human_size(file.size),
+        bytes: file.size,
+        media_type: yfs_vfs::stat::mime_of(name).to_string(),
+        preview: file.is_too_large.then(|| "too large to be read".to_owned()),
+        stats: None,
+    }
+}
+
+/// Returns the largest number up to `max` that fits, if smaller ones fit as well, and what is
+/// rendered for it; 0 if none does.
 fn largest(
     max: usize,
-    mut fits: impl FnMut(usize) -> Result<bool, ArtifactError>,
-) -> Result<usize, ArtifactError> {
-    if fits(max)? {
-        return Ok(max);
+    mut render: impl FnMut(usize) -> Result<String, ArtifactError>,
+    mut fits: impl FnMut(usize, &str) -> bool,
+) -> Result<(usize, String), ArtifactError> {
+    let text = render(max)?;
+    if fits(max, &text) {
+        return Ok((max, text));
     }
     let (mut low, mut high) = (0, max);
+    let mut fitting = None;
     // From small numbers up, because large ones cost more.
     let mut step = 16;
-    while low + step < high && fits(low + step)? {
+    while low + step < high {
+        let text = render(low + step)?;
+        if !fits(low + step, &text) {
+            break;
+        }
+        fitting = Some(text);
         low += step;
         step *= 2;
     }
     high = high.min(low + step);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        match fits(middle)? {
-            true => low = middle,
+        let text = render(middle)?;
+        match fits(middle, &text) {
+            true => (low, fitting) = (middle, Some(text)),
             false => high = middle,
         }
     }
-    Ok(low)
-}
-
-fn template_data<'a>(
-    listed: &'a [SelectedFile],
-    omitted: &[SelectedFile],
-    analyses: &[(Option<Arc<FileAnalysis>>, PreviewLimit)],
-) -> TemplateData<'a> {
-    let files = listed.iter().enumerate().map(|(at, file)| {
-        let name = file.path.file_name().unwrap_or_default();
-        let analysis =
-            analyses.get(at).and_then(|(analysis, limit)| Some((analysis.as_ref()?, *limit)));
-        let media_type = match &analysis {
-            Some((analysis, _)) => analysis.media_type.clone(),
-            None => yfs_vfs::stat::mime_of(name).to_string(),
-        };
-        let preview = match (&analysis, file.is_too_large) {
-            (Some((analysis, limit)), _) => Some(analysis.preview(*limit)),
-            (None, true) => Some("too large to be read".to_owned()),
-            (None, false) => None,
-        };
-        TemplateFile {
-            path: file.path.as_str(),
-            name,
-            size: human_size(file.size),
-            bytes: file.size,
-            media_type,
-            preview: preview.filter(|preview| !preview.is_empty()),
-            stats: analysis.map(|(analysis, _)| analysis.description()),
-        }
-    });
-    TemplateData { files: files.collect(), omitted: sum_up(omitted) }
+    let text = fitting.map_or_else(|| render(0), Ok)?;
+    Ok((low, text))
 }
 
 /// Sums up files by directory, at the deepest level that has not too many directories.
-fn sum_up(files: &[SelectedFile]) -> OmittedFiles {
+fn sum_up(files: &[SelectedFile]) -> OmittedFiles<'_> {
     let mut depth = 1;
-    let mut directories = totals_at(files, depth);
-    loop {
-        let deeper = totals_at(files, depth + 1);
-        if deeper.len() == directories.len() || deeper.len() > MAX_DIRECTORIES {
+    let mut directories = totals_at(files, depth, usize::MAX).unwrap_or_default();
+    while let Some(deeper) = totals_at(files, depth + 1, MAX_DIRECTORIES) {
+        if deeper.len() == directories.len() {
             break;
         }
         directories = deeper;
         depth += 1;
     }
-    let mut directories: Vec<(&str, (usize, u64))> = directories.into_iter().collect();
+    let mut directories: Vec<(&str, DirectoryTotals)> = directories.into_iter().collect();
     if directories.len() > MAX_DIRECTORIES {
-        directories.sort_by(|one, other| (other.1.0, one.0).cmp(&(one.1.0, other.0)));
+        directories.sort_by_key(|(path, totals)| (Reverse(totals.n_files), *path));
         directories.truncate(MAX_DIRECTORIES);
-        directories.sort();
+        directories.sort_by_key(|(path, _)| *path);
     }
-    let n_bytes = files.iter().map(|file| file.size).sum();
-    let directories = directories.into_iter().map(|(path, (files, n_bytes))| OmittedDirectory {
-        path: path.to_owned(),
-        files,
-        size: human_size(n_bytes),
+    let directories = directories.into_iter().map(|(path, totals)| OmittedDirectory {
+        path,
+        files: totals.n_files,
+        size: human_size(totals.n_bytes),
     });
-    OmittedFiles {
-        files: files.len(),
-        size: human_size(n_bytes),
-        directories: directories.collect(),
-    }
+    let directories = directories.collect();
+    let n_bytes = files.iter().map(|file| file.size).sum();
+    OmittedFiles { files: files.len(), size: human_size(n_bytes), directories }
 }
 
-/// Returns the totals of the directories at a depth, and of those above with files of their own.
-fn totals_at(files: &[SelectedFile], depth: usize) -> BTreeMap<&str, (usize, u64)> {
-    let mut totals: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
-    let mut run: Option<(&str, (usize, u64))> = None;
-    for file in files {
-        let directory = directory_at(file.path.as_str(), depth);
-        match &mut run {
-            // Files of one directory mostly follow each other.
-            Some((known, total)) if *known == directory => {
-                total.0 += 1;
-                total.1 += file.size;
-            }
-            _ => {
-                add_total(&mut totals, run.replace((directory, (1, file.size))));
-            }
+/// Returns the totals of the directories at a depth, and of those above with files of their own;
+/// `None` if there are more than `max_directories`.
+fn totals_at(
+    files: &[SelectedFile],
+    depth: usize,
+    max_directories: usize,
+) -> Option<BTreeMap<&str, DirectoryTotals>> {
+    let mut directories: BTreeMap<&str, DirectoryTotals> = BTreeMap::new();
+    let mut rest = files;
+    while let Some(first) = rest.first() {
+        // Files of one directory follow each other, unless a name sorts before the slash.
+        let directory = DirectoryPrefix::of(first.path.as_str(), depth);
+        let n_files = rest.iter().take_while(|file| directory.has(file.path.as_str())).count();
+        let (run, after) = rest.split_at(n_files.max(1));
+        let totals = directories.entry(directory.path).or_default();
+        totals.n_files += run.len();
+        totals.n_bytes += run.iter().map(|file| file.size).sum::<u64>();
+        if directories.len() > max_directories {
+            return None;
         }
+        rest = after;
     }
-    add_total(&mut totals, run);
-    totals
+    Some(directories)
 }
 
-fn add_total<'a>(
-    totals: &mut BTreeMap<&'a str, (usize, u64)>,
-    run: Option<(&'a str, (usize, u64))>,
-) {
-    if let Some((directory, (n_files, n_bytes))) = run {
-        let total = totals.entry(directory).or_default();
-        total.0 += n_files;
-        total.1 += n_bytes;
+impl<'a> DirectoryPrefix<'a> {
+    /// Returns the directory of a file, or the one above it that has `depth` parts.
+    fn of(path: &'a str, depth: usize) -> Self {
+        let mut slashes = memchr::memchr_iter(b'/', path.as_bytes()).skip(1).take(depth);
+        let (mut end, mut n_parts) = (0, 0);
+        for at in &mut slashes {
+            (end, n_parts) = (at, n_parts + 1);
+        }
+        let path = if end == 0 { "/" } else { &path[..end] };
+        Self { path, has_files_only: n_parts < depth }
     }
-}
 
-/// Returns the directory of a file, or the one above it that has `depth` parts.
-fn directory_at(path: &str, depth: usize) -> &str {
-    let mut slashes = path.match_indices('/').map(|(at, _)| at).skip(1);
-    let mut end = 0;
-    for at in slashes.by_ref().take(depth) {
-        end = at;
+    /// Reports whether a file counts for the directory.
+    fn has(&self, path: &str) -> bool {
+        let start = if self.path == "/" { 0 } else { self.path.len() };
+        let name = path.strip_prefix(&self.path[..start]).and_then(|rest| rest.strip_prefix('/'));
+        name.is_some_and(|name| {
+            !self.has_files_only || memchr::memchr(b'/', name.as_bytes()).is_none()
+        })
     }
-    if end == 0 { "/" } else { &path[..end] }
 }
 
 /// Returns how many files the default template can list at most: it shows their paths.
@@ -321,89 +325,4 @@ fn count_possible(files: &[SelectedFile], max_tokens: usize) -> usize {
         None => false,
     };
     files.iter().take_while(fits).count()
-}
-
-fn render(engine: &Handlebars<'_>, data: &TemplateData<'_>) -> Result<String, ArtifactError> {
-    engine.render("context", data).map_err(|error| ArtifactError::Template(Box::new(error)))
-}
-
-/// Makes an engine with a template named `context`, and the helpers `size`, `type`, `preview` and
-/// `stats`.
-///
-/// - `{{size file}}` and `{{size 1024}}`: a size as people write it.
-/// - `{{type file}}`: the media type.
-/// - `{{preview file 80}}`: the preview, in at most so many characters.
-/// - `{{stats file}}`: the description from the statistics.
-fn template_engine(template: &str) -> Result<Handlebars<'static>, ArtifactError> {
-    let mut engine = Handlebars::new();
-    engine.register_escape_fn(no_escape);
-    engine.register_helper("size", Box::new(write_size));
-    engine.register_helper("type", Box::new(write_type));
-    engine.register_helper("preview", Box::new(write_preview));
-    engine.register_helper("stats", Box::new(write_stats));
-    engine
-        .register_template_string("context", template)
-        .map_err(|error| ArtifactError::Template(Box::new(error)))?;
-    Ok(engine)
-}
-
-fn parameter<'a>(
-    helper: &'a Helper<'_>,
-    index: usize,
-    name: &'static str,
-) -> Result<&'a Value, RenderError> {
-    let found = helper.param(index).map(handlebars::PathAndJson::value);
-    found.ok_or_else(|| RenderErrorReason::ParamNotFoundForIndex(name, index).into())
-}
-
-fn write_size(
-    helper: &Helper<'_>,
-    _: &Handlebars<'_>,
-    _: &Context,
-    _: &mut RenderContext<'_, '_>,
-    out: &mut dyn Output,
-) -> HelperResult {
-    let value = parameter(helper, 0, "size")?;
-    let n_bytes = value.get("bytes").unwrap_or(value).as_u64().unwrap_or(0);
-    Ok(out.write(&human_size(n_bytes))?)
-}
-
-fn write_type(
-    helper: &Helper<'_>,
-    _: &Handlebars<'_>,
-    _: &Context,
-    _: &mut RenderContext<'_, '_>,
-    out: &mut dyn Output,
-) -> HelperResult {
-    let value = parameter(helper, 0, "type")?;
-    Ok(out.write(value.get("type").and_then(Value::as_str).unwrap_or_default())?)
-}
-
-fn write_preview(
-    helper: &Helper<'_>,
-    _: &Handlebars<'_>,
-    _: &Context,
-    _: &mut RenderContext<'_, '_>,
-    out: &mut dyn Output,
-) -> HelperResult {
-    let value = parameter(helper, 0, "preview")?;
-    let preview = value.get("preview").and_then(Value::as_str).unwrap_or_default();
-    let limit = helper.param(1).and_then(|limit| limit.value().as_u64());
-    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    if preview.chars().count() <= limit {
-        return Ok(out.write(preview)?);
-    }
-    let shown: String = preview.chars().take(limit.saturating_sub(1)).collect();
-    Ok(out.write(&format!("{shown}…"))?)
-}
-
-fn write_stats(
-    helper: &Helper<'_>,
-    _: &Handlebars<'_>,
-    _: &Context,
-    _: &mut RenderContext<'_, '_>,
-    out: &mut dyn Output,
-) -> HelperResult {
-    let value = parameter(helper, 0, "stats")?;
-    Ok(out.write(value.get("stats").and_then(Value::as_str).unwrap_or_default())?)
 }

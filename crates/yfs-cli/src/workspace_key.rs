@@ -13,7 +13,7 @@ use std::{
 use clap::Args;
 use parking_lot::Mutex;
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
-use yfs_store::{KeyError, OpenOptions, SqliteStore, StoreError, UnlockKey, write_key_file};
+use yfs_store::{KeyError, OpenOptions, SqliteStore, StoreError, UnlockKey, read_key_file, write_key_file};
 
 use crate::{
     context::CommandContext,
@@ -162,7 +162,7 @@ impl NeededKey {
 
 fn key_file_of_environment() -> Result<Option<Arc<UnlockKey>>> {
     let file = env::var_os(KEY_FILE).filter(|file| !file.is_empty());
-    file.map(|file| read_key_file(Path::new(&file)).map(Arc::new)).transpose()
+    file.map(|file| read_key(Path::new(&file)).map(Arc::new)).transpose()
 }
 
 fn passphrase_of_environment() -> Result<Option<Arc<UnlockKey>>> {
@@ -214,7 +214,7 @@ impl KeyArgs {
     fn read(&self) -> Result<Option<Arc<UnlockKey>>> {
         let key = match (&self.passphrase_file, &self.key_file) {
             (Some(file), _) => passphrase(read_file(file)?)?,
-            (None, Some(file)) => read_key_file(file)?,
+            (None, Some(file)) => read_key(file)?,
             (None, None) => return Ok(None),
         };
         Ok(Some(Arc::new(key)))
@@ -239,8 +239,9 @@ impl KeyArgs {
     }
 }
 
-fn read_key_file(file: &Path) -> Result<UnlockKey> {
-    let key = UnlockKey::from_key_file(read_file(file)?);
+fn read_key(file: &Path) -> Result<UnlockKey> {
+    let bytes = read_key_file(file).map_err(|error| CommandError::host(file, &error))?;
+    let key = UnlockKey::from_key_file(bytes);
     key.map_err(|error| CommandError::other(format!("{}: {error}", file.display())))
 }
 

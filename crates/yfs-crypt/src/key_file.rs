@@ -1,14 +1,27 @@
-//! Writing a new key file.
+//! Key files: reading one, and writing a new one.
 
 use std::{
     fs::{self, OpenOptions},
-    io::{self, Write},
+    io::{self, Read, Write},
     path::Path,
 };
 
 use zeroize::Zeroizing;
 
-use crate::random_bytes;
+use crate::{random_bytes, unlock_key::MAX_KEY_BYTES};
+
+/// Reads the bytes of a key file for [`UnlockKey::from_key_file`](crate::UnlockKey::from_key_file),
+/// which rejects one that is too long: of such a file, not more than that is read.
+///
+/// # Errors
+///
+/// If the operating system fails.
+pub fn read_key_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    // Allocated at once: growing would leave copies of the key in memory.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_KEY_BYTES + 1));
+    fs::File::open(path)?.take(MAX_KEY_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// Writes 32 random bytes, in hexadecimal digits and a newline, to a new file that only its owner
 /// can read.
@@ -39,7 +52,20 @@ pub fn write_key_file(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::UnlockKey;
+    use crate::{KeyError, UnlockKey};
+
+    #[test]
+    fn a_long_file_is_no_key_and_is_not_read_to_its_end() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("key");
+        // A hole, larger than the memory.
+        fs::File::create(&path).and_then(|file| file.set_len(1 << 40)).expect("a long file");
+        let bytes = read_key_file(&path).expect("read");
+        assert_eq!(bytes.len(), MAX_KEY_BYTES + 1);
+        assert_eq!(UnlockKey::from_key_file(bytes).unwrap_err(), KeyError::UnusableKeyFile);
+        assert!(read_key_file(directory.path()).is_err());
+        assert!(read_key_file(&directory.path().join("none")).is_err());
+    }
 
     #[test]
     fn a_key_file_is_new_random_and_private() {
@@ -52,6 +78,7 @@ mod tests {
         let again = write_key_file(&a).expect_err("it exists");
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&a).expect("read"), bytes);
+        assert_eq!(*read_key_file(&a).expect("read"), bytes);
         UnlockKey::from_key_file(bytes).expect("a key");
         #[cfg(unix)]
         {

@@ -38,7 +38,7 @@ mod unlock_key;
 
 pub use self::{
     cipher::{Cipher, DataKey, SEAL_BYTES},
-    key_file::write_key_file,
+    key_file::{read_key_file, write_key_file},
     key_record::{KeyKind, KeyRecord},
     sealed_directory::SealedDirectory,
     spool_file::SpoolFile,

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 const MIN_KEY_FILE_BYTES: usize = 32;
 
 /// The longest passphrase and the longest key file, in bytes.
-const MAX_KEY_BYTES: usize = 1 << 20;
+pub(crate) const MAX_KEY_BYTES: usize = 1 << 20;
 
 const KEY_FILE_CONTEXT: &str = "yfs 2026-11-26 encryption at rest: key file";
 

@@ -1,10 +1,11 @@
 //! Errors as JavaScript gets them: the reason is JSON, which `ts/errors.ts` converts to an `Error`
 //! with a code.
 
-use std::error::Error;
+use std::{error::Error, fmt::Display};
 
 use serde_json::json;
 use yfs::WorkspaceError;
+use yfs_store::StoreError;
 use yfs_threads::{ThreadError, ThreadFileError};
 use yfs_vfs::{FsCode, FsError};
 
@@ -38,6 +39,11 @@ pub(crate) fn of_workspace(error: &WorkspaceError) -> napi::Error {
 /// Returns the error of an invalid argument.
 pub(crate) fn invalid(what: &str, value: &str) -> napi::Error {
     plain("ERR_INVALID_ARG_VALUE", &format!("not {what}: {value:?}"), None)
+}
+
+/// Returns the error of options that make no sense, without their values, which may be secret.
+pub(crate) fn invalid_options(reason: &dyn Display) -> napi::Error {
+    plain("ERR_INVALID_ARG_VALUE", &format!("the options are not valid: {reason}"), None)
 }
 
 /// Returns the error of a closed workspace.
@@ -106,12 +112,13 @@ fn code_of(error: &WorkspaceError) -> &'static str {
         WorkspaceError::NoFile(_) => "ERR_YFS_NO_FILE",
         WorkspaceError::Refused(_) => "ERR_YFS_REFUSED",
         WorkspaceError::Table(_) => "ERR_YFS_TABLE",
+        WorkspaceError::Store(StoreError::Key { .. }) => "ERR_YFS_KEY",
         WorkspaceError::Store(_) => "ERR_YFS_STORE",
         WorkspaceError::Content(_) => "ERR_YFS_CONTENT",
         WorkspaceError::Redacted { .. } => "ERR_YFS_REDACTED",
         WorkspaceError::Anchor(_) => "ERR_YFS_ANCHOR",
         WorkspaceError::Fs(error) => error.code.as_str(),
-        WorkspaceError::Host { .. } => "EIO",
+        WorkspaceError::Host { source, .. } => FsCode::of_io(source).as_str(),
         _ => "ERR_YFS",
     }
 }

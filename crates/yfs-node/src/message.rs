@@ -1,12 +1,13 @@
 //! The JSON that crosses to JavaScript: the types of `yfs-wire` with keys in camel case, and what
 //! follows Node's own `fs.Stats`. Numbers are never BigInt.
 
-use std::fmt::Display;
+use std::{fmt::Display, path::PathBuf, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use yfs::{
-    ExportReport, ImportOptions, ImportReport, TrashEntry, WorkspaceOptions,
+    ExportReport, ImportOptions, ImportReport, TrashEntry, UnlockKey, WorkspaceError,
+    WorkspaceOptions,
     workspace::{
         anchors::ResolvedFileAnchor,
         blame::BlameLine,
@@ -56,15 +57,54 @@ pub(crate) fn listing(entries: &[(FileKind, impl Display)]) -> String {
     text
 }
 
-/// Parses the options of a workspace. Returns also whether it may be created.
-pub(crate) fn open_options(text: &str) -> napi::Result<(WorkspaceOptions, bool)> {
-    let given: OpenOptionsJson = parse(text)?;
-    let create = given.create.unwrap_or(true);
-    let options = given.options().map_err(|(field, value)| match field {
-        "actor" => not_an_actor(&value),
-        _ => not_a_profile(&value),
-    })?;
-    Ok((options, create))
+/// How a workspace is opened.
+#[derive(Debug)]
+pub(crate) struct OpenRequest {
+    /// The options, with the key of a passphrase.
+    pub(crate) options: WorkspaceOptions,
+    /// Whether the workspace may be created.
+    pub(crate) create: bool,
+    /// The key file, which is not read yet.
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+impl OpenRequest {
+    /// Parses the options of a workspace. No error has the passphrase.
+    pub(crate) fn parse(text: &str) -> napi::Result<Self> {
+        let mut given: OpenOptionsJson =
+            serde_json::from_str(text).map_err(|reason| error::invalid_options(&reason))?;
+        let create = given.create.unwrap_or(true);
+        let (passphrase, key_file) = (given.passphrase.take(), given.key_file.take());
+        let mut options = given.options().map_err(|(field, value)| match field {
+            "actor" => not_an_actor(&value),
+            _ => not_a_profile(&value),
+        })?;
+        if let Some(passphrase) = passphrase {
+            if key_file.is_some() {
+                return Err(error::invalid_options(&"passphrase and keyFile are both given"));
+            }
+            let key = UnlockKey::from_passphrase(passphrase.reveal().into_bytes());
+            let key = key.map_err(|reason| error::invalid_options(&reason))?;
+            options.key = Some(Arc::new(key));
+        }
+        Ok(Self { options, create, key_file })
+    }
+
+    /// Returns the options of a workspace in memory, which has no key.
+    pub(crate) fn into_memory_options(self) -> napi::Result<WorkspaceOptions> {
+        if self.options.key.is_some() || self.key_file.is_some() {
+            return Err(error::invalid_options(&"a workspace in memory is not encrypted"));
+        }
+        Ok(self.options)
+    }
+
+    /// Returns the options with the key. Reads the key file.
+    pub(crate) fn into_options(self) -> Result<WorkspaceOptions, WorkspaceError> {
+        match &self.key_file {
+            Some(file) => self.options.with_key_file(file),
+            None => Ok(self.options),
+        }
+    }
 }
 
 /// Parses an actor.

@@ -1,6 +1,6 @@
 //! The files of a thread.
 
-use std::{fs::File, io::Seek, sync::Arc};
+use std::sync::Arc;
 
 use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
@@ -123,7 +123,7 @@ impl NativeThread {
         mime: Option<String>,
         metadata: Option<String>,
     ) -> napi::Result<OwnedFuture<String>> {
-        let (mut file, metadata): (File, _) = (upload.take()?, members(metadata.as_deref())?);
+        let (mut file, metadata) = (upload.take()?, members(metadata.as_deref())?);
         self.ask(async move |files: Arc<ThreadFiles>| {
             let failed = |error| yfs_vfs::FsError::io(yfs_vfs::Op::Write, &at, error);
             file.rewind().map_err(failed)?;

@@ -1,7 +1,6 @@
 //! Contents of threads in pieces: out of a file, and into one.
 
 use std::{
-    fs::File,
     io::{self, Write},
     sync::{Arc, Mutex, PoisonError, Weak},
 };
@@ -9,6 +8,7 @@ use std::{
 use futures::StreamExt;
 use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
+use yfs::SpoolFile;
 use yfs_vfs::{CancellationToken, ChunkStream, FsCode, FsError, Op};
 
 use crate::{
@@ -36,11 +36,12 @@ pub struct NativeChunk {
     pub is_last: bool,
 }
 
-/// A content that arrives in pieces, and waits in a file of the host that has no name.
+/// A content that arrives in pieces, and waits in a file of the host that has no name and is
+/// encrypted with a key that only this process has.
 #[derive(Debug)]
 #[napi]
 pub struct NativeUpload {
-    file: Arc<Mutex<Option<File>>>,
+    file: Arc<Mutex<Option<SpoolFile>>>,
 }
 
 impl NativeFileStream {
@@ -96,12 +97,12 @@ impl Drop for NativeFileStream {
 
 impl NativeUpload {
     pub(crate) fn new() -> napi::Result<Self> {
-        let file = tempfile::tempfile().map_err(|error| failed(&error))?;
+        let file = SpoolFile::new().map_err(|error| failed(&error))?;
         Ok(Self { file: Arc::new(Mutex::new(Some(file))) })
     }
 
     /// Takes the file out, once.
-    pub(crate) fn take(&self) -> napi::Result<File> {
+    pub(crate) fn take(&self) -> napi::Result<SpoolFile> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
         file.ok_or_else(|| error::invalid("an upload that is not finished", ""))
     }

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use yfs::clock::{Clock, SystemClock};
 use yfs_engine::actor::Actor;
 use yfs_threads::{
-    NamespaceStrategy, NamespaceTemplate, RemovalReason, RetentionPolicy, RetentionReport, Thread,
+    NamespaceStrategy, NamespaceTemplate, RetentionPolicy, RetentionReport, Thread,
     ThreadContext, ThreadError, ThreadInfo, Threads,
 };
 
@@ -221,11 +221,7 @@ fn describe(info: &ThreadInfo) -> Value {
 fn describe_retention(report: &RetentionReport) -> Value {
     let removed = report.removed.iter().map(|thread| {
         let mut described = describe(&thread.info);
-        described["reason"] = match thread.reason {
-            RemovalReason::Age => "age",
-            _ => "size",
-        }
-        .into();
+        described["reason"] = thread.reason.name().into();
         described
     });
     let removed: Value = removed.collect();

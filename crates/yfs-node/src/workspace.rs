@@ -20,7 +20,7 @@ use crate::{
     document_port::NativePort,
     error,
     files::NativeFs,
-    message,
+    message::{self, OpenRequest},
     owned_future::OwnedFuture,
     pages::NativePages,
     threads::{NativeThreads, ThreadAccess},
@@ -84,11 +84,13 @@ impl NativeWorkspace {
     /// Opens the workspace in a file or of a directory, or makes one there.
     #[napi]
     pub fn open(file: String, options: String) -> napi::Result<OwnedFuture<Self>> {
-        let (options, create) = message::open_options(&options)?;
+        let request = OpenRequest::parse(&options)?;
         Ok(OwnedFuture::blocking(move || {
             if file == IN_MEMORY {
-                return Self::of(options, create_in_memory);
+                return Self::of(request.into_memory_options()?, create_in_memory);
             }
+            let create = request.create;
+            let options = request.into_options().map_err(|error| error::of_workspace(&error))?;
             Self::of(options, |options| open_file(PathBuf::from(file), create, options))
         }))
     }
@@ -96,7 +98,7 @@ impl NativeWorkspace {
     /// Makes a workspace in memory at once.
     #[napi]
     pub fn in_memory(options: String) -> napi::Result<Self> {
-        let (options, _) = message::open_options(&options)?;
+        let options = OpenRequest::parse(&options)?.into_memory_options()?;
         within_runtime_if_available(|| Self::of(options, create_in_memory))
     }
 

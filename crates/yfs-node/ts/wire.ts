@@ -687,6 +687,15 @@ export type OpenOptions = {
    * The bytes of plain text that are cached for reading and searching.
    */
   textBudget?: number,
+  /**
+   * The passphrase of an encrypted workspace. A workspace that is created with one is encrypted.
+   */
+  passphrase?: string,
+  /**
+   * The path of the key file of an encrypted workspace, with 32 random bytes or more. A
+   * workspace that is created with one is encrypted.
+   */
+  keyFile?: string,
 }
 
 /**

@@ -45,6 +45,8 @@ const OPEN: Members<OpenOptions> = {
   readOnly: 'boolean',
   docBudget: 'count',
   textBudget: 'count',
+  passphrase: 'string',
+  keyFile: 'string',
 }
 
 const SHELL: Members<ShellOptions> = {

@@ -29,6 +29,11 @@ export async function consume(workspace: Workspace): Promise<unknown[]> {
   return [text, bytes, bytesWritten, stdout, binding, all]
 }
 
+export async function openEncrypted(): Promise<Workspace[]> {
+  const byFile = await Workspace.open('/notes', { keyFile: '/home/ada/notes.key' })
+  return [byFile, await Workspace.open('/plans', { passphrase: 'nine calm gauges' })]
+}
+
 export async function firstMove(): Promise<Change | undefined> {
   const workspace = await Workspace.open(':memory:', { actor: 'human:ada', profile: 'commonmark' })
   try {

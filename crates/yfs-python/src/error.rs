@@ -1,7 +1,7 @@
 //! Errors as Python gets them: an `OSError` of the subclass that its `errno` selects, or a
 //! `WorkspaceError` with a code.
 
-use std::{error::Error, ffi::c_int};
+use std::{error::Error, ffi::c_int, fmt::Display};
 
 use pyo3::{
     create_exception,
@@ -10,6 +10,7 @@ use pyo3::{
 };
 use yfs::WorkspaceError;
 use yfs_agent::ExecuteError;
+use yfs_store::StoreError;
 use yfs_types::path::{PathError, VPath};
 use yfs_vfs::{EditRefusal, FsError, Op};
 
@@ -59,6 +60,7 @@ pub(crate) fn of_workspace(py: Python<'_>, error: &WorkspaceError) -> PyErr {
         WorkspaceError::Refused(_) => "REFUSED",
         WorkspaceError::Table(_) => "TABLE",
         WorkspaceError::CheckpointFiles(_) => "CHECKPOINT",
+        WorkspaceError::Store(StoreError::Key { .. }) => "KEY",
         WorkspaceError::Store(_) => "STORE",
         WorkspaceError::Content(_) => "CONTENT",
         WorkspaceError::Redacted { .. } => "REDACTED",
@@ -95,6 +97,11 @@ pub(crate) fn of_execution(py: Python<'_>, error: &ExecuteError) -> PyErr {
 /// Converts an invalid argument.
 pub(crate) fn invalid(what: &str, text: &str) -> PyErr {
     PyValueError::new_err(format!("not {what}: {text:?}"))
+}
+
+/// Converts an argument that makes no sense, without its value, which may be secret.
+pub(crate) fn unusable(reason: impl Display) -> PyErr {
+    PyValueError::new_err(reason.to_string())
 }
 
 /// Parses a path.

@@ -1,10 +1,14 @@
 //! The workspace as a whole.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use pyo3::{prelude::*, types::PyBytes};
 use yfs::{
-    TrashEntry, Workspace, WorkspaceError, WorkspaceOptions, workspace::versions::VersionInfo,
+    TrashEntry, UnlockKey, Workspace, WorkspaceError, WorkspaceOptions,
+    workspace::versions::VersionInfo,
 };
 use yfs_agent::history::{FileHistory, UndoneChange, UndoneResult, WorkspaceHistory};
 use yfs_store::MemoryStore;
@@ -73,24 +77,66 @@ pub(crate) struct PythonTrashEntry {
 }
 
 /// Opens the workspace in a file or of a directory; creates it if there is none and `create` is
-/// set. The path `:memory:` is a workspace in memory.
+/// set. The path `:memory:` is a workspace in memory. An encrypted workspace needs its passphrase
+/// or its key file; one that is created with either is encrypted.
 #[pyfunction]
-#[pyo3(signature = (path, *, actor = None, create = true, read_only = false))]
+#[pyo3(signature = (path, *, actor = None, create = true, read_only = false, passphrase = None,
+    key_file = None))]
 pub(crate) fn open(
     py: Python<'_>,
     path: PathBuf,
     actor: Option<&str>,
     create: bool,
     read_only: bool,
+    passphrase: Option<String>,
+    key_file: Option<PathBuf>,
 ) -> PyResult<PythonWorkspace> {
     claim_process()?;
+    let key = NamedKey::of(passphrase, key_file, &path)?;
     let actor = actor.map(parse_actor).transpose()?;
     let actor = actor.unwrap_or_else(|| Actor::new(ActorKind::Agent, ""));
     let options = if read_only { WorkspaceOptions::reading() } else { WorkspaceOptions::default() };
     let options = WorkspaceOptions { actor: actor.clone(), ..options };
-    let opened = detached(py, || open_file(path, create && !read_only, options))?;
+    let opened = detached(py, || open_file(path, create && !read_only, key.set_in(options)?))?;
     let workspace = opened.map_err(|error| error::of_workspace(py, &error))?;
     Ok(PythonWorkspace { workspace: ProcessOwned::new(workspace), actor })
+}
+
+/// The key that a caller names.
+enum NamedKey {
+    None,
+    Passphrase(Arc<UnlockKey>),
+    File(PathBuf),
+}
+
+impl NamedKey {
+    /// Checks the key of the workspace at a path. No error has the passphrase.
+    fn of(passphrase: Option<String>, file: Option<PathBuf>, path: &Path) -> PyResult<Self> {
+        let key = match (passphrase, file) {
+            (None, None) => return Ok(Self::None),
+            (Some(_), Some(_)) => {
+                return Err(error::unusable("passphrase and key_file are both given"));
+            }
+            (None, Some(file)) => Self::File(file),
+            (Some(text), None) => {
+                let key = UnlockKey::from_passphrase(text.into_bytes());
+                Self::Passphrase(Arc::new(key.map_err(|reason| error::unusable(reason))?))
+            }
+        };
+        match path.as_os_str() == IN_MEMORY {
+            true => Err(error::unusable("a workspace in memory is not encrypted")),
+            false => Ok(key),
+        }
+    }
+
+    /// Sets the key in options. Reads the key file.
+    fn set_in(self, options: WorkspaceOptions) -> Result<WorkspaceOptions, WorkspaceError> {
+        match self {
+            Self::None => Ok(options),
+            Self::Passphrase(key) => Ok(WorkspaceOptions { key: Some(key), ..options }),
+            Self::File(file) => options.with_key_file(&file),
+        }
+    }
 }
 
 fn open_file(

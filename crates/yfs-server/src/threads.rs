@@ -34,6 +34,7 @@ pub(crate) fn routes() -> Router<ServerState> {
     let file = file.delete(tree::delete).patch(tree::set_metadata);
     Router::new()
         .route("/api/threads", get(manage::list).post(manage::create))
+        .route("/api/thread-retention", post(manage::prune))
         .route("/api/threads/{id}", get(manage::show).delete(manage::delete))
         .route("/api/threads/{id}/stats", get(manage::stats))
         .route("/api/threads/{id}/fork", post(manage::fork))

@@ -62,5 +62,5 @@ pub use store::{
 pub use wipe_pacer::WipePacer;
 pub use yfs_crypt::{
     Cipher, KeyError, KeyKind, PassphraseCost, SealedDirectory, SpoolFile, UnlockKey,
-    write_key_file,
+    read_key_file, write_key_file,
 };

@@ -109,7 +109,11 @@ impl ExternalFile {
     }
 
     /// Checks the URL and the hash.
-    pub(crate) fn check(&self) -> Result<(), BadExternalFile> {
+    ///
+    /// # Errors
+    ///
+    /// If either is not one of an external file.
+    pub fn check(&self) -> Result<(), BadExternalFile> {
         let bad = || BadExternalFile::Url(self.url.chars().take(200).collect());
         let (scheme, rest) = self.url.split_once("://").ok_or_else(bad)?;
         let is_plain = |c: char| !c.is_control() && !c.is_whitespace();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use yfs_types::time::Millis;
+use yfs_vfs::{FsCode, FsError, Op};
 
 use crate::threads::{ThreadError, ThreadInfo, Threads};
 
@@ -52,6 +53,16 @@ pub struct RetentionReport {
     pub kept_bytes: u64,
 }
 
+impl RemovalReason {
+    /// Returns the word for it: `age` or `size`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Age => "age",
+            Self::Size => "size",
+        }
+    }
+}
+
 impl RetentionPolicy {
     /// Decides which threads go, without I/O. Equal times are ordered by id.
     pub(crate) fn plan(&self, mut infos: Vec<ThreadInfo>, now: Millis) -> RetentionReport {
@@ -87,12 +98,16 @@ impl Threads {
     ///
     /// # Errors
     ///
-    /// If the workspace fails. Threads that are gone by then stay in the trash.
+    /// If the workspace fails. Threads that are gone by then stay in the trash. Fails with `EACCES`
+    /// if the calls are confined to one thread or a part of it; then nothing is deleted.
     pub async fn prune(
         &self,
         policy: &RetentionPolicy,
         now: Millis,
     ) -> Result<RetentionReport, ThreadError> {
+        if !self.is_above_threads() {
+            return Err(FsError::new(FsCode::EACCES, Op::Rm, self.directory()).into());
+        }
         let mut report = policy.plan(self.list(policy.archived).await?, now);
         if policy.dry_run {
             return Ok(report);

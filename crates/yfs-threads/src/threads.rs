@@ -254,6 +254,12 @@ impl Threads {
         (names.len() <= self.strategy.depth()).then(|| (self.scope.clone(), names))
     }
 
+    /// Reports whether the calls are confined to a directory above threads, or not at all: not to
+    /// one thread, a part of it, or a directory elsewhere.
+    pub fn is_above_threads(&self) -> bool {
+        self.first_directory().is_some_and(|(_, names)| names.len() < self.strategy.depth())
+    }
+
     /// Describes a thread.
     ///
     /// # Errors

@@ -297,11 +297,7 @@ async fn check_retention(policy: RetentionPolicy, expected: Expect) {
     let report = threads.prune(&policy, now).await.unwrap();
     assert_eq!(report, dry);
     let removed = report.removed.iter().map(|thread| {
-        let reason = match thread.reason {
-            RemovalReason::Age => "age",
-            _ => "size",
-        };
-        format!("{}: {reason}", thread.info.id)
+        format!("{}: {}", thread.info.id, thread.reason.name())
     });
     let removed: Vec<String> = removed.collect();
     let left = ids(&threads, true).await.join(" ");
@@ -350,4 +346,22 @@ async fn retention_deletes_by_age() {
     assert_eq!((gone.removed.len(), gone.n_kept), (1, 0));
     assert_eq!(gone.removed[0].reason, RemovalReason::Age);
     assert!(threads.list(true).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn calls_that_are_confined_to_a_thread_do_not_delete_it_by_retention() {
+    let threads = Threads::open(&workspace());
+    write(&threads, "t", "/f", "x").await;
+    let policy = RetentionPolicy { max_bytes: Some(0), ..RetentionPolicy::default() };
+    for scope in ["/threads/t", "/threads/t/f", "/docs"] {
+        let confined = threads.clone().confined_to(VPath::parse(scope).unwrap());
+        let refused = confined.prune(&policy, Millis(0)).await.unwrap_err();
+        assert!(
+            matches!(&refused, ThreadError::Fs(error) if error.code == FsCode::EACCES),
+            "{scope}: {refused}"
+        );
+    }
+    assert_eq!(ids(&threads, true).await, ["t"]);
+    let confined = threads.clone().confined_to(VPath::parse("/threads").unwrap());
+    assert_eq!(confined.prune(&policy, Millis(0)).await.unwrap().removed.len(), 1);
 }

@@ -64,7 +64,7 @@ pub use history::{
 pub use node_kind::NodeKindJson;
 pub use peer::{PeerJson, PeerList};
 pub use problem::ProblemJson;
-pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson};
+pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson, SecretText};
 pub use request::{
     ConflictPolicy, EditRequest, EventsQuery, LogQuery, MkdirRequest, ReadQuery, RemoveQuery,
     RestoreRequest, SearchQuery, SymlinkRequest, TransferRequest, WriteQuery,
@@ -77,10 +77,11 @@ pub use status::{
     ConflictJson, DocumentInfoJson, ProfileReportJson, QuarantinedJson, WorkspaceStatsJson,
 };
 pub use thread::{
-    CreateThreadRequest, ForkThreadRequest, ThreadFileJson, ThreadFindQuery, ThreadGrepQuery,
-    ThreadJson, ThreadLineJson, ThreadLinkRequest, ThreadList, ThreadListing, ThreadMatchList,
-    ThreadMatchesJson, ThreadMkdirRequest, ThreadMoveRequest, ThreadPathList, ThreadPlaceQuery,
-    ThreadQuery, ThreadReadQuery, ThreadStatsJson, ThreadWriteQuery, ThreadsQuery,
+    CreateThreadRequest, ForkThreadRequest, RemovedThreadJson, RetentionReportJson,
+    RetentionRequest, ThreadFileJson, ThreadFindQuery, ThreadGrepQuery, ThreadJson, ThreadLineJson,
+    ThreadLinkRequest, ThreadList, ThreadListing, ThreadMatchList, ThreadMatchesJson,
+    ThreadMkdirRequest, ThreadMoveRequest, ThreadPathList, ThreadPlaceQuery, ThreadQuery,
+    ThreadReadQuery, ThreadStatsJson, ThreadWriteQuery, ThreadsQuery,
 };
 pub use time::{OctalMode, Rfc3339Time, UnixMillis, rfc3339};
 pub use transfer::{

@@ -1,6 +1,6 @@
 //! Options that the Node package passes.
 
-use std::{str::FromStr, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use serde::Deserialize;
 use yfs::{ImportOptions, WorkspaceOptions};
@@ -33,6 +33,30 @@ pub struct OpenOptionsJson {
     pub doc_budget: Option<f64>,
     /// The bytes of plain text that are cached for reading and searching.
     pub text_budget: Option<f64>,
+    /// The passphrase of an encrypted workspace. A workspace that is created with one is encrypted.
+    #[cfg_attr(feature = "schema", ts(optional, type = "string"))]
+    pub passphrase: Option<SecretText>,
+    /// The path of the key file of an encrypted workspace, with 32 random bytes or more. A
+    /// workspace that is created with one is encrypted.
+    pub key_file: Option<PathBuf>,
+}
+
+/// A text that `Debug` does not print.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub struct SecretText(String);
+
+impl SecretText {
+    /// Returns the text.
+    pub fn reveal(self) -> String {
+        self.0
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretText(..)")
+    }
 }
 
 /// Which paths to find.
@@ -110,7 +134,8 @@ pub struct ImportOptionsJson {
 }
 
 impl OpenOptionsJson {
-    /// Returns the options of a workspace, or the name and value of a field that is not valid.
+    /// Returns the options of a workspace without its key, or the name and value of a field that is
+    /// not valid.
     pub fn options(self) -> Result<WorkspaceOptions, (&'static str, String)> {
         let mut options = WorkspaceOptions::default();
         if let Some(actor) = self.actor {

@@ -47,6 +47,7 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<PeerList>(generator);
     add::<ThreadList>(generator);
     add::<ThreadStatsJson>(generator);
+    add::<RetentionReportJson>(generator);
     add::<ThreadListing>(generator);
     add::<ThreadMatchList>(generator);
     add::<ThreadPathList>(generator);
@@ -64,6 +65,7 @@ fn add_requests(generator: &mut SchemaGenerator) {
     add::<EditRequest>(generator);
     add::<CreateThreadRequest>(generator);
     add::<ForkThreadRequest>(generator);
+    add::<RetentionRequest>(generator);
     add::<ThreadMkdirRequest>(generator);
     add::<ThreadMoveRequest>(generator);
     add::<ThreadLinkRequest>(generator);

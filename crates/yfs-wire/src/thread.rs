@@ -1,7 +1,9 @@
 //! Threads of agents, and their files.
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
-use yfs_threads::{FileRecord, MatchedFile, ThreadFileStats, ThreadInfo};
+use yfs_threads::{
+    FileRecord, MatchedFile, RemovedThread, RetentionReport, ThreadFileStats, ThreadInfo,
+};
 use yfs_types::time::Millis;
 use yfs_vfs::Metadata;
 
@@ -56,6 +58,33 @@ pub struct ThreadStatsJson {
     pub directories: u64,
     /// The size of all files in bytes, with the sizes that entries of external files state.
     pub bytes: u64,
+}
+
+/// What a retention deleted, or would delete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ThreadRetention"))]
+pub struct RetentionReportJson<T = UnixMillis> {
+    /// The threads, the one that changed the longest time ago first. They are in the trash.
+    pub removed: Vec<RemovedThreadJson<T>>,
+    /// The number of threads that stay.
+    pub kept: usize,
+    /// The size of their files in bytes.
+    pub kept_bytes: u64,
+    /// Whether nothing was deleted.
+    pub dry_run: bool,
+}
+
+/// A thread that a retention deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "RemovedThread"))]
+pub struct RemovedThreadJson<T = UnixMillis> {
+    /// The thread as it was.
+    #[serde(flatten)]
+    pub thread: ThreadJson<T>,
+    /// Why: `age` or `size`.
+    pub reason: &'static str,
 }
 
 /// The record of a file or directory of a thread.
@@ -144,6 +173,23 @@ pub struct CreateThreadRequest {
     /// Whether a thread that exists is accepted.
     #[serde(default)]
     pub if_missing: bool,
+}
+
+/// The body of `POST /api/thread-retention`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RetentionRequest {
+    /// Delete threads without a change for longer than this number of seconds.
+    pub older_than: Option<u64>,
+    /// Delete those without a change for longest, until the rest has no more bytes.
+    pub max_size: Option<u64>,
+    /// Whether archived threads are deleted, too, and count.
+    #[serde(default)]
+    pub archived: bool,
+    /// Whether the threads are only reported.
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 /// The body of `POST /api/threads/{id}/fork`.
@@ -288,6 +334,24 @@ impl<T: From<Millis>> From<&ThreadInfo> for ThreadJson<T> {
             directories: info.totals.n_directories,
             bytes: info.totals.n_bytes,
         }
+    }
+}
+
+impl<T: From<Millis>> RetentionReportJson<T> {
+    /// Makes the report of a retention.
+    pub fn new(report: &RetentionReport, dry_run: bool) -> Self {
+        Self {
+            removed: report.removed.iter().map(RemovedThreadJson::from).collect(),
+            kept: report.n_kept,
+            kept_bytes: report.kept_bytes,
+            dry_run,
+        }
+    }
+}
+
+impl<T: From<Millis>> From<&RemovedThread> for RemovedThreadJson<T> {
+    fn from(removed: &RemovedThread) -> Self {
+        Self { thread: ThreadJson::from(&removed.info), reason: removed.reason.name() }
     }
 }
 

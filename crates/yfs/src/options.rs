@@ -1,17 +1,18 @@
 //! Options for opening a workspace.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use yfs_engine::{
     actor::{Actor, ActorKind},
     gate::GateLimits,
     kind::{DEFAULT_PROFILE, SchemaProfile},
 };
-use yfs_store::UnlockKey;
+use yfs_store::{StoreError, UnlockKey, read_key_file};
 
 use crate::{
     clock::{Clock, IdSource, RandomIds, SystemClock},
     documents::DocumentProvider,
+    error::WorkspaceError,
 };
 
 /// Options for opening a workspace.
@@ -102,5 +103,22 @@ impl WorkspaceOptions {
     /// Returns options for reading only.
     pub fn reading() -> Self {
         Self { read_only: true, follow: false, ..Self::default() }
+    }
+
+    /// Sets the key to the bytes of a key file.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`WorkspaceError::Host`] if the file cannot be read, and with
+    /// [`StoreError::Key`] if it has fewer than 32 bytes or more than 1 MiB.
+    pub fn with_key_file(self, file: &Path) -> Result<Self, WorkspaceError> {
+        let bytes = read_key_file(file).map_err(|source| WorkspaceError::Host {
+            action: "read",
+            path: file.to_owned(),
+            source,
+        })?;
+        let key = UnlockKey::from_key_file(bytes);
+        let key = key.map_err(|source| StoreError::Key { path: file.to_owned(), source })?;
+        Ok(Self { key: Some(Arc::new(key)), ..self })
     }
 }

@@ -7,11 +7,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs_engine::path::VPath;
-use yfs_threads::{
-    NamespaceStrategy, RemovalReason, RetentionPolicy, RetentionReport, ThreadError, ThreadInfo,
-    Threads,
-};
-use yfs_wire::{Rfc3339Time, ThreadJson, ThreadStatsJson};
+use yfs_threads::{NamespaceStrategy, RetentionPolicy, ThreadError, ThreadInfo, Threads};
+use yfs_wire::{RetentionReportJson, Rfc3339Time, ThreadJson, ThreadStatsJson};
 
 use self::files::ThreadFileCommand;
 use crate::{
@@ -406,11 +403,12 @@ async fn prune(
     };
     let report = threads.prune(policy, parse_time::now()).await?;
     if context.out.json {
-        return context.out.json_line(&describe_retention(&report, policy.dry_run));
+        let described = RetentionReportJson::<Rfc3339Time>::new(&report, policy.dry_run);
+        return context.out.json_line(&json::value(&described));
     }
     for thread in &report.removed {
         let time = parse_time::short(thread.info.changed, parse_time::now());
-        let reason = reason_name(thread.reason);
+        let reason = thread.reason.name();
         let id = context.out.safe(&thread.info.id).into_owned();
         let size = human_size(thread.info.totals.n_bytes);
         context.out.line(&format!("{reason:<4}  {size:>5}  {time}  {id}"))?;
@@ -420,13 +418,6 @@ async fn prune(
     let kept = human_size(report.kept_bytes);
     context.remark(&format!("{n_removed} {would}, {} kept ({kept})", report.n_kept));
     Ok(())
-}
-
-fn reason_name(reason: RemovalReason) -> &'static str {
-    match reason {
-        RemovalReason::Age => "age",
-        _ => "size",
-    }
 }
 
 /// Prints a thread that a command has made: its directory, or its description as JSON.
@@ -457,19 +448,4 @@ fn print_rows(context: &mut CommandContext, rows: &[(&str, String)]) -> Result {
 
 fn describe(info: &ThreadInfo) -> Value {
     json::value(&ThreadJson::<Rfc3339Time>::from(info))
-}
-
-fn describe_retention(report: &RetentionReport, dry_run: bool) -> Value {
-    let removed = report.removed.iter().map(|thread| {
-        let mut described = describe(&thread.info);
-        described["reason"] = reason_name(thread.reason).into();
-        described
-    });
-    let removed: Value = removed.collect();
-    json!({
-        "removed": removed,
-        "kept": report.n_kept,
-        "kept_bytes": report.kept_bytes,
-        "dry_run": dry_run,
-    })
 }

@@ -282,6 +282,8 @@ def open(
     actor: str | None = None,
     create: bool = True,
     read_only: bool = False,
+    passphrase: str | None = None,
+    key_file: str | os.PathLike[str] | None = None,
 ) -> Workspace: ...
 def memory_fs() -> FileSystem: ...
 def host(

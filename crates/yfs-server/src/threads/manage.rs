@@ -1,4 +1,6 @@
-//! Creating, listing, forking, archiving, deleting and restoring threads.
+//! Creating, listing, forking, archiving, deleting and restoring threads, and retention.
+
+use std::time::Duration;
 
 use axum::{
     Json,
@@ -7,17 +9,17 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use yfs::clock::{Clock, SystemClock};
-use yfs_threads::{ThreadError, ThreadInfo};
+use yfs_threads::{RetentionPolicy, ThreadError, ThreadInfo};
 use yfs_wire::{
-    CreateThreadRequest, ForkThreadRequest, ThreadJson, ThreadList, ThreadQuery, ThreadStatsJson,
-    ThreadsQuery, UnixMillis,
+    CreateThreadRequest, ForkThreadRequest, RetentionReportJson, RetentionRequest, ThreadJson,
+    ThreadList, ThreadQuery, ThreadStatsJson, ThreadsQuery, UnixMillis,
 };
 
 use super::RequestThreads;
 use crate::{
     caller::apart,
     extract::{JsonBody, QueryParameters},
-    problem::Result,
+    problem::{HttpProblem, Result},
 };
 
 /// Answers `GET /api/threads`.
@@ -134,6 +136,34 @@ pub(super) async fn restore(
         Ok(described(StatusCode::OK, &all.threads.info(&id).await?))
     })
     .await
+}
+
+/// Answers `POST /api/thread-retention`: moves to the trash the threads that a policy does not keep.
+pub(super) async fn prune(
+    all: RequestThreads,
+    _: QueryParameters<ThreadQuery>,
+    JsonBody(body): JsonBody<RetentionRequest>,
+) -> Result {
+    if !body.dry_run {
+        all.caller.needs_write()?;
+    }
+    if !all.threads.is_above_threads() {
+        return Err(HttpProblem::forbidden(
+            "this needs a token for a directory that contains those of threads",
+        ));
+    }
+    if body.older_than.is_none() && body.max_size.is_none() {
+        return Err(HttpProblem::bad_request("a retention needs older_than or max_size"));
+    }
+    let policy = RetentionPolicy {
+        max_age: body.older_than.map(Duration::from_secs),
+        max_bytes: body.max_size,
+        archived: body.archived,
+        dry_run: body.dry_run,
+    };
+    let _permit = all.caller.app.joins.acquire().await;
+    let report = apart(all.threads.prune(&policy, SystemClock.now())).await?;
+    Ok(Json(RetentionReportJson::<UnixMillis>::new(&report, body.dry_run)).into_response())
 }
 
 fn described(status: StatusCode, info: &ThreadInfo) -> Response {
