@@ -43,13 +43,17 @@ struct StdinReader {
 
 impl Read for StdinReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        io::stdin().lock().read(buffer).map_err(|error| {
-            let kind = error.kind();
-            if kind != io::ErrorKind::Interrupted {
-                self.failure = Some(error);
+        loop {
+            match io::stdin().lock().read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(error) => {
+                    let kind = error.kind();
+                    self.failure = Some(error);
+                    return Err(kind.into());
+                }
+                read => return read,
             }
-            kind.into()
-        })
+        }
     }
 }
 
