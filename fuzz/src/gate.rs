@@ -2,7 +2,7 @@
 //! document that gets the state has the same items.
 
 use yfs_engine::{
-    gate::{DocRole, GatedDoc, GateLimits, GateRejection, UpdateSource, merge},
+    gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateSource, merge},
     id::{ClientId, FileId},
 };
 use yrs::{

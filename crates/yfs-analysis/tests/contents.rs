@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use yfs_analysis::{
-    ContentAnalysis, ContentAnalyzer, ContentPreview, FileStats, PreviewLimit, analyze,
+    ContentAnalysis, ContentAnalyzer, ContentPreview, FileStats, HtmlStats, PreviewLimit, analyze,
     describe_stats,
 };
 
@@ -179,6 +179,15 @@ fn csv() {
 
     "#]],
     );
+}
+
+/// A reference to an artifact has statistics that a caller may have made up.
+#[test]
+fn a_description_does_not_grow_with_the_numbers_that_it_describes() {
+    let headings = vec![("x".to_owned(), usize::MAX)];
+    let stats = FileStats::Html(HtmlStats { headings, ..HtmlStats::default() });
+    let described = describe_stats(&stats);
+    assert!(described.ends_with("\n  HHHHHH: x"), "{described}");
 }
 
 #[test]

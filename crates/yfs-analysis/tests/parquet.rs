@@ -82,7 +82,9 @@ fn check(file: &[u8], expected: &Expect) {
 
 #[test]
 fn a_file_states_its_columns_sizes_and_codecs() {
-    check(include_bytes!("../../../fixtures/tables/gauges.parquet"), &expect![[r#"
+    check(
+        include_bytes!("../../../fixtures/tables/gauges.parquet"),
+        &expect![[r#"
         Parquet
         columns: 12
         compression: uncompressed, snappy, zstd
@@ -94,7 +96,8 @@ fn a_file_states_its_columns_sizes_and_codecs() {
         schema: id: int64, place: string?, level: double?, flag: boolean?, small: uint8?, day: date?, at: timestamp?, price: decimal(9, 2)?, raw: bytes?, tags.list.element: string?, where.x: int32?, where.y: float?
         uncompressed_size: 31657
         version: 2
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -110,7 +113,9 @@ fn columns_in_groups_have_paths() {
         .column("id")
         .signed(1, I64, 7)
         .end();
-    check(&schema.file(), &expect![[r#"
+    check(
+        &schema.file(),
+        &expect![[r#"
         Parquet
         columns: 3
         footer_size: 66
@@ -118,7 +123,8 @@ fn columns_in_groups_have_paths() {
         rows: 7
         schema: place.name: int64?, place.at.depth: int64?, id: int64?
         version: 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

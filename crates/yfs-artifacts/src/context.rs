@@ -16,9 +16,7 @@ use serde::Serialize;
 use yfs_analysis::{PreviewLimit, estimate_tokens, token_budget_chars};
 
 pub use self::template::DEFAULT_TEMPLATE;
-use self::template::{
-    ContextTemplate, OmittedDirectory, OmittedFiles, TemplateData, TemplateFile,
-};
+use self::template::{ContextTemplate, OmittedDirectory, OmittedFiles, TemplateData, TemplateFile};
 use crate::{
     error::ArtifactError,
     kept_analyses::KeptAnalyses,

@@ -13,7 +13,9 @@ use std::{
 use clap::Args;
 use parking_lot::Mutex;
 use yfs::{Workspace, WorkspaceError, WorkspaceOptions};
-use yfs_store::{KeyError, OpenOptions, SqliteStore, StoreError, UnlockKey, read_key_file, write_key_file};
+use yfs_store::{
+    KeyError, OpenOptions, SqliteStore, StoreError, UnlockKey, read_key_file, write_key_file,
+};
 
 use crate::{
     context::CommandContext,

@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 use yfs::clock::{Clock, SystemClock};
 use yfs_engine::actor::Actor;
 use yfs_threads::{
-    NamespaceStrategy, NamespaceTemplate, RetentionPolicy, RetentionReport, Thread,
-    ThreadContext, ThreadError, ThreadInfo, Threads,
+    NamespaceStrategy, NamespaceTemplate, RetentionPolicy, RetentionReport, Thread, ThreadContext,
+    ThreadError, ThreadInfo, Threads,
 };
 
 use crate::{

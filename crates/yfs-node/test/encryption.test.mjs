@@ -39,7 +39,12 @@ test('a passphrase opens a workspace, and no file of it has the content', async 
   const before = readFileSync(file)
   await assertRefused(file, {}, 'ERR_YFS_KEY', /encrypted, and no passphrase was given/)
   for (const wrong of ['nine calm gauge', 'secret', 'nine calm gauges '])
-    await assertRefused(file, { passphrase: wrong }, 'ERR_YFS_KEY', /passphrase or key file is wrong/)
+    await assertRefused(
+      file,
+      { passphrase: wrong },
+      'ERR_YFS_KEY',
+      /passphrase or key file is wrong/,
+    )
   const keyFile = temporary(t, 'key')
   writeFileSync(keyFile, randomBytes(32))
   await assertRefused(file, { keyFile }, 'ERR_YFS_KEY', /opens with a passphrase/)

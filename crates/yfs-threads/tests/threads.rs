@@ -296,9 +296,8 @@ async fn check_retention(policy: RetentionPolicy, expected: Expect) {
     assert_eq!(ids(&threads, true).await.len(), 5, "a dry run deletes nothing");
     let report = threads.prune(&policy, now).await.unwrap();
     assert_eq!(report, dry);
-    let removed = report.removed.iter().map(|thread| {
-        format!("{}: {}", thread.info.id, thread.reason.name())
-    });
+    let removed =
+        report.removed.iter().map(|thread| format!("{}: {}", thread.info.id, thread.reason.name()));
     let removed: Vec<String> = removed.collect();
     let left = ids(&threads, true).await.join(" ");
     let (n_kept, bytes) = (report.n_kept, report.kept_bytes);

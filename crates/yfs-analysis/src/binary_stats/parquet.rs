@@ -250,9 +250,28 @@ fn physical_type(number: i64) -> Option<&'static str> {
 /// Returns the type of the older notation, which states the width and sign of whole numbers.
 fn converted_type(number: i64) -> Option<&'static str> {
     const TYPES: [&str; 22] = [
-        "string", "map", "map", "list", "enum", "decimal", "date", "time", "time", "timestamp",
-        "timestamp", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
-        "json", "bson", "interval",
+        "string",
+        "map",
+        "map",
+        "list",
+        "enum",
+        "decimal",
+        "date",
+        "time",
+        "time",
+        "timestamp",
+        "timestamp",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "json",
+        "bson",
+        "interval",
     ];
     TYPES.get(usize::try_from(number).ok()?).copied()
 }
