@@ -10,6 +10,8 @@
 mod damage;
 #[path = "checkpoints/histories.rs"]
 mod histories;
+#[path = "checkpoints/index_kills.rs"]
+mod index_kills;
 #[path = "checkpoints/kills.rs"]
 mod kills;
 #[path = "checkpoints/old_store.rs"]
@@ -30,7 +32,10 @@ use yfs_tests::script::Player;
 #[test]
 fn child() {
     let Some(role) = yfs_tests::process::role() else { return };
-    kills::play(&role);
+    match role.what.as_str() {
+        "indexer" => index_kills::play(&role),
+        _ => kills::play(&role),
+    }
 }
 
 /// Returns a number that the environment sets.

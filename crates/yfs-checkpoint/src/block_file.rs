@@ -8,7 +8,7 @@
 //! block that passes is the block that was written there, and it answers for all keys between its
 //! separator and the next: a key that it lacks is absent.
 
-use std::{fs::File, sync::Arc};
+use std::{fs::File, io, iter, sync::Arc};
 
 use quick_cache::{Weighter, sync::Cache};
 use yfs_crypt::{Cipher, SealedDirectory};
@@ -89,6 +89,50 @@ pub(crate) struct SiblingBlock {
 /// A block, and the way to the next.
 pub(crate) type CoveringBlock = (Arc<[u8]>, NextBlock);
 
+/// Blocks that a scan reads together with the one before them.
+///
+/// Only blocks are read that follow each other in the file and begin before the end of the scan.
+/// The number of bytes grows, because a scan may break off.
+#[derive(Debug)]
+pub(crate) struct ReadAhead<'a> {
+    /// The end of the scan; none reads each block alone.
+    to: Option<&'a [u8]>,
+    n_bytes_next: u64,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// How many bytes are read together, at first and at most.
+const AHEAD_BYTES: [u64; 2] = [16 << 10, 128 << 10];
+
+impl<'a> ReadAhead<'a> {
+    pub(crate) fn new(to: Option<&'a [u8]>) -> Self {
+        Self { to, n_bytes_next: AHEAD_BYTES[0], offset: 0, bytes: Vec::new() }
+    }
+
+    /// Returns the bytes of a block, if they are here.
+    fn part(&self, address: &BlockAddress) -> Option<&[u8]> {
+        let start = usize::try_from(address.offset.checked_sub(self.offset)?).ok()?;
+        let end = start.checked_add(usize::try_from(address.n_bytes).ok()?)?;
+        self.bytes.get(start..end)
+    }
+
+    /// Reads a block and those after it. What cannot be read is left to the block's own reading.
+    fn fill(&mut self, file: &File, address: &BlockAddress, next: &NextBlock) {
+        let (Some(to), NextBlock::Sibling(next)) = (self.to, next) else { return };
+        let n_bytes = next.n_bytes_of_run(address, to, self.n_bytes_next);
+        self.n_bytes_next = (self.n_bytes_next * 2).min(AHEAD_BYTES[1]);
+        if n_bytes == address.n_bytes {
+            return;
+        }
+        self.bytes.resize(n_bytes as usize, 0);
+        self.offset = address.offset;
+        if read_exact_at(file, &mut self.bytes, address.offset).is_err() {
+            self.bytes.clear();
+        }
+    }
+}
+
 /// An open file. It stays readable after others removed it.
 #[derive(Debug)]
 pub(crate) struct BlockFile {
@@ -153,19 +197,29 @@ impl BlockFile {
         Ok(Self { file, id, number, cipher: directory.cipher().cloned(), root, height })
     }
 
-    /// Returns the block that answers for a key. Without `keep`, a block of entries is not cached.
+    /// Returns the block that answers for a key, and the way to the next.
     pub(crate) fn covering_block(
         &self,
         key: &[u8],
         cache: &BlockCache,
         keep: bool,
     ) -> Result<CoveringBlock> {
+        let (address, next) = self.covering_address(key, cache)?;
+        Ok((self.read_block(&address, cache, keep)?, next))
+    }
+
+    /// Returns the address of the block that answers for a key, and the way to the next.
+    pub(crate) fn covering_address(
+        &self,
+        key: &[u8],
+        cache: &BlockCache,
+    ) -> Result<(BlockAddress, NextBlock)> {
         let (mut address, mut next) = (self.root, NextBlock::End);
         for _ in 0..self.height {
             let index = self.read_block(&address, cache, true)?;
-            let child = find_child(&index, key)?;
-            address = child.address;
-            next = match child.next {
+            let found = find_child(&index, key)?;
+            address = found.address;
+            next = match found.next {
                 Some((key, address, n_left)) => {
                     let upper = next.into_key();
                     NextBlock::Sibling(SiblingBlock { index, n_left, key, address, upper })
@@ -173,32 +227,64 @@ impl BlockFile {
                 None => next.into_key().map_or(NextBlock::End, NextBlock::Begins),
             };
         }
-        Ok((self.read_block(&address, cache, keep)?, next))
+        Ok((address, next))
     }
 
-    /// Returns the block after another; `None` at the end.
-    pub(crate) fn next_block(
+    /// Returns the address of the block after another, and the way on; `None` at the end.
+    pub(crate) fn next_address(
         &self,
         next: NextBlock,
         cache: &BlockCache,
-        keep: bool,
-    ) -> Result<Option<CoveringBlock>> {
+    ) -> Result<Option<(BlockAddress, NextBlock)>> {
         match next {
             NextBlock::End => Ok(None),
-            NextBlock::Begins(key) => self.covering_block(&key, cache, keep).map(Some),
+            NextBlock::Begins(key) => self.covering_address(&key, cache).map(Some),
             NextBlock::Sibling(sibling) => {
-                let block = self.read_block(&sibling.address, cache, keep)?;
-                Ok(Some((block, sibling.following()?)))
+                let address = sibling.address;
+                Ok(Some((address, sibling.following()?)))
             }
         }
     }
 
-    /// Reads and checks a block.
-    fn read_block(
+    /// Reads and checks a block. Without `keep` it is not cached.
+    pub(crate) fn read_block(
         &self,
         address: &BlockAddress,
         cache: &BlockCache,
         keep: bool,
+    ) -> Result<Arc<[u8]>> {
+        self.read_block_with(address, cache, keep, |bytes| {
+            read_exact_at(&self.file, bytes, address.offset)
+        })
+    }
+
+    /// Reads and checks a block, and reads those that follow it with it, as far as `ahead` allows.
+    pub(crate) fn read_block_ahead(
+        &self,
+        address: &BlockAddress,
+        next: &NextBlock,
+        cache: &BlockCache,
+        keep: bool,
+        ahead: &mut ReadAhead<'_>,
+    ) -> Result<Arc<[u8]>> {
+        self.read_block_with(address, cache, keep, |bytes| {
+            if ahead.part(address).is_none() {
+                ahead.fill(&self.file, address, next);
+            }
+            match ahead.part(address) {
+                Some(part) => bytes.copy_from_slice(part),
+                None => read_exact_at(&self.file, bytes, address.offset)?,
+            }
+            Ok(())
+        })
+    }
+
+    fn read_block_with(
+        &self,
+        address: &BlockAddress,
+        cache: &BlockCache,
+        keep: bool,
+        read: impl FnOnce(&mut [u8]) -> io::Result<()>,
     ) -> Result<Arc<[u8]>> {
         let key = (self.number, address.offset);
         if let Some(block) = cache.get(&key) {
@@ -207,16 +293,17 @@ impl BlockFile {
         if address.n_bytes > MAX_BLOCK_BYTES {
             return Err(CheckpointError::Damaged("the length of a block"));
         }
-        let mut bytes = vec![0; address.n_bytes as usize];
-        read_exact_at(&self.file, &mut bytes, address.offset)?;
-        if block_checksum(&self.id, address.offset, &bytes) != address.checksum {
+        // Read where they stay: most of what a walk costs is copying.
+        let mut block: Arc<[u8]> = iter::repeat_n(0, address.n_bytes as usize).collect();
+        let bytes = Arc::get_mut(&mut block).expect("it was just made");
+        read(bytes)?;
+        if block_checksum(&self.id, address.offset, bytes) != address.checksum {
             return Err(CheckpointError::Damaged("a block"));
         }
         if let Some(cipher) = &self.cipher {
-            let opened = cipher.open(&block_place(&self.id, &address.offset.to_le_bytes()), &bytes);
-            bytes = opened.ok_or(CheckpointError::Damaged("a sealed block"))?;
+            let opened = cipher.open(&block_place(&self.id, &address.offset.to_le_bytes()), &block);
+            block = opened.ok_or(CheckpointError::Damaged("a sealed block"))?.into();
         }
-        let block: Arc<[u8]> = bytes.into();
         if keep {
             cache.insert(key, block.clone());
         }
@@ -236,6 +323,27 @@ impl NextBlock {
 }
 
 impl SiblingBlock {
+    /// Returns the length of a block and of those that follow it in the file, from this one on,
+    /// that begin before `to`: of so many as have at most `max` bytes, and one at least.
+    fn n_bytes_of_run(&self, first: &BlockAddress, to: &[u8], max: u64) -> u64 {
+        let mut n_bytes = first.n_bytes;
+        let (mut address, mut key) = (self.address, self.key.clone());
+        let Ok((entries, _)) = split_restarts(&self.index) else { return n_bytes };
+        let mut rest = &entries[entries.len() - self.n_left..];
+        while key.as_slice() < to
+            && first.offset.checked_add(n_bytes) == Some(address.offset)
+            && let Some(sum) = n_bytes.checked_add(address.n_bytes).filter(|sum| *sum <= max)
+        {
+            n_bytes = sum;
+            let mut reader = ChunkReader::resume(rest, &mut key);
+            let Ok(Some(Some(value))) = reader.next_entry() else { break };
+            let Ok(following) = BlockAddress::decode(value) else { break };
+            rest = &rest[rest.len() - reader.n_left()..];
+            (address, key) = (following, reader.key);
+        }
+        n_bytes
+    }
+
     /// Returns the way from this block to the next.
     fn following(mut self) -> Result<NextBlock> {
         let (entries, _) = split_restarts(&self.index)?;

@@ -4,9 +4,25 @@ use std::{mem, ops::Range, sync::Arc};
 
 use crate::{
     Result,
-    block_file::{BlockCache, BlockFile, NextBlock},
+    block_file::{BlockCache, BlockFile, NextBlock, ReadAhead},
     chunk::{ChunkReader, split_restarts},
 };
+
+/// What a cursor reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scan<'a> {
+    /// No entry has a key before this one.
+    pub(crate) from: &'a [u8],
+    /// The key up to which entries will be read, if that is known: blocks are then read together.
+    pub(crate) ahead_to: Option<&'a [u8]>,
+    /// Whether blocks of entries are cached.
+    pub(crate) keep: bool,
+}
+
+impl Scan<'_> {
+    /// All entries, once.
+    pub(crate) const ALL: Self = Self { from: &[], ahead_to: Some(&[0xff; 64]), keep: false };
+}
 
 /// Reads the entries of a file from a key on.
 #[derive(Debug)]
@@ -18,6 +34,7 @@ struct BlockFileCursor<'a> {
     position: usize,
     entries_end: usize,
     next_block: NextBlock,
+    ahead: ReadAhead<'a>,
     /// The key of the current entry; meaningless at the end.
     key: Vec<u8>,
     value: Option<Range<usize>>,
@@ -25,9 +42,11 @@ struct BlockFileCursor<'a> {
 }
 
 impl<'a> BlockFileCursor<'a> {
-    /// Goes to the first entry whose key is not before `from`.
-    fn seek(file: &'a BlockFile, cache: &'a BlockCache, from: &[u8], keep: bool) -> Result<Self> {
-        let (block, next_block) = file.covering_block(from, cache, keep)?;
+    fn seek(file: &'a BlockFile, cache: &'a BlockCache, scan: &Scan<'a>) -> Result<Self> {
+        let &Scan { from, ahead_to, keep } = scan;
+        let (address, next_block) = file.covering_address(from, cache)?;
+        let mut ahead = ReadAhead::new(ahead_to);
+        let block = file.read_block_ahead(&address, &next_block, cache, keep, &mut ahead)?;
         let entries_end = split_restarts(&block)?.0.len();
         let mut cursor = Self {
             file,
@@ -37,6 +56,7 @@ impl<'a> BlockFileCursor<'a> {
             position: 0,
             entries_end,
             next_block,
+            ahead,
             key: Vec::with_capacity(64),
             value: None,
             at_end: false,
@@ -56,11 +76,13 @@ impl<'a> BlockFileCursor<'a> {
     fn advance(&mut self) -> Result<()> {
         while self.position == self.entries_end {
             let next = mem::replace(&mut self.next_block, NextBlock::End);
-            let Some((block, next)) = self.file.next_block(next, self.cache, self.keep)? else {
+            let Some((address, next)) = self.file.next_address(next, self.cache)? else {
                 self.at_end = true;
                 return Ok(());
             };
-            (self.block, self.next_block) = (block, next);
+            let (cache, ahead) = (self.cache, &mut self.ahead);
+            self.block = self.file.read_block_ahead(&address, &next, cache, self.keep, ahead)?;
+            self.next_block = next;
             self.entries_end = split_restarts(&self.block)?.0.len();
             self.position = 0;
             self.key.clear();
@@ -85,14 +107,13 @@ pub(crate) struct MergedCursor<'a> {
 }
 
 impl<'a> MergedCursor<'a> {
-    /// Goes to the first entry whose key is not before `from`. `files` begins with the newest.
+    /// Goes to the first entry of a scan. `files` begins with the newest.
     pub(crate) fn seek(
         files: &'a [BlockFile],
         cache: &'a BlockCache,
-        from: &[u8],
-        keep: bool,
+        scan: Scan<'a>,
     ) -> Result<Self> {
-        let seek = |file| BlockFileCursor::seek(file, cache, from, keep);
+        let seek = |file| BlockFileCursor::seek(file, cache, &scan);
         let cursors = files.iter().map(seek).collect::<Result<_>>()?;
         let mut merged = Self { cursors, smallest: None };
         merged.choose_smallest();

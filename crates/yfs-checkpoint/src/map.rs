@@ -8,7 +8,7 @@ use crate::{
     CheckpointError, Result,
     block_file::{BLOCK_BYTES, BlockCache, BlockFile, BlockWeighter},
     chunk::{Found, find_in_chunk},
-    cursor::MergedCursor,
+    cursor::{MergedCursor, Scan},
     manifest::Manifest,
 };
 
@@ -96,7 +96,8 @@ impl CheckpointMap {
     /// As [`get`](Self::get).
     pub fn scan(&self, from: &[u8], to: &[u8], n: usize) -> Result<Entries> {
         let mut entries = Entries::new();
-        let mut merged = MergedCursor::seek(&self.levels, &self.cache, from, true)?;
+        let scan = Scan { from, ahead_to: None, keep: true };
+        let mut merged = MergedCursor::seek(&self.levels, &self.cache, scan)?;
         while let Some((key, value)) = merged.current()
             && key < to
             && entries.len() < n
@@ -119,7 +120,8 @@ impl CheckpointMap {
         to: &[u8],
         mut each: impl FnMut(&[u8], &[u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let mut merged = MergedCursor::seek(&self.levels, &self.cache, from, true)?;
+        let scan = Scan { from, ahead_to: Some(to), keep: true };
+        let mut merged = MergedCursor::seek(&self.levels, &self.cache, scan)?;
         while let Some((key, value)) = merged.current()
             && key < to
         {
@@ -138,7 +140,7 @@ impl CheckpointMap {
     /// As [`get`](Self::get).
     pub fn check(&self) -> Result<u64> {
         let mut n_entries = 0;
-        let mut merged = MergedCursor::seek(&self.levels, &self.cache, &[], false)?;
+        let mut merged = MergedCursor::seek(&self.levels, &self.cache, Scan::ALL)?;
         while let Some((_, value)) = merged.current() {
             n_entries += u64::from(value.is_some());
             merged.advance()?;

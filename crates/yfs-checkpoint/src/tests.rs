@@ -59,6 +59,28 @@ fn all(map: &CheckpointMap, page: usize) -> Result<Model> {
     }
 }
 
+/// Returns the entries of a range, read in one pass.
+fn range(map: &CheckpointMap, from: &[u8], to: &[u8]) -> Result<Model> {
+    let mut entries = Model::new();
+    map.for_each_entry(from, to, |key, value| {
+        assert_eq!(entries.insert(key.to_vec(), value.to_vec()), None);
+        Ok::<_, CheckpointError>(())
+    })?;
+    Ok(entries)
+}
+
+/// Asserts that ranges that are read in one pass have what the map has.
+fn check_ranges(map: &CheckpointMap, model: &Model) {
+    let ends = ["", "key 00700", "key 02", "key 04999", "\u{ff}"].map(str::as_bytes);
+    for (at, from) in ends.iter().enumerate() {
+        for to in &ends[at..] {
+            let expected = model.range(from.to_vec()..to.to_vec());
+            let expected: Model = expected.map(|(k, v)| (k.clone(), v.clone())).collect();
+            assert_eq!(range(map, from, to).unwrap(), expected, "{from:?} {to:?}");
+        }
+    }
+}
+
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         prop::collection::vec(0..4_u8, 0..6),
@@ -97,6 +119,7 @@ proptest! {
             let map = open(directory);
             prop_assert_eq!(map.label(), &[number as u8]);
             prop_assert_eq!(&all(&map, page).unwrap(), &model);
+            check_ranges(&open(directory), &model);
             for (key, _) in changes {
                 prop_assert_eq!(map.get(key).unwrap(), model.get(key).cloned());
             }

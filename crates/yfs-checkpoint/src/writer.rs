@@ -8,7 +8,7 @@ use crate::{
     CheckpointError, CheckpointMap, Result,
     block_file::BlockFileSummary,
     block_writer::BlockFileWriter,
-    cursor::MergedCursor,
+    cursor::{MergedCursor, Scan},
     manifest::{Manifest, clear, lock, remove_unnamed, try_lock},
     positioned::create_private_directory,
 };
@@ -140,7 +140,7 @@ impl CheckpointWriter {
         let is_last = n_merged == self.levels.len();
         let merged = Manifest { label: Vec::new(), levels: self.levels[..n_merged].to_vec() };
         let merged = CheckpointMap::of_manifest(&self.directory, &merged, CACHE_BYTES)?;
-        let mut older = MergedCursor::seek(&merged.levels, &merged.cache, &[], false)?;
+        let mut older = MergedCursor::seek(&merged.levels, &merged.cache, Scan::ALL)?;
         let mut writer = BlockFileWriter::create(&self.directory)?;
         let mut push = |key: &[u8], value: Option<&[u8]>| match value {
             // There is nothing older that a removal would hide.

@@ -42,11 +42,14 @@ mod rewrite;
 mod role;
 mod sibling_order;
 mod split;
+mod stored_state;
 mod update;
 mod update_scan;
 mod version2;
 
 pub use base_items::LoggedUpdates;
+#[cfg(test)]
+pub(crate) use canonical::canonical;
 pub use change::StateChange;
 pub use doc::{ClientTail, GatedDoc, ReceiveOutcome};
 pub use erase::{ErasableItems, deleted_by, erase};

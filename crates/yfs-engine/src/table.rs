@@ -405,6 +405,10 @@ impl FilesTable {
     }
 
     fn find(&self, id: &FileId) -> Option<u32> {
+        // Listings of a base ask for each entry, and mostly nothing was changed.
+        if self.by_id.is_empty() {
+            return None;
+        }
         let hash = self.hasher.hash_one(id.as_str());
         self.by_id.find(hash, |ix| self.nodes.get(*ix).id == *id).copied()
     }

@@ -33,6 +33,13 @@ pub(crate) struct IgnoreRules {
     of_dirs: HashMap<PathBuf, Option<Arc<Gitignore>>>,
 }
 
+/// The rules for the entries of a directory that is not excluded itself.
+#[derive(Debug)]
+pub(crate) struct EntryRules {
+    /// The directories with rules, the innermost first.
+    of_dirs: Vec<(PathBuf, Arc<Gitignore>)>,
+}
+
 impl IgnoreRules {
     /// Makes the rules with the patterns of the mirror's options.
     pub(crate) fn new(patterns: &[String]) -> Self {
@@ -58,12 +65,18 @@ impl IgnoreRules {
         ancestors.iter().rev().any(|at| self.is_matched(root, at, is_dir || *at != path))
     }
 
-    fn is_matched(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
+    /// Returns the rules for the entries of a directory that is not excluded.
+    pub(crate) fn entry_rules(&mut self, root: &ConfinedRoot, dir: &Path) -> EntryRules {
+        let rules = |dir: &Path| Some((dir.to_owned(), self.read_rules(root, dir)?));
+        EntryRules { of_dirs: dir.ancestors().filter_map(rules).collect() }
+    }
+
+    /// Reports whether an entry of a directory that is not excluded is itself excluded.
+    pub(crate) fn is_entry_ignored(&self, rules: &EntryRules, path: &Path, is_dir: bool) -> bool {
         if self.of_options.matched(path, is_dir).is_ignore() {
             return true;
         }
-        for dir in path.ancestors().skip(1) {
-            let Some(rules) = self.read_rules(root, dir) else { continue };
+        for (dir, rules) in &rules.of_dirs {
             let relative = path.strip_prefix(dir).unwrap_or(path);
             match rules.matched(relative, is_dir) {
                 Match::Ignore(_) => return true,
@@ -72,6 +85,11 @@ impl IgnoreRules {
             }
         }
         false
+    }
+
+    fn is_matched(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
+        let rules = self.entry_rules(root, path.parent().unwrap_or(Path::new("")));
+        self.is_entry_ignored(&rules, path, is_dir)
     }
 
     /// Returns the rules of a directory, which it reads on the first call.
@@ -145,6 +163,12 @@ mod tests {
         ] {
             let ignored = ignores.is_ignored(&root, Path::new(path), is_dir);
             assert_eq!(ignored, expected, "{path}");
+            let above = Path::new(path).parent().unwrap();
+            if above.as_os_str().is_empty() || !ignores.is_ignored(&root, above, true) {
+                let rules = ignores.entry_rules(&root, above);
+                let ignored = ignores.is_entry_ignored(&rules, Path::new(path), is_dir);
+                assert_eq!(ignored, expected, "{path} as an entry");
+            }
         }
     }
 }

@@ -148,9 +148,7 @@ impl MirrorEngine {
         context.directory.ignores.forget(Path::new(""));
         context.reporter.clear_failures();
         pass.touch_disk(PathBuf::new(), true);
-        let objects = context.workspace.nodes().objects(None)?;
-        pass.work.extend(objects.into_iter().map(|object| object.id));
-        pass.work.extend(context.state.nodes().map(|node| node.id.clone()));
+        pass.all_work = true;
         pass.racy.extend(std::mem::take(&mut pass.emptied).into_keys());
         // Files that were superseded a moment ago may have changed, too.
         pass.superseded.touch_all();

@@ -17,6 +17,17 @@ pub const ID_LEN: usize = 15;
 /// [`ID_LEN`].
 pub const MAX_ID_LEN: usize = 64;
 
+/// Which bytes ids may have. Listings parse the id of each entry.
+const IS_LEGAL: [bool; 256] = {
+    let mut legal = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        legal[byte] = (byte as u8).is_ascii_graphic() && byte != b'/' as usize && byte != 0x5c;
+        byte += 1;
+    }
+    legal
+};
+
 /// The permanent identifier of a file or directory, and the guid of a file's content document.
 ///
 /// Invariant: 1 to [`MAX_ID_LEN`] bytes, printable ASCII other than `/` and `\`.
@@ -55,8 +66,8 @@ impl FileId {
     /// Parses an id from another source.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let fits = (1..=MAX_ID_LEN).contains(&text.len());
-        let legal = |byte: u8| byte.is_ascii_graphic() && byte != b'/' && byte != b'\\';
-        if fits && text.bytes().all(legal) && text != "." && text != ".." {
+        if fits && text.bytes().all(|byte| IS_LEGAL[usize::from(byte)]) && text != "." && text != ".."
+        {
             Ok(Self(text.into()))
         } else {
             Err(IdError::Malformed(text.chars().take(MAX_ID_LEN).collect()))

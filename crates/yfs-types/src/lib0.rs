@@ -59,6 +59,11 @@ impl<'a> Lib0Reader<'a> {
         self.bytes.len() - self.position
     }
 
+    /// Returns the bytes that are left.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.position..]
+    }
+
     /// Tells whether every byte has been read.
     pub fn is_empty(&self) -> bool {
         self.remaining() == 0

@@ -76,8 +76,12 @@ impl VPath {
     pub fn join(&self, name: &str) -> Self {
         debug_assert!(!name.is_empty() && !name.contains('/'), "not a component: {name:?}");
         let base = if self.is_root() { "" } else { &self.0 };
-        // Walks call it for each entry; `format!` takes twice as long.
-        Self([base, "/", name].concat())
+        // Walks call it for each entry; `format!` takes several times as long.
+        let mut path = String::with_capacity(base.len() + 1 + name.len());
+        path.push_str(base);
+        path.push('/');
+        path.push_str(name);
+        Self(path)
     }
 
     /// Returns the path of the parent directory, or `None` for `/`.

@@ -11,6 +11,10 @@ pub const TEMPORARY: &str = ".yfs-tmp-";
 
 /// Reports whether a name is excluded from mirroring, in either direction.
 pub fn is_reserved(name: &str) -> bool {
+    // Scans ask for each name: all that are excluded begin with a dot.
+    if name.is_ascii() && !name.starts_with('.') {
+        return false;
+    }
     let plain = plain_name(name);
     NEVER.contains(&&*plain) || plain.starts_with(TEMPORARY)
 }

@@ -118,6 +118,13 @@ async fn search(
     }
     let fs = run.fs.clone();
     let mut batches = fs.walk_batches(&root.path, &options);
+    if run.plan.prints_all() && !context.out.json {
+        tree.print(context, &first)?;
+        while let Some(batch) = batches.next().await {
+            batch?.iter().try_for_each(|item| tree.print(context, item))?;
+        }
+        return Ok(FindOutcome::Done);
+    }
     let mut item = first;
     while let Some(batch) = batches.next().await {
         for next in batch? {
@@ -139,6 +146,13 @@ struct SearchedTree<'a> {
 }
 
 impl SearchedTree<'_> {
+    /// Prints an entry.
+    fn print(&self, context: &mut CommandContext, item: &WalkEntry) -> Result {
+        let shown = self.root.below(&item.path);
+        let name = context.out.name(item.entry.kind, &shown);
+        context.out.line(&name)
+    }
+
     /// Evaluates the expression for all entries.
     async fn visit_all(
         &mut self,

@@ -192,7 +192,9 @@ async fn read_rows(
         }
     }
     let listed = fs.walk(&dir.path, options).await;
-    for WalkEntry { path, entry, .. } in listed.map_err(|error| error.during(Op::Scandir))? {
+    let listed = listed.map_err(|error| error.during(Op::Scandir))?;
+    rows.reserve(listed.len());
+    for WalkEntry { path, entry, .. } in listed {
         let is_hidden = !args.all && !args.almost_all && entry.name.starts_with('.');
         if is_hidden || (args.ignore_backups && entry.name.ends_with('~')) {
             continue;
@@ -292,6 +294,14 @@ impl LsArgs {
         }
         if self.long {
             return self.print_long(context, rows);
+        }
+        if !context.out.is_terminal && !context.out.is_colored() && !self.id {
+            // Nothing is to be aligned, escaped or colored.
+            for row in rows {
+                context.out.raw(row.name.as_bytes())?;
+                context.out.line(self.mark(row))?;
+            }
+            return Ok(());
         }
         let cell = |row: &ListRow| {
             let mark = self.mark(row);

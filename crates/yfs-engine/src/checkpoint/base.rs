@@ -282,7 +282,7 @@ fn read_kind(
 
 /// Returns the elements of a node.
 fn record_in(entry: &[u8]) -> Result<&[u8], CheckpointError> {
-    let end = entry.iter().position(|byte| *byte == 0);
+    let end = memchr::memchr(0, entry);
     end.map(|end| &entry[end + 1..]).ok_or_else(|| malformed("an entry has no id"))
 }
 

@@ -17,7 +17,7 @@ use yrs::{
 use self::operations::{Operation, Question, any_operation, any_question, in_order};
 use super::*;
 use crate::{
-    gate::{LoggedUpdates, UpdateSource},
+    gate::{DocRole, LoggedUpdates, UpdateSource, canonical},
     id::{ClientId, FileId},
     main_doc::VisibleTotals,
     path::VPath,
@@ -171,10 +171,27 @@ impl Twins {
     /// Compares all answers. The lazy document then has read everything.
     fn compare(&self) {
         assert_eq!(self.lazy.checkpoint_failure(), None);
+        self.compare_states();
         let [eager, lazy] = [&self.eager, &self.lazy].map(|main| in_order(&answers(main)));
         assert_eq!(eager, lazy);
         assert_eq!(self.eager.doc().snapshot(), self.lazy.doc().snapshot());
         assert_eq!(self.eager.state_vector(), self.lazy.state_vector());
+    }
+}
+
+impl Twins {
+    /// A first peer gets the same state from either, made by yrs or not.
+    fn compare_states(&self) {
+        let by_yrs = canonical(DocRole::Main, &self.eager.encode_state()).unwrap();
+        for state in [self.eager.encode_diff(&[0]), self.lazy.encode_diff(&[0])] {
+            let state = state.unwrap();
+            assert_eq!(canonical(DocRole::Main, &state).unwrap(), by_yrs);
+            let mut peer = MainDoc::new(&id("workspace"), writer(99), GateLimits::default());
+            assert!(!peer.receive(&state, UpdateSource::Wire).unwrap().parked);
+            assert_eq!(peer.state_vector(), self.eager.state_vector());
+            let [found, expected] = [&peer, &self.eager].map(|main| in_order(&listing(main)));
+            assert_eq!(found, expected);
+        }
     }
 }
 

@@ -240,6 +240,12 @@ impl GatedDoc {
     pub fn encode_diff(&self, remote_sv: &[u8]) -> Result<Vec<u8>, GateRejection> {
         self.health()?;
         let state_vector = read_state_vector(remote_sv)?;
+        // A first peer lacks everything, which the log has.
+        if state_vector.is_empty()
+            && let Some(state) = self.stored_state()
+        {
+            return Ok(state);
+        }
         let doc = self.doc.get();
         self.health()?;
         let encode = || doc.transact().encode_diff_v1(&state_vector);

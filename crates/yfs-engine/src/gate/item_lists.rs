@@ -167,6 +167,18 @@ impl ItemLists {
         Snapshot::new(clients.map(|(id, client)| (id, client.end)).collect(), deleted)
     }
 
+    /// Returns all deleted ranges.
+    pub(crate) fn deleted_ranges(&self) -> Vec<IdRange> {
+        let mut ranges = Vec::new();
+        for (client, items) in &self.clients {
+            let (client, deleted) = (*client, items.deleted.iter());
+            let range = |(start, end): (&u32, &u32)| (*start, end - start);
+            let deleted = deleted.map(range);
+            ranges.extend(deleted.map(|(start, len)| IdRange { client, start, len }));
+        }
+        ranges
+    }
+
     /// Returns the parts of a range that are not deleted.
     pub(crate) fn living(&self, range: IdRange) -> Vec<IdRange> {
         let mut living = Vec::new();

@@ -10,6 +10,7 @@
 //! memory.
 
 use std::{
+    borrow::Cow,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, OnceLock},
 };
@@ -24,6 +25,7 @@ use super::{
     parse::{ParsedUpdate, StructKind},
     rewrite::must_rewrite,
     role::DocRole,
+    stored_state::UnmadeUpdates,
     update_scan::IdRange,
 };
 use crate::id::{ClientId, FileId};
@@ -74,6 +76,18 @@ impl LazyDoc {
     /// Returns the document; an empty one if yrs failed.
     pub(super) fn get(&self) -> &Doc {
         &self.made().doc
+    }
+
+    /// Returns the updates of a document that is still to be made; `None` if it is made, or they
+    /// cannot be read.
+    pub(super) fn unmade_updates(&self) -> Option<UnmadeUpdates<'_>> {
+        if self.made.get().is_some() {
+            return None;
+        }
+        Some(match &self.source {
+            Some((source, _)) => Box::new(source.updates().ok()?.into_iter().map(Cow::Owned)),
+            None => Box::new(self.waiting.iter().map(|update| Cow::Borrowed(&**update))),
+        })
     }
 
     /// Returns the failure of yrs, if it is known to have failed.
@@ -159,9 +173,13 @@ impl LazyDoc {
 /// Reports whether an update holds only structs that yrs reads and integrates as the gate does:
 /// values in lists. Other structs may delete more than they list, or be rejected by yrs alone.
 pub(super) fn is_plain(parsed: &ParsedUpdate<'_>) -> bool {
+    !must_rewrite(parsed) && has_only_values(parsed)
+}
+
+/// Reports whether all structs are values in lists, deleted ones among them.
+pub(super) fn has_only_values(parsed: &ParsedUpdate<'_>) -> bool {
     let is_value = |kind| matches!(kind, StructKind::Any | StructKind::Deleted | StructKind::Gc);
-    !must_rewrite(parsed)
-        && parsed.structs.iter().all(|item| item.key.is_none() && is_value(item.kind))
+    parsed.structs.iter().all(|item| item.key.is_none() && is_value(item.kind))
 }
 
 /// Lets yrs decode updates.

@@ -5,13 +5,18 @@ mod corpus;
 mod ordering;
 mod split;
 
+use std::sync::Arc;
+
 use yrs::{
     Any, ClientID, GetString, ID, IdSet, ReadTxn, Text, Update, WriteTxn, updates::decoder::Decode,
 };
 
 use super::{
-    DocRole, GateLimits, GateRejection, GatedDoc, IdRange, ReceiveOutcome, RootIx, UpdateBuilder,
-    UpdateScan, UpdateSource, merge,
+    DocRole, GateLimits, GateRejection, GatedDoc, IdRange, LoggedUpdates, ReceiveOutcome, RootIx,
+    UpdateBuilder, UpdateScan, UpdateSource,
+    canonical::canonical,
+    lazy::LazyDoc,
+    merge,
     parse::{StructKind, parse},
 };
 use crate::id::{ClientId, FileId, ItemId};
@@ -288,9 +293,83 @@ fn a_document_made_late_is_the_one_made_at_once() {
     let update = next.finish();
     assert_eq!(late.apply_own(&update), early.apply_own(&update));
     assert!(late.is_waiting() && !early.is_waiting());
-    assert_eq!(late.encode_diff(&[0]).unwrap(), early.encode_diff(&[0]).unwrap());
+    // All of it is put together from the updates; a part is not.
+    let [whole, by_yrs] = [&late, &early].map(|doc| doc.encode_diff(&[0]).unwrap());
+    assert_eq!(canonical(DocRole::Main, &whole), canonical(DocRole::Main, &by_yrs));
+    assert!(late.is_waiting());
+    let part = [1, 8, 2];
+    assert_eq!(late.encode_diff(&part).unwrap(), early.encode_diff(&part).unwrap());
     assert!(!late.is_waiting());
     assert_eq!(late.encode_state(), early.encode_state());
+}
+
+/// The updates of a document, as its log has them.
+#[derive(Debug)]
+struct MemoryLog(Vec<Vec<u8>>);
+
+impl LoggedUpdates for MemoryLog {
+    fn updates(&self) -> Result<Vec<Vec<u8>>, String> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Returns a document whose updates are in a log, and its whole state.
+fn stored_state(updates: &[Vec<u8>]) -> (GatedDoc, Option<Vec<u8>>) {
+    let [mut loaded, mut based] = [doc(DocRole::Main, 7), doc(DocRole::Main, 7)];
+    for update in updates {
+        loaded.receive(update, UpdateSource::Store).ok();
+    }
+    let (guid, log) = (FileId::parse("guid").unwrap(), MemoryLog(updates.to_vec()));
+    based.doc = LazyDoc::on_base(&guid, client(7), GateLimits::default(), Arc::new(log));
+    based.places = loaded.places;
+    let state = based.stored_state();
+    (based, state)
+}
+
+#[test]
+fn a_whole_state_has_neither_deleted_values_nor_what_is_logged_twice() {
+    let mut delete = UpdateBuilder::new();
+    delete.delete_range(IdRange { client: client(8), start: 1, len: 2 });
+    let first = vec![rows(8, 0, &["a"]), rows(8, 1, &["gone", "gone"]), rows(8, 3, &["d", "e"])];
+    let snapshot = merge(DocRole::Main, None, &first).unwrap().state;
+    let again = first.clone();
+    let more = (10..400).map(|number| rows(number, 0, &["x"]));
+    let updates: Vec<Vec<u8>> =
+        std::iter::once(snapshot).chain(again).chain([delete.finish()]).chain(more).collect();
+    let (doc, state) = stored_state(&updates);
+    let state = state.expect("yrs is not needed");
+    assert!(doc.is_waiting());
+    assert!(!state.windows(4).any(|window| window == b"gone"));
+    assert_eq!(canonical(DocRole::Main, &state), canonical(DocRole::Main, &doc.encode_state()));
+    assert!(state.len() <= doc.encode_state().len(), "structs are joined");
+    assert_eq!(doc.stored_state(), None, "yrs has the document");
+}
+
+#[test]
+fn what_is_uncertain_is_not_in_a_whole_state_without_yrs() {
+    let row = rows(8, 0, &["a", "b"]);
+    let mut early = UpdateBuilder::new();
+    early.delete(id(9, 0));
+    let map = yrs::Doc::with_client_id(9);
+    let entry = map.get_or_insert_map("other");
+    yrs::Map::insert(&entry, &mut yrs::Transact::transact_mut(&map), "key", 1);
+    let other = yrs::Transact::transact(&map).encode_state_as_update_v1(&Default::default());
+    let forged = [&b"\x01\x01\x09\x00\x84\x09\x05\x01x"[..], &[0]].concat();
+    for (about, update) in [
+        ("an update that waits", rows(8, 5, &["x"])),
+        ("a deletion that waits", early.finish()),
+        ("an entry of a map", other),
+        ("an update that is refused", forged),
+        ("a struct that is known in part", rows(8, 1, &["b", "c"])),
+        ("bytes that are no update", b"none".to_vec()),
+    ] {
+        assert!(stored_state(std::slice::from_ref(&row)).1.is_some());
+        assert_eq!(stored_state(&[row.clone(), update]).1, None, "{about}");
+        // The log lost what the document has.
+        let (mut doc, _) = stored_state(std::slice::from_ref(&row));
+        doc.places.delete(&[IdRange { client: client(8), start: 0, len: 1 }]);
+        assert_eq!(doc.stored_state(), None, "a deletion that is not in the log");
+    }
 }
 
 #[test]

@@ -66,6 +66,10 @@ impl ListedKind {
 
     /// Reads the kind from a record of a checkpoint; `None` if that takes the whole row.
     pub(crate) fn scan(record: &[u8]) -> Option<Self> {
+        scan_usual(record).or_else(|| Self::scan_any(record))
+    }
+
+    fn scan_any(record: &[u8]) -> Option<Self> {
         let mut reader = Lib0Reader::new(record);
         let n_elements = reader.var_uint().ok()?;
         let mut kind = None;
@@ -94,6 +98,66 @@ impl FilesTable {
             (None, ListedRow::Other(row)) => NodeView::Base(id, row),
         };
         Some(ListedKind::of(&self.attributes_in(view)?))
+    }
+}
+
+/// Reads the kind from a record as nearly all are: of one element, whose row has the members of a
+/// new row in the order in which this program writes them, and no others.
+fn scan_usual(record: &[u8]) -> Option<ListedKind> {
+    let mut rest = record.strip_prefix(&[1, ROW])?;
+    // Client and clock.
+    (rest, _) = varint(rest)?;
+    (rest, _) = varint(rest)?;
+    rest = skip_number(rest.strip_prefix(b"v\x03\x02ts")?)?;
+    rest = rest.strip_prefix(b"\x03valv\x08\x02idw")?;
+    rest = skip_buffer(rest)?.strip_prefix(b"\x04namew")?;
+    rest = skip_buffer(rest)?.strip_prefix(b"\x08parentId")?;
+    rest = match rest.split_first()? {
+        (&STRING, rest) => skip_buffer(rest)?,
+        (&NULL, rest) => rest,
+        _ => return None,
+    };
+    rest = rest.strip_prefix(b"\x04typew")?;
+    let (kind, after) = match rest.strip_prefix(b"\x04file") {
+        Some(after) => (NodeKind::File, after),
+        None => (NodeKind::Directory, rest.strip_prefix(b"\x06folder")?),
+    };
+    let mut size = Lib0Reader::new(after.strip_prefix(b"\x04size")?);
+    let n_bytes = read_size(&mut size)?;
+    rest = size.rest().strip_prefix(b"\x09createdAt")?;
+    rest = skip_number(rest)?.strip_prefix(b"\x09updatedAt")?;
+    rest = skip_number(rest)?.strip_prefix(b"\x09trashedAt")?;
+    // Not trashed; then the mark of writers that know cells.
+    (rest == b"~\x01cx").then_some(match kind {
+        NodeKind::File => ListedKind::File { size: n_bytes },
+        NodeKind::Directory => ListedKind::Directory,
+    })
+}
+
+/// Reads a number of variable length, and returns what follows.
+fn varint(bytes: &[u8]) -> Option<(&[u8], u64)> {
+    let mut number = 0;
+    for (at, byte) in bytes.iter().take(9).enumerate() {
+        number |= u64::from(byte & 0x7f) << (7 * at);
+        if *byte < 0x80 {
+            return Some((&bytes[at + 1..], number));
+        }
+    }
+    None
+}
+
+/// Skips a length and so many bytes.
+fn skip_buffer(bytes: &[u8]) -> Option<&[u8]> {
+    let (rest, len) = varint(bytes)?;
+    rest.get(usize::try_from(len).ok()?..)
+}
+
+/// Skips a number with its tag.
+fn skip_number(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes.split_first()? {
+        (&FLOAT64, rest) => rest.get(8..),
+        (&INT, rest) => varint(rest).map(|(rest, _)| rest),
+        _ => None,
     }
 }
 
@@ -203,8 +267,13 @@ mod tests {
         time::Millis,
     };
 
-    /// Returns the kind in the record of a row that this program wrote.
-    fn scanned(kind: NodeKind, size: u64, link: Option<&str>) -> Option<ListedKind> {
+    /// Returns the kind in the record of a row that this program wrote, by either way of reading.
+    fn scanned(
+        kind: NodeKind,
+        size: u64,
+        link: Option<&str>,
+        mode: Option<u32>,
+    ) -> Option<ListedKind> {
         let id = FileId::parse("a").unwrap();
         let row = FileRow {
             id: id.clone(),
@@ -215,27 +284,34 @@ mod tests {
             created_at: Millis(1_795_296_141_108),
             updated_at: Millis(1_795_296_141_108),
             trashed_at: None,
-            mode: Some(0o640),
+            mode,
             link: link.map(Into::into),
             blob: None,
             meta: None,
         };
         let item = ItemId::new(ClientId::from_random(7), 3);
-        let (stamp, value) = (ElementTimestamp::of(None), Some(StoredRow::new(&row)));
+        let (stamp, value) = (ElementTimestamp::Finite(7e12), Some(StoredRow::new(&row)));
         let element = BaseElement { id: item, stamp, value };
         let record = BaseRow { row: vec![element], cells: Vec::new() };
         let mut bytes = Vec::new();
         assert!(record.write(&mut bytes, &id));
-        ListedKind::scan(&bytes)
+        let found = ListedKind::scan_any(&bytes);
+        let is_usual = link.is_none() && mode.is_none();
+        assert_eq!(scan_usual(&bytes), found.filter(|_| is_usual));
+        for end in 0..bytes.len() {
+            assert_eq!(ListedKind::scan(&bytes[..end]), None, "cut to {end} bytes");
+        }
+        found
     }
 
     #[test]
     fn rows_of_this_program_are_not_decoded() {
         let (file, directory) = (NodeKind::File, NodeKind::Directory);
-        for size in [0, 1, 1000, 1 << 31, (1 << 40) + 1] {
-            assert_eq!(scanned(file, size, None), Some(ListedKind::File { size }));
+        for (size, mode) in [0, 1, 1000, 1 << 31, (1 << 40) + 1].map(|size| (size, None)) {
+            assert_eq!(scanned(file, size, None, mode), Some(ListedKind::File { size }));
+            assert_eq!(scanned(file, size, None, Some(0o640)), Some(ListedKind::File { size }));
         }
-        assert_eq!(scanned(directory, 0, None), Some(ListedKind::Directory));
-        assert_eq!(scanned(file, 4, Some("/a/b")), Some(ListedKind::Link));
+        assert_eq!(scanned(directory, 0, None, None), Some(ListedKind::Directory));
+        assert_eq!(scanned(file, 4, Some("/a/b"), None), Some(ListedKind::Link));
     }
 }

@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, RowIndex, params};
 use rustix::fs::{FlockOperation, flock};
 use yfs_engine::{
     hash::ContentHash,
@@ -66,6 +66,11 @@ CREATE TABLE IF NOT EXISTS superseded (
     name TEXT PRIMARY KEY, id TEXT NOT NULL, size INTEGER NOT NULL, hash BLOB NOT NULL,
     base TEXT, bytes BLOB, edit BLOB, written INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ";
+
+/// The columns of a node, in the order in which they are read.
+const SELECT_NODES: &str = "
+SELECT id, parent, name, kind, device, inode, created, size, mtime, changed, mode, hash,
+    work_parent, work_name, version, work_mode, work_mtime, base, bytes FROM node";
 
 /// The kinds of objects, in the order of their numbers in the database.
 const KINDS: [FileKind; 3] = [FileKind::File, FileKind::Directory, FileKind::Symlink];
@@ -256,7 +261,7 @@ impl MirrorDatabase {
 
     fn read(&self) -> Result<MirrorState> {
         let mut state = MirrorState::default();
-        let mut select = self.connection.prepare("SELECT * FROM node")?;
+        let mut select = self.connection.prepare(SELECT_NODES)?;
         let nodes = select.query_map([], |row| Ok(read_node(&self.seal, row)))?;
         for node in nodes {
             // Rows that cannot be read are skipped: their objects are matched again by path and
@@ -500,7 +505,7 @@ impl<'a> SealedRow<'a> {
         seal: &'a ColumnSeal,
         row: &'a Row<'a>,
         table: &'a str,
-        key_column: &str,
+        key_column: impl RowIndex,
     ) -> rusqlite::Result<Self> {
         Ok(Self { seal, row, table, key: row.get(key_column)? })
     }
@@ -510,13 +515,23 @@ impl<'a> SealedRow<'a> {
     }
 
     fn bytes(&self, column: &str) -> Result<Option<Vec<u8>>, Unreadable> {
-        let Some(stored) = self.row.get(column)? else { return Ok(None) };
+        self.bytes_at(column, column)
+    }
+
+    /// Returns the bytes of a column that is found otherwise than by its name.
+    fn bytes_at(&self, column: &str, at: impl RowIndex) -> Result<Option<Vec<u8>>, Unreadable> {
+        let Some(stored) = self.row.get(at)? else { return Ok(None) };
         let opened = self.seal.open_bytes(self.place(column), stored);
         opened.map(Some).ok_or_else(|| "it cannot be decrypted".into())
     }
 
     fn text(&self, column: &str) -> Result<Option<String>, Unreadable> {
-        let Some(stored) = self.row.get(column)? else { return Ok(None) };
+        self.text_at(column, column)
+    }
+
+    /// Returns the text of a column that is found otherwise than by its name.
+    fn text_at(&self, column: &str, at: impl RowIndex) -> Result<Option<String>, Unreadable> {
+        let Some(stored) = self.row.get(at)? else { return Ok(None) };
         let opened = self.seal.open_text(self.place(column), stored);
         opened.map(Some).ok_or_else(|| "it cannot be decrypted".into())
     }
@@ -530,53 +545,60 @@ impl<'a> SealedRow<'a> {
     }
 
     fn hash(&self) -> Result<ContentHash, Unreadable> {
-        let hash = self.needed_bytes("hash")?;
-        let hash: [u8; 32] = hash.try_into().map_err(|_| "a hash has a wrong length")?;
-        Ok(ContentHash::from_bytes(hash))
+        to_hash(self.bytes("hash")?)
     }
 }
 
-fn read_base(row: &SealedRow<'_>) -> Result<EditBase, Unreadable> {
-    Ok(match (row.text("base")?, row.bytes("bytes")?) {
+fn to_hash(bytes: Option<Vec<u8>>) -> Result<ContentHash, Unreadable> {
+    let bytes = bytes.ok_or("a value is missing")?;
+    let hash: [u8; 32] = bytes.try_into().map_err(|_| "a hash has a wrong length")?;
+    Ok(ContentHash::from_bytes(hash))
+}
+
+fn to_base(token: Option<String>, bytes: Option<Vec<u8>>) -> EditBase {
+    match (token, bytes) {
         (Some(token), _) => EditBase::Version(VersionToken::new(token)),
         (None, Some(bytes)) => EditBase::Bytes(bytes.into()),
         (None, None) => EditBase::Unknown,
-    })
+    }
 }
 
 type Unreadable = Box<dyn std::error::Error>;
 
+/// Reads a row of [`SELECT_NODES`].
 fn read_node(seal: &ColumnSeal, row: &Row<'_>) -> Result<MirrorNode, Unreadable> {
-    let sealed = SealedRow::new(seal, row, "node", "id")?;
-    let id = |column: &str| -> Result<Option<FileId>, Unreadable> {
-        let text: Option<String> = row.get(column)?;
-        Ok(text.map(|text| FileId::parse(&text)).transpose()?)
+    // By number: names would be looked up for each row.
+    let sealed = SealedRow::new(seal, row, "node", 0)?;
+    let id = |column: usize| -> Result<Option<FileId>, Unreadable> {
+        let text = row.get_ref(column)?.as_str_or_null()?;
+        Ok(text.map(FileId::parse).transpose()?)
     };
-    let number = |column: &str| -> Result<u64, Unreadable> {
+    let number = |column: usize| -> Result<u64, Unreadable> {
         Ok(row.get::<_, i64>(column)?.cast_unsigned())
     };
+    let missing = "a value is missing";
     Ok(MirrorNode {
-        id: id("id")?.ok_or("a node has an id")?,
-        parent: id("parent")?,
-        name: OsString::from_vec(sealed.needed_bytes("name")?),
-        kind: *KINDS.get(usize::from(row.get::<_, u8>("kind")?)).ok_or("no such kind")?,
+        id: id(0)?.ok_or("a node has an id")?,
+        parent: id(1)?,
+        name: OsString::from_vec(sealed.bytes_at("name", 2)?.ok_or(missing)?),
+        kind: *KINDS.get(usize::from(row.get::<_, u8>(3)?)).ok_or("no such kind")?,
         stamp: DiskStamp {
-            place: (number("device")?, number("inode")?),
-            created_ns: row.get("created")?,
-            size: number("size")?,
-            mtime_ns: row.get("mtime")?,
-            changed_ns: row.get("changed")?,
-            mode: row.get("mode")?,
+            place: (number(4)?, number(5)?),
+            created_ns: row.get(6)?,
+            size: number(7)?,
+            mtime_ns: row.get(8)?,
+            changed_ns: row.get(9)?,
+            mode: row.get(10)?,
         },
-        hash: sealed.hash()?,
+        hash: to_hash(sealed.bytes_at("hash", 11)?)?,
         work: WorkspaceSide {
-            parent: id("work_parent")?,
-            name: sealed.needed_text("work_name")?.into(),
-            version: sealed.needed_text("version")?.into(),
-            mode: row.get("work_mode")?,
-            mtime_ms: row.get("work_mtime")?,
+            parent: id(12)?,
+            name: sealed.text_at("work_name", 13)?.ok_or(missing)?.into(),
+            version: sealed.text_at("version", 14)?.ok_or(missing)?.into(),
+            mode: row.get(15)?,
+            mtime_ms: row.get(16)?,
         },
-        base: read_base(&sealed)?,
+        base: to_base(sealed.text_at("base", 17)?, sealed.bytes_at("bytes", 18)?),
     })
 }
 
@@ -591,7 +613,7 @@ fn read_superseded(
         id: FileId::parse(&row.get::<_, String>("id")?)?,
         size: row.get::<_, i64>("size")?.cast_unsigned(),
         hash: sealed.hash()?,
-        base: read_base(&sealed)?,
+        base: to_base(sealed.text("base")?, sealed.bytes("bytes")?),
         edit: edit.map(|bytes| PendingEdit { bytes: bytes.into(), written }),
     };
     Ok((row.get("name")?, file))

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    merge_plan::{MergeWinner, ObjectLocation, TargetLocation, decide_winner},
+    merge_plan::{MergeWinner, ObjectLocation, TargetLocation, decide_winner, parked_name},
     mirror_state::{DiskStamp, MirrorNode},
     options::TrustPolicy,
     pending_deletions::PendingDeletions,
@@ -39,6 +39,18 @@ enum DiskPermission {
     None,
     /// It may leave or put the object at its target location, with its present content.
     Place,
+}
+
+/// The objects of the workspace that differ from the state, or may.
+#[derive(Default)]
+struct DirtyObjects {
+    found: HashMap<FileId, Option<TreeNode>>,
+    /// Objects that are still to be compared.
+    queue: Vec<FileId>,
+    /// The directories in which names may change.
+    homes: HashSet<Option<FileId>>,
+    /// The objects that are as the state has them.
+    settled: Vec<FileId>,
 }
 
 /// Applies the workspace to the disk.
@@ -146,45 +158,92 @@ impl DiskApplier<'_> {
     }
 
     /// Returns the objects of the workspace to compare with the state, none for those that are
-    /// gone.
+    /// gone. Objects that are as the state has them are left out, because after a start these are
+    /// nearly all, unless a directory above them may have changed.
     fn collect_dirty_objects(&mut self) -> Result<HashMap<FileId, Option<TreeNode>>> {
-        let mut queue: Vec<FileId> = self.pass.work.drain().collect();
-        let mut found: HashMap<FileId, Option<TreeNode>> = HashMap::new();
-        let mut homes: HashSet<Option<FileId>> = HashSet::new();
-        while let Some(id) = queue.pop() {
-            if found.contains_key(&id) {
-                continue;
+        let mut dirty = DirtyObjects::default();
+        if std::mem::take(&mut self.pass.all_work) {
+            let mut n_known = 0;
+            for object in self.context.workspace.nodes().objects(None)? {
+                n_known += usize::from(self.context.state.get(&object.id).is_some());
+                self.note_dirty(object.id.clone(), Some(object), &mut dirty)?;
             }
-            let object = self.context.workspace.object(&id)?;
-            let node = self.context.state.get(&id);
-            match (&object, node) {
-                (None, None) => continue,
-                (None, Some(node)) => {
-                    homes.insert(node.work.parent.clone());
-                    queue.extend(self.context.state.below(Some(&id)));
-                }
-                (Some(object), None) => {
-                    homes.insert(object.parent.clone());
-                    if object.kind == FileKind::Directory {
-                        for object in self.context.workspace.nodes().objects(Some(&id))? {
-                            found.entry(object.id.clone()).or_insert(Some(object));
-                        }
-                    }
-                }
-                (Some(object), Some(node)) => {
-                    if (&node.work.parent, &node.work.name) != (&object.parent, &object.name) {
-                        homes.extend([node.work.parent.clone(), object.parent.clone()]);
-                    }
-                }
+            if n_known < self.context.state.len() {
+                // The workspace has some of them no more.
+                dirty.queue.extend(self.context.state.nodes().map(|node| node.id.clone()));
             }
-            found.insert(id, object);
         }
+        dirty.queue.extend(self.pass.work.drain());
+        while let Some(id) = dirty.queue.pop() {
+            if !dirty.found.contains_key(&id) {
+                let object = self.context.workspace.object(&id)?;
+                self.note_dirty(id, object, &mut dirty)?;
+            }
+        }
+        let DirtyObjects { mut found, homes, settled, .. } = dirty;
+        let mut known = found.keys().filter_map(|id| self.context.state.get(id));
+        let has_directory = known.any(|node| node.kind == FileKind::Directory);
+        let around = if has_directory { settled } else { Vec::new() };
         // A name with a number may get the plain name now, and the reverse.
-        for id in self.context.state.numbered(&homes) {
+        for id in around.into_iter().chain(self.context.state.numbered(&homes)) {
             let object = self.context.workspace.object(&id)?;
             found.entry(id).or_insert(object);
         }
         Ok(found)
+    }
+
+    /// Compares an object of the workspace, none if it is gone, with the state.
+    fn note_dirty(
+        &self,
+        id: FileId,
+        object: Option<TreeNode>,
+        dirty: &mut DirtyObjects,
+    ) -> Result<()> {
+        if dirty.found.contains_key(&id) {
+            return Ok(());
+        }
+        match (&object, self.context.state.get(&id)) {
+            (None, None) => return Ok(()),
+            (None, Some(node)) => {
+                dirty.homes.insert(node.work.parent.clone());
+                dirty.queue.extend(self.context.state.below(Some(&id)));
+            }
+            (Some(object), None) => {
+                dirty.homes.insert(object.parent.clone());
+                if object.kind == FileKind::Directory {
+                    for object in self.context.workspace.nodes().objects(Some(&id))? {
+                        dirty.found.entry(object.id.clone()).or_insert(Some(object));
+                    }
+                }
+            }
+            (Some(object), Some(node)) => {
+                if self.is_settled(node, object) {
+                    dirty.settled.push(id);
+                    return Ok(());
+                }
+                if (&node.work.parent, &node.work.name) != (&object.parent, &object.name) {
+                    dirty.homes.extend([node.work.parent.clone(), object.parent.clone()]);
+                }
+            }
+        }
+        dirty.found.insert(id, object);
+        Ok(())
+    }
+
+    /// Reports whether an object is in the workspace as the state has it, and on disk where it
+    /// belongs, so that nothing is to be applied.
+    fn is_settled(&self, node: &MirrorNode, object: &TreeNode) -> bool {
+        let work = &node.work;
+        // Where the host folds names, those of other objects decide.
+        !self.context.directory.rules.folds()
+            && node.kind == object.kind
+            && node.parent == object.parent
+            && (&work.parent, &work.name) == (&object.parent, &object.name)
+            && (work.mode, work.mtime_ms) == (object.mode, object.mtime.0)
+            && !is_other_content(node, object)
+            && node.name != parked_name(&node.id)
+            && !self.pass.missing.contains_key(&node.id)
+            && !self.pass.is_moving(&node.id)
     }
 
     /// Returns the removals if they are most files of the directory, and no person confirmed that.

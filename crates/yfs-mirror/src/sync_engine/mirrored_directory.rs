@@ -14,7 +14,7 @@ use yfs_vfs::{
 use super::is_absent;
 use crate::{
     error::{MirrorError, Result},
-    ignores::IgnoreRules,
+    ignores::{EntryRules, IgnoreRules},
     mirror_state::database::DIR,
     watch::DirectoryWatch,
 };
@@ -79,6 +79,11 @@ impl MirroredDirectory {
     /// Reports whether the ignore rules exclude a path.
     pub(super) fn is_ignored(&mut self, path: &Path, is_dir: bool) -> bool {
         self.ignores.is_ignored(&self.root, path, is_dir)
+    }
+
+    /// Returns the ignore rules for the entries of a directory that they do not exclude.
+    pub(super) fn entry_rules(&mut self, dir: &Path) -> EntryRules {
+        self.ignores.entry_rules(&self.root, dir)
     }
 
     /// Reports whether the host reports changes in a directory, or the mirror watches none.

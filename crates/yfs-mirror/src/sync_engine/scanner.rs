@@ -110,18 +110,23 @@ impl<'a> DiskScanner<'a> {
                 self.pass.reread_rules(self.context, above);
             }
         }
-        self.compare_object(parent.as_ref(), path, name, facts, all_below).map(drop)
+        let is_ignored = facts.as_ref().is_some_and(|facts| {
+            self.context.directory.is_ignored(path, facts.kind == FileKind::Directory)
+        });
+        self.compare_object(parent.as_ref(), path, facts, all_below, is_ignored).map(drop)
     }
 
     /// Compares the object at a path with the state. Reports whether the object is mirrored.
+    /// `is_ignored` tells whether the ignore rules exclude it.
     fn compare_object(
         &mut self,
         parent: Option<&FileId>,
         path: &Path,
-        name: &OsStr,
         facts: Option<HostStat>,
         all_below: bool,
+        is_ignored: bool,
     ) -> io::Result<bool> {
+        let name = path.file_name().unwrap_or_default();
         let known = self
             .context
             .state
@@ -142,7 +147,7 @@ impl<'a> DiskScanner<'a> {
             return self.scan_new_object(path, &facts);
         }
         self.pass.missing.remove(&id);
-        if self.context.directory.is_ignored(path, is_dir) {
+        if is_ignored {
             return Ok(false);
         }
         if !is_dir {
@@ -184,6 +189,8 @@ impl<'a> DiskScanner<'a> {
             .map(|child| child.id.clone())
             .collect();
         gone.into_iter().for_each(|id| self.pass.note_missing(self.context, id));
+        // A directory that the rules exclude is not scanned.
+        let rules = self.context.directory.entry_rules(path);
         for name in names {
             let path = path.join(&name);
             if is_reserved(&name) {
@@ -193,8 +200,12 @@ impl<'a> DiskScanner<'a> {
                 continue;
             }
             let facts = dir.facts(&name)?;
-            if let Err(error) = self.compare_object(parent.as_ref(), &path, &name, facts, all_below)
-            {
+            let is_ignored = facts.as_ref().is_some_and(|facts| {
+                let is_dir = facts.kind == FileKind::Directory;
+                self.context.directory.ignores.is_entry_ignored(&rules, &path, is_dir)
+            });
+            let parent = parent.as_ref();
+            if let Err(error) = self.compare_object(parent, &path, facts, all_below, is_ignored) {
                 self.pass.record_disk_failure(self.context, &path, &error);
             }
         }

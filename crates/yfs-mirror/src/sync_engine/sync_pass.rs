@@ -45,6 +45,8 @@ pub(super) struct SyncPass {
     pub(super) later: BTreeMap<PathBuf, bool>,
     /// The objects of the workspace to compare with the state.
     pub(super) work: HashSet<FileId>,
+    /// Whether all others are to be compared as well.
+    pub(super) all_work: bool,
     /// Objects that were not at their path on disk, and since when.
     pub(super) missing: HashMap<FileId, Instant>,
     /// Files that became empty, and since when: editors truncate a file before they write it.
@@ -95,14 +97,16 @@ impl SyncPass {
 
     /// Reports whether no change waits for a pass.
     pub(super) fn is_quiet(&self) -> bool {
-        self.is_disk_quiet() && self.work.is_empty() && !self.superseded.must_wait()
+        let is_work_quiet = self.work.is_empty() && !self.all_work;
+        self.is_disk_quiet() && is_work_quiet && !self.superseded.must_wait()
     }
 
     /// Returns when the next pass is due, if the host's watcher reports nothing.
     pub(super) fn next_due(&self, context: &MirrorContext) -> Option<Instant> {
         let soon = |since: &Instant| *since + context.options.grace;
         let waits = self.missing.values().chain(self.emptied.values()).map(soon);
-        let is_due = !(self.disk.is_empty() && self.later.is_empty() && self.work.is_empty());
+        let is_disk_due = !(self.disk.is_empty() && self.later.is_empty());
+        let is_due = is_disk_due || self.all_work || !self.work.is_empty();
         let asked = self.absent.values().map(|asked| *asked + ABSENT_RETRY_INTERVAL);
         let again = is_due.then(|| Instant::now() + context.options.quiet);
         let held_back = context.open_files.next_due().chain(self.superseded.next_due());

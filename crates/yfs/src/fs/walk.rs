@@ -15,8 +15,13 @@ use yfs_vfs::{
 
 use super::{WorkspaceFs, convert_types::fs_error, read::row_entry};
 
-/// The number of entries in a batch of [`WorkspaceFs::walk_batches_now`].
-const BATCH_LEN: usize = 1_024;
+/// The number of entries in a batch of [`WorkspaceFs::walk_batches_now`]. A larger one would be
+/// mapped from the operating system and given back each time.
+const BATCH_LEN: usize = 512;
+
+/// The number of entries of a directory for which there is room at once. Directories are nested as
+/// deep as peers want, and each that is open has this room.
+const USUAL_LEN: usize = 16;
 
 /// A walk in progress.
 struct TreeWalk {
@@ -45,6 +50,7 @@ impl WorkspaceFs {
         {
             let main = self.state.main.read();
             let mut walk = self.begin_walk(&main, path, options)?;
+            found.entries.reserve(walk.n_next());
             walk.go_on(&main, usize::MAX, &mut found)?;
         }
         count_objects(found.entries.len() as u64);
@@ -77,7 +83,8 @@ impl WorkspaceFs {
         &self,
         mut walk: TreeWalk,
     ) -> Option<(Result<Vec<WalkEntry>, FsError>, Option<Result<TreeWalk, FsError>>)> {
-        let mut found = WalkFindings::default();
+        let entries = Vec::with_capacity(BATCH_LEN);
+        let mut found = WalkFindings { entries, ..WalkFindings::default() };
         if let Err(error) = walk.go_on(&self.state.main.read(), BATCH_LEN, &mut found) {
             return Some((Err(error), None));
         }
@@ -117,6 +124,11 @@ impl WorkspaceFs {
 }
 
 impl TreeWalk {
+    /// Returns how many entries there are next in one directory.
+    fn n_next(&self) -> usize {
+        self.open.last().map_or(0, |(entries, _)| entries.len())
+    }
+
     /// Finds the next entries, at most `n`.
     fn go_on(&mut self, main: &MainDoc, n: usize, found: &mut WalkFindings) -> Result<(), FsError> {
         let measures = self.options.measured && !self.options.kinds_only;
@@ -149,7 +161,7 @@ fn entries_in(
     directory: Option<&FileId>,
     options: &WalkOptions,
 ) -> std::vec::IntoIter<(DirEntry, bool)> {
-    let mut entries = Vec::new();
+    let mut entries = Vec::with_capacity(USUAL_LEN);
     if options.kinds_only {
         main.for_each_child_kind(directory, |id, name, kind| {
             if options.hidden || !name.starts_with('.') {

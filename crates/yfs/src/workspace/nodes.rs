@@ -14,6 +14,7 @@ use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
     path::VPath,
+    table::RowAttributes,
     time::Millis,
     tree::NodeRef,
 };
@@ -156,15 +157,22 @@ impl Nodes<'_> {
     /// Lists all objects below a directory, or below the root: each directory before its entries.
     pub fn objects(&self, below: Option<&FileId>) -> Result<Vec<TreeNode>> {
         self.state.refresh()?;
-        let found: Vec<_> = {
+        let mut found = Vec::new();
+        {
             let main = self.state.main.read();
-            let top = match below {
-                None => Some(main.tree().root()),
-                Some(id) => main.tree().node(id).filter(NodeRef::is_visible),
-            };
-            let below = top.into_iter().flat_map(|top| top.walk());
-            below.filter_map(|node| describe(&main, node)).collect()
-        };
+            let is_there = |id| main.tree().node(id).is_some_and(|node| node.is_visible());
+            if below.is_none_or(is_there) {
+                add_entries(&main, below, &mut found);
+            }
+            let mut at = 0;
+            while let Some((object, _)) = found.get(at) {
+                if object.kind == FileKind::Directory {
+                    let id = object.id.clone();
+                    add_entries(&main, Some(&id), &mut found);
+                }
+                at += 1;
+            }
+        }
         let mut objects = Vec::with_capacity(found.len());
         for (mut object, location) in found {
             self.add_content_attributes(&mut object, location)?;
@@ -335,18 +343,39 @@ impl WorkspaceFs {
     }
 }
 
+/// Adds the entries of a directory, or of the root. Nodes that are not in memory are not kept.
+fn add_entries(
+    main: &MainDoc,
+    directory: Option<&FileId>,
+    found: &mut Vec<(TreeNode, ContentLocation)>,
+) {
+    main.for_each_child(directory, |id, name, row| {
+        found.push(describe_row(id, directory.cloned(), name, &row));
+    });
+}
+
 fn describe(main: &MainDoc, node: NodeRef<'_>) -> Option<(TreeNode, ContentLocation)> {
     let id = node.id()?;
     let row = main.files().attributes(id)?;
+    let parent = node.parent().and_then(|parent| parent.id().cloned());
+    Some(describe_row(id, parent, node.name(), &row))
+}
+
+fn describe_row(
+    id: &FileId,
+    parent: Option<FileId>,
+    name: &str,
+    row: &RowAttributes<'_>,
+) -> (TreeNode, ContentLocation) {
     let object = TreeNode {
         id: id.clone(),
-        parent: node.parent().and_then(|parent| parent.id().cloned()),
-        name: node.name().into(),
-        kind: file_kind(&row),
-        mode: mode_of(&row),
+        parent,
+        name: name.into(),
+        kind: file_kind(row),
+        mode: mode_of(row),
         mtime: row.updated_at,
         link: row.link.map(SmolStr::new),
         version: None,
     };
-    Some((object, row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob))))
+    (object, row.blob.map_or(ContentLocation::Text, |blob| ContentLocation::Blob(*blob)))
 }

@@ -163,6 +163,15 @@ impl FindPlan {
         })
     }
 
+    /// Reports whether all objects are printed, without any test. Evaluating that for each costs
+    /// more than the listing.
+    pub(crate) fn prints_all(&self) -> bool {
+        matches!(self.root, FindExpression::Action(FindAction::Print))
+            && self.max_depth.is_none()
+            && self.min_depth == 0
+            && !self.depth_first
+    }
+
     /// Reports whether a test or an action needs the targets of links.
     pub(crate) fn reads_links(&self) -> bool {
         self.root.any(&|node| match node {
