@@ -25,9 +25,9 @@ must have, an index of the contents chooses the files to read. The syntax of pat
 Rust's regex crate: POSIX extended expressions (as grep -E) with \\d, \\w, \\b and others; -G
 selects POSIX basic expressions, in which ( ) { } | + ? need a backslash. `-NUM` is `-C NUM`.
 
-A file of 16 MiB or more is searched as a stream: only a line of up to 256 MiB, with the lines before
-it that -B asks for, is held in memory; a file with a longer one counts as unreadable. No pattern
-matches across lines.
+A file of 16 MiB or more is searched as a stream: only a line, with the lines before it that -B asks
+for, is held in memory. If these exceed 256 MiB, the file counts as unreadable. No pattern matches
+across lines.
 
 Not supported: -b, -T, -z, -U, --binary-files, --line-buffered, --label, and backreferences.
 

@@ -84,8 +84,8 @@ pub(crate) fn read_host(path: &PathBuf) -> Result<Bytes> {
     fs::read(path).map(Bytes::from).map_err(|error| CommandError::host(path, &error))
 }
 
-/// Reads the base of a write from a file of the host, or standard input if it is `-`. A file that is
-/// larger than any text is read piece by piece, and named by its hash.
+/// Reads the base of a write from a file of the host, or standard input if it is `-`. A file larger
+/// than any text is read piece by piece, and named by its hash.
 pub(crate) fn read_base(path: &PathBuf) -> Result<VersionBase> {
     let failed = |error: io::Error| CommandError::host(path, &error);
     let is_large = |stat: fs::Metadata| stat.is_file() && stat.len() > MAX_TEXT_BYTES as u64;

@@ -190,7 +190,8 @@ impl WorkspaceFs {
     }
 
     /// Reports whether an attempt failed because the blob was removed after another process had
-    /// replaced it or removed the file. A blob that the file still names is missing, and does not come back.
+    /// replaced it or removed the file. A blob that the file still names is missing, and does not
+    /// come back.
     fn is_replaced(&self, target: WriteTarget<'_>) -> Result<bool, FsError> {
         if !self.lacks_blob(target)? {
             return Ok(false);
