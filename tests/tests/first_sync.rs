@@ -26,7 +26,8 @@ fn workspace(dir: &Path, compacts: bool) {
         let above = source.join(format!("d{}", at % 6));
         std::fs::create_dir_all(&above).expect("created");
         let end = ["txt", "md", "bin"][at % 3];
-        std::fs::write(above.join(format!("f{at} é.{end}")), format!("text {at}")).expect("written");
+        std::fs::write(above.join(format!("f{at} é.{end}")), format!("text {at}"))
+            .expect("written");
     }
     ok(dir, &["import", source.to_str().expect("a path"), "/in"]);
     std::fs::remove_dir_all(&source).expect("removed");
@@ -68,9 +69,8 @@ fn wait_for_update(socket: &mut Socket) -> Vec<u8> {
 /// Returns everything that real Yjs finds in a document.
 fn shown(yjs: &mut Yjs, doc: &str) -> Vec<Value> {
     let tables = ["table:files", "fs:cells", "fs:meta"];
-    let elements = tables.map(|root| {
-        yjs.call("array", serde_json::json!({ "doc": doc, "root": root }))
-    });
+    let elements =
+        tables.map(|root| yjs.call("array", serde_json::json!({ "doc": doc, "root": root })));
     let same = ["roots", "sv"].map(|op| yjs.call(op, serde_json::json!({ "doc": doc })));
     elements.into_iter().chain(same).collect()
 }

@@ -66,7 +66,10 @@ impl FileId {
     /// Parses an id from another source.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let fits = (1..=MAX_ID_LEN).contains(&text.len());
-        if fits && text.bytes().all(|byte| IS_LEGAL[usize::from(byte)]) && text != "." && text != ".."
+        if fits
+            && text.bytes().all(|byte| IS_LEGAL[usize::from(byte)])
+            && text != "."
+            && text != ".."
         {
             Ok(Self(text.into()))
         } else {
