@@ -120,7 +120,7 @@ impl NamedKey {
             (None, Some(file)) => Self::File(file),
             (Some(text), None) => {
                 let key = UnlockKey::from_passphrase(text.into_bytes());
-                Self::Passphrase(Arc::new(key.map_err(|reason| error::unusable(reason))?))
+                Self::Passphrase(Arc::new(key.map_err(error::unusable)?))
             }
         };
         match path.as_os_str() == IN_MEMORY {
