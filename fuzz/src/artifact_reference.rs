@@ -15,9 +15,9 @@ pub const SEEDS: &[&[u8]] = &[
       {\"Html\": {\"title\": null, \"meta_description\": null, \"headings\": [[\"x\", \
       18446744073709551615]], \"link_count\": 1, \"image_count\": 0, \"script_tags\": 0, \
       \"main_content_length\": 0, \"language\": null}}}",
-    b"\x13\x00{thread_id}/{file_id}\x02\x00..\x03\x00a/b\x01\x00*{\"FileReference\": {\"metadata\": \
-      {\"file_id\": \"a\", \"relative_path\": \"../../x\", \"size\": 9, \"content_type\": \"\", \
-      \"preview\": null, \"checksum\": \"zz\", \"stats\": {\"Csv\": {\"rows\": 3, \"columns\": 9, \
+    b"\x15\x00{thread_id}/{file_id}\x02\x00..\x03\x00a/b\x01\x00*{\"FileReference\": \
+      {\"metadata\": {\"file_id\": \"a\", \"relative_path\": \"../../x\", \"size\": 9, \
+      \"content_type\": \"\", \"preview\": null, \"checksum\": \"zz\", \"stats\": {\"Csv\": {\"rows\": 3, \"columns\": 9, \
       \"headers\": [\"a\"], \"data_types\": [], \"cardinality_per_column\": [1, 2, 3], \
       \"sample_values\": [[]], \"null_counts\": []}}}}}",
 ];

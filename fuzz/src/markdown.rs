@@ -13,8 +13,10 @@ use super::FuzzInput;
 
 /// Another text, and the text.
 pub const SEEDS: &[&[u8]] = &[
-    b"\x08\x00# B\n\ny\n# A\n\n- x\n  - [ ] y\n\n1. z\n\n> q\n\n| a | b |\n|--|:-:|\n| 1 | 2 |\n\n```rust\nx\n```\n",
-    b"\x05\x00* x\nA\n=\n\n***b** i* `c` [l](<u> \"t\") ![i](s) ~~s~~ &amp; <b> \\* https://x.example\n",
+    b"\x08\x00# B\n\ny\n# A\n\n- x\n  - [ ] y\n\n1. z\n\n> q\n\n| a | b |\n|--|:-:|\n| 1 | 2 |\
+      \n\n```rust\nx\n```\n",
+    b"\x05\x00* x\nA\n=\n\n***b** i* `c` [l](<u> \"t\") ![i](s) ~~s~~ &amp; <b> \\* https://x.e\
+      xample\n",
     b"\x00\x00\t\ta\r\n\xef\xbb\xbf\xe2\x80\xa8\n[r]: x\n\n[r]\n***\n",
 ];
 

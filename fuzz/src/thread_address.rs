@@ -11,7 +11,7 @@ use super::FuzzInput;
 /// A template, an id, and the rest.
 pub const SEEDS: &[&[u8]] = &[
     b"\x13\x00{agent}/{thread_id}\x05\x00ana/1https://example.com/a?b=c",
-    b"\x0f\x00run-{task_id}.dx\x07\x00run-1.ds3://bucket/key",
+    b"\x0f\x00run-{task_id}.d\x07\x00run-1.ds3://bucket/key",
     b"\x04\x00flat\x06\x00shared../../etc/passwd",
     b"\x09\x00thread_id\x03\x00%2ffile:///etc/passwd\x00",
 ];

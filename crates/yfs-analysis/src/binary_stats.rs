@@ -5,8 +5,8 @@
 //!
 //! # Cost
 //!
-//! The first [`MAX_HEAD_LEN`] and the last [`MAX_TAIL_LEN`] bytes; of Parquet, whose description is at
-//! the end, the last 4 MiB.
+//! The first [`MAX_HEAD_LEN`] and the last [`MAX_TAIL_LEN`] bytes; of Parquet, whose description is
+//! at the end, the last 4 MiB.
 
 mod archives;
 mod databases;

@@ -138,7 +138,7 @@ pub(super) async fn restore(
     .await
 }
 
-/// Answers `POST /api/thread-retention`: moves to the trash the threads that a policy does not keep.
+/// Answers `POST /api/thread-retention`: moves threads to the trash that a policy does not keep.
 pub(super) async fn prune(
     all: RequestThreads,
     _: QueryParameters<ThreadQuery>,
