@@ -91,7 +91,7 @@ impl MirroredSides {
             let facts = self.facts(&path)?;
             let is_changed =
                 facts.kind != FileKind::Symlink && (facts.mode ^ node.stamp.mode) & 0o777 != 0;
-            is_changed.then(|| (path, facts.mode & 0o777))
+            is_changed.then_some((path, facts.mode & 0o777))
         })
     }
 
