@@ -385,11 +385,10 @@ fn without_end(
         for frame in std::iter::once(welcome()).chain(first.iter().cloned()) {
             socket.send(Message::binary(frame))?;
         }
-        while wants_blobs {
+        let mut is_waiting = wants_blobs;
+        while is_waiting {
             let frame = socket.read()?.into_data();
-            if matches!(ReplicaMessage::decode(&frame), Ok(ReplicaMessage::Want(_))) {
-                break;
-            }
+            is_waiting = !matches!(ReplicaMessage::decode(&frame), Ok(ReplicaMessage::Want(_)));
         }
         let mut from_guest = socket.get_ref().try_clone()?;
         // Ends with the connection.
