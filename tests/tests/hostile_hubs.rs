@@ -401,8 +401,8 @@ fn without_end(
 }
 
 /// The messages and updates that the guest takes with [`ITEMS_LIMIT`].
-const MAX_ITEMS: u64 = (8 << 20) / 256;
-const ITEMS_LIMIT: &str = "8M";
+const MAX_ITEMS: u64 = (4 << 20) / 256;
+const ITEMS_LIMIT: &str = "4M";
 
 /// Messages that take no memory were received for as long as the hub sent them.
 #[test]
