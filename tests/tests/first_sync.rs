@@ -14,8 +14,7 @@ use yfs_tests::{
 /// An empty state vector.
 const NOTHING: &[u8] = &[0];
 
-/// A state vector with an unknown client, of which nothing is known: only the whole document can
-/// answer it.
+/// A state vector with clock 0 of a client: the library's document answers it, with all it has.
 const ONLY_UNKNOWN: &[u8] = &[1, 5, 0];
 
 /// Makes a workspace that many processes wrote: files, directories, links, renames, removals.

@@ -253,9 +253,7 @@ impl BlockFile {
         cache: &BlockCache,
         keep: bool,
     ) -> Result<Arc<[u8]>> {
-        self.read_block_with(address, cache, keep, |bytes| {
-            read_exact_at(&self.file, bytes, address.offset)
-        })
+        self.read_block_with(address, cache, keep, || self.read_bytes(address))
     }
 
     /// Reads and checks a block, and reads those that follow it with it, as far as `ahead` allows.
@@ -267,16 +265,20 @@ impl BlockFile {
         keep: bool,
         ahead: &mut ReadAhead<'_>,
     ) -> Result<Arc<[u8]>> {
-        self.read_block_with(address, cache, keep, |bytes| {
+        self.read_block_with(address, cache, keep, || {
             if ahead.part(address).is_none() {
                 ahead.fill(&self.file, address, next);
             }
-            match ahead.part(address) {
-                Some(part) => bytes.copy_from_slice(part),
-                None => read_exact_at(&self.file, bytes, address.offset)?,
-            }
-            Ok(())
+            ahead.part(address).map_or_else(|| self.read_bytes(address), |part| Ok(part.into()))
         })
+    }
+
+    /// Reads the bytes of a block.
+    fn read_bytes(&self, address: &BlockAddress) -> io::Result<Arc<[u8]>> {
+        let mut block: Arc<[u8]> = iter::repeat_n(0, address.n_bytes as usize).collect();
+        let bytes = Arc::get_mut(&mut block).expect("it was just made");
+        read_exact_at(&self.file, bytes, address.offset)?;
+        Ok(block)
     }
 
     fn read_block_with(
@@ -284,7 +286,7 @@ impl BlockFile {
         address: &BlockAddress,
         cache: &BlockCache,
         keep: bool,
-        read: impl FnOnce(&mut [u8]) -> io::Result<()>,
+        read: impl FnOnce() -> io::Result<Arc<[u8]>>,
     ) -> Result<Arc<[u8]>> {
         let key = (self.number, address.offset);
         if let Some(block) = cache.get(&key) {
@@ -293,11 +295,8 @@ impl BlockFile {
         if address.n_bytes > MAX_BLOCK_BYTES {
             return Err(CheckpointError::Damaged("the length of a block"));
         }
-        // Read where they stay: most of what a walk costs is copying.
-        let mut block: Arc<[u8]> = iter::repeat_n(0, address.n_bytes as usize).collect();
-        let bytes = Arc::get_mut(&mut block).expect("it was just made");
-        read(bytes)?;
-        if block_checksum(&self.id, address.offset, bytes) != address.checksum {
+        let mut block = read()?;
+        if block_checksum(&self.id, address.offset, &block) != address.checksum {
             return Err(CheckpointError::Damaged("a block"));
         }
         if let Some(cipher) = &self.cipher {

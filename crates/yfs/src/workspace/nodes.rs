@@ -311,7 +311,8 @@ impl Nodes<'_> {
             object.mtime = touched.max(object.mtime);
         }
         if object.kind == FileKind::File {
-            let head = self.state.store.doc_head(&DocName::from(&object.id))?;
+            // The callers have just read the log.
+            let head = self.state.store.tailed_doc_head(&DocName::from(&object.id))?;
             object.version = Some(version_token(head, &location));
         }
         Ok(())
