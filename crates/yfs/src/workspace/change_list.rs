@@ -374,8 +374,8 @@ impl Iterator for HistoryEntries {
                 let main = self.state.main.read();
                 rows.bound(&main)
             });
-            let Some(bound) = self.bound.max(row_bound) else { break };
-            if self.ready.peek().is_some_and(|entry| entry.0.at >= bound) {
+            let is_next = |entry: &OrderedEntry| entry.is_before(self.bound, row_bound);
+            if self.bound.max(row_bound).is_none() || self.ready.peek().is_some_and(is_next) {
                 break;
             }
             if row_bound >= self.bound {
@@ -389,6 +389,18 @@ impl Iterator for HistoryEntries {
             }
         }
         self.ready.pop().map(|entry| Ok(entry.0))
+    }
+}
+
+impl OrderedEntry {
+    /// Reports whether this entry comes before all that were not read: those of files and those
+    /// that rows record, none of which is later than these times.
+    fn is_before(&self, files: Option<Millis>, rows: Option<Millis>) -> bool {
+        let HistoryEntry { at, version, .. } = self.0;
+        // The files of one import may have one time, and are not all read for the first of them.
+        let is_of_content = version.is_some();
+        rows.is_none_or(|rows| at > rows)
+            && files.is_none_or(|files| at > files || at == files && is_of_content)
     }
 }
 

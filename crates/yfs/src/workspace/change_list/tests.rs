@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_engine::actor::{Actor, ActorKind};
-use yfs_vfs::{MoveOptions, RemoveOptions, WriteOptions};
+use yfs_vfs::{CopyOptions, MoveOptions, RemoveOptions, WriteOptions};
 
 use super::*;
 use crate::{Session, Workspace, WorkspaceOptions};
@@ -59,6 +59,43 @@ fn the_log_read_backwards_has_the_changes_of_all_files() {
         let expected = listed(&workspace, below, usize::MAX);
         assert!(expected.len() > 20, "{below}: {}", expected.len());
         assert_eq!(listed(&workspace, below, 0), expected, "{below}");
+    }
+}
+
+/// A clock that stands still.
+#[derive(Debug)]
+struct StoppedClock;
+
+impl crate::clock::Clock for StoppedClock {
+    fn now(&self) -> Millis {
+        Millis(1_700_000_000_000)
+    }
+}
+
+#[test]
+fn of_one_moment_what_is_in_a_directory_comes_before_the_directory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = WorkspaceOptions {
+        clock: Arc::new(StoppedClock),
+        ..WorkspaceOptions::one_shot(Actor::new(ActorKind::Agent, "ana"))
+    };
+    let file = directory.path().join("workspace.db");
+    let workspace = Workspace::create_at(&file, options).expect("created");
+    let session = workspace.session(Actor::new(ActorKind::Agent, "ana"));
+    for number in 0..20 {
+        put(&session, &format!("/d{number}/e/f"), "text");
+    }
+    let copy = CopyOptions { recursive: true, parents: true, replace: false };
+    session.cp(&path("/d0"), &path("/copy"), &copy).expect("copied");
+    for many in [usize::MAX, 0] {
+        let entries = workspace.history().changes_of(&path("/"), many).expect("listed");
+        let listed: Vec<VPath> = entries.map(|entry| entry.expect("read").path).collect();
+        let index = |at: &str| listed.iter().position(|listed| *listed == path(at)).expect(at);
+        for top in ["/d0", "/d19", "/copy"] {
+            let deeper = [format!("{top}/e/f"), format!("{top}/e")];
+            let indexes = [index(&deeper[0]), index(&deeper[1]), index(top)];
+            assert!(indexes.is_sorted(), "{top}: {indexes:?}, {many}");
+        }
     }
 }
 
