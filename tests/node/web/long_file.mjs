@@ -75,6 +75,18 @@ const textAtCursor = (page) =>
     return isShown ? block.closest('.ProseMirror > *').textContent : null
   })
 
+/** Waits until the cursor is at the end of a block, where the editor has taken it from the page. */
+async function atEndOf(page, text) {
+  const isThere = () =>
+    page.evaluate((text) => {
+      const { focusNode, focusOffset, isCollapsed } = window.getSelection()
+      const block = focusNode?.parentElement?.closest('.ProseMirror > *')
+      return isCollapsed && block?.textContent === text && focusOffset === focusNode.length
+    }, text)
+  await until(isThere, `the cursor at the end of ${text}`)
+  await scroll(page, 0)
+}
+
 const names = Array.from({ length: N_SECTIONS }, (_, n) => `Section ${n}`)
 const nBlocks = names.reduce((sum, _, n) => sum + (n % 5 === 0 ? 2 : 3), 0)
 
@@ -109,6 +121,8 @@ await scenario(
     const selected = await ana.evaluate(() => String(window.getSelection()).length)
     await ana.keyboard.press('ArrowLeft')
     await until(async () => (await textAtCursor(ana)) === 'Far Section 0', 'the start')
+    // The editor takes the selection from the page, and scrolls to it, in a later frame.
+    await scroll(ana, 0)
     await saved(ana)
 
     // What another person adds above moves nothing of what is read.
@@ -134,8 +148,12 @@ await scenario(
     // A search of the browser finds all, until the next key is typed.
     await ana.keyboard.press('Control+f')
     assertEqual(await nShown(ana), nBlocks + 30, 'the blocks that a search finds')
-    await ana.click('.ProseMirror > h2:nth-of-type(300)')
-    await ana.keyboard.press('End')
+    await ana.evaluate(() => {
+      const heading = document.querySelector('.ProseMirror > h2:nth-of-type(300)')
+      heading.scrollIntoView({ block: 'center' })
+      window.getSelection().collapse(heading.firstChild, heading.firstChild.length)
+    })
+    await atEndOf(ana, 'Section 299')
     await ana.keyboard.type('!')
     await until(async () => (await nShown(ana)) < 400, 'the layout of a part')
     // Milkdown numbers the items of lists after changes of blocks, also in the middle of a list.
