@@ -393,8 +393,8 @@ impl Iterator for HistoryEntries {
 }
 
 impl OrderedEntry {
-    /// Reports whether this entry comes before all that were not read: those of files and those
-    /// that rows record, none of which is later than these times.
+    /// Reports whether this entry comes before all that were not read. `files` and `rows` are the
+    /// latest times that entries of files, and entries that rows record, may still have.
     fn is_before(&self, files: Option<Millis>, rows: Option<Millis>) -> bool {
         let HistoryEntry { at, version, .. } = self.0;
         // The files of one import may have one time, and are not all read for the first of them.
