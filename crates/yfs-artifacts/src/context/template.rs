@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use handlebars::{
-    Context, Handlebars, Helper, HelperResult, Output, RenderContext, RenderError,
+    Context, Handlebars, Helper, HelperDef, HelperResult, Output, RenderContext, RenderError,
     RenderErrorReason, no_escape,
 };
 use serde::Serialize;
@@ -142,9 +142,9 @@ fn template_engine(template: &str) -> Result<Handlebars<'static>, ArtifactError>
     let mut engine = Handlebars::new();
     engine.register_escape_fn(no_escape);
     engine.register_helper("size", Box::new(write_size));
-    engine.register_helper("type", Box::new(write_type));
+    engine.register_helper("type", Box::new(MemberWriter("type")));
     engine.register_helper("preview", Box::new(write_preview));
-    engine.register_helper("stats", Box::new(write_stats));
+    engine.register_helper("stats", Box::new(MemberWriter("stats")));
     engine
         .register_template_string("context", template)
         .map_err(|error| ArtifactError::Template(Box::new(error)))?;
@@ -172,17 +172,6 @@ fn write_size(
     Ok(out.write(&human_size(n_bytes))?)
 }
 
-fn write_type(
-    helper: &Helper<'_>,
-    _: &Handlebars<'_>,
-    _: &Context,
-    _: &mut RenderContext<'_, '_>,
-    out: &mut dyn Output,
-) -> HelperResult {
-    let value = parameter(helper, 0, "type")?;
-    Ok(out.write(value.get("type").and_then(Value::as_str).unwrap_or_default())?)
-}
-
 fn write_preview(
     helper: &Helper<'_>,
     _: &Handlebars<'_>,
@@ -201,15 +190,21 @@ fn write_preview(
     Ok(out.write(&format!("{shown}…"))?)
 }
 
-fn write_stats(
-    helper: &Helper<'_>,
-    _: &Handlebars<'_>,
-    _: &Context,
-    _: &mut RenderContext<'_, '_>,
-    out: &mut dyn Output,
-) -> HelperResult {
-    let value = parameter(helper, 0, "stats")?;
-    Ok(out.write(value.get("stats").and_then(Value::as_str).unwrap_or_default())?)
+/// Writes a member of a file that is a text.
+struct MemberWriter(&'static str);
+
+impl HelperDef for MemberWriter {
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+        out: &mut dyn Output,
+    ) -> HelperResult {
+        let value = parameter(helper, 0, self.0)?;
+        Ok(out.write(value.get(self.0).and_then(Value::as_str).unwrap_or_default())?)
+    }
 }
 
 #[cfg(test)]

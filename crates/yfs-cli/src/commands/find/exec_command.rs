@@ -8,7 +8,7 @@ use std::{env, io, process::Command};
 
 use yfs_engine::time::Millis;
 
-use crate::{args::CliArgs, parse_time};
+use crate::{commands::CliCommand, parse_time};
 
 /// Programs of the host that take no paths.
 const HARMLESS_PROGRAMS: [&str; 4] = ["echo", "printf", "true", "false"];
@@ -67,7 +67,7 @@ impl ExecCommand {
             words.remove(0);
         }
         let name = words.first().ok_or_else(|| format!("missing the command of {option}"))?;
-        let is_yfs = CliArgs::definition().find_subcommand(name).is_some();
+        let is_yfs = CliCommand::definition_of(name).is_some();
         if !is_yfs && (is_named || !HARMLESS_PROGRAMS.contains(&name.as_str())) {
             return Err(format!(
                 "{option} runs commands of yfs, and '{name}' is none: for programs that read \
