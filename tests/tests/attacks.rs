@@ -79,7 +79,7 @@ impl Served {
     /// Connects as another store of the workspace.
     fn replicate(&self) -> Socket {
         let mut socket = Socket::open(self.server.port(), "/replicate", &[]);
-        socket.send(&replica::ReplicaMessage::Hello { since: "" }.encode());
+        socket.send(&replica::ReplicaMessage::Hello { since: "", summarizes: false }.encode());
         socket.wait_for(|frame| {
             matches!(
                 replica::ReplicaMessage::decode(frame),
@@ -517,13 +517,14 @@ fn a_hostile_replica_that_says_too_much_is_let_go() {
         ),
         ("a long place", vec![ReplicaMessage::Reached { cursor: &long, is_end: false }.encode()]),
         ("a long confirmation", vec![ReplicaMessage::Taken { cursor: &long }.encode()]),
-        ("a second hello", vec![ReplicaMessage::Hello { since: "" }.encode()]),
+        ("a second hello", vec![ReplicaMessage::Hello { since: "", summarizes: false }.encode()]),
         (
             "a blob that was not requested",
             vec![ReplicaMessage::Blob { hash: hash(0), is_last: false, data: &[0; 1000] }.encode()],
         ),
         ("many wants", vec![wants(0), wants(65_000)]),
         ("a count that is a lie", vec![vec![5, 0xFF, 0xFF, 0x03]]),
+        ("a summary that was not asked for", vec![ReplicaMessage::Summary(&[]).encode()]),
     ];
     for (name, frames) in floods {
         let mut socket = served.replicate();
@@ -532,6 +533,27 @@ fn a_hostile_replica_that_says_too_much_is_let_go() {
     }
     assert!(served.server.peak_memory() < 300 << 20, "{}", served.server.peak_memory());
     served.assert_unharmed(pair);
+}
+
+/// The server computes no summary of its own for one that cannot be compared.
+#[test]
+fn a_replica_with_a_summary_that_is_none_is_let_go() {
+    use replica::ReplicaMessage;
+    let served = Served::start();
+    for (name, summary) in [
+        ("a part of a hash", vec![1; 17]),
+        ("a number of groups that is no power of two", vec![1; 16 * 4]),
+        ("more than there may be", vec![1; 16 * ((1 << 17) + 1)]),
+    ] {
+        let mut socket = Socket::open(served.server.port(), "/replicate", &[]);
+        socket.send(&ReplicaMessage::Hello { since: "", summarizes: true }.encode());
+        socket.send(&ReplicaMessage::Summary(&summary).encode());
+        assert_eq!(socket.end(), Some(4400), "{name}");
+    }
+    let mut socket = Socket::open(served.server.port(), "/replicate", &[]);
+    socket.send(&ReplicaMessage::Hello { since: "", summarizes: true }.encode());
+    (0..2).for_each(|_| socket.send(&ReplicaMessage::Summary(&[1; 32]).encode()));
+    assert_eq!(socket.end(), Some(4400), "a second summary");
 }
 
 #[test]

@@ -68,7 +68,8 @@ fn serve(stream: TcpStream, script: &Script) -> tungstenite::Result<()> {
 
 fn welcome() -> Vec<u8> {
     let workspace = FileId::parse(WORKSPACE).unwrap();
-    ReplicaMessage::Welcome { workspace, resumed: false, writable: true }.encode()
+    ReplicaMessage::Welcome { workspace, resumed: false, writable: true, summarizes: false }
+        .encode()
 }
 
 fn reached(is_end: bool) -> Vec<u8> {
@@ -197,7 +198,7 @@ fn messages_that_are_lies_end_the_clone_with_an_error() {
             "a blob that was not requested",
             frames(vec![ReplicaMessage::Blob { hash, is_last: true, data: b"a blob" }.encode()]),
         ),
-        ("a hello", frames(vec![ReplicaMessage::Hello { since: "" }.encode()])),
+        ("a hello", frames(vec![ReplicaMessage::Hello { since: "", summarizes: false }.encode()])),
         ("no welcome", Arc::new(|socket| socket.send(Message::binary(reached(true))))),
         ("a text", Arc::new(|socket| socket.send(Message::text("not a frame of ours")))),
         ("the end", Arc::new(|socket| socket.close(None))),
@@ -513,8 +514,13 @@ fn a_hub_that_turns_hostile_takes_nothing_from_a_clone() {
     let id = FileId::parse(&main).unwrap();
     let other = FileId::parse(WORKSPACE).unwrap();
     let resumed = |workspace: &FileId| {
-        ReplicaMessage::Welcome { workspace: workspace.clone(), resumed: true, writable: true }
-            .encode()
+        ReplicaMessage::Welcome {
+            workspace: workspace.clone(),
+            resumed: true,
+            writable: true,
+            summarizes: false,
+        }
+        .encode()
     };
     let taken = ReplicaMessage::Taken { cursor: "999999999" }.encode();
     let refused =

@@ -2,7 +2,7 @@
 //! keeps one connection with each.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{File, OpenOptions, TryLockError},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -64,6 +64,10 @@ const CALL_AGAIN: [Duration; 2] = [Duration::from_millis(250), Duration::from_se
 /// How long a peer that violated the protocol is refused, times the number of violations.
 const HOLD: Duration = Duration::from_secs(10);
 const MAX_HOLD: Duration = Duration::from_secs(3600);
+
+/// How long the end of the connections is awaited, besides three round trips. A peer that did not
+/// receive it notices the silence.
+const CLOSED_WITHIN: Duration = Duration::from_millis(200);
 
 /// How often contacts are checked and the status is written.
 const TICK: Duration = Duration::from_secs(1);
@@ -217,15 +221,15 @@ impl PeerNode {
         &self.shared.addresses
     }
 
-    /// Reports whether there is a peer that this one connects with by itself.
-    pub fn has_callable(&self) -> Result<bool, PeerError> {
-        let member = &self.shared.member;
-        for contact in member.contacts()? {
+    /// Returns the peers that this one connects with by itself.
+    pub fn callable(&self) -> Result<BTreeSet<PeerId>, PeerError> {
+        let mut callable = BTreeSet::new();
+        for contact in self.shared.member.contacts()? {
             if self.shared.may_call(&contact)? {
-                return Ok(true);
+                callable.insert(contact.peer);
             }
         }
-        Ok(false)
+        Ok(callable)
     }
 
     /// Ends all connections.
@@ -234,7 +238,9 @@ impl PeerNode {
             task.abort();
         }
         self.shared.endpoint.close(VarInt::from_u32(0), b"stopped");
-        self.shared.endpoint.wait_idle().await;
+        // A call that no peer answers would hold the endpoint for three seconds.
+        let closed = self.shared.endpoint.wait_idle();
+        timeout(3 * self.shared.longest_round_trip() + CLOSED_WITHIN, closed).await.ok();
         run_blocking(|| self.shared.write_statuses()).ok();
     }
 }
@@ -457,6 +463,10 @@ async fn run_link(
         last_unauthorized = session.n_unauthorized();
         let news = (progress.n_sent, progress.n_new, progress.n_blobs);
         if is_done && reported != Some(news) {
+            // The process may end now. Later positions are stored as the peer sends its own.
+            if reported.is_none() {
+                session.remember_all()?;
+            }
             reported = Some(news);
             shared.events.send(PeerEvent::InStep(peer, Box::new(progress))).ok();
         }
@@ -510,6 +520,12 @@ impl NodeShared {
         }
         links.insert(peer, entry);
         Ok(())
+    }
+
+    /// Returns the longest time that a message to a connected peer and its reply take.
+    fn longest_round_trip(&self) -> Duration {
+        let links = self.links.lock();
+        links.values().map(|entry| entry.connection.rtt()).max().unwrap_or_default()
     }
 
     fn remove_link(&self, peer: PeerId, number: u64) {

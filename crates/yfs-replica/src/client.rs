@@ -141,7 +141,7 @@ impl RemoteServer {
     /// Requests the id of the server's workspace.
     pub async fn workspace_id(&self) -> Result<WorkspaceId, ReplicaError> {
         let mut socket = self.connect().await?;
-        let hello = ReplicaMessage::Hello { since: "" }.encode();
+        let hello = ReplicaMessage::Hello { since: "", summarizes: false }.encode();
         let asked = async {
             socket.send(Frame::Binary(hello.into())).await.map_err(broken)?;
             loop {

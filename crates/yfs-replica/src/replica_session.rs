@@ -8,11 +8,12 @@ use std::{
 use serde::{Deserialize, Serialize};
 use yfs::{
     Workspace,
-    replica::{FeedPiece, LogCursor, ReplicaFeed, ReplicaUpdate},
+    replica::{FeedPiece, LogCursor, LogSummary, ReplicaFeed, ReplicaUpdate},
 };
 use yfs_engine::{
     gate::{DocRole, SplitSize, split},
     id::{FileId, WorkspaceId},
+    lib0::Lib0Error,
 };
 use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 
@@ -107,6 +108,8 @@ pub struct ReplicaSession {
     workspace: Workspace,
     role: SessionRole,
     feed: Option<ReplicaFeed>,
+    /// The summary of this log, once the peer gets everything that it does not have.
+    summary: SummaryExchange,
     blobs: BlobExchange,
     /// Frames that are sent before all others.
     urgent: VecDeque<Vec<u8>>,
@@ -156,6 +159,20 @@ enum SessionRole {
     Guest { remembered: HubMarks, is_writer: bool },
 }
 
+/// How far two sides are that find out what both have.
+#[derive(Debug, Default)]
+enum SummaryExchange {
+    /// The peer does not exchange summaries, or both were exchanged.
+    #[default]
+    None,
+    /// A hub continues from a position. A guest that has none in its own log may still ask.
+    Offered,
+    /// A hub waits for that of its guest.
+    AwaitGuest,
+    /// A guest has sent its own and waits for that of the hub.
+    AwaitHub(LogSummary),
+}
+
 impl ReplicaSession {
     /// Makes the accepting side of a connection. It accepts updates if it is `writable`.
     pub fn hub(workspace: Workspace, writable: bool) -> Self {
@@ -165,7 +182,7 @@ impl ReplicaSession {
     /// Makes the connecting side of a connection.
     pub fn guest(workspace: Workspace, remembered: &HubMarks) -> Self {
         let since = remembered.pulled.as_deref().unwrap_or_default();
-        let hello = ReplicaMessage::Hello { since }.encode();
+        let hello = ReplicaMessage::Hello { since, summarizes: true }.encode();
         let role = SessionRole::Guest { remembered: remembered.clone(), is_writer: true };
         let mut guest = Self::new(workspace, role);
         guest.urgent_bytes += hello.len();
@@ -226,6 +243,7 @@ impl ReplicaSession {
             are_updates_checked: false,
             role,
             feed: None,
+            summary: SummaryExchange::None,
             blobs: BlobExchange::default(),
             urgent: VecDeque::new(),
             urgent_bytes: 0,
@@ -256,10 +274,18 @@ impl ReplicaSession {
         self.has_pulled && self.blobs.has_sent_all() && self.has_given()
     }
 
+    /// Reports whether the peer still has to say what it has.
+    fn awaits_summary(&self) -> bool {
+        matches!(self.summary, SummaryExchange::AwaitGuest | SummaryExchange::AwaitHub(_))
+    }
+
     /// Reports whether the peer has confirmed everything in this log.
     fn has_given(&self) -> bool {
         if matches!(self.role, SessionRole::Guest { is_writer: false, .. }) {
             return true;
+        }
+        if self.awaits_summary() {
+            return false;
         }
         let has_news = self.feed.as_ref().is_none_or(|feed| feed.has_news().unwrap_or(true));
         !has_news && self.pieces.is_empty() && self.n_unconfirmed == 0 && self.confirmed.is_none()
@@ -348,10 +374,12 @@ impl ReplicaSession {
         let message = ReplicaMessage::decode(frame)?;
         self.count_message(&message)?;
         match message {
-            ReplicaMessage::Hello { since } => self.handle_welcome(since),
-            ReplicaMessage::Welcome { workspace, resumed, writable } => {
-                self.begin(&workspace, resumed, writable)
+            ReplicaMessage::Hello { since, summarizes } => self.handle_welcome(since, summarizes),
+            ReplicaMessage::Welcome { workspace, resumed, writable, summarizes } => {
+                let sends_all = self.begin(&workspace, resumed, writable)?;
+                if summarizes && (sends_all || !resumed) { self.send_summary() } else { Ok(()) }
             }
+            ReplicaMessage::Summary(summary) => self.compare_summaries(summary),
             ReplicaMessage::Updates(updates) => self.apply_updates(&updates),
             ReplicaMessage::Reached { cursor, is_end } => {
                 if self.reached.len() >= MAX_REACHED {
@@ -393,7 +421,7 @@ impl ReplicaSession {
         memory.count_items(1 + n_updates)
     }
 
-    fn handle_welcome(&mut self, since: &str) -> Result<(), ReplicaError> {
+    fn handle_welcome(&mut self, since: &str, summarizes: bool) -> Result<(), ReplicaError> {
         let SessionRole::Hub { writable } = self.role else {
             return Err(ReplicaError::OutOfTurn("hello"));
         };
@@ -412,17 +440,54 @@ impl ReplicaSession {
             None => self.workspace.replication().feed(None)?,
         };
         self.is_resumed = resumed;
+        if summarizes {
+            self.summary =
+                if resumed { SummaryExchange::Offered } else { SummaryExchange::AwaitGuest };
+        }
         self.request_missing_blobs()?;
         let workspace = self.workspace.id().clone();
-        self.send_message(&ReplicaMessage::Welcome { workspace, resumed, writable })
+        let welcome = ReplicaMessage::Welcome { workspace, resumed, writable, summarizes: true };
+        self.send_message(&welcome)
     }
 
+    /// Sends the summary of a guest's log.
+    fn send_summary(&mut self) -> Result<(), ReplicaError> {
+        let own = self.workspace.replication().summarize(None)?;
+        self.send_message(&ReplicaMessage::Summary(&own.to_bytes()))?;
+        self.summary = SummaryExchange::AwaitHub(own);
+        Ok(())
+    }
+
+    /// Finds out what the peer need not get, by its summary. The hub answers with its own.
+    fn compare_summaries(&mut self, theirs: &[u8]) -> Result<(), ReplicaError> {
+        let malformed = || ReplicaError::Protocol(Lib0Error::Parts.into());
+        let theirs = LogSummary::from_bytes(theirs).ok_or_else(malformed)?;
+        let own = match std::mem::take(&mut self.summary) {
+            SummaryExchange::None => return Err(ReplicaError::OutOfTurn("summary")),
+            SummaryExchange::AwaitHub(own) => own,
+            SummaryExchange::Offered | SummaryExchange::AwaitGuest => {
+                // A new replica has nothing that could be equal, and needs no summary either.
+                let own = match theirs.is_empty() {
+                    true => LogSummary::empty(),
+                    false => self.workspace.replication().summarize(Some(&theirs))?,
+                };
+                self.send_message(&ReplicaMessage::Summary(&own.to_bytes()))?;
+                own
+            }
+        };
+        if let Some(feed) = &mut self.feed {
+            feed.skip_equal(&own, &theirs);
+        }
+        Ok(())
+    }
+
+    /// Begins the exchange of a guest. Returns whether it sends its whole log.
     fn begin(
         &mut self,
         id: &WorkspaceId,
         resumed: bool,
         writable: bool,
-    ) -> Result<(), ReplicaError> {
+    ) -> Result<bool, ReplicaError> {
         let SessionRole::Guest { remembered, is_writer, .. } = &mut self.role else {
             return Err(ReplicaError::OutOfTurn("welcome"));
         };
@@ -446,14 +511,19 @@ impl ReplicaSession {
         let since: Option<LogCursor> = since.and_then(|since| since.parse().ok());
         self.is_resumed = resumed;
         self.request_missing_blobs()?;
-        self.feed = match self.workspace.replication().feed(since.as_ref())? {
+        let since = since.as_ref();
+        let known =
+            since.map(|since| self.workspace.replication().feed(Some(since))).transpose()?;
+        let known = known.flatten();
+        let sends_all = writable && known.is_none();
+        self.feed = match known {
             Some(feed) => Some(feed),
             None => self.workspace.replication().feed(None)?,
         };
         if let Some(feed) = self.feed.as_mut().filter(|_| skips_log) {
             while feed.next_piece()?.is_some() {}
         }
-        Ok(())
+        Ok(sends_all)
     }
 
     /// Requests the blobs that earlier connections did not deliver.
@@ -466,6 +536,9 @@ impl ReplicaSession {
 
     /// Returns the next frame with updates or a position of the log.
     fn next_logged(&mut self) -> Result<Option<Vec<u8>>, ReplicaError> {
+        if self.awaits_summary() {
+            return Ok(None);
+        }
         let Some(feed) = &mut self.feed else { return Ok(None) };
         if matches!(self.role, SessionRole::Guest { is_writer: false, .. }) {
             return Ok(None);

@@ -290,6 +290,71 @@ fn nothing_new_is_one_round_trip() {
     assert_eq!(tree(&peers[1].workspace()), tree(&hub));
 }
 
+/// Two guests of one hub that never met send each other what the other lacks, and the summaries of
+/// their logs. It does not matter that one has merged its records.
+#[test]
+fn strangers_that_have_the_same_send_little() {
+    let mut peers = peers();
+    let hub = peers[0].workspace();
+    let write = |to: &Workspace, n: usize, text: &str| {
+        let file = VPath::parse(&format!("/{}/{n}.txt", n % 10)).unwrap();
+        block_on(to.fs().write(&file, text.to_owned().into(), &WriteOptions::default())).unwrap();
+    };
+    for n in 0..300 {
+        write(&hub, n, &format!("file {n}\n").repeat(100));
+        write(&hub, n, &format!("again {n}\n").repeat(100));
+    }
+    for peer in &mut peers[1..3] {
+        assert!(exchange(&hub, peer, 1000));
+    }
+    let (first, second) = (peers[1].workspace(), peers[2].workspace());
+    first.maintenance().compact(&mut |_, _| {}).unwrap();
+    let meet = || {
+        let mut server = ReplicaSession::hub(first.clone(), true);
+        let mut client = ReplicaSession::guest(second.clone(), &HubMarks::default());
+        while !(client.is_done() && server.is_done()) {
+            let (up, down) = (client.next_frame().unwrap(), server.next_frame().unwrap());
+            up.into_iter().for_each(|frame| server.receive(&frame).unwrap());
+            down.into_iter().for_each(|frame| client.receive(&frame).unwrap());
+        }
+        client.progress()
+    };
+    let same = meet();
+    assert_eq!((same.n_sent, same.n_received), (0, 0));
+    assert!(same.bytes_sent + same.bytes_received < 3000, "{same:?}");
+    write(&first, 7, "changed by the first\n");
+    write(&second, 8, "changed by the second\n");
+    let other = meet();
+    // The groups of the two files, whole, and the files table.
+    assert!(other.n_sent < 60 && other.n_received < 60, "{other:?}");
+    assert_eq!(tree(&first), tree(&second));
+    assert_eq!(tree(&first)["/7/7.txt"], b"changed by the first\n");
+    assert_eq!(tree(&first)["/8/8.txt"], b"changed by the second\n");
+}
+
+/// A guest that was cut off before it stored how far the hub has its log asks what the hub has.
+#[test]
+fn a_guest_without_a_position_in_its_own_log_sends_little() {
+    let mut peers = peers();
+    let hub = peers[0].workspace();
+    for n in 0..100 {
+        let file = VPath::parse(&format!("/{n}.txt")).unwrap();
+        let text = format!("file {n}\n").repeat(100);
+        block_on(hub.fs().write(&file, text.into(), &WriteOptions::default())).unwrap();
+    }
+    assert!(exchange(&hub, &mut peers[1], 1000));
+    peers[1].remembered.pushed = None;
+    let mut server = ReplicaSession::hub(hub.clone(), true);
+    let mut client = ReplicaSession::guest(peers[1].workspace(), &peers[1].remembered);
+    while !(client.is_done() && server.is_done()) {
+        let (up, down) = (client.next_frame().unwrap(), server.next_frame().unwrap());
+        up.into_iter().for_each(|frame| server.receive(&frame).unwrap());
+        down.into_iter().for_each(|frame| client.receive(&frame).unwrap());
+    }
+    let progress = client.progress();
+    assert_eq!((progress.n_sent, progress.n_received), (0, 0));
+}
+
 #[test]
 fn a_hub_that_was_restored_from_a_copy_gets_back_what_it_lost() {
     let dir = tempfile::tempdir().unwrap();
@@ -342,11 +407,13 @@ fn a_state_that_is_larger_than_a_message_is_sent_in_parts() {
     hub.maintenance().compact(&mut |_, _| {}).unwrap();
     let mut server = ReplicaSession::hub(hub.clone(), true);
     let mut client = ReplicaSession::guest(peers[1].workspace(), &peers[1].remembered);
-    server.receive(&client.next_frame().unwrap().unwrap()).unwrap();
     let mut sizes = Vec::new();
-    while let Some(frame) = server.next_frame().unwrap() {
-        sizes.push(frame.len());
-        client.receive(&frame).unwrap();
+    while !client.is_done() {
+        client.next_frame().unwrap().into_iter().for_each(|frame| server.receive(&frame).unwrap());
+        if let Some(frame) = server.next_frame().unwrap() {
+            sizes.push(frame.len());
+            client.receive(&frame).unwrap();
+        }
     }
     assert!(sizes.iter().sum::<usize>() > 64 << 20, "{sizes:?}");
     assert!(sizes.iter().all(|size| *size < 20 << 20), "{sizes:?}");
@@ -427,7 +494,10 @@ fn a_hub_that_sends_rows_without_end_is_stopped_at_the_limit() {
     assert!(dirs(&peers[1].workspace()).len() < dirs(&hub).len());
     assert!(exchange(&hub, &mut peers[1], usize::MAX));
     assert_eq!(dirs(&peers[1].workspace()), dirs(&hub));
-    // The hub of a guest at its limit may send again what the guest has.
+    // The hub of a guest at its limit may send again what the guest has: the whole document, if it
+    // is not the same on both sides.
+    let one_more = VPath::parse("/one more").unwrap();
+    block_on(hub.fs().mkdir(&one_more, &MkdirOptions::default())).unwrap();
     let stored = peers[1].workspace().replication().main_bytes().unwrap();
     let mut server = ReplicaSession::hub(hub.clone(), true);
     let mut client = ReplicaSession::guest(peers[1].workspace(), &HubMarks::default())

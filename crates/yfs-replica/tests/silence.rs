@@ -60,7 +60,12 @@ async fn a_hub_that_sends_nothing_at_all_is_given_up() {
 async fn a_hub_that_welcomes_and_then_only_pings_is_given_up() {
     let workspace = workspace();
     let id = workspace.id().clone();
-    let welcome = ReplicaMessage::Welcome { workspace: id, resumed: false, writable: true };
+    let welcome = ReplicaMessage::Welcome {
+        workspace: id,
+        resumed: false,
+        writable: true,
+        summarizes: false,
+    };
     let welcome = Bytes::from(welcome.encode());
     let (error, after) = run_guest(workspace, stream::iter([Ok(welcome)]).chain(pings())).await;
     assert_eq!(error, "the other side did not answer within 70 s");

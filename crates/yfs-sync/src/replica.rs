@@ -23,6 +23,9 @@ pub const MAX_CURSOR_LEN: usize = 256;
 /// The greatest length of a reason, in bytes.
 pub const MAX_REASON_LEN: usize = 4 << 10;
 
+/// The greatest length of a summary, in bytes.
+pub const MAX_SUMMARY_LEN: usize = 16 * ((1 << 16) + 1);
+
 const HELLO: u64 = 0;
 const WELCOME: u64 = 1;
 const UPDATES: u64 = 2;
@@ -32,6 +35,7 @@ const WANT: u64 = 5;
 const BLOB: u64 = 6;
 const LACKING: u64 = 7;
 const REFUSED: u64 = 8;
+const SUMMARY: u64 = 10;
 
 /// A frame that only shows that its sender is alive.
 pub const PING: [u8; 1] = [9];
@@ -44,6 +48,8 @@ pub enum ReplicaMessage<'a> {
         /// The position in the receiver's log at which to start, as the receiver reported it
         /// before; empty for the beginning.
         since: &'a str,
+        /// Whether the sender exchanges summaries. Earlier versions did not.
+        summarizes: bool,
     },
     /// The response to [`Hello`](Self::Hello).
     Welcome {
@@ -54,6 +60,8 @@ pub enum ReplicaMessage<'a> {
         resumed: bool,
         /// Whether the sender accepts updates.
         writable: bool,
+        /// Whether the sender exchanges summaries. Earlier versions did not.
+        summarizes: bool,
     },
     /// Updates from the log.
     Updates(Vec<DocumentUpdate<'a>>),
@@ -90,6 +98,8 @@ pub enum ReplicaMessage<'a> {
         /// The reason, as text for a person.
         reason: &'a str,
     },
+    /// The hashes of groups of documents in the sender's log, so that equal ones are not sent.
+    Summary(&'a [u8]),
 }
 
 /// An update of a document.
@@ -113,12 +123,14 @@ impl<'a> ReplicaMessage<'a> {
                 if version != VERSION {
                     return Err(ProtocolError::UnknownVersion(version));
                 }
-                Self::Hello { since: short(&mut reader, MAX_CURSOR_LEN)? }
+                let since = short(&mut reader, MAX_CURSOR_LEN)?;
+                Self::Hello { since, summarizes: last_flag(&mut reader)? }
             }
             WELCOME => Self::Welcome {
                 workspace: id(&mut reader)?,
                 resumed: flag(&mut reader)?,
                 writable: flag(&mut reader)?,
+                summarizes: last_flag(&mut reader)?,
             },
             UPDATES => Self::Updates(updates(&mut reader)?),
             REACHED => Self::Reached {
@@ -139,6 +151,13 @@ impl<'a> ReplicaMessage<'a> {
             REFUSED => {
                 Self::Refused { doc: id(&mut reader)?, reason: short(&mut reader, MAX_REASON_LEN)? }
             }
+            SUMMARY => {
+                let summary = reader.buffer()?;
+                if summary.len() > MAX_SUMMARY_LEN {
+                    return Err(Lib0Error::Parts.into());
+                }
+                Self::Summary(summary)
+            }
             other => return Err(ProtocolError::UnknownType(other)),
         };
         Ok(message)
@@ -148,16 +167,18 @@ impl<'a> ReplicaMessage<'a> {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Self::Hello { since } => {
+            Self::Hello { since, summarizes } => {
                 write_var_uint(&mut out, HELLO);
                 write_var_uint(&mut out, VERSION);
                 write_string(&mut out, since);
+                write_flag(&mut out, *summarizes);
             }
-            Self::Welcome { workspace, resumed, writable } => {
+            Self::Welcome { workspace, resumed, writable, summarizes } => {
                 write_var_uint(&mut out, WELCOME);
                 write_string(&mut out, workspace.as_str());
                 write_flag(&mut out, *resumed);
                 write_flag(&mut out, *writable);
+                write_flag(&mut out, *summarizes);
             }
             Self::Updates(updates) => {
                 write_var_uint(&mut out, UPDATES);
@@ -199,6 +220,10 @@ impl<'a> ReplicaMessage<'a> {
                 write_string(&mut out, doc.as_str());
                 write_string(&mut out, reason);
             }
+            Self::Summary(summary) => {
+                write_var_uint(&mut out, SUMMARY);
+                write_buffer(&mut out, summary);
+            }
         }
         out
     }
@@ -226,6 +251,11 @@ fn short<'a>(reader: &mut Lib0Reader<'a>, max_len: usize) -> Result<&'a str, Lib
 
 fn flag(reader: &mut Lib0Reader<'_>) -> Result<bool, Lib0Error> {
     Ok(reader.u8()? == 1)
+}
+
+/// Reads a flag that messages of earlier versions end without.
+fn last_flag(reader: &mut Lib0Reader<'_>) -> Result<bool, Lib0Error> {
+    if reader.remaining() == 0 { Ok(false) } else { flag(reader) }
 }
 
 fn id(reader: &mut Lib0Reader<'_>) -> Result<FileId, Lib0Error> {
@@ -256,8 +286,13 @@ mod tests {
         let hash = ContentHash::of(b"content");
         let update = |data| DocumentUpdate { doc: doc(), is_whole: true, data };
         let messages = [
-            ReplicaMessage::Hello { since: "0.17.abc" },
-            ReplicaMessage::Welcome { workspace: doc(), resumed: false, writable: true },
+            ReplicaMessage::Hello { since: "0.17.abc", summarizes: true },
+            ReplicaMessage::Welcome {
+                workspace: doc(),
+                resumed: false,
+                writable: true,
+                summarizes: true,
+            },
             ReplicaMessage::Updates(vec![update(&[1, 2]), update(&[])]),
             ReplicaMessage::Reached { cursor: "0.18.abc", is_end: true },
             ReplicaMessage::Taken { cursor: "0.18.abc" },
@@ -265,17 +300,25 @@ mod tests {
             ReplicaMessage::Blob { hash, is_last: false, data: b"cont" },
             ReplicaMessage::Lacking(hash),
             ReplicaMessage::Refused { doc: doc(), reason: "no" },
+            ReplicaMessage::Summary(b"hashes"),
         ];
         for message in messages {
             let frame = message.encode();
-            assert_eq!(ReplicaMessage::decode(&frame), Ok(message));
             for len in 0..frame.len() {
-                assert!(ReplicaMessage::decode(&frame[..len]).is_err());
+                let cut = ReplicaMessage::decode(&frame[..len]);
+                // The last flag is missing in messages of earlier versions.
+                let is_earlier = matches!(
+                    cut,
+                    Ok(ReplicaMessage::Hello { summarizes: false, .. }
+                        | ReplicaMessage::Welcome { summarizes: false, .. })
+                );
+                assert!(cut.is_err() || is_earlier && len == frame.len() - 1);
             }
+            assert_eq!(ReplicaMessage::decode(&frame), Ok(message));
         }
         let (long, longer) = ("x".repeat(MAX_CURSOR_LEN + 1), "x".repeat(MAX_REASON_LEN + 1));
         for message in [
-            ReplicaMessage::Hello { since: &long },
+            ReplicaMessage::Hello { since: &long, summarizes: false },
             ReplicaMessage::Reached { cursor: &long, is_end: false },
             ReplicaMessage::Taken { cursor: &long },
             ReplicaMessage::Refused { doc: doc(), reason: &longer },

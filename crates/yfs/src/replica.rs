@@ -9,6 +9,7 @@
 
 mod feed;
 mod log_mark;
+mod log_summary;
 mod missing_blobs;
 mod receive;
 
@@ -16,6 +17,7 @@ pub(crate) use self::log_mark::LogMark;
 pub use self::{
     feed::{FeedPiece, ReplicaFeed},
     log_mark::LogCursor,
+    log_summary::{GROUP_HASH_LEN, LogSummary, MAX_GROUPS},
     receive::{ReceivedUpdates, ReplicaUpdate},
 };
 

@@ -255,10 +255,14 @@ def wait_for_text(path, text):
 
 
 def edit_delays(here, there, n_edits):
-    """Edits of files on disk: from the write to the same text in the other directory."""
+    """Edits of files on disk: from the write to the same text in the other directory.
+
+    They are not the files of `logged_delays`: a program that saves one of those without having read
+    it does not remove the lines that were appended since.
+    """
     delays = []
     for number in range(n_edits):
-        name, text = path_of(number % 100), f"edit {number}\n"
+        name, text = path_of(100 + number % 100), f"edit {number}\n"
         begun = time.monotonic()
         (here / name).write_text(text)
         wait_for_text(there / name, text)

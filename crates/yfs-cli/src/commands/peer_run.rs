@@ -2,6 +2,7 @@
 //! keep the directory synchronized.
 
 use std::{
+    collections::BTreeSet,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
@@ -65,6 +66,32 @@ pub(crate) struct PeerRun<'r> {
     pub(crate) is_once: bool,
 }
 
+/// The peers from which a command waits for everything.
+#[derive(Debug, Clone)]
+struct ExpectedPeers {
+    callable: BTreeSet<PeerId>,
+    connected: BTreeSet<PeerId>,
+    failed: BTreeSet<PeerId>,
+}
+
+impl ExpectedPeers {
+    fn new(callable: BTreeSet<PeerId>) -> Self {
+        Self { callable, connected: BTreeSet::new(), failed: BTreeSet::new() }
+    }
+
+    fn note_connected(&mut self, peer: PeerId) {
+        self.connected.insert(peer);
+    }
+
+    /// Records that a peer was not reached, or that its connection ended. Reports whether there is
+    /// another that is connected or was not tried.
+    fn note_failed(&mut self, peer: PeerId) -> bool {
+        self.connected.remove(&peer);
+        self.failed.insert(peer);
+        !(self.connected.is_empty() && self.callable.is_subset(&self.failed))
+    }
+}
+
 impl PeerRun<'_> {
     /// Connects the workspace until the process receives a signal to stop, or once.
     pub(crate) async fn run(&self, node: &PeerNode, context: &mut CommandContext) -> Result {
@@ -72,7 +99,8 @@ impl PeerRun<'_> {
         if let Some(reason) = node.lan_failure() {
             context.remark(&format!("cannot search the local network: {reason}"));
         }
-        if self.is_once && !node.has_callable()? {
+        let expected = ExpectedPeers::new(node.callable()?);
+        if self.is_once && expected.callable.is_empty() {
             let message = "no peer to connect with: none is known, or all are blocked or forgotten";
             return Err(CommandError::other(message));
         }
@@ -85,7 +113,7 @@ impl PeerRun<'_> {
         };
         if must_ask || self.is_once {
             let progress = tokio::select! {
-                progress = self.wait_until_in_step(&mut events, context) => progress?,
+                progress = self.wait_until_in_step(&mut events, expected.clone(), context) => progress?,
                 () = wait_for_signal() => return Ok(()),
             };
             report_received(&progress, context)?;
@@ -95,7 +123,7 @@ impl PeerRun<'_> {
                 mirror::synchronize_once(self.workspace, directory, self.policy, context)?;
             clone::set_complete(self.workspace, true)?;
             if self.is_once && is_changed && self.may_write()? {
-                self.wait_until_in_step(&mut events, context).await?;
+                self.wait_until_in_step(&mut events, expected, context).await?;
             }
         }
         if self.is_once {
@@ -120,17 +148,21 @@ impl PeerRun<'_> {
         Ok(false)
     }
 
-    /// Waits until a peer and this side have everything.
+    /// Waits until a peer and this side have everything. A run that ends then fails once none of the
+    /// peers is left that could be reached.
     async fn wait_until_in_step(
         &self,
         events: &mut Receiver<PeerEvent>,
+        mut expected: ExpectedPeers,
         context: &mut CommandContext,
     ) -> Result<Box<ExchangeProgress>> {
         loop {
             match events.recv().await {
                 Ok(PeerEvent::InStep(_, progress)) => return Ok(progress),
+                Ok(PeerEvent::Connected(peer)) => expected.note_connected(peer),
                 Ok(PeerEvent::Ended(peer, reason, may_pass_later)) => {
-                    if self.is_once || !may_pass_later {
+                    let is_any_left = expected.note_failed(peer);
+                    if !is_any_left && (self.is_once || !may_pass_later) {
                         return Err(CommandError::other(reason));
                     }
                     let name = self.name_of(peer);
@@ -231,4 +263,23 @@ fn report_received(progress: &ExchangeProgress, context: &mut CommandContext) ->
     }
     context.remark(&format!("{} updates received", progress.n_received));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use yfs_peer::PeerSecretKey;
+
+    use super::*;
+
+    /// A `join --no-wait` failed when the call of one peer that was away ended before the exchange
+    /// with another.
+    #[test]
+    fn one_peer_that_is_away_does_not_end_the_exchange_with_another() {
+        let [away, here, other] = [1, 2, 3].map(|byte| PeerSecretKey::from_seed([byte; 32]).id());
+        let mut expected = ExpectedPeers::new([away, here].into());
+        assert!(expected.note_failed(away), "the other was not tried");
+        expected.note_connected(here);
+        assert!(expected.note_failed(away) && expected.note_failed(other), "one is connected");
+        assert!(!expected.note_failed(here), "none is left");
+    }
 }

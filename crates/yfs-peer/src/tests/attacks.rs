@@ -63,7 +63,7 @@ impl Stage {
     fn admit(&mut self, attacker: &TestPeer) -> Result<(), PeerError> {
         self.connect(attacker)?;
         self.send(&attacker.hello())?;
-        self.send(&ReplicaMessage::Hello { since: "" }.encode())
+        self.send(&ReplicaMessage::Hello { since: "", summarizes: false }.encode())
     }
 
     /// Admits the writer, who has made a change that it has not sent.
@@ -721,7 +721,8 @@ fn a_reader_sends_nothing_of_its_own() {
     let certificate = owner.member.certificate().unwrap();
     dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode()).unwrap();
     let workspace = owner.workspace().id().clone();
-    let welcome = ReplicaMessage::Welcome { workspace, resumed: false, writable: true };
+    let welcome =
+        ReplicaMessage::Welcome { workspace, resumed: false, writable: true, summarizes: false };
     dialer.receive(&welcome.encode()).unwrap();
     while let Some(frame) = dialer.next_frame().unwrap() {
         let is_sent = matches!(PeerMessage::decode(&frame), Ok(PeerMessage::Signed { .. }));

@@ -8,7 +8,10 @@ use std::{
 use yfs_engine::id::FileId;
 use yfs_store::{DocName, LogRecord, Seq, TailPage};
 
-use super::log_mark::LogCursor;
+use super::{
+    log_mark::LogCursor,
+    log_summary::{EqualDocuments, LogSummary},
+};
 use crate::{Replication, error::Result, state::WorkspaceState};
 
 /// A reader of the log for one replica, piece by piece. It keeps at most one page of the log in
@@ -23,6 +26,8 @@ pub struct ReplicaFeed {
     whole: BTreeMap<DocName, Seq>,
     /// Records that came from the replica itself.
     skip: BTreeSet<Seq>,
+    /// What the replica has already.
+    equal: EqualDocuments,
     /// Whether the replica must get a cursor even if there are no new records.
     must_return_cursor: bool,
 }
@@ -77,6 +82,7 @@ impl Replication<'_> {
             work: VecDeque::new(),
             whole: BTreeMap::new(),
             skip: BTreeSet::new(),
+            equal: EqualDocuments::default(),
             must_return_cursor: true,
         }))
     }
@@ -106,6 +112,12 @@ impl ReplicaFeed {
     pub fn skip_records(&mut self, records: impl IntoIterator<Item = Seq>) {
         let unread = records.into_iter().filter(|seq| *seq > self.after);
         self.skip.extend(unread);
+    }
+
+    /// Skips the documents that are equal on both sides, by the summaries of both logs. What was
+    /// logged after this log was summarized is not skipped.
+    pub fn skip_equal(&mut self, own: &LogSummary, theirs: &LogSummary) {
+        self.equal = own.equal_documents(theirs);
     }
 
     /// Makes the feed return a cursor soon, even without new records: one that an earlier copy of
@@ -153,10 +165,13 @@ impl ReplicaFeed {
         let TailPage { reload, records, upto, .. } =
             self.state.store.tail(self.after, &|_, _| true)?;
         let is_main = |doc: &DocName| *doc == self.state.main_name;
+        let is_new = |doc: &DocName, seq: Seq| !self.equal.contain(&self.state, doc, seq);
         let loads = reload.into_iter().filter(|notice| !notice.forgotten);
+        let loads = loads.filter(|notice| is_new(&notice.doc, notice.upto));
         let mut loads: Vec<FeedWork> =
             loads.map(|notice| FeedWork::Load(notice.doc, notice.upto)).collect();
-        let mut records: Vec<FeedWork> = records.into_iter().map(FeedWork::Record).collect();
+        let records = records.into_iter().filter(|record| is_new(&record.doc, record.seq));
+        let mut records: Vec<FeedWork> = records.map(FeedWork::Record).collect();
         // Files come before their contents.
         loads.sort_by_key(|work| !matches!(work, FeedWork::Load(doc, _) if is_main(doc)));
         records
