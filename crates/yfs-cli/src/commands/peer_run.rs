@@ -112,8 +112,9 @@ impl PeerRun<'_> {
             None => false,
         };
         if must_ask || self.is_once {
+            let in_step = self.wait_until_in_step(&mut events, expected.clone(), context);
             let progress = tokio::select! {
-                progress = self.wait_until_in_step(&mut events, expected.clone(), context) => progress?,
+                progress = in_step => progress?,
                 () = wait_for_signal() => return Ok(()),
             };
             report_received(&progress, context)?;
@@ -148,8 +149,8 @@ impl PeerRun<'_> {
         Ok(false)
     }
 
-    /// Waits until a peer and this side have everything. A run that ends then fails once none of the
-    /// peers is left that could be reached.
+    /// Waits until a peer and this side have everything. A run that ends then fails once no peer is
+    /// left that could be reached.
     async fn wait_until_in_step(
         &self,
         events: &mut Receiver<PeerEvent>,
