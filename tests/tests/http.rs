@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs;
+use std::{fs, io::Write, net::TcpStream, thread};
 
 use serde_json::{Value, json};
 use yfs_tests::{
@@ -530,4 +530,63 @@ fn a_body_that_is_too_long_is_answered_and_not_cut() {
     }
     let answer = client.send("POST", "/api/mkdir", &headers, body.as_bytes());
     assert_eq!(answer.status, 413, "{}", answer.text());
+}
+
+/// Each was held whole until it was written.
+#[test]
+fn long_bodies_are_written_and_appended_without_being_held() {
+    const LEN: usize = 48 << 20;
+    let served = Served::start(&[("a.txt", "one\n")]);
+    let client = &served.client;
+    let mut content = vec![0; LEN];
+    content[LEN - 7..].copy_from_slice(b"the end");
+    let put = |name: &str| client.send("PUT", &format!("/api/files/{name}"), &[], &content);
+    let made = thread::scope(|scope| {
+        let names = ["0.bin", "1.bin", "2.bin", "3.bin", "6.bin", "7.bin"];
+        let puts: Vec<_> = names.map(|name| scope.spawn(move || put(name))).into();
+        puts.into_iter().map(|put| put.join().unwrap()).collect::<Vec<_>>()
+    });
+    for made in &made {
+        let size = made.json()["size"].as_u64();
+        assert_eq!((made.status, size), (201, Some(LEN as u64)), "{}", made.text());
+    }
+
+    // A version that another client replaced is refused, and nothing changes.
+    let tag = made[0].header("etag").to_owned();
+    let appended = client.send("POST", "/api/files/0.bin", &[], &content);
+    assert_eq!((appended.status, &appended.json()["size"]), (200, &json!(2 * LEN)));
+    let known = [("If-Match", tag.as_str())];
+    let refused = client.send("PUT", "/api/files/0.bin", &known, &content);
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (412, Some("ESTALE")));
+    let stored = client.send("GET", "/api/files/0.bin", &[("Range", "bytes=-7")], b"");
+    let range = format!("bytes {}-{}/{}", 2 * LEN - 7, 2 * LEN - 1, 2 * LEN);
+    assert_eq!((stored.header("content-range"), stored.text()), (range.as_str(), "the end"));
+    let known = [("If-Match", made[1].header("etag"))];
+    let replaced = client.send("PUT", "/api/files/1.bin", &known, &content[1..]);
+    assert_eq!((replaced.status, &replaced.json()["size"]), (200, &json!(LEN - 1)));
+
+    // A client may write no more with a long body than with a short one.
+    let elsewhere = served.with_token(&["--path", "/docs"]);
+    let outside = elsewhere.send("PUT", "/api/files/4.bin", &[], &content);
+    assert_eq!(outside.status, 403, "{}", outside.text());
+
+    // Of a body that ends early, nothing is kept.
+    for name in ["2.bin", "5.bin"] {
+        let mut stream = TcpStream::connect(("127.0.0.1", client.port)).unwrap();
+        let token = client.token.as_deref().unwrap();
+        let head = format!(
+            "PUT /api/files/{name} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {LEN}\r\n\
+             Authorization: Bearer {token}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&vec![b'x'; LEN / 2]).unwrap();
+    }
+    let memory = served.server.peak_memory();
+    assert!(memory < 300 << 20, "the server took {} MB", memory >> 20);
+    let dir = served.dir().to_owned();
+    assert_eq!(served.server.interrupt(), Some(0));
+    let listed = ok(&dir, &["ls", "-l"]);
+    assert!(listed.contains("2.bin") && !listed.contains("4.bin") && !listed.contains("5.bin"));
+    let kept = ok(&dir, &["cat", "2.bin"]);
+    assert_eq!((kept.len(), kept.contains('x')), (LEN, false));
 }

@@ -50,23 +50,24 @@ pub(crate) struct KnownFile {
 }
 
 impl ToolCall {
-    /// Begins a call of `tool`.
+    /// Begins a call of `tool`. Its changes are one step of the history.
     pub fn new(session: &AgentSession, tool: &str, context: CallContext) -> Self {
+        let files = session.fs().in_new_step().unwrap_or_else(|| session.fs().clone());
         let origin = || AuditOrigin {
             actor: session.actor().clone(),
             session: session.id().clone(),
             call_id: context.call_id.clone(),
             tool: Some(SmolStr::new(tool)),
         };
-        let audited = session
-            .audit()
-            .map(|sink| AuditedFs::new(session.fs().clone(), sink.clone(), origin()));
+        let audited =
+            session.audit().map(|sink| AuditedFs::new(files.clone(), sink.clone(), origin()));
         let fs = match &audited {
             Some(audited) => Arc::new(audited.clone()),
-            None => session.fs().clone(),
+            None => files,
         };
         let label = change_label(session.id(), context.call_id.as_deref());
-        let author = ChangeAuthor { actor: session.actor().clone(), label: Some(label) };
+        let author =
+            ChangeAuthor { actor: session.actor().clone(), label: Some(label), step: None };
         Self { session: session.clone(), fs, audited, author, context }
     }
 

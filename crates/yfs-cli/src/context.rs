@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use yfs::{Workspace, WorkspaceFs, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceFs, WorkspaceOptions, clock::new_step};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
@@ -145,7 +145,9 @@ impl CommandContext {
     /// Opens the workspace for reading and writing.
     pub(crate) fn writable(&mut self) -> Result<Workspace> {
         self.check_present()?;
-        let options = settings::one_shot(self.actor());
+        // All that the command changes is one step of the history.
+        let step = Some(new_step());
+        let options = WorkspaceOptions { step, ..settings::one_shot(self.actor()) };
         let is_first = self.workspace.is_none();
         let workspace = self.open(options)?;
         if is_first && let Some(loss) = self.describe_loss(&workspace)? {

@@ -15,6 +15,11 @@ pub(crate) struct HistoryStep {
 }
 
 impl HistoryStep {
+    /// Makes a step of changes, of which there is at least one.
+    pub(crate) fn of(entries: Vec<HistoryEntry>) -> Self {
+        Self { entries }
+    }
+
     /// Describes an import of several files, as `12 files from notes`.
     pub(crate) fn import_summary(&self) -> Option<String> {
         let source = self.entries.first()?.import_source()?;
@@ -27,7 +32,7 @@ impl HistoryStep {
 }
 
 /// Reports whether two changes belong to one import.
-pub(crate) fn is_same_import(one: &HistoryEntry, other: &HistoryEntry) -> bool {
+fn is_same_import(one: &HistoryEntry, other: &HistoryEntry) -> bool {
     one.import_source().is_some() && one.label == other.label
 }
 

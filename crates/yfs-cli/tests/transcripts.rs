@@ -234,6 +234,7 @@ fn stable(text: &str, dir: &Path) -> String {
         (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "<minute>"),
         (r"\b[0-9a-z]{15}\b", "<id>"),
         (r#""version":"[^"]*""#, r#""version":"<version>""#),
+        (r#""step":"[0-9a-z]{14}""#, r#""step":"<step>""#),
         (r"\b\d+-[0-9a-f]{6,12}\b", "<version>"),
         (r#""(main|record|snapshot|file|blob)_bytes":\d+"#, r#""${1}_bytes":<n>"#),
     ];

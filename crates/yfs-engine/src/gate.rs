@@ -56,7 +56,7 @@ pub use doc::{ClientTail, GatedDoc, ReceiveOutcome};
 pub use erase::{ErasableItems, deleted_by, erase};
 pub(crate) use inspect::origins;
 pub use inspect::{InspectedUpdate, inspect, named_items, writers};
-pub(crate) use item_lists::uncovered;
+pub(crate) use item_lists::{RecentChanges, uncovered};
 pub(crate) use item_origins::{ItemOrigins, origins_of_items};
 pub use item_set::ItemSet;
 pub use limits::GateLimits;

@@ -44,5 +44,5 @@ pub mod table;
 mod tests;
 pub mod tree;
 
-pub use yfs_types::{actor, hash, id, name, path, time};
+pub use yfs_types::{actor, hash, id, name, path, step, time};
 pub use yrs::{Any, Number};

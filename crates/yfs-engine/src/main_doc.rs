@@ -58,7 +58,11 @@ use crate::{
     tree::TreeIndex,
 };
 
-pub use self::{recorded::RecordedRow, removal::LateChange, totals::VisibleTotals};
+pub use self::{
+    recorded::RecordedRow,
+    removal::{LateChange, RemovalOrder},
+    totals::VisibleTotals,
+};
 
 /// An empty update: the plan if there is nothing to do.
 pub const EMPTY_UPDATE: &[u8] = &[0, 0];

@@ -53,7 +53,7 @@ pub use self::{
     listed_kind::ListedKind,
     meta_parts::{
         HELD_KEY, MOVED_KEY, PURGE_KEY, REMOVAL_KEYS, REPLACED_KEY, TRASH_KNOWN_KEY,
-        TRASH_LABEL_KEY, TRASHED_BY_KEY,
+        TRASH_LABEL_KEY, TRASH_STEP_KEY, TRASHED_BY_KEY,
     },
     row::{BlobRef, FileRow, NodeKind, RowChanges, RowHistory, RowWrite, TableError, WriterIds},
     row_clocks::{RowClocks, UnknownChanges},

@@ -1,5 +1,5 @@
-//! Request bodies. The body of a file is held in memory, within one budget for all requests; the
-//! body of a blob is written to a file.
+//! Request bodies. A body that may be a text is held in memory, within one budget for all requests;
+//! a longer one, and the body of a blob, are written to a file.
 
 use std::{error::Error, io::Write, sync::Arc};
 
@@ -20,26 +20,50 @@ use yfs_engine::hash::ContentHash;
 
 use crate::{caller::MayWrite, problem::HttpProblem, serve::ServerState};
 
-/// The greatest size of a file in a request, in bytes.
-const MAX_FILE_LEN: u64 = 128 << 20;
+/// The greatest size of a result in a request, in bytes. It is held in memory.
+const MAX_RESULT_LEN: u64 = 128 << 20;
 
-/// The greatest size of a blob in a request, in bytes.
-const MAX_BLOB_LEN: u64 = 1 << 30;
+/// The greatest size of a file or a blob in a request, in bytes.
+const MAX_FILE_LEN: u64 = 1 << 30;
 
 /// The number of chunks of bodies that may be in memory at once, and the length of each.
 const MAX_PIECES: usize = 384;
 const PIECE_LEN: usize = 1 << 20;
 
-/// The permits for the memory that bodies use.
+/// The permits for the memory that bodies use, and their number.
 #[derive(Debug, Clone)]
-pub(crate) struct BodyBudget(Arc<Semaphore>);
+pub(crate) struct BodyBudget(Arc<Semaphore>, usize);
 
-/// The content of a file from a request. It counts against the budget until the request is
-/// answered.
+/// The content of a result from a request, in memory. It counts against the budget until the
+/// request is answered.
 #[derive(Debug)]
-pub(crate) struct FileBody {
+pub(crate) struct ResultBody {
     pub(crate) data: Bytes,
     _held: Option<OwnedSemaphorePermit>,
+}
+
+/// The content of a file from a request.
+#[derive(Debug)]
+pub(crate) enum FileBody {
+    /// It is no longer than a text may be, and in memory.
+    InMemory(ResultBody),
+    /// It is longer, and in a file of the host.
+    Spooled(SpooledBody),
+}
+
+/// A long content. The memory that writing it takes counts against the budget.
+#[derive(Debug)]
+pub(crate) struct SpooledBody {
+    /// The file with the content, positioned at its beginning.
+    pub(crate) file: SpoolFile,
+    _held: OwnedSemaphorePermit,
+}
+
+/// The bytes of a body that arrived so far, and the permits for their memory.
+#[derive(Debug, Default)]
+struct ReceivedBytes {
+    data: Vec<u8>,
+    held: Option<OwnedSemaphorePermit>,
 }
 
 /// The content of a blob from a request.
@@ -67,41 +91,106 @@ pub(crate) enum BodyError {
 
 impl Default for BodyBudget {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_PIECES)))
+        Self::of(MAX_PIECES)
     }
 }
 
 impl BodyBudget {
+    fn of(n_pieces: usize) -> Self {
+        Self(Arc::new(Semaphore::new(n_pieces)), n_pieces)
+    }
+
     /// Reads a body into memory. The memory grows with the bytes that arrive, so a body that is
     /// announced and never sent uses none. A body that exceeds the budget is rejected at once.
-    async fn read(&self, body: Body) -> Result<FileBody, BodyError> {
+    async fn read(&self, body: Body) -> Result<ResultBody, BodyError> {
         let mut stream = body.into_data_stream();
-        let (mut data, mut held) = (Vec::<u8>::new(), None::<OwnedSemaphorePermit>);
+        let mut received = ReceivedBytes::default();
         while let Some(chunk) = stream.next().await {
             let chunk = chunk.map_err(BodyError::Cut)?;
-            let len = data.len() + chunk.len();
-            if len as u64 > MAX_FILE_LEN {
+            if (received.data.len() + chunk.len()) as u64 > MAX_RESULT_LEN {
+                return Err(BodyError::TooLong(MAX_RESULT_LEN));
+            }
+            received.push(self, &chunk)?;
+        }
+        Ok(received.finish())
+    }
+
+    /// Reads a body into memory as [`read`](Self::read) does. Once it is longer than a limit, it
+    /// goes to a file, and its memory is free again.
+    async fn read_or_spool(&self, body: Body, limit: usize) -> Result<FileBody, BodyError> {
+        let mut stream = body.into_data_stream();
+        let mut received = ReceivedBytes::default();
+        let mut spooled: Option<SpoolFile> = None;
+        let mut len = 0;
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(BodyError::Cut)?;
+            len += chunk.len() as u64;
+            if len > MAX_FILE_LEN {
                 return Err(BodyError::TooLong(MAX_FILE_LEN));
             }
-            // A short body costs no more than its connection.
-            let n_held = held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-            let n_more = (len / PIECE_LEN).saturating_sub(n_held);
-            if n_more > 0 {
-                let n_more = u32::try_from(n_more).map_err(|_| BodyError::Busy)?;
-                let more = self.0.clone().try_acquire_many_owned(n_more);
-                let more = more.map_err(|_| BodyError::Busy)?;
-                match &mut held {
-                    Some(held) => held.merge(more),
-                    None => held = Some(more),
-                }
+            if spooled.is_none() && len > limit as u64 {
+                let begun = std::mem::take(&mut received);
+                spooled = Some(block_in_place(|| spool(&begun.data)).map_err(BodyError::Io)?);
             }
-            if data.capacity() < len {
-                // Grows in small steps, because capacity beyond the length is not counted.
-                data.reserve_exact(chunk.len().max(PIECE_LEN).max(len / 8));
+            match &mut spooled {
+                Some(file) => block_in_place(|| file.write_all(&chunk)).map_err(BodyError::Io)?,
+                None => received.push(self, &chunk)?,
             }
-            data.extend_from_slice(&chunk);
         }
-        Ok(FileBody { data: data.into(), _held: held })
+        let Some(mut file) = spooled else { return Ok(FileBody::InMemory(received.finish())) };
+        file.rewind().map_err(BodyError::Io)?;
+        // The write reads as much as a text may have before it finds that the content is longer.
+        // Those that hold permits do not wait for others, so this comes to an end.
+        let n_pieces = (limit / PIECE_LEN + 1).min(self.1);
+        let held = self.0.clone().acquire_many_owned(n_pieces as u32).await;
+        let _held = held.map_err(|_| BodyError::Busy)?;
+        Ok(FileBody::Spooled(SpooledBody { file, _held }))
+    }
+}
+
+/// Makes a file with the beginning of a body.
+fn spool(begun: &[u8]) -> std::io::Result<SpoolFile> {
+    let mut file = SpoolFile::new()?;
+    file.write_all(begun)?;
+    Ok(file)
+}
+
+impl ReceivedBytes {
+    /// Adds bytes, if the budget allows them.
+    fn push(&mut self, budget: &BodyBudget, chunk: &[u8]) -> Result<(), BodyError> {
+        let len = self.data.len() + chunk.len();
+        // A short body costs no more than its connection.
+        let n_held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let n_more = (len / PIECE_LEN).saturating_sub(n_held);
+        if n_more > 0 {
+            let n_more = u32::try_from(n_more).map_err(|_| BodyError::Busy)?;
+            let more = budget.0.clone().try_acquire_many_owned(n_more);
+            let more = more.map_err(|_| BodyError::Busy)?;
+            match &mut self.held {
+                Some(held) => held.merge(more),
+                None => self.held = Some(more),
+            }
+        }
+        if self.data.capacity() < len {
+            // Grows in small steps, because capacity beyond the length is not counted.
+            self.data.reserve_exact(chunk.len().max(PIECE_LEN).max(len / 8));
+        }
+        self.data.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn finish(self) -> ResultBody {
+        ResultBody { data: self.data.into(), _held: self.held }
+    }
+}
+
+impl FromRequest<ServerState> for ResultBody {
+    type Rejection = BodyError;
+
+    async fn from_request(request: Request, app: &ServerState) -> Result<Self, BodyError> {
+        check_welcome(&request)?;
+        check_len(&request, MAX_RESULT_LEN)?;
+        app.bodies.read(request.into_body()).await
     }
 }
 
@@ -109,12 +198,18 @@ impl FromRequest<ServerState> for FileBody {
     type Rejection = BodyError;
 
     async fn from_request(request: Request, app: &ServerState) -> Result<Self, BodyError> {
-        // A body that the caller may not write is not read.
-        if request.extensions().get::<MayWrite>() == Some(&MayWrite(false)) {
-            return Err(BodyError::Unwelcome);
-        }
+        check_welcome(&request)?;
         check_len(&request, MAX_FILE_LEN)?;
-        app.bodies.read(request.into_body()).await
+        let limit = app.workspace.fs().text_limit();
+        app.bodies.read_or_spool(request.into_body(), limit).await
+    }
+}
+
+/// Rejects a body that the caller may not write, before any of it is read.
+fn check_welcome(request: &Request) -> Result<(), BodyError> {
+    match request.extensions().get::<MayWrite>() {
+        Some(MayWrite(false)) => Err(BodyError::Unwelcome),
+        _ => Ok(()),
     }
 }
 
@@ -122,15 +217,15 @@ impl<S: Sync> FromRequest<S> for BlobBody {
     type Rejection = BodyError;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, BodyError> {
-        check_len(&request, MAX_BLOB_LEN)?;
+        check_len(&request, MAX_FILE_LEN)?;
         let mut file = SpoolFile::new().map_err(BodyError::Io)?;
         let (mut hasher, mut len) = (blake3::Hasher::new(), 0);
         let mut stream = request.into_body().into_data_stream();
         while let Some(chunk) = stream.next().await {
             let chunk = chunk.map_err(BodyError::Cut)?;
             len += chunk.len() as u64;
-            if len > MAX_BLOB_LEN {
-                return Err(BodyError::TooLong(MAX_BLOB_LEN));
+            if len > MAX_FILE_LEN {
+                return Err(BodyError::TooLong(MAX_FILE_LEN));
             }
             hasher.update(&chunk);
             block_in_place(|| file.write_all(&chunk)).map_err(BodyError::Io)?;
@@ -182,13 +277,15 @@ fn is_timeout(error: &axum::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use futures::{SinkExt, channel::mpsc};
 
     use super::*;
 
     #[tokio::test]
     async fn bodies_share_one_budget_and_use_memory_as_they_arrive() {
-        let budget = BodyBudget(Arc::new(Semaphore::new(3)));
+        let budget = BodyBudget::of(3);
         let piece = || Ok::<_, std::io::Error>(Bytes::from(vec![0; PIECE_LEN]));
         // A body that never arrives uses no memory, and small ones are always read.
         let (mut sender, first) = mpsc::channel(8);
@@ -207,5 +304,28 @@ mod tests {
         assert_eq!((first.data.len(), budget.0.available_permits()), (3 * PIECE_LEN, 0));
         drop(first);
         assert_eq!(budget.0.available_permits(), 3);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_body_beyond_the_limit_goes_to_a_file_and_holds_no_memory() {
+        let budget = BodyBudget::of(3);
+        let limit = 2 * PIECE_LEN;
+        let content: Vec<u8> = (0..5 * PIECE_LEN + 3).map(|at| (at % 251) as u8).collect();
+        let read = |len: usize| {
+            let chunks = content[..len].chunks(100_000).map(Bytes::copy_from_slice);
+            let chunks: Vec<_> = chunks.map(Ok::<_, std::io::Error>).collect();
+            budget.read_or_spool(Body::from_stream(futures::stream::iter(chunks)), limit)
+        };
+        let FileBody::InMemory(held) = read(limit).await.unwrap() else { panic!("a short body") };
+        assert_eq!((&held.data[..], budget.0.available_permits()), (&content[..limit], 1));
+        drop(held);
+        let FileBody::Spooled(mut body) = read(content.len()).await.unwrap() else {
+            panic!("a long body")
+        };
+        let mut spooled = Vec::new();
+        body.file.read_to_end(&mut spooled).unwrap();
+        drop(body);
+        assert_eq!(budget.0.available_permits(), 3);
+        assert!(spooled == content, "all of it, in order");
     }
 }

@@ -9,7 +9,7 @@ use axum::{
 use tokio::{runtime::Handle, task::block_in_place};
 use yfs::WorkspaceFs;
 use yfs_engine::path::VPath;
-use yfs_vfs::FileSystem;
+use yfs_vfs::{FileSystem, FsCode, FsError, Op};
 
 use crate::{
     access::{AccessGrant, confined, scoped},
@@ -28,6 +28,18 @@ impl RequestCaller {
     /// Returns the files that the caller may see.
     pub(crate) fn fs(&self) -> Arc<dyn FileSystem> {
         scoped(&self.app.workspace, &self.grant)
+    }
+
+    /// Returns the part of the workspace that the caller may see, to write a file whose content is
+    /// read from a file of the host.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `EACCES` if the caller may not write there, as a write through
+    /// [`fs`](Self::fs) does.
+    pub(crate) fn writer(&self, op: Op, path: &VPath) -> Result<WorkspaceFs, FsError> {
+        let is_allowed = self.grant.may_write() && self.grant.covers(path);
+        if is_allowed { Ok(self.confined()) } else { Err(FsError::new(FsCode::EACCES, op, path)) }
     }
 
     /// Returns the part of the workspace that the caller may see, for reading only.

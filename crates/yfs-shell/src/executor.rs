@@ -28,7 +28,8 @@ pub type CommandFiles = Arc<dyn Fn(&str) -> Arc<dyn FileSystem> + Send + Sync>;
 
 /// A runner of bash commands in this process.
 ///
-/// Each command is a shell of its own: variables and the working directory do not outlive it.
+/// Each command is a shell of its own: variables and the working directory do not outlive it. Its
+/// changes are one step of the history.
 #[derive(Clone)]
 pub struct ShellExecutor {
     files: CommandFiles,
@@ -137,7 +138,9 @@ impl CommandExecutor for ShellExecutor {
     ) -> Result<CommandOutput, ExecuteError> {
         let limit = options.timeout.unwrap_or(self.limits.timeout);
         let max_output = options.max_output_bytes;
-        let fs = Arc::new(ShellFs::new((self.files)(command), self.limits));
+        let files = (self.files)(command);
+        let files = files.in_new_step().unwrap_or(files);
+        let fs = Arc::new(ShellFs::new(files, self.limits));
         let bash = self.build(fs.clone(), limit, max_output);
         let sink = OutputSink::new(max_output);
         let end = run_on_thread(bash, command, &sink, &fs, limit, &options.cancel).await?;

@@ -69,8 +69,7 @@ impl Replica {
                 let text = doc.text();
                 let starts: Vec<_> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
                 let at = starts.get(at % (starts.len() + 1)).copied().unwrap_or(0);
-                let author =
-                    RunAuthor { actor: "human:ana".parse().unwrap(), at: Millis(7), label: None };
+                let author = RunAuthor::new("human:ana".parse().unwrap(), Millis(7));
                 let written = doc.replace_range(at..at, &format!("{mark}\n"), &author);
                 written.unwrap().update.unwrap()
             }

@@ -411,7 +411,7 @@ impl Threads {
         let is_it = |entry: &yfs::TrashEntry| {
             entry.kind == FileKind::Directory && entry.original == path.as_str()
         };
-        let latest = trashed.filter(is_it).max_by_key(|entry| entry.trashed_at);
+        let latest = trashed.filter(is_it).max_by_key(|entry| entry.order);
         let latest = latest.ok_or_else(|| ThreadError::Missing(id.to_owned()))?;
         self.fs.restore_removed(&latest.id, &path)?;
         self.open_address(address).await

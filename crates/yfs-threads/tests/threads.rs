@@ -247,7 +247,8 @@ async fn an_archived_thread_is_read_only_and_not_listed() {
 
 #[tokio::test]
 async fn a_deleted_thread_is_in_the_trash() {
-    let clock = Arc::new(TickingClock::default());
+    // Both threads are deleted in one millisecond.
+    let clock = Arc::new(ManualClock::default());
     let options = WorkspaceOptions { clock, ..WorkspaceOptions::default() };
     let workspace = Workspace::create(Arc::new(MemoryStore::new()), options).unwrap();
     let threads = Threads::open(&workspace);
@@ -265,17 +266,6 @@ async fn a_deleted_thread_is_in_the_trash() {
     threads.delete("t").await.unwrap();
     threads.restore("t").await.unwrap();
     assert_eq!(read(&threads, "t", "/b").await.as_deref(), Some("second"));
-}
-
-/// A clock that is a millisecond later at each reading: of two threads of one id that were deleted
-/// in the same millisecond, none is the last.
-#[derive(Debug, Default)]
-struct TickingClock(AtomicI64);
-
-impl Clock for TickingClock {
-    fn now(&self) -> Millis {
-        Millis(self.0.fetch_add(1, Ordering::Relaxed))
-    }
 }
 
 /// A clock that a test sets.

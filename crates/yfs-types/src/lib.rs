@@ -21,4 +21,5 @@ pub mod id;
 pub mod lib0;
 pub mod name;
 pub mod path;
+pub mod step;
 pub mod time;

@@ -380,6 +380,12 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Returns a handle to the same filesystem whose changes are one step, which is undone as a
+    /// whole, or `None` if the backend keeps no record of steps.
+    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        None
+    }
+
     /// Returns the cursor at the current end of the log of changes.
     ///
     /// `ENOSYS` if the backend does not watch for changes.

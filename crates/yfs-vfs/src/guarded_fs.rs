@@ -241,6 +241,11 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
         Some(Arc::new(Self { inner, guard: self.guard.clone() }))
     }
 
+    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.in_new_step()?;
+        Some(Arc::new(Self { inner, guard: self.guard.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.run_checked(GuardedCall::watches(), self.inner.cursor()).await
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use smol_str::SmolStr;
 use tokio_util::sync::CancellationToken;
-use yfs_types::{actor::Actor, time::Millis};
+use yfs_types::{actor::Actor, step::StepId, time::Millis};
 
 use crate::{
     stat::{Metadata, VersionToken},
@@ -65,6 +65,9 @@ pub struct ChangeAuthor {
     pub actor: Actor,
     /// The activity: a session, a tool call, a commit message.
     pub label: Option<SmolStr>,
+    /// The step that the change is part of: all that one command, one call of a tool or one
+    /// request changes.
+    pub step: Option<StepId>,
 }
 
 /// Options of creating a directory.

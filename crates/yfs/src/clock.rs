@@ -8,8 +8,15 @@ use std::{
 use nanoid::nanoid;
 use yfs_engine::{
     id::{ClientId, FileId, ID_ALPHABET, ID_LEN},
+    step::StepId,
     time::Millis,
 };
+
+/// Makes the id of a step that begins now, by the clock of the operating system: for a program that
+/// makes one step ([`WorkspaceOptions::step`](crate::WorkspaceOptions::step)).
+pub fn new_step() -> StepId {
+    StepId::new(SystemClock.now(), RandomIds.client_id().get())
+}
 
 /// A source of the current time.
 pub trait Clock: Debug + Send + Sync {

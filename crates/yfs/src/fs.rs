@@ -32,7 +32,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::time::timeout;
-use yfs_engine::{id::FileId, path::VPath, time::Millis};
+use yfs_engine::{id::FileId, path::VPath, step::StepId, time::Millis};
 use yfs_vfs::{
     ChangeAuthor, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
     EditOutcome, FileContent, FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery,
@@ -66,6 +66,13 @@ impl WorkspaceFs {
     #[must_use]
     pub fn labelled(mut self, label: &str) -> Self {
         self.author.label = Some(label.into());
+        self
+    }
+
+    /// Returns the same filesystem with a step for its changes, which are undone together.
+    #[must_use]
+    pub fn in_step(mut self, step: &StepId) -> Self {
+        self.author.step = Some(step.clone());
         self
     }
 
@@ -271,6 +278,10 @@ impl FileSystem for WorkspaceFs {
 
     fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
         Some(Arc::new(Self { follows_links: false, ..self.clone() }))
+    }
+
+    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(self.clone().in_step(&self.state.new_step())))
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

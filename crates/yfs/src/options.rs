@@ -6,6 +6,7 @@ use yfs_engine::{
     actor::{Actor, ActorKind},
     gate::GateLimits,
     kind::{DEFAULT_PROFILE, SchemaProfile},
+    step::StepId,
 };
 use yfs_store::{StoreError, UnlockKey, read_key_file};
 
@@ -20,6 +21,9 @@ use crate::{
 pub struct WorkspaceOptions {
     /// The actor of changes that name no other.
     pub actor: Actor,
+    /// The step that all changes are part of that name no other, so that they are undone together:
+    /// that of a program that makes one step. Without one, each call is a step.
+    pub step: Option<StepId>,
     /// The schema for the rich text of a new workspace; an existing one has its own.
     pub profile: SchemaProfile,
     /// Whether the workspace is only read. A reader claims no client ids and writes nothing.
@@ -69,6 +73,7 @@ impl Default for WorkspaceOptions {
     fn default() -> Self {
         Self {
             actor: Actor::new(ActorKind::System, ""),
+            step: None,
             profile: DEFAULT_PROFILE,
             read_only: false,
             follow: true,

@@ -14,11 +14,12 @@ use std::{
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use yfs_engine::{
-    content::ContentDoc,
+    content::{ContentDoc, RunAuthor},
     gate::UpdateSource,
     id::{ClientId, FileId, WorkspaceId},
     kind::{ContentRoot, PROFILE_SETTING, SchemaProfile, profile_name},
     main_doc::MainDoc,
+    step::StepId,
     table::NodeKind,
     time::Millis,
 };
@@ -185,6 +186,18 @@ impl WorkspaceState {
 
     pub(crate) fn now(&self) -> Millis {
         self.options.clock.now()
+    }
+
+    /// Returns the author of changes that are made now on behalf of
+    /// [`WorkspaceOptions::actor`](crate::WorkspaceOptions::actor).
+    pub(crate) fn author_now(&self) -> RunAuthor {
+        let step = self.options.step.clone();
+        RunAuthor { step, ..RunAuthor::new(self.options.actor.clone(), self.now()) }
+    }
+
+    /// Makes the id of a step that begins now.
+    pub(crate) fn new_step(&self) -> StepId {
+        StepId::new(self.now(), self.options.ids.client_id().get())
     }
 
     /// Fails if the workspace is closed.

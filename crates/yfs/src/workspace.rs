@@ -190,7 +190,8 @@ impl Workspace {
 
     /// Returns the workspace as a filesystem, on behalf of `actor`.
     pub fn fs_for(&self, actor: Actor) -> WorkspaceFs {
-        WorkspaceFs::new(self.state.clone(), ChangeAuthor { actor, label: None })
+        let step = self.state.options.step.clone();
+        WorkspaceFs::new(self.state.clone(), ChangeAuthor { actor, label: None, step })
     }
 
     /// Opens a session on behalf of `actor`: a synchronous view that remembers the content that was

@@ -306,6 +306,11 @@ impl FileSystem for AuditedFs {
         self.inner.totals(path).await
     }
 
+    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.in_new_step()?;
+        Some(Arc::new(Self { inner, ..self.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.inner.cursor().await
     }

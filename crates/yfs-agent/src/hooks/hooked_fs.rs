@@ -380,6 +380,11 @@ impl FileSystem for HookedFs {
         Some(Arc::new(Self { inner, ..self.clone() }))
     }
 
+    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.in_new_step()?;
+        Some(Arc::new(Self { inner, ..self.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.inner.cursor().await
     }

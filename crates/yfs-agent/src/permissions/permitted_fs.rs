@@ -407,6 +407,10 @@ impl FileSystem for PermittedFs {
         self.totals_permitted(path).await
     }
 
+    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(self.with_inner(self.inner.in_new_step()?)))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.inner.cursor().await
     }

@@ -40,10 +40,10 @@ Examples:
   yfs log --graph                       a column for each actor
   yfs log --files                       with the files of imports
 
-JSON: one object per line: {at, path, id, kind, change, actor, label, version, names, redacted,
-added, removed, from, to, modes}; with --patch also diff. change is created, edited, renamed,
-moved, mode, restored or deleted; from and to are the paths of a rename or move, modes are
-[BEFORE, AFTER] in octal.";
+JSON: one object per line: {at, path, id, kind, change, actor, label, step, version, names,
+redacted, added, removed, from, to, modes}; with --patch also diff. change is created, edited,
+renamed, moved, mode, restored or deleted; step is the id of what one command did; from and to are
+the paths of a rename or move, modes are [BEFORE, AFTER] in octal.";
 
 /// List the changes of all files, the latest first
 #[derive(Debug, Args)]
@@ -308,6 +308,7 @@ fn entry_json(entry: &HistoryEntry, counts: Option<[usize; 2]>) -> Value {
         "change": entry.change.as_str(),
         "actor": entry.actor.as_ref().map(ToString::to_string),
         "label": entry.label.as_deref(),
+        "step": entry.step.as_ref().map(ToString::to_string),
         "version": entry.version,
         "names": names,
         "redacted": entry.is_redacted,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::{runtime::Handle, sync::broadcast::error::RecvError};
-use yfs::{Workspace, WorkspaceError};
+use yfs::{Workspace, WorkspaceError, WorkspaceOptions, clock::new_step};
 use yfs_mirror::{
     ChangeCounts, Mirror, MirrorError, MirrorNotice, MirrorOptions, MirrorReport, NoticeReason,
     TrustPolicy,
@@ -191,7 +191,10 @@ pub(crate) fn synchronize_once(
 
 fn open(dir: &Path, once: bool, context: &mut CommandContext) -> Result<Workspace> {
     let actor = context.actor();
-    let options = if once { settings::one_shot(actor) } else { settings::following(actor) };
+    let options = match once {
+        true => WorkspaceOptions { step: Some(new_step()), ..settings::one_shot(actor) },
+        false => settings::following(actor),
+    };
     if context.globals.workspace.is_some() {
         return context.open_at(&context.file()?, options);
     }

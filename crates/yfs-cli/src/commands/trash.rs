@@ -171,7 +171,7 @@ fn restore(
     if items.is_empty() {
         chosen.extend(trash.into_iter().filter(|entry| !entry.purging));
         // What was removed last gets its path first; what it contained was removed before.
-        chosen.sort_by_key(|entry| std::cmp::Reverse(entry.trashed_at));
+        chosen.sort_by_key(|entry| std::cmp::Reverse(entry.order));
     }
     chosen.retain(|entry| since.is_none_or(|since| entry.trashed_at >= since));
     if to.is_some() && chosen.len() > 1 {
@@ -237,7 +237,7 @@ fn find_items(trash: &[TrashEntry], item: &str) -> Result<Vec<TrashEntry>> {
     let path = if item.starts_with('/') { item.to_owned() } else { format!("/{item}") };
     let by_id = trash.iter().find(|entry| entry.id.as_str() == item);
     let at_path = trash.iter().filter(|entry| entry.original == path);
-    if let Some(found) = by_id.or_else(|| at_path.max_by_key(|entry| entry.trashed_at)) {
+    if let Some(found) = by_id.or_else(|| at_path.max_by_key(|entry| entry.order)) {
         return Ok(vec![found.clone()]);
     }
     let mut found = Vec::new();
@@ -250,7 +250,7 @@ fn find_items(trash: &[TrashEntry], item: &str) -> Result<Vec<TrashEntry>> {
             pattern.is_match(if by_name { name } else { &entry.original })
         };
         found.extend(trash.iter().filter(matches).cloned());
-        found.sort_by_key(|entry| std::cmp::Reverse(entry.trashed_at));
+        found.sort_by_key(|entry| std::cmp::Reverse(entry.order));
     }
     if found.is_empty() {
         let hint = "`yfs trash ls --all` lists its items";

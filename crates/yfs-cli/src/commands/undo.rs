@@ -1,20 +1,23 @@
-//! `yfs undo`: undoes one's last changes.
+//! `yfs undo`: undoes one's last steps.
+
+mod choose_steps;
 
 use std::io::{self, IsTerminal};
 
 use clap::Args;
 use serde_json::json;
 use yfs::{
-    Workspace,
+    Workspace, WorkspaceError,
     workspace::{
         change_list::{HistoryChange, HistoryEntry},
-        undo::{UndoOutcome, UndoneChanges, sort_for_undo},
+        undo::{RefusedUndo, UndoOutcome},
     },
 };
 use yfs_agent::history::is_label_of_session;
-use yfs_engine::{actor::Actor, path::VPath, time::Millis};
+use yfs_engine::{actor::Actor, time::Millis};
 use yfs_mirror::Mirror;
 
+use self::choose_steps::choose;
 use crate::{
     commands::{
         confirm_prompt::confirm,
@@ -22,18 +25,22 @@ use crate::{
     },
     context::CommandContext,
     errors::{CommandError, Result},
-    history_steps::{HistoryStep, is_same_import, steps},
+    format_text::counted,
+    history_steps::HistoryStep,
     parse_time,
 };
 
 const HELP: &str = "\
-Undoes your last change: an edit, a creation, a removal, a rename, a move, a restoration or a change
-of permission bits. Each further `yfs undo` goes one change further back. What others changed
-since is kept: an edit is reversed as a save is merged, a file that others have edited and a
-directory that is not empty are not removed, and what was moved again, or whose former path is
-taken, is not moved back. The undo is a change like any other: nothing is lost, and `yfs versions
-restore` and `yfs trash restore` reverse it. An import is one change. What was saved in the mirrored
-directory counts as yours.
+Undoes your last step: all that one command, one call of a tool, one request or one import changed.
+That is one edit or removal, or the thousand files of a `cp -r`. Each further `yfs undo` goes one
+step further back. With PATH, only the changes there are undone.
+
+What others changed since is kept: an edit is reversed as a save is merged, a file that others have
+edited and a directory that is not empty are not removed, and what was moved again, or whose former
+path is taken, is not moved back. A step with such a change is refused as a whole, with the reasons;
+--partly undoes the rest of it. The undo is a change like any other: nothing is lost, and `yfs
+versions restore` and `yfs trash restore` reverse it. What was saved in the mirrored directory
+counts as yours.
 
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.
@@ -41,7 +48,7 @@ terminal, pass --yes or --dry-run.
 TIME is a date, a time or an age, such as '10 minutes ago', 2h, yesterday or '09:30'.
 
 Examples:
-  yfs undo                              your last change
+  yfs undo                              your last step
   yfs undo plan.md                      your last change of that file
   yfs undo -n 3 --yes
   yfs undo --since '10 minutes ago'
@@ -50,17 +57,17 @@ Examples:
 
 Exit status: 0; 1 if a change could not be undone.
 
-JSON: one object per change: {path, change, version, result, merged}. result is reverted, removed,
-restored, moved, mode, nothing or, with --dry-run, null.";
+JSON: one object per change: {path, change, version, result, merged, step}. result is reverted,
+removed, restored, moved, mode, nothing or, with --dry-run, null. step is the id of the step.";
 
-/// Undo your last changes
+/// Undo your last step
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct UndoArgs {
     /// Only changes of this file, or below this directory
     #[arg(value_name = "PATH", default_value = "/")]
     path: String,
-    /// Undo N changes
+    /// Undo N steps
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
     /// Undo all changes since this time
@@ -78,6 +85,9 @@ pub(crate) struct UndoArgs {
     /// Only list the changes that would be undone
     #[arg(long)]
     dry_run: bool,
+    /// Of a step with changes that cannot be undone, undo the others
+    #[arg(long)]
+    partly: bool,
     /// List each file of an import
     #[arg(long)]
     files: bool,
@@ -90,6 +100,12 @@ impl UndoArgs {
     /// Reports whether the arguments select all changes that they match, and not the last one.
     fn names_several(&self) -> bool {
         self.since.is_some() || self.label.is_some() || self.session.is_some()
+    }
+
+    /// Describes a step that is an import, unless each change is to be listed.
+    fn summary(&self, step: &HistoryStep, context: &CommandContext) -> Option<String> {
+        let lists_all = self.files || context.out.json;
+        if lists_all { None } else { step.import_summary() }
     }
 
     fn selects_label(&self, label: Option<&str>) -> bool {
@@ -105,7 +121,7 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
     let path = context.path(&args.path)?;
     let workspace = if args.dry_run { context.readable()? } else { context.writable()? };
     let actors = UndoneActors::of(&args, context)?;
-    let mut chosen = choose(&args, &actors, &workspace, &path.path)?;
+    let chosen = choose(&args, &actors, &workspace, &path.path, context)?;
     if chosen.is_empty() {
         let by = match (&args.session, &actors) {
             (Some(session), UndoneActors::Any) => format!("session {session}"),
@@ -113,19 +129,19 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
         };
         return Err(CommandError::other(format!("{}: no change of {by} to undo", path.typed)));
     }
-    sort_for_undo(&mut chosen);
-    let is_grouped = !args.files && !context.out.json;
-    let chosen = chosen.into_iter().map(Ok);
-    let chosen: Vec<HistoryStep> = steps(chosen, is_grouped).collect::<Result<_>>()?;
     if args.dry_run {
-        return chosen.iter().try_for_each(|step| print_plan(step, context));
+        chosen.iter().try_for_each(|step| print_plan(step, &args, context))?;
+        if !args.partly {
+            report_refusals(&workspace, &chosen, context)?;
+        }
+        return Ok(());
     }
-    if !args.yes && !is_confirmed(&chosen, context)? {
+    if !args.yes && !is_confirmed(&chosen, &args, context)? {
         context.remark("nothing was undone");
         return Ok(());
     }
     for step in &chosen {
-        undo_step(&workspace, step, context)?;
+        undo_step(&workspace, step, &args, context)?;
     }
     Ok(())
 }
@@ -162,69 +178,24 @@ impl UndoneActors {
     }
 }
 
-/// Chooses the changes to undo, the latest first.
-fn choose(
-    args: &UndoArgs,
-    actors: &UndoneActors,
-    workspace: &Workspace,
-    below: &VPath,
-) -> Result<Vec<HistoryEntry>> {
-    let (mut chosen, mut hidden) = (Vec::new(), None);
-    let limit = match (args.max_count, args.names_several()) {
-        (Some(limit), _) => limit,
-        (None, true) => usize::MAX,
-        (None, false) => 1,
-    };
-    let (mut undone, mut n_steps) = (UndoneChanges::default(), 0);
-    for entry in workspace.history().changes(below)? {
-        let entry = entry?;
-        if args.since.is_some_and(|since| entry.at < since) {
-            break;
-        }
-        if undone.includes(&entry)
-            || !actors.include(&entry)
-            || !args.selects_label(entry.label.as_deref())
-        {
-            continue;
-        }
-        // Its removal is a later change: this one is not undone before that is.
-        let is_in_trash = entry.change != HistoryChange::Deleted
-            && workspace.nodes().path_of(&entry.id)?.is_none();
-        if is_in_trash {
-            hidden.get_or_insert(entry);
-            continue;
-        }
-        let continues = chosen.last().is_some_and(|last| is_same_import(last, &entry));
-        if !continues && n_steps == limit {
-            break;
-        }
-        n_steps += usize::from(!continues);
-        let is_import = entry.import_source().is_some();
-        chosen.push(entry);
-        if n_steps == limit && !is_import {
-            break;
-        }
-    }
-    if chosen.is_empty() {
-        // Its refusal says what to do.
-        chosen.extend(hidden);
-    }
-    Ok(chosen)
-}
-
 /// Lists the changes, and asks whether to undo them.
-fn is_confirmed(chosen: &[HistoryStep], context: &mut CommandContext) -> Result<bool> {
+fn is_confirmed(
+    chosen: &[HistoryStep],
+    args: &UndoArgs,
+    context: &mut CommandContext,
+) -> Result<bool> {
     if !io::stdin().is_terminal() {
         let message = "pass --yes to undo without a question, or --dry-run to list the changes";
         return Err(CommandError::usage(message));
     }
-    chosen.iter().try_for_each(|step| print_plan(step, context))?;
-    confirm(context, if chosen.len() == 1 { "undo this change" } else { "undo these changes" })
+    chosen.iter().try_for_each(|step| print_plan(step, args, context))?;
+    let n_changes: usize = chosen.iter().map(|step| step.entries.len()).sum();
+    confirm(context, if n_changes == 1 { "undo this change" } else { "undo these changes" })
 }
 
 /// Prints what would be undone.
-fn print_plan(step: &HistoryStep, context: &mut CommandContext) -> Result {
-    match step.import_summary() {
+fn print_plan(step: &HistoryStep, args: &UndoArgs, context: &mut CommandContext) -> Result {
+    match args.summary(step, context) {
         Some(summary) => {
             let summary = context.out.safe(&summary).into_owned();
             context.out.line(&format!("undo the import of {summary}"))
@@ -233,8 +204,49 @@ fn print_plan(step: &HistoryStep, context: &mut CommandContext) -> Result {
     }
 }
 
-fn undo_step(workspace: &Workspace, step: &HistoryStep, context: &mut CommandContext) -> Result {
-    let summary = step.import_summary();
+/// Reports the changes of steps that cannot be undone, each after those before it.
+fn report_refusals(
+    workspace: &Workspace,
+    steps: &[HistoryStep],
+    context: &mut CommandContext,
+) -> Result {
+    let all: Vec<HistoryEntry> = steps.iter().flat_map(|step| step.entries.clone()).collect();
+    let mut refused = workspace.history().check_undo(&all)?.into_iter().peekable();
+    let mut n_before = 0;
+    for step in steps {
+        n_before += step.entries.len();
+        let of_step = std::iter::from_fn(|| refused.next_if(|refused| refused.index < n_before));
+        refuse(of_step.collect(), step, context);
+    }
+    Ok(())
+}
+
+/// Reports the changes of a step that cannot be undone.
+fn refuse(refused: Vec<RefusedUndo>, step: &HistoryStep, context: &mut CommandContext) {
+    let n_others = step.entries.len() - refused.len();
+    let is_refused = !refused.is_empty();
+    for refused in refused {
+        context.fail(&WorkspaceError::from(refused).into());
+    }
+    if is_refused && n_others > 0 {
+        let others = counted(n_others as u64, "other change", "other changes");
+        context.remark(&format!("--partly undoes the {others} of this step"));
+    }
+}
+
+/// Undoes a step: all of it, or nothing. With `--partly`, all that can be undone.
+fn undo_step(
+    workspace: &Workspace,
+    step: &HistoryStep,
+    args: &UndoArgs,
+    context: &mut CommandContext,
+) -> Result {
+    let refused = workspace.history().check_undo(&step.entries)?;
+    if !args.partly && !refused.is_empty() {
+        refuse(refused, step, context);
+        return Ok(());
+    }
+    let summary = args.summary(step, context);
     let mut n_undone = 0;
     for entry in &step.entries {
         let undone = workspace.history().undo(entry).map_err(CommandError::from);
@@ -285,6 +297,7 @@ fn print(
             "version": entry.version,
             "result": outcome.map(|_| result),
             "merged": is_merged,
+            "step": entry.step.as_ref().map(ToString::to_string),
         }));
     }
     let shown = context.out.safe(path.as_str()).into_owned();

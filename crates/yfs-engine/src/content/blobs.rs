@@ -19,6 +19,7 @@ use crate::{
     hash::ContentHash,
     id::{ClientId, ItemId},
     lib0::as_number,
+    step::StepId,
     time::Millis,
 };
 
@@ -45,6 +46,8 @@ pub struct BlobVersion {
     pub actor: Option<Actor>,
     /// The label of the change.
     pub label: Option<SmolStr>,
+    /// The step that the change is part of.
+    pub step: Option<StepId>,
     /// The versions that its writer saw and replaced.
     pub replaces: Vec<ItemId>,
 }
@@ -162,7 +165,10 @@ fn parse(id: ItemId, value: &Any) -> Option<BlobVersion> {
         }
         _ => Vec::new(),
     };
-    let (actor, label) = log::parse_author(members).map(|by| (by.actor, by.label)).unzip();
+    let (actor, label, step) = match log::parse_author(members) {
+        Some(by) => (Some(by.actor), by.label, by.step),
+        None => (None, None, None),
+    };
     Some(BlobVersion {
         id,
         hash: text("hash")?.parse().ok()?,
@@ -170,7 +176,8 @@ fn parse(id: ItemId, value: &Any) -> Option<BlobVersion> {
         mime: text("mime").filter(|mime| mime.len() <= MAX_MIME_LEN).map(SmolStr::new),
         at: Millis::from_f64(number("at").unwrap_or(0.0)),
         actor,
-        label: label.flatten(),
+        label,
+        step,
         replaces,
     })
 }

@@ -21,7 +21,7 @@ use smol_str::SmolStr;
 use yrs::{Any, Number};
 
 use super::{
-    ContentError, MAX_LABEL_LEN, Version,
+    ContentError, MAX_LABEL_LEN,
     note::{StateNote, StateNotes},
     replica::{ContentReplica, LocalChange},
     rule_client::is_rule_client,
@@ -32,6 +32,7 @@ use crate::{
     gate::RootIx,
     id::{ClientId, ItemId},
     lib0::as_number,
+    step::StepId,
     time::Millis,
 };
 
@@ -40,6 +41,9 @@ pub const LAST_OF_SIDE: &str = "merge";
 
 /// The label of an entry that says that the text is right where words of several writers meet.
 pub(super) const SETTLED: &str = "settled";
+
+/// The member of an entry that names the step of its author.
+const STEP: &str = "step";
 
 /// On whose behalf an edit is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +54,8 @@ pub struct RunAuthor {
     pub at: Millis,
     /// The purpose: a tool, a task, a session.
     pub label: Option<SmolStr>,
+    /// The step that the edit is part of.
+    pub step: Option<StepId>,
 }
 
 /// A run of a content document with its author.
@@ -67,6 +73,8 @@ pub struct LogEntry {
     pub at: Millis,
     /// The purpose.
     pub label: Option<SmolStr>,
+    /// The step that the run is part of.
+    pub step: Option<StepId>,
     /// Whether another client recorded this author.
     pub claimed: bool,
     /// The item of the entry.
@@ -98,9 +106,9 @@ struct EntryOrder {
 }
 
 impl RunAuthor {
-    /// Makes an author without a label.
+    /// Makes an author without a label and a step.
     pub fn new(actor: Actor, at: Millis) -> Self {
-        Self { actor, at, label: None }
+        Self { actor, at, label: None, step: None }
     }
 
     /// Returns the author with a label; one that is too long is cut.
@@ -217,6 +225,7 @@ impl AuthorLog {
                 actor: author.actor.clone(),
                 at: author.at,
                 label: author.label.clone(),
+                step: author.step.clone(),
                 claimed: key.claimed,
                 entry: key.item,
             });
@@ -264,7 +273,7 @@ impl AuthorLog {
         from: u32,
         author: &RunAuthor,
     ) -> Result<LocalChange, ContentError> {
-        let before = self.note_of(&replica.version());
+        let before = self.note_of(replica);
         self.add_claim(replica, client, from, author, &before)
     }
 
@@ -291,9 +300,9 @@ impl AuthorLog {
         Ok(change)
     }
 
-    /// Encodes the current version of the document as a note.
-    pub(super) fn note_of(&mut self, version: &Version) -> StateNote {
-        self.notes.encode_version(version)
+    /// Encodes the current state of the document as a note.
+    pub(super) fn note_of(&mut self, replica: &mut ContentReplica) -> StateNote {
+        self.notes.encode_current(replica)
     }
 
     /// Returns the states of the document at the entries.
@@ -316,13 +325,16 @@ fn claim(client: ClientId, from: u32, author: &RunAuthor, before: &StateNote) ->
     value(author, of.into_iter().chain(before.member()))
 }
 
-/// Returns an element with the actor, the time, the label and the given further members.
+/// Returns an element with the actor, the time, the label, the step and the given further members.
 pub(super) fn value<'a>(author: &RunAuthor, more: impl IntoIterator<Item = (&'a str, Any)>) -> Any {
-    let mut members = Members::with_capacity(5);
+    let mut members = Members::with_capacity(6);
     members.insert("actor".to_owned(), Any::from(author.actor.to_string()));
     members.insert("at".to_owned(), Any::Number(Number::Float(author.at.as_f64())));
     if let Some(label) = &author.label {
         members.insert("label".to_owned(), Any::from(label.as_str()));
+    }
+    if let Some(step) = &author.step {
+        members.insert(STEP.to_owned(), Any::from(step.as_str()));
     }
     members.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
     Any::Map(Arc::new(members))
@@ -345,7 +357,7 @@ fn parse(item: ItemId, value: &Any) -> Option<(ClientId, u32, RunAuthor, StateNo
     Some((ClientId::new(client).ok()?, from, author, note))
 }
 
-/// Parses the actor, the time and the label.
+/// Parses the actor, the time, the label and the step.
 pub(super) fn parse_author(members: &Members<String, Any>) -> Option<RunAuthor> {
     let text = |name| match members.get(name)? {
         Any::String(text) => Some(&**text),
@@ -354,5 +366,6 @@ pub(super) fn parse_author(members: &Members<String, Any>) -> Option<RunAuthor> 
     let actor = text("actor")?.parse().ok()?;
     let at = Millis::from_f64(as_number(members.get("at")?)?);
     let label = text("label").map(|label| label[..label.floor_char_boundary(MAX_LABEL_LEN)].into());
-    Some(RunAuthor { actor, at, label })
+    let step = text(STEP).and_then(|step| StepId::parse(step).ok());
+    Some(RunAuthor { actor, at, label, step })
 }

@@ -79,7 +79,7 @@ impl ContentDoc {
         }
         let author = author.clone().with_label(SETTLED);
         self.edit_registers().commit(|replica, registers| {
-            let note = registers.log.note_of(&replica.version());
+            let note = registers.log.note_of(replica);
             registers.log.add_entry(replica, &log::run(&author, &note))
         })
     }

@@ -7,8 +7,9 @@
 //!
 //! # Cost
 //!
-//! Reading a state costs the notes that it builds on, once each. Writing a note costs the deleted
-//! ranges of the document.
+//! Reading a state costs the notes that it builds on, once each. Writing a note costs what changed
+//! since the last one was written. The first note after a document was loaded, and after a note
+//! that builds on an earlier one arrived, costs all notes and the deleted ranges of the document.
 
 use std::{
     collections::{BTreeMap, HashMap as Members},
@@ -21,11 +22,12 @@ use yrs::{Any, ClientID, ID, IdSet, Snapshot, StateVector};
 
 use super::{
     Version,
-    item_sets::to_set,
+    item_sets::{to_ranges, to_set},
+    replica::ContentReplica,
     version::{read_partial, read_snapshot},
 };
 use crate::{
-    gate::{IdRange, uncovered},
+    gate::{IdRange, RecentChanges, uncovered},
     id::{ClientId, ItemId},
     lib0::{Lib0Reader, write_var_uint},
 };
@@ -62,6 +64,8 @@ pub(super) struct StateNotes {
     latest: Option<ItemId>,
     /// The state at `latest`, once it was needed: without it, each note would cost all notes.
     state: Option<NotedState>,
+    /// Of the changes up to those that were last taken from the document: what that state may lack.
+    unnoted: Option<RecentChanges>,
 }
 
 /// A state of a document that grows by notes.
@@ -216,25 +220,29 @@ impl StateNotes {
         self.notes.get(&item).unwrap_or(&StateNote::Unknown)
     }
 
-    /// Encodes a version as a note in as few bytes as possible.
-    pub(super) fn encode_version(&mut self, version: &Version) -> StateNote {
-        if version.clocks().next().is_none() {
+    /// Encodes the current state of a document as a note in as few bytes as possible.
+    pub(super) fn encode_current(&mut self, replica: &mut ContentReplica) -> StateNote {
+        if !replica.has_items() {
             return StateNote::Nothing;
         }
-        let since = self.latest.and_then(|latest| self.since(latest, version));
+        let since = self.latest.and_then(|latest| self.since(latest, replica));
         if let Some(since) = &since
-            && since.len() < least_len(version)
+            && since.len() < replica.gate.least_snapshot_len()
         {
             return StateNote::Since(since.as_slice().into());
         }
-        let whole = version.encode();
+        let whole = replica.version().encode();
         match since {
             Some(since) if since.len() < whole.len() => StateNote::Since(since.into()),
             _ => StateNote::Whole(whole.into()),
         }
     }
 
-    fn since(&mut self, base: ItemId, version: &Version) -> Option<Vec<u8>> {
+    /// Encodes the current state of a document as a note that builds on the one of an entry, the
+    /// latest.
+    fn since(&mut self, base: ItemId, replica: &mut ContentReplica) -> Option<Vec<u8>> {
+        let recent = replica.gate.take_recent();
+        let mut unnoted = self.unnoted.take();
         if self.state.is_none() {
             let mut state = NotedState::default();
             if !state.add(self, base) {
@@ -242,17 +250,27 @@ impl StateNotes {
             }
             state.seen = HashSet::new();
             self.state = Some(state);
+            unnoted = None;
         }
+        let state = self.state.as_ref()?;
+        let newer = match (unnoted, recent) {
+            (Some(mut unnoted), Some(recent)) => {
+                unnoted.clients.extend(recent.clients);
+                unnoted.deleted.extend(recent.deleted);
+                state.newer_among(&unnoted, replica)
+            }
+            _ => state.newer_in(&replica.version()),
+        };
+        debug_assert_eq!(newer, state.newer_in(&replica.version()), "all changes are recorded");
+        self.unnoted = Some(RecentChanges {
+            clients: newer.clocks().map(|(client, _)| client).collect(),
+            deleted: to_ranges(&newer.snapshot().delete_set),
+        });
         let mut bytes = Vec::new();
         write_id(&mut bytes, base);
-        bytes.extend(self.state.as_ref()?.newer_in(version).encode());
+        bytes.extend(newer.encode());
         Some(bytes)
     }
-}
-
-/// Returns a length that the encoding of a version has at least: a deleted range takes two bytes.
-fn least_len(version: &Version) -> usize {
-    2 * version.snapshot().delete_set.iter().map(|(_, ranges)| ranges.len()).sum::<usize>()
 }
 
 impl NotedState {
@@ -366,6 +384,19 @@ impl NotedState {
         Version::noted(Snapshot::new(clocks, deleted))
     }
 
+    /// Returns what this state lacks of some changes of a document.
+    fn newer_among(&self, changes: &RecentChanges, replica: &ContentReplica) -> Version {
+        let ends = changes.clients.iter().map(|client| (*client, replica.gate.clock_of(*client)));
+        let newer = ends.filter(|(client, end)| *end > self.clock(*client));
+        let clocks: StateVector =
+            newer.map(|(client, end)| (ClientID::new(client.get()), end)).collect();
+        let (none, mut deleted) = (BTreeMap::new(), Vec::new());
+        for range in &changes.deleted {
+            uncovered(self.deleted.get(&range.client).unwrap_or(&none), *range, &mut deleted);
+        }
+        Version::noted(Snapshot::new(clocks, to_set(&deleted)))
+    }
+
     /// Returns the items and deletions of a version that this state lacks.
     fn newer_in(&self, version: &Version) -> Version {
         let newer = version.clocks().filter(|(client, clock)| *clock > self.clock(*client));
@@ -442,11 +473,138 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
-    use yrs::{ClientID, ID, IdSet, Snapshot, StateVector};
+    use yrs::{ClientID, ID, IdSet, Snapshot, StateVector, Text as _, WriteTxn as _};
 
-    use super::{NotedState, insert};
+    use super::{NotedState, StateNote, StateNotes, Version, insert, write_id};
+    use crate::{
+        actor::{Actor, ActorKind},
+        content::{ContentDoc, RunAuthor, TEXT},
+        gate::{GateLimits, UpdateSource},
+        id::{ClientId, FileId},
+        time::Millis,
+    };
+
+    fn doc(client: u64) -> ContentDoc {
+        let client = ClientId::new((1 << 51) + client).expect("small");
+        ContentDoc::new(&FileId::parse("notes").expect("an id"), client, GateLimits::default())
+    }
+
+    fn receive_all(to: &mut ContentDoc, from: &ContentDoc) {
+        let missing = from.gate().encode_diff(&to.gate().state_vector()).expect("encoded");
+        to.receive(&missing, UpdateSource::Wire).expect("accepted");
+    }
+
+    /// The note of a version as it was written before changes were recorded: from all deleted
+    /// ranges, and the states that all notes build on.
+    fn note_from_all(notes: &StateNotes, version: &Version) -> StateNote {
+        if version.clocks().next().is_none() {
+            return StateNote::Nothing;
+        }
+        let whole = version.encode();
+        let since = notes.latest().and_then(|latest| {
+            let mut state = NotedState::default();
+            let mut bytes = Vec::new();
+            write_id(&mut bytes, latest);
+            state.add(notes, latest).then(|| {
+                bytes.extend(state.newer_in(version).encode());
+                bytes
+            })
+        });
+        match since {
+            Some(since) if since.len() < whole.len() => StateNote::Since(since.into()),
+            _ => StateNote::Whole(whole.into()),
+        }
+    }
+
+    /// What one writer does: inserts, deletes, reads all of another, or starts again.
+    #[derive(Debug, Clone)]
+    enum HistoryStep {
+        Insert(usize, usize, String),
+        Delete(usize, usize, usize),
+        Type(usize, usize),
+        Read(usize, usize),
+        Restart(usize),
+    }
+
+    fn history_steps() -> impl Strategy<Value = Vec<HistoryStep>> {
+        let (writer, place) = (0..3_usize, 0..1000_usize);
+        let step = prop_oneof![
+            4 => (writer.clone(), place.clone(), "[a-z ]{1,8}")
+                .prop_map(|(writer, at, text)| HistoryStep::Insert(writer, at, text)),
+            4 => (writer.clone(), place.clone(), 1..6_usize)
+                .prop_map(|(writer, at, len)| HistoryStep::Delete(writer, at, len)),
+            1 => (writer.clone(), place).prop_map(|(writer, at)| HistoryStep::Type(writer, at)),
+            3 => (writer.clone(), writer.clone()).prop_map(|(to, from)| HistoryStep::Read(to, from)),
+            1 => writer.prop_map(HistoryStep::Restart),
+        ];
+        prop::collection::vec(step, 1..80)
+    }
+
+    /// Replaces a range, in bytes, and compares the note of the edit with the one from all.
+    fn edit_and_compare(doc: &mut ContentDoc, at: usize, len: usize, new: &str) {
+        let text_len = doc.text().len();
+        let start = at % (text_len + 1);
+        let range = start..(start + len).min(text_len);
+        let by = RunAuthor::new(Actor::new(ActorKind::Human, "ana"), Millis(1));
+        let before = doc.version();
+        let expected = note_from_all(doc.log().notes(), &before);
+        let written = doc.replace_range(range, new, &by).expect("an edit");
+        if written.update.is_none() {
+            return;
+        }
+        let notes = doc.log().notes();
+        let entry = doc.log().last_entry().expect("each edit has an entry");
+        let note = notes.get(entry);
+        // The clients of a snapshot are in no order.
+        assert_eq!(note.bytes().len(), expected.bytes().len(), "{note:?} {expected:?}");
+        assert_eq!((note.base(), note.snapshot()), (expected.base(), expected.snapshot()));
+        let mut state = NotedState::default();
+        assert!(state.add(notes, entry), "all notes are known");
+        assert_eq!(state.version(), before, "the note is the state before the edit");
+    }
 
     proptest! {
+        /// Each note was written from all deleted ranges of the document: the more edits a file
+        /// had, the more each cost.
+        #[test]
+        fn notes_of_recorded_changes_are_those_of_all_changes(steps in history_steps()) {
+            let mut docs: Vec<ContentDoc> = (1..=3).map(doc).collect();
+            let mut n_clients = 3;
+            for step in steps {
+                match step {
+                    HistoryStep::Insert(writer, at, text) => {
+                        edit_and_compare(&mut docs[writer], at, 0, &text);
+                    }
+                    HistoryStep::Delete(writer, at, len) => {
+                        edit_and_compare(&mut docs[writer], at, len, "");
+                    }
+                    HistoryStep::Type(writer, at) => {
+                        // An editor, which writes no entries.
+                        n_clients += 1;
+                        let mut editor = doc(n_clients);
+                        receive_all(&mut editor, &docs[writer]);
+                        let at = at as u32 % (editor.text().len() as u32 + 1);
+                        let ((), typed) = editor.replica.gate.edit(|txn| {
+                            txn.get_or_insert_text(TEXT).insert(txn, at, "x");
+                        });
+                        let typed = typed.expect("a change");
+                        docs[writer].receive(&typed, UpdateSource::Wire).expect("accepted");
+                    }
+                    HistoryStep::Read(to, from) if to != from => {
+                        let from = docs[from].gate().encode_state();
+                        docs[to].receive(&from, UpdateSource::Wire).expect("accepted");
+                    }
+                    HistoryStep::Read(..) => (),
+                    HistoryStep::Restart(writer) => {
+                        n_clients += 1;
+                        let mut again = doc(n_clients);
+                        receive_all(&mut again, &docs[writer]);
+                        docs[writer] = again;
+                    }
+                }
+            }
+        }
+
         #[test]
         fn what_is_deleted_since_is_the_difference(
             known in prop::collection::vec((1..4u64, 0..60u32, 1..9u32), 0..30),

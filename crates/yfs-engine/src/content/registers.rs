@@ -112,7 +112,7 @@ impl RegisterEditor<'_> {
         author: &RunAuthor,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         self.commit(|replica, registers| {
-            let note = registers.log.note_of(&replica.version());
+            let note = registers.log.note_of(replica);
             registers.labels.add(replica, name, blob, author, &note)
         })
     }

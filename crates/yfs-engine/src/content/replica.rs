@@ -141,6 +141,11 @@ impl ContentReplica {
         ItemId::new(self.client, self.gate.clock_of(self.client))
     }
 
+    /// Reports whether the document ever had an item.
+    pub(super) fn has_items(&self) -> bool {
+        self.gate.has_items()
+    }
+
     /// Returns the current version of the document.
     pub(super) fn version(&self) -> Version {
         let read = || Version::of_document(&self.id, self.gate.snapshot());

@@ -294,6 +294,7 @@ impl<'a> TimelinePass<'a> {
                 actor: run.actor.clone(),
                 at: run.at,
                 label: run.label.clone(),
+                step: run.step.clone(),
             }),
             runs: runs.iter().map(|run| run.entry).collect(),
             names: Vec::new(),

@@ -94,7 +94,7 @@ impl RegisterEditor<'_> {
         if !is_unattributed && self.registers.log.typing.goes_on(&author) {
             return None;
         }
-        let before = self.registers.log.note_of(&self.replica.version());
+        let before = self.registers.log.note_of(self.replica);
         Some(TypingMark { author, first, before })
     }
 

@@ -40,7 +40,7 @@ impl BodyWriter<'_> {
     /// so each state between two edits is a version.
     pub(super) fn begin_run(&mut self) -> Option<Any> {
         let EditOrigin::Author { log, author } = &mut self.origin else { return None };
-        Some(log::run(author, &log.note_of(&self.replica.version())))
+        Some(log::run(author, &log.note_of(self.replica)))
     }
 
     /// Edits the document in one transaction, which begins with an entry in the log.

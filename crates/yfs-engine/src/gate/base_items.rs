@@ -168,6 +168,7 @@ fn read_places(reader: &mut Lib0Reader<'_>) -> Result<ItemLists, Lib0Error> {
     for _ in 0..reader.var_uint()? {
         let id = read_client(reader)?;
         let client = read_client_items(reader, places.table.len())?;
+        places.n_deleted_ranges += client.deleted.len();
         places.clients.insert(id, client);
     }
     Ok(places)

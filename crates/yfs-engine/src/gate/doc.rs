@@ -7,7 +7,7 @@ use yrs::{ClientID, ReadTxn, Snapshot, StateVector, Transact};
 
 use super::{
     GateRejection,
-    item_lists::ItemLists,
+    item_lists::{ItemLists, RecentChanges},
     lazy::{self, LazyDoc, message},
     limits::GateLimits,
     parked::{ParkedSet, ParkedTotals, ParkedUpdate},
@@ -171,6 +171,19 @@ impl GatedDoc {
         self.read(|txn| txn.snapshot())
     }
 
+    /// Returns the changes since the last call, and records the following ones. Returns `None` if
+    /// there was no call before, too much changed, or the document is poisoned.
+    pub(crate) fn take_recent(&mut self) -> Option<RecentChanges> {
+        let recent = self.places.take_recent();
+        recent.filter(|_| self.role == DocRole::Content && self.health().is_ok())
+    }
+
+    /// Returns a length in bytes that the encoding of the [state](Self::snapshot) has at least: a
+    /// deleted range takes two bytes, and so does a client.
+    pub(crate) fn least_snapshot_len(&self) -> usize {
+        2 * (self.places.n_deleted_ranges + self.places.clients.len())
+    }
+
     /// Edits the document with yrs, and returns the update with the changes.
     ///
     /// # Panics
@@ -257,6 +270,11 @@ impl GatedDoc {
     /// is empty, and must not replace anything.
     pub fn encode_state(&self) -> Vec<u8> {
         self.doc.get().transact().encode_diff_v1(&StateVector::default())
+    }
+
+    /// Reports whether any client has written an item.
+    pub(crate) fn has_items(&self) -> bool {
+        self.places.clients.values().any(|client| client.end > 0)
     }
 
     /// Returns the clock that the next item of a client will have.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use yrs::{ClientID, IdSet, Snapshot};
 
 use super::{
@@ -111,6 +111,20 @@ pub(crate) struct ClientItems {
     pub(crate) deleted: BTreeMap<u32, u32>,
 }
 
+/// The changes of a document since its reader last took them. The one reader is the log of a
+/// content document.
+#[derive(Debug, Default)]
+pub(crate) struct RecentChanges {
+    /// The clients with new items.
+    pub(crate) clients: HashSet<ClientId>,
+    /// The ranges that were deleted. Some of each may have been deleted before.
+    pub(crate) deleted: Vec<IdRange>,
+}
+
+/// The number of changes above which they are no longer recorded: a reader that asks that seldom
+/// reads the whole state.
+const MAX_RECENT: usize = 4096;
+
 /// The list of every item of a document.
 #[derive(Debug)]
 pub(crate) struct ItemLists {
@@ -122,6 +136,11 @@ pub(crate) struct ItemLists {
     pub(crate) types: HashMap<ItemId, u32>,
     /// How many structs were integrated.
     pub(crate) n_structs: u64,
+    /// How many deleted ranges there are.
+    pub(crate) n_deleted_ranges: usize,
+    /// The changes since the reader last took them; `None` if it never did, or if there were too
+    /// many.
+    pub(super) recent: Option<RecentChanges>,
 }
 
 impl Default for ItemLists {
@@ -132,6 +151,8 @@ impl Default for ItemLists {
             roots: HashMap::new(),
             types: HashMap::new(),
             n_structs: 0,
+            n_deleted_ranges: 0,
+            recent: None,
         }
     }
 }
@@ -167,6 +188,39 @@ impl ItemLists {
         Snapshot::new(clients.map(|(id, client)| (id, client.end)).collect(), deleted)
     }
 
+    /// Returns the changes since the last call, and records the following ones. Returns `None` if
+    /// there was no call before, or too much changed.
+    pub(crate) fn take_recent(&mut self) -> Option<RecentChanges> {
+        self.recent.replace(RecentChanges::default())
+    }
+
+    /// Records that a client has new items.
+    pub(super) fn note_grown(&mut self, client: ClientId) {
+        if let Some(recent) = &mut self.recent {
+            recent.clients.insert(client);
+            self.limit_recent();
+        }
+    }
+
+    /// Adds a deleted range.
+    pub(super) fn insert_deleted(&mut self, range: IdRange) {
+        let deleted = &mut self.clients.entry(range.client).or_default().deleted;
+        self.n_deleted_ranges -= deleted.len();
+        insert(deleted, range.start, range.end());
+        self.n_deleted_ranges += deleted.len();
+        if let Some(recent) = &mut self.recent {
+            recent.deleted.push(range);
+            self.limit_recent();
+        }
+    }
+
+    fn limit_recent(&mut self) {
+        let n_recent = |recent: &RecentChanges| recent.deleted.len() + recent.clients.len();
+        if self.recent.as_ref().is_some_and(|recent| n_recent(recent) > MAX_RECENT) {
+            self.recent = None;
+        }
+    }
+
     /// Returns all deleted ranges.
     pub(crate) fn deleted_ranges(&self) -> Vec<IdRange> {
         let mut ranges = Vec::new();
@@ -194,7 +248,7 @@ impl ItemLists {
         for range in ranges {
             let client = self.clients.entry(range.client).or_default();
             uncovered(&client.deleted, *range, &mut new);
-            client.insert_deleted(range.start, range.end());
+            self.insert_deleted(*range);
         }
         new
     }
@@ -207,13 +261,6 @@ impl ItemLists {
                 .and_then(|client| client.deleted.range(..=range.start).next_back())
                 .is_some_and(|(_, end)| *end >= range.end())
         })
-    }
-}
-
-impl ClientItems {
-    /// Adds a deleted range.
-    pub(crate) fn insert_deleted(&mut self, start: u32, end: u32) {
-        insert(&mut self.deleted, start, end);
     }
 }
 

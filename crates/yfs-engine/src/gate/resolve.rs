@@ -669,8 +669,9 @@ impl ItemLists {
             }
             client.end = new.end;
             client.last_right = new.last_right;
+            self.note_grown(new.client);
             for (start, end) in new.hollow {
-                client.insert_deleted(start, end);
+                self.insert_deleted(IdRange { client: new.client, start, len: end - start });
             }
         }
     }

@@ -4,23 +4,35 @@
 //! A removal records what its writer knew of the removed rows. Every peer finds from the rows alone
 //! which of them have more, whatever the clocks of the writers say (decision 45).
 
-use std::collections::HashMap;
+use std::{cmp::Reverse, collections::HashMap};
 
 use yrs::Any;
 
 use super::MainDoc;
 use crate::{
     content::RunAuthor,
-    id::FileId,
+    id::{FileId, ItemId},
     ops::{self, OpError},
     path::VPath,
     table::{RowClocks, RowWrite, TRASH_KNOWN_KEY, UnknownChanges},
-    tree::NodeRef,
+    time::Millis,
+    tree::{NodeRef, TrashItem},
 };
 
 /// The number of rows below a directory above which its removal records nothing, so that removing a
 /// large tree does not cost its size.
 const MAX_ROWS: usize = 10_000;
+
+/// The place of a removal among all, the same on every peer: removals are in the order of time, and
+/// those of one millisecond in the order in which a writer made them.
+///
+/// Of several writers that remove in one millisecond, one comes first with all its removals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RemovalOrder {
+    at: Millis,
+    /// The item that trashed the row; the items of a writer count up.
+    item: Option<ItemId>,
+}
 
 /// A node in the trash that has changes which its remover did not know of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +44,30 @@ pub struct LateChange {
 }
 
 impl MainDoc {
+    /// Lists the trash as [`TreeIndex::trash_and_purged`] does: first the nodes with stranded work,
+    /// then the one that was trashed last ([`removal_order`](Self::removal_order)).
+    ///
+    /// [`TreeIndex::trash_and_purged`]: crate::tree::TreeIndex::trash_and_purged
+    pub fn trash_and_purged(&self) -> Vec<TrashItem> {
+        let mut items = self.tree.trash_and_purged();
+        let order = |item: &TrashItem| {
+            let last_first = Reverse(self.order_of(&item.id, item.trashed_at));
+            (item.stranded.is_empty(), last_first, item.id.clone())
+        };
+        items.sort_by_cached_key(order);
+        items
+    }
+
+    /// Returns the place of a node's removal among all; `None` if it is not in the trash.
+    pub fn removal_order(&self, id: &FileId) -> Option<RemovalOrder> {
+        let trashed_at = self.tree.node(id)?.trashed_at()?;
+        Some(self.order_of(id, trashed_at))
+    }
+
+    fn order_of(&self, id: &FileId, at: Millis) -> RemovalOrder {
+        RemovalOrder { at, item: self.files.trash_item(id) }
+    }
+
     /// Plans to put the node at `path` into the trash as [`ops::plan_trash`] does, and records what
     /// is known of the rows. Costs a walk of the nodes below, up to 10,000.
     pub fn plan_trash(

@@ -12,9 +12,10 @@ use crate::{
     id::FileId,
     name::{MAX_NAME_LEN, split_extension},
     path::VPath,
+    step::StepId,
     table::{
         FileRow, HELD_KEY, PURGE_KEY, REMOVAL_KEYS, REPLACED_KEY, RowChanges, RowWrite,
-        TRASH_LABEL_KEY, TRASHED_BY_KEY,
+        TRASH_LABEL_KEY, TRASH_STEP_KEY, TRASHED_BY_KEY,
     },
     tree::{FinalLink, HidingAncestors, NodeRef, TreeIndex},
 };
@@ -71,6 +72,9 @@ fn removal_with(by: &RunAuthor, own_members: HashMap<String, Any>) -> RowChanges
     if let Some(label) = &by.label {
         members.insert(TRASH_LABEL_KEY.to_owned(), Any::from(label.as_str()));
     }
+    if let Some(step) = &by.step {
+        members.insert(TRASH_STEP_KEY.to_owned(), Any::from(step.as_str()));
+    }
     let (trashed_at, meta) = (Some(Some(by.at)), Some(Any::from(members)));
     RowChanges { trashed_at, meta, ..RowChanges::default() }
 }
@@ -84,7 +88,8 @@ pub fn trashed_by(row: &FileRow) -> Option<RunAuthor> {
     };
     let actor = text(TRASHED_BY_KEY)?.parse().ok()?;
     let label = text(TRASH_LABEL_KEY).map(SmolStr::new);
-    Some(RunAuthor { actor, at: row.trashed_at?, label })
+    let step = text(TRASH_STEP_KEY).and_then(|step| StepId::parse(step).ok());
+    Some(RunAuthor { actor, at: row.trashed_at?, label, step })
 }
 
 /// Plans to restore a node from the trash: a trashed one, or one that a trashed directory hides.

@@ -29,6 +29,9 @@ pub const TRASHED_BY_KEY: &str = "trashed_by";
 /// The member of a trashed node's `meta` that holds the label of that change, if it has one.
 pub const TRASH_LABEL_KEY: &str = "trash_label";
 
+/// The member of a trashed node's `meta` that names the step of that change, if it has one.
+pub const TRASH_STEP_KEY: &str = "trash_step";
+
 /// The member of a trashed node's `meta` that holds what its remover knew of the rows at and below
 /// it ([`RowClocks`](super::RowClocks)).
 pub const TRASH_KNOWN_KEY: &str = "trash_known";
@@ -40,8 +43,15 @@ pub const MOVED_KEY: &str = "moved";
 pub const PURGE_KEY: &str = "purge";
 
 /// The members of `meta` that record a removal.
-pub const REMOVAL_KEYS: [&str; 6] =
-    [TRASHED_BY_KEY, TRASH_LABEL_KEY, TRASH_KNOWN_KEY, REPLACED_KEY, HELD_KEY, MOVED_KEY];
+pub const REMOVAL_KEYS: [&str; 7] = [
+    TRASHED_BY_KEY,
+    TRASH_LABEL_KEY,
+    TRASH_STEP_KEY,
+    TRASH_KNOWN_KEY,
+    REPLACED_KEY,
+    HELD_KEY,
+    MOVED_KEY,
+];
 
 /// The greatest depth of metadata. Gates of peers reject elements nested deeper than 64.
 const MAX_META_DEPTH: usize = 32;

@@ -79,6 +79,16 @@ impl FilesTable {
         cells.for_each(|element| clocks.add(element.id));
     }
 
+    /// Returns the item that says whether a row is in the trash: the cell, or the row itself if it
+    /// has none.
+    pub fn trash_item(&self, id: &FileId) -> Option<ItemId> {
+        let view = self.view(id)?;
+        let groups = self.cell_groups(view);
+        let cell = groups.iter().find(|(field, _)| *field == RowField::Trashed);
+        let cell = cell.and_then(|(_, group)| group.first()).map(|element| element.id);
+        cell.or_else(|| self.row_elements(view).next().map(|element| element.id))
+    }
+
     /// Returns the changes of a row beyond `clocks`. Permission bits, metadata, and what the write
     /// made that trashed the row, are none.
     pub fn changes_beyond(&self, id: &FileId, clocks: &RowClocks) -> UnknownChanges {

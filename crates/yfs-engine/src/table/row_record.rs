@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 use yrs::Any;
 
 use super::row::{FileRow, NodeKind, RowChanges};
-use crate::{actor::Actor, content::RunAuthor, id::FileId, time::Millis};
+use crate::{actor::Actor, content::RunAuthor, id::FileId, step::StepId, time::Millis};
 
 /// The most records of a row. A new one displaces the oldest.
 pub const MAX_RECORDS: usize = 16;
@@ -29,6 +29,8 @@ pub struct RowRecord {
     pub actor: Option<Actor>,
     /// The label of the change.
     pub label: Option<SmolStr>,
+    /// The step that the change is part of.
+    pub step: Option<StepId>,
     /// Whether the row was made.
     pub is_creation: bool,
     /// Whether it was restored from the trash.
@@ -132,7 +134,8 @@ fn members(meta: Option<Any>) -> HashMap<String, Any> {
 fn author(by: &RunAuthor) -> HashMap<String, Any> {
     let actor = ("by".to_owned(), Any::from(by.actor.to_string()));
     let label = by.label.as_deref().map(|label| ("label".to_owned(), Any::from(label)));
-    std::iter::once(actor).chain(label).collect()
+    let step = by.step.as_ref().map(|step| ("step".to_owned(), Any::from(step.as_str())));
+    std::iter::once(actor).chain(label).chain(step).collect()
 }
 
 fn time_of(name: &str) -> Option<Millis> {
@@ -163,6 +166,7 @@ fn read(name: &str, value: &Any) -> Option<RowRecord> {
         at,
         actor: text("by").and_then(|actor| actor.parse().ok()),
         label: text("label").map(SmolStr::new),
+        step: text("step").and_then(|step| StepId::parse(step).ok()),
         is_creation: flag(value, "new"),
         is_restore: flag(value, "restored"),
         name: text("name").map(SmolStr::new),

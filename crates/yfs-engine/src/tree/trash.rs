@@ -49,7 +49,8 @@ impl TreeIndex {
     }
 
     /// Lists the trash as [`trash`](Self::trash) does, with the purged nodes that are not deleted
-    /// yet.
+    /// yet. Nodes that were trashed in one millisecond are in the order of their ids; the table
+    /// knows [their order](crate::main_doc::MainDoc::removal_order).
     pub fn trash_and_purged(&self) -> Vec<TrashItem> {
         let mut hiding = HidingAncestors::new(self);
         let items = self.trashed().map(|node| self.trash_item(node.slot(), &mut hiding));

@@ -165,7 +165,11 @@ impl WorkspaceAccess {
             base: version_base(edit.base),
             mode: edit.mode,
             mtime: Some(Millis(edit.mtime_ms)),
-            author: Some(ChangeAuthor { actor: self.actor.clone(), label: Some(edit.label) }),
+            author: Some(ChangeAuthor {
+                actor: self.actor.clone(),
+                label: Some(edit.label),
+                step: None,
+            }),
             follow: false,
             ..WriteOptions::default()
         };

@@ -28,7 +28,7 @@ use yfs_wire::{
 };
 
 use crate::{
-    body::FileBody,
+    body::ResultBody,
     caller::{RequestCaller, apart, path_of},
     extract::{JsonBody, QueryParameters},
     problem::{HttpProblem, Result},
@@ -112,7 +112,7 @@ pub(super) async fn list(
 pub(super) async fn put(
     caller: RequestCaller,
     QueryParameters(asked): QueryParameters<StoreArtifactQuery>,
-    body: FileBody,
+    body: ResultBody,
 ) -> Result {
     caller.needs_write()?;
     let content = body.data.clone();

@@ -6,7 +6,7 @@ use axum::{
     response::IntoResponse,
 };
 use yfs_engine::{path::VPath, time::Millis};
-use yfs_vfs::{RemoveOptions, TextReplacement, VersionBase, WriteOptions, WriteOutcome};
+use yfs_vfs::{Op, RemoveOptions, TextReplacement, VersionBase, WriteOptions, WriteOutcome};
 use yfs_wire::{
     ConflictPolicy, EditOutcomeJson, EditRequest, RemoveQuery, WriteOutcomeJson, WriteQuery,
 };
@@ -43,7 +43,12 @@ pub(super) async fn put(
                 ConflictPolicy::Merge => options.base = Some(VersionBase::Version(known.version)),
             }
         }
-        let written = fs.write(&path, body.data.clone(), &options).await?;
+        let written = match body {
+            FileBody::InMemory(body) => fs.write(&path, body.data.clone(), &options).await?,
+            FileBody::Spooled(mut body) => {
+                caller.writer(Op::Write, &path)?.write_from(&path, &mut body.file, &options)?
+            }
+        };
         Ok(write_response(&path, &written))
     })
     .await
@@ -58,7 +63,15 @@ pub(super) async fn append(
 ) -> Result {
     let path = parse_rest(path)?;
     apart(async {
-        let written = caller.fs().append(&path, body.data.clone(), &options(&asked)?).await?;
+        let options = options(&asked)?;
+        let written = match body {
+            FileBody::InMemory(body) => {
+                caller.fs().append(&path, body.data.clone(), &options).await?
+            }
+            FileBody::Spooled(mut body) => {
+                caller.writer(Op::Append, &path)?.append_from(&path, &mut body.file, &options)?
+            }
+        };
         Ok(write_response(&path, &written))
     })
     .await

@@ -72,7 +72,8 @@ async fn changes_name_their_actor() {
     let cursor = fs.cursor().await.unwrap();
     let path = VPath::parse("/a").unwrap();
     let actor = Actor::new(ActorKind::Agent, "x");
-    let author = Some(crate::options::ChangeAuthor { actor: actor.clone(), label: None });
+    let author =
+        Some(crate::options::ChangeAuthor { actor: actor.clone(), label: None, step: None });
     let options = WriteOptions { author: author.clone(), ..WriteOptions::default() };
     fs.write(&path, Bytes::from_static(b"x"), &options).await.unwrap();
     fs.edit(&path, &TextReplacement { author, ..TextReplacement::once("x", "y") }).await.unwrap();

@@ -105,11 +105,11 @@ impl PreparedContent {
 }
 
 impl WorkspaceFs {
-    /// Returns the same filesystem with a label of its own for the changes of an import from a
-    /// source with this name.
+    /// Returns the same filesystem with a label of its own, and as one step, for the changes of an
+    /// import from a source with this name.
     pub(crate) fn for_import(self, source: &str) -> Self {
         let label = import_label(&self.state.options.ids.file_id(), source);
-        self.labelled(&label)
+        self.labelled(&label).in_own_step().into_owned()
     }
 
     /// Prepares a link to create.

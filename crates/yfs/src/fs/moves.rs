@@ -66,19 +66,20 @@ impl WorkspaceFs {
         options: &MoveOptions,
     ) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Rename)?;
-        let by = self.content_author(&self.author);
+        let fs = self.in_own_step();
+        let by = fs.content_author(&fs.author);
         let call = TransferCall { op: Op::Rename, from, to, by: &by };
-        self.commit(Op::Rename, from, |main| {
+        fs.commit(Op::Rename, from, |main| {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
-            self.check_parents(main, Op::Rename, to)?;
+            fs.check_parents(main, Op::Rename, to)?;
             let options = ops::RenameOptions { replace: options.replace, parents: options.parents };
             match ops::plan_move(main.tree(), from, to, call.by, options) {
                 Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
-                Ok(MovePlan::Write(writes)) => self.plan_conversions(main, call, writes),
+                Ok(MovePlan::Write(writes)) => fs.plan_conversions(main, call, writes),
                 Ok(MovePlan::Replace { source, target }) => {
-                    self.replace_by_move(main, call, &source, &target)
+                    fs.replace_by_move(main, call, &source, &target)
                 }
                 Err(error) => Err(call.convert_error(error)),
             }
@@ -174,15 +175,16 @@ impl WorkspaceFs {
         options: &CopyOptions,
     ) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Cp)?;
-        let by = self.content_author(&self.author);
+        let fs = self.in_own_step();
+        let by = fs.content_author(&fs.author);
         let call = TransferCall { op: Op::Cp, from, to, by: &by };
-        self.commit(Op::Cp, from, |main| {
-            self.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
-            self.check_parents(main, Op::Cp, to)?;
+        fs.commit(Op::Cp, from, |main| {
+            fs.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
+            fs.check_parents(main, Op::Cp, to)?;
             check_copy(main, call, options)?;
-            match self.copy_over_link(main, call)? {
+            match fs.copy_over_link(main, call)? {
                 Some(plan) => Ok(plan),
-                None => self.copy_tree(main, call, options),
+                None => fs.copy_tree(main, call, options),
             }
         })?;
         Ok(())

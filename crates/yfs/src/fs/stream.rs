@@ -22,7 +22,7 @@ const COMPARED_LEN: u64 = 4 << 20;
 
 impl WorkspaceFs {
     /// Returns the greatest size of a text that is written as text, in bytes.
-    pub(crate) fn text_limit(&self) -> usize {
+    pub fn text_limit(&self) -> usize {
         self.state.options.limits.text_bytes
     }
 

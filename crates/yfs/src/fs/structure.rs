@@ -1,5 +1,7 @@
 //! The calls that change the tree. The engine plans rows; this module adds contents and options.
 
+use std::borrow::Cow;
+
 use yfs_engine::{
     content::RunAuthor,
     id::FileId,
@@ -103,12 +105,13 @@ impl WorkspaceFs {
 
     pub(crate) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Mkdir)?;
+        let fs = if options.recursive { self.in_own_step() } else { Cow::Borrowed(self) };
         let now = self.state.now();
         let mkdir = ops::DirectoryPlanOptions {
             recursive: options.recursive,
             mode: options.mode.map(|mode| mode & 0o7777),
         };
-        self.commit(Op::Mkdir, path, |main| {
+        fs.commit(Op::Mkdir, path, |main| {
             let planned = ops::plan_mkdir(main.tree(), path, now, mkdir);
             let planned = planned.map_err(|error| op_error(error, Op::Mkdir, path))?;
             Ok(Transaction::rows(planned.map(|plan| plan.writes).unwrap_or_default(), ()))

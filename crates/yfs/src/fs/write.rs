@@ -78,11 +78,15 @@ impl WorkspaceFs {
     ) -> Result<WriteOutcome, FsError> {
         self.refresh_if_unfollowed(op)?;
         self.state.check_writable().map_err(|error| fs_error(error, op, path))?;
+        // It may make directories, or set permission bits, too.
+        let has_several = options.parents || options.mode.is_some();
+        let own_step = has_several.then(|| self.in_own_step());
+        let this = own_step.as_deref().unwrap_or(self);
         for _ in 0..MAX_ATTEMPTS {
             let found = find_target(&self.state.main.read(), op, path, options)?;
             let written = match found {
-                Some(found) => self.change_file(op, path, &found, change, options).map(Some),
-                None => match self.create_with(op, path, change, options) {
+                Some(found) => this.change_file(op, path, &found, change, options).map(Some),
+                None => match this.create_with(op, path, change, options) {
                     // The blob of this call was removed before the file named it.
                     Err(error) if change.is_in_memory() && is_blob_gone(&error) => continue,
                     created => created,

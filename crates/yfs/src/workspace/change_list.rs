@@ -21,9 +21,10 @@ use smol_str::SmolStr;
 use yfs_engine::{
     actor::Actor,
     id::FileId,
-    main_doc::{MainDoc, RecordedRow},
+    main_doc::{MainDoc, RecordedRow, RemovalOrder},
     ops,
     path::VPath,
+    step::StepId,
     time::Millis,
     tree::{NodeRef, TrashItem},
 };
@@ -66,6 +67,9 @@ pub struct HistoryEntry {
     pub actor: Option<Actor>,
     /// The label of the change.
     pub label: Option<SmolStr>,
+    /// The step that the change is part of: all that one command, one call of a tool or one
+    /// request changed. `None` if it is not recorded.
+    pub step: Option<StepId>,
     /// The number of the version that it made, if it changed a content.
     pub version: Option<u64>,
     /// The names that people gave this version.
@@ -78,6 +82,8 @@ pub struct HistoryEntry {
     pub modes: Option<[u32; 2]>,
     /// The places before and after a rename or move.
     pub(super) places: Option<[RowPlace; 2]>,
+    /// The place of a removal among all.
+    pub(super) removal: Option<RemovalOrder>,
 }
 
 /// The place of a row: its name, and its directory; `None` is the root.
@@ -406,7 +412,10 @@ impl OrderedEntry {
 
 impl Ord for OrderedEntry {
     fn cmp(&self, other: &Self) -> Ordering {
-        let key = |entry: &Self| (entry.0.at, entry.0.change, entry.0.version);
+        let key = |entry: &Self| {
+            let HistoryEntry { at, change, version, removal, .. } = entry.0;
+            (at, change, version, removal)
+        };
         // A directory is made before what is in it.
         let depth = |entry: &Self| entry.0.path.components().count();
         let order = key(self).cmp(&key(other)).then_with(|| depth(self).cmp(&depth(other)));
@@ -440,12 +449,14 @@ fn entry_of(info: VersionInfo, id: &FileId, path: &VPath, kind: FileKind) -> His
         change: if is_first { HistoryChange::Created } else { HistoryChange::Edited },
         actor: info.actor,
         label: info.label,
+        step: info.step,
         version: Some(info.number),
         names: info.names,
         is_redacted: info.redacted,
         paths: None,
         modes: None,
         places: None,
+        removal: None,
     }
 }
 
@@ -459,7 +470,7 @@ fn find_objects(main: &MainDoc, below: &VPath, max_nodes: usize) -> Result<Found
     {
         found.large_directory = Some(node.id().cloned());
     }
-    for item in main.tree().trash_and_purged() {
+    for item in main.trash_and_purged() {
         if !item.original.starts_with(below) && !below.starts_with(&item.original) {
             continue;
         }
@@ -505,15 +516,20 @@ impl FoundObjects {
 fn removal_of(main: &MainDoc, item: TrashItem) -> HistoryEntry {
     let kind = kind_and_location(main, &item.id).map_or(FileKind::File, |(kind, _)| kind);
     let by = main.files().get(&item.id).and_then(|entry| ops::trashed_by(&entry.row));
-    let (actor, label) = by.map(|by| (by.actor, by.label)).unzip();
+    let (actor, label, step) = match by {
+        Some(by) => (Some(by.actor), by.label, by.step),
+        None => (None, None, None),
+    };
     HistoryEntry {
+        removal: main.removal_order(&item.id),
         at: item.trashed_at,
         id: item.id,
         path: item.original,
         kind,
         change: HistoryChange::Deleted,
         actor,
-        label: label.flatten(),
+        label,
+        step,
         version: None,
         names: Vec::new(),
         is_redacted: false,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use yfs_engine::{
-    content::{ContentDoc, RunAuthor},
+    content::ContentDoc,
     id::FileId,
     kind::{ContentRoot, FileCategory, SchemaProfile},
     path::VPath,
@@ -160,8 +160,7 @@ impl Maintenance<'_> {
         if found.location != ContentLocation::Text {
             return Ok(false);
         }
-        let author =
-            RunAuthor::new(self.state.options.actor.clone(), self.state.now()).with_label("repair");
+        let author = self.state.author_now().with_label("repair");
         let mut is_changed = false;
         for step in 0..3 {
             let by = Some(&author.actor);
@@ -192,8 +191,7 @@ impl Maintenance<'_> {
         if found.location != ContentLocation::Text {
             return Ok(false);
         }
-        let author = RunAuthor::new(self.state.options.actor.clone(), self.state.now())
-            .with_label("resolve");
+        let author = self.state.author_now().with_label("resolve");
         let keep = |doc: &mut ContentDoc| {
             let kept = match doc.keep_word(index, &author)? {
                 None => doc.settle_places(&author)?,

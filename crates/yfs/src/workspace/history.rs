@@ -17,6 +17,6 @@ impl History<'_> {
     /// Returns the author of changes that are made now on behalf of
     /// [`WorkspaceOptions::actor`](crate::WorkspaceOptions::actor).
     pub(super) fn author(&self) -> RunAuthor {
-        RunAuthor::new(self.state.options.actor.clone(), self.state.now())
+        self.state.author_now()
     }
 }

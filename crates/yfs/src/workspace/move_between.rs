@@ -127,7 +127,7 @@ impl WorkspaceState {
             for file in &parcel.packed {
                 preconditions.extend(self.expect_content(&file.id, Some(file.head))?);
             }
-            let by = RunAuthor::new(self.options.actor.clone(), now);
+            let by = RunAuthor { at: now, ..self.author_now() };
             let mut writes = ops::plan_trash(main.tree(), path, true, &by)
                 .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
             for write in &mut writes {

@@ -330,17 +330,18 @@ impl WorkspaceFs {
         &self,
         objects: &[NewObject],
     ) -> Result<Vec<Result<FileId, FsError>>, FsError> {
+        let fs = self.in_own_step();
         let mut nodes = Vec::with_capacity(objects.len());
         for object in objects {
             let content = match &object.content {
                 NewNodeContent::Directory => PreparedNode::Directory,
-                NewNodeContent::Link(target) => self.prepare_link(target),
-                NewNodeContent::File(data) => PreparedNode::File(self.prepare(&object.path, data)?),
+                NewNodeContent::Link(target) => fs.prepare_link(target),
+                NewNodeContent::File(data) => PreparedNode::File(fs.prepare(&object.path, data)?),
             };
             let NewObject { path, mode, mtime, .. } = object.clone();
             nodes.push(NewNode { path, mode, mtime, content });
         }
-        self.create_many(&nodes)
+        fs.create_many(&nodes)
     }
 }
 

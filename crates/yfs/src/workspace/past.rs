@@ -159,7 +159,7 @@ impl SnapshotContents for PastReader {
 
 /// Adds the objects that were put into the trash after a time, at their former paths.
 fn add_trashed(main: &MainDoc, time: Millis, entries: &mut BTreeMap<VPath, PastEntry>) {
-    for item in main.tree().trash_and_purged() {
+    for item in main.trash_and_purged() {
         let Some(node) = main.tree().node(&item.id).filter(|_| item.trashed_at > time) else {
             continue;
         };

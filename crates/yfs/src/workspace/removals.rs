@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use yfs_engine::{
     actor::Actor,
-    content::RunAuthor,
     id::FileId,
     main_doc::{LateChange, MainDoc},
     ops,
@@ -112,7 +111,7 @@ impl WorkspaceState {
     }
 
     fn trash_again(&self, id: &FileId) -> Result<()> {
-        let by = RunAuthor::new(self.options.actor.clone(), self.now());
+        let by = self.author_now();
         self.commit(StructureAccess::Change, Some(&by.actor), |main| {
             Ok(Transaction::rows(main.plan_trash_hidden(id, &by), ()))
         })?;

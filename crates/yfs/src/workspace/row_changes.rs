@@ -54,12 +54,14 @@ pub(super) fn row_changes(main: &MainDoc, id: &FileId, path: &VPath) -> Vec<Hist
             change,
             actor: record.actor,
             label: record.label,
+            step: record.step,
             version: None,
             names: Vec::new(),
             is_redacted: false,
             paths: places.as_ref().map(|places| places.each_ref().map(|place| shown(place, main))),
             modes: (before.mode != after.mode).then_some([before.mode, after.mode]),
             places,
+            removal: None,
         };
         after = before;
         entry

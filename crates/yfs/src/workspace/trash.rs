@@ -11,7 +11,7 @@ use yfs_engine::{
     content::{BlobVersion, ContentDoc, RunAuthor},
     hash::ContentHash,
     id::{FileId, ItemId},
-    main_doc::MainDoc,
+    main_doc::{MainDoc, RemovalOrder},
     ops,
     path::VPath,
     table::NodeKind,
@@ -46,6 +46,9 @@ pub struct TrashEntry {
     pub kind: FileKind,
     /// When it was trashed, by the clock of the writer that trashed it.
     pub trashed_at: Millis,
+    /// The place of its removal among all: the greatest is that of the last removal. Times may be
+    /// equal, places are not.
+    pub order: RemovalOrder,
     /// Who trashed it, if that is recorded.
     pub trashed_by: Option<Actor>,
     /// The path that it had.
@@ -81,14 +84,14 @@ impl Trash<'_> {
     pub fn list(&self) -> Result<Vec<TrashEntry>> {
         self.state.refresh()?;
         let main = self.state.main.read();
-        Ok(describe_all(&main, main.tree().trash_and_purged(), false))
+        Ok(describe_all(&main, false))
     }
 
     /// Lists the trash with the purged objects that are not deleted yet: they can be restored.
     pub fn list_all(&self) -> Result<Vec<TrashEntry>> {
         self.state.refresh()?;
         let main = self.state.main.read();
-        Ok(describe_all(&main, main.tree().trash_and_purged(), true))
+        Ok(describe_all(&main, true))
     }
 
     /// Restores an object from the trash, and returns its new path.
@@ -113,8 +116,7 @@ impl Trash<'_> {
         label: Option<&str>,
     ) -> Result<VPath> {
         let actor = &self.state.options.actor;
-        let mut by = RunAuthor::new(actor.clone(), self.state.now());
-        by.label = label.map(Into::into);
+        let by = RunAuthor { label: label.map(Into::into), ..self.state.author_now() };
         self.state.commit(StructureAccess::Change, Some(actor), |main| {
             let writes = ops::plan_restore(main.tree(), main, id, to);
             let writes = writes.map_err(|error| to_fs_error(error, id))?;
@@ -359,8 +361,9 @@ fn to_fs_error(error: ops::OpError, id: &FileId) -> WorkspaceError {
 
 /// Describes the trash: first the objects with changes that their removers did not know of. Purged
 /// objects without any are left out unless `with_purged` is set.
-fn describe_all(main: &MainDoc, items: Vec<TrashItem>, with_purged: bool) -> Vec<TrashEntry> {
-    let entries = items.iter().map(|item| describe(main, item));
+fn describe_all(main: &MainDoc, with_purged: bool) -> Vec<TrashEntry> {
+    let items = main.trash_and_purged();
+    let entries = items.iter().filter_map(|item| describe(main, item));
     let mut entries: Vec<TrashEntry> = entries
         .filter(|entry| with_purged || !entry.purging || !entry.stranded.is_empty())
         .collect();
@@ -368,7 +371,8 @@ fn describe_all(main: &MainDoc, items: Vec<TrashItem>, with_purged: bool) -> Vec
     entries
 }
 
-fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
+fn describe(main: &MainDoc, item: &TrashItem) -> Option<TrashEntry> {
+    let order = main.removal_order(&item.id)?;
     let row = main.files().get(&item.id).map(|entry| entry.row);
     let kind = match (item.kind, row.as_ref().is_some_and(|row| row.link.is_some())) {
         (NodeKind::Directory, _) => FileKind::Directory,
@@ -382,15 +386,16 @@ fn describe(main: &MainDoc, item: &TrashItem) -> TrashEntry {
         let node = main.tree().node(id);
         node.and_then(|node| node.path_in_trash()).map_or_else(|| id.to_string(), |(_, path)| path)
     };
-    TrashEntry {
+    Some(TrashEntry {
         id: item.id.clone(),
         name: item.name.to_string(),
         kind,
         trashed_at: item.trashed_at,
+        order,
         trashed_by: row.as_ref().and_then(ops::trashed_by).map(|by| by.actor),
         original: item.original.to_string(),
         n_hidden: main.tree().node(&item.id).map_or(0, |node| node.n_hidden() as u64),
         stranded: stranded.iter().map(in_trash).collect(),
         purging: item.purged,
-    }
+    })
 }

@@ -5,6 +5,8 @@
 //! version after it to the one before it is applied to the present content. The undo is a change
 //! like any other, so it can be undone, too.
 
+mod step_check;
+
 use std::{
     cmp::Reverse,
     collections::{HashMap, HashSet},
@@ -13,6 +15,7 @@ use std::{
 use yfs_engine::{id::FileId, path::VPath};
 use yfs_vfs::{FileKind, FsCode, MoveOptions, Op, RemoveOptions, VersionBase, WriteOptions};
 
+pub use self::step_check::RefusedUndo;
 use super::{
     Workspace,
     change_list::{HistoryChange, HistoryEntry, RowPlace},

@@ -58,6 +58,7 @@ mod tests {
             at: Millis(now.0 - minutes.abs() * 60_000),
             actor: None,
             label: None,
+            step: None,
             names: if *minutes < 0 { vec!["name".into()] } else { Vec::new() },
             redacted: false,
             current: number as usize == n_versions,

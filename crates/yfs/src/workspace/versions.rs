@@ -9,6 +9,7 @@ use yfs_engine::{
     actor::Actor,
     content::{BlobVersion, ContentDoc, ContentError, PastVersion},
     path::VPath,
+    step::StepId,
     time::Millis,
 };
 use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
@@ -33,6 +34,8 @@ pub struct VersionInfo {
     pub actor: Option<Actor>,
     /// The label of the run.
     pub label: Option<SmolStr>,
+    /// The step that the run is part of.
+    pub step: Option<StepId>,
     /// The names that people gave it.
     pub names: Vec<SmolStr>,
     /// Whether some of it was erased for good, so that it cannot be read.
@@ -255,12 +258,12 @@ fn texts(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
 }
 
 fn of_text(past: PastVersion) -> VersionInfo {
-    let (actor, at, label) = match past.author {
-        Some(author) => (Some(author.actor), author.at, author.label),
-        None => (None, Millis(0), None),
+    let (actor, at, label, step) = match past.author {
+        Some(author) => (Some(author.actor), author.at, author.label, author.step),
+        None => (None, Millis(0), None, None),
     };
     let PastVersion { names, redacted, current, .. } = past;
-    VersionInfo { number: 0, at, actor, label, names, redacted, current }
+    VersionInfo { number: 0, at, actor, label, step, names, redacted, current }
 }
 
 fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
@@ -273,6 +276,7 @@ fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
             at: blob.at,
             actor: blob.actor.clone(),
             label: blob.label.clone(),
+            step: blob.step.clone(),
             names: names.map(|label| label.name.clone()).collect(),
             redacted: doc.redactions().names_blob(blob.id),
             current: false,

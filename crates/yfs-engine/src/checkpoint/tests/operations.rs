@@ -152,6 +152,7 @@ impl Operation {
             actor: Actor::new(ActorKind::Agent, "ana"),
             at: Millis(self.now),
             label: None,
+            step: None,
         };
         for write in &mut writes {
             match write {
@@ -171,7 +172,7 @@ impl Operation {
     fn writes(&self, main: &MainDoc) -> Option<ShownPlan> {
         let (one, two) = (path_of(&self.one)?, path_of(&self.two)?);
         let (tree, rows, now, flag) = (main.tree(), main.files(), Millis(self.now), self.flag);
-        let by = RunAuthor { actor: Actor::new(ActorKind::Agent, "ana"), at: now, label: None };
+        let by = RunAuthor::new(Actor::new(ActorKind::Agent, "ana"), now);
         let own = id(self.id);
         Some(match self.kind {
             OperationKind::CreateFile | OperationKind::MakeDirectory => self.plan_new(main, &one),

@@ -205,6 +205,11 @@ impl FileSystem for RootedFs {
         Some(Arc::new(Self { follows_links: false, ..self.clone() }))
     }
 
+    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        let fs = self.fs.clone().in_step(&self.fs.state().new_step());
+        Some(Arc::new(Self { fs, ..self.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.fs.cursor().await
     }

@@ -4,7 +4,9 @@
 // The blocks stay in the page, so the editor's map between the document and the page holds. A style
 // sheet hides those that are far, by their number, and padding takes their place. (Attributes would
 // be changes of the page, which the editor takes back.) A search of the browser and a printer get
-// all blocks.
+// all blocks: the browser then lays out each that comes into the viewport, but only in a later
+// frame. In a block without a layout, a click puts the cursor to the start, and `End` does not move
+// it. So what is near the viewport is laid out before the browser handles a click or a key.
 
 import { Plugin, Selection, TextSelection } from 'prosemirror-state'
 import type { EditorView } from 'prosemirror-view'
@@ -45,6 +47,8 @@ class BlockWindow {
   /** The height of what is hidden above the range, in pixels. */
   private above = 0
   private needsAll = false
+  /** While all is shown: the blocks that are laid out at once, and the one with the cursor. */
+  private laidOut: { near: Range; cursor: number } | null = null
   private width = 0
   private height = 0
   private isScrolled = false
@@ -60,6 +64,7 @@ class BlockWindow {
     this.height = scroller.clientHeight
     this.resized.observe(scroller)
     scroller.addEventListener('scroll', this.onScroll, { passive: true })
+    scroller.addEventListener('mousedown', this.onMouseDown, true)
     window.addEventListener('keydown', this.onKey, true)
     window.addEventListener('beforeprint', this.showAll)
     window.addEventListener('afterprint', this.showNear)
@@ -69,6 +74,7 @@ class BlockWindow {
   destroy(): void {
     this.resized.disconnect()
     this.scroller.removeEventListener('scroll', this.onScroll)
+    this.scroller.removeEventListener('mousedown', this.onMouseDown, true)
     window.removeEventListener('keydown', this.onKey, true)
     window.removeEventListener('beforeprint', this.showAll)
     window.removeEventListener('afterprint', this.showNear)
@@ -111,6 +117,7 @@ class BlockWindow {
   readonly showNear = (): void => {
     if (!this.needsAll) return
     this.needsAll = false
+    this.laidOut = null
     if (this.isLong) this.arrange()
   }
 
@@ -123,11 +130,19 @@ class BlockWindow {
   private readonly onKey = (event: KeyboardEvent): void => {
     const isFind = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key === 'f'
     if (isFind || event.key === 'F3') this.showAll()
+    else this.layOutNear(null)
+  }
+
+  private readonly onMouseDown = ({ target }: MouseEvent): void => {
+    let node = target instanceof Node ? target : null
+    while (node !== null && node.parentNode !== this.view.dom) node = node.parentNode
+    this.layOutNear(node instanceof Element ? node : null)
   }
 
   private readonly onScroll = (): void => {
     this.isScrolled = this.scroller.scrollTop > 0
     this.arrange()
+    this.layOutNear(null)
   }
 
   private onResize(): void {
@@ -185,10 +200,54 @@ class BlockWindow {
   private showEverything(): void {
     const all = { first: 0, last: this.view.dom.children.length - 1 }
     this.keepPlace(all, () => {
-      this.range = this.edges = null
+      this.range = this.edges = this.laidOut = null
       this.kept = []
       this.sheet.replaceSync(this.needsAll ? `${this.editor} > * { ${ON_DEMAND} }` : '')
     })
+    this.layOutNear(null)
+  }
+
+  /**
+   * While all is shown, lays out the blocks near the viewport and the one with the cursor now. The
+   * given block, or else the first one in the viewport, stays where it is.
+   */
+  private layOutNear(anchor: Element | null): void {
+    if (!this.needsAll || !this.isLong || this.height === 0) return
+    const { children } = this.view.dom
+    const { top } = this.scroller.getBoundingClientRect()
+    const around = (margin: number) => ({
+      first: this.firstBelow(top - margin),
+      last: this.firstBelow(top + this.height + margin),
+    })
+    const shown = around(0)
+    const cursor = this.blockAt(this.view.state.selection.head)
+    const isKnown = (block: number) => this.laidOut !== null && isIn(this.laidOut.near, block)
+    const hasCursor = cursor === -1 || isKnown(cursor) || this.laidOut?.cursor === cursor
+    if (isKnown(shown.first) && isKnown(shown.last) && hasCursor) return
+    const near = around(SHOWN * this.height)
+    const rules = [`:nth-child(n + ${near.first + 1}):nth-child(-n + ${near.last + 1})`]
+    if (cursor !== -1) rules.push(`:nth-child(${cursor + 1})`)
+    const fixed = anchor ?? children[shown.first]!
+    const before = fixed.getBoundingClientRect().top
+    this.sheet.replaceSync(
+      `${this.editor} > * { ${ON_DEMAND} }
+      ${this.editor} > :is(${rules.join()}) { content-visibility: visible; }`,
+    )
+    this.laidOut = { near, cursor }
+    const moved = fixed.getBoundingClientRect().top - before
+    if (Math.abs(moved) >= 0.5) this.scroller.scrollTop += moved
+  }
+
+  /** Returns the first block that ends below a place of the window, else the last one. */
+  private firstBelow(y: number): number {
+    const { children } = this.view.dom
+    let [first, last] = [0, children.length - 1]
+    while (first < last) {
+      const middle = (first + last) >> 1
+      if (children[middle]!.getBoundingClientRect().bottom > y) last = middle
+      else first = middle + 1
+    }
+    return first
   }
 
   private keepPlace(next: Range, change: () => void): void {
