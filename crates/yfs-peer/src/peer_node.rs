@@ -307,7 +307,7 @@ fn v4_of(ip: IpAddr) -> Option<IpAddr> {
 
 /// Returns the addresses of a socket: its own, or those from which this machine would reach others,
 /// if it is bound to all. Sends nothing.
-fn local_addresses(bound: SocketAddr) -> Vec<SocketAddr> {
+pub(crate) fn local_addresses(bound: SocketAddr) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];
     }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeSet, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
@@ -18,6 +19,7 @@ use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 
 use crate::{
     blob_exchange::BlobExchange,
+    blob_pool::BlobPool,
     memory_guard::MemoryGuard,
     replica_error::ReplicaError,
     run_session::{FrameSession, GONE_AFTER, WELCOME_WITHIN},
@@ -219,6 +221,14 @@ impl ReplicaSession {
         self
     }
 
+    /// Fetches large blobs in parts, together with the other sessions of a pool. The peer must
+    /// know the messages for that, which servers before this version do not.
+    #[must_use]
+    pub fn with_blob_pool(mut self, pool: &Arc<BlobPool>) -> Self {
+        self.blobs.set_link(pool.link());
+        self
+    }
+
     fn new(workspace: Workspace, role: SessionRole) -> Self {
         Self {
             workspace,
@@ -304,7 +314,7 @@ impl ReplicaSession {
 
     /// Returns the counters of the exchange so far.
     pub fn progress(&self) -> ExchangeProgress {
-        let (n_blobs, n_lacking) = (self.blobs.n_received, self.blobs.n_lacking);
+        let (n_blobs, n_lacking) = (self.blobs.n_received, self.blobs.n_lacking());
         let unsent = match &self.role {
             SessionRole::Guest { remembered, is_writer: false } => remembered.unsent.clone(),
             _ => BTreeSet::new(),
@@ -324,6 +334,10 @@ impl ReplicaSession {
 
     /// Returns the next frame to send, or `None` if there is none now.
     pub fn next_frame(&mut self) -> Result<Option<Vec<u8>>, ReplicaError> {
+        if !self.reached.is_empty() {
+            // Another session of the pool may have received the last blob.
+            self.settle()?;
+        }
         let frame = match self.urgent.pop_front() {
             Some(frame) => {
                 self.urgent_bytes -= frame.len();
@@ -365,6 +379,18 @@ impl ReplicaSession {
             ReplicaMessage::Blob { hash, is_last, data } => {
                 let store = self.workspace.store().clone();
                 self.blobs.receive(&*store, hash, data, is_last)?;
+                self.settle()
+            }
+            ReplicaMessage::Have(hash) => {
+                let store = self.workspace.store().clone();
+                self.blobs.regained(&*store, hash)
+            }
+            ReplicaMessage::WantTree(hash) => self.blobs.queue_tree(hash),
+            ReplicaMessage::WantPart { hash, index } => self.blobs.queue_part(hash, index),
+            ReplicaMessage::Tree { hash, parts } => self.blobs.receive_tree(hash, parts),
+            ReplicaMessage::Part { hash, index, data } => {
+                let store = self.workspace.store().clone();
+                self.blobs.receive_part(&*store, hash, index, data)?;
                 self.settle()
             }
             ReplicaMessage::Lacking(hash) => {
@@ -593,7 +619,7 @@ impl ReplicaSession {
         if !self.blobs.is_settled() {
             return Ok(());
         }
-        if self.is_unsettled && self.blobs.n_lacking == 0 && !self.reached.is_empty() {
+        if self.is_unsettled && self.blobs.n_lacking() == 0 && !self.reached.is_empty() {
             self.workspace.replication().set_unsettled(false)?;
             self.is_unsettled = false;
         }

@@ -33,6 +33,12 @@ const BLOB: u64 = 6;
 const LACKING: u64 = 7;
 const REFUSED: u64 = 8;
 
+const WANT_TREE: u64 = 10;
+const TREE: u64 = 11;
+const WANT_PART: u64 = 12;
+const PART: u64 = 13;
+const HAVE: u64 = 14;
+
 /// A frame that only shows that its sender is alive.
 pub const PING: [u8; 1] = [9];
 
@@ -83,6 +89,33 @@ pub enum ReplicaMessage<'a> {
     },
     /// The sender does not have a requested blob.
     Lacking(ContentHash),
+    /// The sender has received a blob that it lacked when the receiver requested it.
+    Have(ContentHash),
+    /// A request for the hashes of the parts of a blob.
+    WantTree(ContentHash),
+    /// The hashes of the parts of a blob.
+    Tree {
+        /// The blob's hash.
+        hash: ContentHash,
+        /// The hashes, 32 bytes each.
+        parts: &'a [u8],
+    },
+    /// A request for a part of a blob.
+    WantPart {
+        /// The blob's hash.
+        hash: ContentHash,
+        /// The number of the part, from 0.
+        index: u64,
+    },
+    /// A part of a blob, which may come in any order.
+    Part {
+        /// The blob's hash.
+        hash: ContentHash,
+        /// The number of the part.
+        index: u64,
+        /// The bytes.
+        data: &'a [u8],
+    },
     /// The sender rejected some updates of a document.
     Refused {
         /// The document.
@@ -136,6 +169,14 @@ impl<'a> ReplicaMessage<'a> {
                 Self::Blob { hash, is_last, data: reader.buffer()? }
             }
             LACKING => Self::Lacking(hash(&mut reader)?),
+            HAVE => Self::Have(hash(&mut reader)?),
+            WANT_TREE => Self::WantTree(hash(&mut reader)?),
+            TREE => Self::Tree { hash: hash(&mut reader)?, parts: reader.buffer()? },
+            WANT_PART => Self::WantPart { hash: hash(&mut reader)?, index: reader.var_uint()? },
+            PART => {
+                let (hash, index) = (hash(&mut reader)?, reader.var_uint()?);
+                Self::Part { hash, index, data: reader.buffer()? }
+            }
             REFUSED => {
                 Self::Refused { doc: id(&mut reader)?, reason: short(&mut reader, MAX_REASON_LEN)? }
             }
@@ -193,6 +234,30 @@ impl<'a> ReplicaMessage<'a> {
             Self::Lacking(hash) => {
                 write_var_uint(&mut out, LACKING);
                 out.extend_from_slice(hash.as_bytes());
+            }
+            Self::Have(hash) => {
+                write_var_uint(&mut out, HAVE);
+                out.extend_from_slice(hash.as_bytes());
+            }
+            Self::WantTree(hash) => {
+                write_var_uint(&mut out, WANT_TREE);
+                out.extend_from_slice(hash.as_bytes());
+            }
+            Self::Tree { hash, parts } => {
+                write_var_uint(&mut out, TREE);
+                out.extend_from_slice(hash.as_bytes());
+                write_buffer(&mut out, parts);
+            }
+            Self::WantPart { hash, index } => {
+                write_var_uint(&mut out, WANT_PART);
+                out.extend_from_slice(hash.as_bytes());
+                write_var_uint(&mut out, *index);
+            }
+            Self::Part { hash, index, data } => {
+                write_var_uint(&mut out, PART);
+                out.extend_from_slice(hash.as_bytes());
+                write_var_uint(&mut out, *index);
+                write_buffer(&mut out, data);
             }
             Self::Refused { doc, reason } => {
                 write_var_uint(&mut out, REFUSED);
@@ -264,6 +329,11 @@ mod tests {
             ReplicaMessage::Want(vec![hash, hash]),
             ReplicaMessage::Blob { hash, is_last: false, data: b"cont" },
             ReplicaMessage::Lacking(hash),
+            ReplicaMessage::Have(hash),
+            ReplicaMessage::WantTree(hash),
+            ReplicaMessage::Tree { hash, parts: &[7; 64] },
+            ReplicaMessage::WantPart { hash, index: 300 },
+            ReplicaMessage::Part { hash, index: 300, data: b"cont" },
             ReplicaMessage::Refused { doc: doc(), reason: "no" },
         ];
         for message in messages {

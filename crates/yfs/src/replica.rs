@@ -16,6 +16,7 @@ pub(crate) use self::log_mark::LogMark;
 pub use self::{
     feed::{FeedPiece, ReplicaFeed},
     log_mark::LogCursor,
+    missing_blobs::BlobPolicy,
     receive::{ReceivedUpdates, ReplicaUpdate},
 };
 
