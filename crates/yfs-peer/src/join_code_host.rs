@@ -134,13 +134,10 @@ async fn serve_code(
 ) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let outcome = Arc::new(outcome);
-    let report = |offer: &CodeOffer, outcome: &watch::Sender<_>| {
-        let now = offer.outcome(Instant::now());
-        outcome.send_if_modified(|known| std::mem::replace(known, now) != now);
-    };
     let is_over = || offer.outcome(Instant::now()).is_some();
     let ends = offer.ends();
     loop {
+        report_outcome(&offer, &outcome);
         let expired = sleep_until(ends.into());
         tokio::select! {
             accepted = listener.accept() => {
@@ -156,16 +153,21 @@ async fn serve_code(
                 let (offer, outcome) = (offer.clone(), outcome.clone());
                 tokio::spawn(async move {
                     timeout(EXCHANGE_WITHIN, answer_joiner(stream, &offer)).await.ok();
-                    report(&offer, &outcome);
+                    report_outcome(&offer, &outcome);
                     drop(slot);
                 });
             }
             () = expired, if !is_over() => {}
             () = sleep_until((ends + LINGER).into()) => break,
         }
-        report(&offer, &outcome);
     }
     drop(announcement);
+}
+
+/// Notes how the code ended, if it has.
+fn report_outcome(offer: &CodeOffer, outcome: &watch::Sender<Option<JoinCodeOutcome>>) {
+    let now = offer.outcome(Instant::now());
+    outcome.send_if_modified(|known| std::mem::replace(known, now) != now);
 }
 
 /// Carries one exchange. Reads messages of fixed lengths only.

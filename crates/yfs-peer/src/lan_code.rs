@@ -90,15 +90,13 @@ impl LanCodeSearch {
     pub(crate) async fn next(&mut self) -> Option<Vec<SocketAddr>> {
         loop {
             tokio::select! {
-                event = self.events.recv_async() => match event.ok()? {
-                    ServiceEvent::ServiceResolved(service) => {
-                        let number = service.get_property_val_str(PROPERTY);
-                        if number == Some(self.number.as_str()) {
-                            return Some(addresses_of(&service));
-                        }
+                event = self.events.recv_async() => {
+                    let ServiceEvent::ServiceResolved(service) = event.ok()? else { continue };
+                    let number = service.get_property_val_str(PROPERTY);
+                    if number == Some(self.number.as_str()) {
+                        return Some(addresses_of(&service));
                     }
-                    _ => {}
-                },
+                }
                 _ = self.count.tick() => {
                     if n_records(&self.daemon).await > MAX_RECORDS {
                         return None;

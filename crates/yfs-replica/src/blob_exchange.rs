@@ -10,7 +10,7 @@ use yfs::{
     clock::{Clock, SystemClock},
 };
 use yfs_engine::hash::ContentHash;
-use yfs_store::Store;
+use yfs_store::{Store, StoreExt};
 use yfs_sync::replica::ReplicaMessage;
 
 use crate::{

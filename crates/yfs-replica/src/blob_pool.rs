@@ -192,21 +192,20 @@ impl PoolLink {
         })
     }
 
-    /// Returns a blob whose hashes to ask for. Several links may ask for those of the same blob.
+    /// Returns a blob whose hashes to ask for. A link that waits for nothing asks for those that
+    /// another one asked for: the peer of the other may never answer.
     fn next_tree(&self, state: &mut PoolState) -> Option<PoolRequest> {
-        let n_open = state.blobs.values().filter(|blob| blob.open.is_some()).count();
-        let asked = &state.links[&self.id].trees;
-        if n_open + asked.len() >= MAX_OPEN && !state.close_stuck() {
-            return None;
-        }
-        let others: BTreeSet<ContentHash> =
+        let is_idle = state.links.get(&self.id)?.trees.is_empty();
+        let asked: BTreeSet<ContentHash> =
             state.links.values().flat_map(|link| link.trees.iter().copied()).collect();
-        let mut wanted = state.blobs.iter().filter(|(hash, blob)| {
-            blob.open.is_none() && !blob.lacking.contains(&self.id) && !asked.contains(hash)
+        let n_open = state.blobs.values().filter(|blob| blob.open.is_some()).count();
+        let is_full = n_open + asked.len() >= MAX_OPEN && !state.close_stuck();
+        let wanted = state.blobs.iter().filter(|(hash, blob)| {
+            let may_ask = if asked.contains(hash) { is_idle } else { !is_full };
+            may_ask && blob.open.is_none() && !blob.lacking.contains(&self.id)
         });
-        // One that no other link asks for, or else any: the peer of the other may never answer.
-        let free = wanted.clone().find(|(hash, _)| !others.contains(hash));
-        let (hash, _) = free.or_else(|| wanted.next().filter(|_| asked.is_empty()))?;
+        // One that no other link asks for comes first.
+        let (hash, _) = wanted.min_by_key(|(hash, _)| asked.contains(hash))?;
         let hash = *hash;
         state.links.get_mut(&self.id)?.trees.insert(hash);
         Some(PoolRequest::Tree(hash))

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     contact::PeerContact,
     membership::PeerNote,
+    peer_error::PeerError,
     peer_grant::{BlockTarget, PeerCertificate, PeerRights, SignedBlock, TicketGrant},
     peer_key::{PeerSecretKey, SIGNATURE_LEN},
     peer_message::PeerMessage,

@@ -236,12 +236,86 @@ const LIES: &[(&str, Attack)] = &[
 
 #[test]
 fn keys_that_may_not_write_are_refused_by_every_route() {
-    expect_test::expect![[r#""#]].assert_eq(&play(ROUTES));
+    expect_test::expect![[r#"
+        signed: a reader
+            the peer sent changes that it may not make (its key may only read); they are in the quarantine, quarantined; /plan=1
+        signed: expired since
+            the peer sent changes that it may not make (its certificate has expired); they are in the quarantine, quarantined; /plan=1
+        signed: blocked since
+            the peer sent changes that it may not make (its key is blocked); they are in the quarantine, quarantined; /plan=1
+        signed: its ticket blocked since
+            the peer sent changes that it may not make (its key is blocked); they are in the quarantine, quarantined; /plan=1
+        carried by a writer: a reader
+            goes on, quarantined; /plan=1
+        carried by a writer: expired
+            goes on, quarantined; /plan=1
+        carried by a writer: blocked
+            goes on, quarantined; /plan=1
+        carried by a writer: its ticket blocked
+            goes on, quarantined; /plan=1
+        carried by a reader: another reader
+            goes on, quarantined; /plan=1
+        carried by a reader: expired
+            goes on, quarantined; /plan=1
+        carried by a reader: blocked
+            goes on, quarantined; /plan=1
+        carried by a reader: its ticket blocked
+            goes on, quarantined; /plan=1
+        a host: a reader
+            the peer sent changes that it may not make (its key may only read); they are in the quarantine, quarantined; /plan=1
+        a host: expired since
+            the peer sent changes that it may not make (its certificate has expired); they are in the quarantine, quarantined; /plan=1
+        a host: blocked since
+            the peer sent changes that it may not make (its key is blocked); they are in the quarantine, quarantined; /plan=1
+        a host: its ticket blocked since
+            the peer sent changes that it may not make (its key is blocked); they are in the quarantine, quarantined; /plan=1
+        a host: expired before
+            refused the peer: the certificate has expired; /plan=1
+        a host: blocked before
+            refused the peer: the key or its ticket is blocked; /plan=1
+        a host: its ticket blocked before
+            refused the peer: the key or its ticket is blocked; /plan=1
+        a contact: blocked
+            goes on; /plan=1
+    "#]].assert_eq(&play(ROUTES));
 }
 
 #[test]
 fn lies_and_replays_change_nothing() {
-    expect_test::expect![[r#""#]].assert_eq(&play(LIES));
+    expect_test::expect![[r#"
+        a recorded message of another connection
+            the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
+        the messages of a writer as one's own
+            the peer sent changes that it may not make (its signature is invalid); they are in the quarantine, quarantined; /plan=1
+        an update that cannot be decoded
+            goes on, quarantined; /plan=1
+        an update that counts more structs than it has
+            goes on, quarantined; /plan=1
+        more updates than a message may have
+            the peer violated the protocol: a signed message without updates; /plan=1
+        a host of another workspace
+            the server has another workspace, 4f7c2a9e1b3d5f0; to copy it, run `yfs clone` in another directory; /plan=1
+        two welcomes
+            the peer sent the message welcome when the protocol does not allow it; /plan=1
+        a welcome by the side that calls
+            the peer sent the message welcome when the protocol does not allow it; /plan=1
+        a second beginning of the exchange
+            the peer sent the message hello when the protocol does not allow it; /plan=1
+        hashes of parts that were not requested
+            the peer sent a blob that was not requested; /plan=1
+        a part that was not requested
+            the peer sent a blob that was not requested; /plan=1
+        a blob that is said to be lacking and was not requested
+            goes on; /plan=1
+        a million requests for parts
+            the peer requested too many blobs at once; /plan=1
+        a million requests for hashes of parts
+            the peer requested too many blobs at once; /plan=1
+        a contact from the far future
+            goes on; /plan=1
+        a thousand refused messages at once
+            goes on, quarantined; /plan=1
+    "#]].assert_eq(&play(LIES));
 }
 
 /// A ticket for many lets its holder make any number of keys. Their contacts fill a bounded list,
