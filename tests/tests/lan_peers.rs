@@ -84,7 +84,8 @@ fn what_is_announced_names_nothing() {
         assert!(!listener.contain(&hex(secret)), "{secret}");
     }
     for secret in ["plan.txt", "benjamin", host.trim()] {
-        assert!(secret.is_empty() || !listener.contain(secret.as_bytes()), "{secret}");
+        // A name of two letters is found in random text, too.
+        assert!(secret.len() < 4 || !listener.contain(secret.as_bytes()), "{secret}");
     }
     drop(share);
 }

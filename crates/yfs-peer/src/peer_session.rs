@@ -182,10 +182,10 @@ impl PeerSession {
         }
     }
 
-    /// Returns the number of updates that were put in quarantine because their signer may not
-    /// write.
-    pub fn n_unauthorized(&self) -> u64 {
-        self.n_unauthorized
+    /// Returns the number of updates that were put in quarantine, because their signer may not
+    /// write or because they are harmful.
+    pub fn n_refused(&self) -> u64 {
+        self.n_unauthorized + self.progress().n_quarantined
     }
 
     /// Returns the greatest length of the next message that the peer may send, in bytes.

@@ -95,6 +95,8 @@ pub struct ExchangeProgress {
     pub refused: Vec<String>,
     /// The number of rejections by either side.
     pub n_refused: u64,
+    /// The number of documents whose updates this side put in quarantine, each time.
+    pub n_quarantined: u64,
     /// The guids of documents whose changes here the hub does not accept, because this side may not
     /// write. Complete at the end of an exchange.
     pub unsent: BTreeSet<String>,
@@ -580,6 +582,7 @@ impl ReplicaSession {
             self.workspace.replication().settle_contents(&taken)?;
         }
         self.changed.extend(taken.changed.iter().chain(&taken.rows).cloned());
+        self.progress.n_quarantined += taken.refused.len() as u64;
         for (doc, refusal) in &taken.refused {
             self.send_rejection(doc, &refusal.to_string())?;
         }

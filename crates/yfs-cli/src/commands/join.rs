@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use yfs::{Workspace, WorkspaceOptions, replica::BlobPolicy};
-use yfs_peer::{JoinCode, JoinCodeSearch, PeerMembership, PeerNode, PeerTicket};
+use yfs_peer::{JoinCode, JoinCodeError, JoinCodeSearch, PeerMembership, PeerNode, PeerTicket};
 
 use crate::{
     commands::{
@@ -144,7 +144,8 @@ async fn read_ticket(text: &str, args: &JoinArgs) -> Result<PeerTicket> {
         }
         return Ok(text.parse()?);
     }
-    let code: JoinCode = text.parse().map_err(|error| CommandError::Other(error.into()))?;
+    let of_code = |error: JoinCodeError| CommandError::Other(error.into());
+    let code: JoinCode = text.parse().map_err(of_code)?;
     let options = args.network.peer_options();
     if args.at.is_none() && !options.is_lan_searched {
         return Err(CommandError::usage("with --no-lan, a join code needs --at HOST:PORT"));
@@ -154,7 +155,7 @@ async fn read_ticket(text: &str, args: &JoinArgs) -> Result<PeerTicket> {
         interface: options.listen.ip(),
         is_lan_only: options.is_lan_only,
     };
-    code.redeem(&search).await.map_err(|error| CommandError::Other(error.into()))
+    code.redeem(&search).await.map_err(of_code)
 }
 
 /// Creates an empty replica that is a member of the ticket's group.

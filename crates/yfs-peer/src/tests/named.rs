@@ -101,6 +101,12 @@ fn peers_that_violate_the_protocol_are_listed_with_the_reason() {
             assert!(error.contains(reason), "{reason}: {error}");
             assert_eq!((status.faults, status.connected), (1, false), "{reason}");
         }
+        // Harmful updates do not end the connection; they are counted.
+        let attacker = owner.invite(PeerRights::Write);
+        let harmful = updates_frame(owner.workspace().id(), &[0xff; 40], false);
+        let frames = [attacker.hello(), begin.clone(), attacker.signed(&harmful), vec![99]];
+        attack(&attacker, &node, &owner, &frames).await;
+        assert_eq!(status_of(&owner, &attacker).await.refused, 1);
         assert_eq!(owner.tree(), "/plan=1");
         // A stranger leaves no trace, so that strangers can't fill the list.
         let n_listed = read_status(owner.workspace(), true).unwrap().len();
