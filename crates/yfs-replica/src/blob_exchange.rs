@@ -227,14 +227,14 @@ impl BlobExchange {
         store: &dyn Store,
         hash: ContentHash,
     ) -> Result<(), ReplicaError> {
-        let Some(size) = self.lacked.remove(&hash) else { return Ok(()) };
-        if store.has_blob(&hash)? {
-            return Ok(());
-        }
+        // The pool asks for what any of its connections waits for.
         if let Some(link) = &self.link {
             link.regained(&hash);
         }
-        self.request([(hash, size)]);
+        let Some(size) = self.lacked.remove(&hash) else { return Ok(()) };
+        if !store.has_blob(&hash)? {
+            self.request([(hash, size)]);
+        }
         Ok(())
     }
 

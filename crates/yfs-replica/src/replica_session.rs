@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use yfs::{
     Workspace,
-    replica::{FeedPiece, LogCursor, ReplicaFeed, ReplicaUpdate},
+    replica::{BlobSettlement, FeedPiece, LogCursor, ReplicaFeed, ReplicaUpdate},
 };
 use yfs_engine::{
     gate::{DocRole, SplitSize, split},
@@ -119,8 +119,8 @@ pub struct ReplicaSession {
     pieces: VecDeque<FeedPiece>,
     /// Positions that the peer has reached, to confirm when the blobs have arrived.
     reached: VecDeque<(String, bool)>,
-    /// Whether the workspace is marked as possibly lacking blobs.
-    is_unsettled: bool,
+    /// Whether blobs are missing.
+    settlement: BlobSettlement,
     /// The number of pages of the peer's log received on this connection; the first may repeat
     /// known updates.
     n_pages: u64,
@@ -232,6 +232,7 @@ impl ReplicaSession {
     }
 
     fn new(workspace: Workspace, role: SessionRole) -> Self {
+        let settlement = workspace.replication().begin_settlement();
         Self {
             workspace,
             settles_contents: matches!(role, SessionRole::Hub { .. }),
@@ -243,7 +244,7 @@ impl ReplicaSession {
             urgent_bytes: 0,
             pieces: VecDeque::new(),
             reached: VecDeque::new(),
-            is_unsettled: false,
+            settlement,
             n_pages: 0,
             is_resumed: false,
             has_pulled: false,
@@ -336,6 +337,9 @@ impl ReplicaSession {
 
     /// Returns the next frame to send, or `None` if there is none now.
     pub fn next_frame(&mut self) -> Result<Option<Vec<u8>>, ReplicaError> {
+        if self.feed.is_some() && self.settlement.must_search() {
+            self.request_missing_blobs()?;
+        }
         if !self.reached.is_empty() {
             // Another session of the pool may have received the last blob.
             self.settle()?;
@@ -484,10 +488,9 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Requests the blobs that earlier connections did not deliver.
+    /// Requests the blobs that other connections did not deliver.
     fn request_missing_blobs(&mut self) -> Result<(), ReplicaError> {
-        let missing = self.workspace.replication().unsettled_blobs()?;
-        self.is_unsettled |= !missing.is_empty();
+        let missing = self.settlement.search()?;
         self.blobs.request(missing);
         Ok(())
     }
@@ -562,9 +565,8 @@ impl ReplicaSession {
                 return Err(error);
             }
         }
-        if !self.is_unsettled && updates.iter().any(|update| update.doc == *self.workspace.id()) {
-            self.workspace.replication().set_unsettled(true)?;
-            self.is_unsettled = true;
+        if updates.iter().any(|update| update.doc == *self.workspace.id()) {
+            self.settlement.wait()?;
         }
         // A part of the first page may have arrived before the last connection was cut.
         let is_new = self.is_resumed && self.n_pages > 0;
@@ -622,9 +624,9 @@ impl ReplicaSession {
         if !self.blobs.is_settled() {
             return Ok(());
         }
-        if self.is_unsettled && self.blobs.n_lacking() == 0 && !self.reached.is_empty() {
-            self.workspace.replication().set_unsettled(false)?;
-            self.is_unsettled = false;
+        let has_all = self.blobs.n_lacking() == 0 && !self.reached.is_empty();
+        if has_all && self.settlement.is_waiting() {
+            self.settlement.settle()?;
         }
         while let Some((cursor, is_end)) = self.reached.pop_front() {
             self.n_pages += 1;

@@ -226,36 +226,23 @@ impl<'a> ReplicaMessage<'a> {
                 }
             }
             Self::Blob { hash, is_last, data } => {
-                write_var_uint(&mut out, BLOB);
-                out.extend_from_slice(hash.as_bytes());
+                write_hash(&mut out, BLOB, hash);
                 write_flag(&mut out, *is_last);
                 write_buffer(&mut out, data);
             }
-            Self::Lacking(hash) => {
-                write_var_uint(&mut out, LACKING);
-                out.extend_from_slice(hash.as_bytes());
-            }
-            Self::Have(hash) => {
-                write_var_uint(&mut out, HAVE);
-                out.extend_from_slice(hash.as_bytes());
-            }
-            Self::WantTree(hash) => {
-                write_var_uint(&mut out, WANT_TREE);
-                out.extend_from_slice(hash.as_bytes());
-            }
+            Self::Lacking(hash) => write_hash(&mut out, LACKING, hash),
+            Self::Have(hash) => write_hash(&mut out, HAVE, hash),
+            Self::WantTree(hash) => write_hash(&mut out, WANT_TREE, hash),
             Self::Tree { hash, parts } => {
-                write_var_uint(&mut out, TREE);
-                out.extend_from_slice(hash.as_bytes());
+                write_hash(&mut out, TREE, hash);
                 write_buffer(&mut out, parts);
             }
             Self::WantPart { hash, index } => {
-                write_var_uint(&mut out, WANT_PART);
-                out.extend_from_slice(hash.as_bytes());
+                write_hash(&mut out, WANT_PART, hash);
                 write_var_uint(&mut out, *index);
             }
             Self::Part { hash, index, data } => {
-                write_var_uint(&mut out, PART);
-                out.extend_from_slice(hash.as_bytes());
+                write_hash(&mut out, PART, hash);
                 write_var_uint(&mut out, *index);
                 write_buffer(&mut out, data);
             }
@@ -300,6 +287,12 @@ fn id(reader: &mut Lib0Reader<'_>) -> Result<FileId, Lib0Error> {
 fn hash(reader: &mut Lib0Reader<'_>) -> Result<ContentHash, Lib0Error> {
     let bytes: [u8; 32] = reader.take(32)?.try_into().expect("as many as were asked for");
     Ok(ContentHash::from_bytes(bytes))
+}
+
+/// Writes the type of a message about a blob, and the hash of the blob.
+fn write_hash(out: &mut Vec<u8>, message_type: u64, hash: &ContentHash) {
+    write_var_uint(out, message_type);
+    out.extend_from_slice(hash.as_bytes());
 }
 
 fn write_flag(out: &mut Vec<u8>, flag: bool) {

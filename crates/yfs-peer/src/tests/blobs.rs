@@ -13,13 +13,15 @@ use crate::{peer_error::PeerError, peer_grant::PeerRights, peer_session::PeerSes
 const PART: usize = 256 << 10;
 const MIB: usize = 1 << 20;
 
+/// What a peer does with a message before it sends it; `None` stands for nothing.
+type Tampering = fn(ReplicaMessage<'_>) -> Option<Vec<u8>>;
+
 /// A connection of the fetching peer with another, and what crosses it.
 struct BlobLink {
     fetcher: PeerSession,
     source: PeerSession,
     n_parts: usize,
-    /// What the other side does with a message before it is sent; `None` drops it.
-    tamper: fn(ReplicaMessage<'_>) -> Option<Vec<u8>>,
+    tamper: Tampering,
 }
 
 fn content(len: usize) -> Vec<u8> {
@@ -31,11 +33,7 @@ fn honest(message: ReplicaMessage<'_>) -> Option<Vec<u8>> {
 }
 
 impl BlobLink {
-    fn new(
-        fetcher: &TestPeer,
-        source: &TestPeer,
-        tamper: fn(ReplicaMessage<'_>) -> Option<Vec<u8>>,
-    ) -> Self {
+    fn new(fetcher: &TestPeer, source: &TestPeer, tamper: Tampering) -> Self {
         let ids = [fetcher.member.id(), source.member.id()];
         Self {
             fetcher: PeerSession::dialer(fetcher.member.clone(), ids[1]).unwrap(),
@@ -134,7 +132,7 @@ fn two_peers_each_send_a_part() {
 
 #[test]
 fn a_peer_that_lies_about_a_part_is_named_and_the_other_goes_on() {
-    let lies: [fn(ReplicaMessage<'_>) -> Option<Vec<u8>>; 3] = [
+    let lies: [Tampering; 3] = [
         |message| match message {
             ReplicaMessage::Part { hash, index, data } if index > 4 => {
                 let data = &[data, b"x"].concat()[1..];
@@ -176,7 +174,7 @@ fn a_peer_that_lies_about_a_part_is_named_and_the_other_goes_on() {
 
 #[test]
 fn a_peer_that_never_answers_does_not_hold_parts() {
-    let silences: [fn(ReplicaMessage<'_>) -> Option<Vec<u8>>; 2] = [
+    let silences: [Tampering; 2] = [
         |message| (!matches!(message, ReplicaMessage::Part { .. })).then(|| message.encode()),
         |message| (!matches!(message, ReplicaMessage::Tree { .. })).then(|| message.encode()),
     ];
@@ -241,6 +239,53 @@ fn a_blob_passes_through_a_peer_that_is_still_fetching_it() {
         assert!(has(&last, &hash), "{len}");
         assert!(far.fetcher.is_done() && far.fetcher.progress().n_lacking == 0);
     }
+}
+
+/// Sends all but blobs.
+fn without_blobs(message: ReplicaMessage<'_>) -> Option<Vec<u8>> {
+    let is_blob = matches!(message, ReplicaMessage::Blob { .. } | ReplicaMessage::Tree { .. });
+    (!is_blob).then(|| message.encode())
+}
+
+/// The rows come from a peer that goes away before their blobs have arrived. Another peer, which is
+/// connected and sends nothing new, has them.
+#[test]
+fn blobs_that_one_connection_owed_come_over_another() {
+    for len in [8 * MIB, 1000] {
+        let owner = TestPeer::owner();
+        let [fetcher, second] = [0; 2].map(|_| owner.invite(PeerRights::Write));
+        let mut other = BlobLink::new(&fetcher, &second, honest);
+        other.run().unwrap();
+        let data = content(len);
+        owner.write_bytes("large", &data);
+        let hash = ContentHash::of(&data);
+        exchange(&second, &owner).unwrap();
+        let mut lost = BlobLink::new(&fetcher, &owner, without_blobs);
+        lost.run().unwrap();
+        assert!(fetcher.tree().contains("large") && !has(&fetcher, &hash));
+        drop(lost);
+        other.run().unwrap();
+        assert!(has(&fetcher, &hash), "{len}");
+    }
+}
+
+/// An exchange that is complete does not make the store forget what another one owes.
+#[test]
+fn a_complete_exchange_does_not_hide_what_another_one_owes() {
+    let owner = TestPeer::owner();
+    let [fetcher, poor] = [0; 2].map(|_| owner.invite(PeerRights::Write));
+    let mut other = BlobLink::new(&fetcher, &poor, honest);
+    other.run().unwrap();
+    owner.write_bytes("large", &[0xff; 1000]);
+    let hash = ContentHash::of(&[0xff; 1000]);
+    let mut lost = BlobLink::new(&fetcher, &owner, without_blobs);
+    lost.run().unwrap();
+    poor.write("note", "1");
+    other.run().unwrap();
+    assert!(fetcher.tree().contains("note") && !has(&fetcher, &hash));
+    drop((other, lost));
+    exchange(&fetcher, &owner).unwrap();
+    assert!(has(&fetcher, &hash));
 }
 
 /// Requests of a peer cost bounded memory and time, whatever it asks for.

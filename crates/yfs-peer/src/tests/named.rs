@@ -64,7 +64,7 @@ fn peers_that_violate_the_protocol_are_listed_with_the_reason() {
         };
         type Company<'c> = (&'c str, PeerRights, Box<dyn Fn(&TestPeer) -> Vec<Vec<u8>>>);
         let company: [Company<'_>; 6] = [
-            ("updates without a signature", PeerRights::Write, Box::new(|peer| peer.updates())),
+            ("updates without a signature", PeerRights::Write, Box::new(TestPeer::updates)),
             ("its key may only read", PeerRights::Read, Box::new(reader)),
             (
                 "too many blobs at once",

@@ -39,11 +39,18 @@ impl BlobPolicy {
 }
 
 impl Replication<'_> {
-    /// Records that rows are about to be received whose blobs have not arrived, or that all have.
-    /// The note is stored, so that a lost connection or a crash leaves no file without its bytes.
-    pub fn set_unsettled(&self, is_unsettled: bool) -> Result<()> {
+    /// Stores that rows may be here whose blobs have not arrived, or that all have. So a lost
+    /// connection or a crash leaves no file without its bytes.
+    pub(super) fn note_unsettled(&self, is_unsettled: bool) -> Result<()> {
         let value: &[u8] = if is_unsettled { b"1" } else { b"" };
         Ok(self.state.store.set_meta(UNSETTLED_SETTING, value)?)
+    }
+
+    /// Makes all exchanges of this process, and the next of others, search for missing blobs.
+    pub(crate) fn search_again(&self) -> Result<()> {
+        let mut open = self.state.settlements.lock();
+        open.n_abandoned += 1;
+        self.note_unsettled(true)
     }
 
     /// Returns which blobs this store fetches. A value that this version does not know counts as
@@ -55,19 +62,18 @@ impl Replication<'_> {
         Ok(known.unwrap_or_default())
     }
 
-    /// Sets which blobs this store fetches, from the next connection on. Blobs that are here stay.
+    /// Sets which blobs this store fetches from now on. Blobs that are here stay.
     pub fn set_blob_policy(&self, policy: BlobPolicy) -> Result<()> {
         if policy == self.blob_policy()? {
             return Ok(());
         }
         self.state.store.set_meta(POLICY_SETTING, policy.name().as_bytes())?;
-        // The next connection searches for all that the policy asks for.
-        self.set_unsettled(true)
+        self.search_again()
     }
 
     /// Returns the missing blobs of all files, with the sizes that rows and versions name, if blobs
-    /// may be missing ([noted](Self::set_unsettled)).
-    pub fn unsettled_blobs(&self) -> Result<BTreeMap<ContentHash, u64>> {
+    /// may be missing.
+    pub(super) fn unsettled_blobs(&self) -> Result<BTreeMap<ContentHash, u64>> {
         let noted = self.state.store.get_meta(UNSETTLED_SETTING)?;
         if noted.is_none_or(|noted| noted.is_empty()) {
             return Ok(BTreeMap::new());
