@@ -288,11 +288,11 @@ impl BlobExchange {
             return self.tree_frame(store, hash).map(Some);
         }
         let Some((hash, index)) = self.owed_parts.pop_front() else { return Ok(None) };
-        let size = store.blob_info(&hash)?.map_or(0, |info| info.size);
         let at = index.saturating_mul(PART_LEN);
-        if at >= size.max(1) {
+        let info = store.blob_info(&hash)?.filter(|info| index == 0 || at < info.size);
+        let Some(size) = info.map(|info| info.size) else {
             return Ok(Some(self.lacking_frame(hash)));
-        }
+        };
         let data = store.read_blob(&hash, at..size.min(at + PART_LEN))?;
         Ok(Some(ReplicaMessage::Part { hash, index, data: &data }.encode()))
     }

@@ -319,6 +319,16 @@ fn requests_for_parts_are_bounded() {
         let answer = host.next_frame().unwrap().unwrap();
         assert_eq!(ReplicaMessage::decode(&answer), Ok(ReplicaMessage::Lacking(hash)));
     }
+    let absent = ContentHash::of(b"absent");
+    for request in [
+        ReplicaMessage::WantTree(absent),
+        ReplicaMessage::WantPart { hash: absent, index: 0 },
+        ReplicaMessage::Want(vec![absent]),
+    ] {
+        host.receive(&request.encode()).unwrap();
+        let answer = host.next_frame().unwrap().unwrap();
+        assert_eq!(ReplicaMessage::decode(&answer), Ok(ReplicaMessage::Lacking(absent)));
+    }
     for frame in [
         ReplicaMessage::Part { hash, index: 0, data: b"x" },
         ReplicaMessage::Tree { hash, parts: &[0; 32] },
