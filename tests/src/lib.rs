@@ -10,6 +10,8 @@ pub mod http;
 pub mod markdown;
 #[cfg(target_os = "linux")]
 pub mod mirror;
+#[cfg(target_os = "linux")]
+pub mod multicast;
 pub mod node;
 pub mod pair;
 pub mod peers;

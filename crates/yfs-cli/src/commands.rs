@@ -11,6 +11,8 @@ mod input_content;
 mod mirrored_sides;
 #[cfg(feature = "peer")]
 mod peer_run;
+#[cfg(feature = "peer")]
+mod share_code;
 mod transfer_operands;
 
 /// Declares the commands, in the order of `yfs --help`.

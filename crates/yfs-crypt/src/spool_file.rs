@@ -22,7 +22,7 @@ use crate::random_bytes;
 const PIECE_BYTES: usize = 64 << 10;
 
 /// A temporary file without a name, whose bytes on the disk are encrypted. It is written from the
-/// start to the end, then read after [`rewind`](Self::rewind).
+/// start to the end or by [`write_at`](Self::write_at), then read after [`rewind`](Self::rewind).
 pub struct SpoolFile {
     file: File,
     /// Invariant: its position is that of `file`.
@@ -49,6 +49,18 @@ impl SpoolFile {
     pub fn rewind(&mut self) -> io::Result<()> {
         self.cipher.seek(0_u64);
         self.file.rewind()
+    }
+
+    /// Writes bytes at an offset, in bytes. Each offset must be written once only: two different
+    /// bytes with the same encryption would show their difference.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system fails.
+    pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.cipher.seek(offset);
+        self.file.seek(io::SeekFrom::Start(offset))?;
+        self.write_all(bytes)
     }
 }
 
@@ -101,5 +113,19 @@ mod tests {
             spool.read_to_end(&mut read).expect("read");
             assert!(read == content);
         }
+    }
+
+    #[test]
+    fn parts_may_be_written_in_any_order() {
+        let mut spool = SpoolFile::new().expect("a file");
+        let content: Vec<u8> = (0..300_001_u32).map(|at| (at / 7) as u8).collect();
+        let parts: Vec<(usize, &[u8])> = content.chunks(70_001).enumerate().collect();
+        for (index, part) in parts.into_iter().rev() {
+            spool.write_at(70_001 * index as u64, part).expect("write");
+        }
+        spool.rewind().expect("rewind");
+        let mut read = Vec::new();
+        spool.read_to_end(&mut read).expect("read");
+        assert!(read == content);
     }
 }

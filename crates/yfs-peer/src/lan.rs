@@ -44,7 +44,7 @@ const MAX_ADDRESSES: usize = 8;
 
 /// The most records of the network that are kept before discovery ends, and how often they are
 /// counted. The library that keeps them has no bound.
-const MAX_RECORDS: i64 = 20_000;
+pub(crate) const MAX_RECORDS: i64 = 20_000;
 const COUNT_EVERY: Duration = Duration::from_secs(10);
 
 /// Announces this peer, and collects the announcements of others, until it is dropped.
@@ -114,26 +114,51 @@ fn announce(
     text: &str,
     bound: SocketAddr,
 ) -> Result<String, mdns_sd::Error> {
-    let ip = bound.ip();
+    // The text begins with random bytes: no two peers have the same name.
+    let name: String = text.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
+    let property = (PROPERTY, text);
+    start_service(daemon, &LanService { service_type: SERVICE_TYPE, name: &name, property, bound })
+}
+
+/// What is announced.
+pub(crate) struct LanService<'s> {
+    pub(crate) service_type: &'s str,
+    /// The name of the instance and of its host.
+    pub(crate) name: &'s str,
+    pub(crate) property: (&'s str, &'s str),
+    /// The address at which the service listens.
+    pub(crate) bound: SocketAddr,
+}
+
+/// Announces a service on the interface of its address, or on all; returns its full name.
+pub(crate) fn start_service(
+    daemon: &ServiceDaemon,
+    service: &LanService<'_>,
+) -> Result<String, mdns_sd::Error> {
+    let LanService { service_type, name, property, bound } = *service;
+    let (ip, port) = (bound.ip(), bound.port());
+    restrict_to(daemon, ip)?;
+    let host = format!("{name}.local.");
+    let properties = &[property][..];
+    let info = if ip.is_unspecified() {
+        ServiceInfo::new(service_type, name, &host, (), port, properties)?.enable_addr_auto()
+    } else {
+        ServiceInfo::new(service_type, name, &host, ip, port, properties)?
+    };
+    let fullname = info.get_fullname().to_owned();
+    daemon.register(info)?;
+    Ok(fullname)
+}
+
+/// Uses only the interface of an address, unless the address stands for all.
+pub(crate) fn restrict_to(daemon: &ServiceDaemon, ip: IpAddr) -> Result<(), mdns_sd::Error> {
     if !ip.is_unspecified() {
         daemon.disable_interface(IfKind::All)?;
         daemon.enable_interface(IfKind::Addr(ip))?;
     } else if ip.is_ipv4() {
         daemon.disable_interface(IfKind::IPv6)?;
     }
-    // The text begins with random bytes: no two peers have the same name.
-    let name: String = text.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
-    let host = format!("{name}.local.");
-    let properties = [(PROPERTY, text)];
-    let service = if ip.is_unspecified() {
-        ServiceInfo::new(SERVICE_TYPE, &name, &host, (), bound.port(), &properties[..])?
-            .enable_addr_auto()
-    } else {
-        ServiceInfo::new(SERVICE_TYPE, &name, &host, ip, bound.port(), &properties[..])?
-    };
-    let fullname = service.get_fullname().to_owned();
-    daemon.register(service)?;
-    Ok(fullname)
+    Ok(())
 }
 
 /// Collects announcements until the daemon ends, or the network sends more than is kept.
@@ -159,7 +184,7 @@ async fn collect(peers: Arc<LanPeers>, daemon: ServiceDaemon, events: Receiver<S
 }
 
 /// Returns the number of records that the daemon keeps.
-async fn n_records(daemon: &ServiceDaemon) -> i64 {
+pub(crate) async fn n_records(daemon: &ServiceDaemon) -> i64 {
     let Ok(metrics) = daemon.get_metrics() else { return 0 };
     let counters = metrics.recv_async().await.unwrap_or_default();
     counters.iter().filter(|(name, _)| name.starts_with("cached-")).map(|(_, n)| n).sum()
@@ -229,7 +254,7 @@ impl LanPeers {
 }
 
 /// Returns the addresses in an announcement that can be those of one machine.
-fn addresses_of(service: &ResolvedService) -> Vec<SocketAddr> {
+pub(crate) fn addresses_of(service: &ResolvedService) -> Vec<SocketAddr> {
     let port = service.port;
     let address = |ip: &ScopedIp| match ip {
         ScopedIp::V6(v6) if v6.addr().is_unicast_link_local() => {

@@ -8,6 +8,7 @@
 //! - [`PeerMembership`] is what a store knows of its group: keys, certificate, blocks, contacts.
 //! - [`PeerSession`] is one side of one connection, without a transport.
 //! - [`PeerNode`] connects a workspace with its peers over QUIC.
+//! - [`JoinCode`] is a short code that two persons say to each other instead of a ticket.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -43,9 +44,16 @@
 mod carried;
 mod contact;
 mod dial;
+mod join_code;
+mod join_code_call;
+mod join_code_host;
+mod join_code_offer;
+mod join_code_words;
 mod lan;
 mod lan_announcement;
+mod lan_code;
 mod membership;
+mod pake;
 mod peer_error;
 mod peer_grant;
 mod peer_key;
@@ -61,6 +69,10 @@ mod ticket;
 
 pub use crate::{
     contact::PeerContact,
+    join_code::{JOIN_CODE_LIFETIME, JoinCode, JoinCodeError},
+    join_code_call::JoinCodeSearch,
+    join_code_host::{JoinCodeHost, JoinCodeOptions},
+    join_code_offer::JoinCodeOutcome,
     membership::{PeerMembership, PeerNote, TicketRequest},
     peer_error::{DenialCode, DenialReason, PeerError},
     peer_grant::{

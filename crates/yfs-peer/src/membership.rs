@@ -12,6 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use yfs::{Workspace, clock::Clock};
 use yfs_engine::{id::WorkspaceId, time::Millis};
+use yfs_replica::BlobPool;
 use yfs_store::Store;
 
 use crate::{
@@ -67,6 +68,8 @@ pub struct PeerMembership {
     clock: Arc<dyn Clock>,
     /// The blocks that were read. They only accumulate.
     blocks: Mutex<Vec<SignedBlock>>,
+    /// The large blobs that the connections fetch together.
+    blob_pool: Arc<BlobPool>,
 }
 
 /// What a ticket is to grant.
@@ -105,7 +108,13 @@ impl PeerMembership {
     /// The same with a clock of the caller's.
     pub fn with_clock(workspace: &Workspace, clock: Arc<dyn Clock>) -> Result<Self, PeerError> {
         let key = read_secret(&**workspace.store(), KEY_SECRET)?;
-        Ok(Self { workspace: workspace.clone(), key, clock, blocks: Mutex::default() })
+        Ok(Self {
+            workspace: workspace.clone(),
+            key,
+            clock,
+            blocks: Mutex::default(),
+            blob_pool: Arc::default(),
+        })
     }
 
     /// Reports whether a workspace was shared or joined. Creates no key.
@@ -116,6 +125,11 @@ impl PeerMembership {
     /// Returns the workspace.
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
+    }
+
+    /// Returns the large blobs that the connections fetch together.
+    pub(crate) fn blob_pool(&self) -> &Arc<BlobPool> {
+        &self.blob_pool
     }
 
     /// Returns the key of this peer.

@@ -313,7 +313,7 @@ fn v4_of(ip: IpAddr) -> Option<IpAddr> {
 
 /// Returns the addresses of a socket: its own, or those from which this machine would reach others,
 /// if it is bound to all. Sends nothing.
-fn local_addresses(bound: SocketAddr) -> Vec<SocketAddr> {
+pub(crate) fn local_addresses(bound: SocketAddr) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];
     }
@@ -435,7 +435,7 @@ async fn run_link(
     let number = shared.next_link.fetch_add(1, Ordering::Relaxed);
     let mut is_known = false;
     let mut reported = None;
-    let (mut counted, mut last_unauthorized) = ((0, 0), 0);
+    let (mut counted, mut last_refused) = ((0, 0), 0);
     let large_frames = shared.large_frames.clone();
     let carried = carry_session(&mut session, connection, streams, large_frames, |session| {
         if !session.is_open() {
@@ -455,12 +455,12 @@ async fn run_link(
         shared.update_status(peer, |status| {
             status.bytes_sent += progress.bytes_sent - counted.0;
             status.bytes_received += progress.bytes_received - counted.1;
-            status.refused += session.n_unauthorized() - last_unauthorized;
+            status.refused += session.n_refused() - last_refused;
             status.in_step = is_done;
             status.reached = if is_done { Some(head.0) } else { status.reached };
         });
         counted = (progress.bytes_sent, progress.bytes_received);
-        last_unauthorized = session.n_unauthorized();
+        last_refused = session.n_refused();
         let news = (progress.n_sent, progress.n_new, progress.n_blobs);
         if is_done && reported != Some(news) {
             // The process may end now. Later positions are stored as the peer sends its own.
@@ -476,7 +476,7 @@ async fn run_link(
     if is_known {
         shared.remove_link(peer, number);
     }
-    let n_refused = session.n_unauthorized() - last_unauthorized;
+    let n_refused = session.n_refused() - last_refused;
     if n_refused > 0 {
         shared.update_status(peer, |status| status.refused += n_refused);
     }

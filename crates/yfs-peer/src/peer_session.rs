@@ -182,10 +182,10 @@ impl PeerSession {
         }
     }
 
-    /// Returns the number of updates that were put in quarantine because their signer may not
-    /// write.
-    pub fn n_unauthorized(&self) -> u64 {
-        self.n_unauthorized
+    /// Returns the number of updates that were put in quarantine, because their signer may not
+    /// write or because they are harmful.
+    pub fn n_refused(&self) -> u64 {
+        self.n_unauthorized + self.progress().n_quarantined
     }
 
     /// Returns the greatest length of the next message that the peer may send, in bytes.
@@ -266,6 +266,7 @@ impl PeerSession {
         self.send(&PeerMessage::Admitted { certificate: own, renewed })?;
         let mut hub = ReplicaSession::hub(self.workspace().clone(), may_write)
             .with_checked_updates()
+            .with_blob_pool(self.member.blob_pool())
             .with_settling(self.member.is_owner()?);
         if !self.is_writer() {
             hub = hub.without_sending();
@@ -305,6 +306,7 @@ impl PeerSession {
         };
         self.marks = stored.filter(is_valid).unwrap_or(fresh);
         let mut guest = ReplicaSession::guest(self.workspace().clone(), &self.marks.marks)
+            .with_blob_pool(self.member.blob_pool())
             .with_settling(self.member.is_owner()?);
         if !self.is_writer() {
             guest = guest.without_sending();

@@ -1,4 +1,9 @@
 //! A group of peers in one process, and attacks on it.
 
 mod attacks;
+mod attacks_by_route;
+mod blobs;
 mod group;
+mod join_codes;
+mod named;
+mod stage;

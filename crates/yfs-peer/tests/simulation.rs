@@ -1,7 +1,7 @@
 //! Groups of 3 to 20 peers over a simulated network: random graphs of connections that change and
 //! break in the middle of messages, restarts, compactions, readers that pass on what others sign,
-//! and blocks. Once the graph of writers is connected and quiet, all have the same files, and no
-//! write is lost.
+//! and blobs in parts. Once the graph is connected and quiet, all that may write have the same
+//! files, all have every blob, and no write is lost.
 //!
 //! `YFS_PEER_HISTORIES` says how many histories to play, `YFS_PEER_SEED` begins with another seed.
 
@@ -16,7 +16,7 @@ use std::{
 use futures::FutureExt;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs::{Workspace, WorkspaceOptions};
-use yfs_engine::path::VPath;
+use yfs_engine::{hash::ContentHash, path::VPath};
 use yfs_peer::{PeerMembership, PeerRights, PeerSession, TicketRequest};
 use yfs_replica::FrameSession;
 use yfs_store::{MemoryStore, Store};
@@ -45,6 +45,9 @@ struct PeerHistory {
     lines: BTreeSet<String>,
 }
 
+/// The beginning of what stands for the content of a blob.
+const BLOB: &str = "blob ";
+
 fn options() -> WorkspaceOptions {
     WorkspaceOptions { follow: false, ..WorkspaceOptions::default() }
 }
@@ -65,13 +68,24 @@ impl SimulatedPeer {
         fs.append(&path(name), text, &WriteOptions::default()).now_or_never().unwrap().unwrap();
     }
 
-    /// Returns the files with their contents.
+    fn write_blob(&self, name: &str, len: usize, salt: usize) {
+        let bytes: Vec<u8> = (0..len).map(|at| ((at >> 10) * 31 + salt) as u8 | 0x80).collect();
+        let (fs, options) = (self.workspace.fs(), WriteOptions::default());
+        fs.write(&path(name), bytes.into(), &options).now_or_never().unwrap().unwrap();
+    }
+
+    /// Returns the files with their contents; of blobs, the hashes.
     fn tree(&self) -> BTreeMap<String, String> {
         let fs = self.workspace.fs();
         let found = fs.walk(&VPath::root(), &WalkOptions::default()).now_or_never().unwrap();
         let read = |path: &VPath| {
-            let read = fs.read(path).now_or_never().unwrap().unwrap();
-            String::from_utf8(read.data.to_vec()).unwrap()
+            let read = match fs.read(path).now_or_never().unwrap() {
+                Ok(read) => read,
+                Err(error) => return format!("{error:?}"),
+            };
+            let data = read.data.to_vec();
+            String::from_utf8(data)
+                .unwrap_or_else(|error| format!("{BLOB}{}\n", ContentHash::of(error.as_bytes())))
         };
         found.unwrap().iter().map(|found| (found.path.to_string(), read(&found.path))).collect()
     }
@@ -139,7 +153,7 @@ impl PeerHistory {
 
     fn step(&mut self, number: usize) {
         let who = self.pick();
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..21) {
             0..=5 => {
                 let name = format!("f{}.txt", self.rng.random_range(0..4));
                 let line = format!("line {number} of {who}");
@@ -159,6 +173,11 @@ impl PeerHistory {
                         fs.mv(&from, &to, &options).now_or_never().unwrap().ok();
                     }
                 }
+            }
+            20 if self.peers[who].rights == PeerRights::Write && self.rng.random_ratio(1, 2) => {
+                let name = format!("b{}.bin", self.rng.random_range(0..2));
+                let len = self.rng.random_range(1..1_500_000);
+                self.peers[who].write_blob(&name, len, number);
             }
             7 => {
                 self.peers[who].workspace.maintenance().compact(&mut |_, _| {}).unwrap();
@@ -232,7 +251,10 @@ impl PeerHistory {
     /// the writers have.
     fn check(&self) {
         let expected = self.peers[0].tree();
-        let texts: Vec<&str> = expected.values().flat_map(|text| text.lines()).collect();
+        let (blobs, texts): (Vec<&str>, Vec<&str>) = expected
+            .values()
+            .flat_map(|text| text.lines())
+            .partition(|line| line.starts_with(BLOB));
         let found: BTreeSet<String> = texts.iter().map(|line| (*line).to_owned()).collect();
         assert_eq!(found, self.lines);
         assert_eq!(texts.len(), self.lines.len(), "a line is doubled: {texts:?}");
@@ -242,6 +264,9 @@ impl PeerHistory {
                 continue;
             }
             let own: String = peer.tree().into_values().collect();
+            for blob in &blobs {
+                assert!(own.contains(blob), "{blob}: {own}");
+            }
             for line in &self.lines {
                 assert_eq!(own.matches(&format!("{line}\n")).count(), 1, "{line}: {own}");
             }

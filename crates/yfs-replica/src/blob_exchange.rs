@@ -10,13 +10,14 @@ use yfs::{
     clock::{Clock, SystemClock},
 };
 use yfs_engine::hash::ContentHash;
-use yfs_store::{Store, StoreError};
+use yfs_store::{Store, StoreExt};
 use yfs_sync::replica::ReplicaMessage;
 
-use crate::replica_error::ReplicaError;
-
-/// The most bytes of a blob in one message.
-const PART_LEN: u64 = 256 << 10;
+use crate::{
+    blob_pool::{PoolBlobState, PoolLink, PoolRequest},
+    blob_tree::{MAX_TREE_PARTS, PART_LEN, hash_parts},
+    replica_error::ReplicaError,
+};
 
 /// The most hashes in one request.
 const MAX_ASKED: usize = 256;
@@ -30,6 +31,17 @@ const MAX_OWED: usize = 1 << 16;
 /// The size that every blob may have, in bytes, whatever its row says. A larger blob may have at
 /// most the size in its row.
 const MIN_LIMIT: u64 = 16 << 20;
+
+/// The most parts, and the most lists of hashes of parts, that the peer may have requested and not
+/// received yet.
+const MAX_OWED_PARTS: usize = 1 << 12;
+const MAX_OWED_TREES: usize = 64;
+
+/// How often the hashes of the parts of one blob are sent. Each time reads the whole blob.
+const MAX_TREE_ANSWERS: u8 = 8;
+
+/// The most hashes that this side lacked and reports once they have arrived.
+const MAX_TOLD_LACKING: usize = 1 << 12;
 
 /// The state of the transfer of blobs in both directions.
 #[derive(Debug, Default)]
@@ -45,10 +57,25 @@ pub(crate) struct BlobExchange {
     is_owed: BTreeSet<ContentHash>,
     /// The blob that is being sent, the offset of its next part, and its size, both in bytes.
     sending: Option<(ContentHash, u64, u64)>,
+    /// The connection of the pool that fetches large blobs, if there is one.
+    link: Option<PoolLink>,
+    /// The hashes that the pool fetches and that this connection waits for, with the sizes in
+    /// their rows.
+    pooled: BTreeMap<ContentHash, u64>,
+    /// The hashes that were requested and that the peer lacks as well, with the sizes.
+    lacked: BTreeMap<ContentHash, u64>,
+    /// The hashes that the peer requested and that this side lacked, and those of them that have
+    /// arrived since.
+    told_lacking: BTreeSet<ContentHash>,
+    arrived_since: VecDeque<ContentHash>,
+    /// The number of arrivals in the pool when the hashes above were checked.
+    n_arrivals: u64,
+    /// The parts, and the lists of hashes of parts, that the peer requested.
+    owed_parts: VecDeque<(ContentHash, u64)>,
+    owed_trees: VecDeque<ContentHash>,
+    n_tree_answers: BTreeMap<ContentHash, u8>,
     /// The number of blobs received.
     pub(crate) n_received: u64,
-    /// The number of blobs that the peer lacks as well.
-    pub(crate) n_lacking: u64,
 }
 
 /// A partly received blob. Its parts are written to a file, so that a large one is never in memory.
@@ -60,9 +87,20 @@ struct IncomingBlob {
 }
 
 impl BlobExchange {
+    /// Fetches large blobs together with the other connections of a pool.
+    pub(crate) fn set_link(&mut self, link: PoolLink) {
+        self.link = Some(link);
+    }
+
     /// Adds hashes to request, with the sizes in their rows.
     pub(crate) fn request(&mut self, blobs: impl IntoIterator<Item = (ContentHash, u64)>) {
         for (hash, size) in blobs {
+            let is_asked = self.asked.contains_key(&hash) || self.wanted.contains_key(&hash);
+            if !is_asked && self.link.as_ref().is_some_and(|link| link.want(hash, size)) {
+                let known = self.pooled.entry(hash).or_default();
+                *known = size.max(*known);
+                continue;
+            }
             let known = match self.asked.get_mut(&hash) {
                 Some(known) => known,
                 None => self.wanted.entry(hash).or_default(),
@@ -72,13 +110,63 @@ impl BlobExchange {
     }
 
     /// Reports whether all wanted blobs have arrived or are known to be missing.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.wanted.is_empty() && self.asked.is_empty()
+    pub(crate) fn is_settled(&mut self) -> bool {
+        if let Some(link) = &self.link {
+            self.pooled.retain(|hash, size| {
+                let state = link.state_of(hash);
+                if state == PoolBlobState::Lacking {
+                    self.lacked.insert(*hash, *size);
+                }
+                state == PoolBlobState::Awaited
+            });
+        }
+        self.wanted.is_empty() && self.asked.is_empty() && self.pooled.is_empty()
     }
 
     /// Reports whether every request of the peer has been answered.
     pub(crate) fn has_sent_all(&self) -> bool {
-        self.owed.is_empty() && self.sending.is_none()
+        let has_sent_parts = self.owed_parts.is_empty() && self.owed_trees.is_empty();
+        self.owed.is_empty() && self.sending.is_none() && has_sent_parts
+    }
+
+    /// Adds a blob for whose hashes of parts the peer asks.
+    pub(crate) fn queue_tree(&mut self, hash: ContentHash) -> Result<(), ReplicaError> {
+        if self.owed_trees.len() >= MAX_OWED_TREES {
+            return Err(ReplicaError::TooMuch);
+        }
+        self.owed_trees.push_back(hash);
+        Ok(())
+    }
+
+    /// Adds a part that the peer requests.
+    pub(crate) fn queue_part(&mut self, hash: ContentHash, index: u64) -> Result<(), ReplicaError> {
+        if self.owed_parts.len() >= MAX_OWED_PARTS {
+            return Err(ReplicaError::TooMuch);
+        }
+        self.owed_parts.push_back((hash, index));
+        Ok(())
+    }
+
+    /// Processes the hashes of the parts of a blob.
+    pub(crate) fn receive_tree(
+        &mut self,
+        hash: ContentHash,
+        parts: &[u8],
+    ) -> Result<(), ReplicaError> {
+        self.link.as_ref().ok_or(ReplicaError::Unasked)?.receive_tree(hash, parts)
+    }
+
+    /// Processes a part of a blob.
+    pub(crate) fn receive_part(
+        &mut self,
+        store: &dyn Store,
+        hash: ContentHash,
+        index: u64,
+        data: &[u8],
+    ) -> Result<(), ReplicaError> {
+        let link = self.link.as_ref().ok_or(ReplicaError::Unasked)?;
+        self.n_received += u64::from(link.receive_part(store, hash, index, data)?);
+        Ok(())
     }
 
     /// Adds the hashes that the peer requests.
@@ -122,19 +210,120 @@ impl BlobExchange {
             return Err(ReplicaError::BadBlob(hash));
         }
         self.n_received += 1;
+        if let Some(link) = &self.link {
+            link.note_arrival();
+        }
         Ok(())
+    }
+
+    /// Returns the number of blobs that the peer lacks as well.
+    pub(crate) fn n_lacking(&self) -> u64 {
+        self.lacked.len() as u64
+    }
+
+    /// Requests a blob again that the peer lacked, and has received since.
+    pub(crate) fn regained(
+        &mut self,
+        store: &dyn Store,
+        hash: ContentHash,
+    ) -> Result<(), ReplicaError> {
+        // The pool asks for what any of its connections waits for.
+        if let Some(link) = &self.link {
+            link.regained(&hash);
+        }
+        let Some(size) = self.lacked.remove(&hash) else { return Ok(()) };
+        if !store.has_blob(&hash)? {
+            self.request([(hash, size)]);
+        }
+        Ok(())
+    }
+
+    /// Returns a report that a blob has arrived that the peer requested in vain.
+    fn next_have_frame(&mut self, store: &dyn Store) -> Result<Option<Vec<u8>>, ReplicaError> {
+        let n_arrivals = self.link.as_ref().map_or(0, PoolLink::n_arrivals);
+        if n_arrivals != self.n_arrivals && !self.told_lacking.is_empty() {
+            let told = std::mem::take(&mut self.told_lacking);
+            for hash in told {
+                if store.has_blob(&hash)? {
+                    self.arrived_since.push_back(hash);
+                } else {
+                    self.told_lacking.insert(hash);
+                }
+            }
+        }
+        self.n_arrivals = n_arrivals;
+        let arrived = self.arrived_since.pop_front();
+        Ok(arrived.map(|hash| ReplicaMessage::Have(hash).encode()))
+    }
+
+    /// Returns the answer to a request for a blob that this side lacks.
+    fn lacking_frame(&mut self, hash: ContentHash) -> Vec<u8> {
+        if self.link.is_some() && self.told_lacking.len() < MAX_TOLD_LACKING {
+            self.told_lacking.insert(hash);
+        }
+        ReplicaMessage::Lacking(hash).encode()
     }
 
     /// Records that the peer lacks a blob as well. Its file stays unreadable until a peer has the
     /// blob.
     pub(crate) fn lacking(&mut self, hash: &ContentHash) {
-        if self.asked.remove(hash).is_some() {
-            self.n_lacking += 1;
+        if let Some(size) = self.asked.remove(hash) {
+            self.lacked.insert(*hash, size);
+        }
+        if let Some(link) = self.link.as_ref().filter(|link| link.has_asked(hash)) {
+            link.lacking(hash);
         }
     }
 
+    /// Returns the next request of the pool, or the next answer to one of the peer's.
+    fn next_part_frame(&mut self, store: &dyn Store) -> Result<Option<Vec<u8>>, ReplicaError> {
+        if let Some(request) = self.link.as_ref().and_then(PoolLink::next_request) {
+            let message = match request {
+                PoolRequest::Tree(hash) => ReplicaMessage::WantTree(hash),
+                PoolRequest::Part(hash, index) => ReplicaMessage::WantPart { hash, index },
+            };
+            return Ok(Some(message.encode()));
+        }
+        if let Some(hash) = self.owed_trees.pop_front() {
+            return self.tree_frame(store, hash).map(Some);
+        }
+        let Some((hash, index)) = self.owed_parts.pop_front() else { return Ok(None) };
+        let at = index.saturating_mul(PART_LEN);
+        let info = store.blob_info(&hash)?.filter(|info| index == 0 || at < info.size);
+        let Some(size) = info.map(|info| info.size) else {
+            return Ok(Some(self.lacking_frame(hash)));
+        };
+        let data = store.read_blob(&hash, at..size.min(at + PART_LEN))?;
+        Ok(Some(ReplicaMessage::Part { hash, index, data: &data }.encode()))
+    }
+
+    /// Returns the answer to a request for the hashes of the parts of a blob.
+    fn tree_frame(
+        &mut self,
+        store: &dyn Store,
+        hash: ContentHash,
+    ) -> Result<Vec<u8>, ReplicaError> {
+        let Some(info) = store.blob_info(&hash)? else { return Ok(self.lacking_frame(hash)) };
+        let n_answers = self.n_tree_answers.entry(hash).or_default();
+        if *n_answers >= MAX_TREE_ANSWERS {
+            return Err(ReplicaError::TooMuch);
+        }
+        *n_answers += 1;
+        if info.size.div_ceil(PART_LEN) > MAX_TREE_PARTS {
+            return Ok(ReplicaMessage::Lacking(hash).encode());
+        }
+        let parts = hash_parts(&hash, info.size, |range| store.read_blob(&hash, range))?;
+        Ok(match parts {
+            Some(parts) => ReplicaMessage::Tree { hash, parts: &parts }.encode(),
+            None => self.lacking_frame(hash),
+        })
+    }
+
     /// Returns the next frame, if there is one to send.
-    pub(crate) fn next_frame(&mut self, store: &dyn Store) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) fn next_frame(
+        &mut self,
+        store: &dyn Store,
+    ) -> Result<Option<Vec<u8>>, ReplicaError> {
         if !self.wanted.is_empty() && self.asked.len() + MAX_ASKED <= MAX_OUTSTANDING {
             let next = self.wanted.iter().take(MAX_ASKED);
             let hashes: Vec<ContentHash> = next.map(|(hash, _)| *hash).collect();
@@ -143,6 +332,12 @@ impl BlobExchange {
             }
             return Ok(Some(ReplicaMessage::Want(hashes).encode()));
         }
+        if let Some(frame) = self.next_have_frame(store)? {
+            return Ok(Some(frame));
+        }
+        if let Some(frame) = self.next_part_frame(store)? {
+            return Ok(Some(frame));
+        }
         let (hash, at, size) = match self.sending.take() {
             Some(sending) => sending,
             None => {
@@ -150,7 +345,7 @@ impl BlobExchange {
                 self.is_owed.remove(&hash);
                 match store.blob_info(&hash)? {
                     Some(info) => (hash, 0, info.size),
-                    None => return Ok(Some(ReplicaMessage::Lacking(hash).encode())),
+                    None => return Ok(Some(self.lacking_frame(hash))),
                 }
             }
         };

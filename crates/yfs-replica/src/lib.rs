@@ -31,6 +31,8 @@
 //! ```
 
 mod blob_exchange;
+mod blob_pool;
+mod blob_tree;
 pub mod client;
 pub mod follow_lock;
 mod memory_guard;
@@ -39,6 +41,7 @@ mod replica_session;
 mod run_session;
 
 pub use crate::{
+    blob_pool::BlobPool,
     memory_guard::DEFAULT_MEMORY_LIMIT,
     replica_error::ReplicaError,
     replica_session::{DEFAULT_MAIN_LIMIT, ExchangeProgress, HubMarks, ReplicaSession},

@@ -2,13 +2,14 @@
 
 use std::{
     collections::{BTreeSet, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 use yfs::{
     Workspace,
-    replica::{FeedPiece, LogCursor, LogSummary, ReplicaFeed, ReplicaUpdate},
+    replica::{BlobSettlement, FeedPiece, LogCursor, LogSummary, ReplicaFeed, ReplicaUpdate},
 };
 use yfs_engine::{
     gate::{DocRole, SplitSize, split},
@@ -19,6 +20,7 @@ use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 
 use crate::{
     blob_exchange::BlobExchange,
+    blob_pool::BlobPool,
     memory_guard::MemoryGuard,
     replica_error::ReplicaError,
     run_session::{FrameSession, GONE_AFTER, WELCOME_WITHIN},
@@ -94,6 +96,8 @@ pub struct ExchangeProgress {
     pub refused: Vec<String>,
     /// The number of rejections by either side.
     pub n_refused: u64,
+    /// The number of documents whose updates this side put in quarantine, each time.
+    pub n_quarantined: u64,
     /// The guids of documents whose changes here the hub does not accept, because this side may not
     /// write. Complete at the end of an exchange.
     pub unsent: BTreeSet<String>,
@@ -118,8 +122,8 @@ pub struct ReplicaSession {
     pieces: VecDeque<FeedPiece>,
     /// Positions that the peer has reached, to confirm when the blobs have arrived.
     reached: VecDeque<(String, bool)>,
-    /// Whether the workspace is marked as possibly lacking blobs.
-    is_unsettled: bool,
+    /// Whether blobs are missing.
+    settlement: BlobSettlement,
     /// The number of pages of the peer's log received on this connection; the first may repeat
     /// known updates.
     n_pages: u64,
@@ -236,7 +240,16 @@ impl ReplicaSession {
         self
     }
 
+    /// Fetches large blobs in parts, together with the other sessions of a pool. The peer must
+    /// know the messages for that, which servers before this version do not.
+    #[must_use]
+    pub fn with_blob_pool(mut self, pool: &Arc<BlobPool>) -> Self {
+        self.blobs.set_link(pool.link());
+        self
+    }
+
     fn new(workspace: Workspace, role: SessionRole) -> Self {
+        let settlement = workspace.replication().begin_settlement();
         Self {
             workspace,
             settles_contents: matches!(role, SessionRole::Hub { .. }),
@@ -249,7 +262,7 @@ impl ReplicaSession {
             urgent_bytes: 0,
             pieces: VecDeque::new(),
             reached: VecDeque::new(),
-            is_unsettled: false,
+            settlement,
             n_pages: 0,
             is_resumed: false,
             has_pulled: false,
@@ -330,7 +343,7 @@ impl ReplicaSession {
 
     /// Returns the counters of the exchange so far.
     pub fn progress(&self) -> ExchangeProgress {
-        let (n_blobs, n_lacking) = (self.blobs.n_received, self.blobs.n_lacking);
+        let (n_blobs, n_lacking) = (self.blobs.n_received, self.blobs.n_lacking());
         let unsent = match &self.role {
             SessionRole::Guest { remembered, is_writer: false } => remembered.unsent.clone(),
             _ => BTreeSet::new(),
@@ -350,6 +363,13 @@ impl ReplicaSession {
 
     /// Returns the next frame to send, or `None` if there is none now.
     pub fn next_frame(&mut self) -> Result<Option<Vec<u8>>, ReplicaError> {
+        if self.feed.is_some() && self.settlement.must_search() {
+            self.request_missing_blobs()?;
+        }
+        if !self.reached.is_empty() {
+            // Another session of the pool may have received the last blob.
+            self.settle()?;
+        }
         let frame = match self.urgent.pop_front() {
             Some(frame) => {
                 self.urgent_bytes -= frame.len();
@@ -393,6 +413,18 @@ impl ReplicaSession {
             ReplicaMessage::Blob { hash, is_last, data } => {
                 let store = self.workspace.store().clone();
                 self.blobs.receive(&*store, hash, data, is_last)?;
+                self.settle()
+            }
+            ReplicaMessage::Have(hash) => {
+                let store = self.workspace.store().clone();
+                self.blobs.regained(&*store, hash)
+            }
+            ReplicaMessage::WantTree(hash) => self.blobs.queue_tree(hash),
+            ReplicaMessage::WantPart { hash, index } => self.blobs.queue_part(hash, index),
+            ReplicaMessage::Tree { hash, parts } => self.blobs.receive_tree(hash, parts),
+            ReplicaMessage::Part { hash, index, data } => {
+                let store = self.workspace.store().clone();
+                self.blobs.receive_part(&*store, hash, index, data)?;
                 self.settle()
             }
             ReplicaMessage::Lacking(hash) => {
@@ -526,10 +558,9 @@ impl ReplicaSession {
         Ok(sends_all)
     }
 
-    /// Requests the blobs that earlier connections did not deliver.
+    /// Requests the blobs that other connections did not deliver.
     fn request_missing_blobs(&mut self) -> Result<(), ReplicaError> {
-        let missing = self.workspace.replication().unsettled_blobs()?;
-        self.is_unsettled |= !missing.is_empty();
+        let missing = self.settlement.search()?;
         self.blobs.request(missing);
         Ok(())
     }
@@ -607,9 +638,8 @@ impl ReplicaSession {
                 return Err(error);
             }
         }
-        if !self.is_unsettled && updates.iter().any(|update| update.doc == *self.workspace.id()) {
-            self.workspace.replication().set_unsettled(true)?;
-            self.is_unsettled = true;
+        if updates.iter().any(|update| update.doc == *self.workspace.id()) {
+            self.settlement.wait()?;
         }
         // A part of the first page may have arrived before the last connection was cut.
         let is_new = self.is_resumed && self.n_pages > 0;
@@ -627,6 +657,7 @@ impl ReplicaSession {
             self.workspace.replication().settle_contents(&taken)?;
         }
         self.changed.extend(taken.changed.iter().chain(&taken.rows).cloned());
+        self.progress.n_quarantined += taken.refused.len() as u64;
         for (doc, refusal) in &taken.refused {
             self.send_rejection(doc, &refusal.to_string())?;
         }
@@ -666,9 +697,9 @@ impl ReplicaSession {
         if !self.blobs.is_settled() {
             return Ok(());
         }
-        if self.is_unsettled && self.blobs.n_lacking == 0 && !self.reached.is_empty() {
-            self.workspace.replication().set_unsettled(false)?;
-            self.is_unsettled = false;
+        let has_all = self.blobs.n_lacking() == 0 && !self.reached.is_empty();
+        if has_all && self.settlement.is_waiting() {
+            self.settlement.settle()?;
         }
         while let Some((cursor, is_end)) = self.reached.pop_front() {
             self.n_pages += 1;

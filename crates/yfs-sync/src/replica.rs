@@ -35,7 +35,13 @@ const WANT: u64 = 5;
 const BLOB: u64 = 6;
 const LACKING: u64 = 7;
 const REFUSED: u64 = 8;
-const SUMMARY: u64 = 10;
+
+const WANT_TREE: u64 = 10;
+const TREE: u64 = 11;
+const WANT_PART: u64 = 12;
+const PART: u64 = 13;
+const HAVE: u64 = 14;
+const SUMMARY: u64 = 15;
 
 /// A frame that only shows that its sender is alive.
 pub const PING: [u8; 1] = [9];
@@ -91,6 +97,33 @@ pub enum ReplicaMessage<'a> {
     },
     /// The sender does not have a requested blob.
     Lacking(ContentHash),
+    /// The sender has received a blob that it lacked when the receiver requested it.
+    Have(ContentHash),
+    /// A request for the hashes of the parts of a blob.
+    WantTree(ContentHash),
+    /// The hashes of the parts of a blob.
+    Tree {
+        /// The blob's hash.
+        hash: ContentHash,
+        /// The hashes, 32 bytes each.
+        parts: &'a [u8],
+    },
+    /// A request for a part of a blob.
+    WantPart {
+        /// The blob's hash.
+        hash: ContentHash,
+        /// The number of the part, from 0.
+        index: u64,
+    },
+    /// A part of a blob, which may come in any order.
+    Part {
+        /// The blob's hash.
+        hash: ContentHash,
+        /// The number of the part.
+        index: u64,
+        /// The bytes.
+        data: &'a [u8],
+    },
     /// The sender rejected some updates of a document.
     Refused {
         /// The document.
@@ -148,6 +181,14 @@ impl<'a> ReplicaMessage<'a> {
                 Self::Blob { hash, is_last, data: reader.buffer()? }
             }
             LACKING => Self::Lacking(hash(&mut reader)?),
+            HAVE => Self::Have(hash(&mut reader)?),
+            WANT_TREE => Self::WantTree(hash(&mut reader)?),
+            TREE => Self::Tree { hash: hash(&mut reader)?, parts: reader.buffer()? },
+            WANT_PART => Self::WantPart { hash: hash(&mut reader)?, index: reader.var_uint()? },
+            PART => {
+                let (hash, index) = (hash(&mut reader)?, reader.var_uint()?);
+                Self::Part { hash, index, data: reader.buffer()? }
+            }
             REFUSED => {
                 Self::Refused { doc: id(&mut reader)?, reason: short(&mut reader, MAX_REASON_LEN)? }
             }
@@ -206,14 +247,25 @@ impl<'a> ReplicaMessage<'a> {
                 }
             }
             Self::Blob { hash, is_last, data } => {
-                write_var_uint(&mut out, BLOB);
-                out.extend_from_slice(hash.as_bytes());
+                write_hash(&mut out, BLOB, hash);
                 write_flag(&mut out, *is_last);
                 write_buffer(&mut out, data);
             }
-            Self::Lacking(hash) => {
-                write_var_uint(&mut out, LACKING);
-                out.extend_from_slice(hash.as_bytes());
+            Self::Lacking(hash) => write_hash(&mut out, LACKING, hash),
+            Self::Have(hash) => write_hash(&mut out, HAVE, hash),
+            Self::WantTree(hash) => write_hash(&mut out, WANT_TREE, hash),
+            Self::Tree { hash, parts } => {
+                write_hash(&mut out, TREE, hash);
+                write_buffer(&mut out, parts);
+            }
+            Self::WantPart { hash, index } => {
+                write_hash(&mut out, WANT_PART, hash);
+                write_var_uint(&mut out, *index);
+            }
+            Self::Part { hash, index, data } => {
+                write_hash(&mut out, PART, hash);
+                write_var_uint(&mut out, *index);
+                write_buffer(&mut out, data);
             }
             Self::Refused { doc, reason } => {
                 write_var_uint(&mut out, REFUSED);
@@ -267,6 +319,12 @@ fn hash(reader: &mut Lib0Reader<'_>) -> Result<ContentHash, Lib0Error> {
     Ok(ContentHash::from_bytes(bytes))
 }
 
+/// Writes the type of a message about a blob, and the hash of the blob.
+fn write_hash(out: &mut Vec<u8>, message_type: u64, hash: &ContentHash) {
+    write_var_uint(out, message_type);
+    out.extend_from_slice(hash.as_bytes());
+}
+
 fn write_flag(out: &mut Vec<u8>, flag: bool) {
     out.push(u8::from(flag));
 }
@@ -299,6 +357,11 @@ mod tests {
             ReplicaMessage::Want(vec![hash, hash]),
             ReplicaMessage::Blob { hash, is_last: false, data: b"cont" },
             ReplicaMessage::Lacking(hash),
+            ReplicaMessage::Have(hash),
+            ReplicaMessage::WantTree(hash),
+            ReplicaMessage::Tree { hash, parts: &[7; 64] },
+            ReplicaMessage::WantPart { hash, index: 300 },
+            ReplicaMessage::Part { hash, index: 300, data: b"cont" },
             ReplicaMessage::Refused { doc: doc(), reason: "no" },
             ReplicaMessage::Summary(b"hashes"),
         ];

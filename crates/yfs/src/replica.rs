@@ -7,19 +7,22 @@
 //! necessary to find out which of ten thousand documents changed, and unused documents are not
 //! loaded on either side.
 
+mod blob_settlement;
 mod feed;
 mod log_mark;
 mod log_summary;
 mod missing_blobs;
 mod receive;
 
-pub(crate) use self::log_mark::LogMark;
 pub use self::{
+    blob_settlement::BlobSettlement,
     feed::{FeedPiece, ReplicaFeed},
     log_mark::LogCursor,
     log_summary::{GROUP_HASH_LEN, LogSummary, MAX_GROUPS},
+    missing_blobs::BlobPolicy,
     receive::{ReceivedUpdates, ReplicaUpdate},
 };
+pub(crate) use self::{blob_settlement::OpenSettlements, log_mark::LogMark};
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ use crate::{
     events::{EventLog, row_events},
     live_facts::LiveFacts,
     options::WorkspaceOptions,
-    replica::LogMark,
+    replica::{LogMark, OpenSettlements},
     search::SearchIndexHome,
     subscription::SubscriberList,
     workspace::{damage::TableDamage, parked::ParkedChanges},
@@ -96,6 +96,8 @@ pub(crate) struct WorkspaceState {
     tailed: AtomicU64,
     /// The last mark of the log that was given to a replica.
     pub(crate) mark: Mutex<Option<LogMark>>,
+    /// The exchanges that wait for blobs.
+    pub(crate) settlements: Mutex<OpenSettlements>,
     pub(crate) table_damage: TableDamage,
     closed: AtomicBool,
     /// Wakes the follower when the workspace closes.
@@ -155,6 +157,7 @@ impl WorkspaceState {
             tailing: Mutex::default(),
             tailed: AtomicU64::new(upto.0),
             mark: Mutex::default(),
+            settlements: Mutex::default(),
             table_damage: TableDamage::default(),
             closed: AtomicBool::new(false),
             wake: Default::default(),

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use yfs::{Workspace, WorkspaceOptions};
-use yfs_peer::{PeerMembership, PeerNode, PeerTicket};
+use clap::{Args, ValueEnum};
+use yfs::{Workspace, WorkspaceOptions, replica::BlobPolicy};
+use yfs_peer::{JoinCode, JoinCodeError, JoinCodeSearch, PeerMembership, PeerNode, PeerTicket};
 
 use crate::{
     commands::{
@@ -23,13 +23,18 @@ clone`. The command then keeps running: it exchanges changes with all peers as t
 keeps the files synchronized. Without TICKET it connects the workspace of the current directory
 again.
 
+TICKET may be a join code, as `yfs share --code` prints it: the peer is searched in the local network,
+or called at the address of --at. A wrong code is of no use afterwards.
+
 Existing files in DIR are not overwritten or deleted. A file with the path and content of a file of
 the workspace is matched with it, one with different content becomes an edit, and others are added.
 With a ticket that only reads, they stay here.
 
 Examples:
   yfs join yfspeer_... notes
+  yfs join 7-amber-falcon notes
   cd notes && yfs join                            continue after a restart
+  yfs join yfspeer_... notes --blobs wanted       without past versions of binary files
   yfs join yfspeer_... notes --no-wait            exit once everything was received
 
 JSON: {received, bytes_received, blobs} for the first exchange, then one line
@@ -39,11 +44,17 @@ JSON: {received, bytes_received, blobs} for the first exchange, then one line
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct JoinArgs {
-    /// The ticket, as `yfs share` prints it
+    /// The ticket or the join code, as `yfs share` prints it
     #[arg(requires = "dir")]
     ticket: Option<String>,
     /// The directory, which is created if it is missing; it must not contain a workspace
     dir: Option<PathBuf>,
+    /// Where the peer offers the join code; without it, the local network is searched
+    #[arg(long, value_name = "HOST:PORT", requires = "ticket")]
+    at: Option<String>,
+    /// Which binary files to fetch, now and later [default: all]
+    #[arg(long, value_name = "WHICH")]
+    blobs: Option<BlobChoice>,
     /// Copy only the workspace, and write no files to DIR
     #[arg(long, requires = "ticket")]
     no_files: bool,
@@ -59,12 +70,25 @@ pub(crate) struct JoinArgs {
     policy: mirror::MirrorPolicyArgs,
 }
 
+/// Which binary contents are fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BlobChoice {
+    /// Those of all files and their past versions
+    All,
+    /// Those of the files as they are now
+    Wanted,
+    /// None: binary files cannot be read here
+    None,
+}
+
 /// Runs `yfs join`.
 pub(crate) async fn run(args: JoinArgs, context: &mut CommandContext) -> Result {
     let (file, workspace) = match (&args.ticket, &args.dir) {
         (Some(ticket), Some(dir)) => {
             let file = discover::file_below(dir);
-            (file.clone(), create(ticket, &file, dir, &args, context)?)
+            check_is_free(&file, dir)?;
+            let ticket = read_ticket(ticket, &args).await?;
+            (file.clone(), create(&ticket, &file, &args, context)?)
         }
         _ => {
             let file = context.file()?;
@@ -72,6 +96,13 @@ pub(crate) async fn run(args: JoinArgs, context: &mut CommandContext) -> Result 
             (file.clone(), context.open_at(&file, options)?)
         }
     };
+    if let Some(choice) = args.blobs {
+        workspace.replication().set_blob_policy(match choice {
+            BlobChoice::All => BlobPolicy::All,
+            BlobChoice::Wanted => BlobPolicy::Current,
+            BlobChoice::None => BlobPolicy::None,
+        })?;
+    }
     let result = connect(&args, &workspace, &file, context).await;
     let flushed = workspace.flush();
     workspace.close()?;
@@ -92,15 +123,8 @@ async fn connect(
     result
 }
 
-/// Creates an empty replica that is a member of the ticket's group.
-fn create(
-    ticket: &str,
-    file: &Path,
-    dir: &Path,
-    args: &JoinArgs,
-    context: &mut CommandContext,
-) -> Result<Workspace> {
-    let ticket: PeerTicket = ticket.parse()?;
+/// Refuses a directory that contains a workspace.
+fn check_is_free(file: &Path, dir: &Path) -> Result {
     if file.exists() {
         let message = format!(
             "{}: the directory contains a workspace already; to connect it again, run `yfs join` \
@@ -109,6 +133,38 @@ fn create(
         );
         return Err(CommandError::other(message));
     }
+    Ok(())
+}
+
+/// Reads a ticket, or gets it with a join code.
+async fn read_ticket(text: &str, args: &JoinArgs) -> Result<PeerTicket> {
+    if !JoinCode::is_like(text) {
+        if args.at.is_some() {
+            return Err(CommandError::usage("--at is for a join code; a ticket has its addresses"));
+        }
+        return Ok(text.parse()?);
+    }
+    let of_code = |error: JoinCodeError| CommandError::Other(error.into());
+    let code: JoinCode = text.parse().map_err(of_code)?;
+    let options = args.network.peer_options();
+    if args.at.is_none() && !options.is_lan_searched {
+        return Err(CommandError::usage("with --no-lan, a join code needs --at HOST:PORT"));
+    }
+    let search = JoinCodeSearch {
+        at: args.at.clone(),
+        interface: options.listen.ip(),
+        is_lan_only: options.is_lan_only,
+    };
+    code.redeem(&search).await.map_err(of_code)
+}
+
+/// Creates an empty replica that is a member of the ticket's group.
+fn create(
+    ticket: &PeerTicket,
+    file: &Path,
+    args: &JoinArgs,
+    context: &mut CommandContext,
+) -> Result<Workspace> {
     let key = workspace_key::key_of_new(args.encrypt)?;
     if let Some(parent) = file.parent() {
         discover::make_dir(parent).map_err(|error| CommandError::host(parent, &error))?;
@@ -119,7 +175,7 @@ fn create(
     if args.encrypt {
         workspace_key::remark_on_key_beside(file, None, context);
     }
-    PeerMembership::of(&workspace)?.join(&ticket)?;
+    PeerMembership::of(&workspace)?.join(ticket)?;
     clone::set_complete(&workspace, args.no_files)?;
     Ok(workspace)
 }

@@ -42,12 +42,17 @@ pub(crate) struct PeerNetworkArgs {
 impl PeerNetworkArgs {
     /// Returns the options of a process that connects the workspace in a file.
     pub(crate) fn options(&self, file: &Path) -> PeerOptions {
+        PeerOptions { lock_dir: Some(lock_dir(file)), ..self.peer_options() }
+    }
+
+    /// Returns the options without a lock.
+    pub(crate) fn peer_options(&self) -> PeerOptions {
         let defaults = PeerOptions::default();
         PeerOptions {
             listen: self.listen.unwrap_or(defaults.listen),
             is_lan_only: self.lan_only,
             is_lan_searched: !self.no_lan,
-            lock_dir: Some(lock_dir(file)),
+            ..defaults
         }
     }
 }

@@ -7,13 +7,15 @@ use serde_json::json;
 use yfs::Workspace;
 use yfs_engine::time::Millis;
 use yfs_peer::{
-    MAX_LABEL_LEN, PeerError, PeerMembership, PeerNode, PeerRights, TicketRequest, issue_ticket,
+    MAX_LABEL_LEN, PeerError, PeerMembership, PeerNode, PeerRights, PeerTicket, TicketRequest,
+    issue_ticket,
 };
 
 use crate::{
     commands::{
         mirror,
         peer_run::{PeerNetworkArgs, PeerRun},
+        share_code::{self, JoinCodeArgs, OfferedCode},
     },
     context::CommandContext,
     errors::{CommandError, Result},
@@ -25,6 +27,11 @@ The command prints a ticket. Any person who has it can join with `yfs join TICKE
 as you would send a password. The command then keeps running: it connects the workspace with all its
 peers, and keeps the directory of the workspace synchronized if `yfs mirror` or `yfs join` made it.
 If another process does so already, it prints the ticket and ends.
+
+With --code it prints a join code instead, such as 7-amber-falcon, which is short enough to say:
+the other person runs `yfs join CODE DIR` in the same network, or with --at and one of the addresses
+that are printed. The code gives a ticket for one peer, once, within 10 minutes. The first attempt
+with wrong words ends it.
 
 The connection is direct and encrypted, from this machine to the other: there is no server, and no
 relay. One of the two must be able to reach the other, by the local network or by a port that a
@@ -40,9 +47,12 @@ Examples:
   yfs share --read-only --expires 7d --for ben
   yfs share --once                                admits one peer, while this command runs
   yfs share --listen 192.168.1.5:4700 --lan-only
+  yfs share --code                                a code of words
+  yfs share --qr                                  the ticket as a QR code as well
 
-JSON: {ticket, ticket_id, peer, addresses, rights, expires, once}, then one line
-{peer, sent, received, new} each time a peer and this side have the same.";
+JSON: {ticket, ticket_id, peer, addresses, rights, expires, once}, with --code {code, code_addresses,
+code_expires} instead of ticket; then one line {peer, sent, received, new} each time a peer and this
+side have the same.";
 
 /// Invite a peer, and connect the workspace with its peers without a server
 #[derive(Debug, Args)]
@@ -64,6 +74,11 @@ pub(crate) struct ShareArgs {
     #[arg(long = "for", value_name = "NAME", default_value = "")]
     label: String,
     #[command(flatten)]
+    code: JoinCodeArgs,
+    /// Print the ticket as a QR code, too, for a terminal with a dark background
+    #[arg(long, conflicts_with = "code")]
+    qr: bool,
+    #[command(flatten)]
     network: PeerNetworkArgs,
     #[command(flatten)]
     policy: mirror::MirrorPolicyArgs,
@@ -83,17 +98,26 @@ pub(crate) async fn run(args: ShareArgs, context: &mut CommandContext) -> Result
     PeerMembership::of(&workspace)?.found()?;
     let result = match PeerNode::start(&workspace, args.network.options(&file)) {
         Ok(node) => {
-            let printed = print_ticket(&workspace, request, context);
+            let offered = offer(&args, &workspace, request, context).await;
             let run =
                 PeerRun { workspace: &workspace, file: &file, policy: args.policy, is_once: false };
-            let result = match printed {
-                Ok(()) => run.run(&node, context).await,
-                failure => failure,
+            let result = match offered {
+                Ok(offered) => {
+                    let _reporting = offered.map(OfferedCode::report_in_background);
+                    run.run(&node, context).await
+                }
+                Err(failure) => Err(failure),
             };
             node.stop().await;
             result
         }
-        Err(PeerError::AlreadyRunning) => print_ticket(&workspace, request, context),
+        Err(PeerError::AlreadyRunning) => {
+            match offer(&args, &workspace, request, context).await {
+                Ok(Some(offered)) => offered.wait(context).await,
+                Ok(None) => Ok(()),
+                Err(failure) => Err(failure),
+            }
+        }
         Err(error) => Err(error.into()),
     };
     let flushed = workspace.flush();
@@ -118,27 +142,51 @@ fn request(args: &ShareArgs) -> Result<TicketRequest> {
     })
 }
 
-fn print_ticket(
+/// Prints a ticket, or offers a code that gives it.
+async fn offer(
+    args: &ShareArgs,
     workspace: &Workspace,
     request: TicketRequest,
     context: &mut CommandContext,
-) -> Result {
-    let ticket = issue_ticket(workspace, request)?;
-    let grant = &ticket.signed.grant;
-    if context.out.json {
-        context.out.json_line(&json!({
-            "ticket": ticket.to_string(),
-            "ticket_id": grant.id.to_string(),
-            "peer": ticket.host.to_string(),
-            "addresses": ticket.addresses,
-            "rights": if grant.rights == PeerRights::Write { "write" } else { "read" },
-            "expires": grant.expires.map(|at| at.0),
-            "once": grant.is_once,
-        }))?;
+) -> Result<Option<OfferedCode>> {
+    let is_once = request.is_once || args.code.is_wanted();
+    let ticket = issue_ticket(workspace, TicketRequest { is_once, ..request })?;
+    let offered = if args.code.is_wanted() {
+        Some(args.code.offer(&ticket, &args.network, context).await?)
     } else {
-        context.out.line(&ticket.to_string())?;
+        None
+    };
+    print(&ticket, offered.as_ref(), context)?;
+    if args.qr && !context.out.json {
+        context.out.line(&share_code::qr_code(&ticket)?)?;
     }
     context.out.flush()?;
-    context.remark(&format!("ticket {}; to withdraw it: yfs peers block {}", grant.id, grant.id));
-    Ok(())
+    let id = ticket.signed.grant.id;
+    context.remark(&format!("ticket {id}; to withdraw it: yfs peers block {id}"));
+    Ok(offered)
+}
+
+fn print(
+    ticket: &PeerTicket,
+    offered: Option<&OfferedCode>,
+    context: &mut CommandContext,
+) -> Result {
+    if !context.out.json {
+        let text = offered.map_or_else(|| ticket.to_string(), |offered| offered.code.to_string());
+        return context.out.line(&text);
+    }
+    let grant = &ticket.signed.grant;
+    let mut value = json!({
+        "ticket_id": grant.id.to_string(),
+        "peer": ticket.host.to_string(),
+        "addresses": ticket.addresses,
+        "rights": if grant.rights == PeerRights::Write { "write" } else { "read" },
+        "expires": grant.expires.map(|at| at.0),
+        "once": grant.is_once,
+    });
+    match offered {
+        Some(offered) => offered.describe(&mut value),
+        None => value["ticket"] = ticket.to_string().into(),
+    }
+    context.out.json_line(&value)
 }

@@ -64,6 +64,13 @@ impl TestPeer {
         Self { member: Arc::new(member), clock }
     }
 
+    /// Opens the store of a peer again.
+    pub(super) fn reopen(&self) -> Self {
+        let store = self.workspace().store().clone();
+        let workspace = Workspace::open(store, WorkspaceOptions::default()).unwrap();
+        Self::of(&workspace, self.clock.clone())
+    }
+
     /// Makes a replica that was not admitted by an owner.
     pub(super) fn stranger(&self) -> Self {
         let store = Arc::new(MemoryStore::new());
@@ -95,8 +102,12 @@ impl TestPeer {
     }
 
     pub(super) fn write(&self, name: &str, text: &str) {
+        self.write_bytes(name, text.as_bytes());
+    }
+
+    pub(super) fn write_bytes(&self, name: &str, bytes: &[u8]) {
         let path = VPath::parse(&format!("/{name}")).unwrap();
-        let bytes = text.as_bytes().to_vec().into();
+        let bytes = bytes.to_vec().into();
         let fs = self.workspace().fs();
         fs.write(&path, bytes, &WriteOptions::default()).now_or_never().unwrap().unwrap();
     }

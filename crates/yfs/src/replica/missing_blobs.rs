@@ -12,17 +12,68 @@ use crate::{Replication, error::Result};
 /// last check their blobs were not in the store.
 const UNSETTLED_SETTING: &str = "replica.unsettled";
 
+/// The setting of the store with its [`BlobPolicy`].
+const POLICY_SETTING: &str = "replica.blobs";
+
+/// Which blobs a replica fetches from its peers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum BlobPolicy {
+    /// Those of all files and their past versions.
+    #[default]
+    All,
+    /// Those of the files as they are now. Past versions of a file without its blob cannot be read.
+    Current,
+    /// None. Files whose contents are blobs cannot be read here until another policy is set.
+    None,
+}
+
+impl BlobPolicy {
+    /// Returns the name of the policy in the store.
+    fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Current => "current",
+            Self::None => "none",
+        }
+    }
+}
+
 impl Replication<'_> {
-    /// Records that rows are about to be received whose blobs have not arrived, or that all have.
-    /// The note is stored, so that a lost connection or a crash leaves no file without its bytes.
-    pub fn set_unsettled(&self, is_unsettled: bool) -> Result<()> {
+    /// Stores that rows may be here whose blobs have not arrived, or that all have. So a lost
+    /// connection or a crash leaves no file without its bytes.
+    pub(super) fn note_unsettled(&self, is_unsettled: bool) -> Result<()> {
         let value: &[u8] = if is_unsettled { b"1" } else { b"" };
         Ok(self.state.store.set_meta(UNSETTLED_SETTING, value)?)
     }
 
+    /// Makes all exchanges of this process, and the next of others, search for missing blobs.
+    pub(crate) fn search_again(&self) -> Result<()> {
+        let mut open = self.state.settlements.lock();
+        open.n_abandoned += 1;
+        self.note_unsettled(true)
+    }
+
+    /// Returns which blobs this store fetches. A value that this version does not know counts as
+    /// [`BlobPolicy::All`].
+    pub fn blob_policy(&self) -> Result<BlobPolicy> {
+        let stored = self.state.store.get_meta(POLICY_SETTING)?.unwrap_or_default();
+        let all = [BlobPolicy::All, BlobPolicy::Current, BlobPolicy::None];
+        let known = all.into_iter().find(|policy| policy.name().as_bytes() == stored);
+        Ok(known.unwrap_or_default())
+    }
+
+    /// Sets which blobs this store fetches from now on. Blobs that are here stay.
+    pub fn set_blob_policy(&self, policy: BlobPolicy) -> Result<()> {
+        if policy == self.blob_policy()? {
+            return Ok(());
+        }
+        self.state.store.set_meta(POLICY_SETTING, policy.name().as_bytes())?;
+        self.search_again()
+    }
+
     /// Returns the missing blobs of all files, with the sizes that rows and versions name, if blobs
-    /// may be missing ([noted](Self::set_unsettled)).
-    pub fn unsettled_blobs(&self) -> Result<BTreeMap<ContentHash, u64>> {
+    /// may be missing.
+    pub(super) fn unsettled_blobs(&self) -> Result<BTreeMap<ContentHash, u64>> {
         let noted = self.state.store.get_meta(UNSETTLED_SETTING)?;
         if noted.is_none_or(|noted| noted.is_empty()) {
             return Ok(BTreeMap::new());
@@ -35,8 +86,9 @@ impl Replication<'_> {
         self.missing_blobs(ids.iter())
     }
 
-    /// Returns the blobs that are not here, of all versions of the files that
-    /// [`receive`](Self::receive) changed, with the sizes that rows and versions name.
+    /// Returns the blobs that are not here, of the versions of the files that
+    /// [`receive`](Self::receive) changed, with the sizes that rows and versions name. Which
+    /// versions count is the store's [`BlobPolicy`].
     pub fn missing_blobs_of(
         &self,
         received: &ReceivedUpdates,
@@ -49,6 +101,10 @@ impl Replication<'_> {
         &self,
         ids: impl Iterator<Item = &'a FileId>,
     ) -> Result<BTreeMap<ContentHash, u64>> {
+        let policy = self.blob_policy()?;
+        if policy == BlobPolicy::None {
+            return Ok(BTreeMap::new());
+        }
         let mut needed = BTreeMap::new();
         let mut add = |hash, size: u64| {
             let known = needed.entry(hash).or_insert(size);
@@ -57,6 +113,10 @@ impl Replication<'_> {
         for id in ids {
             let entry = self.state.main.read().files().get(id);
             let Some(blob) = entry.and_then(|entry| entry.row.blob) else { continue };
+            add(blob.hash, blob.size);
+            if policy == BlobPolicy::Current {
+                continue;
+            }
             // Redacted blobs are not fetched again.
             let versions = self.state.documents.acquire(id).with(|loaded| {
                 let mut versions = loaded.doc.blobs().versions();
@@ -64,7 +124,6 @@ impl Replication<'_> {
                 versions
             })?;
             versions.into_iter().for_each(|version| add(version.hash, version.size));
-            add(blob.hash, blob.size);
         }
         let mut missing = BTreeMap::new();
         let damaged = self.state.damaged_blobs()?;

@@ -87,7 +87,7 @@ impl Maintenance<'_> {
         let lines: Vec<String> = hashes.iter().map(ToString::to_string).collect();
         state.store.set_meta(DAMAGED_BLOBS_KEY, lines.join("\n").as_bytes())?;
         if !hashes.is_empty() {
-            crate::Workspace::of(state.clone()).replication().set_unsettled(true)?;
+            crate::Workspace::of(state.clone()).replication().search_again()?;
         }
         Ok(())
     }

@@ -1,0 +1,197 @@
+//! The side that offers a join code: listens on TCP, and announces the number of the code in the
+//! local network.
+//!
+//! The task of the host ends some minutes after the code, so that a late joiner learns why it gets
+//! no ticket, or when the host is dropped.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+    task::JoinHandle,
+    time::{sleep_until, timeout},
+};
+
+use crate::{
+    join_code::JoinCode,
+    join_code_offer::{CODE_HELLO_LEN, CodeOffer, CodeRefusal, JoinCodeOutcome},
+    lan_code::LanCodeAnnouncement,
+    pake::CONFIRMATION_LEN,
+    peer_error::PeerError,
+    peer_node::local_addresses,
+    quic::is_local,
+    ticket::PeerTicket,
+};
+
+/// The most connections at once. Others are closed without an answer.
+const MAX_CONNECTIONS: usize = 8;
+
+/// The time for a whole exchange.
+pub(crate) const EXCHANGE_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long joiners are told that the code has ended.
+const LINGER: Duration = Duration::from_secs(600);
+
+/// How a code is offered.
+#[derive(Debug, Clone)]
+pub struct JoinCodeOptions {
+    /// Where to listen. Port 0 stands for any.
+    pub listen: SocketAddr,
+    /// How long the code may be used.
+    pub lifetime: Duration,
+    /// Whether only addresses of this machine and its local network may use it.
+    pub is_lan_only: bool,
+    /// Whether the number of the code is announced in the local network.
+    pub is_announced: bool,
+}
+
+/// A code that is offered until it is used, a wrong one was tried, its time is over, or this is
+/// dropped.
+#[derive(Debug)]
+pub struct JoinCodeHost {
+    addresses: Vec<SocketAddr>,
+    outcome: watch::Receiver<Option<JoinCodeOutcome>>,
+    task: JoinHandle<()>,
+    lan_failure: Option<String>,
+}
+
+impl JoinCodeHost {
+    /// Offers a ticket to the first peer that has the code.
+    ///
+    /// # Errors
+    ///
+    /// [`PeerError::Listen`] if the address cannot be used.
+    pub async fn start(
+        code: JoinCode,
+        ticket: &PeerTicket,
+        options: JoinCodeOptions,
+    ) -> Result<Self, PeerError> {
+        let listener = bind(options.listen).await?;
+        let bound = listener.local_addr()?;
+        let (mut announcement, mut lan_failure) = (None, None);
+        if options.is_announced {
+            match LanCodeAnnouncement::start(code.number(), bound) {
+                Ok(started) => announcement = Some(started),
+                Err(error) => lan_failure = Some(error.to_string()),
+            }
+        }
+        let ends = Instant::now() + options.lifetime;
+        let offer = Arc::new(CodeOffer::new(code, ticket.to_string(), ends));
+        let (outcome, outcomes) = watch::channel(None);
+        let serving = serve_code(listener, offer, options.is_lan_only, outcome, announcement);
+        let task = tokio::spawn(serving);
+        let addresses = local_addresses(bound);
+        Ok(Self { addresses, outcome: outcomes, task, lan_failure })
+    }
+
+    /// Returns the addresses for `--at`.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Returns why the number is not announced, if it should be.
+    pub fn lan_failure(&self) -> Option<&str> {
+        self.lan_failure.as_deref()
+    }
+
+    /// Returns a receiver of the end of the code, which is `None` until then.
+    pub fn outcome(&self) -> watch::Receiver<Option<JoinCodeOutcome>> {
+        self.outcome.clone()
+    }
+}
+
+impl Drop for JoinCodeHost {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn bind(listen: SocketAddr) -> Result<TcpListener, PeerError> {
+    let failed = |source| PeerError::Listen { address: listen, source };
+    match TcpListener::bind(listen).await {
+        // Where there is no IPv6.
+        Err(_) if listen.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) => {
+            let v4 = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), listen.port());
+            TcpListener::bind(v4).await.map_err(failed)
+        }
+        bound => bound.map_err(failed),
+    }
+}
+
+/// Answers joiners until some time after the code has ended.
+async fn serve_code(
+    listener: TcpListener,
+    offer: Arc<CodeOffer>,
+    is_lan_only: bool,
+    outcome: watch::Sender<Option<JoinCodeOutcome>>,
+    announcement: Option<LanCodeAnnouncement>,
+) {
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let outcome = Arc::new(outcome);
+    let is_over = || offer.outcome(Instant::now()).is_some();
+    let ends = offer.ends();
+    loop {
+        report_outcome(&offer, &outcome);
+        let expired = sleep_until(ends.into());
+        tokio::select! {
+            accepted = listener.accept() => {
+                let Ok((stream, from)) = accepted else {
+                    // Too many open files, for instance: not a reason to end.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                };
+                let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
+                if is_lan_only && !is_local(from) {
+                    continue;
+                }
+                let (offer, outcome) = (offer.clone(), outcome.clone());
+                tokio::spawn(async move {
+                    timeout(EXCHANGE_WITHIN, answer_joiner(stream, &offer)).await.ok();
+                    report_outcome(&offer, &outcome);
+                    drop(slot);
+                });
+            }
+            () = expired, if !is_over() => {}
+            () = sleep_until((ends + LINGER).into()) => break,
+        }
+    }
+    drop(announcement);
+}
+
+/// Notes how the code ended, if it has.
+fn report_outcome(offer: &CodeOffer, outcome: &watch::Sender<Option<JoinCodeOutcome>>) {
+    let now = offer.outcome(Instant::now());
+    outcome.send_if_modified(|known| std::mem::replace(known, now) != now);
+}
+
+/// Carries one exchange. Reads messages of fixed lengths only.
+async fn answer_joiner(mut stream: TcpStream, offer: &CodeOffer) -> std::io::Result<()> {
+    let mut hello = [0; CODE_HELLO_LEN];
+    stream.read_exact(&mut hello).await?;
+    let (keys, answer) = match offer.begin(&hello, Instant::now()) {
+        Ok(begun) => begun,
+        Err(refusal) => return refuse(stream, refusal).await,
+    };
+    stream.write_all(&[&[0], &answer[..]].concat()).await?;
+    let mut confirmation = [0; CONFIRMATION_LEN];
+    stream.read_exact(&mut confirmation).await?;
+    match offer.conclude(keys, &confirmation, Instant::now()) {
+        Ok(sealed) => {
+            let len = u16::try_from(sealed.len()).expect("a ticket has at most 2 KiB");
+            stream.write_all(&[&[0], &len.to_be_bytes()[..], &sealed].concat()).await?;
+            stream.shutdown().await
+        }
+        Err(refusal) => refuse(stream, refusal).await,
+    }
+}
+
+async fn refuse(mut stream: TcpStream, refusal: CodeRefusal) -> std::io::Result<()> {
+    stream.write_all(&[refusal.byte()]).await?;
+    stream.shutdown().await
+}

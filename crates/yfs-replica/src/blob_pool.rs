@@ -1,0 +1,417 @@
+//! The large blobs that a store lacks, fetched in parts by all its connections together.
+//!
+//! Each connection is a [`PoolLink`]. A link asks its peer for the hashes of the parts of a blob
+//! ([`BlobTree`]), which are verified against the blob's hash, and then for parts that no other
+//! link has asked for. A part is verified when it arrives, so a peer that lies is known, and the
+//! parts of others stay. A link that ends gives its parts back, and the rest continues with what
+//! has arrived.
+//!
+//! # Invariants
+//!
+//! - At most [`MAX_OPEN`] blobs have parts here. Their parts are in files without a name.
+//! - An entry is removed only once the store has the blob.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use yfs::{
+    SpoolFile,
+    clock::{Clock, SystemClock},
+};
+use yfs_engine::hash::ContentHash;
+use yfs_store::Store;
+
+use crate::{
+    blob_tree::{BlobTree, MAX_TREE_PARTS, PART_LEN},
+    replica_error::ReplicaError,
+};
+
+/// The most blobs that are fetched at the same time.
+const MAX_OPEN: usize = 4;
+
+/// The most parts that a link has asked for and not received: 4 MiB.
+const MAX_ASKED_PARTS: usize = 16;
+
+/// The most blobs that a pool knows. Others are fetched whole, by one link each.
+const MAX_POOLED: usize = 1 << 16;
+
+/// The size that every blob may have, in bytes, whatever its row says.
+const MIN_LIMIT: u64 = 16 << 20;
+
+type LinkId = u64;
+
+/// The large blobs that a store lacks.
+#[derive(Debug, Default)]
+pub struct BlobPool(Mutex<PoolState>);
+
+/// A connection of a pool. It gives back what it has asked for when it is dropped.
+#[derive(Debug)]
+pub(crate) struct PoolLink {
+    pool: Arc<BlobPool>,
+    id: LinkId,
+}
+
+/// What a link should ask its peer for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PoolRequest {
+    /// The hashes of the parts of a blob.
+    Tree(ContentHash),
+    /// A part.
+    Part(ContentHash, u64),
+}
+
+/// The state of a blob, for one link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PoolBlobState {
+    /// The store has it.
+    Arrived,
+    /// The peer of the link does not have it.
+    Lacking,
+    /// It is being fetched.
+    Awaited,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    blobs: BTreeMap<ContentHash, PooledBlob>,
+    links: BTreeMap<LinkId, LinkRequests>,
+    last_link: LinkId,
+    /// The number of blobs that arrived, also of those that are fetched whole.
+    n_arrivals: u64,
+}
+
+/// What a link has asked for and not received.
+#[derive(Debug, Default)]
+struct LinkRequests {
+    trees: BTreeSet<ContentHash>,
+    parts: BTreeSet<(ContentHash, u64)>,
+}
+
+#[derive(Debug, Default)]
+struct PooledBlob {
+    /// The greatest size in the rows that name it, in bytes.
+    size: u64,
+    /// The links whose peers do not have it.
+    lacking: BTreeSet<LinkId>,
+    open: Option<OpenBlob>,
+}
+
+/// A blob whose parts are being received.
+#[derive(Debug)]
+struct OpenBlob {
+    tree: BlobTree,
+    /// The file with the parts; `None` while the store reads it.
+    spool: Option<SpoolFile>,
+    parts: Vec<PartState>,
+    n_arrived: usize,
+    /// No part before it is missing.
+    first_missing: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PartState {
+    Missing,
+    Asked(LinkId),
+    Arrived,
+}
+
+impl BlobPool {
+    /// Makes a link for a connection.
+    pub(crate) fn link(self: &Arc<Self>) -> PoolLink {
+        let mut state = self.0.lock();
+        state.last_link += 1;
+        let id = state.last_link;
+        state.links.insert(id, LinkRequests::default());
+        drop(state);
+        PoolLink { pool: self.clone(), id }
+    }
+}
+
+impl PoolLink {
+    /// Adds a blob that the store lacks. Reports whether the pool fetches it.
+    pub(crate) fn want(&self, hash: ContentHash, size: u64) -> bool {
+        if size <= PART_LEN || size.div_ceil(PART_LEN) > MAX_TREE_PARTS {
+            return false;
+        }
+        let mut state = self.pool.0.lock();
+        if state.blobs.len() >= MAX_POOLED && !state.blobs.contains_key(&hash) {
+            return false;
+        }
+        let blob = state.blobs.entry(hash).or_default();
+        blob.size = blob.size.max(size);
+        true
+    }
+
+    /// Returns the state of a blob.
+    pub(crate) fn state_of(&self, hash: &ContentHash) -> PoolBlobState {
+        match self.pool.0.lock().blobs.get(hash) {
+            None => PoolBlobState::Arrived,
+            Some(blob) if blob.lacking.contains(&self.id) => PoolBlobState::Lacking,
+            Some(_) => PoolBlobState::Awaited,
+        }
+    }
+
+    /// Returns what to ask the peer for next.
+    pub(crate) fn next_request(&self) -> Option<PoolRequest> {
+        let mut state = self.pool.0.lock();
+        let PoolState { blobs, links, .. } = &mut *state;
+        let asked = links.get_mut(&self.id)?;
+        if asked.parts.len() >= MAX_ASKED_PARTS {
+            return None;
+        }
+        let here = |blob: &PooledBlob| !blob.lacking.contains(&self.id);
+        for (hash, blob) in blobs.iter_mut().filter(|(_, blob)| here(blob)) {
+            let Some(index) = blob.open.as_mut().and_then(|open| open.claim(self.id)) else {
+                continue;
+            };
+            asked.parts.insert((*hash, index));
+            return Some(PoolRequest::Part(*hash, index));
+        }
+        let is_idle = asked.parts.is_empty() && asked.trees.is_empty();
+        if is_idle && let Some(request) = self.second_request(&state) {
+            let asked = state.links.get_mut(&self.id)?;
+            if let PoolRequest::Part(hash, index) = request {
+                asked.parts.insert((hash, index));
+            }
+            return Some(request);
+        }
+        self.next_tree(&mut state)
+    }
+
+    /// Returns a part that another link has asked for, and that has not arrived: its peer may be
+    /// slow, or never answer.
+    fn second_request(&self, state: &PoolState) -> Option<PoolRequest> {
+        let is_late = |part: &PartState| matches!(part, PartState::Asked(_));
+        state.blobs.iter().find_map(|(hash, blob)| {
+            let open = blob.open.as_ref().filter(|_| !blob.lacking.contains(&self.id))?;
+            let index = open.parts.iter().position(is_late)?;
+            Some(PoolRequest::Part(*hash, index as u64))
+        })
+    }
+
+    /// Returns a blob whose hashes to ask for. A link that waits for nothing asks for those that
+    /// another one asked for: the peer of the other may never answer.
+    fn next_tree(&self, state: &mut PoolState) -> Option<PoolRequest> {
+        let is_idle = state.links.get(&self.id)?.trees.is_empty();
+        let asked: BTreeSet<ContentHash> =
+            state.links.values().flat_map(|link| link.trees.iter().copied()).collect();
+        let n_open = state.blobs.values().filter(|blob| blob.open.is_some()).count();
+        let is_full = n_open + asked.len() >= MAX_OPEN && !state.close_stuck();
+        let wanted = state.blobs.iter().filter(|(hash, blob)| {
+            let may_ask = if asked.contains(hash) { is_idle } else { !is_full };
+            may_ask && blob.open.is_none() && !blob.lacking.contains(&self.id)
+        });
+        // One that no other link asks for comes first.
+        let (hash, _) = wanted.min_by_key(|(hash, _)| asked.contains(hash))?;
+        let hash = *hash;
+        state.links.get_mut(&self.id)?.trees.insert(hash);
+        Some(PoolRequest::Tree(hash))
+    }
+
+    /// Reports whether the peer was asked for the hashes of a blob or for a part of it.
+    pub(crate) fn has_asked(&self, hash: &ContentHash) -> bool {
+        let state = self.pool.0.lock();
+        let Some(asked) = state.links.get(&self.id) else { return false };
+        asked.trees.contains(hash) || asked.parts.iter().any(|(of, _)| of == hash)
+    }
+
+    /// Processes the hashes of the parts of a blob.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplicaError::BadBlob`] if they are not those of the blob, or more than its row allows.
+    pub(crate) fn receive_tree(&self, hash: ContentHash, bytes: &[u8]) -> Result<(), ReplicaError> {
+        let mut state = self.pool.0.lock();
+        let PoolState { blobs, links, .. } = &mut *state;
+        let was_asked = links.get_mut(&self.id).is_some_and(|link| link.trees.remove(&hash));
+        if !was_asked {
+            return Err(ReplicaError::Unasked);
+        }
+        // It may have arrived by another link meanwhile.
+        let Some(blob) = blobs.get_mut(&hash).filter(|blob| blob.open.is_none()) else {
+            return Ok(());
+        };
+        let max_parts = blob.size.max(MIN_LIMIT).div_ceil(PART_LEN);
+        let tree = BlobTree::verify(hash, bytes).filter(|tree| tree.n_parts() as u64 <= max_parts);
+        let tree = tree.ok_or(ReplicaError::BadBlob(hash))?;
+        blob.open = Some(OpenBlob::new(tree)?);
+        Ok(())
+    }
+
+    /// Processes a part. Reports whether the blob is complete and in the store.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplicaError::BadBlob`] if it is not that part of the blob.
+    pub(crate) fn receive_part(
+        &self,
+        store: &dyn Store,
+        hash: ContentHash,
+        index: u64,
+        data: &[u8],
+    ) -> Result<bool, ReplicaError> {
+        let mut state = self.pool.0.lock();
+        let PoolState { blobs, links, .. } = &mut *state;
+        let link = links.get_mut(&self.id);
+        if !link.is_some_and(|link| link.parts.remove(&(hash, index))) {
+            return Err(ReplicaError::Unasked);
+        }
+        let Some(open) = blobs.get_mut(&hash).and_then(|blob| blob.open.as_mut()) else {
+            return Ok(false);
+        };
+        if !open.receive(hash, index, data)? {
+            return Ok(false);
+        }
+        let mut spool = open.spool.take().expect("parts arrive before the store reads them");
+        // The entry stays until the store has the blob, so that no link counts it as arrived.
+        drop(state);
+        let put = spool.rewind().map_err(ReplicaError::from).and_then(|()| {
+            let info = store.put_blob(&mut spool, SystemClock.now())?;
+            if info.hash == hash { Ok(()) } else { Err(ReplicaError::BadBlob(hash)) }
+        });
+        let mut state = self.pool.0.lock();
+        if put.is_ok() {
+            state.n_arrivals += 1;
+            state.blobs.remove(&hash);
+        } else if let Some(blob) = state.blobs.get_mut(&hash) {
+            blob.open = None;
+        }
+        put.map(|()| true)
+    }
+
+    /// Returns the number of blobs that have arrived by any link.
+    pub(crate) fn n_arrivals(&self) -> u64 {
+        self.pool.0.lock().n_arrivals
+    }
+
+    /// Counts a blob that was fetched whole.
+    pub(crate) fn note_arrival(&self) {
+        self.pool.0.lock().n_arrivals += 1;
+    }
+
+    /// Records that the peer has a blob that it lacked.
+    pub(crate) fn regained(&self, hash: &ContentHash) {
+        if let Some(blob) = self.pool.0.lock().blobs.get_mut(hash) {
+            blob.lacking.remove(&self.id);
+        }
+    }
+
+    /// Records that the peer lacks a blob.
+    pub(crate) fn lacking(&self, hash: &ContentHash) {
+        let mut state = self.pool.0.lock();
+        state.give_back(self.id, Some(hash));
+        if let Some(blob) = state.blobs.get_mut(hash) {
+            blob.lacking.insert(self.id);
+        }
+    }
+}
+
+impl Drop for PoolLink {
+    fn drop(&mut self) {
+        let mut state = self.pool.0.lock();
+        state.give_back(self.id, None);
+        state.links.remove(&self.id);
+        for blob in state.blobs.values_mut() {
+            blob.lacking.remove(&self.id);
+        }
+        if state.links.is_empty() {
+            // The next connection names what the store lacks. Parts that arrived stay.
+            state.blobs.retain(|_, blob| blob.open.is_some());
+        }
+    }
+}
+
+impl PoolState {
+    /// Lets other links ask for what a link has asked for, of one blob or of all.
+    fn give_back(&mut self, id: LinkId, of: Option<&ContentHash>) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let is_meant = |hash: &ContentHash| of.is_none_or(|of| of == hash);
+        link.trees.retain(|hash| !is_meant(hash));
+        let parts = std::mem::take(&mut link.parts);
+        for (hash, index) in parts {
+            if !is_meant(&hash) {
+                link.parts.insert((hash, index));
+                continue;
+            }
+            let open = self.blobs.get_mut(&hash).and_then(|blob| blob.open.as_mut());
+            if let Some(open) = open {
+                open.give_back(id, index);
+            }
+        }
+    }
+
+    /// Discards the parts of a blob that no link can continue, to make room for another. Reports
+    /// whether there was one.
+    fn close_stuck(&mut self) -> bool {
+        let links: BTreeSet<LinkId> = self.links.keys().copied().collect();
+        let is_stuck = |blob: &&mut PooledBlob| {
+            let is_idle = blob.open.as_ref().is_some_and(|open| open.spool.is_some());
+            is_idle && links.is_subset(&blob.lacking)
+        };
+        let stuck = self.blobs.values_mut().find(is_stuck);
+        stuck.map(|blob| blob.open = None).is_some()
+    }
+}
+
+impl OpenBlob {
+    fn new(tree: BlobTree) -> Result<Self, ReplicaError> {
+        let parts = vec![PartState::Missing; tree.n_parts()];
+        let spool = Some(SpoolFile::new()?);
+        Ok(Self { tree, spool, parts, n_arrived: 0, first_missing: 0 })
+    }
+
+    /// Takes the first part that no link has asked for.
+    fn claim(&mut self, link: LinkId) -> Option<u64> {
+        let after = &self.parts[self.first_missing..];
+        let found = after.iter().position(|part| *part == PartState::Missing);
+        let Some(found) = found else {
+            self.first_missing = self.parts.len();
+            return None;
+        };
+        let index = self.first_missing + found;
+        self.parts[index] = PartState::Asked(link);
+        self.first_missing = index + 1;
+        Some(index as u64)
+    }
+
+    fn give_back(&mut self, link: LinkId, index: u64) {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        if self.parts.get(index) == Some(&PartState::Asked(link)) {
+            self.parts[index] = PartState::Missing;
+            self.first_missing = self.first_missing.min(index);
+        }
+    }
+
+    /// Keeps a part. Reports whether it was the last one.
+    fn receive(
+        &mut self,
+        hash: ContentHash,
+        index: u64,
+        data: &[u8],
+    ) -> Result<bool, ReplicaError> {
+        let at = usize::try_from(index).map_err(|_| ReplicaError::Unasked)?;
+        if !self.tree.has_part(at, data) {
+            // Another peer is asked.
+            if self.parts.get(at).is_some_and(|part| *part != PartState::Arrived) {
+                self.parts[at] = PartState::Missing;
+                self.first_missing = self.first_missing.min(at);
+            }
+            return Err(ReplicaError::BadBlob(hash));
+        }
+        let Some(spool) = &mut self.spool else { return Ok(false) };
+        if self.parts[at] == PartState::Arrived {
+            return Ok(false);
+        }
+        if let Err(error) = spool.write_at(index * PART_LEN, data) {
+            self.parts[at] = PartState::Missing;
+            self.first_missing = self.first_missing.min(at);
+            return Err(error.into());
+        }
+        self.parts[at] = PartState::Arrived;
+        self.n_arrived += 1;
+        Ok(self.n_arrived == self.parts.len())
+    }
+}
