@@ -27,6 +27,11 @@ fn main() -> ExitCode {
     check_documents();
     check_jql();
     check_sql();
+    #[cfg(feature = "parquet")]
+    {
+        check_parquet();
+        runtime.block_on(check_damaged_parquet());
+    }
     ExitCode::SUCCESS
 }
 
@@ -252,4 +257,60 @@ fn check_sql() {
     let wide: String = (0..3_000).map(|at| format!("\"c{at}\": 1,")).collect();
     let wide = run(&format!("{{{wide}\"end\": 1}}"), "SELECT * FROM data");
     assert_eq!(wide, "Error: the table has more than 2000 columns");
+}
+
+/// Returns the files of `fixtures/parquet`, which another program has written: the same rows in two
+/// row groups, with each codec.
+#[cfg(feature = "parquet")]
+fn parquet_files() -> Vec<Vec<u8>> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/parquet");
+    let files = std::fs::read_dir(directory).expect("a directory");
+    let read = |file: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read(file.expect("an entry").path()).expect("a file")
+    };
+    files.map(read).collect()
+}
+
+#[cfg(feature = "parquet")]
+fn check_parquet() {
+    let files = parquet_files();
+    assert_eq!(files.len(), 4);
+    for file in &files {
+        let run = |dialect, query| run_here(dialect, DocumentFormat::Parquet, file, query);
+        expect![[r#""#]].assert_eq(&run(QueryDialect::Jq, "."));
+        let sums = "SELECT place, count(*) AS n, max(level) AS level FROM data GROUP BY place";
+        expect![[r#""#]].assert_eq(&run(QueryDialect::Sql, sums));
+        assert_eq!(run(QueryDialect::Jql, r#"[0]|>"gauge""#).lines().count(), 1);
+    }
+    let format = DocumentFormat::of_name("/a/levels.PARQUET");
+    for document in [&b""[..], b"PAR1", b"PAR1\xff\xff\xff\xffPAR1", &[0; 64]] {
+        let found = run_here(QueryDialect::Jq, format, document, ".");
+        assert!(found.starts_with("Error: the document is not Parquet"), "{found}");
+    }
+}
+
+/// Damaged files give results or an error, and no query outlives its limits.
+#[cfg(feature = "parquet")]
+async fn check_damaged_parquet() {
+    let program = env::current_exe().expect("this program");
+    let limits = JsonQueryLimits {
+        cpu_time: Duration::from_secs(2),
+        max_memory: 256 << 20,
+        max_output_len: 10_000,
+    };
+    let runner = JsonQueryRunner { limits, ..JsonQueryRunner::new(program, SERVE) };
+    let file = parquet_files().swap_remove(0);
+    let mut n_failed = 0;
+    for at in (0..file.len()).step_by(19) {
+        let mut damaged = file.clone();
+        damaged[at] ^= 0xff;
+        let query = JsonQuery {
+            text: ".".to_owned(),
+            format: DocumentFormat::Parquet,
+            ..JsonQuery::default()
+        };
+        let found = runner.run(query, damaged.into(), &yfs_vfs::CancellationToken::new()).await;
+        n_failed += usize::from(found.is_err());
+    }
+    assert!(n_failed > 10, "{n_failed} of the damaged files were rejected");
 }

@@ -306,6 +306,11 @@ impl FileSystem for AuditedFs {
         self.inner.totals(path).await
     }
 
+    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.without_questions()?;
+        Some(Arc::new(Self { inner, ..self.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.inner.cursor().await
     }

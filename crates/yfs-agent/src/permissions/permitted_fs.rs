@@ -407,6 +407,10 @@ impl FileSystem for PermittedFs {
         self.totals_permitted(path).await
     }
 
+    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(Self { purpose: Some(SearchPurpose::Contents), ..self.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.inner.cursor().await
     }
