@@ -274,14 +274,24 @@ fn parquet_files() -> Vec<Vec<u8>> {
 #[cfg(feature = "parquet")]
 fn check_parquet() {
     let files = parquet_files();
-    assert_eq!(files.len(), 4);
-    for file in &files {
-        let run = |dialect, query| run_here(dialect, DocumentFormat::Parquet, file, query);
-        expect![[r#""#]].assert_eq(&run(QueryDialect::Jq, "."));
-        let sums = "SELECT place, count(*) AS n, max(level) AS level FROM data GROUP BY place";
-        expect![[r#""#]].assert_eq(&run(QueryDialect::Sql, sums));
-        assert_eq!(run(QueryDialect::Jql, r#"[0]|>"gauge""#).lines().count(), 1);
-    }
+    let run = |file: &[u8], dialect, query| {
+        run_here(dialect, DocumentFormat::Parquet, file, query)
+    };
+    let rows = files.iter().map(|file| run(file, QueryDialect::Jq, ".")).collect::<Vec<_>>();
+    assert!(rows.len() == 4 && rows.iter().all(|other| *other == rows[0]), "{rows:#?}");
+    expect![[r#"
+        {"gauge":"G1","place":"pier","installed":2019,"readings":1099511627776,"level":3.25,"active":true,"since":"2019-05-01 08:00:00.000000 +00:00","raw":"AP8="}
+        {"gauge":"G2","place":"harbor","installed":2021,"readings":7,"level":null,"active":false,"since":"2021-01-02 03:04:05.678000 +00:00","raw":"eA=="}
+        {"gauge":"G3","place":null,"installed":2024,"readings":-1,"level":-0.5,"active":true,"since":"2024-02-29 00:00:00.000000 +00:00","raw":""}
+        {"gauge":"G4","place":"pier","installed":2024,"readings":0,"level":1000000000.0,"active":true,"since":"2024-12-31 23:59:59.000000 +00:00","raw":"AQ=="}"#]]
+    .assert_eq(&rows[0]);
+    let sums = "SELECT place, count(*) AS n, max(level) AS level FROM data GROUP BY place";
+    expect![[r#"
+        {"place":null,"n":1,"level":-0.5}
+        {"place":"harbor","n":1,"level":null}
+        {"place":"pier","n":2,"level":1000000000.0}"#]]
+    .assert_eq(&run(&files[0], QueryDialect::Sql, sums));
+    assert_eq!(run(&files[0], QueryDialect::Jql, r#"[3]"gauge""#), r#""G4""#);
     let format = DocumentFormat::of_name("/a/levels.PARQUET");
     for document in [&b""[..], b"PAR1", b"PAR1\xff\xff\xff\xffPAR1", &[0; 64]] {
         let found = run_here(QueryDialect::Jq, format, document, ".");

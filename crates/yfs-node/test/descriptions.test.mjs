@@ -130,7 +130,7 @@ test('contexts have globs and a budget, and are those of the command', async (t)
   assert.ok(small.listed < small.files && /more files/.test(small.text), small.text)
   const template = '{{#each files}}{{name}} {{size this}}|{{/each}}'
   const named = await ws.files.context({ paths: ['/data'], include: ['*.csv'], template })
-  assert.equal(named.text, 'gauges.csv 62B|')
+  assert.equal(named.text, 'gauges.csv 59B|')
   await assert.rejects(ws.files.context({ template: '{{#each' }), { code: 'ERR_INVALID_ARG_VALUE' })
   await assert.rejects(ws.files.context({ include: ['{a'] }), { code: 'EINVAL' })
   await assert.rejects(ws.files.context({ paths: ['/none'] }), { code: 'ENOENT' })
@@ -147,7 +147,12 @@ test('queries have the results of the command', async (t) => {
     ['/data/gauges.csv', '.installed', {}, [2019, 2021, 2024]],
     ['/data/gauges.csv', '.place', { raw: true }, ['pier', 'harbor', null]],
     ['/data/deploy.yaml', '.image', {}, ['tides:7', 'gauges:2']],
-    ['/data/api.json', '"items"|={"kind"="gauge"}', { dialect: 'jql' }, [[{ id: 1, kind: 'gauge' }]]],
+    [
+      '/data/api.json',
+      '"items"|={"kind"="gauge"}',
+      { dialect: 'jql' },
+      [[{ id: 1, kind: 'gauge' }]],
+    ],
     [
       '/data/gauges.csv',
       'SELECT count(*) AS n, max(installed) AS last FROM data',
@@ -155,7 +160,7 @@ test('queries have the results of the command', async (t) => {
       [{ n: 3, last: 2024 }],
     ],
     ['/notes/deep/log.txt', '.', { format: 'tsv' }, undefined],
-    ['/data/api.json', '$ENV, (env | length)', {}, [{}, 0]],
+    ['/data/lines.jsonl', 'env | length', { slurp: true }, [0]],
   ]
   for (const [path, query, options, expected] of cases) {
     const found = await ws.files.query(path, query, options)
@@ -170,6 +175,7 @@ test('queries have the results of the command', async (t) => {
     ['.items[', {}, /malformed/],
     ['.items.x', {}, /cannot index/],
     ['nonsense', {}, /undefined/],
+    ['$ENV', {}, /undefined/],
     ['"a', { dialect: 'jql' }, /./],
     ['DELETE FROM data', { dialect: 'sql' }, /./],
     ["ATTACH '/tmp/x' AS x", { dialect: 'sql' }, /./],

@@ -233,9 +233,7 @@ export class Artifacts {
    * references name, or by its path in the workspace, which begins with a slash.
    */
   async referenceAt(artifact: string): Promise<FileMetadata> {
-    return JSON.parse(
-      await asking(() => this.#native.referenceAt(textOf(artifact, 'artifact'))),
-    )
+    return JSON.parse(await asking(() => this.#native.referenceAt(textOf(artifact, 'artifact'))))
   }
 
   /** Lists the artifacts in the order of their paths; patterns are as in `.gitignore`. */

@@ -46,8 +46,7 @@ export interface JsonArrayStats {
   data_types_distribution: Record<string, Record<string, number>>
 }
 
-export type CsvDataType =
-  'Empty' | 'Boolean' | 'Integer' | 'Float' | 'Date' | 'DateTime' | 'String'
+export type CsvDataType = 'Empty' | 'Boolean' | 'Integer' | 'Float' | 'Date' | 'DateTime' | 'String'
 
 /** Of a table of delimited text. */
 export interface CsvStats {

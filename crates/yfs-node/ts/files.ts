@@ -17,7 +17,16 @@ import {
   type StatsOptions,
 } from './descriptions.js'
 import { asking, calling } from './errors.js'
-import { contentOf, limitOf, type Members, modeOf, numberOf, optionsOf, textOf, timeOf } from './given.js'
+import {
+  contentOf,
+  limitOf,
+  type Members,
+  modeOf,
+  numberOf,
+  optionsOf,
+  textOf,
+  timeOf,
+} from './given.js'
 import { wrongType } from './invalid.js'
 import { type NativeFs, type NativePages, type NativeWrite, queryProgram } from './native.js'
 import { each, gathered, gatheredWith } from './pages.js'

@@ -74,11 +74,7 @@ export interface NativeFs {
     cancellation: NativeCancellation | null,
   ): Promise<string>
   context(options: string, cancellation: NativeCancellation | null): Promise<string>
-  query(
-    at: string,
-    options: string,
-    cancellation: NativeCancellation | null,
-  ): Promise<NativePages>
+  query(at: string, options: string, cancellation: NativeCancellation | null): Promise<NativePages>
   flush(): Promise<void>
   readSync(at: string): NativeContent
   writeSync(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): string

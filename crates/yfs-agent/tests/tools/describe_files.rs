@@ -61,7 +61,68 @@ async fn files_are_described_within_a_number_of_tokens() {
         context {"include": ["{a"]}
         context {"paths": ["/none"]}
     "#;
-    ToolFixture::over(fs, &[ToolVocabulary::Beyond]).check(script, expect![[r#""#]]).await;
+    ToolFixture::over(fs, &[ToolVocabulary::Beyond]).check(script, expect![[r#"
+        > file_stats {"path": "/data/gauges.csv"}
+        /data/gauges.csv (46B, text/csv)
+        CSV: 2 rows × 3 columns
+        Headers: gauge, place, since
+        Data types: [String, String, Integer]
+        High-cardinality columns: gauge, place, since
+
+        Preview:
+        gauge,place,since
+        G1,pier,2019
+        G2,harbor,2021
+        > file_stats {"path": "/data/deep/log.json", "preview": 0}
+        /data/deep/log.json (35B, application/json)
+        JSON file: 2 keys
+        > file_stats {"path": "/data"}
+        ! Error: EISDIR: is a directory, read '/data'
+        > file_stats {"path": "/none"}
+        ! Error: ENOENT: no such file or directory, stat '/none'
+        > file_stats {"path": "data"}
+        ! Error: EISDIR: is a directory, read '/data'
+        > context {"paths": ["/data", "/notes"], "exclude": ["deep"]}
+        <file_list>
+        - /data/gauges.csv (46B, text/csv)
+          Preview: gauge,place,since
+        G1,pier,2019
+        G2,harbor,2021
+        - /notes/plan.md (26B, text/markdown)
+          Preview: # Plan
+
+        Measure the tide.
+
+        </file_list>
+
+        > context {"include": ["*.md"], "preview": 8}
+        <file_list>
+        - /notes/plan.md (26B, text/markdown)
+          Preview: # Plan
+        …
+        </file_list>
+
+        > context {"tokens": 60}
+        <file_list>
+        - /asked/report.txt (19B, text/plain)
+  
+        - /data/deep/log.json (35B, application/json)
+  
+        - /data/gauges.csv (46B, text/csv)
+  
+        - /notes/plan.md (26B, text/markdown)
+  
+        - /secret/key.txt (21B, text/plain)
+  
+        </file_list>
+
+        > context {"tokens": 20001}
+        ! Error: a context has at most 20000 tokens
+        > context {"include": ["{a"]}
+        ! Error: EINVAL: invalid argument, walk: "{a" is not a pattern
+        > context {"paths": ["/none"]}
+        ! Error: ENOENT: no such file or directory, stat '/none'
+    "#]]).await;
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use yfs_artifacts::{
     NamespaceStrategy, PastContents, ToolResponseContent, content_hash,
 };
 use yfs_engine::path::VPath;
-use yfs_vfs::{FsCode, FsError};
+use yfs_vfs::FsError;
 use yfs_wire::{
     ArtifactJson, ArtifactList, ArtifactQuery, ArtifactsQuery, CleanupReportJson, CleanupRequest,
     RemovedArtifactJson, StoreArtifactQuery,
