@@ -274,9 +274,7 @@ fn parquet_files() -> Vec<Vec<u8>> {
 #[cfg(feature = "parquet")]
 fn check_parquet() {
     let files = parquet_files();
-    let run = |file: &[u8], dialect, query| {
-        run_here(dialect, DocumentFormat::Parquet, file, query)
-    };
+    let run = |file: &[u8], dialect, query| run_here(dialect, DocumentFormat::Parquet, file, query);
     let rows = files.iter().map(|file| run(file, QueryDialect::Jq, ".")).collect::<Vec<_>>();
     assert!(rows.len() == 4 && rows.iter().all(|other| *other == rows[0]), "{rows:#?}");
     expect![[r#"

@@ -169,6 +169,7 @@ struct BinaryStats {
 }
 
 /// The responses of the seed.
+#[expect(clippy::large_enum_variant, reason = "the seed defines the fields")]
 mod response_definitions {
     use serde::{Deserialize, Serialize};
     use yfs_artifacts::FileMetadata;

@@ -259,6 +259,21 @@ impl NativeArtifacts {
         })
     }
 
+    /// Returns the text that stands for a content in a model's context, and what callers got before
+    /// there were references.
+    #[napi]
+    pub fn texts_of(content: String) -> napi::Result<Vec<String>> {
+        let content: ToolResponseContent = serde_json::from_str(&content)
+            .map_err(|error| error::not_json("the content of a response", &error))?;
+        Ok(vec![content.context_text(), content.result().to_string()])
+    }
+
+    /// Returns what to know of a stored file before reading it.
+    #[napi]
+    pub fn context_of(reference: String) -> napi::Result<String> {
+        Ok(extract_context(&reference_of(&reference)?))
+    }
+
     #[napi]
     pub fn metrics(&self) -> napi::Result<String> {
         let metrics = self.store()?.metrics();
@@ -275,21 +290,6 @@ impl NativeArtifacts {
         });
         Ok(described.to_string())
     }
-}
-
-/// Returns the text that stands for a content in a model's context, and what callers got before
-/// there were references.
-#[napi]
-pub(crate) fn artifact_texts(content: String) -> napi::Result<Vec<String>> {
-    let content: ToolResponseContent = serde_json::from_str(&content)
-        .map_err(|error| error::not_json("the content of a response", &error))?;
-    Ok(vec![content.context_text(), content.result().to_string()])
-}
-
-/// Returns what to know of a stored file before reading it.
-#[napi]
-pub(crate) fn artifact_context(reference: String) -> napi::Result<String> {
-    Ok(extract_context(&reference_of(&reference)?))
 }
 
 fn reference_of(text: &str) -> napi::Result<FileMetadata> {

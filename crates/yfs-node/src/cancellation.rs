@@ -16,7 +16,6 @@ pub struct NativeCancellation {
 #[napi]
 impl NativeCancellation {
     #[napi(constructor)]
-    #[expect(clippy::new_without_default, reason = "the macro of napi exports this function")]
     pub fn new() -> Self {
         Self { token: CancellationToken::new() }
     }

@@ -195,6 +195,13 @@ impl NativeFs {
         }))
     }
 
+    /// Runs one query, from standard input to standard output; returns the exit code of the
+    /// process, which must do nothing else.
+    #[napi]
+    pub fn serve_query() -> u32 {
+        serve_json_query().into()
+    }
+
     /// Runs a query over a file in a process of its own.
     #[napi]
     pub fn query(
@@ -223,13 +230,6 @@ impl NativeFs {
             Ok(NativePages::new(results, &json!({ "truncated": found.truncated })))
         }))
     }
-}
-
-/// Runs one query, from standard input to standard output; returns the exit code of the process,
-/// which must do nothing else.
-#[napi]
-pub(crate) fn serve_query() -> u32 {
-    serve_json_query().into()
 }
 
 impl NativeFs {

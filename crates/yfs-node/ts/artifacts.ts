@@ -275,13 +275,13 @@ export function resultOf(content: ToolResponseContent): unknown {
 /** Returns what to know of a stored file before reading it. */
 export function extractContext(reference: FileMetadata | FileReference): string {
   const given = referenceOf(reference)
-  return calling(() => native.artifactContext(given))
+  return calling(() => native.NativeArtifacts.contextOf(given))
 }
 
 function textsOf(content: ToolResponseContent): [string, string] {
   if (typeof content !== 'object' || content === null)
     throw wrongType('content', 'of type object', content)
-  return calling(() => native.artifactTexts(JSON.stringify(content))) as [string, string]
+  return calling(() => native.NativeArtifacts.textsOf(JSON.stringify(content))) as [string, string]
 }
 
 function metadataOf(reference: FileMetadata | FileReference): FileMetadata {

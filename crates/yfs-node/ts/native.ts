@@ -256,8 +256,10 @@ interface Native {
     inMemory(options: string): NativeWorkspace
   }
   NativeCancellation: new () => NativeCancellation
-  artifactTexts(content: string): string[]
-  artifactContext(reference: string): string
+  NativeArtifacts: {
+    textsOf(content: string): string[]
+    contextOf(reference: string): string
+  }
 }
 
 /** Where the addon is. */
@@ -267,7 +269,7 @@ const addonFile = findAddon()
 export const native = createRequire(addonFile)(addonFile) as Native
 
 /** Runs one query in a process that does nothing else. */
-const SERVE_QUERY = 'process.exit(require(process.argv[1]).serveQuery())'
+const SERVE_QUERY = 'process.exit(require(process.argv[1]).NativeFs.serveQuery())'
 
 /** Returns the command that runs queries. It needs no file but the addon, so a bundle has it. */
 export function queryProgram(nodePath?: string): { program: string; arguments: string[] } {
