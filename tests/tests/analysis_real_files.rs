@@ -22,7 +22,7 @@ use yfs_tests::{node, root};
 /// The files of each kind that are compared at most.
 const MAX_FILES: usize = 150;
 
-/// The kinds of which the packages that the tests install have this many files.
+/// The packages that the tests install have at least this many texts and documents.
 const N_INSTALLED: usize = 100;
 
 /// Prints a line of JSON for each file of a kind below some directories: its path, and what its
@@ -120,7 +120,8 @@ const MARKDOWN_ORACLE: &str = r#"
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 const { parsers } = await import(join(process.argv[1], 'prettier/plugins/markdown.mjs'))
-const names = readdirSync(process.argv[1], { recursive: true }).filter((name) => /\.md$/i.test(name))
+const all = readdirSync(process.argv[1], { recursive: true })
+const names = all.filter((name) => /\.md$/i.test(name))
 let n = 0
 for (const name of names.sort()) {
   const path = join(process.argv[1], name)

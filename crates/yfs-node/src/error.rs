@@ -98,8 +98,8 @@ pub(crate) fn of_thread_files(error: &ThreadFileError) -> napi::Error {
     plain(code, &error.to_string(), causes(error.source()))
 }
 
-/// Converts the error of a call on artifacts. One that is gone is `ENOENT`, one with another content
-/// `EIO`.
+/// Converts the error of a call on artifacts. A file that is gone is `ENOENT`, one with another
+/// content `EIO`.
 pub(crate) fn of_artifacts(error: &ArtifactError) -> napi::Error {
     let code = match error {
         ArtifactError::Fs(error) => return of_fs(error),

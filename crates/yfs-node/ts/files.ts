@@ -457,8 +457,8 @@ export class Files {
   }
 
   /**
-   * Returns what a file contains: type, counts, columns or schema, and a preview if there is a limit
-   * for it. The statistics are kept in the workspace until the file changes.
+   * Returns what a file contains: type, counts, columns or schema, and a preview if there is a
+   * limit for it. The statistics are kept in the workspace until the file changes.
    */
   async stats(path: string, options: StatsOptions = {}): Promise<FileAnalysis> {
     const { preview, signal } = optionsOf(options, STATS)
@@ -493,10 +493,10 @@ export class Files {
   }
 
   /**
-   * Runs a query over a file of JSON, JSON lines, YAML, CSV, TSV or Parquet. It runs in a process of
-   * Node of its own, with limits on time, memory and the length of the results, because a query is a program
-   * that may loop. Rejects with `ERR_YFS_QUERY` if the query or the file is malformed, and with
-   * `ERR_YFS_QUERY_LIMIT` if a limit of time or memory ended it.
+   * Runs a query over a file of JSON, JSON lines, YAML, CSV, TSV or Parquet. It runs in a process
+   * of Node of its own, with limits on time, memory and the length of the results, because a query
+   * is a program that may loop. Rejects with `ERR_YFS_QUERY` if the query or the file is malformed,
+   * and with `ERR_YFS_QUERY_LIMIT` if a limit of time or memory ended it.
    */
   async query<T = unknown>(
     path: string,

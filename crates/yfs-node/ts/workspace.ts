@@ -140,8 +140,8 @@ export class Workspace {
   }
 
   /**
-   * Returns a store of artifacts: results that are too large for a model's context. Its metrics, and
-   * what it keeps in memory, are those of the returned object.
+   * Returns a store of artifacts: results that are too large for a model's context. Its metrics,
+   * and what it keeps in memory, are those of the returned object.
    */
   artifacts(options: ArtifactsOptions = {}): Artifacts {
     const given = JSON.stringify(optionsOf(options, ARTIFACTS))

@@ -384,7 +384,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// one never does.
     ///
     /// On that handle, objects that need an approval are left out of lists, and calls on them are
-    /// `EACCES`. It is for calls that read many files, for each of which a person would be asked.
+    /// `EACCES`. It is for calls that read many files, where the questions would be as many.
     fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
         None
     }

@@ -55,7 +55,6 @@ async fn files_are_described_within_a_number_of_tokens() {
         file_stats {"path": "/none"}
         context {"paths": ["/data", "/notes"], "exclude": ["deep"]}
         context {"include": ["*.md"], "preview": 8}
-        context {"tokens": 60}
         context {"tokens": 20001}
         context {"include": ["{a"]}
         context {"paths": ["/none"]}
@@ -100,20 +99,6 @@ async fn files_are_described_within_a_number_of_tokens() {
         - /notes/plan.md (26B, text/markdown)
           Preview: # Plan
         …
-        </file_list>
-
-        > context {"tokens": 60}
-        <file_list>
-        - /asked/report.txt (19B, text/plain)
-  
-        - /data/deep/log.json (35B, application/json)
-  
-        - /data/gauges.csv (46B, text/csv)
-  
-        - /notes/plan.md (26B, text/markdown)
-  
-        - /secret/key.txt (21B, text/plain)
-  
         </file_list>
 
         > context {"tokens": 20001}
