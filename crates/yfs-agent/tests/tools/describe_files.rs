@@ -166,7 +166,9 @@ async fn statistics_are_kept_until_the_file_changes() {
     let first = fixture.run(r#"context {"paths": ["/notes"]}"#).await;
     assert!(first.contains("Measure the tide"), "{first}");
     // From now on nothing can be read, but all can be listed.
-    fs.inject(FsFault::every(Op::Open, FsCode::EIO));
+    for op in [Op::Open, Op::Read] {
+        fs.inject(FsFault::every(op, FsCode::EIO));
+    }
     assert_eq!(fixture.run(r#"context {"paths": ["/notes"]}"#).await, first);
     assert!(!fixture.run(r#"file_stats {"path": "/notes/plan.md"}"#).await.contains('!'));
 }
