@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { Artifacts, contextText, extractContext, resultOf, Workspace } from '../dist/index.js'
 import { inMemory, temporary } from './support.mjs'
@@ -266,6 +267,22 @@ test('files are written on behalf of an actor', async (t) => {
   const [version] = await ws.versions('/artifacts/t/tool_call_1.txt')
   assert.deepEqual([version.actor, version.label], ['agent:crawler', 'crawl-1'])
 })
+
+for (const [page, directory, printed] of [
+  ['artifacts.md', 'yfs-demo', /^FileRef\[tool_call_13\.json, 43\.6KB, "2000 elements/],
+  ['guides/threads.md', '.', /^\/data\/levels\.json 1 1\n18 true\n$/],
+])
+  test(`the example of ${page} runs`, (t) => {
+    const guide = readFileSync(new URL(`../../../docs/${page}`, import.meta.url), 'utf8')
+    const [, code] = /```js\n([^]*?)```/.exec(guide)
+    const folder = temporary(t, '')
+    execFileSync(process.env.YFS_COMMAND, ['demo', '--quiet'], { cwd: folder })
+    const program = join(folder, 'program.mjs')
+    const entry = new URL('../dist/index.js', import.meta.url).href
+    writeFileSync(program, code.replace("'yfs'", JSON.stringify(entry)) + 'await ws.close()\n')
+    const options = { cwd: join(folder, directory), encoding: 'utf8' }
+    assert.match(execFileSync(process.execPath, [program], options), printed)
+  })
 
 test('a closed workspace has no artifacts, and is closed while the store is held', async (t) => {
   const file = temporary(t, 'w.db')
