@@ -5,7 +5,8 @@
 #
 # The default is 100 MB for each kind of file, a table of 1,000 MB, and 10,000 files of 1 KB. Data
 # is made anew below DIRECTORY (default: a new directory below TMPDIR) and removed at the end. YFS
-# names the program to measure; the default is target/release/yfs. qsv is measured if it is there.
+# names the program to measure; the default is target/release/yfs. qsv and xsv are measured if they
+# are in PATH (`cargo install xsv --root DIR`, then `PATH=DIR/bin:$PATH`).
 #
 # Times are CPU time of whole processes, in user mode and in the kernel: the store is read, too.
 set -euo pipefail
@@ -159,9 +160,10 @@ others = {
     "server.log": [("Python, lines and words", ["python3", "-c", PY_TEXT, "server.log"])],
     "random.bin": [],
 }
-if shutil.which("qsv"):
-    command = ["qsv", "stats", "--cardinality", "rows.csv"]
-    others["rows.csv"].append(("qsv stats", command))
+for name in ["qsv", "xsv"]:
+    if shutil.which(name):
+        command = [name, "stats", "--cardinality", "rows.csv"]
+        others["rows.csv"].append((f"{name} stats", command))
 
 subprocess.run([yfs, "--quiet", "init"], check=True)
 print(f"Statistics of {mb} MB, MB/s of CPU (and MB of memory)")

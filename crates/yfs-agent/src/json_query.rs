@@ -1,4 +1,5 @@
-//! Queries of JSON, tables and YAML in the languages jq, JQL and SQL, in a process of their own.
+//! Queries of JSON, tables, YAML and Parquet in the languages jq, JQL and SQL, in a process of their
+//! own.
 //!
 //! A query is a program that a model wrote, perhaps on the advice of a hostile text: it may loop,
 //! recurse and allocate without end, and the interpreter has no limit for that. So it runs in a
@@ -7,6 +8,8 @@
 
 mod documents;
 mod jql;
+#[cfg(feature = "parquet")]
+mod parquet_rows;
 mod query_process;
 mod query_worker;
 mod sql;
@@ -73,6 +76,8 @@ pub enum DocumentFormat {
     Tsv,
     /// YAML 1.2: one document, or several.
     Yaml,
+    /// Parquet: an object for each row.
+    Parquet,
 }
 
 /// The limits of a query.
@@ -80,7 +85,7 @@ pub enum DocumentFormat {
 pub struct JsonQueryLimits {
     /// The CPU time, in whole seconds.
     pub cpu_time: Duration,
-    /// The address space of the process, in bytes.
+    /// The address space of the process, in bytes, beyond that of the program when it begins.
     pub max_memory: u64,
     /// The results, in bytes; more are cut.
     pub max_output_len: usize,
@@ -121,6 +126,7 @@ impl DocumentFormat {
             "csv" => Self::Csv,
             "tsv" | "tab" => Self::Tsv,
             "yaml" | "yml" => Self::Yaml,
+            "parquet" => Self::Parquet,
             _ => Self::Json,
         }
     }

@@ -23,6 +23,7 @@ use async_trait::async_trait;
 use parking_lot::{Mutex, RwLock};
 use smol_str::SmolStr;
 use yfs::Workspace;
+use yfs_artifacts::{AnalysisMemory, DerivedShelf, WorkspaceShelf};
 use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{ChangeCursor, FileSystem, FsError};
 
@@ -60,6 +61,9 @@ struct SessionState {
     history: Option<Arc<dyn FileHistory>>,
     audit: Option<Arc<dyn AuditSink>>,
     json_query: Option<JsonQueryRunner>,
+    /// The analyses of files that the session's tools have made.
+    analyses: Arc<AnalysisMemory>,
+    shelf: Option<Arc<dyn DerivedShelf>>,
     access: Option<Arc<dyn AccessPreparer>>,
     locks: Arc<PathLocks>,
     limits: SessionLimits,
@@ -122,6 +126,8 @@ impl AgentSession {
                 history: None,
                 audit: None,
                 json_query: None,
+                analyses: Arc::default(),
+                shelf: None,
                 access: None,
                 locks: Arc::default(),
                 limits,
@@ -133,12 +139,13 @@ impl AgentSession {
         }
     }
 
-    /// Begins a session over a workspace, with its history. The session's id is the label of its
-    /// changes.
+    /// Begins a session over a workspace, with its history and its statistics of files. The
+    /// session's id is the label of its changes.
     pub fn over_workspace(workspace: &Workspace, actor: Actor, id: &str) -> AgentSessionBuilder {
         let fs = workspace.fs_for(actor.clone()).labelled(id);
         let history = Arc::new(WorkspaceHistory::new(workspace.clone()));
-        Self::builder(Arc::new(fs), actor).id(id).history(history)
+        let shelf = Arc::new(WorkspaceShelf::new(workspace.clone()));
+        Self::builder(Arc::new(fs), actor).id(id).history(history).shelf(shelf)
     }
 
     /// Returns the session's id.
@@ -174,6 +181,14 @@ impl AgentSession {
     /// Returns the runner of queries of JSON, if the session has one.
     pub fn json_query(&self) -> Option<&JsonQueryRunner> {
         self.state.json_query.as_ref()
+    }
+
+    pub(crate) fn analyses(&self) -> &Arc<AnalysisMemory> {
+        &self.state.analyses
+    }
+
+    pub(crate) fn shelf(&self) -> Option<&Arc<dyn DerivedShelf>> {
+        self.state.shelf.as_ref()
     }
 
     /// Returns the locks of paths.
@@ -272,6 +287,14 @@ impl AgentSessionBuilder {
     #[must_use]
     pub fn json_query(mut self, runner: JsonQueryRunner) -> Self {
         self.state.json_query = Some(runner);
+        self
+    }
+
+    /// Sets where statistics of files are kept for later sessions. It must be of the same files as
+    /// the filesystem, which decides whether the agent may have those of a file.
+    #[must_use]
+    pub fn shelf(mut self, shelf: Arc<dyn DerivedShelf>) -> Self {
+        self.state.shelf = Some(shelf);
         self
     }
 

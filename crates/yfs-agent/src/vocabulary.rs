@@ -2,6 +2,7 @@
 
 mod beyond;
 mod deep_agents;
+mod describe_files;
 mod file_tools;
 mod patch_files;
 mod reference;
@@ -25,7 +26,7 @@ pub enum ToolVocabulary {
     TextEditor,
     /// The fourteen tools of the reference filesystem server of the Model Context Protocol.
     Reference,
-    /// Versions, undo, changes by others, patches of many files, queries.
+    /// Versions, undo, changes by others, patches of many files, queries, statistics, contexts.
     Beyond,
 }
 
@@ -48,7 +49,9 @@ impl ToolVocabulary {
             Self::Memory => text_commands::memory_tools(),
             Self::TextEditor => text_commands::text_editor_tools(),
             Self::Reference => reference::tools(),
-            Self::Beyond => beyond::tools(),
+            Self::Beyond => {
+                [beyond::tools(), describe_files::tools()].into_iter().flatten().collect()
+            }
         }
     }
 }

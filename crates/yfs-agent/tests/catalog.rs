@@ -126,6 +126,8 @@ fn tools_are_described() {
           r--- changes_since [cursor] [own]
           r-i- query [dialect] path query [slurp]
           -d-- apply_patch [keep_earlier] patch
+          r-i- file_stats path [preview]
+          r-i- context [exclude] [hidden] [ignored] [include] [paths] [preview] [tokens]
     "#]].assert_eq(&printed);
     let clash = ToolCatalog::new(&[REPLACING, ToolVocabulary::Reference]).map(drop);
     assert_eq!(clash.expect_err("a clash").to_string(), "two tools are named \"read_file\"");

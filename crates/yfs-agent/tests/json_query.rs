@@ -27,6 +27,11 @@ fn main() -> ExitCode {
     check_documents();
     check_jql();
     check_sql();
+    #[cfg(feature = "parquet")]
+    {
+        check_parquet();
+        runtime.block_on(check_damaged_parquet());
+    }
     ExitCode::SUCCESS
 }
 
@@ -252,4 +257,77 @@ fn check_sql() {
     let wide: String = (0..3_000).map(|at| format!("\"c{at}\": 1,")).collect();
     let wide = run(&format!("{{{wide}\"end\": 1}}"), "SELECT * FROM data");
     assert_eq!(wide, "Error: the table has more than 2000 columns");
+}
+
+/// Returns the files of `fixtures/parquet`, which another program has written: the same rows in two
+/// row groups, with each codec.
+#[cfg(feature = "parquet")]
+fn parquet_files() -> Vec<Vec<u8>> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/parquet");
+    let files = std::fs::read_dir(directory).expect("a directory");
+    let read = |file: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read(file.expect("an entry").path()).expect("a file")
+    };
+    files.map(read).collect()
+}
+
+#[cfg(feature = "parquet")]
+fn check_parquet() {
+    let files = parquet_files();
+    let run = |file: &[u8], dialect, query| run_here(dialect, DocumentFormat::Parquet, file, query);
+    let columns = "keys_unsorted, [.[]][:4], [.[]][4:]";
+    let rows = files.iter().map(|file| run(file, QueryDialect::Jq, columns)).collect::<Vec<_>>();
+    assert!(rows.len() == 4 && rows.iter().all(|other| *other == rows[0]), "{rows:#?}");
+    expect![[r#"
+        ["gauge","place","installed","readings","level","active","since","raw"]
+        ["G1","pier",2019,1099511627776]
+        [3.25,true,"2019-05-01 08:00:00.000000 +00:00","AP8="]
+        ["gauge","place","installed","readings","level","active","since","raw"]
+        ["G2","harbor",2021,7]
+        [null,false,"2021-01-02 03:04:05.678000 +00:00","eA=="]
+        ["gauge","place","installed","readings","level","active","since","raw"]
+        ["G3",null,2024,-1]
+        [-0.5,true,"2024-02-29 00:00:00.000000 +00:00",""]
+        ["gauge","place","installed","readings","level","active","since","raw"]
+        ["G4","pier",2024,0]
+        [1000000000.0,true,"2024-12-31 23:59:59.000000 +00:00","AQ=="]"#]]
+    .assert_eq(&rows[0]);
+    let sums = "SELECT place, count(*) AS n, max(level) AS level FROM data GROUP BY place";
+    expect![[r#"
+        {"place":null,"n":1,"level":-0.5}
+        {"place":"harbor","n":1,"level":null}
+        {"place":"pier","n":2,"level":1000000000.0}"#]]
+    .assert_eq(&run(&files[0], QueryDialect::Sql, sums));
+    assert_eq!(run(&files[0], QueryDialect::Jql, r#"[3]"gauge""#), r#""G4""#);
+    let format = DocumentFormat::of_name("/a/levels.PARQUET");
+    for document in [&b""[..], b"PAR1", b"PAR1\xff\xff\xff\xffPAR1", &[0; 64]] {
+        let found = run_here(QueryDialect::Jq, format, document, ".");
+        assert!(found.starts_with("Error: the document is not Parquet"), "{found}");
+    }
+}
+
+/// Damaged files give results or an error, and no query outlives its limits.
+#[cfg(feature = "parquet")]
+async fn check_damaged_parquet() {
+    let program = env::current_exe().expect("this program");
+    let limits = JsonQueryLimits {
+        cpu_time: Duration::from_secs(2),
+        max_memory: 256 << 20,
+        max_output_len: 10_000,
+    };
+    let runner = JsonQueryRunner { limits, ..JsonQueryRunner::new(program, SERVE) };
+    let file = parquet_files().swap_remove(0);
+    let mut n_failed = 0;
+    for at in (0..file.len()).step_by(19) {
+        let mut damaged = file.clone();
+        damaged[at] ^= 0xff;
+        let query = JsonQuery {
+            text: ".".to_owned(),
+            format: DocumentFormat::Parquet,
+            ..JsonQuery::default()
+        };
+        let found = runner.run(query, damaged.into(), &yfs_vfs::CancellationToken::new()).await;
+        n_failed += usize::from(found.is_err());
+    }
+    assert!(n_failed > 10, "{n_failed} of the damaged files were rejected");
 }

@@ -5,6 +5,8 @@ mod fixture;
 
 #[path = "tools/deep_agents.rs"]
 mod deep_agents;
+#[path = "tools/describe_files.rs"]
+mod describe_files;
 #[path = "tools/file_tools.rs"]
 mod file_tools;
 #[path = "tools/large_results.rs"]

@@ -39,6 +39,16 @@ pub struct StoredResult {
     pub warning: Option<String>,
 }
 
+/// A content after [`FileSystemArtifactStore::store_content`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredContent {
+    /// The reference to its file; absent if the content is not in a file, because it is small or
+    /// could not be written.
+    pub metadata: Option<FileMetadata>,
+    /// Why the file is only in memory so far, or why a large content is in no file.
+    pub warning: Option<String>,
+}
+
 #[derive(Debug, Default)]
 struct ArtifactCounters {
     n_direct: AtomicU64,
@@ -96,13 +106,28 @@ impl FileSystemArtifactStore {
         result: Value,
         ids: &ArtifactIds,
     ) -> Result<StoredResult, ArtifactError> {
-        let content = content_of(&result);
+        let StoredContent { metadata, warning } =
+            self.store_content(content_of(&result), ids).await?;
+        let content = match metadata {
+            None => ToolResponseContent::Direct { result },
+            Some(metadata) => metadata.into(),
+        };
+        Ok(StoredResult { content, warning })
+    }
+
+    /// Stores a content if it is large.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`store`](Self::store) does.
+    pub async fn store_content(
+        &self,
+        content: Bytes,
+        ids: &ArtifactIds,
+    ) -> Result<StoredContent, ArtifactError> {
         if !self.is_large(&content) {
             add(&self.counters.n_direct, 1);
-            return Ok(StoredResult {
-                content: ToolResponseContent::Direct { result },
-                warning: None,
-            });
+            return Ok(StoredContent { metadata: None, warning: None });
         }
         let planned = self.files.plan(ids, content)?;
         let mut warning = self.write_pending().await.err().map(|error| warning_of(&error));
@@ -114,17 +139,16 @@ impl FileSystemArtifactStore {
         }
         if warning.is_some() && !self.keep_in_memory(planned.clone()) {
             add(&self.counters.n_direct, 1);
-            return Ok(StoredResult { content: ToolResponseContent::Direct { result }, warning });
+            return Ok(StoredContent { metadata: None, warning });
         }
         let PlannedArtifact { metadata, content } = planned;
-        let preview = metadata.preview.clone();
-        let reference = ToolResponseContent::FileReference { metadata, preview };
+        let reference = ToolResponseContent::from(metadata.clone());
         let n_tokens = estimate_tokens(&String::from_utf8_lossy(&content));
         let n_shown = estimate_tokens(&reference.context_text());
         add(&self.counters.n_stored, 1);
         add(&self.counters.bytes_stored, content.len() as u64);
         add(&self.counters.saved_tokens, n_tokens.saturating_sub(n_shown) as u64);
-        Ok(StoredResult { content: reference, warning })
+        Ok(StoredContent { metadata: Some(metadata), warning })
     }
 
     /// Returns the content of a reference, verified.

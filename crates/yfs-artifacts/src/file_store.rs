@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The member of a file's custom metadata with the path that its reference names.
-const MARK: &str = "artifact";
+pub(crate) const MARK: &str = "artifact";
 
 /// The operations on stored files (seed 004).
 #[async_trait]

@@ -55,12 +55,21 @@ pub struct WorkspaceShelf {
 }
 
 /// The analyses of a filesystem's files.
+///
+/// A caller that drops a future of its calls ends the reading: between two chunks of a file they
+/// give way to other tasks.
 #[derive(Debug)]
 pub struct KeptAnalyses {
     fs: Arc<dyn FileSystem>,
     shelf: Option<Arc<dyn DerivedShelf>>,
+    memory: Arc<AnalysisMemory>,
+}
+
+/// Analyses in memory, for several [`KeptAnalyses`] over the same files.
+#[derive(Debug, Default)]
+pub struct AnalysisMemory {
     /// No other task waits while it is locked.
-    in_memory: Mutex<HashMap<FileId, Arc<FileAnalysis>>>,
+    by_file: Mutex<HashMap<FileId, Arc<FileAnalysis>>>,
 }
 
 impl FileAnalysis {
@@ -96,7 +105,14 @@ impl DerivedShelf for WorkspaceShelf {
 impl KeptAnalyses {
     /// Makes the analyses of a filesystem, kept in memory.
     pub fn new(fs: Arc<dyn FileSystem>) -> Self {
-        Self { fs, shelf: None, in_memory: Mutex::default() }
+        Self { fs, shelf: None, memory: Arc::default() }
+    }
+
+    /// Sets where analyses are kept in memory. All filesystems with this memory must have the same
+    /// files; they may show different ones.
+    #[must_use]
+    pub fn with_memory(self, memory: Arc<AnalysisMemory>) -> Self {
+        Self { memory, ..self }
     }
 
     /// Sets where analyses are kept for other processes and later ones.
@@ -137,14 +153,14 @@ impl KeptAnalyses {
         let is_of_now = |kept: &FileAnalysis| {
             kept.form == FORM && kept.version.as_deref() == Some(version) && kept.size == stat.size
         };
-        let known = self.in_memory.lock().get(&stat.id).cloned();
+        let known = self.memory.by_file.lock().get(&stat.id).cloned();
         if let Some(known) = known.filter(|known| is_of_now(known)) {
             return Some(known);
         }
         let stored = self.shelf.as_ref()?.fetch(&shelf_key(&stat.id))?;
         let kept: FileAnalysis = serde_json::from_slice(&stored).ok()?;
         let kept = is_of_now(&kept).then(|| Arc::new(kept))?;
-        self.remember(stat.id.clone(), &kept);
+        self.memory.remember(stat.id.clone(), &kept);
         Some(kept)
     }
 
@@ -152,15 +168,7 @@ impl KeptAnalyses {
         if let (Some(shelf), Ok(stored)) = (&self.shelf, serde_json::to_vec(&**analysis)) {
             shelf.put(&shelf_key(&id), &stored);
         }
-        self.remember(id, analysis);
-    }
-
-    fn remember(&self, id: FileId, analysis: &Arc<FileAnalysis>) {
-        let mut in_memory = self.in_memory.lock();
-        if in_memory.len() >= MAX_IN_MEMORY {
-            in_memory.clear();
-        }
-        in_memory.insert(id, analysis.clone());
+        self.memory.remember(id, analysis);
     }
 
     async fn analyze(&self, path: &VPath, stat: &Stat) -> Result<FileAnalysis, FsError> {
@@ -168,10 +176,21 @@ impl KeptAnalyses {
         let mut chunks = self.fs.read_stream(path, &StreamOptions::default()).await?;
         while let Some(chunk) = chunks.next().await {
             analyzer.push(&chunk?.data);
+            tokio::task::yield_now().await;
         }
         let ContentAnalysis { media_type, size, stats, notes, preview } = analyzer.finish();
         let version = stat.version.as_ref().map(ToString::to_string);
         Ok(FileAnalysis { form: FORM, version, media_type, size, stats, notes, preview })
+    }
+}
+
+impl AnalysisMemory {
+    fn remember(&self, id: FileId, analysis: &Arc<FileAnalysis>) {
+        let mut by_file = self.by_file.lock();
+        if by_file.len() >= MAX_IN_MEMORY {
+            by_file.clear();
+        }
+        by_file.insert(id, analysis.clone());
     }
 }
 

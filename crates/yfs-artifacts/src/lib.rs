@@ -36,20 +36,23 @@ mod context;
 mod error;
 mod file_store;
 mod kept_analyses;
+mod listing;
 mod past_contents;
 mod tool_response;
 mod tree_walker;
 
 pub use crate::{
     artifact_store::{
-        ArtifactMetrics, FileSystemArtifactStore, StoredResult, ToolResponseProcessor,
+        ArtifactMetrics, FileSystemArtifactStore, StoredContent, StoredResult,
+        ToolResponseProcessor,
     },
     cleanup::{CleanupPolicy, CleanupReason, CleanupReport, RemovedArtifact},
     config::{ArtifactIds, ArtifactOptions, FileSystemConfig, NamespaceError, NamespaceStrategy},
     context::{ContextRequest, DEFAULT_TEMPLATE, RenderedContext},
     error::ArtifactError,
     file_store::{FileSystemOps, FileSystemStore, content_hash, store_and_return_metadata},
-    kept_analyses::{DerivedShelf, FileAnalysis, KeptAnalyses, WorkspaceShelf},
+    kept_analyses::{AnalysisMemory, DerivedShelf, FileAnalysis, KeptAnalyses, WorkspaceShelf},
+    listing::StoredArtifact,
     past_contents::{PastContents, WorkspacePast},
     tool_response::{
         FileMetadata, Part, ToolResponse, ToolResponseContent, extract_context, human_size,

@@ -101,6 +101,14 @@ impl FileMetadata {
     }
 }
 
+impl From<FileMetadata> for ToolResponseContent {
+    /// Makes the reference that shows the preview of the file.
+    fn from(metadata: FileMetadata) -> Self {
+        let preview = metadata.preview.clone();
+        Self::FileReference { metadata, preview }
+    }
+}
+
 impl ToolResponseContent {
     /// Returns the result as callers got it before there were references: the value, or for a
     /// reference an object with the file, its size, type, preview and summary.

@@ -168,6 +168,36 @@ struct BinaryStats {
     }
 }
 
+/// The responses of the seed.
+#[expect(clippy::large_enum_variant, reason = "the seed defines the fields")]
+mod response_definitions {
+    use serde::{Deserialize, Serialize};
+    use yfs_artifacts::FileMetadata;
+
+    macro_rules! with_serde {
+        ($(pub $kind:tt $name:ident {$($body:tt)*})*) => { $(
+            #[derive(Debug, Serialize, Deserialize)]
+            pub(super) $kind $name {$($body)*}
+        )* };
+    }
+
+    #[rustfmt::skip]
+    with_serde! {
+pub enum ToolResponseContent {
+    Direct { result: serde_json::Value },
+    FileReference { 
+        metadata: FileMetadata,
+        preview: Option<String>,
+    },
+}
+
+pub enum Part {
+    // ... existing types
+    FileMetadata(FileMetadata), // New type for large content references
+}
+    }
+}
+
 /// A content of each kind, and of each structure of text.
 const CONTENTS: [&str; 11] = [
     r#"{"results": [{"type": "a", "author": "x"}], "metadata": {}}"#,
@@ -311,6 +341,11 @@ let metadata = store_and_return_metadata(
     task_id,
     tool_call_id,
 ).await?;
+
+// Automatically stores files based on:
+// - JSON: Creates metadata with 100 row preview + optional schema
+// - Size threshold: Configured defaults (no manual setup)
+// - File extension: Based on content type detection
         Ok(metadata)
     }
 }
@@ -561,6 +596,27 @@ async fn strategies() {
         Metadata: {}
     "#]]
     .assert_eq(&shown);
+}
+
+#[tokio::test]
+async fn responses_have_the_fields_of_the_seed() {
+    let store = FileSystemArtifactStore::new(file_store(ArtifactOptions::development()));
+    let ids = ArtifactIds {
+        thread_id: "t".to_owned(),
+        task_id: "k".to_owned(),
+        tool_call_id: "1".to_owned(),
+    };
+    for result in [json!({"a": 1}), json!("x".repeat(20_000))] {
+        let ours = store.store(result, &ids).await.unwrap().content;
+        let written = serde_json::to_value(&ours).unwrap();
+        let theirs: response_definitions::ToolResponseContent =
+            serde_json::from_value(written.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&theirs).unwrap(), written);
+        let Some(metadata) = ours.get_file_metadata() else { continue };
+        let part = serde_json::to_value(Part::FileMetadata(metadata.clone())).unwrap();
+        let theirs: response_definitions::Part = serde_json::from_value(part.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&theirs).unwrap(), part);
+    }
 }
 
 /// The shapes can be stored and sent.

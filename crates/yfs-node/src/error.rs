@@ -5,6 +5,8 @@ use std::{error::Error, fmt::Display};
 
 use serde_json::json;
 use yfs::WorkspaceError;
+use yfs_agent::json_query::JsonQueryError;
+use yfs_artifacts::ArtifactError;
 use yfs_store::StoreError;
 use yfs_threads::{ThreadError, ThreadFileError};
 use yfs_vfs::{FsCode, FsError};
@@ -94,6 +96,36 @@ pub(crate) fn of_thread_files(error: &ThreadFileError) -> napi::Error {
         _ => "ERR_YFS",
     };
     plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Converts the error of a call on artifacts. A file that is gone is `ENOENT`, one with another
+/// content `EIO`.
+pub(crate) fn of_artifacts(error: &ArtifactError) -> napi::Error {
+    let code = match error {
+        ArtifactError::Fs(error) => return of_fs(error),
+        ArtifactError::Missing { .. } => FsCode::ENOENT.as_str(),
+        ArtifactError::Corrupt { .. } | ArtifactError::Open { .. } => FsCode::EIO.as_str(),
+        ArtifactError::Namespace(_)
+        | ArtifactError::BadReference(_)
+        | ArtifactError::Template(_) => "ERR_INVALID_ARG_VALUE",
+        _ => "ERR_YFS",
+    };
+    plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Converts the error of a query.
+pub(crate) fn of_query(error: &JsonQueryError) -> napi::Error {
+    let code = match error {
+        JsonQueryError::Cancelled => FsCode::ECANCELED.as_str(),
+        JsonQueryError::Exceeded => "ERR_YFS_QUERY_LIMIT",
+        _ => "ERR_YFS_QUERY",
+    };
+    plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Returns the error of an argument whose JSON has other members than its type.
+pub(crate) fn not_json(what: &str, reason: &dyn Display) -> napi::Error {
+    plain("ERR_INVALID_ARG_VALUE", &format!("not {what}: {reason}"), None)
 }
 
 fn plain(code: &str, message: &str, cause: Option<String>) -> napi::Error {

@@ -34,6 +34,10 @@ impl NativeFs {
         Self { slot, session }
     }
 
+    pub(crate) fn slot(&self) -> &WorkspaceSlot {
+        &self.slot
+    }
+
     /// Returns the session, unless the workspace is closed.
     pub(crate) fn session(&self) -> napi::Result<Arc<Session>> {
         self.session.upgrade().ok_or_else(error::closed)
@@ -42,7 +46,7 @@ impl NativeFs {
 
 impl Drop for NativeFs {
     fn drop(&mut self) {
-        self.slot.release_session(&self.session);
+        self.slot.release(&self.session);
     }
 }
 
@@ -55,7 +59,7 @@ impl NativeFs {
     /// Returns the same files with a label on what is done through them; what was read stays known.
     #[napi]
     pub fn labelled(&self, label: String) -> napi::Result<Self> {
-        let session = self.slot.keep_session(self.session()?.labelled(&label))?;
+        let session = self.slot.keep(self.session()?.labelled(&label))?;
         Ok(Self::new(self.slot.clone(), session))
     }
 

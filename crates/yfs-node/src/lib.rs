@@ -22,7 +22,10 @@
 
 #![expect(unsafe_code, reason = "the macros of napi write the C interface of an addon")]
 
+mod artifacts;
+mod cancellation;
 mod content;
+mod descriptions;
 mod document_port;
 mod error;
 mod files;

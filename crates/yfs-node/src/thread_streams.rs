@@ -50,7 +50,7 @@ impl NativeFileStream {
         stream: ChunkStream,
         cancel: CancellationToken,
     ) -> napi::Result<Self> {
-        let stream = slot.keep_stream(stream)?;
+        let stream = slot.keep(SharedStream(Mutex::new(stream)))?;
         Ok(Self { slot, stream, cancel })
     }
 }
@@ -85,7 +85,7 @@ impl NativeFileStream {
     #[napi]
     pub fn close(&self) {
         self.cancel.cancel();
-        self.slot.release_stream(&self.stream);
+        self.slot.release(&self.stream);
     }
 }
 

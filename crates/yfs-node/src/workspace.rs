@@ -17,6 +17,7 @@ use yfs_store::MemoryStore;
 use yfs_vfs::{FileSystem, Op};
 
 use crate::{
+    artifacts::NativeArtifacts,
     document_port::NativePort,
     error,
     files::NativeFs,
@@ -141,6 +142,12 @@ impl NativeWorkspace {
         let slot = self.slot.clone();
         let access = ThreadAccess::new(slot, actor.as_deref(), label, strategy.as_deref())?;
         Ok(NativeThreads::new(access))
+    }
+
+    /// Returns a store of artifacts.
+    #[napi]
+    pub fn artifacts(&self, options: String) -> napi::Result<NativeArtifacts> {
+        NativeArtifacts::new(self.slot.clone(), &options)
     }
 
     /// Opens a document: the main document by the workspace's id, a file's by its own.

@@ -1,6 +1,7 @@
 //! Where the objects of a workspace find it, until it is closed.
 
 use std::{
+    any::Any,
     fmt,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -8,8 +9,9 @@ use std::{
 };
 
 use yfs::{Session, Workspace};
+use yfs_artifacts::{AnalysisMemory, KeptAnalyses, WorkspaceShelf};
 use yfs_engine::{actor::Actor, path::VPath};
-use yfs_vfs::{ChunkStream, FsError, Op};
+use yfs_vfs::{ChunkStream, FileSystem, FsError, Op};
 
 use crate::error;
 
@@ -25,10 +27,11 @@ pub(crate) struct WorkspaceSlot {
 #[derive(Debug)]
 struct OpenedWorkspace {
     workspace: Workspace,
-    /// Held here alone, so that closing lets go of them: the objects of JavaScript may stay.
-    sessions: Vec<Arc<Session>>,
-    /// The streams that are read, held here alone for the same reason.
-    streams: Vec<Arc<SharedStream>>,
+    /// Sessions, streams and stores, held here alone, so that closing lets go of them: the objects
+    /// of JavaScript may stay.
+    kept: Vec<Arc<dyn Any + Send + Sync>>,
+    /// The analyses of files that were made or read.
+    analyses: Arc<AnalysisMemory>,
 }
 
 /// A stream that calls on several threads may read, one after the other.
@@ -42,7 +45,7 @@ impl fmt::Debug for SharedStream {
 
 impl WorkspaceSlot {
     pub(crate) fn new(workspace: Workspace, actor: Actor) -> Self {
-        let opened = OpenedWorkspace { workspace, sessions: Vec::new(), streams: Vec::new() };
+        let opened = OpenedWorkspace { workspace, kept: Vec::new(), analyses: Arc::default() };
         Self { actor, opened: Arc::new(Mutex::new(Some(opened))) }
     }
 
@@ -64,52 +67,44 @@ impl WorkspaceSlot {
         label: Option<&str>,
     ) -> napi::Result<Weak<Session>> {
         let session = self.get()?.session(actor.unwrap_or_else(|| self.actor.clone()));
-        self.keep_session(match label {
+        self.keep(match label {
             Some(label) => session.labelled(label),
             None => session,
         })
     }
 
-    /// Keeps a session until it is released or the workspace is closed.
-    pub(crate) fn keep_session(&self, session: Session) -> napi::Result<Weak<Session>> {
-        let session = Arc::new(session);
-        let kept = Arc::downgrade(&session);
-        self.lock().as_mut().ok_or_else(error::closed)?.sessions.push(session);
+    /// Keeps a session, a stream or a store until it is released or the workspace is closed.
+    pub(crate) fn keep<T: Any + Send + Sync>(&self, value: T) -> napi::Result<Weak<T>> {
+        let value = Arc::new(value);
+        let kept = Arc::downgrade(&value);
+        self.lock().as_mut().ok_or_else(error::closed)?.kept.push(value);
         Ok(kept)
     }
 
-    /// Lets go of a session.
-    pub(crate) fn release_session(&self, session: &Weak<Session>) {
+    /// Lets go of what was kept.
+    pub(crate) fn release<T>(&self, released: &Weak<T>) {
         let released = self.lock().as_mut().and_then(|opened| {
-            let is_released = |kept: &Arc<Session>| Arc::as_ptr(kept) == session.as_ptr();
-            let found = opened.sessions.iter().position(is_released);
-            found.map(|index| opened.sessions.swap_remove(index))
+            let is_released = |kept: &Arc<dyn Any + Send + Sync>| {
+                Arc::as_ptr(kept).cast::<()>() == released.as_ptr().cast::<()>()
+            };
+            let found = opened.kept.iter().position(is_released);
+            found.map(|index| opened.kept.swap_remove(index))
         });
         // Outside of the lock: it may be the last that holds the workspace.
         drop(released);
     }
 
+    /// Returns the analyses of the files that `fs` shows: as they are kept, or made.
+    pub(crate) fn analyses(&self, fs: Arc<dyn FileSystem>) -> napi::Result<KeptAnalyses> {
+        let opened = self.lock();
+        let opened = opened.as_ref().ok_or_else(error::closed)?;
+        let shelf = Arc::new(WorkspaceShelf::new(opened.workspace.clone()));
+        Ok(KeptAnalyses::new(fs).with_memory(opened.analyses.clone()).with_shelf(shelf))
+    }
+
     /// Returns the actor for whom the workspace was opened.
     pub(crate) fn actor(&self) -> &Actor {
         &self.actor
-    }
-
-    /// Keeps a stream until it is released or the workspace is closed.
-    pub(crate) fn keep_stream(&self, stream: ChunkStream) -> napi::Result<Weak<SharedStream>> {
-        let stream = Arc::new(SharedStream(Mutex::new(stream)));
-        let kept = Arc::downgrade(&stream);
-        self.lock().as_mut().ok_or_else(error::closed)?.streams.push(stream);
-        Ok(kept)
-    }
-
-    /// Lets go of a stream.
-    pub(crate) fn release_stream(&self, stream: &Weak<SharedStream>) {
-        let released = self.lock().as_mut().and_then(|opened| {
-            let is_released = |kept: &Arc<SharedStream>| Arc::as_ptr(kept) == stream.as_ptr();
-            let found = opened.streams.iter().position(is_released);
-            found.map(|index| opened.streams.swap_remove(index))
-        });
-        drop(released);
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<OpenedWorkspace>> {

@@ -131,6 +131,12 @@ test('options that nothing knows are refused, and values of another type', async
     redactable: (options) => ws.redactable('/a', options),
     asIFileSystem: async (options) => ws.asIFileSystem(options),
     asNodeFs: async (options) => ws.asNodeFs(options),
+    artifacts: async (options) => ws.artifacts(options),
+    stats: (options) => files.stats('/a', options),
+    preview: (options) => files.preview('/a', { tokens: 1 }, options),
+    context: (options) => files.context(options),
+    query: (options) => files.query('/a', '.', options),
+    cleanUp: (options) => ws.artifacts().cleanUp(options),
   }
   for (const [name, call] of Object.entries(calls)) {
     await assert.rejects(call(unknown), { ...VALUE, message: /baseversion/ }, name)

@@ -1,9 +1,34 @@
 // The files of a workspace, on behalf of an actor.
 
+import { abortable } from './abort.js'
+import {
+  CONTEXT,
+  type ContextOptions,
+  type FileAnalysis,
+  PREVIEW,
+  type PreviewLimit,
+  type PreviewOptions,
+  QUERY,
+  QUERY_LIMITS,
+  type QueryOptions,
+  type QueryResults,
+  type RenderedContext,
+  STATS,
+  type StatsOptions,
+} from './descriptions.js'
 import { asking, calling } from './errors.js'
-import { contentOf, type Members, modeOf, numberOf, optionsOf, textOf, timeOf } from './given.js'
+import {
+  contentOf,
+  limitOf,
+  type Members,
+  modeOf,
+  numberOf,
+  optionsOf,
+  textOf,
+  timeOf,
+} from './given.js'
 import { wrongType } from './invalid.js'
-import type { NativeFs, NativePages, NativeWrite } from './native.js'
+import { type NativeFs, type NativePages, type NativeWrite, queryProgram } from './native.js'
 import { each, gathered, gatheredWith } from './pages.js'
 import type {
   Content,
@@ -429,6 +454,67 @@ export class Files {
       Omit<GrepResult, 'files'>
     >(call)
     return { files, ...rest }
+  }
+
+  /**
+   * Returns what a file contains: type, counts, columns or schema, and a preview if there is a
+   * limit for it. The statistics are kept in the workspace until the file changes.
+   */
+  async stats(path: string, options: StatsOptions = {}): Promise<FileAnalysis> {
+    const { preview, signal } = optionsOf(options, STATS)
+    const [at, limit] = [pathOf(path), preview === undefined ? null : limitOf(preview)]
+    return JSON.parse(
+      await abortable(signal, (cancellation) => this.#native.fileStats(at, limit, cancellation)),
+    )
+  }
+
+  /** Returns the beginning of a file, or its structure; 300 characters by default. */
+  async preview(
+    path: string,
+    limit: PreviewLimit = { characters: 300 },
+    options: PreviewOptions = {},
+  ): Promise<string> {
+    const { signal } = optionsOf(options, PREVIEW)
+    limitOf(limit)
+    const asked = signal === undefined ? { preview: limit } : { preview: limit, signal }
+    return (await this.stats(path, asked)).preview ?? ''
+  }
+
+  /**
+   * Describes the files of a tree within a number of tokens, for a model: those that fit with
+   * previews, and of the others their number by directory. The same files have the same text.
+   */
+  async context(options: ContextOptions = {}): Promise<RenderedContext> {
+    const { signal, ...given } = optionsOf(options, CONTEXT)
+    const asked = JSON.stringify(given)
+    return JSON.parse(
+      await abortable(signal, (cancellation) => this.#native.context(asked, cancellation)),
+    )
+  }
+
+  /**
+   * Runs a query over a file of JSON, JSON lines, YAML, CSV, TSV or Parquet. It runs in a process
+   * of Node of its own, with limits on time, memory and the length of the results, because a query
+   * is a program that may loop. Rejects with `ERR_YFS_QUERY` if the query or the file is malformed,
+   * and with `ERR_YFS_QUERY_LIMIT` if a limit of time or memory ended it.
+   */
+  async query<T = unknown>(
+    path: string,
+    query: string,
+    options: QueryOptions = {},
+  ): Promise<QueryResults<T>> {
+    const { signal, nodePath, ...given } = optionsOf(options, QUERY)
+    const at = pathOf(path)
+    const asked = JSON.stringify({
+      ...QUERY_LIMITS,
+      ...given,
+      text: textOf(query, 'query'),
+      ...queryProgram(nodePath),
+    })
+    const call = (): Promise<NativePages> =>
+      abortable(signal, (cancellation) => this.#native.query(at, asked, cancellation))
+    const [results, rest] = await gatheredWith<T, { truncated: boolean }>(call)
+    return { results, ...rest }
   }
 
   async #ask<T>(call: () => Promise<T>): Promise<T> {

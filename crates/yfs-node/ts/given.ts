@@ -16,12 +16,16 @@ export type MemberType =
   | 'mode'
   | 'content'
   | 'AbortSignal'
+  | 'PreviewLimit'
   | readonly string[]
 
 /** Says the type of each member of options. */
 export type Members<T> = { [Name in keyof Required<T>]: MemberType }
 
 const encoder = new TextEncoder()
+
+/** The units in which the length of a preview is limited. */
+const LENGTHS = ['characters', 'bytes', 'tokens']
 
 /** Returns a text. */
 export function textOf(value: unknown, name: string): string {
@@ -41,6 +45,19 @@ export function bytesOf(value: unknown, name = 'data'): Uint8Array {
   if (ArrayBuffer.isView(value))
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
   throw wrongType(name, 'of type string or an instance of Buffer, TypedArray, or DataView', value)
+}
+
+/** Returns the length of a preview as JSON. */
+export function limitOf(value: unknown, name = 'limit'): string {
+  if (typeof value !== 'object' || value === null) throw wrongType(name, 'of type object', value)
+  const lengths = Object.entries(value)
+  if (lengths.length !== 1) throw wrongValue(name, `must have one of ${LENGTHS.join(', ')}`, value)
+  for (const [unit, length] of lengths) {
+    if (!LENGTHS.includes(unit))
+      throw wrongValue(`${name}.${unit}`, `is unknown; there are ${LENGTHS.join(', ')}`, length)
+    check(length, 'count', `${name}.${unit}`)
+  }
+  return JSON.stringify(value)
 }
 
 /** Returns a time in milliseconds. */
@@ -98,6 +115,9 @@ function check(value: unknown, type: MemberType, name: string): void {
     case 'AbortSignal':
       if (!(value instanceof AbortSignal))
         throw wrongType(name, 'an instance of AbortSignal', value)
+      return
+    case 'PreviewLimit':
+      limitOf(value, name)
       return
     case 'count':
     case 'mode':

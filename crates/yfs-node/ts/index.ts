@@ -1,6 +1,42 @@
 // The package: a filesystem that people in editors, agents in shells and tools change at the same
 // time.
 
+export { Artifacts, contextText, extractContext, resultOf } from './artifacts.js'
+export type {
+  ArtifactIds,
+  ArtifactMetrics,
+  ArtifactsOptions,
+  CleanupPolicy,
+  CleanupReport,
+  FileMetadata,
+  FileReference,
+  StoredArtifact,
+  StoredResult,
+  ToolResponse,
+  ToolResponseContent,
+} from './artifacts.js'
+export type {
+  BinaryStats,
+  ContentStats,
+  ContextOptions,
+  CsvDataType,
+  CsvStats,
+  FileAnalysis,
+  HtmlStats,
+  JsonArrayStats,
+  JsonSchema,
+  JsonStats,
+  JsonType,
+  MarkdownStats,
+  PreviewLimit,
+  PreviewOptions,
+  QueryOptions,
+  QueryResults,
+  RenderedContext,
+  StatsOptions,
+  TextStats,
+  TextStructure,
+} from './descriptions.js'
 export { Port, type UpdateListener } from './document.js'
 export { YfsError } from './errors.js'
 export { Files } from './files.js'

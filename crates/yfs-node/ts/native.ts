@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** What the addon is called. */
@@ -68,6 +68,13 @@ export interface NativeFs {
   totals(at: string): Promise<string>
   glob(query: string): Promise<NativePages>
   grep(query: string): Promise<NativePages>
+  fileStats(
+    at: string,
+    preview: string | null,
+    cancellation: NativeCancellation | null,
+  ): Promise<string>
+  context(options: string, cancellation: NativeCancellation | null): Promise<string>
+  query(at: string, options: string, cancellation: NativeCancellation | null): Promise<NativePages>
   flush(): Promise<void>
   readSync(at: string): NativeContent
   writeSync(at: string, data: Uint8Array, base: Uint8Array | null, options: NativeWrite): string
@@ -90,6 +97,23 @@ export interface NativeFs {
 export interface NativePages {
   readonly rest: string
   next(): string | null
+}
+
+export interface NativeCancellation {
+  cancel(): void
+}
+
+export interface NativeArtifacts {
+  storeContent(content: Uint8Array, ids: string): Promise<string>
+  storeFile(content: Uint8Array, ids: string): Promise<string>
+  resolve(reference: string): Promise<Uint8Array>
+  pathNow(reference: string): Promise<string>
+  deleteFile(reference: string): Promise<void>
+  referenceAt(at: string): Promise<string>
+  list(patterns: string[]): Promise<string>
+  cleanUp(options: string): Promise<string>
+  writePending(): Promise<number>
+  metrics(): string
 }
 
 export interface NativePort {
@@ -180,6 +204,7 @@ export interface NativeWorkspace {
   readonly profile: string
   threads(actor?: string | null, label?: string | null, strategy?: string | null): NativeThreads
   files(actor?: string | null, label?: string | null): NativeFs
+  artifacts(options: string): NativeArtifacts
   port(guid: string, actor?: string | null): Promise<NativePort>
   document(at: string): Promise<string>
   pathOf(id: string): Promise<string | null>
@@ -230,13 +255,31 @@ interface Native {
     open(file: string, options: string): Promise<NativeWorkspace>
     inMemory(options: string): NativeWorkspace
   }
+  NativeCancellation: new () => NativeCancellation
+  NativeArtifacts: {
+    textsOf(content: string): string[]
+    contextOf(reference: string): string
+  }
 }
 
-/** The addon. It is loaded when this module is: a sandbox around a shell may forbid that later. */
-export const native: Native = load()
+/** Where the addon is. */
+const addonFile = findAddon()
 
-/** Loads the addon from where `YFS_NODE_ADDON` says, or from the first place that has it. */
-function load(): Native {
+/** The addon. It is loaded when this module is: a sandbox around a shell may forbid that later. */
+export const native = createRequire(addonFile)(addonFile) as Native
+
+/** Runs one query in a process that does nothing else. */
+const SERVE_QUERY = 'process.exit(require(process.argv[1]).NativeFs.serveQuery())'
+
+/** Returns the command that runs queries. It needs no file but the addon, so a bundle has it. */
+export function queryProgram(nodePath?: string): { program: string; arguments: string[] } {
+  if (nodePath === undefined && process.versions.electron !== undefined)
+    throw new TypeError('in Electron, options.nodePath must be the path of a program of Node')
+  return { program: nodePath ?? process.execPath, arguments: ['-e', SERVE_QUERY, addonFile] }
+}
+
+/** Returns where `YFS_NODE_ADDON` says that the addon is, or the first place that has it. */
+function findAddon(): string {
   const named = process.env.YFS_NODE_ADDON
   const places = named === undefined ? [...new Set(addonPlaces())] : [named]
   const file = places.find((place) => existsSync(place))
@@ -246,7 +289,7 @@ function load(): Native {
         'build it with cargo build -p yfs-node --release, and copy it there',
     )
   }
-  return createRequire(file)(file) as Native
+  return resolve(file)
 }
 
 /**

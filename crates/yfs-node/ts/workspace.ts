@@ -1,5 +1,6 @@
 // A workspace: what a program opens.
 
+import { ARTIFACTS, Artifacts, type ArtifactsOptions } from './artifacts.js'
 import { Port } from './document.js'
 import { asking, calling } from './errors.js'
 import { Files } from './files.js'
@@ -136,6 +137,15 @@ export class Workspace {
   threads(options: ThreadsOptions = {}): Threads {
     const { actor = null, label = null, namespace = null } = optionsOf(options, THREADS)
     return new Threads(calling(() => this.#native.threads(actor, label, namespace)))
+  }
+
+  /**
+   * Returns a store of artifacts: results that are too large for a model's context. Its metrics,
+   * and what it keeps in memory, are those of the returned object.
+   */
+  artifacts(options: ArtifactsOptions = {}): Artifacts {
+    const given = JSON.stringify(optionsOf(options, ARTIFACTS))
+    return new Artifacts(calling(() => this.#native.artifacts(given)))
   }
 
   /** Opens a thread. Makes it if it does not exist. */

@@ -20,6 +20,7 @@ use yfs_agent::{
     CommandExecutor, ExecuteOptions,
     backends::{AgentBackend, HostShell, LocalBackend},
 };
+use yfs_artifacts::{AnalysisMemory, KeptAnalyses};
 use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
@@ -30,6 +31,7 @@ use yfs_vfs::{
 
 use crate::{
     call::{ProcessOwned, block_on, claim_process, detached},
+    descriptions::{self, ContextArguments, analyses_of},
     error,
     values::{
         PythonChangePage, PythonCommandOutput, PythonContent, PythonEditOutcome, PythonEntry,
@@ -61,6 +63,8 @@ struct OpenFiles {
     /// What remembers the reads, if the filesystem can merge.
     session: Option<Session>,
     executor: Option<Arc<dyn CommandExecutor>>,
+    /// The analyses of files that were made or read.
+    analyses: Arc<AnalysisMemory>,
 }
 
 /// Bytes, or a text in UTF-8. It stays with Python, and is not copied.
@@ -124,11 +128,13 @@ impl PythonFs {
         let shell =
             ShellExecutor::for_each_command(Arc::new(files_of_command), ShellLimits::default());
         let executor: Option<Arc<dyn CommandExecutor>> = Some(Arc::new(shell));
-        Self { files: ProcessOwned::new(OpenFiles { fs, session: Some(session), executor }) }
+        let files = OpenFiles { fs, session: Some(session), executor, analyses: Arc::default() };
+        Self { files: ProcessOwned::new(files) }
     }
 
     fn of_backend(fs: Arc<dyn FileSystem>, executor: Option<Arc<dyn CommandExecutor>>) -> Self {
-        Self { files: ProcessOwned::new(OpenFiles { fs, session: None, executor }) }
+        let files = OpenFiles { fs, session: None, executor, analyses: Arc::default() };
+        Self { files: ProcessOwned::new(files) }
     }
 
     /// Makes a call on one path.
@@ -164,6 +170,53 @@ impl PythonFs {
     #[getter]
     fn can_execute(&self) -> PyResult<bool> {
         Ok(self.files.get()?.executor.is_some())
+    }
+
+    /// Returns what a file contains: type, counts, columns or schema, and with `preview` its
+    /// beginning in at most so many tokens. It is no base of a later write.
+    #[pyo3(signature = (path, *, preview = None))]
+    fn stats<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        preview: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let stats = self.ask(py, (Op::Open, path), |files, path| {
+            descriptions::stats(&files.analyses(), path, preview)
+        })?;
+        descriptions::to_python(py, &stats)
+    }
+
+    /// Describes the files of a tree for a model, within a number of tokens.
+    #[pyo3(signature = (paths = vec!["/".to_owned()], *, include = Vec::new(),
+        exclude = Vec::new(), hidden = false, ignored = false, max_tokens = None, preview = None,
+        max_file_size = None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn context<'py>(
+        &self,
+        py: Python<'py>,
+        paths: Vec<String>,
+        include: Vec<String>,
+        exclude: Vec<String>,
+        hidden: bool,
+        ignored: bool,
+        max_tokens: Option<usize>,
+        preview: Option<usize>,
+        max_file_size: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = ContextArguments {
+            paths,
+            include,
+            exclude,
+            hidden,
+            ignored,
+            max_tokens,
+            preview,
+            max_file_size,
+        };
+        let request = arguments.into_request(py)?;
+        let rendered = self.run(py, |files| descriptions::context(&files.analyses(), &request))?;
+        descriptions::to_python(py, &rendered)
     }
 
     /// Returns the content of a file.
@@ -568,6 +621,10 @@ impl PythonFs {
 }
 
 impl OpenFiles {
+    fn analyses(&self) -> KeptAnalyses {
+        analyses_of(self.fs.clone(), self.session.as_ref(), self.analyses.clone())
+    }
+
     fn read(&self, path: &VPath) -> Result<yfs_vfs::FileContent, FsError> {
         match &self.session {
             Some(session) => session.read(path),

@@ -20,6 +20,7 @@
 //!   a process that uses yfs gets errors, and leaves the parent's claims in the store alone.
 
 mod call;
+mod descriptions;
 mod error;
 mod filesystem;
 mod values;

@@ -386,6 +386,15 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Returns a handle to the same filesystem that asks no person for approval, or `None` if this
+    /// one never does.
+    ///
+    /// On that handle, objects that need an approval are left out of lists, and calls on them are
+    /// `EACCES`. It is for calls that read many files, where the questions would be as many.
+    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
+        None
+    }
+
     /// Returns the cursor at the current end of the log of changes.
     ///
     /// `ENOSYS` if the backend does not watch for changes.

@@ -246,6 +246,11 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
         Some(Arc::new(Self { inner, guard: self.guard.clone() }))
     }
 
+    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.without_questions()?;
+        Some(Arc::new(Self { inner, guard: self.guard.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.run_checked(GuardedCall::watches(), self.inner.cursor()).await
     }

@@ -385,6 +385,11 @@ impl FileSystem for HookedFs {
         Some(Arc::new(Self { inner, ..self.clone() }))
     }
 
+    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.without_questions()?;
+        Some(Arc::new(Self { inner, ..self.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.inner.cursor().await
     }

@@ -1,4 +1,4 @@
-//! Documents as values: JSON, tables, YAML.
+//! Documents as values: JSON, tables, YAML, Parquet.
 
 use csv_core::ReadRecordResult;
 use jaq_json::{
@@ -15,6 +15,7 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 type Result<T> = std::result::Result<T, String>;
 
 /// Returns the values of a document: those of JSON and YAML, or an object for each row of a table.
+/// A build without the feature `parquet` reads no Parquet.
 pub(super) fn read_document<'a>(
     format: DocumentFormat,
     document: &'a [u8],
@@ -30,6 +31,12 @@ pub(super) fn read_document<'a>(
             )
         }
         DocumentFormat::Csv => Box::new(TableReader::new(document, delimiter_of(document))),
+        #[cfg(feature = "parquet")]
+        DocumentFormat::Parquet => Box::new(super::parquet_rows::ParquetRows::new(document)),
+        #[cfg(not(feature = "parquet"))]
+        DocumentFormat::Parquet => {
+            Box::new(std::iter::once(Err("this program reads no Parquet".to_owned())))
+        }
         DocumentFormat::Tsv => Box::new(TableReader::new(document, b'\t')),
         DocumentFormat::Yaml => match std::str::from_utf8(document) {
             Ok(text) => Box::new(YamlReader::new(text)),

@@ -76,13 +76,24 @@ fn serve(input: &mut impl BufRead, output: impl Write) -> Result<u8, String> {
         let limit = Rlimit { current: Some(value), maximum: Some(value) };
         setrlimit(resource, limit).map_err(|error| format!("cannot limit the query: {error}"))
     };
+    // A panic is caught where a library may have one, and its message is none for the caller.
+    std::panic::set_hook(Box::new(|_| ()));
     limit(Resource::Core, 0)?;
     limit(Resource::Cpu, request.cpu_seconds.max(1))?;
-    limit(Resource::As, request.max_memory)?;
+    limit(Resource::As, request.max_memory.saturating_add(address_space()))?;
     let mut document = Vec::new();
     input.read_to_end(&mut document).map_err(|error| error.to_string())?;
     let mut output = BoundedWriter { inner: output, n_left: request.max_output_len };
     run(&request.query, &document, &mut output)
+}
+
+/// Returns the address space that this process has already, in bytes; 0 where the system does not
+/// say. An interpreter that embeds this crate reserves more than a query needs.
+fn address_space() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let kilobytes = size.and_then(|size| size.trim().strip_suffix("kB")?.trim().parse().ok());
+    kilobytes.map_or(0, |kilobytes: u64| kilobytes.saturating_mul(1 << 10))
 }
 
 /// Returns the text about a query that cannot be run.

@@ -411,6 +411,10 @@ impl FileSystem for PermittedFs {
         Some(Arc::new(self.with_inner(self.inner.in_new_step()?)))
     }
 
+    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
+        Some(Arc::new(Self { purpose: Some(SearchPurpose::Contents), ..self.clone() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.inner.cursor().await
     }

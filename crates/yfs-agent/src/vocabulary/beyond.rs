@@ -73,7 +73,8 @@ struct ChangesSinceInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryInput {
-    /// Absolute path of a file of JSON, JSON lines, YAML, CSV or TSV. Rows of a table are objects.
+    /// Absolute path of a file of JSON, JSON lines, YAML, CSV, TSV or Parquet. Rows of a table are
+    /// objects.
     path: String,
     /// A filter in the language of jq, for example `.items[] | select(.size > 10) | .name`; with
     /// the dialect `jql` a query such as `"items"|={"size"=10}`.
@@ -205,9 +206,9 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
         tool::<_, TextResult, _, _>(
             "query",
             "Query JSON",
-            "Runs a jq filter, JQL or SQL over a file of JSON, JSON lines, YAML, CSV or TSV, and \
-             returns the results one per line. Time, memory and the length of the results are \
-             limited.",
+            "Runs a jq filter, JQL or SQL over a file of JSON, JSON lines, YAML, CSV, TSV or \
+             Parquet, and returns the results one per line. Time, memory and the length of the \
+             results are limited.",
             read,
             query,
         )

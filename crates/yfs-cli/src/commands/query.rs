@@ -1,4 +1,4 @@
-//! `yfs query`: queries JSON, tables and YAML.
+//! `yfs query`: queries JSON, tables, YAML and Parquet.
 
 use std::time::Duration;
 
@@ -21,8 +21,9 @@ use crate::{
 const HELP: &str = "\
 A query runs once for each value of a file: of JSON and YAML each document, of JSON lines each line,
 of CSV and TSV each row, as an object whose keys are the cells of the first row. A cell is a number
-if JSON would write it so, null if it is empty, and otherwise text. The format is that of the name;
-other names are JSON.
+if JSON would write it so, null if it is empty, and otherwise text. Of Parquet it runs for each row,
+with dates and times as text and binary values in base64. The format is that of the name; other
+names are JSON.
 
 JQL gets one value: the only one, or an array of all. It has keys (\"a\"), indexes ([0]), ranges
 ([1:3]), groups (\"a\",\"b\"), pipes (|> and <|), lenses (|={\"a\"=1}), keys (@), flat values (..)
@@ -38,11 +39,12 @@ Examples:
   yfs query --slurp 'group_by(.place) | map({place: .[0].place, n: length})' gauges.csv
   yfs query -r .image deploy.yaml
   yfs query --dialect jql '\"items\"|={\"kind\"=\"gauge\"}' api.json
+  yfs query 'select(.level > 3)' levels.parquet
   yfs query -d sql 'SELECT place, count(*) AS n FROM data GROUP BY place' gauges.csv
 
 JSON: one object per file: {path, results, truncated}.";
 
-/// Query JSON, JSON lines, YAML, CSV and TSV with jq, JQL or SQL
+/// Query JSON, JSON lines, YAML, CSV, TSV and Parquet with jq, JQL or SQL
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct QueryArgs {
@@ -91,6 +93,7 @@ enum FormatChoice {
     /// Cells with tabs between
     Tsv,
     Yaml,
+    Parquet,
 }
 
 /// Runs the query over each file.
@@ -136,6 +139,7 @@ impl QueryArgs {
                 Some(FormatChoice::Csv) => DocumentFormat::Csv,
                 Some(FormatChoice::Tsv) => DocumentFormat::Tsv,
                 Some(FormatChoice::Yaml) => DocumentFormat::Yaml,
+                Some(FormatChoice::Parquet) => DocumentFormat::Parquet,
                 None => DocumentFormat::of_name(path),
             },
             slurp: self.slurp,

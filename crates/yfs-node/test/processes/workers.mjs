@@ -46,6 +46,13 @@ if (isMainThread) {
     open: () => Workspace.open(file),
     history: () =>
       Promise.all([ws.versions('/log.txt'), ws.blame('/log.txt'), ws.trash(), ws.flush()]),
+    stats: () => Promise.all([ws.files.stats('/log.txt'), ws.files.context()]),
+    // Each is a process.
+    query: async (n) => n < 3 && ws.files.query('/log.txt', '.', { format: 'csv' }),
+    artifacts: (n) =>
+      ws
+        .artifacts({ sizeThreshold: 0 })
+        .store(`result ${n}`, { threadId: 't', taskId: 'k', toolCallId: `${n}` }),
     close: () => ws.close(),
   }
   const kinds = kind === 'all' ? Object.keys(calls).filter((name) => name !== 'close') : [kind]

@@ -1,5 +1,5 @@
 import os
-from typing import Literal, final
+from typing import Any, Literal, final
 
 __version__: str
 
@@ -163,6 +163,19 @@ class FileSystem:
     def merges(self) -> bool: ...
     @property
     def can_execute(self) -> bool: ...
+    def stats(self, path: str, *, preview: int | None = None) -> dict[str, Any]: ...
+    def context(
+        self,
+        paths: list[str] = ["/"],
+        *,
+        include: list[str] = [],
+        exclude: list[str] = [],
+        hidden: bool = False,
+        ignored: bool = False,
+        max_tokens: int | None = None,
+        preview: int | None = None,
+        max_file_size: int | None = None,
+    ) -> dict[str, Any]: ...
     def read(self, path: str) -> bytes: ...
     def read_text(self, path: str) -> str: ...
     def read_versioned(self, path: str) -> FileContent: ...

@@ -17,11 +17,11 @@ use yfs::{
 };
 use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{
-    ArtifactIds, ArtifactOptions, CleanupPolicy, FileMetadata, FileSelection, FileSystemOps,
-    FileSystemStore, NamespaceStrategy, PastContents, ToolResponseContent, content_hash,
+    ArtifactIds, ArtifactOptions, CleanupPolicy, FileMetadata, FileSystemOps, FileSystemStore,
+    NamespaceStrategy, PastContents, ToolResponseContent, content_hash,
 };
 use yfs_engine::path::VPath;
-use yfs_vfs::{FsCode, FsError};
+use yfs_vfs::FsError;
 use yfs_wire::{
     ArtifactJson, ArtifactList, ArtifactQuery, ArtifactsQuery, CleanupReportJson, CleanupRequest,
     RemovedArtifactJson, StoreArtifactQuery,
@@ -71,39 +71,18 @@ pub(super) async fn list(
     caller: RequestCaller,
     QueryParameters(asked): QueryParameters<ArtifactsQuery>,
 ) -> Result {
-    let root = root_of(asked.root.as_deref())?;
-    let selection = FileSelection {
-        paths: vec![root.clone()],
-        include: asked.pattern.into_iter().collect(),
-        hidden: true,
-        ignored: true,
-        ..FileSelection::default()
-    };
-    let fs = caller.fs();
+    let store = store_of(&caller, options_of(asked.root.as_deref(), None)?);
+    let patterns: Vec<String> = asked.pattern.into_iter().collect();
     let _permit = caller.app.joins.acquire().await;
     apart(async {
-        let selected = match selection.select(&*fs).await {
-            Err(error) if error.code == FsCode::ENOENT => Vec::new(),
-            selected => selected?,
-        };
-        let mut artifacts = Vec::with_capacity(selected.len());
-        for file in selected {
-            let stat = match fs.stat(&file.path).await {
-                // It was removed meanwhile.
-                Err(error) if error.code == FsCode::ENOENT => continue,
-                stat => stat?,
-            };
-            let mark = stat.metadata.get("artifact").and_then(Value::as_str);
-            let relative = file.path.relative_to(&root).unwrap_or_default();
-            artifacts.push(ArtifactJson {
-                path: file.path.to_string(),
-                artifact: mark.unwrap_or(relative).to_owned(),
-                size: stat.size,
-                mime: stat.mime.map(|mime| mime.to_string()),
-                changed: stat.mtime.into(),
-            });
-        }
-        Ok(Json(ArtifactList { artifacts }).into_response())
+        let listed = store.list(&patterns).await?.into_iter().map(|artifact| ArtifactJson {
+            path: artifact.path.to_string(),
+            artifact: artifact.relative_path,
+            size: artifact.size,
+            mime: artifact.media_type,
+            changed: artifact.changed.into(),
+        });
+        Ok(Json(ArtifactList { artifacts: listed.collect() }).into_response())
     })
     .await
 }

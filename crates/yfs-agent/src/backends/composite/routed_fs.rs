@@ -256,6 +256,14 @@ impl FileSystem for CompositeFs {
         Some(Arc::new(Self { routes: routes.collect::<Option<_>>()? }))
     }
 
+    fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
+        let routes = self.routes.iter().map(|route| {
+            let fs = route.fs.without_questions().unwrap_or_else(|| route.fs.clone());
+            PathRoute { fs, ..route.clone() }
+        });
+        Some(Arc::new(Self { routes: routes.collect() }))
+    }
+
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {
         self.combined_cursor().await
     }

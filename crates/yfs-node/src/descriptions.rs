@@ -1,0 +1,247 @@
+//! What files contain: statistics, previews, contexts, and queries.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use napi_derive::napi;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use yfs_agent::json_query::{
+    DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect, serve_json_query,
+};
+use yfs_analysis::PreviewLimit;
+use yfs_artifacts::{ContextRequest, FileSelection};
+use yfs_engine::path::VPath;
+use yfs_vfs::{FileSystem, Op};
+use yfs_wire::{ContextJson, FileStatsJson};
+
+use crate::{
+    cancellation::{NativeCancellation, cancellable, token_of},
+    error,
+    files::NativeFs,
+    owned_future::OwnedFuture,
+    pages::NativePages,
+    workspace_slot::path,
+};
+
+/// The length of a preview: one of these.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) enum PreviewOptions {
+    Characters(usize),
+    Bytes(usize),
+    Tokens(usize),
+}
+
+/// The files of a context, and its length.
+#[derive(Debug, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct ContextOptions {
+    paths: Vec<String>,
+    include: Vec<String>,
+    exclude: Vec<String>,
+    hidden: bool,
+    ignored: bool,
+    max_file_size: u64,
+    max_tokens: usize,
+    preview: Option<PreviewOptions>,
+    template: Option<String>,
+}
+
+/// A query, its limits, and the program that runs it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct QueryOptions {
+    text: String,
+    dialect: Option<String>,
+    format: Option<String>,
+    #[serde(default)]
+    slurp: bool,
+    #[serde(default)]
+    raw: bool,
+    cpu_time_ms: f64,
+    max_memory: u64,
+    max_output_len: usize,
+    program: PathBuf,
+    arguments: Vec<String>,
+}
+
+impl From<PreviewOptions> for PreviewLimit {
+    fn from(given: PreviewOptions) -> Self {
+        match given {
+            PreviewOptions::Characters(n) => Self::Characters(n),
+            PreviewOptions::Bytes(n) => Self::Bytes(n),
+            PreviewOptions::Tokens(n) => Self::Tokens(n),
+        }
+    }
+}
+
+impl Default for ContextOptions {
+    fn default() -> Self {
+        let ContextRequest { selection, max_tokens, .. } = ContextRequest::default();
+        Self {
+            paths: selection.paths.iter().map(VPath::to_string).collect(),
+            include: selection.include,
+            exclude: selection.exclude,
+            hidden: selection.hidden,
+            ignored: selection.ignored,
+            max_file_size: selection.max_file_size,
+            max_tokens,
+            preview: None,
+            template: None,
+        }
+    }
+}
+
+impl ContextOptions {
+    fn into_request(self) -> napi::Result<ContextRequest> {
+        let paths = self.paths.iter().map(|at| path(Op::Walk, at));
+        Ok(ContextRequest {
+            selection: FileSelection {
+                paths: paths.collect::<napi::Result<_>>()?,
+                include: self.include,
+                exclude: self.exclude,
+                hidden: self.hidden,
+                ignored: self.ignored,
+                max_file_size: self.max_file_size,
+            },
+            max_tokens: self.max_tokens,
+            preview: self.preview.map(PreviewLimit::from).unwrap_or_default(),
+            template: self.template,
+        })
+    }
+}
+
+impl QueryOptions {
+    /// Returns the query of a file, and what runs it.
+    fn for_file(self, at: &VPath) -> napi::Result<(JsonQuery, JsonQueryRunner)> {
+        let dialect = match self.dialect.as_deref() {
+            None | Some("jq") => QueryDialect::Jq,
+            Some("jql") => QueryDialect::Jql,
+            Some("sql") => QueryDialect::Sql,
+            Some(other) => return Err(error::invalid("a dialect", other)),
+        };
+        let format = match self.format.as_deref() {
+            None => DocumentFormat::of_name(at.as_str()),
+            Some("json") => DocumentFormat::Json,
+            Some("csv") => DocumentFormat::Csv,
+            Some("tsv") => DocumentFormat::Tsv,
+            Some("yaml") => DocumentFormat::Yaml,
+            Some("parquet") => DocumentFormat::Parquet,
+            Some(other) => return Err(error::invalid("a format", other)),
+        };
+        let query =
+            JsonQuery { text: self.text, dialect, format, slurp: self.slurp, raw: self.raw };
+        let limits = JsonQueryLimits {
+            // The limit of the system is in whole seconds.
+            cpu_time: Duration::from_secs((self.cpu_time_ms / 1000.0).ceil() as u64),
+            max_memory: self.max_memory,
+            max_output_len: self.max_output_len,
+        };
+        Ok((query, JsonQueryRunner { program: self.program, arguments: self.arguments, limits }))
+    }
+}
+
+#[napi]
+impl NativeFs {
+    /// Returns what a file contains, with a preview if there is a limit for it.
+    #[napi]
+    pub fn file_stats(
+        &self,
+        at: String,
+        preview: Option<String>,
+        cancel: Option<&NativeCancellation>,
+    ) -> napi::Result<OwnedFuture<String>> {
+        let (analyses, at) = (self.analyses()?, path(Op::Open, &at)?);
+        let preview = preview.as_deref().map(preview_limit).transpose()?;
+        Ok(cancellable(token_of(cancel), async move || {
+            let analysis = analyses.analysis_of(&at).await;
+            let analysis = analysis.map_err(|error| error::of_fs(&error))?;
+            let described = FileStatsJson {
+                path: at.to_string(),
+                version: analysis.version.clone(),
+                mime: analysis.media_type.clone(),
+                size: analysis.size,
+                stats: serde_json::to_value(&analysis.stats).expect("statistics are JSON"),
+                notes: analysis.notes.clone(),
+                preview: preview.map(|limit| analysis.preview(limit)),
+            };
+            let mut described = serde_json::to_value(&described).expect("statistics are JSON");
+            described["description"] = analysis.description().into();
+            Ok(described.to_string())
+        }))
+    }
+
+    /// Renders the context of files.
+    #[napi]
+    pub fn context(
+        &self,
+        options: String,
+        cancel: Option<&NativeCancellation>,
+    ) -> napi::Result<OwnedFuture<String>> {
+        let options: ContextOptions =
+            serde_json::from_str(&options).map_err(|error| error::invalid_options(&error))?;
+        let (analyses, request) = (self.analyses()?, options.into_request()?);
+        Ok(cancellable(token_of(cancel), async move || {
+            let rendered = analyses.render_context(&request).await;
+            let rendered = rendered.map_err(|error| error::of_artifacts(&error))?;
+            let described = ContextJson {
+                text: rendered.text,
+                tokens: rendered.n_tokens,
+                files: rendered.n_files,
+                listed: rendered.n_listed,
+                previewed: rendered.n_previewed,
+            };
+            Ok(serde_json::to_string(&described).expect("a context is JSON"))
+        }))
+    }
+
+    /// Runs one query, from standard input to standard output; returns the exit code of the
+    /// process, which must do nothing else.
+    #[napi]
+    pub fn serve_query() -> u32 {
+        serve_json_query().into()
+    }
+
+    /// Runs a query over a file in a process of its own.
+    #[napi]
+    pub fn query(
+        &self,
+        at: String,
+        options: String,
+        cancel: Option<&NativeCancellation>,
+    ) -> napi::Result<OwnedFuture<NativePages>> {
+        let options: QueryOptions =
+            serde_json::from_str(&options).map_err(|error| error::invalid_options(&error))?;
+        let (session, at) = (self.session()?, path(Op::Open, &at)?);
+        let (query, runner) = options.for_file(&at)?;
+        let cancel = token_of(cancel);
+        Ok(cancellable(cancel.clone(), async move || {
+            let document = session.fs().read(&at).await;
+            // The files are not held while the query runs: the workspace may be closed.
+            drop(session);
+            let document = document.map_err(|error| error::of_fs(&error))?.data;
+            let found = runner.run(query, document, &cancel).await;
+            let found = found.map_err(|error| error::of_query(&error))?;
+            // Numbers such as NaN, and raw texts, are no JSON.
+            let results = found
+                .text
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap_or_else(|_| Value::from(line)));
+            Ok(NativePages::new(results, &json!({ "truncated": found.truncated })))
+        }))
+    }
+}
+
+impl NativeFs {
+    fn analyses(&self) -> napi::Result<yfs_artifacts::KeptAnalyses> {
+        let fs: Arc<dyn FileSystem> = Arc::new(self.session()?.fs().clone());
+        self.slot().analyses(fs)
+    }
+}
+
+/// Parses the length of a preview.
+pub(crate) fn preview_limit(text: &str) -> napi::Result<PreviewLimit> {
+    let given: PreviewOptions =
+        serde_json::from_str(text).map_err(|error| error::invalid_options(&error))?;
+    Ok(given.into())
+}
