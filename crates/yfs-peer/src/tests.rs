@@ -2,3 +2,5 @@
 
 mod attacks;
 mod group;
+mod relay_attacks;
+mod relayed;

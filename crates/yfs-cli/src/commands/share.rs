@@ -26,11 +26,12 @@ as you would send a password. The command then keeps running: it connects the wo
 peers, and keeps the directory of the workspace synchronized if `yfs mirror` or `yfs join` made it.
 If another process does so already, it prints the ticket and ends.
 
-The connection is direct and encrypted, from this machine to the other: there is no server, and no
-relay. One of the two must be able to reach the other, by the local network or by a port that a
-router forwards. While the command runs, the machines in the local network see that a peer of yfs
-is there, and the other peers of the workspace find it; --no-lan prevents both. Peers that can't
-reach each other meet through a third that both reach.
+The connection is direct and encrypted, from this machine to the other, without a server. One of
+the two must be able to reach the other, by the local network or by a port that a router forwards;
+else name a relay that both reach, which `yfs relay` is, with --relay. No relay is contacted unless
+one was named, here or in a ticket. While the command runs, the machines in the local network see
+that a peer of yfs is there, and the other peers of the workspace find it; --no-lan prevents both.
+Peers that can't reach each other also meet through a third peer that both reach.
 
 The first store that shares a workspace is its owner: only there can tickets be made and peers be
 blocked.
@@ -40,8 +41,9 @@ Examples:
   yfs share --read-only --expires 7d --for ben
   yfs share --once                                admits one peer, while this command runs
   yfs share --listen 192.168.1.5:4700 --lan-only
+  yfs share --relay relay.example.com             for peers behind routers
 
-JSON: {ticket, ticket_id, peer, addresses, rights, expires, once}, then one line
+JSON: {ticket, ticket_id, peer, addresses, relays, rights, expires, once}, then one line
 {peer, sent, received, new} each time a peer and this side have the same.";
 
 /// Invite a peer, and connect the workspace with its peers without a server
@@ -131,6 +133,7 @@ fn print_ticket(
             "ticket_id": grant.id.to_string(),
             "peer": ticket.host.to_string(),
             "addresses": ticket.addresses,
+            "relays": ticket.relays.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "rights": if grant.rights == PeerRights::Write { "write" } else { "read" },
             "expires": grant.expires.map(|at| at.0),
             "once": grant.is_once,
