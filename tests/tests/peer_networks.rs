@@ -143,7 +143,8 @@ struct LinkedNetworks {
 
 /// Two namespaces behind NATs, and one with a public address. They are numbered 1, 2 and 0.
 struct NatNetworks {
-    router: PacketMover,
+    /// The NATs, unless they are those of the kernel.
+    router: Option<PacketMover>,
     spaces: Namespaces,
 }
 
@@ -161,7 +162,34 @@ impl NatNetworks {
             spaces.connect(end, &device, &format!("10.{end}.0.2/24"))?;
             ip(&["-n", &spaces.0[end], "route", "add", "default", "dev", &device])?;
         }
-        Ok(Self { router, spaces })
+        Ok(Self { router: Some(router), spaces })
+    }
+
+    /// The same with NATs of the kernel, which masquerade with these flags. The NATs are numbered 3
+    /// and 4.
+    fn with_nft(flags: [&str; 2]) -> Result<Self, String> {
+        let spaces = Namespaces::make(&["relay", "a", "b", "nat-a", "nat-b"])?;
+        let networks = Self { router: None, spaces };
+        let [relay, ..] = &networks.spaces.0[..] else { unreachable!("there are five") };
+        ip_line(&format!("-n {relay} link add wan type bridge"))?;
+        networks.spaces.connect(0, "wan", "198.51.100.1/24")?;
+        for end in [1, 2] {
+            let (inner, nat) = (&networks.spaces.0[end], &networks.spaces.0[end + 2]);
+            ip_line(&format!(
+                "link add wan netns {nat} type veth peer name wan{end} netns {relay}"
+            ))?;
+            ip_line(&format!("-n {relay} link set wan{end} master wan up"))?;
+            ip_line(&format!("-n {nat} address add 198.51.100.1{end}/24 dev wan"))?;
+            ip_line(&format!("link add lan netns {nat} type veth peer name lan netns {inner}"))?;
+            ip_line(&format!("-n {nat} address add 10.{end}.0.1/24 dev lan"))?;
+            ip_line(&format!("-n {inner} address add 10.{end}.0.2/24 dev lan"))?;
+            for (name, device) in [(nat, "wan"), (nat, "lan"), (inner, "lan"), (inner, "lo")] {
+                ip_line(&format!("-n {name} link set {device} up"))?;
+            }
+            ip_line(&format!("-n {inner} route add default via 10.{end}.0.1"))?;
+            set_masquerade(nat, flags[end - 1])?;
+        }
+        Ok(networks)
     }
 
     fn relay(&self, home: &Path) -> Connected {
@@ -170,7 +198,7 @@ impl NatNetworks {
 
     /// Returns the numbers of datagrams through the relay, directly, and not let in.
     fn counts(&mut self) -> [u64; 3] {
-        let counts = self.router.counts();
+        let counts = self.router.as_mut().unwrap().counts();
         ["server", "direct", "blocked"].map(|name| counts[name].as_u64().unwrap())
     }
 }
@@ -191,6 +219,43 @@ impl LinkedNetworks {
         let counts = self.link.counts();
         (counts["passed"].as_u64().unwrap(), counts["lost"].as_u64().unwrap())
     }
+}
+
+/// Makes a namespace a router that masquerades, and lets nothing in that was not asked for.
+fn set_masquerade(name: &str, flags: &str) -> Result<(), String> {
+    let rules = format!(
+        "table ip filter {{
+            chain post {{
+                type nat hook postrouting priority 100
+                oifname wan masquerade {flags}
+            }}
+            chain enter {{
+                type filter hook input priority 0; policy drop
+                ct state established,related accept
+            }}
+            chain pass {{
+                type filter hook forward priority 0; policy drop
+                iifname lan accept
+                ct state established,related accept
+            }}
+        }}
+        "
+    );
+    let script = "echo 1 > /proc/sys/net/ipv4/ip_forward && nft -f -";
+    let mut nft = Command::new("ip")
+        .args(["netns", "exec", name, "sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    nft.stdin.take().unwrap().write_all(rules.as_bytes()).ok();
+    let output = nft.wait_with_output().unwrap();
+    let reason = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("nft: {}", reason.trim())) }
+}
+
+fn ip_line(line: &str) -> Result<(), String> {
+    ip(&line.split(' ').collect::<Vec<_>>())
 }
 
 fn ip(args: &[&str]) -> Result<(), String> {
@@ -295,8 +360,8 @@ struct NatPair {
 
 impl NatPair {
     /// Makes the networks, and waits until the peers have met.
-    fn start(kinds: [&str; 2]) -> Option<Self> {
-        let networks = match NatNetworks::start(kinds) {
+    fn start(networks: Result<NatNetworks, String>) -> Option<Self> {
+        let networks = match networks {
             Ok(networks) => networks,
             Err(reason) => {
                 println!("skipped: no network namespaces with NATs here: {reason}");
@@ -349,7 +414,7 @@ impl NatPair {
 
 #[test]
 fn peers_behind_nats_that_keep_ports_connect_directly() {
-    let Some(mut pair) = NatPair::start(["preserving", "preserving"]) else { return };
+    let Some(mut pair) = NatPair::start(NatNetworks::start(["preserving"; 2])) else { return };
     pair.wait_until_via("direct");
     pair.measure("behind two NATs, direct", N_EDITS);
     // The relay is not needed any more.
@@ -364,7 +429,7 @@ fn peers_behind_nats_that_keep_ports_connect_directly() {
 #[test]
 fn one_symmetric_nat_needs_the_relay_and_so_do_two() {
     for kinds in [["symmetric", "preserving"], ["symmetric", "symmetric"]] {
-        let Some(mut pair) = NatPair::start(kinds) else { return };
+        let Some(mut pair) = NatPair::start(NatNetworks::start(kinds)) else { return };
         pair.wait_until_via("relayed");
         pair.measure(&format!("behind {} and {} NATs, relayed", kinds[0], kinds[1]), N_EDITS);
 
@@ -385,6 +450,18 @@ fn one_symmetric_nat_needs_the_relay_and_so_do_two() {
         let listed = pair.connections();
         assert!(listed.iter().all(|peer| peer["address"] == RELAY), "{listed:?}");
         assert!(listed.iter().all(|peer| peer["bytes_sent"].as_u64() > Some(0)), "{listed:?}");
+    }
+}
+
+/// The NATs of Linux, where `nft` is installed.
+#[test]
+fn peers_behind_nats_of_the_kernel_connect() {
+    let random = "random,fully-random";
+    for (flags, via) in [(["", ""], "direct"), (["", random], "relayed")] {
+        let Some(pair) = NatPair::start(NatNetworks::with_nft(flags)) else { return };
+        pair.wait_until_via(via);
+        pair.measure(&format!("behind NATs of the kernel, {via}"), N_EDITS);
+        pair.wait_until_via(via);
     }
 }
 

@@ -24,11 +24,15 @@ use tokio::{
 use yfs::Workspace;
 use yfs_replica::{ExchangeProgress, run_blocking};
 
+mod link_choice;
 mod relay_links;
 
 pub(crate) use relay_links::NodeRelays;
 
-use self::relay_links::NodeSocket;
+use self::{
+    link_choice::{LinkKind, must_refuse},
+    relay_links::NodeSocket,
+};
 use crate::{
     contact::PeerContact,
     dial::PeerCall,
@@ -151,15 +155,9 @@ struct LinkEntry {
 }
 
 impl LinkEntry {
-    /// Reports whether the connection goes through a relay.
-    fn is_relayed(&self) -> bool {
-        is_relayed(self.connection.remote_address())
-    }
-
-    /// Reports whether a direct connection stays beside a later one through a relay. A peer that
-    /// makes both in this order has lost the first.
-    fn must_stay(&self, later: &Self) -> bool {
-        self.is_dialed || later.is_dialed
+    fn kind(&self) -> LinkKind {
+        let is_relayed = is_relayed(self.connection.remote_address());
+        LinkKind { is_dialed: self.is_dialed, is_relayed }
     }
 }
 
@@ -270,7 +268,7 @@ impl PeerNode {
 
     /// Reports whether the connection with a peer goes through a relay, if there is one.
     pub fn is_relayed(&self, peer: PeerId) -> Option<bool> {
-        self.shared.links.lock().get(&peer).map(LinkEntry::is_relayed)
+        self.shared.links.lock().get(&peer).map(|entry| entry.kind().is_relayed)
     }
 
     /// Reports whether there is a peer that this one connects with by itself.
@@ -565,22 +563,12 @@ impl Drop for HandshakeSlot {
 }
 
 impl NodeShared {
-    /// Adds a connection. Of two between the same peers, both sides keep the direct one; else the
-    /// one that the peer with the lesser key made; a later one of the same side replaces the
-    /// earlier, also a relayed one of a peer that was started again.
+    /// Adds a connection, which may replace another of the same peer.
     fn add_link(&self, peer: PeerId, entry: LinkEntry) -> Result<(), PeerError> {
         let mut links = self.links.lock();
         let is_lesser_mine = self.member.id() < peer;
-        let is_relayed_now = entry.is_relayed();
         match links.get(&peer) {
-            Some(known) if is_relayed_now && !known.is_relayed() && known.must_stay(&entry) => {
-                return Err(PeerError::Denies(DenialCode::Duplicate));
-            }
-            Some(known)
-                if is_relayed_now == known.is_relayed()
-                    && known.is_dialed != entry.is_dialed
-                    && known.is_dialed == is_lesser_mine =>
-            {
+            Some(known) if must_refuse(known.kind(), entry.kind(), is_lesser_mine) => {
                 return Err(PeerError::Denies(DenialCode::Duplicate));
             }
             Some(known) => known.connection.close(VarInt::from_u32(REPLACED), b"replaced"),

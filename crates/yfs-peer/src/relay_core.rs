@@ -168,7 +168,9 @@ impl RelayCore {
             return;
         };
         let reply = match request {
-            RelayRequest::Hello => Some(RelayReply::Challenge(self.challenge(now, from, &session))),
+            RelayRequest::Hello => {
+                Some(RelayReply::Challenge(self.challenge_at(millis(now), from)))
+            }
             RelayRequest::Register { challenge, group, peer, .. } => {
                 let application = RelayApplication {
                     session,
@@ -288,7 +290,7 @@ impl RelayCore {
         let (time, _) = asked.challenge.split_first_chunk().unwrap_or((&[0; 8], &[]));
         let challenged_at = u64::from_be_bytes(*time);
         let is_current = millis(now).saturating_sub(challenged_at) <= millis(CHALLENGE_TTL);
-        let expected = self.challenge_at(challenged_at, from, &asked.session);
+        let expected = self.challenge_at(challenged_at, from);
         if !is_current || expected != *asked.challenge {
             return Err(RelayRefusal::StaleChallenge);
         }
@@ -388,15 +390,10 @@ impl RelayCore {
         self.senders.retain(|_, sender| sender.n_peers > 0 || !is_over(sender.last_seen));
     }
 
-    /// Returns the challenge for an address, from which it can be verified without a state.
-    fn challenge(&self, now: Duration, from: SocketAddr, session: &RelaySession) -> RelayChallenge {
-        self.challenge_at(millis(now), from, session)
-    }
-
-    fn challenge_at(&self, time: u64, from: SocketAddr, session: &RelaySession) -> RelayChallenge {
+    /// Returns the challenge for an address at a time, which is verified without a state.
+    fn challenge_at(&self, time: u64, from: SocketAddr) -> RelayChallenge {
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         hasher.update(&time.to_be_bytes());
-        hasher.update(session);
         hasher.update(from.to_string().as_bytes());
         let code = hasher.finalize();
         let mut challenge = [0; CHALLENGE_LEN];

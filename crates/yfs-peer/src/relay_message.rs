@@ -443,6 +443,9 @@ mod tests {
         for (kind, len) in [(HELLO, HELLO_LEN), (PING, PING_LEN)] {
             assert_eq!(RelayRequest::decode(&padded(kind, &SESSION, len - 1)), None);
         }
+        let call = requests(b"")[4].encode(&SESSION);
+        assert_eq!(RelayRequest::decode(&call[..call.len() - 1]), None);
+        assert_eq!(replies(b"")[7].encode(&SESSION).len(), call.len());
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// The most datagrams that wait for QUIC.
-const MAX_INBOX: usize = 4096;
+pub(crate) const MAX_INBOX: usize = 4096;
 
 /// The most messages that wait for a task.
 pub(crate) const MAX_NOTICES: usize = 64;

@@ -3,4 +3,5 @@
 mod attacks;
 mod group;
 mod relay_attacks;
+mod relay_sockets;
 mod relayed;

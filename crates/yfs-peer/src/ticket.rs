@@ -193,7 +193,8 @@ mod tests {
         assert_eq!(read_bytes(&written(0)).unwrap(), []);
         assert_eq!(read_bytes(&written(2)).unwrap(), names(2));
         assert_eq!(read_bytes(&written(9)).unwrap(), names(MAX_RELAYS));
-        for bytes in [&[0][..], &[5], &[1, 0], &[1, 3, b':', b'1', b'2'], &[1, 200]] {
+        let one_more = [&[5][..], &written(1)[1..].repeat(5)].concat();
+        for bytes in [&one_more[..], &[0], &[5], &[1, 0], &[1, 3, b':', b'1', b'2'], &[1, 200]] {
             assert!(read_bytes(bytes).is_err(), "{bytes:?}");
         }
     }

@@ -28,12 +28,15 @@ struct RelayConduct {
     /// Whether it helps peers to connect directly.
     may_call: bool,
     lie: Lie,
+    /// Where it says that peers are, instead of helping them: a stranger, and the other peer.
+    meet_at: Option<[SocketAddr; 2]>,
     /// A peer, and another to which what is for it is delivered, in its name.
     impostor: Option<[PeerId; 2]>,
 }
 
 /// A relay that passes on what it receives, and no more.
-const HONEST: RelayConduct = RelayConduct { may_call: false, lie: |_, _| {}, impostor: None };
+const HONEST: RelayConduct =
+    RelayConduct { may_call: false, lie: |_, _| {}, meet_at: None, impostor: None };
 
 /// A relay in this process.
 struct LoopbackRelay {
@@ -60,7 +63,16 @@ async fn serve(socket: UdpSocket, conduct: RelayConduct) {
         let (len, from) = socket.recv_from(&mut buffer).await.unwrap();
         let mut datagram = buffer[..len].to_vec();
         match (RelayRequest::decode(&buffer[..len]), conduct.impostor) {
-            (Some((_, RelayRequest::Call { .. })), _) if !conduct.may_call => continue,
+            (Some((session, RelayRequest::Call { to, meeting })), _) if !conduct.may_call => {
+                let stranger = PeerSecretKey::from_seed([77; KEY_LEN]).id();
+                let places =
+                    conduct.meet_at.into_iter().flat_map(|at| [stranger, to].into_iter().zip(at));
+                for (peer, address) in places {
+                    let meet = RelayReply::Meet { peer, meeting, address };
+                    socket.send_to(&meet.encode(&session), from).await.ok();
+                }
+                continue;
+            }
             (Some((session, RelayRequest::Send { to, payload })), Some([peer, other]))
                 if to == peer =>
             {
@@ -247,6 +259,29 @@ async fn no_relay_is_contacted_unless_it_was_named() {
     }
     silent.send_to(b"mark", silent.local_addr().unwrap()).await.unwrap();
     assert_eq!(silent.recv(&mut buffer).await.unwrap(), 4);
+}
+
+/// A relay can make a peer send probes only for the sake of a peer that it is connected with, and
+/// few of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_cannot_make_peers_flood_others() {
+    let [of_stranger, of_peer] = [UdpSocket::bind(loopback()), UdpSocket::bind(loopback())];
+    let (of_stranger, of_peer) = (of_stranger.await.unwrap(), of_peer.await.unwrap());
+    let places = [&of_stranger, &of_peer].map(|socket| socket.local_addr().unwrap());
+    let relay =
+        LoopbackRelay::start(loopback(), RelayConduct { meet_at: Some(places), ..HONEST }).await;
+    let pair = RelayedPair::start(&relay);
+    pair.wait_for("/plan=1").await;
+    // The one for the stranger was the first, and both would be sent at once.
+    let mut buffer = [0; 2048];
+    for _ in 0..3 {
+        let (len, from) = timeout(PATIENCE, of_peer.recv_from(&mut buffer)).await.unwrap().unwrap();
+        assert_eq!(len, 9);
+        of_stranger.send_to(b"mark", places[0]).await.unwrap();
+        let (len, sender) = of_stranger.recv_from(&mut buffer).await.unwrap();
+        assert_eq!((len, sender), (4, places[0]), "{from} sends to a stranger");
+    }
+    pair.exchange_live().await;
 }
 
 /// A relay that loses a tenth of all datagrams, repeats, and reorders.
