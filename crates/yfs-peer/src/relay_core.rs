@@ -302,10 +302,9 @@ impl RelayCore {
             return Err(RelayRefusal::Forged);
         }
         let known = self.peers.get(&(asked.group, asked.peer)).copied();
-        if let Some(known) = known.and_then(|session| self.sessions.get_mut(&session)) {
-            if known.challenged_at > challenged_at {
-                return Err(RelayRefusal::StaleChallenge);
-            }
+        let registered = known.and_then(|session| self.sessions.get(&session));
+        if registered.is_some_and(|known| known.challenged_at > challenged_at) {
+            return Err(RelayRefusal::StaleChallenge);
         }
         if self.sessions.contains_key(&asked.session) && known != Some(asked.session) {
             return Err(RelayRefusal::Busy);

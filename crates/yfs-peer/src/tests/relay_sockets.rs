@@ -29,11 +29,14 @@ const SESSION: RelaySession = [7; 8];
 /// A received buffer: from where, the bytes, and the length of each datagram in it.
 type ReceivedBuffer = (SocketAddr, Vec<u8>, usize);
 
+/// A sent buffer: to where, the bytes, and the length of each datagram if there are several.
+type SentBuffer = (SocketAddr, Vec<u8>, Option<usize>);
+
 /// A socket whose network is two lists.
 #[derive(Debug, Default)]
 struct MemorySocket {
     received: Mutex<VecDeque<ReceivedBuffer>>,
-    sent: Mutex<Vec<(SocketAddr, Vec<u8>, Option<usize>)>>,
+    sent: Mutex<Vec<SentBuffer>>,
 }
 
 #[derive(Debug)]
@@ -133,7 +136,7 @@ impl SocketStage {
         destination: SocketAddr,
         contents: &[u8],
         segment_size: Option<usize>,
-    ) -> Vec<(SocketAddr, Vec<u8>, Option<usize>)> {
+    ) -> Vec<SentBuffer> {
         let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
         self.socket.try_send(&transmit).unwrap();
         std::mem::take(&mut *self.network.sent.lock())

@@ -296,7 +296,7 @@ fn lose(out: &mut RelayOutput, n: usize) {
 
 /// A relay that changes each third datagram of a peer.
 fn corrupt(out: &mut RelayOutput, n: usize) {
-    for (_, datagram) in out.iter_mut().filter(|_| n % 3 == 0) {
+    for (_, datagram) in out.iter_mut().filter(|_| n.is_multiple_of(3)) {
         if datagram.len() > 60 && datagram[0] == 0x85 {
             let at = 41 + n % (datagram.len() - 41);
             datagram[at] ^= 1;
