@@ -379,8 +379,9 @@ impl NatPair {
         let join = networks.spaces.run(2, home.path(), &args);
         let pair = Self { networks, home, relay, _peers: [share, join] };
         wait_until("the peers have met", || {
-            let is_there = pair.there().join(".yfs/workspace.db").exists();
-            is_there && pair.connections().iter().all(|peer| peer["in_step"] == true)
+            // Once it is in step here, the workspace there is complete.
+            let is_in_step = |dir: PathBuf| peers(&dir).iter().any(|peer| peer["in_step"] == true);
+            is_in_step(pair.here()) && is_in_step(pair.there())
         });
         Some(pair)
     }
