@@ -14,9 +14,9 @@ Examples:
   yfs id
   yfs id --json | jq -r .owner
 
-JSON: {id, workspace, owner, is_owner, rights, expires, relay_group}; owner is the public key of the
-owner of the workspace, and null if it was never shared; relay_group is the id by which relays know
-its members, for `yfs relay --allow`.";
+JSON: {id, workspace, owner, is_owner, rights, expires, relay_group}; owner is the public key of
+the owner of the workspace, and null if it was never shared; relay_group is the id by which
+relays know its members, for `yfs relay --allow`.";
 
 /// Print the id by which peers know this workspace
 #[derive(Debug, Args)]

@@ -16,13 +16,14 @@ use crate::{
 };
 
 const HELP: &str = "\
-Run it on a machine that all peers reach, and name it with `yfs share --relay HOST:PORT`. It needs
-no workspace and keeps nothing on the disk. What it passes on is encrypted from peer to peer; it
-sees the keys and addresses of the peers, which of them belong together, and how much they send.
+Run it on a machine that all peers reach, and name it with `yfs share --relay HOST:PORT`. It
+needs no workspace and keeps nothing on the disk. What it passes on is encrypted from peer to
+peer. It sees the keys and addresses of the peers, which of them belong together, and how much
+they send.
 
-A peer registers by signing with its key. A datagram is passed on only between registered peers of
-the same workspace, which know a secret that is derived from the ticket. Peers first use the relay,
-then it reports to both the address of the other, and they connect directly if their routers allow
+A peer registers by signing with its key. A datagram is passed on only between registered peers
+of the same workspace, which know a secret that is derived from the ticket. The relay also
+reports to both peers the address of the other, and they connect directly if their routers allow
 that.
 
 Without --allow, the relay serves all peers that can send to it.
@@ -34,7 +35,7 @@ Examples:
   yfs relay --json --stats-every 10s
 
 JSON: {listening}, then one line {peers, registered, refused, forwarded, forwarded_bytes, calls,
-over_limit, no_target, no_sender, malformed} whenever a count has changed, and one at the end.";
+over_limit, no_target, no_sender, malformed} whenever a count has changed, and at the end.";
 
 /// Pass encrypted datagrams between peers that cannot reach each other
 #[derive(Debug, Args)]
@@ -57,7 +58,8 @@ pub(crate) struct RelayArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     rate: Option<u64>,
     /// How often the counts are printed if they have changed
-    #[arg(long, value_name = "AGE", default_value = "60s", value_parser = parse_time::parse_duration)]
+    #[arg(long, value_name = "AGE", default_value = "60s")]
+    #[arg(value_parser = parse_time::parse_duration)]
     stats_every: Duration,
 }
 

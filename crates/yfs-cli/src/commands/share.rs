@@ -26,12 +26,13 @@ as you would send a password. The command then keeps running: it connects the wo
 peers, and keeps the directory of the workspace synchronized if `yfs mirror` or `yfs join` made it.
 If another process does so already, it prints the ticket and ends.
 
-The connection is direct and encrypted, from this machine to the other, without a server. One of
-the two must be able to reach the other, by the local network or by a port that a router forwards;
-else name a relay that both reach, which `yfs relay` is, with --relay. No relay is contacted unless
-one was named, here or in a ticket. While the command runs, the machines in the local network see
-that a peer of yfs is there, and the other peers of the workspace find it; --no-lan prevents both.
-Peers that can't reach each other also meet through a third peer that both reach.
+The connection is direct and encrypted, from this machine to the other, without a server. One
+of the two must be able to reach the other, by the local network or by a port that a router
+forwards. Else name a relay that both reach with --relay: `yfs relay` is one. No relay is
+contacted unless it was named, here or in a ticket. While the command runs, the machines in the
+local network see that a peer of yfs is there, and the other peers of the workspace find it;
+--no-lan prevents both. Peers that can't reach each other also meet through a third peer that
+both reach.
 
 The first store that shares a workspace is its owner: only there can tickets be made and peers be
 blocked.
