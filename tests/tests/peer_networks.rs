@@ -1,6 +1,8 @@
-//! Peers in network namespaces of their own, joined by a link with delay and loss. It is made of
-//! TUN interfaces (`tests/python/slow_link.py`), because not every kernel has `netem`. The test
-//! needs the rights of root, `ip` and `python3`; otherwise it prints that it is skipped, and why.
+//! Peers in network namespaces of their own: joined by a link with delay and loss, and behind two
+//! NATs, with a relay that both reach. Links and NATs are made of TUN interfaces
+//! (`tests/python/slow_link.py`, `nat_network.py`), because not every kernel has `netem` and not
+//! every machine `nft`. The tests need the rights of root, `ip` and `python3`; otherwise they print
+//! that they are skipped, and why.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stdout, reason = "the test reports what it measured")]
@@ -9,8 +11,9 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -35,53 +38,37 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The number of edits that are measured in each direction.
 const N_EDITS: usize = 25;
 
-/// Two namespaces with a link between them. Removed when dropped.
-struct LinkedNetworks {
-    names: [String; 2],
-    link: Child,
+/// The delay of each datagram behind NATs, in milliseconds.
+const NAT_DELAY_MS: u32 = 10;
+
+/// The address of the relay in the tests with NATs.
+const RELAY: &str = "198.51.100.1:4690";
+
+/// A script that moves packets between interfaces, in a namespace. It ends when dropped.
+struct PacketMover {
+    child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
-impl LinkedNetworks {
-    /// Makes the namespaces, with the addresses 10.77.0.1 and 10.77.0.2.
-    fn start() -> Result<Self, String> {
-        let names = ["a", "b"].map(|end| format!("yfs-{}-{end}", std::process::id()));
-        for name in &names {
-            ip(&["netns", "add", name])?;
-        }
-        let linked = Self::link(names.clone());
-        if linked.is_err() {
-            remove(&names);
-        }
-        linked
-    }
-
-    fn link(names: [String; 2]) -> Result<Self, String> {
-        let script = root().join("tests/python/slow_link.py");
-        let mut link = Command::new("ip")
-            .args(["netns", "exec", &names[0], "python3", "-I"])
-            .arg(script)
-            .args(["yfs0", "yfs1", &DELAY_MS.to_string(), &LOSS_PERCENT.to_string()])
+impl PacketMover {
+    fn start(namespace: &str, script: &str, args: &[&str]) -> Result<Self, String> {
+        let mut child = Command::new("ip")
+            .args(["netns", "exec", namespace, "python3", "-I"])
+            .arg(root().join("tests/python").join(script))
+            .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| error.to_string())?;
-        let input = link.stdin.take();
-        let output = BufReader::new(link.stdout.take().unwrap());
-        let mut linked = Self { names: names.clone(), link, input, output };
-        if linked.read_line() != "ready" {
-            return Err("python3 cannot make TUN interfaces".to_owned());
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut mover = Self { child, input, output };
+        if mover.read_line() == "ready" {
+            Ok(mover)
+        } else {
+            Err("python3 cannot make TUN interfaces".to_owned())
         }
-        ip(&["-n", &names[0], "link", "set", "yfs1", "netns", &names[1]])?;
-        for (number, name) in names.iter().enumerate() {
-            let device = format!("yfs{number}");
-            let address = format!("10.77.0.{}/24", number + 1);
-            ip(&["-n", name, "address", "add", &address, "dev", &device])?;
-            ip(&["-n", name, "link", "set", &device, "up"])?;
-            ip(&["-n", name, "link", "set", "lo", "up"])?;
-        }
-        Ok(linked)
     }
 
     fn read_line(&mut self) -> String {
@@ -90,33 +77,185 @@ impl LinkedNetworks {
         line.trim_end().to_owned()
     }
 
-    /// Returns the numbers of packets that were passed on and lost.
-    fn counts(&mut self) -> (u64, u64) {
+    /// Returns the numbers of packets.
+    fn counts(&mut self) -> Value {
         self.input.as_mut().unwrap().write_all(b"\n").unwrap();
-        let counts: Value = serde_json::from_str(&self.read_line()).unwrap();
-        (counts["passed"].as_u64().unwrap(), counts["lost"].as_u64().unwrap())
+        serde_json::from_str(&self.read_line()).unwrap()
+    }
+}
+
+impl Drop for PacketMover {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        self.child.wait().ok();
+    }
+}
+
+/// Network namespaces. Removed when dropped.
+struct Namespaces(Vec<String>);
+
+impl Namespaces {
+    fn make(ends: &[&str]) -> Result<Self, String> {
+        // Tests run at the same time in one process.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut made = Self(Vec::new());
+        for end in ends {
+            let name = format!("yfs-{}-{number}-{end}", std::process::id());
+            ip(&["netns", "add", &name])?;
+            made.0.push(name);
+        }
+        Ok(made)
+    }
+
+    /// Moves an interface from the first namespace, and gives it an address.
+    fn connect(&self, end: usize, device: &str, address: &str) -> Result<(), String> {
+        let name = &self.0[end];
+        if end > 0 {
+            ip(&["-n", &self.0[0], "link", "set", device, "netns", name])?;
+        }
+        ip(&["-n", name, "address", "add", address, "dev", device])?;
+        ip(&["-n", name, "link", "set", device, "up"])?;
+        ip(&["-n", name, "link", "set", "lo", "up"])
     }
 
     /// Runs `yfs` in one of the namespaces.
     fn run(&self, end: usize, dir: &Path, args: &[&str]) -> Connected {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[end]]).arg(program());
+        command.args(["netns", "exec", &self.0[end]]).arg(program());
         Connected::start_after(command, dir, args)
     }
 }
 
-impl Drop for LinkedNetworks {
+impl Drop for Namespaces {
     fn drop(&mut self) {
-        drop(self.input.take());
-        self.link.wait().ok();
-        remove(&self.names);
+        for name in &self.0 {
+            ip(&["netns", "delete", name]).ok();
+        }
     }
 }
 
-fn remove(names: &[String]) {
-    for name in names {
-        ip(&["netns", "delete", name]).ok();
+/// Two namespaces with a link between them.
+struct LinkedNetworks {
+    link: PacketMover,
+    spaces: Namespaces,
+}
+
+/// Two namespaces behind NATs, and one with a public address. They are numbered 1, 2 and 0.
+struct NatNetworks {
+    /// The NATs, unless they are those of the kernel.
+    router: Option<PacketMover>,
+    spaces: Namespaces,
+}
+
+impl NatNetworks {
+    /// Makes the namespaces, with NATs of these kinds.
+    fn start(kinds: [&str; 2]) -> Result<Self, String> {
+        let spaces = Namespaces::make(&["relay", "a", "b"])?;
+        let delay = NAT_DELAY_MS.to_string();
+        let args = ["yfs1", "yfs2", "yfs0", kinds[0], kinds[1], &delay];
+        let router = PacketMover::start(&spaces.0[0], "nat_network.py", &args)?;
+        spaces.connect(0, "yfs0", "198.51.100.1/24")?;
+        ip(&["-n", &spaces.0[0], "route", "add", "default", "dev", "yfs0"])?;
+        for end in [1, 2] {
+            let device = format!("yfs{end}");
+            spaces.connect(end, &device, &format!("10.{end}.0.2/24"))?;
+            ip(&["-n", &spaces.0[end], "route", "add", "default", "dev", &device])?;
+        }
+        Ok(Self { router: Some(router), spaces })
     }
+
+    /// The same with NATs of the kernel, which masquerade with these flags. The NATs are numbered 3
+    /// and 4.
+    fn with_nft(flags: [&str; 2]) -> Result<Self, String> {
+        let spaces = Namespaces::make(&["relay", "a", "b", "nat-a", "nat-b"])?;
+        let networks = Self { router: None, spaces };
+        let [relay, ..] = &networks.spaces.0[..] else { unreachable!("there are five") };
+        ip_line(&format!("-n {relay} link add wan type bridge"))?;
+        networks.spaces.connect(0, "wan", "198.51.100.1/24")?;
+        for end in [1, 2] {
+            let (inner, nat) = (&networks.spaces.0[end], &networks.spaces.0[end + 2]);
+            ip_line(&format!(
+                "link add wan netns {nat} type veth peer name wan{end} netns {relay}"
+            ))?;
+            ip_line(&format!("-n {relay} link set wan{end} master wan up"))?;
+            ip_line(&format!("-n {nat} address add 198.51.100.1{end}/24 dev wan"))?;
+            ip_line(&format!("link add lan netns {nat} type veth peer name lan netns {inner}"))?;
+            ip_line(&format!("-n {nat} address add 10.{end}.0.1/24 dev lan"))?;
+            ip_line(&format!("-n {inner} address add 10.{end}.0.2/24 dev lan"))?;
+            for (name, device) in [(nat, "wan"), (nat, "lan"), (inner, "lan"), (inner, "lo")] {
+                ip_line(&format!("-n {name} link set {device} up"))?;
+            }
+            ip_line(&format!("-n {inner} route add default via 10.{end}.0.1"))?;
+            set_masquerade(nat, flags[end - 1])?;
+        }
+        Ok(networks)
+    }
+
+    fn relay(&self, home: &Path) -> Connected {
+        self.spaces.run(0, home, &["relay", "--listen", RELAY])
+    }
+
+    /// Returns the numbers of datagrams through the relay, directly, and not let in.
+    fn counts(&mut self) -> [u64; 3] {
+        let counts = self.router.as_mut().unwrap().counts();
+        ["server", "direct", "blocked"].map(|name| counts[name].as_u64().unwrap())
+    }
+}
+
+impl LinkedNetworks {
+    /// Makes the namespaces, with the addresses 10.77.0.1 and 10.77.0.2.
+    fn start() -> Result<Self, String> {
+        let spaces = Namespaces::make(&["a", "b"])?;
+        let args = ["yfs0", "yfs1", &DELAY_MS.to_string(), &LOSS_PERCENT.to_string()];
+        let link = PacketMover::start(&spaces.0[0], "slow_link.py", &args)?;
+        spaces.connect(0, "yfs0", "10.77.0.1/24")?;
+        spaces.connect(1, "yfs1", "10.77.0.2/24")?;
+        Ok(Self { link, spaces })
+    }
+
+    /// Returns the numbers of packets that were passed on and lost.
+    fn counts(&mut self) -> (u64, u64) {
+        let counts = self.link.counts();
+        (counts["passed"].as_u64().unwrap(), counts["lost"].as_u64().unwrap())
+    }
+}
+
+/// Makes a namespace a router that masquerades, and lets nothing in that was not asked for.
+fn set_masquerade(name: &str, flags: &str) -> Result<(), String> {
+    let rules = format!(
+        "table ip filter {{
+            chain post {{
+                type nat hook postrouting priority 100
+                oifname wan masquerade {flags}
+            }}
+            chain enter {{
+                type filter hook input priority 0; policy drop
+                ct state established,related accept
+            }}
+            chain pass {{
+                type filter hook forward priority 0; policy drop
+                iifname lan accept
+                ct state established,related accept
+            }}
+        }}
+        "
+    );
+    let script = "echo 1 > /proc/sys/net/ipv4/ip_forward && nft -f -";
+    let mut nft = Command::new("ip")
+        .args(["netns", "exec", name, "sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    nft.stdin.take().unwrap().write_all(rules.as_bytes()).ok();
+    let output = nft.wait_with_output().unwrap();
+    let reason = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("nft: {}", reason.trim())) }
+}
+
+fn ip_line(line: &str) -> Result<(), String> {
+    ip(&line.split(' ').collect::<Vec<_>>())
 }
 
 fn ip(args: &[&str]) -> Result<(), String> {
@@ -174,9 +313,12 @@ fn live_edits_arrive_over_a_bad_link_and_after_a_change_of_address() {
     fs::create_dir(&here).unwrap();
     ok(&here, &["init", "--quiet"]);
     ok(&here, &["write", "/plan.txt", "--content", "one\n"]);
-    let share = networks.run(0, &here, &["share", "--listen", "10.77.0.1:0", "--no-lan"]);
-    let join =
-        networks.run(1, home.path(), &["join", &share.ticket(), "there", "--no-files", "--no-lan"]);
+    let share = networks.spaces.run(0, &here, &["share", "--listen", "10.77.0.1:0", "--no-lan"]);
+    let join = networks.spaces.run(
+        1,
+        home.path(),
+        &["join", &share.ticket(), "there", "--no-files", "--no-lan"],
+    );
     let id = || ok(&there, &["id"]).trim().to_owned();
     wait_until("the peers have met", || {
         there.join(".yfs/workspace.db").exists()
@@ -190,8 +332,8 @@ fn live_edits_arrive_over_a_bad_link_and_after_a_change_of_address() {
     // The dialer loses its address and gets another.
     let n_connections = || peers(&there)[0]["last_seen"].clone();
     let connected_at = n_connections();
-    ip(&["-n", &networks.names[1], "address", "delete", "10.77.0.2/24", "dev", "yfs1"]).unwrap();
-    ip(&["-n", &networks.names[1], "address", "add", "10.77.0.3/24", "dev", "yfs1"]).unwrap();
+    ip(&["-n", &networks.spaces.0[1], "address", "delete", "10.77.0.2/24", "dev", "yfs1"]).unwrap();
+    ip(&["-n", &networks.spaces.0[1], "address", "add", "10.77.0.3/24", "dev", "yfs1"]).unwrap();
     let first = measure(&writer, &reader, 1);
     println!("the first edit after the change of address: {} ms", first[0].as_millis());
     report("after the change, owner to peer", measure(&writer, &reader, N_EDITS));
@@ -206,4 +348,143 @@ fn live_edits_arrive_over_a_bad_link_and_after_a_change_of_address() {
     assert_eq!(plan, ok(&there, &["cat", "/plan.txt"]));
     assert_eq!(plan.lines().count(), 2 + 4 * N_EDITS);
     drop((join, share));
+}
+
+/// Two peers behind NATs, and a relay.
+struct NatPair {
+    networks: NatNetworks,
+    home: tempfile::TempDir,
+    relay: Option<Connected>,
+    _peers: [Connected; 2],
+}
+
+impl NatPair {
+    /// Makes the networks, and waits until the peers have met.
+    fn start(networks: Result<NatNetworks, String>) -> Option<Self> {
+        let networks = match networks {
+            Ok(networks) => networks,
+            Err(reason) => {
+                println!("skipped: no network namespaces with NATs here: {reason}");
+                return None;
+            }
+        };
+        let home = tempfile::tempdir().unwrap();
+        let here = home.path().join("here");
+        fs::create_dir(&here).unwrap();
+        ok(&here, &["init", "--quiet"]);
+        ok(&here, &["write", "/plan.txt", "--content", "one\n"]);
+        let relay = Some(networks.relay(home.path()));
+        let share = networks.spaces.run(1, &here, &["share", "--no-lan", "--relay", RELAY]);
+        let args = ["join", &share.ticket(), "there", "--no-files", "--no-lan"];
+        let join = networks.spaces.run(2, home.path(), &args);
+        let pair = Self { networks, home, relay, _peers: [share, join] };
+        wait_until("the peers have met", || {
+            // Once it is in step here, the workspace there is complete.
+            let is_in_step = |dir: PathBuf| peers(&dir).iter().any(|peer| peer["in_step"] == true);
+            is_in_step(pair.here()) && is_in_step(pair.there())
+        });
+        Some(pair)
+    }
+
+    fn here(&self) -> PathBuf {
+        self.home.path().join("here")
+    }
+
+    fn there(&self) -> PathBuf {
+        self.home.path().join("there")
+    }
+
+    /// Returns what each side lists of the other.
+    fn connections(&self) -> [Value; 2] {
+        [self.here(), self.there()].map(|dir| peers(&dir).first().cloned().unwrap_or_default())
+    }
+
+    fn wait_until_via(&self, via: &str) {
+        wait_until(&format!("both are {via}"), || {
+            self.connections().iter().all(|peer| peer["connected"] == true && peer["via"] == via)
+        });
+    }
+
+    /// Measures edits in both directions.
+    fn measure(&self, what: &str, n_edits: usize) {
+        let (writer, reader) = (open(&self.here()), open(&self.there()));
+        report(&format!("{what}, owner to peer"), measure(&writer, &reader, n_edits));
+        report(&format!("{what}, peer to owner"), measure(&reader, &writer, n_edits));
+    }
+}
+
+#[test]
+fn peers_behind_nats_that_keep_ports_connect_directly() {
+    let Some(mut pair) = NatPair::start(NatNetworks::start(["preserving"; 2])) else { return };
+    pair.wait_until_via("direct");
+    pair.measure("behind two NATs, direct", N_EDITS);
+    // The relay is not needed any more.
+    pair.relay = None;
+    pair.measure("the same without the relay", N_EDITS);
+    pair.wait_until_via("direct");
+    let [through_relay, direct, blocked] = pair.networks.counts();
+    println!("{through_relay} datagrams through the relay, {direct} direct, {blocked} not let in");
+    assert!(direct > 4 * N_EDITS as u64, "{direct}");
+}
+
+#[test]
+fn one_symmetric_nat_needs_the_relay_and_so_do_two() {
+    for kinds in [["symmetric", "preserving"], ["symmetric", "symmetric"]] {
+        let Some(mut pair) = NatPair::start(NatNetworks::start(kinds)) else { return };
+        pair.wait_until_via("relayed");
+        pair.measure(&format!("behind {} and {} NATs, relayed", kinds[0], kinds[1]), N_EDITS);
+
+        // The relay is killed and started again.
+        pair.relay = None;
+        let (writer, reader) = (open(&pair.here()), open(&pair.there()));
+        pair.relay = Some(pair.networks.relay(pair.home.path()));
+        let first = measure(&writer, &reader, 1);
+        println!("the first edit after a new start of the relay: {} ms", first[0].as_millis());
+        pair.measure("after a new start of the relay", N_EDITS);
+        pair.wait_until_via("relayed");
+        let [through_relay, direct, blocked] = pair.networks.counts();
+        println!(
+            "{through_relay} datagrams through the relay, {direct} direct, {blocked} not let in"
+        );
+        assert_eq!(direct, 0);
+        assert!(blocked > 0, "no probe was sent");
+        let listed = pair.connections();
+        assert!(listed.iter().all(|peer| peer["address"] == RELAY), "{listed:?}");
+        assert!(listed.iter().all(|peer| peer["bytes_sent"].as_u64() > Some(0)), "{listed:?}");
+    }
+}
+
+/// The NATs of Linux, where `nft` is installed.
+#[test]
+fn peers_behind_nats_of_the_kernel_connect() {
+    let random = "random,fully-random";
+    for (flags, via) in [(["", ""], "direct"), (["", random], "relayed")] {
+        let Some(pair) = NatPair::start(NatNetworks::with_nft(flags)) else { return };
+        pair.wait_until_via(via);
+        pair.measure(&format!("behind NATs of the kernel, {via}"), N_EDITS);
+        pair.wait_until_via(via);
+    }
+}
+
+/// Without the relay, the same networks let no peer through.
+#[test]
+fn nats_of_the_test_let_no_peer_through_by_themselves() {
+    let networks = match NatNetworks::start(["preserving", "preserving"]) {
+        Ok(networks) => networks,
+        Err(reason) => {
+            println!("skipped: no network namespaces with NATs here: {reason}");
+            return;
+        }
+    };
+    let home = tempfile::tempdir().unwrap();
+    let here = home.path().join("here");
+    fs::create_dir(&here).unwrap();
+    ok(&here, &["init", "--quiet"]);
+    let share = networks.spaces.run(1, &here, &["share", "--no-lan"]);
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &networks.spaces.0[2]]).arg(program());
+    command.args(["join", &share.ticket(), "there", "--no-files", "--no-lan", "--no-wait"]);
+    let output = command.current_dir(home.path()).env_remove("YFS_WORKSPACE").output().unwrap();
+    let reason = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && reason.contains("cannot reach peer"), "{reason}");
 }

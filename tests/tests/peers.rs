@@ -1,11 +1,17 @@
 //! `yfs share` and `yfs join` as people run them: real processes over loopback, edits of both
 //! sides, a kill, rights, and blocks.
 
-use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    net::{TcpListener, UdpSocket},
+    os::unix::fs::PermissionsExt,
+    process::Stdio,
+};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use yfs_tests::{
-    command::{Server, ok, run},
+    command::{Server, command, ok, run},
     http::Client,
     peers::{Connected, LOOPBACK, peers, shared_directory, wait_for_file, wait_until},
 };
@@ -231,4 +237,36 @@ fn what_cannot_be_shared_is_refused() {
     // Nothing was made that listens or identifies: the workspace was never shared.
     let alone = run(&here, &["join"], b"");
     assert!(alone.stderr.contains("not shared yet"), "{}", alone.stderr);
+}
+
+#[test]
+fn a_relay_needs_no_workspace_and_prints_what_it_did() {
+    let home = tempfile::tempdir().unwrap();
+    let args = ["relay", "--listen", "127.0.0.1:0", "--json", "--stats-every", "1s"];
+    let mut relay = command()
+        .args(args)
+        .current_dir(home.path())
+        .env_remove("YFS_WORKSPACE")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(relay.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let address = lines.next().unwrap()["listening"].as_str().unwrap().to_owned();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    // Noise, and a first message, whose answer is shorter.
+    socket.send_to(b"noise", &address).unwrap();
+    let hello = [&[1][..], &[7; 8], &[0; 55]].concat();
+    socket.send_to(&hello, &address).unwrap();
+    let mut buffer = [0; 100];
+    let len = socket.recv(&mut buffer).unwrap();
+    assert_eq!((buffer[0], &buffer[1..9], len), (0x81, &[7; 8][..], 33));
+    let counts = lines.next().unwrap();
+    assert_eq!((&counts["malformed"], &counts["peers"]), (&json!(1), &json!(0)), "{counts}");
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    relay.kill().unwrap();
+    relay.wait().unwrap();
+
+    let wrong = run(home.path(), &["relay", "--allow", "0123"], b"");
+    assert!(wrong.stderr.contains("64 hexadecimal digits"), "{}", wrong.stderr);
 }

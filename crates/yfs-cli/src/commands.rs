@@ -142,6 +142,8 @@ declare_commands! {
     #[cfg(feature = "peer")]
     join::JoinArgs => multi_threaded,
     #[cfg(feature = "peer")]
+    relay::RelayArgs => multi_threaded,
+    #[cfg(feature = "peer")]
     peers::PeersArgs,
     #[cfg(feature = "peer")]
     id::IdArgs,

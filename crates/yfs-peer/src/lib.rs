@@ -9,6 +9,7 @@
 //! - [`PeerSession`] is one side of one connection, without a transport.
 //! - [`PeerNode`] connects a workspace with its peers over QUIC.
 //! - [`JoinCode`] is a short code that two persons say to each other instead of a ticket.
+//! - [`RelayServer`] passes datagrams between peers that cannot reach each other.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -63,6 +64,15 @@ mod peer_node;
 mod peer_session;
 mod peer_status;
 mod quic;
+mod relay_client;
+mod relay_core;
+mod relay_limits;
+mod relay_meetings;
+mod relay_message;
+mod relay_name;
+mod relay_paths;
+mod relay_server;
+mod relay_socket;
 #[cfg(test)]
 mod tests;
 mod ticket;
@@ -83,5 +93,10 @@ pub use crate::{
     peer_node::{PeerEvent, PeerNode, PeerOptions, is_running, issue_ticket},
     peer_session::PeerSession,
     peer_status::{PeerStatus, read_status},
+    relay_core::RelayStatistics,
+    relay_limits::{RelayAllowList, RelayLimits},
+    relay_message::RelayRefusal,
+    relay_name::{RELAY_PORT, RelayGroupTag, RelayName, RelayNameError},
+    relay_server::RelayServer,
     ticket::PeerTicket,
 };

@@ -23,6 +23,7 @@ use crate::{
         ticket_secret,
     },
     peer_key::{PeerId, PeerSecretKey, random_seed},
+    relay_name::remember_relays,
     ticket::{PeerTicket, TICKET_SEED_LEN},
 };
 
@@ -243,7 +244,8 @@ impl PeerMembership {
             label: request.label,
         };
         let signed = grant.sign(&owner);
-        Ok(PeerTicket { owner: owner.id(), host: self.id(), signed, addresses, seed })
+        let relays = Vec::new();
+        Ok(PeerTicket { owner: owner.id(), host: self.id(), signed, addresses, relays, seed })
     }
 
     /// Makes this store, a replica of the ticket's workspace, a member with the rights of a ticket.
@@ -258,6 +260,7 @@ impl PeerMembership {
             return Err(PeerError::Denies(DenialCode::NotAdmitted));
         }
         self.set_certificate(&ticket.signed.bind(&ticket.key(), self.id()))?;
+        remember_relays(&self.workspace, &ticket.relays)?;
         let host = PeerContact::unsigned(ticket.host, ticket.addresses.clone());
         self.add_contacts([host])
     }

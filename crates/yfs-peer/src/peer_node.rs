@@ -24,6 +24,15 @@ use tokio::{
 use yfs::Workspace;
 use yfs_replica::{ExchangeProgress, run_blocking};
 
+mod link_choice;
+mod relay_links;
+
+pub(crate) use relay_links::NodeRelays;
+
+use self::{
+    link_choice::{LinkKind, must_refuse},
+    relay_links::NodeSocket,
+};
 use crate::{
     contact::PeerContact,
     dial::PeerCall,
@@ -37,6 +46,8 @@ use crate::{
     peer_session::PeerSession,
     peer_status::{PeerStatus, reason_text, stored_status, write_status},
     quic,
+    relay_name::RelayName,
+    relay_paths::is_relayed,
     ticket::PeerTicket,
 };
 
@@ -84,6 +95,11 @@ pub struct PeerOptions {
     pub is_lan_only: bool,
     /// Whether this peer announces itself in the local network, and searches it for others.
     pub is_lan_searched: bool,
+    /// Relays that are used besides those that were named before, by an option or a ticket. At most
+    /// four are used.
+    pub relays: Vec<RelayName>,
+    /// Whether no relay is used, and those that were named before are forgotten.
+    pub is_relay_off: bool,
     /// The directory of the store, which has the lock.
     pub lock_dir: Option<PathBuf>,
 }
@@ -98,6 +114,10 @@ pub enum PeerEvent {
     InStep(PeerId, Box<ExchangeProgress>),
     /// A connection failed or ended, and why. Whether a later attempt may succeed.
     Ended(PeerId, String, bool),
+    /// This peer is registered with a relay, which sees it at an address.
+    RelayRegistered(String, SocketAddr),
+    /// This peer is not registered with a relay, and why.
+    RelayLost(String, String),
 }
 
 /// The connections of a workspace with its peers. They end when it is dropped.
@@ -119,6 +139,8 @@ struct NodeShared {
     addresses: Vec<SocketAddr>,
     /// The peers that were found in the local network, if it is searched.
     lan: Option<Arc<LanPeers>>,
+    /// The relays, if any was named.
+    relays: Option<Arc<NodeRelays>>,
     links: Mutex<BTreeMap<PeerId, LinkEntry>>,
     calls: Mutex<BTreeMap<PeerId, CallPlan>>,
     statuses: Mutex<BTreeMap<PeerId, PeerStatus>>,
@@ -136,6 +158,13 @@ struct LinkEntry {
     is_dialed: bool,
 }
 
+impl LinkEntry {
+    fn kind(&self) -> LinkKind {
+        let is_relayed = is_relayed(self.connection.remote_address());
+        LinkKind { is_dialed: self.is_dialed, is_relayed }
+    }
+}
+
 #[derive(Debug)]
 struct CallPlan {
     due: Instant,
@@ -146,12 +175,22 @@ struct CallPlan {
 #[derive(Debug, Serialize, Deserialize)]
 struct NodeRecord {
     addresses: Vec<SocketAddr>,
+    /// The relays in tickets.
+    #[serde(default)]
+    relays: Vec<String>,
 }
 
 impl Default for PeerOptions {
     fn default() -> Self {
         let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
-        Self { listen, is_lan_only: false, is_lan_searched: false, lock_dir: None }
+        Self {
+            listen,
+            is_lan_only: false,
+            is_lan_searched: false,
+            relays: Vec::new(),
+            is_relay_off: false,
+            lock_dir: None,
+        }
     }
 }
 
@@ -166,10 +205,16 @@ impl PeerNode {
         let lock = options.lock_dir.as_deref().map(acquire_lock).transpose()?;
         let member = Arc::new(PeerMembership::of(workspace)?);
         member.certificate()?;
-        let endpoint = bind(&member, options.listen)?;
+        let names = NodeRelays::names_of(&member, &options)?;
+        let NodeSocket { socket, relays } =
+            NodeSocket::wrap(bind(&member, options.listen)?, names)?;
+        let endpoint = quic::endpoint(member.key(), socket)?;
         let bound = endpoint.local_addr()?;
         let addresses = local_addresses(bound);
-        let record = NodeRecord { addresses: addresses.clone() };
+        let (relays, relay_inputs) = relays.unzip();
+        let names = relays.iter().flat_map(|relays: &Arc<NodeRelays>| relays.names());
+        let relay_names = names.map(RelayName::to_string).collect();
+        let record = NodeRecord { addresses: addresses.clone(), relays: relay_names };
         let record = serde_json::to_vec(&record).expect("addresses are JSON");
         workspace.store().set_meta(NODE_SETTING, &record)?;
         let by_id = |status: PeerStatus| {
@@ -180,6 +225,7 @@ impl PeerNode {
         let lan = options.is_lan_searched.then(|| lan_peers(&member)).transpose()?;
         let shared = Arc::new(NodeShared {
             lan,
+            relays,
             member,
             endpoint,
             options,
@@ -195,6 +241,9 @@ impl PeerNode {
         });
         let mut tasks =
             vec![tokio::spawn(accept_all(shared.clone())), tokio::spawn(call_all(shared.clone()))];
+        if let (Some(relays), Some(inputs)) = (&shared.relays, relay_inputs) {
+            tasks.extend(NodeRelays::start(relays, inputs, &shared)?);
+        }
         let (mut discovery, mut lan_failure) = (None, None);
         if let Some(lan) = &shared.lan {
             tasks.push(tokio::spawn(call_found(shared.clone(), lan.clone())));
@@ -221,6 +270,11 @@ impl PeerNode {
         &self.shared.addresses
     }
 
+    /// Reports whether the connection with a peer goes through a relay, if there is one.
+    pub fn is_relayed(&self, peer: PeerId) -> Option<bool> {
+        self.shared.links.lock().get(&peer).map(|entry| entry.kind().is_relayed)
+    }
+
     /// Returns the peers that this one connects with by itself.
     pub fn callable(&self) -> Result<BTreeSet<PeerId>, PeerError> {
         let mut callable = BTreeSet::new();
@@ -241,6 +295,9 @@ impl PeerNode {
         // A call that no peer answers would hold the endpoint for three seconds.
         let closed = self.shared.endpoint.wait_idle();
         timeout(3 * self.shared.longest_round_trip() + CLOSED_WITHIN, closed).await.ok();
+        if let Some(relays) = &self.shared.relays {
+            relays.leave().await;
+        }
         run_blocking(|| self.shared.write_statuses()).ok();
     }
 }
@@ -266,7 +323,13 @@ pub fn issue_ticket(
     let member = PeerMembership::of(workspace)?;
     let record = workspace.store().get_meta(NODE_SETTING)?;
     let record: Option<NodeRecord> = record.and_then(|record| serde_json::from_slice(&record).ok());
-    member.issue(request, record.map(|record| record.addresses).unwrap_or_default())
+    let (addresses, relays) =
+        record.map(|record| (record.addresses, record.relays)).unwrap_or_default();
+    let ticket = member.issue(request, addresses)?;
+    Ok(PeerTicket {
+        relays: relays.iter().filter_map(|name| name.parse().ok()).collect(),
+        ..ticket
+    })
 }
 
 /// Reports whether a process connects the workspace of a store's directory with its peers.
@@ -289,7 +352,7 @@ fn acquire_lock(dir: &Path) -> Result<File, PeerError> {
 }
 
 /// Binds the port of the last start if it is free, so that contacts and tickets stay valid.
-fn bind(member: &PeerMembership, listen: SocketAddr) -> Result<Endpoint, PeerError> {
+fn bind(member: &PeerMembership, listen: SocketAddr) -> Result<std::net::UdpSocket, PeerError> {
     let stored = member.workspace().store().get_meta(NODE_SETTING)?;
     let record: Option<NodeRecord> = stored.and_then(|stored| serde_json::from_slice(&stored).ok());
     let last = record.and_then(|record| record.addresses.first().map(SocketAddr::port));
@@ -297,9 +360,10 @@ fn bind(member: &PeerMembership, listen: SocketAddr) -> Result<Endpoint, PeerErr
     let mut failure = None;
     for port in ports {
         for ip in [Some(listen.ip()), v4_of(listen.ip())].into_iter().flatten() {
-            match quic::bind(member.key(), SocketAddr::new(ip, port)) {
-                Ok(endpoint) => return Ok(endpoint),
-                Err(error) => failure = Some(error),
+            let address = SocketAddr::new(ip, port);
+            match std::net::UdpSocket::bind(address) {
+                Ok(socket) => return Ok(socket),
+                Err(source) => failure = Some(PeerError::Listen { address, source }),
             }
         }
     }
@@ -409,9 +473,14 @@ async fn call_one(shared: Arc<NodeShared>, contact: PeerContact) {
             peer,
             known: &contact.addresses,
             lan: shared.lan.as_ref(),
+            relays: shared.relays.as_ref(),
             is_lan_only: shared.options.is_lan_only,
         };
         let connection = call.connect(HANDSHAKE_WITHIN).await?;
+        // The peer may have connected directly meanwhile.
+        if is_relayed(connection.remote_address()) && shared.links.lock().contains_key(&peer) {
+            return Err(PeerError::Denies(DenialCode::Duplicate));
+        }
         let streams = open_stream(&connection).await?;
         let session = PeerSession::dialer(shared.member.clone(), peer)?;
         run_link(&shared, session, &connection, streams, None).await
@@ -448,6 +517,9 @@ async fn run_link(
             slot = None;
             quic::open_window(connection);
             shared.greet(session)?;
+            if is_dialed {
+                shared.look_for_path(peer, number);
+            }
         }
         // Read first: what is logged meanwhile counts as not sent.
         let head = shared.member.workspace().store().head()?;
@@ -501,15 +573,12 @@ impl Drop for HandshakeSlot {
 }
 
 impl NodeShared {
-    /// Adds a connection. Of two between the same peers, both sides keep the one that the peer with
-    /// the lesser key made; a later one of the same side replaces the earlier.
+    /// Adds a connection, which may replace another of the same peer.
     fn add_link(&self, peer: PeerId, entry: LinkEntry) -> Result<(), PeerError> {
         let mut links = self.links.lock();
         let is_lesser_mine = self.member.id() < peer;
         match links.get(&peer) {
-            Some(known)
-                if known.is_dialed != entry.is_dialed && known.is_dialed == is_lesser_mine =>
-            {
+            Some(known) if must_refuse(known.kind(), entry.kind(), is_lesser_mine) => {
                 return Err(PeerError::Denies(DenialCode::Duplicate));
             }
             Some(known) => known.connection.close(VarInt::from_u32(REPLACED), b"replaced"),
@@ -564,6 +633,9 @@ impl NodeShared {
             (status.connected, status.error) = (true, None);
             status.last_seen = Some(now.0);
             if let Some((address, is_dialed)) = address {
+                status.relayed = is_relayed(address);
+                let relay = self.relays.as_ref().and_then(|relays| relays.relay_address(address));
+                let address = relay.unwrap_or(address);
                 let ip = address.ip().to_canonical();
                 status.address = Some(SocketAddr::new(ip, address.port()));
                 status.dialed = is_dialed;
@@ -640,7 +712,7 @@ impl NodeShared {
     fn may_call(&self, contact: &PeerContact) -> Result<bool, PeerError> {
         let note = self.member.note(contact.peer)?;
         let is_found = self.lan.as_ref().is_some_and(|lan| lan.has(contact.peer));
-        let has_address = !contact.addresses.is_empty() || is_found;
+        let has_address = !contact.addresses.is_empty() || is_found || self.relays.is_some();
         if note.is_blocked || note.is_forgotten || !has_address {
             return Ok(false);
         }

@@ -32,7 +32,9 @@ pub struct PeerStatus {
     pub expires: Option<i64>,
     /// Whether there is a connection.
     pub connected: bool,
-    /// The address at the other end of the last connection.
+    /// Whether the last connection goes through a relay.
+    pub relayed: bool,
+    /// The address at the other end of the last connection: of the peer, or of the relay.
     pub address: Option<SocketAddr>,
     /// Whether this side made the connection.
     pub dialed: bool,

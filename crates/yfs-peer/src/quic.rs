@@ -10,7 +10,8 @@ use std::{
 };
 
 use quinn::{
-    ClientConfig, Endpoint, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt,
+    AsyncUdpSocket, ClientConfig, Endpoint, EndpointConfig, IdleTimeout, ServerConfig,
+    TransportConfig, VarInt,
     crypto::rustls::{QuicClientConfig, QuicServerConfig},
 };
 use rustls::{
@@ -56,10 +57,11 @@ const WINDOW: u32 = 4 << 20;
 const IDLE_TIMEOUT_MS: u32 = 25_000;
 const KEEP_ALIVE: Duration = Duration::from_secs(8);
 
-/// Binds a socket, and makes the endpoint of a peer on it.
-pub(crate) fn bind(key: &PeerSecretKey, listen: SocketAddr) -> Result<Endpoint, PeerError> {
-    let failed = |source| PeerError::Listen { address: listen, source };
-    let socket = std::net::UdpSocket::bind(listen).map_err(failed)?;
+/// Makes the endpoint of a peer on a socket.
+pub(crate) fn endpoint(
+    key: &PeerSecretKey,
+    socket: Arc<dyn AsyncUdpSocket>,
+) -> Result<Endpoint, PeerError> {
     let provider = Arc::new(default_provider());
     let own = Arc::new(certified_key(key)?);
     let mut tls = rustls::ServerConfig::builder_with_provider(provider.clone())
@@ -73,7 +75,8 @@ pub(crate) fn bind(key: &PeerSecretKey, listen: SocketAddr) -> Result<Endpoint, 
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(transport());
     let runtime = Arc::new(quinn::TokioRuntime);
-    Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime).map_err(failed)
+    let endpoint_config = EndpointConfig::default();
+    Ok(Endpoint::new_with_abstract_socket(endpoint_config, Some(config), socket, runtime)?)
 }
 
 /// Makes the configuration of a connection to one peer, which is the only one that it accepts.

@@ -6,4 +6,7 @@ mod blobs;
 mod group;
 mod join_codes;
 mod named;
+mod relay_attacks;
+mod relay_sockets;
+mod relayed;
 mod stage;

@@ -7,12 +7,13 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_var_uint};
+use yfs_engine::lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint};
 
 use crate::{
     peer_error::PeerError,
     peer_grant::{SignedGrant, read_array, ticket_secret},
     peer_key::{PeerId, PeerSecretKey},
+    relay_name::{MAX_RELAYS, RelayName},
 };
 
 /// The prefix of every ticket, so that scanners for leaked secrets can find tickets.
@@ -41,6 +42,8 @@ pub struct PeerTicket {
     pub signed: SignedGrant,
     /// The addresses of the host.
     pub addresses: Vec<SocketAddr>,
+    /// The relays of the host.
+    pub relays: Vec<RelayName>,
     pub(crate) seed: [u8; TICKET_SEED_LEN],
 }
 
@@ -59,6 +62,7 @@ impl fmt::Display for PeerTicket {
         out.extend_from_slice(&self.seed);
         self.signed.write(&mut out);
         write_addresses(&mut out, &self.addresses);
+        write_relays(&mut out, &self.relays);
         let checksum = blake3::hash(&out);
         out.extend_from_slice(&checksum.as_bytes()[..CHECKSUM_LEN]);
         write!(f, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(out))
@@ -99,10 +103,33 @@ fn read(bytes: &[u8]) -> Result<PeerTicket, Lib0Error> {
     let seed = read_array(&mut reader)?;
     let signed = SignedGrant::read(&mut reader)?;
     let addresses = read_addresses(&mut reader)?;
+    let relays = read_relays(&mut reader)?;
     if !reader.is_empty() {
         return Err(Lib0Error::Parts);
     }
-    Ok(PeerTicket { owner, host, signed, addresses, seed })
+    Ok(PeerTicket { owner, host, signed, addresses, relays, seed })
+}
+
+/// Writes at most [`MAX_RELAYS`] relays; nothing if there are none, as in tickets before relays.
+fn write_relays(out: &mut Vec<u8>, relays: &[RelayName]) {
+    let relays = &relays[..relays.len().min(MAX_RELAYS)];
+    if !relays.is_empty() {
+        write_var_uint(out, relays.len() as u64);
+        relays.iter().for_each(|relay| write_string(out, &relay.to_string()));
+    }
+}
+
+/// Reads at most [`MAX_RELAYS`] relays, if there are any.
+fn read_relays(reader: &mut Lib0Reader<'_>) -> Result<Vec<RelayName>, Lib0Error> {
+    if reader.is_empty() {
+        return Ok(Vec::new());
+    }
+    let n_relays = reader.var_uint()?;
+    if n_relays == 0 || n_relays > MAX_RELAYS as u64 {
+        return Err(Lib0Error::Parts);
+    }
+    let mut read = || reader.string()?.parse().map_err(|_| Lib0Error::Parts);
+    (0..n_relays).map(|_| read()).collect()
 }
 
 /// Writes at most [`MAX_ADDRESSES`] addresses.
@@ -143,4 +170,32 @@ pub(crate) fn read_addresses(reader: &mut Lib0Reader<'_>) -> Result<Vec<SocketAd
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_bytes(bytes: &[u8]) -> Result<Vec<RelayName>, Lib0Error> {
+        read_relays(&mut Lib0Reader::new(bytes))
+    }
+
+    #[test]
+    fn relays_are_few_and_have_names() {
+        let names = |n| vec!["relay.example:4690".parse::<RelayName>().unwrap(); n];
+        let written = |n| {
+            let mut out = Vec::new();
+            write_relays(&mut out, &names(n));
+            out
+        };
+        // A ticket without relays has the bytes of those that were made before there were any.
+        assert!(written(0).is_empty());
+        assert_eq!(read_bytes(&written(0)).unwrap(), []);
+        assert_eq!(read_bytes(&written(2)).unwrap(), names(2));
+        assert_eq!(read_bytes(&written(9)).unwrap(), names(MAX_RELAYS));
+        let one_more = [&[5][..], &written(1)[1..].repeat(5)].concat();
+        for bytes in [&one_more[..], &[0], &[5], &[1, 0], &[1, 3, b':', b'1', b'2'], &[1, 200]] {
+            assert!(read_bytes(bytes).is_err(), "{bytes:?}");
+        }
+    }
 }

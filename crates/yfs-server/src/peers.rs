@@ -29,7 +29,7 @@ pub fn peer_json(status: &PeerStatus) -> PeerJson {
         rights: status.rights.clone(),
         expires: status.expires.map(time),
         connected: status.connected,
-        via: "direct",
+        via: if status.relayed { "relayed" } else { "direct" },
         address: status.address.map(|address| address.to_string()),
         dialed: status.dialed,
         in_step: status.in_step,

@@ -20,9 +20,10 @@ pub struct PeerJson {
     pub expires: Option<UnixMillis>,
     /// Whether there is a connection.
     pub connected: bool,
-    /// How it is connected, or was the last time: always `direct`, because there are no relays.
+    /// How it is connected, or was the last time: `direct`, or `relayed` through a relay.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["direct", "relayed"])))]
     pub via: &'static str,
-    /// The address at the other end of the last connection.
+    /// The address at the other end of the last connection: of the peer, or of the relay.
     pub address: Option<String>,
     /// Whether this side made the connection.
     pub dialed: bool,

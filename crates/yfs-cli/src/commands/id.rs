@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use yfs_peer::{PeerMembership, PeerRights};
+use yfs_peer::{PeerMembership, PeerRights, RelayGroupTag};
 
 use crate::{context::CommandContext, errors::Result};
 
@@ -14,8 +14,9 @@ Examples:
   yfs id
   yfs id --json | jq -r .owner
 
-JSON: {id, workspace, owner, is_owner, rights, expires}; owner is the public key of the owner of
-the workspace, and null if it was never shared.";
+JSON: {id, workspace, owner, is_owner, rights, expires, relay_group}; owner is the public key of
+the owner of the workspace, and null if it was never shared; relay_group is the id by which
+relays know its members, for `yfs relay --allow`.";
 
 /// Print the id by which peers know this workspace
 #[derive(Debug, Args)]
@@ -40,5 +41,6 @@ pub(crate) async fn run(_args: IdArgs, context: &mut CommandContext) -> Result {
             _ => "read",
         }),
         "expires": grant.and_then(|grant| grant.expires).map(|at| at.0),
+        "relay_group": RelayGroupTag::of_member(&member)?.map(|group| group.to_string()),
     }))
 }

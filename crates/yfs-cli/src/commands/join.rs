@@ -30,6 +30,9 @@ Existing files in DIR are not overwritten or deleted. A file with the path and c
 the workspace is matched with it, one with different content becomes an edit, and others are added.
 With a ticket that only reads, they stay here.
 
+If the ticket names a relay, a peer that can't be reached directly is reached through it;
+--no-relay prevents that.
+
 Examples:
   yfs join yfspeer_... notes
   yfs join 7-amber-falcon notes

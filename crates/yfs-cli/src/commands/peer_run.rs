@@ -16,7 +16,7 @@ use tokio::{
 };
 use yfs::Workspace;
 use yfs_mirror::{Mirror, MirrorError};
-use yfs_peer::{PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions};
+use yfs_peer::{PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions, RelayName};
 use yfs_replica::ExchangeProgress;
 
 use crate::{
@@ -37,6 +37,12 @@ pub(crate) struct PeerNetworkArgs {
     /// Neither announce this peer in the local network nor search it for peers
     #[arg(long)]
     no_lan: bool,
+    /// Reach peers through this relay, if there is no direct way; it is remembered, and in tickets
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "lan_only")]
+    relay: Vec<RelayName>,
+    /// Use no relay, and forget those that were named before, also by a ticket
+    #[arg(long, conflicts_with = "relay")]
+    no_relay: bool,
 }
 
 impl PeerNetworkArgs {
@@ -52,6 +58,8 @@ impl PeerNetworkArgs {
             listen: self.listen.unwrap_or(defaults.listen),
             is_lan_only: self.lan_only,
             is_lan_searched: !self.no_lan,
+            relays: self.relay.clone(),
+            is_relay_off: self.no_relay,
             ..defaults
         }
     }
@@ -162,6 +170,7 @@ impl PeerRun<'_> {
         mut expected: ExpectedPeers,
         context: &mut CommandContext,
     ) -> Result<Box<ExchangeProgress>> {
+        let mut relay_failure = String::new();
         loop {
             match events.recv().await {
                 Ok(PeerEvent::InStep(_, progress)) => return Ok(progress),
@@ -173,6 +182,10 @@ impl PeerRun<'_> {
                     }
                     let name = self.name_of(peer);
                     context.remark(&format!("{name}: {reason}; the next attempt follows"));
+                }
+                Ok(PeerEvent::RelayLost(name, reason)) if relay_failure != reason => {
+                    context.remark(&format!("relay {name}: {reason}"));
+                    relay_failure = reason;
                 }
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Err(CommandError::other("the peers are gone")),
@@ -211,6 +224,7 @@ impl PeerRun<'_> {
         context: &Mutex<&mut CommandContext>,
     ) -> Result {
         let mut last_failures = std::collections::BTreeMap::new();
+        let mut relay_failures = std::collections::BTreeMap::new();
         loop {
             let event = match events.recv().await {
                 Ok(event) => event,
@@ -237,6 +251,16 @@ impl PeerRun<'_> {
                 PeerEvent::Ended(peer, reason, _) if last_failures.get(&peer) != Some(&reason) => {
                     context.remark(&format!("{}: {reason}", self.name_of(peer)));
                     last_failures.insert(peer, reason);
+                }
+                PeerEvent::RelayRegistered(name, observed) => {
+                    relay_failures.remove(&name);
+                    context.remark(&format!("relay {name}: registered, seen as {observed}"));
+                }
+                PeerEvent::RelayLost(name, reason)
+                    if relay_failures.get(&name) != Some(&reason) =>
+                {
+                    context.remark(&format!("relay {name}: {reason}"));
+                    relay_failures.insert(name, reason);
                 }
                 _ => {}
             }

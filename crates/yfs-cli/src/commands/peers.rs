@@ -33,8 +33,9 @@ Examples:
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
 behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, faults, error, blocked};
-times are milliseconds; behind is the number of documents that changed here since the peer had
-everything (behind_at_least: within the last 10,000 updates).";
+times are milliseconds; via is direct or relayed, and if relayed, address is that of the relay;
+behind is the number of documents that changed here since the peer had everything
+(behind_at_least: within the last 10,000 updates).";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]
@@ -130,13 +131,13 @@ fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
             "blocked".to_owned()
         } else if status.connected {
             let step = if status.in_step { "in step" } else { "exchanging" };
-            format!("direct, {step}")
+            format!("{}, {step}", if status.relayed { "relayed" } else { "direct" })
         } else {
             "away".to_owned()
         };
         let address = status.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
         let mut line = format!(
-            "{}  {:<16}  {:<5}  {state:<18}  {address}  sent {}, received {}",
+            "{}  {:<16}  {:<5}  {state:<19}  {address}  sent {}, received {}",
             &status.id[..10.min(status.id.len())],
             name.as_deref().unwrap_or("-"),
             status.rights.as_deref().unwrap_or("-"),

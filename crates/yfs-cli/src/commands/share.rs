@@ -33,11 +33,13 @@ the other person runs `yfs join CODE DIR` in the same network, or with --at and 
 that are printed. The code gives a ticket for one peer, once, within 10 minutes. The first attempt
 with wrong words ends it.
 
-The connection is direct and encrypted, from this machine to the other: there is no server, and no
-relay. One of the two must be able to reach the other, by the local network or by a port that a
-router forwards. While the command runs, the machines in the local network see that a peer of yfs
-is there, and the other peers of the workspace find it; --no-lan prevents both. Peers that can't
-reach each other meet through a third that both reach.
+The connection is direct and encrypted, from this machine to the other, without a server. One
+of the two must be able to reach the other, by the local network or by a port that a router
+forwards. Else name a relay that both reach with --relay: `yfs relay` is one. No relay is
+contacted unless it was named, here or in a ticket. While the command runs, the machines in the
+local network see that a peer of yfs is there, and the other peers of the workspace find it;
+--no-lan prevents both. Peers that can't reach each other also meet through a third peer that
+both reach.
 
 The first store that shares a workspace is its owner: only there can tickets be made and peers be
 blocked.
@@ -49,10 +51,11 @@ Examples:
   yfs share --listen 192.168.1.5:4700 --lan-only
   yfs share --code                                a code of words
   yfs share --qr                                  the ticket as a QR code as well
+  yfs share --relay relay.example.com             for peers behind routers
 
-JSON: {ticket, ticket_id, peer, addresses, rights, expires, once}, with --code {code, code_addresses,
-code_expires} instead of ticket; then one line {peer, sent, received, new} each time a peer and this
-side have the same.";
+JSON: {ticket, ticket_id, peer, addresses, relays, rights, expires, once}, with --code {code,
+code_addresses, code_expires} instead of ticket; then one line {peer, sent, received, new} each time
+a peer and this side have the same.";
 
 /// Invite a peer, and connect the workspace with its peers without a server
 #[derive(Debug, Args)]
@@ -180,6 +183,7 @@ fn print(
         "ticket_id": grant.id.to_string(),
         "peer": ticket.host.to_string(),
         "addresses": ticket.addresses,
+        "relays": ticket.relays.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "rights": if grant.rights == PeerRights::Write { "write" } else { "read" },
         "expires": grant.expires.map(|at| at.0),
         "once": grant.is_once,

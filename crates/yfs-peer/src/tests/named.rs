@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use quinn::Runtime as _;
 use tokio::{runtime::Runtime, time::sleep};
 use yfs_engine::hash::ContentHash;
 use yfs_sync::replica::ReplicaMessage;
@@ -20,7 +21,9 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 
 /// Sends messages to a node, and waits until it closes the connection.
 async fn attack(attacker: &TestPeer, node: &PeerNode, owner: &TestPeer, frames: &[Vec<u8>]) {
-    let endpoint = quic::bind(attacker.member.key(), LOOPBACK).unwrap();
+    let socket = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    let socket = quinn::TokioRuntime.wrap_udp_socket(socket).unwrap();
+    let endpoint = quic::endpoint(attacker.member.key(), socket).unwrap();
     let config = quic::client_config(attacker.member.key(), owner.member.id()).unwrap();
     let connection = quic::connect(&endpoint, config, node.addresses()[0]).await.unwrap();
     let (mut send, mut recv) = open_stream(&connection).await.unwrap();

@@ -1,0 +1,415 @@
+//! What a relay does with a datagram, without a socket or a clock.
+//!
+//! # Invariants
+//!
+//! - Nothing is remembered of a sender before it has proven its address by a challenge and its key
+//!   by a signature, except a bounded count of its attempts.
+//! - Each datagram causes at most one datagram, except a call, which causes two; each is at most as
+//!   long as its cause. Until the sender has proven its address, it goes to the sender, and is
+//!   shorter.
+//! - What is passed on is not read, and goes only to a registered peer of the same group.
+//!
+//! # Cost
+//!
+//! A constant number of lookups in hash tables for each datagram; a signature is verified only for
+//! a sender that has proven its address, and within a rate.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use crate::{
+    peer_key::{KEY_LEN, PeerId},
+    relay_limits::{RelayAllowList, RelayLimits, TokenBucket},
+    relay_message::{
+        CHALLENGE_LEN, MeetingNumber, RelayChallenge, RelayGroup, RelayRefusal, RelayReply,
+        RelayRequest, RelaySession,
+    },
+};
+
+/// How long a challenge may be used.
+const CHALLENGE_TTL: Duration = Duration::from_secs(10);
+
+/// The silence after which a registration ends.
+pub(crate) const REGISTRATION_TTL: Duration = Duration::from_secs(60);
+
+/// How often ended registrations are removed.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// The most addresses whose attempts are counted.
+const MAX_COUNTED: usize = 8192;
+
+/// The calls per second of each peer.
+const CALLS_PER_SECOND: u64 = 4;
+
+/// The datagrams that are to be sent.
+pub(crate) type RelayOutput = Vec<(SocketAddr, Vec<u8>)>;
+
+/// The counts of a relay since its start.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct RelayStatistics {
+    /// The registrations now.
+    pub peers: u64,
+    /// The registrations since the start, also of the same peer from another address.
+    pub registered: u64,
+    /// The registrations that were refused.
+    pub refused: u64,
+    /// The datagrams that were passed on.
+    pub forwarded: u64,
+    /// Their bytes, with the envelope.
+    pub forwarded_bytes: u64,
+    /// The calls by which two peers tried to connect directly.
+    pub calls: u64,
+    /// The datagrams that were dropped because of a limit.
+    pub over_limit: u64,
+    /// Those whose target is not registered in the group of the sender.
+    pub no_target: u64,
+    /// Those whose sender is not registered.
+    pub no_sender: u64,
+    /// Those that could not be decoded.
+    pub malformed: u64,
+}
+
+/// The state of a relay.
+#[derive(Debug)]
+pub(crate) struct RelayCore {
+    limits: RelayLimits,
+    allowed: RelayAllowList,
+    /// The key of challenges, random at each start.
+    secret: [u8; KEY_LEN],
+    sessions: HashMap<RelaySession, RelayRegistration>,
+    peers: HashMap<(RelayGroup, PeerId), RelaySession>,
+    senders: HashMap<IpAddr, SenderCount>,
+    bytes: TokenBucket,
+    attempts: TokenBucket,
+    swept_at: Duration,
+    statistics: RelayStatistics,
+}
+
+/// A peer that has proven its key and its address.
+#[derive(Debug)]
+struct RelayRegistration {
+    peer: PeerId,
+    group: RelayGroup,
+    address: SocketAddr,
+    /// The time in the challenge. A registration with an earlier one does not replace this one.
+    challenged_at: u64,
+    last_seen: Duration,
+    bytes: TokenBucket,
+    calls: TokenBucket,
+}
+
+/// What is counted of one address.
+#[derive(Debug)]
+struct SenderCount {
+    attempts: TokenBucket,
+    n_peers: usize,
+    last_seen: Duration,
+}
+
+/// A registration that a peer asks for.
+struct RelayApplication<'r> {
+    session: RelaySession,
+    challenge: &'r RelayChallenge,
+    group: RelayGroup,
+    peer: PeerId,
+    is_signed: &'r dyn Fn() -> bool,
+}
+
+impl RelayCore {
+    /// Makes a relay without registrations.
+    pub(crate) fn new(
+        limits: RelayLimits,
+        allowed: RelayAllowList,
+        secret: [u8; KEY_LEN],
+        now: Duration,
+    ) -> Self {
+        Self {
+            bytes: TokenBucket::new(limits.bytes_of_all, now),
+            attempts: TokenBucket::new(limits.attempts_of_all, now),
+            limits,
+            allowed,
+            secret,
+            sessions: HashMap::new(),
+            peers: HashMap::new(),
+            senders: HashMap::new(),
+            swept_at: now,
+            statistics: RelayStatistics::default(),
+        }
+    }
+
+    /// Returns the counts.
+    pub(crate) fn statistics(&self) -> RelayStatistics {
+        RelayStatistics { peers: self.sessions.len() as u64, ..self.statistics }
+    }
+
+    /// Returns the number of registrations and of addresses that are counted.
+    #[cfg(test)]
+    pub(crate) fn n_remembered(&self) -> usize {
+        self.sessions.len() + self.senders.len()
+    }
+
+    /// Processes a datagram, and appends those that it causes.
+    pub(crate) fn handle(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        datagram: &[u8],
+        out: &mut RelayOutput,
+    ) {
+        if now.saturating_sub(self.swept_at) >= SWEEP_EVERY {
+            self.sweep(now);
+        }
+        let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+        let Some((session, request)) = RelayRequest::decode(datagram) else {
+            self.statistics.malformed += 1;
+            return;
+        };
+        let reply = match request {
+            RelayRequest::Hello => {
+                Some(RelayReply::Challenge(self.challenge_at(millis(now), from)))
+            }
+            RelayRequest::Register { challenge, group, peer, .. } => {
+                let application = RelayApplication {
+                    session,
+                    challenge: &challenge,
+                    group,
+                    peer,
+                    is_signed: &|| request.is_signed(&session),
+                };
+                Some(match self.register(now, from, &application) {
+                    Ok(()) => RelayReply::Registered { observed: from },
+                    Err(refusal) => {
+                        self.statistics.refused += 1;
+                        RelayReply::Refused(refusal)
+                    }
+                })
+            }
+            request => self.serve(now, from, (session, request), out),
+        };
+        if let Some(reply) = reply {
+            out.push((from, reply.encode(&session)));
+        }
+    }
+
+    /// Serves a registered peer. Returns what it is answered.
+    fn serve<'d>(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        (session, request): (RelaySession, RelayRequest<'d>),
+        out: &mut RelayOutput,
+    ) -> Option<RelayReply<'d>> {
+        let registered = self.sessions.get_mut(&session);
+        let Some(sender) = registered.filter(|known| known.address == from) else {
+            self.statistics.no_sender += 1;
+            let is_leaving = matches!(request, RelayRequest::Leave);
+            return (!is_leaving).then_some(RelayReply::Unknown);
+        };
+        sender.last_seen = now;
+        match request {
+            RelayRequest::Ping => Some(RelayReply::Registered { observed: from }),
+            RelayRequest::Leave => {
+                self.remove(&session);
+                None
+            }
+            RelayRequest::Send { to, payload } => self.forward(now, &session, to, payload, out),
+            RelayRequest::Call { to, meeting } => self.call(now, &session, (to, meeting), out),
+            RelayRequest::Hello | RelayRequest::Register { .. } => None,
+        }
+    }
+
+    /// Passes a datagram on.
+    fn forward<'d>(
+        &mut self,
+        now: Duration,
+        session: &RelaySession,
+        to: PeerId,
+        payload: &[u8],
+        out: &mut RelayOutput,
+    ) -> Option<RelayReply<'d>> {
+        let sender = self.sessions.get_mut(session)?;
+        let Some(target) = self.peers.get(&(sender.group, to)).copied() else {
+            self.statistics.no_target += 1;
+            return Some(RelayReply::NoPeer(to));
+        };
+        let from = sender.peer;
+        let len = (crate::relay_message::ENVELOPE_LEN + payload.len()) as u64;
+        if !sender.bytes.take(len, now) {
+            self.statistics.over_limit += 1;
+            return None;
+        }
+        if !self.bytes.take(len, now) {
+            sender.bytes.put_back(len);
+            self.statistics.over_limit += 1;
+            return None;
+        }
+        self.statistics.forwarded += 1;
+        self.statistics.forwarded_bytes += len;
+        let received = RelayReply::Received { from, payload };
+        let address = self.sessions.get(&target)?.address;
+        out.push((address, received.encode(&target)));
+        None
+    }
+
+    /// Reports to two peers the observed address of the other.
+    fn call<'d>(
+        &mut self,
+        now: Duration,
+        session: &RelaySession,
+        (to, meeting): (PeerId, MeetingNumber),
+        out: &mut RelayOutput,
+    ) -> Option<RelayReply<'d>> {
+        let caller = self.sessions.get_mut(session)?;
+        if !caller.calls.take(1, now) {
+            self.statistics.over_limit += 1;
+            return None;
+        }
+        let (group, peer, address) = (caller.group, caller.peer, caller.address);
+        let target_session = self.peers.get(&(group, to)).copied();
+        let target = target_session.and_then(|target| Some((target, self.sessions.get(&target)?)));
+        let Some((target_session, target)) = target else {
+            self.statistics.no_target += 1;
+            return Some(RelayReply::NoPeer(to));
+        };
+        self.statistics.calls += 1;
+        let meet = RelayReply::Meet { peer, meeting, address };
+        out.push((target.address, meet.encode(&target_session)));
+        Some(RelayReply::Meet { peer: to, meeting, address: target.address })
+    }
+
+    /// Registers a peer at the address of a sender.
+    fn register(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        asked: &RelayApplication<'_>,
+    ) -> Result<(), RelayRefusal> {
+        let (time, _) = asked.challenge.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let challenged_at = u64::from_be_bytes(*time);
+        let is_current = millis(now).saturating_sub(challenged_at) <= millis(CHALLENGE_TTL);
+        let expected = self.challenge_at(challenged_at, from);
+        if !is_current || expected != *asked.challenge {
+            return Err(RelayRefusal::StaleChallenge);
+        }
+        self.count_attempt(now, from.ip())?;
+        if !self.allowed.allows(asked.peer, &asked.group) {
+            return Err(RelayRefusal::NotAllowed);
+        }
+        if !(asked.is_signed)() {
+            return Err(RelayRefusal::Forged);
+        }
+        let known = self.peers.get(&(asked.group, asked.peer)).copied();
+        let registered = known.and_then(|session| self.sessions.get(&session));
+        if registered.is_some_and(|known| known.challenged_at > challenged_at) {
+            return Err(RelayRefusal::StaleChallenge);
+        }
+        if self.sessions.contains_key(&asked.session) && known != Some(asked.session) {
+            return Err(RelayRefusal::Busy);
+        }
+        // The peer's former registration makes room for this one.
+        let freed = known.and_then(|session| self.sessions.get(&session));
+        let freed_here =
+            freed.is_some_and(|known| sender_of(known.address.ip()) == sender_of(from.ip()));
+        let n_here = self.senders.get(&sender_of(from.ip())).map_or(0, |sender| sender.n_peers);
+        let is_full = known.is_none() && self.sessions.len() >= self.limits.max_peers;
+        if is_full || (!freed_here && n_here >= self.limits.max_peers_of_address) {
+            return Err(RelayRefusal::Full);
+        }
+        // A peer that registers again gets no fresh allowance.
+        let allowance = known.and_then(|session| self.remove(&session));
+        let fresh = |rate| TokenBucket::new(rate, now);
+        let (bytes, calls) = allowance.map_or_else(
+            || (fresh(self.limits.bytes_of_peer), fresh(CALLS_PER_SECOND)),
+            |known| (known.bytes, known.calls),
+        );
+        self.sessions.insert(
+            asked.session,
+            RelayRegistration {
+                peer: asked.peer,
+                group: asked.group,
+                address: from,
+                challenged_at,
+                last_seen: now,
+                bytes,
+                calls,
+            },
+        );
+        self.peers.insert((asked.group, asked.peer), asked.session);
+        if let Some(sender) = self.senders.get_mut(&sender_of(from.ip())) {
+            sender.n_peers += 1;
+        }
+        self.statistics.registered += 1;
+        Ok(())
+    }
+
+    /// Counts an attempt to register of a sender that has proven its address.
+    fn count_attempt(&mut self, now: Duration, ip: IpAddr) -> Result<(), RelayRefusal> {
+        let sender = sender_of(ip);
+        if self.senders.len() >= MAX_COUNTED && !self.senders.contains_key(&sender) {
+            return Err(RelayRefusal::Busy);
+        }
+        let rate = self.limits.attempts_of_address;
+        let fresh =
+            || SenderCount { attempts: TokenBucket::new(rate, now), n_peers: 0, last_seen: now };
+        let count = self.senders.entry(sender).or_insert_with(fresh);
+        count.last_seen = now;
+        if count.attempts.take(1, now) && self.attempts.take(1, now) {
+            Ok(())
+        } else {
+            Err(RelayRefusal::Busy)
+        }
+    }
+
+    /// Removes a registration.
+    fn remove(&mut self, session: &RelaySession) -> Option<RelayRegistration> {
+        let removed = self.sessions.remove(session)?;
+        self.peers.remove(&(removed.group, removed.peer));
+        if let Some(sender) = self.senders.get_mut(&sender_of(removed.address.ip())) {
+            sender.n_peers = sender.n_peers.saturating_sub(1);
+        }
+        Some(removed)
+    }
+
+    /// Removes registrations that have ended, and the counts of addresses without one.
+    pub(crate) fn sweep(&mut self, now: Duration) {
+        self.swept_at = now;
+        let is_over = |last_seen: Duration| now.saturating_sub(last_seen) > REGISTRATION_TTL;
+        let ended: Vec<RelaySession> = self
+            .sessions
+            .iter()
+            .filter(|(_, known)| is_over(known.last_seen))
+            .map(|(session, _)| *session)
+            .collect();
+        for session in &ended {
+            self.remove(session);
+        }
+        self.senders.retain(|_, sender| sender.n_peers > 0 || !is_over(sender.last_seen));
+    }
+
+    /// Returns the challenge for an address at a time, which is verified without a state.
+    fn challenge_at(&self, time: u64, from: SocketAddr) -> RelayChallenge {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(&time.to_be_bytes());
+        hasher.update(from.to_string().as_bytes());
+        let code = hasher.finalize();
+        let mut challenge = [0; CHALLENGE_LEN];
+        challenge[..8].copy_from_slice(&time.to_be_bytes());
+        challenge[8..].copy_from_slice(&code.as_bytes()[..CHALLENGE_LEN - 8]);
+        challenge
+    }
+}
+
+/// Returns the address by which attempts are counted: of IPv6, the network of 64 bits.
+fn sender_of(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) => IpAddr::V6((u128::from(ip) >> 64 << 64).into()),
+        ip => ip,
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,486 @@
+//! The datagrams between a peer and a relay (`docs/format/relay.md`).
+//!
+//! Each begins with its type and the *session*, 8 random bytes that the peer chose: neither side
+//! accepts a datagram without the session of its partner, so that a sender who does not see the
+//! traffic can forge none.
+//!
+//! # Invariants
+//!
+//! - Until a peer has proven its address, a reply is shorter than what it replies to.
+//! - Decoding allocates nothing.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::peer_key::{KEY_LEN, PeerId, PeerSecretKey, SIGNATURE_LEN};
+
+/// The context of the signature of a registration.
+const REGISTER_CONTEXT: &[u8] = b"yfs relay register v1\0";
+
+/// The length of a session and of the number of a meeting, in bytes.
+pub(crate) const SESSION_LEN: usize = 8;
+
+/// The length of the tag of a group, in bytes.
+pub(crate) const GROUP_LEN: usize = 16;
+
+/// The length of a challenge, in bytes: the time, and the code of the relay.
+pub(crate) const CHALLENGE_LEN: usize = 24;
+
+/// The length of what precedes a datagram that is passed on, in bytes.
+pub(crate) const ENVELOPE_LEN: usize = 1 + SESSION_LEN + KEY_LEN;
+
+/// The greatest length of a datagram, in bytes: what an Ethernet packet with IPv4 and UDP has.
+pub(crate) const MAX_DATAGRAM_LEN: usize = 1472;
+
+/// The length of an address, in bytes: the family, 16 bytes, the port.
+const ADDRESS_LEN: usize = 19;
+
+/// The least lengths of the first message and of a sign of life, so that replies are shorter.
+const HELLO_LEN: usize = 64;
+const PING_LEN: usize = 40;
+
+const HELLO: u8 = 0x01;
+const REGISTER: u8 = 0x02;
+const PING: u8 = 0x03;
+const SEND: u8 = 0x04;
+const CALL: u8 = 0x05;
+const LEAVE: u8 = 0x06;
+const PROBE: u8 = 0x0e;
+const PROBE_ANSWER: u8 = 0x0f;
+const CHALLENGE: u8 = 0x81;
+const REGISTERED: u8 = 0x82;
+const REFUSED: u8 = 0x83;
+const UNKNOWN: u8 = 0x84;
+const RECEIVED: u8 = 0x85;
+const NO_PEER: u8 = 0x86;
+const MEET: u8 = 0x87;
+
+/// The number of a registration, chosen by the peer.
+pub(crate) type RelaySession = [u8; SESSION_LEN];
+
+/// The tag of the peers that may address each other.
+pub(crate) type RelayGroup = [u8; GROUP_LEN];
+
+/// The number of an attempt of two peers to connect directly.
+pub(crate) type MeetingNumber = [u8; SESSION_LEN];
+
+/// What a relay asks a peer to sign.
+pub(crate) type RelayChallenge = [u8; CHALLENGE_LEN];
+
+/// A datagram of a peer to a relay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RelayRequest<'d> {
+    /// Asks for a challenge.
+    Hello,
+    /// Registers a key for the address of the sender.
+    Register {
+        challenge: RelayChallenge,
+        group: RelayGroup,
+        peer: PeerId,
+        signature: [u8; SIGNATURE_LEN],
+    },
+    /// Keeps the registration, and the mapping of a NAT.
+    Ping,
+    /// Passes a datagram on.
+    Send { to: PeerId, payload: &'d [u8] },
+    /// Asks that both peers learn the observed address of the other.
+    Call { to: PeerId, meeting: MeetingNumber },
+    /// Ends the registration.
+    Leave,
+}
+
+/// A datagram of a relay to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RelayReply<'d> {
+    /// What to sign.
+    Challenge(RelayChallenge),
+    /// The registration holds, and the address from which the relay receives.
+    Registered { observed: SocketAddr },
+    /// The registration was refused.
+    Refused(RelayRefusal),
+    /// The relay has no such registration: it was started again, or the address has changed.
+    Unknown,
+    /// A datagram of another peer.
+    Received { from: PeerId, payload: &'d [u8] },
+    /// The peer is not registered in this group.
+    NoPeer(PeerId),
+    /// Another peer sends to this address of this peer now.
+    Meet { peer: PeerId, meeting: MeetingNumber, address: SocketAddr },
+}
+
+/// Why a relay refuses a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RelayRefusal {
+    /// The challenge is not one of this relay for this address, or is too old.
+    StaleChallenge,
+    /// The signature is not one of the key.
+    Forged,
+    /// The relay serves only certain keys and groups, and this is none of them.
+    NotAllowed,
+    /// The relay has as many registrations as it serves.
+    Full,
+    /// There are too many attempts.
+    Busy,
+}
+
+/// A datagram by which two peers find a direct path, or its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PathProbe {
+    pub(crate) meeting: MeetingNumber,
+    pub(crate) is_answer: bool,
+}
+
+/// Returns what a peer signs to register.
+fn register_bytes(
+    session: &RelaySession,
+    challenge: &RelayChallenge,
+    group: &RelayGroup,
+) -> Vec<u8> {
+    [REGISTER_CONTEXT, session, challenge, group].concat()
+}
+
+impl<'d> RelayRequest<'d> {
+    /// Makes the registration of a key.
+    pub(crate) fn register(
+        key: &PeerSecretKey,
+        session: &RelaySession,
+        challenge: RelayChallenge,
+        group: RelayGroup,
+    ) -> Self {
+        let signature = key.sign(&register_bytes(session, &challenge, &group));
+        Self::Register { challenge, group, peer: key.id(), signature }
+    }
+
+    /// Reports whether a registration is signed by its key. Other requests are not.
+    pub(crate) fn is_signed(&self, session: &RelaySession) -> bool {
+        let Self::Register { challenge, group, peer, signature } = self else { return false };
+        peer.has_signed(&register_bytes(session, challenge, group), signature)
+    }
+
+    /// Encodes a datagram.
+    pub(crate) fn encode(&self, session: &RelaySession) -> Vec<u8> {
+        match self {
+            Self::Hello => padded(HELLO, session, HELLO_LEN),
+            Self::Register { challenge, group, peer, signature } => {
+                let parts: [&[u8]; 4] = [challenge, group, peer.as_bytes(), signature];
+                message(REGISTER, session, &parts)
+            }
+            Self::Ping => padded(PING, session, PING_LEN),
+            Self::Send { to, payload } => message(SEND, session, &[to.as_bytes(), payload]),
+            Self::Call { to, meeting } => {
+                message(CALL, session, &[to.as_bytes(), meeting, &[0; ADDRESS_LEN]])
+            }
+            Self::Leave => message(LEAVE, session, &[]),
+        }
+    }
+
+    /// Decodes a datagram.
+    pub(crate) fn decode(datagram: &'d [u8]) -> Option<(RelaySession, Self)> {
+        let (kind, session, rest) = split(datagram)?;
+        let request = match kind {
+            HELLO if datagram.len() >= HELLO_LEN => Self::Hello,
+            REGISTER => {
+                let (challenge, rest) = rest.split_first_chunk()?;
+                let (group, rest) = rest.split_first_chunk()?;
+                let (peer, rest) = split_peer(rest)?;
+                let signature = rest.try_into().ok()?;
+                Self::Register { challenge: *challenge, group: *group, peer, signature }
+            }
+            PING if datagram.len() >= PING_LEN => Self::Ping,
+            SEND => {
+                let (to, payload) = split_peer(rest)?;
+                let fits = !payload.is_empty() && datagram.len() <= MAX_DATAGRAM_LEN;
+                fits.then_some(Self::Send { to, payload })?
+            }
+            CALL => {
+                let (to, rest) = split_peer(rest)?;
+                let (meeting, rest) = rest.split_first_chunk()?;
+                (rest.len() == ADDRESS_LEN).then_some(Self::Call { to, meeting: *meeting })?
+            }
+            LEAVE if rest.is_empty() => Self::Leave,
+            _ => return None,
+        };
+        Some((session, request))
+    }
+}
+
+impl<'d> RelayReply<'d> {
+    /// Encodes a datagram.
+    pub(crate) fn encode(&self, session: &RelaySession) -> Vec<u8> {
+        match self {
+            Self::Challenge(challenge) => message(CHALLENGE, session, &[challenge]),
+            Self::Registered { observed } => {
+                message(REGISTERED, session, &[&encode_address(*observed)])
+            }
+            Self::Refused(refusal) => message(REFUSED, session, &[&[refusal.number()]]),
+            Self::Unknown => message(UNKNOWN, session, &[]),
+            Self::Received { from, payload } => {
+                message(RECEIVED, session, &[from.as_bytes(), payload])
+            }
+            Self::NoPeer(peer) => message(NO_PEER, session, &[peer.as_bytes()]),
+            Self::Meet { peer, meeting, address } => {
+                let address = encode_address(*address);
+                message(MEET, session, &[peer.as_bytes(), meeting, &address])
+            }
+        }
+    }
+
+    /// Decodes a datagram.
+    pub(crate) fn decode(datagram: &'d [u8]) -> Option<(RelaySession, Self)> {
+        let (kind, session, rest) = split(datagram)?;
+        let reply = match kind {
+            CHALLENGE => Self::Challenge(rest.try_into().ok()?),
+            REGISTERED => Self::Registered { observed: decode_address(rest)? },
+            REFUSED => match rest {
+                [number] => Self::Refused(RelayRefusal::of_number(*number)),
+                _ => return None,
+            },
+            UNKNOWN if rest.is_empty() => Self::Unknown,
+            RECEIVED => {
+                let (from, payload) = split_peer(rest)?;
+                (!payload.is_empty()).then_some(Self::Received { from, payload })?
+            }
+            NO_PEER => match split_peer(rest)? {
+                (peer, []) => Self::NoPeer(peer),
+                _ => return None,
+            },
+            MEET => {
+                let (peer, rest) = split_peer(rest)?;
+                let (meeting, rest) = rest.split_first_chunk()?;
+                Self::Meet { peer, meeting: *meeting, address: decode_address(rest)? }
+            }
+            _ => return None,
+        };
+        Some((session, reply))
+    }
+}
+
+impl RelayReply<'_> {
+    /// Returns the reply, unless it is a datagram of another peer.
+    pub(crate) fn without_payload(self) -> Option<RelayReply<'static>> {
+        Some(match self {
+            Self::Received { .. } => return None,
+            Self::Challenge(challenge) => RelayReply::Challenge(challenge),
+            Self::Registered { observed } => RelayReply::Registered { observed },
+            Self::Refused(refusal) => RelayReply::Refused(refusal),
+            Self::Unknown => RelayReply::Unknown,
+            Self::NoPeer(peer) => RelayReply::NoPeer(peer),
+            Self::Meet { peer, meeting, address } => RelayReply::Meet { peer, meeting, address },
+        })
+    }
+}
+
+impl RelayRefusal {
+    /// All refusals, by their number on the wire.
+    const ALL: [Self; 5] =
+        [Self::StaleChallenge, Self::Forged, Self::NotAllowed, Self::Full, Self::Busy];
+
+    fn number(self) -> u8 {
+        Self::ALL.iter().position(|known| *known == self).unwrap_or_default() as u8
+    }
+
+    /// Returns the refusal of a number. An unknown number refuses as well.
+    fn of_number(number: u8) -> Self {
+        Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Busy)
+    }
+
+    /// Returns the reason as a text.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::StaleChallenge => "its challenge has expired",
+            Self::Forged => "it finds the signature invalid",
+            Self::NotAllowed => "it serves only certain keys and workspaces, and not this one",
+            Self::Full => "it has as many peers as it serves",
+            Self::Busy => "it has too many attempts to register",
+        }
+    }
+}
+
+impl PathProbe {
+    /// Encodes a datagram.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        message(if self.is_answer { PROBE_ANSWER } else { PROBE }, &self.meeting, &[])
+    }
+
+    /// Decodes a datagram. A packet of QUIC is longer than a probe.
+    pub(crate) fn decode(datagram: &[u8]) -> Option<Self> {
+        let (kind, meeting, rest) = split(datagram)?;
+        let is_answer = match kind {
+            PROBE => false,
+            PROBE_ANSWER => true,
+            _ => return None,
+        };
+        rest.is_empty().then_some(Self { meeting, is_answer })
+    }
+}
+
+fn message(kind: u8, session: &RelaySession, parts: &[&[u8]]) -> Vec<u8> {
+    let len: usize = parts.iter().map(|part| part.len()).sum();
+    let mut out = Vec::with_capacity(1 + SESSION_LEN + len);
+    out.push(kind);
+    out.extend_from_slice(session);
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+    out
+}
+
+fn padded(kind: u8, session: &RelaySession, len: usize) -> Vec<u8> {
+    let mut out = message(kind, session, &[]);
+    out.resize(len, 0);
+    out
+}
+
+fn split(datagram: &[u8]) -> Option<(u8, RelaySession, &[u8])> {
+    let (kind, rest) = datagram.split_first()?;
+    let (session, rest) = rest.split_first_chunk()?;
+    Some((*kind, *session, rest))
+}
+
+fn split_peer(bytes: &[u8]) -> Option<(PeerId, &[u8])> {
+    let (peer, rest) = bytes.split_first_chunk::<KEY_LEN>()?;
+    Some((PeerId::from_bytes(*peer), rest))
+}
+
+/// Writes what precedes a datagram that is passed on to a peer.
+pub(crate) fn write_envelope(out: &mut Vec<u8>, session: &RelaySession, to: PeerId) {
+    out.push(SEND);
+    out.extend_from_slice(session);
+    out.extend_from_slice(to.as_bytes());
+}
+
+fn encode_address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
+    let mut out = [0; ADDRESS_LEN];
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => {
+            out[0] = 4;
+            out[1..5].copy_from_slice(&ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            out[0] = 6;
+            out[1..17].copy_from_slice(&ip.octets());
+        }
+    }
+    out[17..].copy_from_slice(&address.port().to_be_bytes());
+    out
+}
+
+/// Decodes the address of one machine.
+fn decode_address(bytes: &[u8]) -> Option<SocketAddr> {
+    let bytes: &[u8; ADDRESS_LEN] = bytes.try_into().ok()?;
+    let port = u16::from_be_bytes([bytes[17], bytes[18]]);
+    let ip = match bytes[0] {
+        4 => IpAddr::V4(Ipv4Addr::from(*bytes[1..].first_chunk::<4>()?)),
+        6 => IpAddr::V6(Ipv6Addr::from(*bytes[1..].first_chunk::<16>()?)),
+        _ => return None,
+    };
+    (port > 0).then_some(SocketAddr::new(ip, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SESSION: RelaySession = [7; SESSION_LEN];
+
+    fn key(seed: u8) -> PeerSecretKey {
+        PeerSecretKey::from_seed([seed; KEY_LEN])
+    }
+
+    fn requests(payload: &[u8]) -> Vec<RelayRequest<'_>> {
+        vec![
+            RelayRequest::Hello,
+            RelayRequest::register(&key(1), &SESSION, [2; CHALLENGE_LEN], [3; GROUP_LEN]),
+            RelayRequest::Ping,
+            RelayRequest::Send { to: key(2).id(), payload },
+            RelayRequest::Call { to: key(2).id(), meeting: [4; SESSION_LEN] },
+            RelayRequest::Leave,
+        ]
+    }
+
+    fn replies(payload: &[u8]) -> Vec<RelayReply<'_>> {
+        let address = SocketAddr::from(([203, 0, 113, 9], 4711));
+        let peer = key(3).id();
+        vec![
+            RelayReply::Challenge([5; CHALLENGE_LEN]),
+            RelayReply::Registered { observed: address },
+            RelayReply::Registered { observed: SocketAddr::from(([1, 2, 3, 4, 5, 6, 7, 8], 9)) },
+            RelayReply::Refused(RelayRefusal::Full),
+            RelayReply::Unknown,
+            RelayReply::Received { from: peer, payload },
+            RelayReply::NoPeer(peer),
+            RelayReply::Meet { peer, meeting: [6; SESSION_LEN], address },
+        ]
+    }
+
+    #[test]
+    fn datagrams_are_decoded_as_they_were_encoded() {
+        for request in requests(b"packet") {
+            let bytes = request.encode(&SESSION);
+            assert_eq!(RelayRequest::decode(&bytes), Some((SESSION, request)));
+        }
+        for reply in replies(b"packet") {
+            let bytes = reply.encode(&SESSION);
+            assert_eq!(RelayReply::decode(&bytes), Some((SESSION, reply)));
+        }
+        for is_answer in [false, true] {
+            let probe = PathProbe { meeting: [8; SESSION_LEN], is_answer };
+            assert_eq!(PathProbe::decode(&probe.encode()), Some(probe));
+        }
+    }
+
+    #[test]
+    fn replies_to_strangers_are_shorter_than_what_they_reply_to() {
+        let challenge = RelayReply::Challenge([0; CHALLENGE_LEN]).encode(&SESSION).len();
+        assert!(challenge < HELLO_LEN);
+        let registered = replies(b"")[1].encode(&SESSION).len();
+        let refused = replies(b"")[3].encode(&SESSION).len();
+        assert!(registered.max(refused) < requests(b"")[1].encode(&SESSION).len());
+        assert!(registered < PING_LEN);
+        let unknown = RelayReply::Unknown.encode(&SESSION).len();
+        assert!(requests(b"x")[2..5].iter().all(|known| known.encode(&SESSION).len() > unknown));
+        // And each requires its length.
+        for (kind, len) in [(HELLO, HELLO_LEN), (PING, PING_LEN)] {
+            assert_eq!(RelayRequest::decode(&padded(kind, &SESSION, len - 1)), None);
+        }
+        let call = requests(b"")[4].encode(&SESSION);
+        assert_eq!(RelayRequest::decode(&call[..call.len() - 1]), None);
+        assert_eq!(replies(b"")[7].encode(&SESSION).len(), call.len());
+    }
+
+    #[test]
+    fn a_signature_holds_for_one_session_challenge_and_group() {
+        let honest = RelayRequest::register(&key(1), &SESSION, [2; CHALLENGE_LEN], [3; GROUP_LEN]);
+        assert!(honest.is_signed(&SESSION));
+        assert!(!honest.is_signed(&[8; SESSION_LEN]));
+        let RelayRequest::Register { challenge, group, peer, signature } = honest else {
+            panic!("it is a registration")
+        };
+        let changed = [
+            RelayRequest::Register { challenge: [9; CHALLENGE_LEN], group, peer, signature },
+            RelayRequest::Register { challenge, group: [9; GROUP_LEN], peer, signature },
+            RelayRequest::Register { challenge, group, peer: key(2).id(), signature },
+        ];
+        assert!(changed.iter().all(|changed| !changed.is_signed(&SESSION)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_to_what_encodes_to_them_or_to_nothing(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            kind in prop::sample::select(vec![1u8, 2, 3, 4, 5, 6, 14, 15, 129, 130, 131, 132, 133]),
+        ) {
+            let mut bytes = bytes;
+            if let Some(first) = bytes.first_mut() {
+                *first = kind;
+            }
+            if let Some((session, RelayRequest::Send { to, payload })) =
+                RelayRequest::decode(&bytes)
+            {
+                prop_assert_eq!(&RelayRequest::Send { to, payload }.encode(&session), &bytes);
+            }
+            RelayReply::decode(&bytes);
+            PathProbe::decode(&bytes);
+        }
+    }
+}
