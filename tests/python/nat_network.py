@@ -8,9 +8,11 @@ and 203.0.113.2. Behind SERVER is the public machine 198.51.100.1. The kinds are
 
     preserving  a port keeps its number for all destinations (RFC 4787: endpoint-independent mapping)
     symmetric   each destination gets another port, at random (address- and port-dependent mapping)
+    open        as preserving, and lets in datagrams from all addresses (endpoint-independent
+                filtering)
 
-Both let in only datagrams from addresses and ports to which the inner machine has sent. Only UDP
-over IPv4 is passed on.
+The others let in only datagrams from addresses and ports to which the inner machine has sent. Only
+UDP over IPv4 is passed on.
 
 Makes the interfaces in the namespace in which it runs; the caller moves them. Prints "ready", and
 ends when its standard input ends. For each line of its input it prints, as JSON, how many datagrams
@@ -47,10 +49,10 @@ class Nat:
 
     def send(self, source, target):
         """Returns the outer port of a datagram that leaves."""
-        key = source if self.kind == "preserving" else (source, target)
+        key = (source, target) if self.kind == "symmetric" else source
         port = self.outer_ports.get(key)
         if port is None:
-            port = source[1] if self.kind == "preserving" else 0
+            port = 0 if self.kind == "symmetric" else source[1]
             while port == 0 or port in self.inner:
                 port = random.randrange(20_000, 60_000)
             self.outer_ports[key], self.inner[port] = port, source
@@ -59,7 +61,8 @@ class Nat:
 
     def receive(self, port, source):
         """Returns the inner address for a datagram that arrives, if it may."""
-        return self.inner.get(port) if (port, source) in self.may_enter else None
+        is_let_in = self.kind == "open" or (port, source) in self.may_enter
+        return self.inner.get(port) if is_let_in else None
 
 
 def open_tun(name):
