@@ -50,9 +50,9 @@ Examples:
   yfs share --code                                a code of words
   yfs share --qr                                  the ticket as a QR code as well
 
-JSON: {ticket, ticket_id, peer, addresses, rights, expires, once}, with --code {code, code_addresses,
-code_expires} instead of ticket; then one line {peer, sent, received, new} each time a peer and this
-side have the same.";
+JSON: {ticket, ticket_id, peer, addresses, rights, expires, once}, with --code {code,
+code_addresses, code_expires} instead of ticket; then one line {peer, sent, received, new} each time
+a peer and this side have the same.";
 
 /// Invite a peer, and connect the workspace with its peers without a server
 #[derive(Debug, Args)]
