@@ -41,7 +41,7 @@ pub enum JoinCodeError {
     #[error("a join code is a number from 1 to 99 and two words, such as 7-amber-falcon")]
     Malformed,
     /// A part of the text is not a word of join codes.
-    #[error("word {position} of the code is not a word of join codes{}", hint(.suggestion.as_deref()))]
+    #[error("word {position} of the code is not a word of join codes{}", hint(*.suggestion))]
     UnknownWord {
         /// Which of the words, from 1.
         position: usize,

@@ -35,7 +35,7 @@ const MAX_CONNECTIONS: usize = 8;
 /// The time for a whole exchange.
 pub(crate) const EXCHANGE_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long joiners are told that the code has ended.
+/// How long the end of a code is reported to late joiners.
 const LINGER: Duration = Duration::from_secs(600);
 
 /// How a code is offered.

@@ -1,4 +1,4 @@
-//! A join code that is offered, and who may still use it. It does no I/O and reads no clock.
+//! A join code that is offered, and whether it may still be used. Does no I/O, reads no clock.
 //!
 //! # Invariants
 //!

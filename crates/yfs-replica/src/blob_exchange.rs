@@ -41,7 +41,7 @@ const MAX_OWED_TREES: usize = 64;
 const MAX_TREE_ANSWERS: u8 = 8;
 
 /// The most hashes that this side lacked and reports once they have arrived.
-const MAX_TOLD_LACKING: usize = 1 << 12;
+const MAX_REPORTED_LACKING: usize = 1 << 12;
 
 /// The state of the transfer of blobs in both directions.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ pub(crate) struct BlobExchange {
     lacked: BTreeMap<ContentHash, u64>,
     /// The hashes that the peer requested and that this side lacked, and those of them that have
     /// arrived since.
-    told_lacking: BTreeSet<ContentHash>,
+    reported_lacking: BTreeSet<ContentHash>,
     arrived_since: VecDeque<ContentHash>,
     /// The number of arrivals in the pool when the hashes above were checked.
     n_arrivals: u64,
@@ -241,13 +241,13 @@ impl BlobExchange {
     /// Returns a report that a blob has arrived that the peer requested in vain.
     fn next_have_frame(&mut self, store: &dyn Store) -> Result<Option<Vec<u8>>, ReplicaError> {
         let n_arrivals = self.link.as_ref().map_or(0, PoolLink::n_arrivals);
-        if n_arrivals != self.n_arrivals && !self.told_lacking.is_empty() {
-            let told = std::mem::take(&mut self.told_lacking);
-            for hash in told {
+        if n_arrivals != self.n_arrivals && !self.reported_lacking.is_empty() {
+            let reported = std::mem::take(&mut self.reported_lacking);
+            for hash in reported {
                 if store.has_blob(&hash)? {
                     self.arrived_since.push_back(hash);
                 } else {
-                    self.told_lacking.insert(hash);
+                    self.reported_lacking.insert(hash);
                 }
             }
         }
@@ -258,8 +258,8 @@ impl BlobExchange {
 
     /// Returns the answer to a request for a blob that this side lacks.
     fn lacking_frame(&mut self, hash: ContentHash) -> Vec<u8> {
-        if self.link.is_some() && self.told_lacking.len() < MAX_TOLD_LACKING {
-            self.told_lacking.insert(hash);
+        if self.link.is_some() && self.reported_lacking.len() < MAX_REPORTED_LACKING {
+            self.reported_lacking.insert(hash);
         }
         ReplicaMessage::Lacking(hash).encode()
     }

@@ -23,8 +23,8 @@ clone`. The command then keeps running: it exchanges changes with all peers as t
 keeps the files synchronized. Without TICKET it connects the workspace of the current directory
 again.
 
-TICKET may be a join code, as `yfs share --code` prints it: the peer is searched in the local network,
-or called at the address of --at. A wrong code is of no use afterwards.
+TICKET may be a join code, as `yfs share --code` prints it: the peer is searched in the local
+network, or called at the address of --at. A wrong code is of no use afterwards.
 
 Existing files in DIR are not overwritten or deleted. A file with the path and content of a file of
 the workspace is matched with it, one with different content becomes an edit, and others are added.
