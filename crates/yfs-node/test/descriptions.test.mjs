@@ -203,6 +203,9 @@ test('queries are ended at their limits, and this process goes on', async (t) =>
       { code: 'ERR_YFS_QUERY_LIMIT' },
       query,
     )
+  // The memory of Node itself does not count, and a query may use what its limit allows.
+  const sum = await ws.files.query('/a.json', '[range(1e5)] | length', { maxMemory: 64 << 20 })
+  assert.deepEqual(sum.results, [100_000])
   const cut = await ws.files.query('/a.json', 'range(1000000)', { maxOutputLen: 20 })
   assert.deepEqual([cut.truncated, cut.results.slice(0, 3)], [true, [0, 1, 2]])
   const many = await ws.files.query('/a.json', 'range(100000)')

@@ -43,8 +43,10 @@ def test_contexts_have_globs_and_a_budget(filled):
     assert filled.context(hidden=True)["files"] == 4
     assert filled.context(include=["*.md"])["files"] == 1
     assert filled.context(["/data", "/notes"], exclude=["*.csv"])["files"] == 2
-    small = filled.context(max_tokens=40)
-    assert small["tokens"] <= 40 and small["listed"] < 3 and "more files" in small["text"]
+    plain = filled.context(max_tokens=40)
+    assert plain["tokens"] <= 40 and (plain["listed"], plain["previewed"]) == (3, 0)
+    small = filled.context(max_tokens=20)
+    assert small["listed"] < 3 and "more files" in small["text"]
     assert filled.context() == whole
     with pytest.raises(FileNotFoundError):
         filled.context(["/none"])
