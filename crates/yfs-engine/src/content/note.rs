@@ -534,7 +534,7 @@ mod tests {
             4 => (writer.clone(), place.clone(), 1..6_usize)
                 .prop_map(|(writer, at, len)| WriterAction::Delete(writer, at, len)),
             1 => (writer.clone(), place).prop_map(|(writer, at)| WriterAction::Type(writer, at)),
-            3 => (writer.clone(), writer.clone()).prop_map(|(to, from)| WriterAction::Read(to, from)),
+            3 => (writer.clone(), writer.clone()).prop_map(|(a, b)| WriterAction::Read(a, b)),
             1 => writer.prop_map(WriterAction::Restart),
         ];
         prop::collection::vec(step, 1..80)
