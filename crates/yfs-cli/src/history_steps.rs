@@ -15,7 +15,7 @@ pub(crate) struct HistoryStep {
 }
 
 impl HistoryStep {
-    /// Makes a step of changes, of which there is at least one.
+    /// Makes a step of changes; there is at least one.
     pub(crate) fn of(entries: Vec<HistoryEntry>) -> Self {
         Self { entries }
     }

@@ -42,8 +42,8 @@ Examples:
 
 JSON: one object per line: {at, path, id, kind, change, actor, label, step, version, names,
 redacted, added, removed, from, to, modes}; with --patch also diff. change is created, edited,
-renamed, moved, mode, restored or deleted; step is the id of what one command did; from and to are
-the paths of a rename or move, modes are [BEFORE, AFTER] in octal.";
+renamed, moved, mode, restored or deleted; step is the id of what one command did; from and
+to are the paths of a rename or move, modes are [BEFORE, AFTER] in octal.";
 
 /// List the changes of all files, the latest first
 #[derive(Debug, Args)]

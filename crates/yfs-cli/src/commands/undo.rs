@@ -31,16 +31,16 @@ use crate::{
 };
 
 const HELP: &str = "\
-Undoes your last step: all that one command, one call of a tool, one request or one import changed.
-That is one edit or removal, or the thousand files of a `cp -r`. Each further `yfs undo` goes one
-step further back. With PATH, only the changes there are undone.
+Undoes your last step: all that one command, one call of a tool, one request or one import
+changed. That is one edit or removal, or the thousand files of a `cp -r`. Each further `yfs
+undo` goes one step further back. With PATH, only the changes there are undone.
 
-What others changed since is kept: an edit is reversed as a save is merged, a file that others have
-edited and a directory that is not empty are not removed, and what was moved again, or whose former
-path is taken, is not moved back. A step with such a change is refused as a whole, with the reasons;
---partly undoes the rest of it. The undo is a change like any other: nothing is lost, and `yfs
-versions restore` and `yfs trash restore` reverse it. What was saved in the mirrored directory
-counts as yours.
+What others changed since is kept: an edit is reversed as a save is merged, a file that others
+have edited and a directory that is not empty are not removed, and what was moved again, or
+whose former path is taken, is not moved back. A step with such a change is refused as a whole,
+with the reasons; --partly undoes the rest of it. The undo is a change like any other: nothing
+is lost, and `yfs versions restore` and `yfs trash restore` reverse it. What was saved in the
+mirrored directory counts as yours.
 
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.

@@ -518,7 +518,7 @@ mod tests {
 
     /// What one writer does: inserts, deletes, reads all of another, or starts again.
     #[derive(Debug, Clone)]
-    enum HistoryStep {
+    enum WriterAction {
         Insert(usize, usize, String),
         Delete(usize, usize, usize),
         Type(usize, usize),
@@ -526,16 +526,16 @@ mod tests {
         Restart(usize),
     }
 
-    fn history_steps() -> impl Strategy<Value = Vec<HistoryStep>> {
+    fn writer_actions() -> impl Strategy<Value = Vec<WriterAction>> {
         let (writer, place) = (0..3_usize, 0..1000_usize);
         let step = prop_oneof![
             4 => (writer.clone(), place.clone(), "[a-z ]{1,8}")
-                .prop_map(|(writer, at, text)| HistoryStep::Insert(writer, at, text)),
+                .prop_map(|(writer, at, text)| WriterAction::Insert(writer, at, text)),
             4 => (writer.clone(), place.clone(), 1..6_usize)
-                .prop_map(|(writer, at, len)| HistoryStep::Delete(writer, at, len)),
-            1 => (writer.clone(), place).prop_map(|(writer, at)| HistoryStep::Type(writer, at)),
-            3 => (writer.clone(), writer.clone()).prop_map(|(to, from)| HistoryStep::Read(to, from)),
-            1 => writer.prop_map(HistoryStep::Restart),
+                .prop_map(|(writer, at, len)| WriterAction::Delete(writer, at, len)),
+            1 => (writer.clone(), place).prop_map(|(writer, at)| WriterAction::Type(writer, at)),
+            3 => (writer.clone(), writer.clone()).prop_map(|(a, b)| WriterAction::Read(a, b)),
+            1 => writer.prop_map(WriterAction::Restart),
         ];
         prop::collection::vec(step, 1..80)
     }
@@ -567,18 +567,18 @@ mod tests {
         /// Each note was written from all deleted ranges of the document: the more edits a file
         /// had, the more each cost.
         #[test]
-        fn notes_of_recorded_changes_are_those_of_all_changes(steps in history_steps()) {
+        fn notes_of_recorded_changes_are_those_of_all_changes(steps in writer_actions()) {
             let mut docs: Vec<ContentDoc> = (1..=3).map(doc).collect();
             let mut n_clients = 3;
             for step in steps {
                 match step {
-                    HistoryStep::Insert(writer, at, text) => {
+                    WriterAction::Insert(writer, at, text) => {
                         edit_and_compare(&mut docs[writer], at, 0, &text);
                     }
-                    HistoryStep::Delete(writer, at, len) => {
+                    WriterAction::Delete(writer, at, len) => {
                         edit_and_compare(&mut docs[writer], at, len, "");
                     }
-                    HistoryStep::Type(writer, at) => {
+                    WriterAction::Type(writer, at) => {
                         // An editor, which writes no entries.
                         n_clients += 1;
                         let mut editor = doc(n_clients);
@@ -590,12 +590,12 @@ mod tests {
                         let typed = typed.expect("a change");
                         docs[writer].receive(&typed, UpdateSource::Wire).expect("accepted");
                     }
-                    HistoryStep::Read(to, from) if to != from => {
+                    WriterAction::Read(to, from) if to != from => {
                         let from = docs[from].gate().encode_state();
                         docs[to].receive(&from, UpdateSource::Wire).expect("accepted");
                     }
-                    HistoryStep::Read(..) => (),
-                    HistoryStep::Restart(writer) => {
+                    WriterAction::Read(..) => (),
+                    WriterAction::Restart(writer) => {
                         n_clients += 1;
                         let mut again = doc(n_clients);
                         receive_all(&mut again, &docs[writer]);

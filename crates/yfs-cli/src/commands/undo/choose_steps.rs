@@ -58,7 +58,7 @@ struct StepChooser<'a> {
     steps: Vec<ChosenStep>,
     /// The index of each step that has an id.
     by_id: HashMap<StepId, usize>,
-    /// The steps of which a change was undone.
+    /// The steps with a change that was undone.
     undone_steps: HashSet<StepId>,
     /// The steps that are not chosen.
     passed: HashSet<StepId>,
@@ -66,7 +66,7 @@ struct StepChooser<'a> {
     hidden: Option<HistoryEntry>,
 }
 
-/// A step of which changes were found.
+/// A step, and its changes that were found.
 struct ChosenStep {
     entries: Vec<HistoryEntry>,
     /// Whether it removed an object: then changes of objects in the trash are part of it, too.
