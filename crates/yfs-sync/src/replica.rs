@@ -223,12 +223,7 @@ impl<'a> ReplicaMessage<'a> {
             }
             Self::Updates(updates) => {
                 write_var_uint(&mut out, UPDATES);
-                write_var_uint(&mut out, updates.len() as u64);
-                for update in updates {
-                    write_string(&mut out, update.doc.as_str());
-                    write_flag(&mut out, update.is_whole);
-                    write_buffer(&mut out, update.data);
-                }
+                write_updates(&mut out, updates);
             }
             Self::Reached { cursor, is_end } => {
                 write_var_uint(&mut out, REACHED);
@@ -288,6 +283,15 @@ fn updates<'a>(reader: &mut Lib0Reader<'a>) -> Result<Vec<DocumentUpdate<'a>>, L
         Ok(DocumentUpdate { doc, is_whole, data: reader.buffer()? })
     };
     (0..n_updates).map(update).collect()
+}
+
+fn write_updates(out: &mut Vec<u8>, updates: &[DocumentUpdate<'_>]) {
+    write_var_uint(out, updates.len() as u64);
+    for update in updates {
+        write_string(out, update.doc.as_str());
+        write_flag(out, update.is_whole);
+        write_buffer(out, update.data);
+    }
 }
 
 fn count(reader: &mut Lib0Reader<'_>) -> Result<u64, Lib0Error> {
