@@ -290,7 +290,8 @@ fn check_parquet() {
         [-0.5,true,"2024-02-29 00:00:00.000000 +00:00",""]
         ["gauge","place","installed","readings","level","active","since","raw"]
         ["G4","pier",2024,0]
-        [1000000000.0,true,"2024-12-31 23:59:59.000000 +00:00","AQ=="]"#]].assert_eq(&rows[0]);
+        [1000000000.0,true,"2024-12-31 23:59:59.000000 +00:00","AQ=="]"#]]
+    .assert_eq(&rows[0]);
     let sums = "SELECT place, count(*) AS n, max(level) AS level FROM data GROUP BY place";
     expect![[r#"
         {"place":null,"n":1,"level":-0.5}
