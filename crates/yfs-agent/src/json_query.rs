@@ -1,5 +1,4 @@
-//! Queries of JSON, tables, YAML and Parquet in the languages jq, JQL and SQL, in a process of their
-//! own.
+//! Queries of JSON, tables, YAML and Parquet in jq, JQL and SQL, in a process of their own.
 //!
 //! A query is a program that a model wrote, perhaps on the advice of a hostile text: it may loop,
 //! recurse and allocate without end, and the interpreter has no limit for that. So it runs in a

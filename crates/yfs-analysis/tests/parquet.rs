@@ -208,3 +208,21 @@ fn a_file_that_is_cut_or_changed_is_no_panic() {
         }
     }
 }
+
+/// The files of `fixtures/parquet` were written by fastparquet.
+#[test]
+fn files_of_another_program_are_described() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/parquet");
+    for codec in ["uncompressed", "gzip", "snappy", "zstd"] {
+        let file = format!("{directory}/gauges-{codec}.parquet");
+        let analysis = analyze("gauges.parquet", &std::fs::read(file).expect("a fixture"));
+        assert_eq!(analysis.notes, [""; 0]);
+        let FileStats::Binary(stats) = analysis.stats else { panic!("a binary file") };
+        let fact = |name: &str| stats.metadata.get(name).map_or("", String::as_str);
+        assert_eq!((fact("rows"), fact("columns"), fact("row_groups")), ("4", "8", "2"));
+        assert_eq!(fact("compression"), codec);
+        let schema = "gauge: string?, place: string?, installed: int32?, readings: int64?, \
+                      level: double?, active: boolean?, since: timestamp?, raw: bytes?";
+        assert_eq!(fact("schema"), schema);
+    }
+}

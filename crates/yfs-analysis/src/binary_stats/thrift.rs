@@ -127,6 +127,10 @@ impl<'a> ThriftReader<'a> {
             15 => self.read_number()?,
             len => u64::from(len),
         };
+        if len == 0 {
+            // Some writers give the elements of an empty list no type.
+            return Some(0);
+        }
         let kind = ThriftType::of_bits(byte & 15)?;
         for index in 0..len {
             self.n_left = self.n_left.checked_sub(1)?;
