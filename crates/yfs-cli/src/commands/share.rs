@@ -111,13 +111,11 @@ pub(crate) async fn run(args: ShareArgs, context: &mut CommandContext) -> Result
             node.stop().await;
             result
         }
-        Err(PeerError::AlreadyRunning) => {
-            match offer(&args, &workspace, request, context).await {
-                Ok(Some(offered)) => offered.wait(context).await,
-                Ok(None) => Ok(()),
-                Err(failure) => Err(failure),
-            }
-        }
+        Err(PeerError::AlreadyRunning) => match offer(&args, &workspace, request, context).await {
+            Ok(Some(offered)) => offered.wait(context).await,
+            Ok(None) => Ok(()),
+            Err(failure) => Err(failure),
+        },
         Err(error) => Err(error.into()),
     };
     let flushed = workspace.flush();
