@@ -306,7 +306,9 @@ fn swapped_and_changed_records_are_damage_that_can_be_set_aside() {
                     (SELECT data FROM t WHERE t.seq > log.seq ORDER BY seq LIMIT 1)
                 WHERE doc = 2 AND seq IN (SELECT seq FROM t ORDER BY seq LIMIT 3);";
     let flip =
-        "UPDATE log SET data = cast(substr(data, 1, 30) || x'00' || substr(data, 32) AS BLOB)
+        "UPDATE log SET data = cast(substr(data, 1, 30)
+                    || CASE WHEN substr(data, 31, 1) = x'00' THEN x'01' ELSE x'00' END
+                    || substr(data, 32) AS BLOB)
                 WHERE doc = 2 AND kind = 0 AND seq < (SELECT max(seq) FROM log WHERE doc = 2);";
     let cut = "UPDATE log SET data = substr(data, 1, length(data) - 1), len = len - 1
                WHERE doc = 2 AND kind = 0 AND seq < (SELECT max(seq) FROM log WHERE doc = 2);";
