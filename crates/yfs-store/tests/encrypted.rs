@@ -305,8 +305,7 @@ fn swapped_and_changed_records_are_damage_that_can_be_set_aside() {
                 UPDATE log SET data =
                     (SELECT data FROM t WHERE t.seq > log.seq ORDER BY seq LIMIT 1)
                 WHERE doc = 2 AND seq IN (SELECT seq FROM t ORDER BY seq LIMIT 3);";
-    let flip =
-        "UPDATE log SET data = cast(substr(data, 1, 30)
+    let flip = "UPDATE log SET data = cast(substr(data, 1, 30)
                     || CASE WHEN substr(data, 31, 1) = x'00' THEN x'01' ELSE x'00' END
                     || substr(data, 32) AS BLOB)
                 WHERE doc = 2 AND kind = 0 AND seq < (SELECT max(seq) FROM log WHERE doc = 2);";

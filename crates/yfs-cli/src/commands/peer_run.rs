@@ -2,7 +2,7 @@
 //! keep the directory synchronized.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
@@ -84,12 +84,12 @@ pub(crate) struct PeerRun<'r> {
 struct ExpectedPeers {
     callable: BTreeSet<PeerId>,
     connected: BTreeSet<PeerId>,
-    failed: BTreeSet<PeerId>,
+    failed: BTreeMap<PeerId, String>,
 }
 
 impl ExpectedPeers {
     fn new(callable: BTreeSet<PeerId>) -> Self {
-        Self { callable, connected: BTreeSet::new(), failed: BTreeSet::new() }
+        Self { callable, connected: BTreeSet::new(), failed: BTreeMap::new() }
     }
 
     fn note_connected(&mut self, peer: PeerId) {
@@ -98,10 +98,16 @@ impl ExpectedPeers {
 
     /// Records that a peer was not reached, or that its connection ended. Reports whether there is
     /// another that is connected or was not tried.
-    fn note_failed(&mut self, peer: PeerId) -> bool {
+    fn note_failed(&mut self, peer: PeerId, reason: String) -> bool {
         self.connected.remove(&peer);
-        self.failed.insert(peer);
-        !(self.connected.is_empty() && self.callable.is_subset(&self.failed))
+        self.failed.insert(peer, reason);
+        let is_tried = |peer| self.failed.contains_key(peer);
+        !(self.connected.is_empty() && self.callable.iter().all(is_tried))
+    }
+
+    /// Returns the reasons of all failures.
+    fn reasons(self) -> String {
+        self.failed.into_values().collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -176,9 +182,9 @@ impl PeerRun<'_> {
                 Ok(PeerEvent::InStep(_, progress)) => return Ok(progress),
                 Ok(PeerEvent::Connected(peer)) => expected.note_connected(peer),
                 Ok(PeerEvent::Ended(peer, reason, may_pass_later)) => {
-                    let is_any_left = expected.note_failed(peer);
+                    let is_any_left = expected.note_failed(peer, reason.clone());
                     if !is_any_left && (self.is_once || !may_pass_later) {
-                        return Err(CommandError::other(reason));
+                        return Err(CommandError::other(expected.reasons()));
                     }
                     let name = self.name_of(peer);
                     context.remark(&format!("{name}: {reason}; the next attempt follows"));
@@ -223,7 +229,7 @@ impl PeerRun<'_> {
         mut events: Receiver<PeerEvent>,
         context: &Mutex<&mut CommandContext>,
     ) -> Result {
-        let mut last_failures = std::collections::BTreeMap::new();
+        let mut last_failures = BTreeMap::new();
         let mut relay_failures = std::collections::BTreeMap::new();
         loop {
             let event = match events.recv().await {
@@ -307,9 +313,12 @@ mod tests {
     fn one_peer_that_is_away_does_not_end_the_exchange_with_another() {
         let [away, here, other] = [1, 2, 3].map(|byte| PeerSecretKey::from_seed([byte; 32]).id());
         let mut expected = ExpectedPeers::new([away, here].into());
-        assert!(expected.note_failed(away), "the other was not tried");
+        let mut fails = |peer, reason: &str| expected.note_failed(peer, reason.to_owned());
+        assert!(fails(away, "no answer"), "the other was not tried");
         expected.note_connected(here);
-        assert!(expected.note_failed(away) && expected.note_failed(other), "one is connected");
-        assert!(!expected.note_failed(here), "none is left");
+        let mut fails = |peer, reason: &str| expected.note_failed(peer, reason.to_owned());
+        assert!(fails(away, "no answer") && fails(other, "no answer"), "one is connected");
+        assert!(!fails(here, "blocked"), "none is left");
+        assert!(expected.reasons().contains("blocked"));
     }
 }
