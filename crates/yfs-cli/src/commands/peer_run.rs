@@ -230,7 +230,7 @@ impl PeerRun<'_> {
         context: &Mutex<&mut CommandContext>,
     ) -> Result {
         let mut last_failures = BTreeMap::new();
-        let mut relay_failures = std::collections::BTreeMap::new();
+        let mut relay_failures = BTreeMap::new();
         loop {
             let event = match events.recv().await {
                 Ok(event) => event,
