@@ -38,9 +38,10 @@ undo` goes one step further back. With PATH, only the changes there are undone.
 What others changed since is kept: an edit is reversed as a save is merged, a file that others
 have edited and a directory that is not empty are not removed, and what was moved again, or
 whose former path is taken, is not moved back. A step with such a change is refused as a whole,
-with the reasons; --partly undoes the rest of it. The undo is a change like any other: nothing
-is lost, and `yfs versions restore` and `yfs trash restore` reverse it. What was saved in the
-mirrored directory counts as yours.
+with the reasons; --partly undoes the rest of it. Of the steps of a session or with a label, all
+that can be undone is. The undo is a change like any other: nothing is lost, and `yfs versions
+restore` and `yfs trash restore` reverse it. What was saved in the mirrored directory counts as
+yours.
 
 On a terminal, the changes are listed, and the command asks before it undoes them. Without a
 terminal, pass --yes or --dry-run.
@@ -102,6 +103,12 @@ impl UndoArgs {
         self.since.is_some() || self.label.is_some() || self.session.is_some()
     }
 
+    /// Reports whether of a step with changes that cannot be undone the others are. The work of a
+    /// session is many steps, and others edit beside it.
+    fn undoes_partly(&self) -> bool {
+        self.partly || self.session.is_some() || self.label.is_some()
+    }
+
     /// Describes a step that is an import, unless each change is to be listed.
     fn summary(&self, step: &HistoryStep, context: &CommandContext) -> Option<String> {
         let lists_all = self.files || context.out.json;
@@ -131,7 +138,7 @@ pub(crate) async fn run(args: UndoArgs, context: &mut CommandContext) -> Result 
     }
     if args.dry_run {
         chosen.iter().try_for_each(|step| print_plan(step, &args, context))?;
-        if !args.partly {
+        if !args.undoes_partly() {
             report_refusals(&workspace, &chosen, context)?;
         }
         return Ok(());
@@ -234,7 +241,7 @@ fn refuse(refused: Vec<RefusedUndo>, step: &HistoryStep, context: &mut CommandCo
     }
 }
 
-/// Undoes a step: all of it, or nothing. With `--partly`, all that can be undone.
+/// Undoes a step: all of it or nothing, or all that can be undone.
 fn undo_step(
     workspace: &Workspace,
     step: &HistoryStep,
@@ -242,7 +249,7 @@ fn undo_step(
     context: &mut CommandContext,
 ) -> Result {
     let refused = workspace.history().check_undo(&step.entries)?;
-    if !args.partly && !refused.is_empty() {
+    if !args.undoes_partly() && !refused.is_empty() {
         refuse(refused, step, context);
         return Ok(());
     }
