@@ -88,15 +88,27 @@ class Process:
             time.sleep(0.0005)
         sys.exit(f"{self.child.args} does not print what is expected")
 
+    def pids(self):
+        """Returns it and its children: Syncthing works in one."""
+        own = self.child.pid
+        return [own, *map(int, Path(f"/proc/{own}/task/{own}/children").read_text().split())]
+
     def cpu(self):
         """Returns the CPU time that it has taken, in seconds."""
-        fields = Path(f"/proc/{self.child.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        used = 0
+        for pid in self.pids():
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            used += int(fields[11]) + int(fields[12])
+        return used / TICKS
 
     def memory(self):
         """Returns its resident memory in MB: all, and without the pages of files."""
-        fields = Path(f"/proc/{self.child.pid}/statm").read_text().split()
-        return [int(pages) * PAGE / 1e6 for pages in (fields[1], int(fields[1]) - int(fields[2]))]
+        resident, own = 0, 0
+        for pid in self.pids():
+            fields = Path(f"/proc/{pid}/statm").read_text().split()
+            resident += int(fields[1])
+            own += int(fields[1]) - int(fields[2])
+        return [pages * PAGE / 1e6 for pages in (resident, own)]
 
     def stop(self):
         self.child.send_signal(signal.SIGINT)
