@@ -78,6 +78,6 @@ reference:
 
 # Screenshots of the web editor, light, dark and narrow, in docs/images.
 screenshots:
-    cargo build
+    cargo build --workspace
     npm --prefix tests/node/web ci --ignore-scripts --no-audit --no-fund
     YFS_COMMAND="$PWD/target/debug/yfs" HARNESS_PAGE=. node tests/node/web/screenshots.mjs docs/images fixtures
