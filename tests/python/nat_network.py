@@ -6,7 +6,7 @@
 Behind FIRST and SECOND are private networks, each with a NAT whose public addresses are 203.0.113.1
 and 203.0.113.2. Behind SERVER is the public machine 198.51.100.1. The kinds are:
 
-    preserving  a port keeps its number for all destinations (RFC 4787: endpoint-independent mapping)
+    preserving  a port keeps its number for all destinations (RFC 4787, endpoint-independent)
     symmetric   each destination gets another port, at random (address- and port-dependent mapping)
     open        as preserving, and lets in datagrams from all addresses (endpoint-independent
                 filtering)

@@ -18,7 +18,7 @@ pub use self::{
     blob_settlement::BlobSettlement,
     feed::{FeedPiece, ReplicaFeed},
     log_mark::LogCursor,
-    log_summary::{GROUP_HASH_LEN, LogSummary, MAX_GROUPS},
+    log_summary::LogSummary,
     missing_blobs::BlobPolicy,
     receive::{ReceivedUpdates, ReplicaUpdate},
 };

@@ -1,6 +1,7 @@
 //! Inspects an update without the document that it is for.
 
 use super::{
+    item_set::push_range,
     limits::GateLimits,
     parse::{ItemParent, ParsedUpdate, StructKind, UpdateStruct, parse},
     refusal::GateRejection,
@@ -32,12 +33,8 @@ pub fn named_items(update: &[u8]) -> Result<Vec<IdRange>, GateRejection> {
     let mut items: Vec<IdRange> = Vec::new();
     for run in &parsed.runs {
         for item in &parsed.structs[run.first..run.end] {
-            match items.last_mut() {
-                Some(last) if last.client == run.client && last.end() == item.clock => {
-                    last.len += item.len;
-                }
-                _ => items.push(IdRange { client: run.client, start: item.clock, len: item.len }),
-            }
+            let range = IdRange { client: run.client, start: item.clock, len: item.len };
+            push_range(&mut items, range);
         }
     }
     items.extend(parsed.deletes);

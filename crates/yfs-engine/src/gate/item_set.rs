@@ -34,9 +34,9 @@ impl ItemSet {
                     continue;
                 }
                 let range = IdRange { client: run.client, start: item.clock, len: item.len };
-                push(&mut self.items, range);
+                push_range(&mut self.items, range);
                 if matches!(item.kind, StructKind::Gc | StructKind::Deleted) {
-                    push(&mut self.deleted, range);
+                    push_range(&mut self.deleted, range);
                 }
                 self.has_redactions |= item.parent == ItemParent::Root(RootIx::Redactions.name());
             }
@@ -72,7 +72,7 @@ impl ItemSet {
 }
 
 /// Adds a range, and joins it with the last one if it follows it.
-fn push(ranges: &mut Vec<IdRange>, range: IdRange) {
+pub(super) fn push_range(ranges: &mut Vec<IdRange>, range: IdRange) {
     match ranges.last_mut() {
         Some(last) if last.client == range.client && last.end() == range.start => {
             last.len += range.len;

@@ -12,10 +12,10 @@ use yfs_store::{DocName, Seq, StoredDocument};
 use crate::{Replication, error::Result, state::WorkspaceState};
 
 /// The length of the hash of a group, in bytes.
-pub const GROUP_HASH_LEN: usize = 16;
+const GROUP_HASH_LEN: usize = 16;
 
 /// The greatest number of groups in a summary.
-pub const MAX_GROUPS: usize = 1 << 16;
+const MAX_GROUPS: usize = 1 << 16;
 
 /// The number of documents in a group, on average, if there are not too many.
 const GROUP_SIZE: usize = 8;
@@ -110,7 +110,8 @@ impl Replication<'_> {
             || (documents.len() / GROUP_SIZE).next_power_of_two().min(MAX_GROUPS),
             |like| like.groups.len().saturating_sub(1).max(1),
         );
-        documents.sort_by_cached_key(|doc| (group_of(doc, n_groups), doc.clone()));
+        // The hash of a group depends on the order of its documents.
+        documents.sort_unstable();
         let mut groups = vec![blake3::Hasher::new(); n_groups];
         let mut main = GroupHash::default();
         for page in documents.chunks(PAGE_LEN) {
@@ -132,11 +133,10 @@ impl Replication<'_> {
     fn document_hashes(&self, docs: &[DocName]) -> Result<Vec<Option<ContentHash>>> {
         let singles = self.state.store.load_single(docs)?;
         let hashes = docs.iter().zip(singles).map(|(doc, single)| {
-            let hash = match single {
+            Ok(match single {
                 Some(record) => hash_of(doc, [&record.data[..]]),
                 None => hash_of_stored(doc, &self.state.store.load(doc)?),
-            };
-            Ok(hash)
+            })
         });
         hashes.collect()
     }
