@@ -36,7 +36,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-replica", &["yfs", "yfs-engine", "yfs-store", "yfs-sync"]),
     ("yfs-peer", &["yfs", "yfs-engine", "yfs-replica", "yfs-store", "yfs-sync"]),
     ("yfs-web", &[]),
-    ("yfs-wire", &["yfs", "yfs-engine", "yfs-store", "yfs-threads", "yfs-types", "yfs-vfs"]),
+    (
+        "yfs-wire",
+        &["yfs", "yfs-artifacts", "yfs-engine", "yfs-store", "yfs-threads", "yfs-types", "yfs-vfs"],
+    ),
     (
         "yfs-server",
         &[

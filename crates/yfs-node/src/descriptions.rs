@@ -156,15 +156,8 @@ impl NativeFs {
         Ok(cancellable(token_of(cancel), async move || {
             let analysis = analyses.analysis_of(&at).await;
             let analysis = analysis.map_err(|error| error::of_fs(&error))?;
-            let described = FileStatsJson {
-                path: at.to_string(),
-                version: analysis.version.clone(),
-                mime: analysis.media_type.clone(),
-                size: analysis.size,
-                stats: serde_json::to_value(&analysis.stats).expect("statistics are JSON"),
-                notes: analysis.notes.clone(),
-                preview: preview.map(|limit| analysis.preview(limit)),
-            };
+            let preview = preview.map(|limit| analysis.preview(limit));
+            let described = FileStatsJson::new(&at, &analysis, preview);
             let mut described = serde_json::to_value(&described).expect("statistics are JSON");
             described["description"] = analysis.description().into();
             Ok(described.to_string())

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::Value;
+use yfs_artifacts::FileAnalysis;
+use yfs_types::path::VPath;
 
 use crate::time::UnixMillis;
 
@@ -50,6 +52,21 @@ pub struct FileStatsJson {
     pub notes: Vec<String>,
     /// The beginning of the content, or its structure; null if none was asked for.
     pub preview: Option<String>,
+}
+
+impl FileStatsJson {
+    /// Describes the content of a file, with the preview that was asked for.
+    pub fn new(path: &VPath, analysis: &FileAnalysis, preview: Option<String>) -> Self {
+        Self {
+            path: path.to_string(),
+            version: analysis.version.clone(),
+            mime: analysis.media_type.clone(),
+            size: analysis.size,
+            stats: serde_json::to_value(&analysis.stats).expect("strings and numbers are JSON"),
+            notes: analysis.notes.clone(),
+            preview,
+        }
+    }
 }
 
 /// What a cleanup removed, or would remove.

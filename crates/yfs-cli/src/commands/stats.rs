@@ -75,15 +75,9 @@ async fn print(
     let analysis = kept.analysis_of(&path.path).await?;
     let preview = preview.map(|n_tokens| analysis.preview(PreviewLimit::Tokens(n_tokens)));
     if context.out.json {
-        return context.out.json_line(&json::value(&FileStatsJson {
-            path: path.path.to_string(),
-            version: analysis.version.clone(),
-            mime: analysis.media_type.clone(),
-            size: analysis.size,
-            stats: json::value(&analysis.stats),
-            notes: analysis.notes.clone(),
-            preview,
-        }));
+        return context
+            .out
+            .json_line(&json::value(&FileStatsJson::new(&path.path, &analysis, preview)));
     }
     if separated {
         context.out.line("")?;

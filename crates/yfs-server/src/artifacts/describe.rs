@@ -28,16 +28,8 @@ pub(super) async fn stats(
     let _permit = caller.app.joins.acquire().await;
     let analysis = apart(async { kept_analyses(&caller).analysis_of(&path).await }).await?;
     let preview = asked.preview.map(|n_tokens| n_tokens.min(MAX_PREVIEW));
-    let answer = FileStatsJson {
-        path: path.to_string(),
-        version: analysis.version.clone(),
-        mime: analysis.media_type.clone(),
-        size: analysis.size,
-        stats: serde_json::to_value(&analysis.stats).expect("statistics are JSON"),
-        notes: analysis.notes.clone(),
-        preview: preview.map(|n_tokens| analysis.preview(PreviewLimit::Tokens(n_tokens))),
-    };
-    Ok(Json(answer).into_response())
+    let preview = preview.map(|n_tokens| analysis.preview(PreviewLimit::Tokens(n_tokens)));
+    Ok(Json(FileStatsJson::new(&path, &analysis, preview)).into_response())
 }
 
 /// Answers `POST /api/context`.
