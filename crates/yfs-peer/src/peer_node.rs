@@ -125,6 +125,8 @@ pub enum PeerEvent {
 pub struct PeerNode {
     shared: Arc<NodeShared>,
     tasks: Vec<JoinHandle<()>>,
+    /// The events since the start, for the first subscriber.
+    first_events: Mutex<Option<broadcast::Receiver<PeerEvent>>>,
     _lan: Option<LanDiscovery>,
     lan_failure: Option<String>,
     _lock: Option<File>,
@@ -223,6 +225,7 @@ impl PeerNode {
         };
         let statuses = stored_status(workspace)?.into_iter().filter_map(by_id).collect();
         let lan = options.is_lan_searched.then(|| lan_peers(&member)).transpose()?;
+        let (events, first_events) = broadcast::channel(MAX_EVENTS);
         let shared = Arc::new(NodeShared {
             lan,
             relays,
@@ -236,7 +239,7 @@ impl PeerNode {
             n_handshakes: AtomicUsize::new(0),
             next_link: AtomicU64::new(0),
             large_frames: Arc::new(Semaphore::new(LARGE_FRAMES_KIB)),
-            events: broadcast::channel(MAX_EVENTS).0,
+            events,
             wake: Notify::new(),
         });
         let mut tasks =
@@ -252,7 +255,8 @@ impl PeerNode {
                 Err(error) => lan_failure = Some(error.to_string()),
             }
         }
-        Ok(Self { shared, tasks, _lan: discovery, lan_failure, _lock: lock })
+        let first_events = Mutex::new(Some(first_events));
+        Ok(Self { shared, tasks, first_events, _lan: discovery, lan_failure, _lock: lock })
     }
 
     /// Returns why the local network is not searched, if it should be.
@@ -260,9 +264,10 @@ impl PeerNode {
         self.lan_failure.as_deref()
     }
 
-    /// Returns the events from now on.
+    /// Returns the events since the start for the first caller, and those from now on for later
+    /// ones. A receiver that is more than 256 events behind is informed that it lost some.
     pub fn events(&self) -> broadcast::Receiver<PeerEvent> {
-        self.shared.events.subscribe()
+        self.first_events.lock().take().unwrap_or_else(|| self.shared.events.subscribe())
     }
 
     /// Returns the addresses at which other peers can reach this one.

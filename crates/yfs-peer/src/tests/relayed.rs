@@ -338,6 +338,21 @@ async fn peers_are_safe_from_a_relay_that_lies() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_subscriber_receives_the_events_since_the_start() {
+    let relay = LoopbackRelay::start(loopback(), HONEST).await;
+    let pair = RelayedPair::start(&relay);
+    pair.wait_until_relayed(true).await;
+    // Both are connected, so the events of that are in the past.
+    for node in &pair.nodes {
+        let mut events = node.events();
+        let was_registered = async {
+            while !matches!(events.recv().await.unwrap(), PeerEvent::RelayRegistered(..)) {}
+        };
+        timeout(PATIENCE, was_registered).await.unwrap();
+    }
+}
+
 /// A relay that delivers to another peer what is for the owner, in the owner's name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_in_the_place_of_another_gets_no_connection() {
