@@ -633,6 +633,28 @@ fn a_replica_that_sends_and_never_reads_is_in_nobodys_way() {
 }
 
 #[test]
+fn markdown_of_many_short_lines_takes_bounded_memory_however_many_write_it() {
+    let served = Served::start();
+    let mut pair = served.pair();
+    let put = |number: usize, body: &[u8]| {
+        let client = Client { port: served.server.port(), token: None };
+        let path = format!("/api/files/{number}.md");
+        assert_eq!(client.send("PUT", &path, &[], body).status, 201);
+    };
+    // Each takes about 150 MB while it is written.
+    let lines = "a\n".repeat(64_000);
+    thread::scope(|scope| {
+        for number in 0..16 {
+            let (put, lines) = (&put, &lines);
+            scope.spawn(move || put(number, lines.as_bytes()));
+        }
+    });
+    let memory = served.server.peak_memory();
+    assert!(memory < 1000 << 20, "the server took {} MB", memory >> 20);
+    pair.go_on();
+}
+
+#[test]
 fn bodies_that_never_end_take_bounded_memory() {
     let served = Served::start();
     let pair = served.pair();

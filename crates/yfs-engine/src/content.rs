@@ -72,6 +72,8 @@ pub mod diff;
 #[cfg(test)]
 mod tests;
 
+pub use yfs_markdown::weight::weight as rich_weight;
+
 pub use self::{
     anchor::{Anchor, AnchorError, AnchorSide, ResolvedAnchor},
     blame::BlamePiece,

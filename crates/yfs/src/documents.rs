@@ -249,6 +249,11 @@ impl DocumentPool {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    /// Returns memory that was freed besides that of pooled documents, if it is much.
+    pub(crate) fn return_freed(&self, bytes: u64) {
+        self.freed.return_now(bytes);
+    }
+
     fn release(&self, entry: &Arc<PooledDocument>) {
         // The entry's shard is locked, so that no `acquire` comes between count and removal. A
         // document that is in memory stays, since it may be used again.

@@ -33,6 +33,16 @@ impl FreedMemory {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Returns memory to the system, if so many bytes, which were just freed, are worth it.
+    pub(crate) fn return_now(&self, bytes: u64) {
+        if bytes >= STEP {
+            return_pages();
+        } else {
+            self.count(bytes);
+            self.return_if_due();
+        }
+    }
+
     /// Returns memory to the system in the background, if enough was freed.
     pub(crate) fn return_if_due(&self) {
         if self.bytes.load(Ordering::Relaxed) < STEP {

@@ -36,6 +36,7 @@ mod events;
 pub mod export;
 mod freed_memory;
 pub mod fs;
+mod heavy_writes;
 pub mod import;
 mod json_convert;
 mod live_facts;

@@ -42,6 +42,14 @@ enum ContentChange<'a> {
 }
 
 impl ContentChange<'_> {
+    /// Returns the bytes, if they are in memory.
+    fn data(&self) -> &[u8] {
+        match self {
+            Self::Replace(data) | Self::Append(AppendedData::Bytes(data)) => data,
+            _ => &[],
+        }
+    }
+
     /// Reports whether the bytes can be put into the store again.
     fn is_in_memory(&self) -> bool {
         matches!(self, Self::Replace(_) | Self::Append(AppendedData::Bytes(_)))
@@ -82,6 +90,8 @@ impl WorkspaceFs {
         let has_several = options.parents || options.mode.is_some();
         let own_step = has_several.then(|| self.in_own_step());
         let this = own_step.as_deref().unwrap_or(self);
+        let data = change.data();
+        let _heavy = self.state.heavy_writes.begin(&self.state.documents, path, data);
         for _ in 0..MAX_ATTEMPTS {
             let found = find_target(&self.state.main.read(), op, path, options)?;
             let written = match found {
