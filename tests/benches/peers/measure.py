@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 
 YFS, SYNCTHING = os.environ["YFS"], os.environ["SYNCTHING"]
+JS_PEERS = os.environ["JS_PEERS"]
+JS_PEERS_PROGRAM = Path(__file__).with_name("js_peers.mjs").resolve()
 FILE_BYTES = 1_000
 FILES_PER_DIRECTORY = 100
 PATIENCE = 600
@@ -423,10 +425,25 @@ def syncthing(made, n_files, n_edits, seconds):
     b.stop()
 
 
+def js_peers(n_edits, seconds):
+    table("peers in Node, one edit", "p50, ms", "p99, ms", "idle CPU of one", "memory of one")
+    for kind in ("hyperswarm", "y-webrtc"):
+        args = ["node", str(JS_PEERS_PROGRAM), kind, str(n_edits), str(seconds)]
+        try:
+            done = subprocess.run(args, cwd=JS_PEERS, capture_output=True, text=True,
+                                  timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            print(f"| {kind}: its processes did not connect | | | | |", flush=True)
+            continue
+        print(done.stdout.strip() or f"{kind}: {done.stderr}", flush=True)
+
+
 def main(made, n_files, n_edits, n_peers, seconds):
     made = Path(made)
     catch_up(made, n_files)
     live(made, n_edits, n_peers, seconds)
+    if JS_PEERS:
+        js_peers(n_edits, seconds)
     if SYNCTHING:
         syncthing(made, n_files, n_edits, seconds)
 
