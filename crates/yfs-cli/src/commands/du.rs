@@ -1,9 +1,10 @@
 //! `yfs du`: prints the total size of files and directories.
 
 use clap::Args;
+use futures::StreamExt;
 use serde_json::json;
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileKind, FsError, WalkEntry, WalkOptions};
+use yfs_vfs::{FileKind, WalkEntry, WalkOptions};
 
 use crate::{
     context::{CommandContext, Fs},
@@ -96,32 +97,46 @@ async fn print_tree(
         args.print_entry(context, &item, stat.kind)?;
         return Ok(n_bytes);
     }
-    let entries: Result<Vec<WalkEntry>, FsError> =
-        fs.walk(&root.path, &WalkOptions::default()).await;
     let base = root.path.components().count();
     let mut open = vec![OpenDirectory::new(root, root.path.clone(), 0)];
-    for WalkEntry { path, entry, .. } in entries? {
-        let depth = path.components().count() - base;
-        close_directories(args, context, &mut open, depth)?;
-        let n_bytes = if entry.kind == FileKind::File { entry.size } else { 0 };
-        let n_files = u64::from(entry.kind == FileKind::File);
-        let item = OpenDirectory { n_bytes, n_files, ..OpenDirectory::new(root, path, depth) };
-        if entry.kind == FileKind::Directory {
-            if let Some(parent) = open.last_mut() {
-                parent.n_directories += 1;
-            }
-            open.push(item);
-            continue;
-        }
-        if args.all && args.shows(depth) {
-            args.print_entry(context, &item, entry.kind)?;
-        }
-        if let Some(parent) = open.last_mut() {
-            parent.n_bytes += n_bytes;
-            parent.n_files += n_files;
+    let options = WalkOptions::default();
+    let mut batches = fs.walk_batches(&root.path, &options);
+    while let Some(batch) = batches.next().await {
+        for WalkEntry { path, entry, .. } in batch? {
+            let depth = path.components().count() - base;
+            close_directories(args, context, &mut open, depth)?;
+            let n_bytes = if entry.kind == FileKind::File { entry.size } else { 0 };
+            let n_files = u64::from(entry.kind == FileKind::File);
+            let item = OpenDirectory { n_bytes, n_files, ..OpenDirectory::new(root, path, depth) };
+            add_entry(args, context, &mut open, item, entry.kind)?;
         }
     }
     close_directories(args, context, &mut open, 0)
+}
+
+/// Opens a directory; adds another entry to the directory that it is in.
+fn add_entry(
+    args: &DuArgs,
+    context: &mut CommandContext,
+    open: &mut Vec<OpenDirectory>,
+    item: OpenDirectory,
+    kind: FileKind,
+) -> Result {
+    if kind == FileKind::Directory {
+        if let Some(parent) = open.last_mut() {
+            parent.n_directories += 1;
+        }
+        open.push(item);
+        return Ok(());
+    }
+    if args.all && args.shows(item.depth) {
+        args.print_entry(context, &item, kind)?;
+    }
+    if let Some(parent) = open.last_mut() {
+        parent.n_bytes += item.n_bytes;
+        parent.n_files += item.n_files;
+    }
+    Ok(())
 }
 
 /// Prints completed directories, and adds each to its parent, until `depth` are open. Returns the
