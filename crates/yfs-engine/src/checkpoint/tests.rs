@@ -21,7 +21,7 @@ use crate::{
     id::{ClientId, FileId},
     main_doc::VisibleTotals,
     path::VPath,
-    table::{FileRow, ListedKind, NodeKind, RowChanges, RowClocks, RowWrite},
+    table::{FileRow, ListedChild, ListedKind, NodeKind, RowChanges, RowClocks, RowWrite},
     time::Millis,
 };
 
@@ -201,8 +201,8 @@ fn listing(main: &MainDoc) -> String {
     let mut open = vec![None];
     while let Some(directory) = open.pop() {
         let mut kinds = Vec::new();
-        main.for_each_child_kind(directory.as_ref(), |id, name, kind| {
-            kinds.push((id.clone(), name.to_owned(), kind));
+        main.for_each_listed(directory.as_ref(), |ListedChild { id, name, kind }| {
+            kinds.push((FileId::parse(id).unwrap(), name.to_owned(), kind));
         });
         let (mut kinds, mut documents) = (kinds.into_iter(), Vec::new());
         main.for_each_child(directory.as_ref(), |id, name, attributes| {
