@@ -37,6 +37,7 @@ impl<'a> ByteReader<'a> {
         self.rest.len()
     }
 
+    #[inline]
     pub(crate) fn read_exact(&mut self, n_bytes: usize) -> Result<&'a [u8]> {
         let (bytes, rest) =
             self.rest.split_at_checked(n_bytes).ok_or(CheckpointError::Damaged("a short value"))?;
@@ -49,7 +50,18 @@ impl<'a> ByteReader<'a> {
         bytes.map_err(|_| CheckpointError::Damaged("a short value"))
     }
 
+    #[inline]
     pub(crate) fn read_varint(&mut self) -> Result<u64> {
+        match self.rest.split_first() {
+            Some((byte, rest)) if *byte < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(*byte))
+            }
+            _ => self.read_long_varint(),
+        }
+    }
+
+    fn read_long_varint(&mut self) -> Result<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let [byte] = self.read_array()?;
@@ -62,6 +74,7 @@ impl<'a> ByteReader<'a> {
     }
 
     /// Reads what [`write_bytes`] wrote.
+    #[inline]
     pub(crate) fn read_bytes(&mut self) -> Result<&'a [u8]> {
         let n_bytes = self.read_varint()?;
         self.read_exact(usize::try_from(n_bytes).unwrap_or(usize::MAX))

@@ -103,6 +103,7 @@ impl<'a> ChunkReader<'a> {
     }
 
     /// Reads an entry into `key` and returns its value; the outer `None` is the end.
+    #[inline]
     pub(crate) fn next_entry(&mut self) -> Result<Option<Option<&'a [u8]>>> {
         if self.reader.is_empty() {
             return Ok(None);

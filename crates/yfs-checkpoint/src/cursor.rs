@@ -48,12 +48,13 @@ impl<'a> BlockFileCursor<'a> {
         let mut ahead = ReadAhead::new(ahead_to);
         let block = file.read_block_ahead(&address, &next_block, cache, keep, &mut ahead)?;
         let entries_end = split_restarts(&block)?.0.len();
+        let position = entries_end - ChunkReader::near(&block, from)?.n_left();
         let mut cursor = Self {
             file,
             cache,
             keep,
             block,
-            position: 0,
+            position,
             entries_end,
             next_block,
             ahead,
@@ -127,6 +128,14 @@ impl<'a> MergedCursor<'a> {
 
     pub(crate) fn advance(&mut self) -> Result<()> {
         let Some(newest) = self.smallest else { return Ok(()) };
+        // Most maps have one file.
+        if let [only] = self.cursors.as_mut_slice() {
+            only.advance()?;
+            if only.at_end {
+                self.smallest = None;
+            }
+            return Ok(());
+        }
         let (newer, older) = self.cursors.split_at_mut(newest + 1);
         for cursor in older {
             if !cursor.at_end && cursor.key == newer[newest].key {

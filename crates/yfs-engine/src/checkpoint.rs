@@ -14,20 +14,25 @@
 //! - `C` parent `0` `n` display name: a node that is not itself trashed. The value is its id, `0`,
 //!   and the elements of its row.
 //! - `C` parent `0` `t` id: the same, of a trashed node.
+//! - `D` id: empty; the node is not shown under the name that it stores.
 //! - `E` array (1 byte) client (8 bytes) clock (4 bytes): the id of the row to which the live
 //!   element of that item belongs.
 //! - `H`: the head. The counts of tree and table, the nodes that are not shown in their stored
 //!   parent, the items of the gate, and the settings.
+//! - `L` parent `0` display name: the kind, size and id of a node that is not itself trashed. A
+//!   listing reads these alone; they take a fifth of the bytes of `C`.
 //! - `N` id: the rest of the key `C` of the node.
 //! - `R` id: the elements of an id that has no readable row, and so no node.
 //! - `T` id: empty; the node is itself trashed.
 //! - `V` time (8 bytes) id: empty; the latest record of the row was made at that time, later times
 //!   first.
-//! - `X` id: empty; the node is not shown under the name that it stores.
+//!
+//! Keys that begin with `X` or `Y` are the caller's own.
 
 mod base;
 mod head;
 mod keys;
+mod listing;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -159,4 +164,8 @@ impl MainDoc {
         let main = Self::of_parts(doc, files, settings, tree, base);
         main.checkpoint_failure().map_or(Ok(main), Err)
     }
+}
+
+fn malformed(what: &str) -> CheckpointError {
+    CheckpointError::Unreadable(what.to_owned())
 }

@@ -50,7 +50,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 pub use self::{
     attributes::RowAttributes,
-    listed_kind::ListedKind,
+    listed_kind::{ListedChild, ListedKind},
     meta_parts::{
         HELD_KEY, MOVED_KEY, PURGE_KEY, REMOVAL_KEYS, REPLACED_KEY, TRASH_KNOWN_KEY,
         TRASH_LABEL_KEY, TRASH_STEP_KEY, TRASHED_BY_KEY,
@@ -65,7 +65,6 @@ pub use self::{
 };
 pub(crate) use self::{
     base::{BaseRow, BaseRows, BaseTableFacts},
-    listed_kind::ListedRow,
     row_record::{latest_record, may_have_records},
 };
 use self::{
@@ -369,7 +368,7 @@ impl FilesTable {
     }
 
     fn touch(&mut self, touched: &mut Vec<TouchedNode>, id: FileId) -> u32 {
-        let ix = self.find(&id).unwrap_or_else(|| {
+        let ix = self.find(id.as_str()).unwrap_or_else(|| {
             let hash = self.hasher.hash_one(id.as_str());
             let node = TableNode { id, row: NONE, cells: NONE, is_touched: false };
             let ix = self.nodes.insert(node);
@@ -404,13 +403,13 @@ impl FilesTable {
         }
     }
 
-    fn find(&self, id: &FileId) -> Option<u32> {
+    fn find(&self, id: &str) -> Option<u32> {
         // Listings of a base ask for each entry, and mostly nothing was changed.
         if self.by_id.is_empty() {
             return None;
         }
-        let hash = self.hasher.hash_one(id.as_str());
-        self.by_id.find(hash, |ix| self.nodes.get(*ix).id == *id).copied()
+        let hash = self.hasher.hash_one(id);
+        self.by_id.find(hash, |ix| self.nodes.get(*ix).id.as_str() == id).copied()
     }
 }
 

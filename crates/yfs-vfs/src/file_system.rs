@@ -23,7 +23,7 @@ use crate::{
         WalkOptions, WriteOptions,
     },
     stat::{DirEntry, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
-    stream::{ChunkStream, WalkStream, chunks_of},
+    stream::{ChunkStream, DirectoryStream, WalkStream, chunks_of},
     walk,
 };
 
@@ -330,6 +330,21 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// before or as it is then. An error ends the stream.
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
         Box::pin(futures::stream::once(self.walk(path, options)))
+    }
+
+    /// Lists the names of a tree, directory by directory: the given one first, then those in it in
+    /// the order of their names, each before those below it. There is a listing for each directory
+    /// above the depth of the options, also for one that vanished meanwhile: it is empty.
+    ///
+    /// It lists what [`walk`](Self::walk) lists, with the same paths, errors and limits, and costs
+    /// less. As in [`walk_batches`](Self::walk_batches), what changes meanwhile may be listed as it
+    /// was or is, and an error ends the stream.
+    fn walk_directories<'a>(
+        &'a self,
+        path: &'a VPath,
+        options: &'a WalkOptions,
+    ) -> DirectoryStream<'a> {
+        walk::walk_directories(self, path, options)
     }
 
     /// Finds paths by pattern. See [`GlobQuery`].

@@ -44,6 +44,7 @@ pub mod changes;
 #[cfg(unix)]
 pub mod confined_dir;
 pub mod conformance;
+mod directory_listing;
 pub mod edit;
 pub mod error;
 pub mod fault;
@@ -73,6 +74,7 @@ pub use tokio_util::sync::CancellationToken;
 pub use crate::host::HostFs;
 pub use crate::{
     changes::{ChangeCursor, ChangeKind, ChangePage, CursorLost, FileChange},
+    directory_listing::DirectoryListing,
     edit::{EditOutcome, EditRefusal, TextReplacement},
     error::{FsCode, FsError, Op},
     fault::{FaultFs, FsFault},
@@ -89,5 +91,5 @@ pub use crate::{
     read_only::ReadOnlyFs,
     snapshot::{SnapshotContents, SnapshotFs, SnapshotNode},
     stat::{DirEntry, FileKind, Metadata, Stat, TreeTotals, VersionToken, WalkEntry},
-    stream::{ChunkStream, FileChunk, WalkStream},
+    stream::{ChunkStream, DirectoryStream, FileChunk, WalkStream},
 };

@@ -7,6 +7,7 @@ use futures::{Stream, stream};
 use yfs_types::path::VPath;
 
 use crate::{
+    directory_listing::DirectoryListing,
     error::{FsCode, FsError, Op},
     options::StreamOptions,
     stat::WalkEntry,
@@ -33,6 +34,10 @@ pub type ChunkStream = Pin<Box<dyn Stream<Item = Result<FileChunk, FsError>> + S
 
 /// The entries of a tree in batches; see [`FileSystem::walk_batches`](crate::FileSystem).
 pub type WalkStream<'a> = Pin<Box<dyn Stream<Item = Result<Vec<WalkEntry>, FsError>> + Send + 'a>>;
+
+/// The directories of a tree; see [`FileSystem::walk_directories`](crate::FileSystem).
+pub type DirectoryStream<'a> =
+    Pin<Box<dyn Stream<Item = Result<DirectoryListing, FsError>> + Send + 'a>>;
 
 /// Returns the number of chunks of a file of `size` bytes: at least one.
 pub fn n_chunks(size: u64, chunk_len: usize) -> u64 {

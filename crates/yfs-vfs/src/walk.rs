@@ -1,12 +1,15 @@
 //! Listing and summing up trees, over any filesystem.
 
+use futures::stream;
 use yfs_types::path::VPath;
 
 use crate::{
+    directory_listing::DirectoryListing,
     error::{FsCode, FsError, Op},
     file_system::FileSystem,
     options::WalkOptions,
     stat::{DirEntry, FileKind, TreeTotals, WalkEntry},
+    stream::DirectoryStream,
     work_meter::count_objects,
 };
 
@@ -37,6 +40,66 @@ pub async fn walk<F: FileSystem + ?Sized>(
         found.push(item);
     }
     Ok(found)
+}
+
+/// Lists the directories of a tree. See [`FileSystem::walk_directories`].
+pub fn walk_directories<'a, F: FileSystem + ?Sized>(
+    fs: &'a F,
+    path: &'a VPath,
+    options: &'a WalkOptions,
+) -> DirectoryStream<'a> {
+    let walk = DirectoryWalk { root: path, options, pending: vec![(path.clone(), 1)], n_found: 0 };
+    Box::pin(stream::unfold(walk, move |mut walk| async move {
+        let listed = walk.next(fs).await?;
+        if listed.is_err() {
+            walk.pending.clear();
+        }
+        Some((listed, walk))
+    }))
+}
+
+/// A walk over directories in progress.
+struct DirectoryWalk<'a> {
+    root: &'a VPath,
+    options: &'a WalkOptions,
+    /// The directories that are still to be listed, the next one last, and their levels.
+    pending: Vec<(VPath, usize)>,
+    n_found: usize,
+}
+
+impl DirectoryWalk<'_> {
+    /// Lists the next directory.
+    async fn next<F: FileSystem + ?Sized>(
+        &mut self,
+        fs: &F,
+    ) -> Option<Result<DirectoryListing, FsError>> {
+        let (dir, depth) = self.pending.pop()?;
+        let max_entries = usize::MAX;
+        let options =
+            WalkOptions { max_depth: 1, kinds_only: true, max_entries, ..self.options.clone() };
+        let found = match fs.walk(&dir, &options).await {
+            Err(error) if depth > 1 && vanished(&error) => Vec::new(),
+            Err(error) => return Some(Err(error)),
+            Ok(found) => found,
+        };
+        self.n_found += found.len();
+        if self.n_found > self.options.max_entries {
+            return Some(Err(FsError::new(FsCode::EFBIG, Op::Walk, self.root)));
+        }
+        if depth < self.options.max_depth {
+            let below = found.iter().rev().filter(|item| item.entry.kind == FileKind::Directory);
+            self.pending.extend(below.map(|item| (item.path.clone(), depth + 1)));
+        }
+        let mut listing = DirectoryListing::new(dir);
+        for WalkEntry { path, entry } in found {
+            if path == listing.path().join(&entry.name) {
+                listing.push(&entry.name, entry.kind);
+            } else {
+                listing.push_at(path, &entry.name, entry.kind);
+            }
+        }
+        Some(Ok(listing))
+    }
 }
 
 /// Returns the totals of a tree. See [`FileSystem::totals`].

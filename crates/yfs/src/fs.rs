@@ -16,6 +16,7 @@ mod scope;
 pub(crate) mod stream;
 mod structure;
 mod walk;
+mod walk_directories;
 mod write;
 
 pub use self::{cached_read::TextInMemory, durable_version::blob_version_of};
@@ -35,10 +36,10 @@ use tokio::time::timeout;
 use yfs_engine::{id::FileId, path::VPath, step::StepId, time::Millis};
 use yfs_vfs::{
     ChangeAuthor, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
-    EditOutcome, FileContent, FileKind, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery,
-    GrepResult, GrepSink, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
-    StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions, WalkStream, WriteOptions,
-    WriteOutcome,
+    DirectoryStream, EditOutcome, FileContent, FileKind, FileSystem, FsError, GlobQuery,
+    GlobResult, GrepQuery, GrepResult, GrepSink, Metadata, MkdirOptions, MoveOptions, Op,
+    RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions,
+    WalkStream, WriteOptions, WriteOutcome,
 };
 
 use crate::{Workspace, state::WorkspaceState};
@@ -254,6 +255,14 @@ impl FileSystem for WorkspaceFs {
 
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
         self.walk_batches_now(path, options)
+    }
+
+    fn walk_directories<'a>(
+        &'a self,
+        path: &'a VPath,
+        options: &'a WalkOptions,
+    ) -> DirectoryStream<'a> {
+        self.walk_directories_now(path, options)
     }
 
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {

@@ -4,6 +4,7 @@ mod exec_command;
 mod expression;
 mod find_run;
 mod parse;
+mod print_all;
 mod print_format;
 
 use clap::Args;
@@ -117,14 +118,11 @@ async fn search(
         return tree.visit_all(run, context, &items).await;
     }
     let fs = run.fs.clone();
-    let mut batches = fs.walk_batches(&root.path, &options);
     if run.plan.prints_all() && !context.out.json {
-        tree.print(context, &first)?;
-        while let Some(batch) = batches.next().await {
-            batch?.iter().try_for_each(|item| tree.print(context, item))?;
-        }
+        print_all::print_all(context, &fs, root).await?;
         return Ok(FindOutcome::Done);
     }
+    let mut batches = fs.walk_batches(&root.path, &options);
     let mut item = first;
     while let Some(batch) = batches.next().await {
         for next in batch? {
@@ -146,13 +144,6 @@ struct SearchedTree<'a> {
 }
 
 impl SearchedTree<'_> {
-    /// Prints an entry.
-    fn print(&self, context: &mut CommandContext, item: &WalkEntry) -> Result {
-        let shown = self.root.below(&item.path);
-        let name = context.out.name(item.entry.kind, &shown);
-        context.out.line(&name)
-    }
-
     /// Evaluates the expression for all entries.
     async fn visit_all(
         &mut self,

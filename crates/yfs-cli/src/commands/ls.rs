@@ -1,5 +1,7 @@
 //! `yfs ls`: lists directory contents, in the format of POSIX `ls`.
 
+mod plain;
+
 use std::cmp::Reverse;
 
 use clap::Args;
@@ -8,6 +10,7 @@ use smol_str::{SmolStr, format_smolstr};
 use yfs_engine::path::VPath;
 use yfs_vfs::{DirEntry, FileKind, Op, Stat, WalkEntry, WalkOptions};
 
+use self::plain::PlainListing;
 use crate::{
     commands::transfer_operands::require_found_directory,
     context::{CommandContext, Fs},
@@ -132,6 +135,13 @@ pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     args.print(context, &rows)?;
     let with_headings = n_operands > 1 || args.recursive;
     let mut pending: Vec<TypedPath> = dirs.into_iter().rev().map(|(dir, _)| dir).collect();
+    if args.prints_only_names(context) {
+        let mut listing = PlainListing { args: &args, with_headings, first };
+        while let Some(dir) = pending.pop() {
+            listing.print(context, &fs, dir).await?;
+        }
+        return Ok(());
+    }
     while let Some(dir) = pending.pop() {
         let measured = context.out.json || args.reads_sizes();
         let kinds_only = !measured && !args.classify;
@@ -261,6 +271,17 @@ impl LsArgs {
         self.long || self.by_size || self.by_time
     }
 
+    /// Reports whether the names in a directory are all that is printed of it, one on each line and
+    /// in their order.
+    fn prints_only_names(&self, context: &CommandContext) -> bool {
+        let out = &context.out;
+        let is_marked = self.classify || self.slash || self.id || out.is_colored();
+        let is_ordered = self.reverse || self.by_extension || self.group_directories_first;
+        let is_selected = self.all || self.ignore_backups || self.dereference;
+        let is_plain = !(out.json || out.is_terminal || self.reads_sizes());
+        is_plain && !is_marked && !is_ordered && !is_selected
+    }
+
     fn sort(&self, rows: &mut [ListRow]) {
         if self.unsorted {
             return;
@@ -294,14 +315,6 @@ impl LsArgs {
         }
         if self.long {
             return self.print_long(context, rows);
-        }
-        if !context.out.is_terminal && !context.out.is_colored() && !self.id {
-            // Nothing is to be aligned, escaped or colored.
-            for row in rows {
-                context.out.raw(row.name.as_bytes())?;
-                context.out.line(self.mark(row))?;
-            }
-            return Ok(());
         }
         let cell = |row: &ListRow| {
             let mark = self.mark(row);

@@ -8,12 +8,17 @@ use std::{
 
 use smol_str::SmolStr;
 
-use super::{CheckpointBase, CheckpointError, CheckpointReader, keys, keys::NodePlace, write};
+use super::{
+    CheckpointBase, CheckpointError, CheckpointReader, keys,
+    keys::NodePlace,
+    listing::{self, ListingBatch},
+    malformed, write,
+};
 use crate::{
     gate::{LoggedUpdates, RootIx},
     id::{ClientId, FileId},
     main_doc::{MainDoc, RecordedRow},
-    table::{BaseRow, BaseRows, ListedKind, ListedRow},
+    table::{BaseRow, BaseRows, ListedChild},
     tree::{BaseNode, BaseTree},
 };
 
@@ -172,37 +177,32 @@ impl BaseTree for CheckpointBase {
         self.noted(read);
     }
 
-    fn each_kind(
-        &self,
-        directory: Option<&FileId>,
-        each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>),
-    ) {
-        let [from, to] = keys::names_in(directory);
+    fn each_listed(&self, directory: Option<&FileId>, each: &mut dyn FnMut(ListedChild<'_>)) {
+        let [from, to] = keys::listed_in(directory);
+        let mut batch = ListingBatch::default();
         let read = self.scan(&from, &to, |key, entry| {
-            let name = std::str::from_utf8(&key[from.len()..]);
-            let name = name.map_err(|_| malformed("a name is none"))?;
-            read_kind(entry, |id, row| each(id, name, row))
+            batch.push(&key[from.len()..], entry)?;
+            if batch.is_full() { batch.pass_to(each) } else { Ok(()) }
         });
-        self.noted(read);
+        self.noted(read.and_then(|()| batch.pass_to(each)));
     }
 
-    fn each_kind_in(
+    fn each_listed_in(
         &self,
         directory: Option<&FileId>,
         [first, last]: [&str; 2],
-        each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>) -> ControlFlow<()>,
+        each: &mut dyn FnMut(ListedChild<'_>) -> ControlFlow<()>,
     ) {
-        let [names, _] = keys::names_in(directory);
+        let [names, _] = keys::listed_in(directory);
         let from = [&names, first.as_bytes()].concat();
         let to = [&names, last.as_bytes(), &[0]].concat();
         let mut called = Ok(());
         let read = self.reader.for_each(&from, &to, &mut |key, entry| {
-            let mut flow = ControlFlow::Continue(());
-            let name = std::str::from_utf8(&key[names.len()..]);
-            called = name
-                .map_err(|_| malformed("a name is none"))
-                .and_then(|name| read_kind(entry, |id, row| flow = each(id, name, row)));
-            if called.is_ok() { flow } else { ControlFlow::Break(()) }
+            let flow = listing::read_entry(&key[names.len()..], entry).map(&mut *each);
+            flow.unwrap_or_else(|error| {
+                called = Err(error);
+                ControlFlow::Break(())
+            })
         });
         self.noted(read.map_err(CheckpointError::Unreadable).and(called));
     }
@@ -266,20 +266,6 @@ fn read_entry(entry: &[u8]) -> Result<(FileId, BaseRow), CheckpointError> {
     Ok((read_id(id)?, BaseRow::read(record)?))
 }
 
-/// Calls `found` with the id and kind of a node.
-fn read_kind(
-    entry: &[u8],
-    found: impl FnOnce(&FileId, ListedRow<'_>),
-) -> Result<(), CheckpointError> {
-    let record = record_in(entry)?;
-    let id = read_id(&entry[..entry.len() - record.len() - 1])?;
-    match ListedKind::scan(record) {
-        Some(kind) => found(&id, ListedRow::Plain(kind)),
-        None => found(&id, ListedRow::Other(&BaseRow::read(record)?)),
-    }
-    Ok(())
-}
-
 /// Returns the elements of a node.
 fn record_in(entry: &[u8]) -> Result<&[u8], CheckpointError> {
     let end = memchr::memchr(0, entry);
@@ -289,8 +275,4 @@ fn record_in(entry: &[u8]) -> Result<&[u8], CheckpointError> {
 fn read_id(bytes: &[u8]) -> Result<FileId, CheckpointError> {
     let text = std::str::from_utf8(bytes).ok();
     text.and_then(|text| FileId::parse(text).ok()).ok_or_else(|| malformed("an id is none"))
-}
-
-fn malformed(what: &str) -> CheckpointError {
-    CheckpointError::Unreadable(what.to_owned())
 }

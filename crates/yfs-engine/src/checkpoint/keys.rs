@@ -13,7 +13,8 @@ pub(super) const PLACES: [&[u8]; 2] = [b"N", b"O"];
 pub(super) const ROWLESS: [&[u8]; 2] = [b"R", b"S"];
 pub(super) const TRASHED: [&[u8]; 2] = [b"T", b"U"];
 pub(super) const RECORDED: [&[u8]; 2] = [b"V", b"W"];
-pub(super) const RENAMED: [&[u8]; 2] = [b"X", b"Y"];
+/// Not `X`, which the caller's own keys begin with.
+pub(super) const RENAMED: [&[u8]; 2] = [b"D", b"E"];
 
 /// The place of a node: the rest of its key `C`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,17 @@ pub(super) fn entry(place: &[u8]) -> Vec<u8> {
 pub(super) fn entries_of(parent: Option<&FileId>) -> [Vec<u8>; 2] {
     let parent = parent.map_or("", FileId::as_str).as_bytes();
     [0, 1].map(|end| [b"C", parent, &[end]].concat())
+}
+
+/// The key of the entry of a node in the listing of its directory.
+pub(super) fn listed(place: &NodePlace<'_>) -> Vec<u8> {
+    [b"L", place.parent.unwrap_or_default().as_bytes(), b"\0", place.name.as_bytes()].concat()
+}
+
+/// The range of the keys of the listing of a directory; the first is what all begin with.
+pub(super) fn listed_in(parent: Option<&FileId>) -> [Vec<u8>; 2] {
+    let parent = parent.map_or("", FileId::as_str).as_bytes();
+    [0, 1].map(|end| [b"L", parent, &[end]].concat())
 }
 
 /// The range of the keys of the entries of a directory that are not trashed.

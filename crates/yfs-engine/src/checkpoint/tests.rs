@@ -21,7 +21,7 @@ use crate::{
     id::{ClientId, FileId},
     main_doc::VisibleTotals,
     path::VPath,
-    table::{FileRow, ListedKind, NodeKind, RowChanges, RowClocks, RowWrite},
+    table::{FileRow, ListedChild, ListedKind, NodeKind, RowChanges, RowClocks, RowWrite},
     time::Millis,
 };
 
@@ -201,8 +201,8 @@ fn listing(main: &MainDoc) -> String {
     let mut open = vec![None];
     while let Some(directory) = open.pop() {
         let mut kinds = Vec::new();
-        main.for_each_child_kind(directory.as_ref(), |id, name, kind| {
-            kinds.push((id.clone(), name.to_owned(), kind));
+        main.for_each_listed(directory.as_ref(), |ListedChild { id, name, kind }| {
+            kinds.push((FileId::parse(id).unwrap(), name.to_owned(), kind));
         });
         let (mut kinds, mut documents) = (kinds.into_iter(), Vec::new());
         main.for_each_child(directory.as_ref(), |id, name, attributes| {
@@ -244,10 +244,11 @@ fn walked_totals(main: &MainDoc) -> VisibleTotals {
 
 /// Shows everything that a document can be asked.
 fn answers(main: &MainDoc) -> String {
-    // First, because the rest reads everything.
+    // First, because it keeps nothing of what it reads, and the rest reads everything.
+    let listed = listing(main);
     let (totals, conflicts) = (main.visible_totals(), main.tree().conflicts(Millis(1000)));
     assert_eq!(totals, walked_totals(main));
-    let listed = listing(main);
+    assert_eq!(in_order(&listing(main)), in_order(&listed));
     let mut rows: Vec<_> = main.files().iter().collect();
     rows.sort_by(|a, b| a.row.id.cmp(&b.row.id));
     assert_eq!(rows.len(), main.files().len());
@@ -532,6 +533,29 @@ fn opening_reads_the_head_and_a_look_up_its_path() {
     let rename = RowChanges { name: Some("new".into()), ..RowChanges::default() };
     main.plan(&[RowWrite::Update { id: id("f500"), changes: rename }], Millis(3)).unwrap();
     assert!(n_reads() < 10);
+}
+
+#[test]
+fn a_listing_has_what_changed_after_the_checkpoint() {
+    let mut twins = Twins::new(1);
+    for (key, kind) in [("a", NodeKind::Directory), ("b", NodeKind::File), ("c", NodeKind::File)] {
+        let parent = (key != "a").then(|| id("a"));
+        let row = FileRow::new(id(key), key, parent, kind, Millis(1));
+        twins.write(RowWrite::Create { row, derived: false }, 1);
+    }
+    twins.rebase(true);
+    let longer = RowChanges { size: Some(9), ..RowChanges::default() };
+    twins.write(RowWrite::Update { id: id("b"), changes: longer }, 2);
+    let listed = [&twins.eager, &twins.lazy].map(|main| {
+        let mut kinds = Vec::new();
+        main.for_each_listed(Some(&id("a")), |child| {
+            kinds.push((child.name.to_owned(), child.kind));
+        });
+        kinds
+    });
+    let file = |name: &str, size| (name.to_owned(), ListedKind::File { size });
+    assert_eq!(listed, [(); 2].map(|()| vec![file("b", 9), file("c", 0)]));
+    assert!(twins.lazy.tree().base_of_unread(Some(&id("a"))).is_some());
 }
 
 /// Counts the reads of a checkpoint of a number of files, for the totals and for the conflicts.

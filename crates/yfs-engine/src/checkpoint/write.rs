@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CheckpointError, head, head::HeadFacts, keys, keys::NodePlace};
+use super::{CheckpointError, head, head::HeadFacts, keys, keys::NodePlace, listing};
 use crate::{
     gate::RootIx,
     id::{FileId, ItemId},
@@ -121,6 +121,9 @@ pub(super) fn entries(
     }
     if place.is_trashed {
         entries.insert(keys::trashed(id.as_str()), Vec::new());
+    } else {
+        let kind = row.listed_kind().ok_or_else(|| super::malformed("a node has no row"))?;
+        entries.insert(keys::listed(place), listing::write_entry(kind, id));
     }
     let place = place.write();
     entries.insert(keys::entry(&place), [id.as_str().as_bytes(), &[0], &record].concat());

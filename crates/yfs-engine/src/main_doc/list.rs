@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::MainDoc;
 use crate::{
     id::FileId,
-    table::{ListedKind, RowAttributes},
+    table::{ListedChild, ListedKind, RowAttributes},
     tree::NodeRef,
 };
 
@@ -44,21 +44,23 @@ impl MainDoc {
             }
         }
     }
-    /// Calls `each` with the id, display name and kind of each entry of a directory (`None`: the
-    /// root), in byte order of the names. It costs less than
-    /// [`for_each_child`](Self::for_each_child): on a checkpoint, rows are not decoded.
-    pub fn for_each_child_kind(
+
+    /// Calls `each` with each entry of a directory (`None`: the root), in byte order of the names.
+    /// It costs less than [`for_each_child`](Self::for_each_child): on a checkpoint, no row is
+    /// read.
+    pub fn for_each_listed(
         &self,
         directory: Option<&FileId>,
-        mut each: impl FnMut(&FileId, &str, ListedKind),
+        mut each: impl FnMut(ListedChild<'_>),
     ) {
         let Some(base) = self.tree.base_of_unread(directory) else {
-            return self
-                .for_each_child(directory, |id, name, row| each(id, name, ListedKind::of(&row)));
+            return self.for_each_child(directory, |id, name, row| {
+                each(ListedChild { id: id.as_str(), name, kind: ListedKind::of(&row) });
+            });
         };
-        base.each_kind(directory, &mut |id, name, row| {
-            if let Some(kind) = self.files.kind_on(id, &row) {
-                each(id, name, kind);
+        base.each_listed(directory, &mut |child| {
+            if let Some(kind) = self.files.kind_on(child.id, child.kind) {
+                each(ListedChild { kind, ..child });
             }
         });
     }
@@ -85,13 +87,13 @@ impl MainDoc {
         // As the names of a walk do, most follow each other.
         while let Some(first) = wanted.peek().map(|at| names[*at]) {
             let mut n_others = 0;
-            base.each_kind_in(directory, [first, last], &mut |id, name, row| {
+            base.each_listed_in(directory, [first, last], &mut |ListedChild { id, name, kind }| {
                 while wanted.next_if(|at| names[*at] < name).is_some() {}
                 n_others += 1;
                 while let Some(at) = wanted.next_if(|at| names[*at] == name) {
-                    let kind = self.files.kind_on(id, &row);
+                    let kind = self.files.kind_on(id, kind);
                     let is_document = matches!(kind, Some(ListedKind::File { .. }));
-                    documents[at] = is_document.then(|| id.clone());
+                    documents[at] = FileId::parse(id).ok().filter(|_| is_document);
                     n_others = 0;
                 }
                 match wanted.peek() {

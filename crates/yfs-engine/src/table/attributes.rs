@@ -6,8 +6,9 @@ use super::{
     FilesTable,
     base::{BaseRow, NodeView},
     cells::cell_wins,
-    format::FieldValue,
+    format::{FieldValue, StoredCell, StoredRow},
     row::{BlobRef, NodeKind},
+    timestamp::ElementTimestamp,
 };
 use crate::{id::FileId, time::Millis};
 
@@ -48,14 +49,33 @@ impl FilesTable {
         id: &'a FileId,
         base: &'a BaseRow,
     ) -> Option<RowAttributes<'a>> {
-        let changed = self.find(id).map(|ix| NodeView::Changed(self.nodes.get(ix)));
+        let changed = self.find(id.as_str()).map(|ix| NodeView::Changed(self.nodes.get(ix)));
         self.attributes_in(changed.unwrap_or(NodeView::Base(id, base)))
     }
 
     pub(super) fn attributes_in<'a>(&'a self, view: NodeView<'a>) -> Option<RowAttributes<'a>> {
         let (row, stamp) = self.stored_row(view)?;
+        Some(RowAttributes::with_cells((row, stamp), self.stored_cells(view)))
+    }
+}
+
+impl BaseRow {
+    /// Returns the attributes in a listing, if there is a readable row.
+    pub(super) fn attributes(&self) -> Option<RowAttributes<'_>> {
+        let first = self.row.first()?;
+        let row = (first.value.as_ref()?, &first.stamp);
+        Some(RowAttributes::with_cells(row, self.winning_cells()))
+    }
+}
+
+impl<'a> RowAttributes<'a> {
+    /// Returns the attributes of a row with its winning cells.
+    fn with_cells(
+        (row, stamp): (&'a StoredRow, &'a ElementTimestamp),
+        cells: impl Iterator<Item = (&'a StoredCell, &'a ElementTimestamp)>,
+    ) -> Self {
         let rest = row.rest.as_deref();
-        let mut shown = RowAttributes {
+        let mut shown = Self {
             name: &row.name,
             kind: row.kind,
             size: row.size,
@@ -66,17 +86,15 @@ impl FilesTable {
             blob: rest.and_then(|rest| rest.blob.as_ref()),
             meta: rest.and_then(|rest| rest.meta.as_ref()),
         };
-        for (cell, cell_stamp) in self.stored_cells(view) {
+        for (cell, cell_stamp) in cells {
             let is_shown = !matches!(cell.value, FieldValue::Parent(_) | FieldValue::Trashed(_));
             if is_shown && cell_wins((row, stamp), (cell, cell_stamp)) {
                 shown.set(&cell.value);
             }
         }
-        Some(shown)
+        shown
     }
-}
 
-impl<'a> RowAttributes<'a> {
     fn set(&mut self, value: &'a FieldValue) {
         match value {
             FieldValue::Stat { size, updated_at } => {

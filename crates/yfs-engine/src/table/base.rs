@@ -113,7 +113,7 @@ impl BaseRow {
         Some(cells::entry(id, row, &first.stamp, self.winning_cells()))
     }
 
-    fn winning_cells(&self) -> impl Iterator<Item = (&StoredCell, &ElementTimestamp)> {
+    pub(super) fn winning_cells(&self) -> impl Iterator<Item = (&StoredCell, &ElementTimestamp)> {
         let winners = self.cells.iter().filter_map(|group| group.first());
         winners.filter_map(|element| Some((element.value.effective()?, &element.stamp)))
     }
@@ -205,7 +205,7 @@ impl FilesTable {
 
     /// Returns the elements of an id.
     pub(super) fn view(&self, id: &FileId) -> Option<NodeView<'_>> {
-        if let Some(ix) = self.find(id) {
+        if let Some(ix) = self.find(id.as_str()) {
             return Some(NodeView::Changed(self.nodes.get(ix)));
         }
         let (id, row) = self.base.as_ref()?.row(id)?;
@@ -364,7 +364,8 @@ impl FilesTable {
         let of_base = base.rows.owners(root, client, least, clock);
         let is_live = |clock: u32| {
             let owner = of_base.iter().find(|(at, _)| *at == clock);
-            changed(clock + 1, 1) == 1 || owner.is_some_and(|(_, id)| self.find(id).is_none())
+            changed(clock + 1, 1) == 1
+                || owner.is_some_and(|(_, id)| self.find(id.as_str()).is_none())
         };
         (least..clock).rev().take_while(|clock| is_live(*clock)).count()
     }
@@ -377,7 +378,7 @@ impl FilesTable {
 
     /// Reports whether an id is one of [`changed_ids`](Self::changed_ids).
     pub(crate) fn is_changed(&self, id: &FileId) -> bool {
-        self.find(id).is_some()
+        self.find(id.as_str()).is_some()
     }
 
     /// Returns the ids that have elements and no readable row.
@@ -387,7 +388,7 @@ impl FilesTable {
         let changed = changed.filter(|node| (node.row, node.cells) != (NONE, NONE));
         let mut ids: Vec<FileId> = changed.map(|node| node.id.clone()).collect();
         let of_base = self.base.iter().flat_map(|base| base.rows.rowless());
-        ids.extend(of_base.filter(|id| self.find(id).is_none()));
+        ids.extend(of_base.filter(|id| self.find(id.as_str()).is_none()));
         ids
     }
 
@@ -405,6 +406,7 @@ impl FilesTable {
             found
         };
         let all = std::iter::from_fn(next);
-        all.filter(|(id, _)| self.find(id).is_none()).filter_map(|(id, row)| row.history(&id))
+        all.filter(|(id, _)| self.find(id.as_str()).is_none())
+            .filter_map(|(id, row)| row.history(&id))
     }
 }

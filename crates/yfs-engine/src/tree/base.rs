@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     id::{FileId, WorkspaceId},
-    table::{BaseRow, ListedRow, NodeKind, RowHistory},
+    table::{BaseRow, ListedChild, NodeKind, RowHistory},
 };
 
 /// The number of names that are remembered before a change makes room for more.
@@ -45,21 +45,16 @@ pub(crate) trait BaseTree: fmt::Debug + Send + Sync {
     /// trashed, in byte order of the names.
     fn each_entry(&self, directory: Option<&FileId>, each: &mut dyn FnMut(&FileId, &str, &BaseRow));
 
-    /// Calls `each` with the id, display name and kind of each entry of a directory that is not
-    /// trashed, in byte order of the names.
-    fn each_kind(
-        &self,
-        directory: Option<&FileId>,
-        each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>),
-    );
+    /// Calls `each` with each entry of a directory that is not trashed, in byte order of the names.
+    fn each_listed(&self, directory: Option<&FileId>, each: &mut dyn FnMut(ListedChild<'_>));
 
-    /// Calls `each` as [`each_kind`](Self::each_kind) does, with the entries whose names are from
-    /// the first to the last of two, until it breaks off.
-    fn each_kind_in(
+    /// Calls `each` as [`each_listed`](Self::each_listed) does, with the entries whose names are
+    /// from the first to the last of two, until it breaks off.
+    fn each_listed_in(
         &self,
         directory: Option<&FileId>,
         names: [&str; 2],
-        each: &mut dyn FnMut(&FileId, &str, ListedRow<'_>) -> ControlFlow<()>,
+        each: &mut dyn FnMut(ListedChild<'_>) -> ControlFlow<()>,
     );
 
     /// Returns the ids of all nodes that are themselves trashed.

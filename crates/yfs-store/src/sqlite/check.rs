@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::{
     SqliteInner,
-    log_scan::{ScannedLog, scan_log},
+    log_scan::{ScannedLog, note_records_read, scan_log},
     schema::store_error,
     transaction::SqliteTransaction,
 };
@@ -72,9 +72,28 @@ impl SqliteInner {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), StoreError> {
         let reader = self.reader()?;
-        let sql = "SELECT count(*) FROM log WHERE kind NOT IN (0, 1, 2)
-                   OR NOT EXISTS (SELECT 1 FROM doc WHERE n = log.doc)";
-        match reader.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(store_error(CHECK)) {
+        let mut problems = Vec::new();
+        let numbers = match self.document_names(&reader) {
+            Ok((numbers, misnamed)) => {
+                problems.extend(misnamed);
+                numbers
+            }
+            Err(error) => {
+                collect_problem(Err(error), &mut problems)?;
+                Vec::new()
+            }
+        };
+        let docs = self.documents();
+        // Almost always all is sound, and then the log is read once.
+        if let Ok(docs) = &docs
+            && let Some(scanned) = self.scan_sound_log(&reader, docs, &numbers, progress)?
+        {
+            report.n_records += scanned.n_records;
+            report.n_snapshots += scanned.n_snapshots;
+            report.problems.extend(problems);
+            return Ok(());
+        }
+        match count_strays(&reader) {
             Ok(0) => (),
             Ok(n) => {
                 let description = format!("{n} records belong to no document");
@@ -82,28 +101,21 @@ impl SqliteInner {
             }
             Err(error) => collect_problem(Err(error), &mut report.problems)?,
         }
-        match self.misnamed_docs(&reader) {
-            Ok(problems) => report.problems.extend(problems),
-            Err(error) => collect_problem(Err(error), &mut report.problems)?,
+        report.problems.extend(problems);
+        match docs {
+            Ok(docs) => self.check_each_doc(docs, report, progress),
+            Err(error) => collect_problem(Err(error), &mut report.problems),
         }
-        let docs = match self.documents() {
-            Ok(docs) => docs,
-            Err(error) => return collect_problem(Err(error), &mut report.problems),
-        };
-        if let Some(scanned) = self.scan_sound_log(&reader, &docs, progress)? {
-            report.n_records += scanned.n_records;
-            report.n_snapshots += scanned.n_snapshots;
-            return Ok(());
-        }
-        self.check_each_doc(docs, report, progress)
     }
 
     /// Reads all records and snapshots in one pass. Returns `None` if any is damaged, or if they
-    /// are not those of `docs`, to which other processes may have appended.
+    /// are not those of `docs`, to which other processes may have appended. `numbers` are those of
+    /// the documents, in order.
     fn scan_sound_log(
         &self,
         reader: &Connection,
         docs: &[DocStats],
+        numbers: &[i64],
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Option<ScannedLog>, StoreError> {
         let expected = ScannedLog {
@@ -113,7 +125,7 @@ impl SqliteInner {
         let n_docs = docs.len() as u64;
         let n_read = |n: u64| n * n_docs / expected.n_records.max(n);
         let tx = SqliteTransaction::read(reader).map_err(store_error(CHECK))?;
-        let scanned = scan_log(&tx, &self.seal, &mut |n| progress(n_read(n), n_docs));
+        let scanned = scan_log(&tx, &self.seal, numbers, &mut |n| progress(n_read(n), n_docs));
         match scanned.map_err(store_error(CHECK)) {
             Ok(scanned) => Ok(scanned.filter(|scanned| *scanned == expected)),
             Err(StoreError::Corrupt { .. }) => Ok(None),
@@ -152,10 +164,14 @@ impl SqliteInner {
         Ok(())
     }
 
-    /// Returns the documents whose records cannot be reached because their name is damaged.
-    fn misnamed_docs(&self, reader: &Connection) -> Result<Vec<CheckProblem>, StoreError> {
+    /// Returns the numbers of the documents, in order, and the problems of those whose records
+    /// cannot be reached because their name is damaged.
+    fn document_names(
+        &self,
+        reader: &Connection,
+    ) -> Result<(Vec<i64>, Vec<CheckProblem>), StoreError> {
         let read = || -> rusqlite::Result<Vec<(i64, String)>> {
-            let mut statement = reader.prepare("SELECT n, guid FROM doc")?;
+            let mut statement = reader.prepare("SELECT n, guid FROM doc ORDER BY n")?;
             let rows = statement.query_map([], |row| {
                 let guid = row.get_ref(1)?.as_bytes().unwrap_or_default();
                 Ok((row.get(0)?, String::from_utf8_lossy(guid).into_owned()))
@@ -178,7 +194,8 @@ impl SqliteInner {
             let description = format!("document {number} has a damaged name: {guid:?}");
             CheckProblem { doc: None, blob: None, description }
         };
-        Ok(misnamed.into_iter().take(MAX_PROBLEMS).map(problem).collect())
+        let misnamed = misnamed.into_iter().take(MAX_PROBLEMS).map(problem).collect();
+        Ok((docs.into_iter().map(|(number, _)| number).collect(), misnamed))
     }
 
     fn check_blobs(
@@ -198,6 +215,16 @@ impl SqliteInner {
         }
         Ok(())
     }
+}
+
+/// Counts the records that belong to no document, or are of no kind.
+fn count_strays(reader: &Connection) -> Result<u64, StoreError> {
+    let sql = "SELECT count(*), count(CASE WHEN kind NOT IN (0, 1, 2)
+               OR NOT EXISTS (SELECT 1 FROM doc WHERE n = log.doc) THEN 1 END) FROM log";
+    let counted = reader.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    let (n_read, n_strays): (i64, i64) = counted.map_err(store_error(CHECK))?;
+    note_records_read(n_read.cast_unsigned());
+    Ok(n_strays.cast_unsigned())
 }
 
 /// Turns an error that reports damage into a problem, and passes on other errors.
@@ -224,7 +251,7 @@ mod tests {
     use tempfile::TempDir;
     use yfs_types::time::Millis;
 
-    use super::*;
+    use super::{super::log_scan, *};
     use crate::{
         AppendBatch, LogRecord, MergedSnapshot, OpenOptions, SqliteStore, Store, UnlockKey,
         UpdateLog,
@@ -267,7 +294,8 @@ mod tests {
     fn scan(store: &SqliteStore) -> Option<ScannedLog> {
         let docs = store.documents().expect("documents");
         let reader = store.inner.reader().expect("a reader");
-        store.inner.scan_sound_log(&reader, &docs, &mut |_, _| ()).expect("scan")
+        let (numbers, _) = store.inner.document_names(&reader).expect("names");
+        store.inner.scan_sound_log(&reader, &docs, &numbers, &mut |_, _| ()).expect("scan")
     }
 
     #[test]
@@ -279,6 +307,37 @@ mod tests {
             let report = store.check_log().expect("check");
             assert_eq!((report.n_records, report.n_snapshots), (20, 2));
             assert!(report.problems.is_empty(), "{:?}", report.problems);
+        }
+    }
+
+    /// The start of a mirror or a server checks all records.
+    #[test]
+    fn a_sound_log_is_read_once() {
+        for key in keys() {
+            let (_directory, store) = sample(key.as_ref());
+            let reader = store.inner.reader().expect("a reader");
+            let sql = "SELECT count(*) FROM log";
+            let n_stored: i64 = reader.query_row(sql, [], |row| row.get(0)).expect("counted");
+            drop(reader);
+            log_scan::N_RECORDS_READ.set(0);
+            assert!(store.check_log().expect("check").problems.is_empty());
+            assert_eq!(log_scan::N_RECORDS_READ.get(), n_stored.cast_unsigned());
+        }
+    }
+
+    #[test]
+    fn records_of_no_kind_or_document_are_found() {
+        let strays =
+            ["UPDATE log SET kind = 9 WHERE kind = 1", "UPDATE log SET doc = 99 WHERE kind = 1"];
+        for (key, stray) in keys().iter().flat_map(|key| strays.map(|stray| (key, stray))) {
+            let (directory, store) = sample(key.as_ref());
+            let file = Connection::open(directory.path().join("store.db")).expect("open");
+            let n_strays = file.execute(stray, []).expect("damage");
+            assert!(n_strays > 0, "{stray}");
+            assert_eq!(scan(&store), None, "{stray}");
+            let report = store.check_log().expect("check");
+            let expected = format!("{n_strays} records belong to no document");
+            assert_eq!(report.problems[0].description, expected, "{stray}");
         }
     }
 

@@ -32,15 +32,29 @@ struct ValueCheck<'a> {
     names: HashMap<u32, DocName>,
 }
 
+#[cfg(test)]
+std::thread_local! {
+    /// The number of records that checks have read.
+    pub(super) static N_RECORDS_READ: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Notes for tests that records were read.
+pub(super) fn note_records_read(_n: u64) {
+    #[cfg(test)]
+    N_RECORDS_READ.set(N_RECORDS_READ.get() + _n);
+}
+
 /// Reads all records and snapshots in the view of a transaction. Returns `None` if any of them is
-/// damaged. `progress` gets the number of records that were read.
+/// damaged, or of none of the documents whose `numbers` are given in order. `progress` gets the
+/// number of records that were read.
 pub(super) fn scan_log(
     tx: &Connection,
     seal: &ValueSeal,
+    numbers: &[i64],
     progress: &mut dyn FnMut(u64),
 ) -> rusqlite::Result<Option<ScannedLog>> {
     let check = ValueCheck::new(tx, seal)?;
-    let Some(n_records) = scan_records(tx, &check, progress)? else { return Ok(None) };
+    let Some(n_records) = scan_records(tx, &check, numbers, progress)? else { return Ok(None) };
     let Some(n_snapshots) = scan_snapshots(tx, &check)? else { return Ok(None) };
     Ok(Some(ScannedLog { n_records, n_snapshots }))
 }
@@ -75,19 +89,27 @@ impl<'a> ValueCheck<'a> {
     }
 }
 
-/// Returns the number of records if all are sound.
+/// Returns the number of updates if all records are sound.
 fn scan_records(
     tx: &Connection,
     check: &ValueCheck<'_>,
+    numbers: &[i64],
     progress: &mut dyn FnMut(u64),
 ) -> rusqlite::Result<Option<u64>> {
-    let mut log = tx.prepare(
-        "SELECT seq, doc, origin, at, crc, len, data FROM log WHERE kind = 0 ORDER BY seq",
-    )?;
+    let mut log =
+        tx.prepare("SELECT seq, doc, origin, at, crc, len, data, kind FROM log ORDER BY seq")?;
     let mut bodies = tx.prepare("SELECT seq, data FROM body ORDER BY seq")?;
     let (mut rows, mut bodies) = (log.query([])?, bodies.query([])?);
     let mut n_records = 0;
     while let Some(row) = rows.next()? {
+        note_records_read(1);
+        let (kind, doc): (i64, i64) = (row.get(7)?, row.get(1)?);
+        if !(0..=2).contains(&kind) || numbers.binary_search(&doc).is_err() {
+            return Ok(None);
+        }
+        if kind != KIND_UPDATE {
+            continue;
+        }
         let (seq, number, len): (i64, u32, u32) = (row.get(0)?, row.get(1)?, row.get(5)?);
         let origin = HandleOrigin(row.get::<_, i64>(2)?.cast_unsigned());
         let (at, crc): (i64, u32) = (row.get(3)?, row.get(4)?);

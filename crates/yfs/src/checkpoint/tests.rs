@@ -237,6 +237,28 @@ fn an_export_keeps_few_rows_in_memory() {
     assert!(n_rows < 150, "{n_rows}");
 }
 
+/// A checkpoint lists the rows that changed before it. They are not taken for the ids of names that
+/// are not shown as they are stored.
+#[test]
+fn conflicts_are_read_from_a_checkpoint_that_lists_changes() {
+    let (disk, _) = sample();
+    let workspace = disk.open();
+    // The list is kept for the index.
+    assert!(workspace.maintenance().renew_search_index().expect("renewed"));
+    let position = workspace.store().head().expect("a head");
+    session(&workspace).write(&path("/new"), b"x", &WriteOptions::default()).expect("written");
+    workspace.close().expect("closed");
+    let workspace = disk.open();
+    let home = workspace.state.checkpoint.clone().expect("it has a place");
+    let (map, _) = home.open_map().expect("opened").expect("a checkpoint");
+    let changed = journal::changed_after(&map, position).expect("read").expect("a list");
+    assert_eq!(changed.len(), 1);
+    let main = workspace.state.main.read();
+    assert!(main.is_on_checkpoint());
+    assert_eq!(main.tree().conflicts(workspace.state.now()).len(), 0);
+    assert_eq!(main.checkpoint_failure(), None);
+}
+
 fn put_back(copy: &Path, file: &Path) {
     for suffix in ["-wal", "-shm"] {
         let mut beside = file.as_os_str().to_owned();

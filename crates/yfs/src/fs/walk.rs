@@ -5,7 +5,7 @@ use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
     path::{MAX_PATH_LEN, VPath},
-    table::ListedKind,
+    table::{ListedChild, ListedKind},
     tree::FinalLink,
 };
 use yfs_vfs::{
@@ -163,9 +163,11 @@ fn entries_in(
 ) -> std::vec::IntoIter<(DirEntry, bool)> {
     let mut entries = Vec::with_capacity(USUAL_LEN);
     if options.kinds_only {
-        main.for_each_child_kind(directory, |id, name, kind| {
-            if options.hidden || !name.starts_with('.') {
-                entries.push((kind_entry(id, name, kind), false));
+        main.for_each_listed(directory, |child| {
+            if (options.hidden || !child.name.starts_with('.'))
+                && let Some(entry) = kind_entry(&child)
+            {
+                entries.push((entry, false));
             }
         });
         return entries.into_iter();
@@ -179,15 +181,15 @@ fn entries_in(
 }
 
 /// Returns the entry of a listing of kinds.
-fn kind_entry(id: &FileId, name: &str, kind: ListedKind) -> DirEntry {
-    let (kind, size) = match kind {
+fn kind_entry(child: &ListedChild<'_>) -> Option<DirEntry> {
+    let (kind, size) = match child.kind {
         ListedKind::File { size } | ListedKind::Blob { size } => (FileKind::File, size),
         ListedKind::Directory => (FileKind::Directory, 0),
         ListedKind::Link => (FileKind::Symlink, 0),
     };
-    let mut entry = DirEntry::new(name, id.clone(), kind);
+    let mut entry = DirEntry::new(child.name, FileId::parse(child.id).ok()?, kind);
     entry.size = size;
-    entry
+    Some(entry)
 }
 
 /// Returns the path of an entry of the directory at `at`.

@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use proptest::prelude::*;
 
-use crate::table::{BaseRow, ListedRow};
+use crate::table::{BaseRow, ListedChild};
 
 use super::{
     random::{NAMES, Step, any_id, any_step, apply_step},
@@ -39,15 +39,15 @@ impl BaseTree for MemoryBase {
         unreachable!("a tree alone lists no rows");
     }
 
-    fn each_kind(&self, _: Option<&FileId>, _: &mut dyn FnMut(&FileId, &str, ListedRow<'_>)) {
+    fn each_listed(&self, _: Option<&FileId>, _: &mut dyn FnMut(ListedChild<'_>)) {
         unreachable!("a tree alone lists no kinds");
     }
 
-    fn each_kind_in(
+    fn each_listed_in(
         &self,
         _: Option<&FileId>,
         _: [&str; 2],
-        _: &mut dyn FnMut(&FileId, &str, ListedRow<'_>) -> ControlFlow<()>,
+        _: &mut dyn FnMut(ListedChild<'_>) -> ControlFlow<()>,
     ) {
         unreachable!("a tree alone lists no kinds");
     }

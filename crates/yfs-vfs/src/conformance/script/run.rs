@@ -1,5 +1,7 @@
 //! The operations of the script language.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use futures::StreamExt;
 use yfs_types::{path::VPath, time::Millis};
@@ -15,7 +17,7 @@ use crate::{
         CopyOptions, CreateMode, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
         VersionBase, WalkOptions, WriteOptions,
     },
-    stat::Stat,
+    stat::{FileKind, Stat},
 };
 
 /// The failure of a line: it is malformed, or the filesystem rejected the operation.
@@ -182,9 +184,19 @@ async fn read_entry(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
                 line.value("-max").map_or(Ok(usize::MAX), |text| number(text, "-max"))?;
             let hidden = !line.has("-shown");
             let options = WalkOptions { max_depth, hidden, max_entries, ..WalkOptions::default() };
-            let items = fs.walk(&line.path(0)?, &options).await?;
-            let items = items.iter().map(|item| format!("{}{}", item.path, mark(item.entry.kind)));
-            list(items.collect())
+            let path = line.path(0)?;
+            let items = fs.walk(&path, &options).await;
+            let items: Result<Vec<String>, _> = items.map(|items| {
+                let items = items.iter();
+                items.map(|item| format!("{}{}", item.path, mark(item.entry.kind))).collect()
+            });
+            let by_directory = walk_by_directory(fs, &path, &options).await;
+            let shown = |found: &Result<_, FsError>| format!("{found:?}");
+            if shown(&by_directory) != shown(&items) {
+                let found = format!("walk_directories: {by_directory:?}, walk: {items:?}");
+                return Err(LineError::Script(found));
+            }
+            list(items?)
         }
         "totals" => {
             let totals = fs.totals(&line.path(0)?).await?;
@@ -193,6 +205,34 @@ async fn read_entry(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
         "tree" => super::tree(fs).await?,
         other => return Err(LineError::Script(format!("no such operation: {other}"))),
     })
+}
+
+/// Lists a tree as `walk` does, from the listings of its directories.
+async fn walk_by_directory(
+    fs: &dyn FileSystem,
+    path: &VPath,
+    options: &WalkOptions,
+) -> Result<Vec<String>, FsError> {
+    let mut listings = fs.walk_directories(path, options);
+    let (mut found, mut open) = (Vec::new(), Vec::new());
+    open.extend(listings.next().await.transpose()?.map(|listing| (listing, 0)));
+    while let Some((listing, next)) = open.last_mut() {
+        let Some((_, kind)) = listing.get(*next) else {
+            open.pop();
+            continue;
+        };
+        let path = listing.path_of(*next).map_or_else(VPath::root, Cow::into_owned);
+        *next += 1;
+        found.push(format!("{path}{}", mark(kind)));
+        if kind == FileKind::Directory && open.len() < options.max_depth {
+            let below = listings.next().await.transpose()?;
+            found.extend(below.iter().filter(|below| *below.path() != path).map(|_| "?".into()));
+            open.extend(below.map(|listing| (listing, 0)));
+        }
+    }
+    let rest = listings.next().await.transpose()?;
+    found.extend(rest.map(|listing| format!("and {}", listing.path())));
+    Ok(found)
 }
 
 async fn glob(fs: &dyn FileSystem, line: &ScriptLine) -> Step {
