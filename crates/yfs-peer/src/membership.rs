@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The store's secrets: the key of this peer, and the key of the owner.
-const KEY_SECRET: &str = "peer.key";
+pub(crate) const KEY_SECRET: &str = "peer.key";
 const OWNER_SECRET: &str = "peer.owner.key";
 
 /// The setting with the public key of the owner.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The version of the protocol.
-pub(crate) const PEER_VERSION: u64 = 1;
+pub(crate) const PEER_VERSION: u64 = 2;
 
 /// The first type of these messages.
 const FIRST_TYPE: u8 = 64;

@@ -19,7 +19,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 use yfs::Workspace;
 use yfs_engine::lib0::write_string;
-use yfs_replica::{ExchangeProgress, FrameSession, HubMarks, ReplicaSession, WELCOME_WITHIN};
+use yfs_replica::{
+    DEFAULT_MAIN_LIMIT, ExchangeProgress, FrameSession, HubMarks, ReplicaSession, WELCOME_WITHIN,
+};
 use yfs_store::DocName;
 use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 
@@ -261,17 +263,10 @@ impl PeerSession {
             }
         };
         let own = self.own.clone();
-        let may_write = certificate.signed.grant.rights == PeerRights::Write;
+        let is_remote_writer = certificate.signed.grant.rights == PeerRights::Write;
         self.certificate = Some(renewed.clone().unwrap_or(certificate));
         self.send(&PeerMessage::Admitted { certificate: own, renewed })?;
-        let mut hub = ReplicaSession::hub(self.workspace().clone(), may_write)
-            .with_checked_updates()
-            .with_blob_pool(self.member.blob_pool())
-            .with_settling(self.member.is_owner()?);
-        if !self.is_writer() {
-            hub = hub.without_sending();
-        }
-        self.open(hub)
+        self.begin_exchange(is_remote_writer)
     }
 
     fn handle_admission(&mut self, frame: &[u8]) -> Result<(), PeerError> {
@@ -292,6 +287,32 @@ impl PeerSession {
         }
         let is_remote_writer = certificate.signed.grant.rights == PeerRights::Write;
         self.certificate = Some(certificate);
+        self.begin_exchange(is_remote_writer)
+    }
+
+    /// Begins the exchange of logs. Whoever connected, the side with the lesser key is the guest:
+    /// so the same store keeps the marks of a pair each time.
+    fn begin_exchange(&mut self, is_remote_writer: bool) -> Result<(), PeerError> {
+        let workspace = self.workspace().clone();
+        let mut inner = if self.member.id() < self.remote {
+            self.marks = self.stored_marks(is_remote_writer)?;
+            ReplicaSession::guest(workspace, &self.marks.marks)
+        } else {
+            ReplicaSession::hub(workspace, is_remote_writer)
+        };
+        inner = inner
+            .with_checked_updates()
+            .with_main_limit(DEFAULT_MAIN_LIMIT)
+            .with_blob_pool(self.member.blob_pool())
+            .with_settling(self.member.is_owner()?);
+        if !self.is_writer() {
+            inner = inner.without_sending();
+        }
+        self.open(inner)
+    }
+
+    /// Returns the marks that were stored for the peer, if the rights of both are the same since.
+    fn stored_marks(&self, is_remote_writer: bool) -> Result<StoredPeerMarks, PeerError> {
         let fresh = StoredPeerMarks {
             marks: HubMarks::default(),
             epoch: self.workspace().replication().epoch()?,
@@ -304,14 +325,7 @@ impl PeerSession {
         let is_valid = |stored: &StoredPeerMarks| {
             StoredPeerMarks { marks: HubMarks::default(), ..stored.clone() } == fresh
         };
-        self.marks = stored.filter(is_valid).unwrap_or(fresh);
-        let mut guest = ReplicaSession::guest(self.workspace().clone(), &self.marks.marks)
-            .with_blob_pool(self.member.blob_pool())
-            .with_settling(self.member.is_owner()?);
-        if !self.is_writer() {
-            guest = guest.without_sending();
-        }
-        self.open(guest)
+        Ok(stored.filter(is_valid).unwrap_or(fresh))
     }
 
     fn open(&mut self, inner: ReplicaSession) -> Result<(), PeerError> {
@@ -531,7 +545,8 @@ impl FrameSession for PeerSession {
 
     fn patience(&self) -> Option<Duration> {
         match &self.phase {
-            SessionPhase::Open(inner) => inner.patience(),
+            // A hub waits for a guest without a limit only once the guest has begun.
+            SessionPhase::Open(inner) if inner.has_begun() => inner.patience(),
             _ => Some(WELCOME_WITHIN),
         }
     }
