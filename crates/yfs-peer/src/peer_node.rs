@@ -36,6 +36,7 @@ use self::{
 use crate::{
     contact::PeerContact,
     dial::PeerCall,
+    first_exchange::FirstExchange,
     lan::{LanDiscovery, LanPeers},
     lan_announcement::LanGroupKey,
     membership::{PeerMembership, TicketRequest},
@@ -149,6 +150,8 @@ struct NodeShared {
     n_handshakes: AtomicUsize,
     next_link: AtomicU64,
     large_frames: Arc<Semaphore>,
+    /// Whose turn it is, while this store has just joined.
+    first: Arc<FirstExchange>,
     events: broadcast::Sender<PeerEvent>,
     wake: Notify,
 }
@@ -226,6 +229,7 @@ impl PeerNode {
         let statuses = stored_status(workspace)?.into_iter().filter_map(by_id).collect();
         let lan = options.is_lan_searched.then(|| lan_peers(&member)).transpose()?;
         let (events, first_events) = broadcast::channel(MAX_EVENTS);
+        let first = FirstExchange::new(member.is_complete()?);
         let shared = Arc::new(NodeShared {
             lan,
             relays,
@@ -239,6 +243,7 @@ impl PeerNode {
             n_handshakes: AtomicUsize::new(0),
             next_link: AtomicU64::new(0),
             large_frames: Arc::new(Semaphore::new(LARGE_FRAMES_KIB)),
+            first,
             events,
             wake: Notify::new(),
         });
@@ -433,7 +438,8 @@ async fn accept_one(shared: Arc<NodeShared>, incoming: Incoming, slot: Handshake
     let Some((peer, connection)) = accepted else { return };
     let run = async {
         let streams = accept_stream(&connection).await?;
-        let session = PeerSession::acceptor(shared.member.clone(), peer)?;
+        let (member, first) = (shared.member.clone(), shared.first.clone());
+        let session = PeerSession::acceptor_in_turn(member, peer, first)?;
         run_link(&shared, session, &connection, streams, Some(slot)).await
     };
     let ended = run.await;
@@ -486,13 +492,27 @@ async fn call_one(shared: Arc<NodeShared>, contact: PeerContact) {
         if is_relayed(connection.remote_address()) && shared.links.lock().contains_key(&peer) {
             return Err(PeerError::Denies(DenialCode::Duplicate));
         }
-        let streams = open_stream(&connection).await?;
-        let session = PeerSession::dialer(shared.member.clone(), peer)?;
-        run_link(&shared, session, &connection, streams, None).await
+        run_dialed(&shared, peer, &connection).await
     };
     let ended = run.await;
     shared.plan_next_call(peer, &ended);
     shared.record_end(peer, ended);
+}
+
+/// Runs a session on a connection that this side made, if it is the turn of the peer.
+async fn run_dialed(
+    shared: &Arc<NodeShared>,
+    peer: PeerId,
+    connection: &Connection,
+) -> Result<(), PeerError> {
+    let Some(turn) = shared.first.begin(peer, Instant::now()) else {
+        connection.close(VarInt::from_u32(REPLACED), b"another peer first");
+        return Err(PeerError::Denies(DenialCode::Joining));
+    };
+    let streams = open_stream(connection).await?;
+    let (member, first) = (shared.member.clone(), shared.first.clone());
+    let session = PeerSession::dialer_in_turn(member, peer, first, turn)?;
+    run_link(shared, session, connection, streams, None).await
 }
 
 /// Runs a session on a connection until it ends. A connection that the peer made counts as a
@@ -536,6 +556,10 @@ async fn run_link(
             status.in_step = is_done;
             status.reached = if is_done { Some(head.0) } else { status.reached };
         });
+        if session.follow_turn(is_done) {
+            shared.member.set_complete()?;
+            shared.call_soon();
+        }
         counted = (progress.bytes_sent, progress.bytes_received);
         last_refused = session.n_refused();
         let news = (progress.n_sent, progress.n_new, progress.n_blobs);
@@ -554,6 +578,11 @@ async fn run_link(
         shared.remove_link(peer, number);
     }
     let n_refused = session.n_refused() - last_refused;
+    drop(session);
+    if is_known && !shared.first.is_complete() {
+        // It is the turn of another peer.
+        shared.call_soon();
+    }
     if n_refused > 0 {
         shared.update_status(peer, |status| status.refused += n_refused);
     }
@@ -677,11 +706,12 @@ impl NodeShared {
     }
 
     /// Records why a connection ended. A key that was never admitted leaves no trace, so that
-    /// strangers can't fill the list; nor does a connection beside another one with the same peer.
+    /// strangers can't fill the list; nor does a connection beside another one with the same peer,
+    /// or before it is the turn of the peer.
     fn record_end(&self, peer: PeerId, ended: Result<(), PeerError>) {
         let Err(error) = ended else { return };
         if let PeerError::Denied(code) | PeerError::Denies(code) = &error
-            && *code == DenialCode::Duplicate
+            && matches!(code, DenialCode::Duplicate | DenialCode::Joining)
         {
             return;
         }
@@ -729,6 +759,9 @@ impl NodeShared {
 
     /// Returns the contacts that are to be called now.
     fn due_calls(&self) -> Result<Vec<PeerContact>, PeerError> {
+        if !self.first.is_free(Instant::now()) {
+            return Ok(Vec::new());
+        }
         let mut contacts = self.member.contacts()?;
         for peer in self.lan.iter().flat_map(|lan| lan.found()) {
             if !contacts.iter().any(|contact| contact.peer == peer) {

@@ -13,7 +13,7 @@
 use std::{
     collections::{BTreeSet, VecDeque},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,7 @@ use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 use crate::{
     carried::{CarriedBatch, CarriedList},
     contact::PeerContact,
+    first_exchange::{ExchangeTurn, FirstExchange},
     membership::PeerMembership,
     peer_error::{DenialCode, DenialReason, PeerError},
     peer_grant::{PeerCertificate, PeerRights},
@@ -77,6 +78,11 @@ pub struct PeerSession {
     marks: StoredPeerMarks,
     /// The number of updates that were put in quarantine because their signer may not write.
     n_unauthorized: u64,
+    /// Whether the peer has sent all messages of others that it had to pass on.
+    has_carried: bool,
+    first: Arc<FirstExchange>,
+    /// The part in the turn of the peer, until both sides have everything.
+    turn: Option<ExchangeTurn>,
 }
 
 #[derive(Debug)]
@@ -107,9 +113,23 @@ impl PeerSession {
     ///
     /// [`PeerError::NotShared`] if this store has no certificate.
     pub fn dialer(member: Arc<PeerMembership>, remote: PeerId) -> Result<Self, PeerError> {
-        let mut session = Self::new(member, remote, SessionPhase::AwaitAdmission)?;
+        let first = FirstExchange::new(true);
+        let turn = first.begin(remote, Instant::now()).expect("a complete store needs no turn");
+        Self::dialer_in_turn(member, remote, first, turn)
+    }
+
+    /// Makes the side that connects to a peer whose turn it is.
+    pub(crate) fn dialer_in_turn(
+        member: Arc<PeerMembership>,
+        remote: PeerId,
+        first: Arc<FirstExchange>,
+        turn: ExchangeTurn,
+    ) -> Result<Self, PeerError> {
+        let mut session = Self::new(member, remote, SessionPhase::AwaitAdmission, first)?;
+        session.turn = Some(turn);
         let workspace = session.workspace().id().clone();
-        let hello = PeerMessage::Hello { workspace, certificate: session.own.clone() };
+        let (certificate, is_complete) = (session.own.clone(), session.first.is_complete());
+        let hello = PeerMessage::Hello { workspace, certificate, is_complete };
         session.outgoing.push_back(hello.encode());
         Ok(session)
     }
@@ -120,13 +140,23 @@ impl PeerSession {
     ///
     /// [`PeerError::NotShared`] if this store has no certificate.
     pub fn acceptor(member: Arc<PeerMembership>, remote: PeerId) -> Result<Self, PeerError> {
-        Self::new(member, remote, SessionPhase::AwaitHello)
+        Self::acceptor_in_turn(member, remote, FirstExchange::new(true))
+    }
+
+    /// Makes the side that accepts a connection once it is the turn of the peer.
+    pub(crate) fn acceptor_in_turn(
+        member: Arc<PeerMembership>,
+        remote: PeerId,
+        first: Arc<FirstExchange>,
+    ) -> Result<Self, PeerError> {
+        Self::new(member, remote, SessionPhase::AwaitHello, first)
     }
 
     fn new(
         member: Arc<PeerMembership>,
         remote: PeerId,
         phase: SessionPhase,
+        first: Arc<FirstExchange>,
     ) -> Result<Self, PeerError> {
         Ok(Self {
             carried: CarriedList::of(member.workspace())?,
@@ -142,6 +172,9 @@ impl PeerSession {
             seen: BTreeSet::new(),
             marks: StoredPeerMarks::default(),
             n_unauthorized: 0,
+            has_carried: false,
+            first,
+            turn: None,
         })
     }
 
@@ -171,9 +204,26 @@ impl PeerSession {
     /// Reports whether both sides have everything, as far as this side knows.
     pub fn is_done(&self) -> bool {
         match &self.phase {
-            SessionPhase::Open(inner) => inner.is_done() && self.outgoing.is_empty(),
+            SessionPhase::Open(inner) => {
+                // All that a peer without the right to write sends is what others signed.
+                let has_all = self.has_carried || self.is_remote_writer();
+                inner.is_done() && has_all && self.outgoing.is_empty()
+            }
             _ => false,
         }
+    }
+
+    /// Follows the turn of the peer, if this store has just joined. Reports whether the store is up
+    /// to date from now on, and was not before.
+    pub(crate) fn follow_turn(&mut self, is_done: bool) -> bool {
+        if is_done {
+            return self.turn.take().is_some_and(ExchangeTurn::complete);
+        }
+        let progress = self.progress();
+        if let Some(turn) = &mut self.turn {
+            turn.note_news(progress.n_new + progress.n_blobs, Instant::now());
+        }
+        false
     }
 
     /// Returns the counters of the exchange so far.
@@ -246,14 +296,22 @@ impl PeerSession {
     }
 
     fn handle_hello(&mut self, frame: &[u8]) -> Result<(), PeerError> {
-        let Ok(PeerMessage::Hello { workspace, certificate }) = PeerMessage::decode(frame) else {
+        let Ok(PeerMessage::Hello { workspace, certificate, is_complete }) =
+            PeerMessage::decode(frame)
+        else {
             return Err(PeerError::Fault("its first message is not a hello"));
         };
-        let admitted = if workspace == *self.workspace().id() {
+        let mut admitted = if workspace == *self.workspace().id() {
             self.member.admit(&certificate, self.remote)?
         } else {
             Err(DenialCode::NotAdmitted)
         };
+        if admitted.is_ok() {
+            self.turn = self.first.begin(self.remote, Instant::now());
+            if !self.is_in_turn(is_complete) {
+                admitted = Err(DenialCode::Joining);
+            }
+        }
         let renewed = match admitted {
             Ok(renewed) => renewed,
             Err(code) => {
@@ -263,16 +321,37 @@ impl PeerSession {
             }
         };
         let own = self.own.clone();
-        let is_remote_writer = certificate.signed.grant.rights == PeerRights::Write;
+        let is_complete = self.first.is_complete();
         self.certificate = Some(renewed.clone().unwrap_or(certificate));
-        self.send(&PeerMessage::Admitted { certificate: own, renewed })?;
-        self.begin_exchange(is_remote_writer)
+        self.send(&PeerMessage::Admitted { certificate: own, renewed, is_complete })?;
+        self.begin_exchange()
+    }
+
+    /// Reports whether it is the turn of the peer, which says whether it is up to date.
+    fn is_in_turn(&mut self, is_complete: bool) -> bool {
+        let now = Instant::now();
+        let is_in_turn = self.turn.as_mut().is_some_and(|turn| turn.may_exchange(is_complete, now));
+        if !is_in_turn {
+            self.give_back_turn();
+        }
+        is_in_turn
+    }
+
+    fn give_back_turn(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            turn.give_back();
+        }
     }
 
     fn handle_admission(&mut self, frame: &[u8]) -> Result<(), PeerError> {
-        let (certificate, renewed) = match PeerMessage::decode(frame) {
-            Ok(PeerMessage::Admitted { certificate, renewed }) => (certificate, renewed),
-            Ok(PeerMessage::Denied(code)) => return Err(PeerError::Denied(code)),
+        let (certificate, renewed, is_complete) = match PeerMessage::decode(frame) {
+            Ok(PeerMessage::Admitted { certificate, renewed, is_complete }) => {
+                (certificate, renewed, is_complete)
+            }
+            Ok(PeerMessage::Denied(code)) => {
+                self.give_back_turn();
+                return Err(PeerError::Denied(code));
+            }
             _ => return Err(PeerError::Fault("its first message is not an answer")),
         };
         if let Some(renewed) = renewed {
@@ -285,17 +364,20 @@ impl PeerSession {
             Ok(Some(_)) => return Err(PeerError::Denies(DenialCode::NeedsOwner)),
             Err(code) => return Err(PeerError::Denies(code)),
         }
-        let is_remote_writer = certificate.signed.grant.rights == PeerRights::Write;
+        if !self.is_in_turn(is_complete) {
+            return Err(PeerError::Denies(DenialCode::Joining));
+        }
         self.certificate = Some(certificate);
-        self.begin_exchange(is_remote_writer)
+        self.begin_exchange()
     }
 
-    /// Begins the exchange of logs. Whoever connected, the side with the lesser key is the guest:
+    /// Begins the exchange of logs. The side with the lesser key is the guest, whichever connected:
     /// so the same store keeps the marks of a pair each time.
-    fn begin_exchange(&mut self, is_remote_writer: bool) -> Result<(), PeerError> {
+    fn begin_exchange(&mut self) -> Result<(), PeerError> {
+        let is_remote_writer = self.is_remote_writer();
         let workspace = self.workspace().clone();
         let mut inner = if self.member.id() < self.remote {
-            self.marks = self.stored_marks(is_remote_writer)?;
+            self.marks = self.stored_marks()?;
             ReplicaSession::guest(workspace, &self.marks.marks)
         } else {
             ReplicaSession::hub(workspace, is_remote_writer)
@@ -312,12 +394,12 @@ impl PeerSession {
     }
 
     /// Returns the marks that were stored for the peer, if the rights of both are the same since.
-    fn stored_marks(&self, is_remote_writer: bool) -> Result<StoredPeerMarks, PeerError> {
+    fn stored_marks(&self) -> Result<StoredPeerMarks, PeerError> {
         let fresh = StoredPeerMarks {
             marks: HubMarks::default(),
             epoch: self.workspace().replication().epoch()?,
             is_writer: self.is_writer(),
-            is_remote_writer,
+            is_remote_writer: self.is_remote_writer(),
         };
         let stored = self.workspace().store().get_meta(&self.marks_setting())?;
         let stored: Option<StoredPeerMarks> =
@@ -338,6 +420,12 @@ impl PeerSession {
     /// Reports whether this side may send changes of its own.
     fn is_writer(&self) -> bool {
         self.own.signed.grant.rights == PeerRights::Write
+    }
+
+    /// Reports whether the admitted peer may send changes of its own.
+    fn is_remote_writer(&self) -> bool {
+        let certificate = self.certificate.as_ref();
+        certificate.is_some_and(|shown| shown.signed.grant.rights == PeerRights::Write)
     }
 
     fn marks_setting(&self) -> String {
@@ -394,6 +482,7 @@ impl PeerSession {
                 Ok(())
             }
             PeerMessage::CarryReached { epoch, position } => {
+                self.has_carried = true;
                 let remote = self.remote.to_string();
                 Ok(self.carried.set_position_of(&remote, epoch, position)?)
             }

@@ -9,7 +9,7 @@ use yfs_replica::FrameSession;
 use yfs_sync::replica::ReplicaMessage;
 
 use super::{
-    group::{KeyOrder, TestPeer, beginning, exchange, pump, request, updates_frame},
+    group::{KeyOrder, TestPeer, admitted, beginning, exchange, pump, request, updates_frame},
     stage::{Attack, HOUR, Stage, altered, expiring, once, play},
 };
 use crate::{
@@ -57,7 +57,7 @@ const ADMISSION: &[(&str, Attack)] = &[
         stage.connect(&writer)?;
         let workspace = TestPeer::owner().workspace().id().clone();
         let certificate = writer.member.certificate()?;
-        stage.send(&PeerMessage::Hello { workspace, certificate }.encode())
+        stage.send(&PeerMessage::Hello { workspace, certificate, is_complete: true }.encode())
     }),
     ("the certificate of another peer", |stage| {
         let stolen = stage.writer.member.certificate()?;
@@ -148,20 +148,20 @@ const ADMISSION: &[(&str, Attack)] = &[
     ("an admission by the side that asks", |stage| {
         let writer = stage.writer()?;
         let certificate = writer.member.certificate()?;
-        stage.send(&PeerMessage::Admitted { certificate, renewed: None }.encode())
+        stage.send(&admitted(certificate))
     }),
     ("a host with the certificate of another", |stage| {
         let writer = stage.writer.clone();
         let mut dialer = PeerSession::dialer(writer.member.clone(), stage.reader.member.id())?;
         let certificate = stage.owner.member.certificate()?;
-        dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode())
+        dialer.receive(&admitted(certificate))
     }),
     ("a host that renews the certificate of another key", |stage| {
         let writer = stage.writer.clone();
         let mut dialer = PeerSession::dialer(writer.member.clone(), stage.owner.member.id())?;
         let certificate = stage.owner.member.certificate()?;
         let renewed = Some(stage.reader.member.certificate()?);
-        dialer.receive(&PeerMessage::Admitted { certificate, renewed }.encode())
+        dialer.receive(&PeerMessage::Admitted { certificate, renewed, is_complete: true }.encode())
     }),
     ("a host that answers with updates", |stage| {
         let writer = stage.writer.clone();
@@ -615,7 +615,7 @@ fn a_reader_sends_nothing_of_its_own() {
         reader.write("own", "stays here");
         let mut dialer = PeerSession::dialer(reader.member.clone(), owner.member.id()).unwrap();
         let certificate = owner.member.certificate().unwrap();
-        dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode()).unwrap();
+        dialer.receive(&admitted(certificate)).unwrap();
         dialer.receive(&beginning(&owner, &reader)).unwrap();
         while let Some(frame) = dialer.next_frame().unwrap() {
             let is_sent = matches!(PeerMessage::decode(&frame), Ok(PeerMessage::Signed { .. }));
@@ -675,7 +675,7 @@ fn sent_by_both(dialer: &TestPeer, acceptor: &TestPeer) -> [yfs_replica::Exchang
 /// Nothing is sent again once both sides have it, and only the news are sent later, whichever side
 /// connects. A summary would take 1 KiB, and would show eight documents for each that changed.
 #[test]
-fn what_both_have_is_not_sent_again_whoever_connects() {
+fn what_both_have_is_not_sent_again_by_either_side() {
     const N_FILES: usize = 500;
     for order in KeyOrder::ALL {
         let owner = TestPeer::owner_among(order);

@@ -6,7 +6,7 @@ use yfs_replica::FrameSession;
 use yfs_sync::replica::ReplicaMessage;
 
 use super::{
-    group::{KeyOrder, TestPeer, beginning, exchange, pump, request, updates_frame},
+    group::{KeyOrder, TestPeer, admitted, beginning, exchange, pump, request, updates_frame},
     stage::{Attack, HOUR, Stage, expiring, play},
 };
 use crate::{
@@ -63,7 +63,7 @@ fn host(stage: &mut Stage, kind: &str) -> Result<(), PeerError> {
     let peer = unfit(stage, kind);
     let mut dialer = PeerSession::dialer(stage.owner.member.clone(), peer.member.id())?;
     let certificate = peer.member.certificate()?;
-    dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode())?;
+    dialer.receive(&admitted(certificate))?;
     dialer.receive(&beginning(&peer, &stage.owner))?;
     withdraw(stage, &peer, kind)?;
     peer.updates().iter().try_for_each(|frame| dialer.receive(&peer.signed(frame)))
@@ -426,7 +426,7 @@ fn a_peer_that_stalls_is_given_up() {
         // A peer that is admitted, or admits, and then never begins the exchange.
         acceptor.receive(&stage.writer.hello()).unwrap();
         let certificate = writer.certificate().unwrap();
-        dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode()).unwrap();
+        dialer.receive(&admitted(certificate)).unwrap();
         for session in [acceptor, dialer] {
             assert!(session.is_open() && session.patience().is_some(), "{order:?}");
         }

@@ -16,7 +16,7 @@ use yfs_vfs::{FileSystem, WalkOptions, WriteOptions};
 use crate::{
     membership::{KEY_SECRET, PeerMembership, TicketRequest},
     peer_error::PeerError,
-    peer_grant::PeerRights,
+    peer_grant::{PeerCertificate, PeerRights},
     peer_key::{PeerSecretKey, SIGNATURE_LEN},
     peer_message::PeerMessage,
     peer_session::{PeerSession, batch_bytes},
@@ -229,8 +229,13 @@ impl TestPeer {
     pub(super) fn hello(&self) -> Vec<u8> {
         let workspace = self.workspace().id().clone();
         let certificate = self.member.certificate().unwrap();
-        PeerMessage::Hello { workspace, certificate }.encode()
+        PeerMessage::Hello { workspace, certificate, is_complete: true }.encode()
     }
+}
+
+/// Returns the message that admits the peer that connects.
+pub(super) fn admitted(certificate: PeerCertificate) -> Vec<u8> {
+    PeerMessage::Admitted { certificate, renewed: None, is_complete: true }.encode()
 }
 
 /// Returns the first message of replication of `peer` to `other`, which has no marks of it: as the

@@ -90,7 +90,7 @@ impl Stage {
     ) -> Result<(), PeerError> {
         self.connect(attacker)?;
         let workspace = attacker.workspace().id().clone();
-        self.send(&PeerMessage::Hello { workspace, certificate }.encode())
+        self.send(&PeerMessage::Hello { workspace, certificate, is_complete: true }.encode())
     }
 
     pub(super) fn send_all(
