@@ -19,7 +19,7 @@ use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{hash::ContentHash, path::VPath};
 use yfs_peer::{PeerMembership, PeerRights, PeerSession, TicketRequest};
 use yfs_replica::FrameSession;
-use yfs_store::{MemoryStore, Store};
+use yfs_store::{LocalState, MemoryStore, Store};
 use yfs_vfs::{FileSystem, MoveOptions, WalkOptions, WriteOptions};
 
 /// A peer: its store outlives restarts.

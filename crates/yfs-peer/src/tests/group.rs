@@ -161,6 +161,7 @@ impl TestPeer {
     pub(super) fn invite(&self, rights: PeerRights) -> Self {
         let peer = self.join(&self.ticket(request(rights)));
         exchange(&peer, self).unwrap();
+        peer.member.set_complete().unwrap();
         peer
     }
 
