@@ -83,6 +83,10 @@ pub struct PeerSession {
     first: Arc<FirstExchange>,
     /// The part in the turn of the peer, until both sides have everything.
     turn: Option<ExchangeTurn>,
+    /// Whether both sides had everything after the last step.
+    is_resting: bool,
+    /// The commits of the store that the last check of the standing has seen.
+    checked_stamp: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -175,6 +179,8 @@ impl PeerSession {
             has_carried: false,
             first,
             turn: None,
+            is_resting: false,
+            checked_stamp: None,
         })
     }
 
@@ -213,9 +219,10 @@ impl PeerSession {
         }
     }
 
-    /// Follows the turn of the peer, if this store has just joined. Reports whether the store is up
-    /// to date from now on, and was not before.
+    /// Follows the turn of the peer after a step, if this store has just joined. Reports whether the
+    /// store is up to date from now on, and was not before.
     pub(crate) fn follow_turn(&mut self, is_done: bool) -> bool {
+        self.is_resting = is_done;
         if is_done {
             return self.turn.take().is_some_and(ExchangeTurn::complete);
         }
@@ -253,9 +260,21 @@ impl PeerSession {
     /// blocked.
     pub fn check_standing(&mut self) -> Result<(), PeerError> {
         let Some(certificate) = &self.certificate else { return Ok(()) };
+        // Blocks and notes are in the store: they are the same until something is committed.
+        let stamp = self.workspace().store().commit_stamp()?;
+        let is_unchanged = stamp.is_some() && stamp == self.checked_stamp;
         for certificate in [certificate, &self.own] {
-            self.member.check_current(certificate)?.map_err(PeerError::Denies)?;
+            if certificate.has_expired(self.member.now()) {
+                return Err(PeerError::Denies(DenialCode::Expired));
+            }
+            if !is_unchanged {
+                self.member.check_current(certificate)?.map_err(PeerError::Denies)?;
+            }
         }
+        if is_unchanged {
+            return Ok(());
+        }
+        self.checked_stamp = stamp;
         self.send_blocks()
     }
 
@@ -462,6 +481,7 @@ impl PeerSession {
                 for block in &blocks {
                     self.member.add_block(block)?;
                 }
+                self.checked_stamp = None;
                 self.check_standing()
             }
             PeerMessage::Contacts(contacts) => {
@@ -638,6 +658,10 @@ impl FrameSession for PeerSession {
             SessionPhase::Open(inner) if inner.has_begun() => inner.patience(),
             _ => Some(WELCOME_WITHIN),
         }
+    }
+
+    fn is_resting(&self) -> bool {
+        self.is_resting
     }
 
     fn workspace(&self) -> &Workspace {
