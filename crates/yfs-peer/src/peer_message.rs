@@ -43,7 +43,11 @@ pub(crate) enum PeerMessage<'a> {
     /// The first message, of the peer that connects, and whether it has ever been in step.
     Hello { workspace: WorkspaceId, certificate: PeerCertificate, is_complete: bool },
     /// The response: the peer is admitted. It should use the other certificate from now on.
-    Admitted { certificate: PeerCertificate, renewed: Option<PeerCertificate>, is_complete: bool },
+    Admitted {
+        certificate: PeerCertificate,
+        renewed: Option<Box<PeerCertificate>>,
+        is_complete: bool,
+    },
     /// The other response.
     Denied(DenialCode),
     /// The blocks that the sender knows.
@@ -82,6 +86,7 @@ impl<'a> PeerMessage<'a> {
                 let certificate = read_certificate(&mut reader)?;
                 let has_renewed = read_flag(&mut reader)?;
                 let renewed = has_renewed.then(|| read_certificate(&mut reader)).transpose()?;
+                let renewed = renewed.map(Box::new);
                 Self::Admitted { certificate, renewed, is_complete: read_flag(&mut reader)? }
             }
             DENIED => Self::Denied(DenialCode::of_number(reader.var_uint()?)),

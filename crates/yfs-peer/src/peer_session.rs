@@ -342,6 +342,7 @@ impl PeerSession {
         let own = self.own.clone();
         let is_complete = self.first.is_complete();
         self.certificate = Some(renewed.clone().unwrap_or(certificate));
+        let renewed = renewed.map(Box::new);
         self.send(&PeerMessage::Admitted { certificate: own, renewed, is_complete })?;
         self.begin_exchange()
     }
@@ -375,7 +376,7 @@ impl PeerSession {
         };
         if let Some(renewed) = renewed {
             self.member.set_certificate(&renewed)?;
-            self.own = renewed;
+            self.own = *renewed;
         }
         match self.member.admit(&certificate, self.remote)? {
             Ok(None) => {}

@@ -160,7 +160,7 @@ const ADMISSION: &[(&str, Attack)] = &[
         let writer = stage.writer.clone();
         let mut dialer = PeerSession::dialer(writer.member.clone(), stage.owner.member.id())?;
         let certificate = stage.owner.member.certificate()?;
-        let renewed = Some(stage.reader.member.certificate()?);
+        let renewed = Some(Box::new(stage.reader.member.certificate()?));
         dialer.receive(&PeerMessage::Admitted { certificate, renewed, is_complete: true }.encode())
     }),
     ("a host that answers with updates", |stage| {
