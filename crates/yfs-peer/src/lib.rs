@@ -45,6 +45,7 @@
 mod carried;
 mod contact;
 mod dial;
+mod first_exchange;
 mod join_code;
 mod join_code_call;
 mod join_code_host;

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The store's secrets: the key of this peer, and the key of the owner.
-const KEY_SECRET: &str = "peer.key";
+pub(crate) const KEY_SECRET: &str = "peer.key";
 const OWNER_SECRET: &str = "peer.owner.key";
 
 /// The setting with the public key of the owner.
@@ -48,6 +48,9 @@ const USED_SETTING: &str = "peer.used.";
 
 /// The setting with the contacts, which only the process that connects writes.
 const CONTACTS_SETTING: &str = "peer.contacts";
+
+/// The setting of a store that has been in step with a peer that was up to date.
+const COMPLETE_SETTING: &str = "peer.complete";
 
 /// The beginning of the settings with what a person said of a peer.
 const NOTE_SETTING: &str = "peer.note.";
@@ -176,6 +179,16 @@ impl PeerMembership {
     /// Reports whether this is the owner's store.
     pub fn is_owner(&self) -> Result<bool, PeerError> {
         Ok(self.owner_key()?.is_some())
+    }
+
+    /// Reports whether this store has ever been in step with its group; the owner's always is.
+    pub(crate) fn is_complete(&self) -> Result<bool, PeerError> {
+        Ok(self.store().get_meta(COMPLETE_SETTING)?.is_some() || self.is_owner()?)
+    }
+
+    /// Records that this store has been in step with its group.
+    pub(crate) fn set_complete(&self) -> Result<(), PeerError> {
+        Ok(self.store().set_meta(COMPLETE_SETTING, b"1")?)
     }
 
     /// Returns the certificate of this peer.

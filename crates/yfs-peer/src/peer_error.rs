@@ -25,6 +25,8 @@ pub enum DenialCode {
     Duplicate,
     /// This peer has as many connections as it serves.
     Busy,
+    /// One side has just joined, and is receiving the workspace from another peer first.
+    Joining,
 }
 
 /// The reason why a connection to a peer fails or ends.
@@ -142,7 +144,7 @@ impl From<ReplicaError> for PeerError {
 
 impl DenialCode {
     /// All codes, by their number on the wire.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::NotAdmitted,
         Self::Expired,
         Self::Blocked,
@@ -150,6 +152,7 @@ impl DenialCode {
         Self::NeedsOwner,
         Self::Duplicate,
         Self::Busy,
+        Self::Joining,
     ];
 
     /// Returns the number on the wire.
@@ -165,7 +168,7 @@ impl DenialCode {
 
     /// Reports whether a later attempt with the same certificate may succeed.
     pub fn may_pass_later(self) -> bool {
-        matches!(self, Self::Duplicate | Self::Busy | Self::NeedsOwner)
+        matches!(self, Self::Duplicate | Self::Busy | Self::NeedsOwner | Self::Joining)
     }
 
     fn reason(self) -> &'static str {
@@ -177,6 +180,7 @@ impl DenialCode {
             Self::NeedsOwner => "the ticket admits one peer, and only its issuer can admit it",
             Self::Duplicate => "there is a connection already",
             Self::Busy => "too many connections",
+            Self::Joining => "the workspace comes from another peer first",
         }
     }
 }

@@ -56,7 +56,10 @@ pub(crate) async fn accept_stream(
 ) -> Result<(SendStream, RecvStream), PeerError> {
     let accepted = timeout(STREAM_WITHIN, connection.accept_bi()).await;
     let accepted = accepted.map_err(|_| PeerError::Fault("it opened no stream"))?;
-    accepted.map_err(|error| gone(&error))
+    accepted.map_err(|error| match is_replaced(connection) {
+        true => PeerError::Denies(DenialCode::Duplicate),
+        false => gone(&error),
+    })
 }
 
 /// Carries a session over a stream until it ends. Calls `on_step` after every step; the connection

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The version of the protocol.
-pub(crate) const PEER_VERSION: u64 = 1;
+pub(crate) const PEER_VERSION: u64 = 2;
 
 /// The first type of these messages.
 const FIRST_TYPE: u8 = 64;
@@ -40,10 +40,14 @@ const CARRY_REACHED: u64 = 72;
 /// A message between peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PeerMessage<'a> {
-    /// The first message, of the peer that connects.
-    Hello { workspace: WorkspaceId, certificate: PeerCertificate },
+    /// The first message, of the peer that connects, and whether it has ever been in step.
+    Hello { workspace: WorkspaceId, certificate: PeerCertificate, is_complete: bool },
     /// The response: the peer is admitted. It should use the other certificate from now on.
-    Admitted { certificate: PeerCertificate, renewed: Option<PeerCertificate> },
+    Admitted {
+        certificate: PeerCertificate,
+        renewed: Option<Box<PeerCertificate>>,
+        is_complete: bool,
+    },
     /// The other response.
     Denied(DenialCode),
     /// The blocks that the sender knows.
@@ -75,16 +79,15 @@ impl<'a> PeerMessage<'a> {
                     return Err(Lib0Error::Parts);
                 }
                 let workspace = FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)?;
-                Self::Hello { workspace, certificate: read_certificate(&mut reader)? }
+                let certificate = read_certificate(&mut reader)?;
+                Self::Hello { workspace, certificate, is_complete: read_flag(&mut reader)? }
             }
             ADMITTED => {
                 let certificate = read_certificate(&mut reader)?;
-                let renewed = match reader.u8()? {
-                    0 => None,
-                    1 => Some(read_certificate(&mut reader)?),
-                    _ => return Err(Lib0Error::Parts),
-                };
-                Self::Admitted { certificate, renewed }
+                let has_renewed = read_flag(&mut reader)?;
+                let renewed = has_renewed.then(|| read_certificate(&mut reader)).transpose()?;
+                let renewed = renewed.map(Box::new);
+                Self::Admitted { certificate, renewed, is_complete: read_flag(&mut reader)? }
             }
             DENIED => Self::Denied(DenialCode::of_number(reader.var_uint()?)),
             BLOCKS => {
@@ -120,19 +123,21 @@ impl<'a> PeerMessage<'a> {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Self::Hello { workspace, certificate } => {
+            Self::Hello { workspace, certificate, is_complete } => {
                 write_var_uint(&mut out, HELLO);
                 write_var_uint(&mut out, PEER_VERSION);
                 write_string(&mut out, workspace.as_str());
                 write_buffer(&mut out, &certificate.encode());
+                out.push(u8::from(*is_complete));
             }
-            Self::Admitted { certificate, renewed } => {
+            Self::Admitted { certificate, renewed, is_complete } => {
                 write_var_uint(&mut out, ADMITTED);
                 write_buffer(&mut out, &certificate.encode());
                 out.push(u8::from(renewed.is_some()));
                 if let Some(renewed) = renewed {
                     write_buffer(&mut out, &renewed.encode());
                 }
+                out.push(u8::from(*is_complete));
             }
             Self::Denied(code) => {
                 write_var_uint(&mut out, DENIED);
@@ -172,6 +177,14 @@ impl<'a> PeerMessage<'a> {
             }
         }
         out
+    }
+}
+
+fn read_flag(reader: &mut Lib0Reader<'_>) -> Result<bool, Lib0Error> {
+    match reader.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Lib0Error::Parts),
     }
 }
 

@@ -36,6 +36,7 @@ use self::{
 use crate::{
     contact::PeerContact,
     dial::PeerCall,
+    first_exchange::FirstExchange,
     lan::{LanDiscovery, LanPeers},
     lan_announcement::LanGroupKey,
     membership::{PeerMembership, TicketRequest},
@@ -82,6 +83,9 @@ const CLOSED_WITHIN: Duration = Duration::from_millis(200);
 
 /// How often contacts are checked and the status is written.
 const TICK: Duration = Duration::from_secs(1);
+
+/// How long contacts are used that were read, while nothing is committed to the store.
+const CONTACTS_FOR: Duration = Duration::from_secs(30);
 
 /// The most events that wait for a subscriber.
 const MAX_EVENTS: usize = 256;
@@ -146,9 +150,15 @@ struct NodeShared {
     links: Mutex<BTreeMap<PeerId, LinkEntry>>,
     calls: Mutex<BTreeMap<PeerId, CallPlan>>,
     statuses: Mutex<BTreeMap<PeerId, PeerStatus>>,
+    /// The list of statuses as it was written last.
+    written: Mutex<Vec<PeerStatus>>,
+    /// The contacts as they were read last.
+    known: Mutex<Option<KnownContacts>>,
     n_handshakes: AtomicUsize,
     next_link: AtomicU64,
     large_frames: Arc<Semaphore>,
+    /// Whose turn it is, while this store has just joined.
+    first: Arc<FirstExchange>,
     events: broadcast::Sender<PeerEvent>,
     wake: Notify,
 }
@@ -172,6 +182,16 @@ struct CallPlan {
     due: Instant,
     rest: Duration,
     is_calling: bool,
+}
+
+/// The contacts of the store when they were read.
+#[derive(Debug)]
+struct KnownContacts {
+    /// The commits of the store that the list shows.
+    stamp: Option<i64>,
+    read: Instant,
+    /// The contacts, and whether each may be connected to.
+    list: Arc<Vec<(PeerContact, bool)>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -223,9 +243,11 @@ impl PeerNode {
             let id = status.id.parse().ok()?;
             Some((id, PeerStatus { connected: false, in_step: false, ..status }))
         };
-        let statuses = stored_status(workspace)?.into_iter().filter_map(by_id).collect();
+        let written = stored_status(workspace)?;
+        let statuses = written.iter().cloned().filter_map(by_id).collect();
         let lan = options.is_lan_searched.then(|| lan_peers(&member)).transpose()?;
         let (events, first_events) = broadcast::channel(MAX_EVENTS);
+        let first = FirstExchange::new(member.is_complete()?);
         let shared = Arc::new(NodeShared {
             lan,
             relays,
@@ -236,9 +258,12 @@ impl PeerNode {
             links: Mutex::default(),
             calls: Mutex::default(),
             statuses: Mutex::new(statuses),
+            written: Mutex::new(written),
+            known: Mutex::default(),
             n_handshakes: AtomicUsize::new(0),
             next_link: AtomicU64::new(0),
             large_frames: Arc::new(Semaphore::new(LARGE_FRAMES_KIB)),
+            first,
             events,
             wake: Notify::new(),
         });
@@ -283,8 +308,8 @@ impl PeerNode {
     /// Returns the peers that this one connects with by itself.
     pub fn callable(&self) -> Result<BTreeSet<PeerId>, PeerError> {
         let mut callable = BTreeSet::new();
-        for contact in self.shared.member.contacts()? {
-            if self.shared.may_call(&contact)? {
+        for (contact, may_connect) in &*self.shared.known_contacts()? {
+            if *may_connect && self.shared.has_address(contact) {
                 callable.insert(contact.peer);
             }
         }
@@ -433,7 +458,8 @@ async fn accept_one(shared: Arc<NodeShared>, incoming: Incoming, slot: Handshake
     let Some((peer, connection)) = accepted else { return };
     let run = async {
         let streams = accept_stream(&connection).await?;
-        let session = PeerSession::acceptor(shared.member.clone(), peer)?;
+        let (member, first) = (shared.member.clone(), shared.first.clone());
+        let session = PeerSession::acceptor_in_turn(member, peer, first)?;
         run_link(&shared, session, &connection, streams, Some(slot)).await
     };
     let ended = run.await;
@@ -486,13 +512,27 @@ async fn call_one(shared: Arc<NodeShared>, contact: PeerContact) {
         if is_relayed(connection.remote_address()) && shared.links.lock().contains_key(&peer) {
             return Err(PeerError::Denies(DenialCode::Duplicate));
         }
-        let streams = open_stream(&connection).await?;
-        let session = PeerSession::dialer(shared.member.clone(), peer)?;
-        run_link(&shared, session, &connection, streams, None).await
+        run_dialed(&shared, peer, &connection).await
     };
     let ended = run.await;
     shared.plan_next_call(peer, &ended);
     shared.record_end(peer, ended);
+}
+
+/// Runs a session on a connection that this side made, if it is the turn of the peer.
+async fn run_dialed(
+    shared: &Arc<NodeShared>,
+    peer: PeerId,
+    connection: &Connection,
+) -> Result<(), PeerError> {
+    let Some(turn) = shared.first.begin(peer, Instant::now()) else {
+        connection.close(VarInt::from_u32(REPLACED), b"another peer first");
+        return Err(PeerError::Denies(DenialCode::Joining));
+    };
+    let streams = open_stream(connection).await?;
+    let (member, first) = (shared.member.clone(), shared.first.clone());
+    let session = PeerSession::dialer_in_turn(member, peer, first, turn)?;
+    run_link(shared, session, connection, streams, None).await
 }
 
 /// Runs a session on a connection until it ends. A connection that the peer made counts as a
@@ -536,6 +576,10 @@ async fn run_link(
             status.in_step = is_done;
             status.reached = if is_done { Some(head.0) } else { status.reached };
         });
+        if session.follow_turn(is_done) {
+            shared.member.set_complete()?;
+            shared.call_soon();
+        }
         counted = (progress.bytes_sent, progress.bytes_received);
         last_refused = session.n_refused();
         let news = (progress.n_sent, progress.n_new, progress.n_blobs);
@@ -554,6 +598,11 @@ async fn run_link(
         shared.remove_link(peer, number);
     }
     let n_refused = session.n_refused() - last_refused;
+    drop(session);
+    if is_known && !shared.first.is_complete() {
+        // It is the turn of another peer.
+        shared.call_soon();
+    }
     if n_refused > 0 {
         shared.update_status(peer, |status| status.refused += n_refused);
     }
@@ -670,18 +719,21 @@ impl NodeShared {
 
     fn write_statuses(&self) -> Result<(), PeerError> {
         let list: Vec<PeerStatus> = self.statuses.lock().values().cloned().collect();
-        if list != stored_status(self.member.workspace())? {
+        let mut written = self.written.lock();
+        if list != *written {
             write_status(self.member.workspace(), &list)?;
+            *written = list;
         }
         Ok(())
     }
 
     /// Records why a connection ended. A key that was never admitted leaves no trace, so that
-    /// strangers can't fill the list; nor does a connection beside another one with the same peer.
+    /// strangers can't fill the list; nor does a connection beside another one with the same peer,
+    /// or before it is the turn of the peer.
     fn record_end(&self, peer: PeerId, ended: Result<(), PeerError>) {
         let Err(error) = ended else { return };
         if let PeerError::Denied(code) | PeerError::Denies(code) = &error
-            && *code == DenialCode::Duplicate
+            && matches!(code, DenialCode::Duplicate | DenialCode::Joining)
         {
             return;
         }
@@ -713,12 +765,37 @@ impl NodeShared {
         self.member.now().0 < until
     }
 
-    /// Reports whether a contact may be called.
-    fn may_call(&self, contact: &PeerContact) -> Result<bool, PeerError> {
-        let note = self.member.note(contact.peer)?;
+    /// Returns the contacts, and whether each may be connected to.
+    fn known_contacts(&self) -> Result<Arc<Vec<(PeerContact, bool)>>, PeerError> {
+        // Read before the contacts: a commit in between changes it.
+        let stamp = self.member.workspace().store().commit_stamp()?;
+        let mut known = self.known.lock();
+        let is_current = |known: &&KnownContacts| {
+            stamp.is_some() && known.stamp == stamp && known.read.elapsed() < CONTACTS_FOR
+        };
+        if let Some(known) = known.as_ref().filter(is_current) {
+            return Ok(known.list.clone());
+        }
+        let mut list = Vec::new();
+        for contact in self.member.contacts()? {
+            let may_connect = self.may_connect(&contact)?;
+            list.push((contact, may_connect));
+        }
+        let list = Arc::new(list);
+        *known = Some(KnownContacts { stamp, read: Instant::now(), list: list.clone() });
+        Ok(list)
+    }
+
+    /// Reports whether there is a way to call a contact.
+    fn has_address(&self, contact: &PeerContact) -> bool {
         let is_found = self.lan.as_ref().is_some_and(|lan| lan.has(contact.peer));
-        let has_address = !contact.addresses.is_empty() || is_found || self.relays.is_some();
-        if note.is_blocked || note.is_forgotten || !has_address {
+        !contact.addresses.is_empty() || is_found || self.relays.is_some()
+    }
+
+    /// Reports whether a contact may be connected to.
+    fn may_connect(&self, contact: &PeerContact) -> Result<bool, PeerError> {
+        let note = self.member.note(contact.peer)?;
+        if note.is_blocked || note.is_forgotten {
             return Ok(false);
         }
         match contact.certificate() {
@@ -729,16 +806,22 @@ impl NodeShared {
 
     /// Returns the contacts that are to be called now.
     fn due_calls(&self) -> Result<Vec<PeerContact>, PeerError> {
-        let mut contacts = self.member.contacts()?;
+        if !self.first.is_free(Instant::now()) {
+            return Ok(Vec::new());
+        }
+        let known = self.known_contacts()?;
+        let mut contacts = Vec::new();
         for peer in self.lan.iter().flat_map(|lan| lan.found()) {
-            if !contacts.iter().any(|contact| contact.peer == peer) {
-                contacts.push(PeerContact::unsigned(peer, Vec::new()));
+            let contact = PeerContact::unsigned(peer, Vec::new());
+            if !known.iter().any(|(contact, _)| contact.peer == peer) {
+                let may_connect = self.may_connect(&contact)?;
+                contacts.push((contact, may_connect));
             }
         }
         let now = Instant::now();
         let mut due = Vec::new();
-        for contact in contacts {
-            if !self.may_call(&contact)? || self.is_held(contact.peer) {
+        for (contact, may_connect) in known.iter().chain(&contacts) {
+            if !may_connect || !self.has_address(contact) || self.is_held(contact.peer) {
                 continue;
             }
             let n_links = {
@@ -756,7 +839,7 @@ impl NodeShared {
                 continue;
             }
             plan.is_calling = true;
-            due.push(contact);
+            due.push(contact.clone());
         }
         Ok(due)
     }

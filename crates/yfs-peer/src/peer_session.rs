@@ -13,19 +13,22 @@
 use std::{
     collections::{BTreeSet, VecDeque},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
 use yfs::Workspace;
 use yfs_engine::lib0::write_string;
-use yfs_replica::{ExchangeProgress, FrameSession, HubMarks, ReplicaSession, WELCOME_WITHIN};
+use yfs_replica::{
+    DEFAULT_MAIN_LIMIT, ExchangeProgress, FrameSession, HubMarks, ReplicaSession, WELCOME_WITHIN,
+};
 use yfs_store::DocName;
 use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 
 use crate::{
     carried::{CarriedBatch, CarriedList},
     contact::PeerContact,
+    first_exchange::{ExchangeTurn, FirstExchange},
     membership::PeerMembership,
     peer_error::{DenialCode, DenialReason, PeerError},
     peer_grant::{PeerCertificate, PeerRights},
@@ -75,6 +78,15 @@ pub struct PeerSession {
     marks: StoredPeerMarks,
     /// The number of updates that were put in quarantine because their signer may not write.
     n_unauthorized: u64,
+    /// Whether the peer has sent all messages of others that it had to pass on.
+    has_carried: bool,
+    first: Arc<FirstExchange>,
+    /// The part in the turn of the peer, until both sides have everything.
+    turn: Option<ExchangeTurn>,
+    /// Whether both sides had everything after the last step.
+    is_resting: bool,
+    /// The commits of the store that the last check of the standing has seen.
+    checked_stamp: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -105,9 +117,23 @@ impl PeerSession {
     ///
     /// [`PeerError::NotShared`] if this store has no certificate.
     pub fn dialer(member: Arc<PeerMembership>, remote: PeerId) -> Result<Self, PeerError> {
-        let mut session = Self::new(member, remote, SessionPhase::AwaitAdmission)?;
+        let first = FirstExchange::new(true);
+        let turn = first.begin(remote, Instant::now()).expect("a complete store needs no turn");
+        Self::dialer_in_turn(member, remote, first, turn)
+    }
+
+    /// Makes the side that connects to a peer whose turn it is.
+    pub(crate) fn dialer_in_turn(
+        member: Arc<PeerMembership>,
+        remote: PeerId,
+        first: Arc<FirstExchange>,
+        turn: ExchangeTurn,
+    ) -> Result<Self, PeerError> {
+        let mut session = Self::new(member, remote, SessionPhase::AwaitAdmission, first)?;
+        session.turn = Some(turn);
         let workspace = session.workspace().id().clone();
-        let hello = PeerMessage::Hello { workspace, certificate: session.own.clone() };
+        let (certificate, is_complete) = (session.own.clone(), session.first.is_complete());
+        let hello = PeerMessage::Hello { workspace, certificate, is_complete };
         session.outgoing.push_back(hello.encode());
         Ok(session)
     }
@@ -118,13 +144,23 @@ impl PeerSession {
     ///
     /// [`PeerError::NotShared`] if this store has no certificate.
     pub fn acceptor(member: Arc<PeerMembership>, remote: PeerId) -> Result<Self, PeerError> {
-        Self::new(member, remote, SessionPhase::AwaitHello)
+        Self::acceptor_in_turn(member, remote, FirstExchange::new(true))
+    }
+
+    /// Makes the side that accepts a connection once it is the turn of the peer.
+    pub(crate) fn acceptor_in_turn(
+        member: Arc<PeerMembership>,
+        remote: PeerId,
+        first: Arc<FirstExchange>,
+    ) -> Result<Self, PeerError> {
+        Self::new(member, remote, SessionPhase::AwaitHello, first)
     }
 
     fn new(
         member: Arc<PeerMembership>,
         remote: PeerId,
         phase: SessionPhase,
+        first: Arc<FirstExchange>,
     ) -> Result<Self, PeerError> {
         Ok(Self {
             carried: CarriedList::of(member.workspace())?,
@@ -140,6 +176,11 @@ impl PeerSession {
             seen: BTreeSet::new(),
             marks: StoredPeerMarks::default(),
             n_unauthorized: 0,
+            has_carried: false,
+            first,
+            turn: None,
+            is_resting: false,
+            checked_stamp: None,
         })
     }
 
@@ -169,9 +210,27 @@ impl PeerSession {
     /// Reports whether both sides have everything, as far as this side knows.
     pub fn is_done(&self) -> bool {
         match &self.phase {
-            SessionPhase::Open(inner) => inner.is_done() && self.outgoing.is_empty(),
+            SessionPhase::Open(inner) => {
+                // All that a peer without the right to write sends is what others signed.
+                let has_all = self.has_carried || self.is_remote_writer();
+                inner.is_done() && has_all && self.outgoing.is_empty()
+            }
             _ => false,
         }
+    }
+
+    /// Follows the turn of the peer after a step, if this store has just joined. Reports whether the
+    /// store is up to date from now on, and was not before.
+    pub(crate) fn follow_turn(&mut self, is_done: bool) -> bool {
+        self.is_resting = is_done;
+        if is_done {
+            return self.turn.take().is_some_and(ExchangeTurn::complete);
+        }
+        let progress = self.progress();
+        if let Some(turn) = &mut self.turn {
+            turn.note_news(progress.n_new + progress.n_blobs, Instant::now());
+        }
+        false
     }
 
     /// Returns the counters of the exchange so far.
@@ -201,9 +260,21 @@ impl PeerSession {
     /// blocked.
     pub fn check_standing(&mut self) -> Result<(), PeerError> {
         let Some(certificate) = &self.certificate else { return Ok(()) };
+        // Blocks and notes are in the store: they are the same until something is committed.
+        let stamp = self.workspace().store().commit_stamp()?;
+        let is_unchanged = stamp.is_some() && stamp == self.checked_stamp;
         for certificate in [certificate, &self.own] {
-            self.member.check_current(certificate)?.map_err(PeerError::Denies)?;
+            if certificate.has_expired(self.member.now()) {
+                return Err(PeerError::Denies(DenialCode::Expired));
+            }
+            if !is_unchanged {
+                self.member.check_current(certificate)?.map_err(PeerError::Denies)?;
+            }
         }
+        if is_unchanged {
+            return Ok(());
+        }
+        self.checked_stamp = stamp;
         self.send_blocks()
     }
 
@@ -244,14 +315,22 @@ impl PeerSession {
     }
 
     fn handle_hello(&mut self, frame: &[u8]) -> Result<(), PeerError> {
-        let Ok(PeerMessage::Hello { workspace, certificate }) = PeerMessage::decode(frame) else {
+        let Ok(PeerMessage::Hello { workspace, certificate, is_complete }) =
+            PeerMessage::decode(frame)
+        else {
             return Err(PeerError::Fault("its first message is not a hello"));
         };
-        let admitted = if workspace == *self.workspace().id() {
+        let mut admitted = if workspace == *self.workspace().id() {
             self.member.admit(&certificate, self.remote)?
         } else {
             Err(DenialCode::NotAdmitted)
         };
+        if admitted.is_ok() {
+            self.turn = self.first.begin(self.remote, Instant::now());
+            if !self.is_in_turn(is_complete) {
+                admitted = Err(DenialCode::Joining);
+            }
+        }
         let renewed = match admitted {
             Ok(renewed) => renewed,
             Err(code) => {
@@ -261,28 +340,43 @@ impl PeerSession {
             }
         };
         let own = self.own.clone();
-        let may_write = certificate.signed.grant.rights == PeerRights::Write;
+        let is_complete = self.first.is_complete();
         self.certificate = Some(renewed.clone().unwrap_or(certificate));
-        self.send(&PeerMessage::Admitted { certificate: own, renewed })?;
-        let mut hub = ReplicaSession::hub(self.workspace().clone(), may_write)
-            .with_checked_updates()
-            .with_blob_pool(self.member.blob_pool())
-            .with_settling(self.member.is_owner()?);
-        if !self.is_writer() {
-            hub = hub.without_sending();
+        let renewed = renewed.map(Box::new);
+        self.send(&PeerMessage::Admitted { certificate: own, renewed, is_complete })?;
+        self.begin_exchange()
+    }
+
+    /// Reports whether it is the turn of the peer, which says whether it is up to date.
+    fn is_in_turn(&mut self, is_complete: bool) -> bool {
+        let now = Instant::now();
+        let is_in_turn = self.turn.as_mut().is_some_and(|turn| turn.may_exchange(is_complete, now));
+        if !is_in_turn {
+            self.give_back_turn();
         }
-        self.open(hub)
+        is_in_turn
+    }
+
+    fn give_back_turn(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            turn.give_back();
+        }
     }
 
     fn handle_admission(&mut self, frame: &[u8]) -> Result<(), PeerError> {
-        let (certificate, renewed) = match PeerMessage::decode(frame) {
-            Ok(PeerMessage::Admitted { certificate, renewed }) => (certificate, renewed),
-            Ok(PeerMessage::Denied(code)) => return Err(PeerError::Denied(code)),
+        let (certificate, renewed, is_complete) = match PeerMessage::decode(frame) {
+            Ok(PeerMessage::Admitted { certificate, renewed, is_complete }) => {
+                (certificate, renewed, is_complete)
+            }
+            Ok(PeerMessage::Denied(code)) => {
+                self.give_back_turn();
+                return Err(PeerError::Denied(code));
+            }
             _ => return Err(PeerError::Fault("its first message is not an answer")),
         };
         if let Some(renewed) = renewed {
             self.member.set_certificate(&renewed)?;
-            self.own = renewed;
+            self.own = *renewed;
         }
         match self.member.admit(&certificate, self.remote)? {
             Ok(None) => {}
@@ -290,13 +384,42 @@ impl PeerSession {
             Ok(Some(_)) => return Err(PeerError::Denies(DenialCode::NeedsOwner)),
             Err(code) => return Err(PeerError::Denies(code)),
         }
-        let is_remote_writer = certificate.signed.grant.rights == PeerRights::Write;
+        if !self.is_in_turn(is_complete) {
+            return Err(PeerError::Denies(DenialCode::Joining));
+        }
         self.certificate = Some(certificate);
+        self.begin_exchange()
+    }
+
+    /// Begins the exchange of logs. The side with the lesser key is the guest, whichever connected:
+    /// so the same store keeps the marks of a pair each time.
+    fn begin_exchange(&mut self) -> Result<(), PeerError> {
+        let is_remote_writer = self.is_remote_writer();
+        let workspace = self.workspace().clone();
+        let mut inner = if self.member.id() < self.remote {
+            self.marks = self.stored_marks()?;
+            ReplicaSession::guest(workspace, &self.marks.marks)
+        } else {
+            ReplicaSession::hub(workspace, is_remote_writer)
+        };
+        inner = inner
+            .with_checked_updates()
+            .with_main_limit(DEFAULT_MAIN_LIMIT)
+            .with_blob_pool(self.member.blob_pool())
+            .with_settling(self.member.is_owner()?);
+        if !self.is_writer() {
+            inner = inner.without_sending();
+        }
+        self.open(inner)
+    }
+
+    /// Returns the marks that were stored for the peer, if the rights of both are the same since.
+    fn stored_marks(&self) -> Result<StoredPeerMarks, PeerError> {
         let fresh = StoredPeerMarks {
             marks: HubMarks::default(),
             epoch: self.workspace().replication().epoch()?,
             is_writer: self.is_writer(),
-            is_remote_writer,
+            is_remote_writer: self.is_remote_writer(),
         };
         let stored = self.workspace().store().get_meta(&self.marks_setting())?;
         let stored: Option<StoredPeerMarks> =
@@ -304,14 +427,7 @@ impl PeerSession {
         let is_valid = |stored: &StoredPeerMarks| {
             StoredPeerMarks { marks: HubMarks::default(), ..stored.clone() } == fresh
         };
-        self.marks = stored.filter(is_valid).unwrap_or(fresh);
-        let mut guest = ReplicaSession::guest(self.workspace().clone(), &self.marks.marks)
-            .with_blob_pool(self.member.blob_pool())
-            .with_settling(self.member.is_owner()?);
-        if !self.is_writer() {
-            guest = guest.without_sending();
-        }
-        self.open(guest)
+        Ok(stored.filter(is_valid).unwrap_or(fresh))
     }
 
     fn open(&mut self, inner: ReplicaSession) -> Result<(), PeerError> {
@@ -324,6 +440,12 @@ impl PeerSession {
     /// Reports whether this side may send changes of its own.
     fn is_writer(&self) -> bool {
         self.own.signed.grant.rights == PeerRights::Write
+    }
+
+    /// Reports whether the admitted peer may send changes of its own.
+    fn is_remote_writer(&self) -> bool {
+        let certificate = self.certificate.as_ref();
+        certificate.is_some_and(|shown| shown.signed.grant.rights == PeerRights::Write)
     }
 
     fn marks_setting(&self) -> String {
@@ -360,6 +482,7 @@ impl PeerSession {
                 for block in &blocks {
                     self.member.add_block(block)?;
                 }
+                self.checked_stamp = None;
                 self.check_standing()
             }
             PeerMessage::Contacts(contacts) => {
@@ -380,6 +503,7 @@ impl PeerSession {
                 Ok(())
             }
             PeerMessage::CarryReached { epoch, position } => {
+                self.has_carried = true;
                 let remote = self.remote.to_string();
                 Ok(self.carried.set_position_of(&remote, epoch, position)?)
             }
@@ -531,9 +655,14 @@ impl FrameSession for PeerSession {
 
     fn patience(&self) -> Option<Duration> {
         match &self.phase {
-            SessionPhase::Open(inner) => inner.patience(),
+            // A hub waits for a guest without a limit only once the guest has begun.
+            SessionPhase::Open(inner) if inner.has_begun() => inner.patience(),
             _ => Some(WELCOME_WITHIN),
         }
+    }
+
+    fn is_resting(&self) -> bool {
+        self.is_resting
     }
 
     fn workspace(&self) -> &Workspace {

@@ -5,6 +5,7 @@ mod attacks_by_route;
 mod blobs;
 mod group;
 mod join_codes;
+mod joining;
 mod named;
 mod relay_attacks;
 mod relay_sockets;

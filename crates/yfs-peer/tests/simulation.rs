@@ -19,7 +19,7 @@ use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{hash::ContentHash, path::VPath};
 use yfs_peer::{PeerMembership, PeerRights, PeerSession, TicketRequest};
 use yfs_replica::FrameSession;
-use yfs_store::{MemoryStore, Store};
+use yfs_store::{LocalState, MemoryStore, Store};
 use yfs_vfs::{FileSystem, MoveOptions, WalkOptions, WriteOptions};
 
 /// A peer: its store outlives restarts.
@@ -54,6 +54,14 @@ fn options() -> WorkspaceOptions {
 
 fn path(name: &str) -> VPath {
     VPath::parse(&format!("/{name}")).unwrap()
+}
+
+/// Makes a store whose peer has a key that depends on the seed: the order of the keys decides which
+/// side of a connection is the guest.
+fn store_with_key(rng: &mut ChaCha8Rng) -> Arc<dyn Store> {
+    let store = MemoryStore::new();
+    store.init_secret("peer.key", &rng.random::<[u8; 32]>()).unwrap();
+    Arc::new(store)
 }
 
 impl SimulatedPeer {
@@ -94,7 +102,7 @@ impl SimulatedPeer {
 impl PeerHistory {
     fn new(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let store = store_with_key(&mut rng);
         let workspace = Workspace::create(store.clone(), options()).unwrap();
         let owner = SimulatedPeer::of(store, workspace, PeerRights::Write);
         owner.member.found().unwrap();
@@ -106,7 +114,7 @@ impl PeerHistory {
             let request =
                 TicketRequest { rights, expires: None, is_once: false, label: String::new() };
             let ticket = peers[0].member.issue(request, Vec::new()).unwrap();
-            let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+            let store = store_with_key(&mut rng);
             let id = &ticket.signed.grant.workspace;
             let workspace = Workspace::create_replica(store.clone(), id, options()).unwrap();
             let peer = SimulatedPeer::of(store, workspace, rights);
@@ -210,6 +218,18 @@ impl PeerHistory {
         self.peers[who] = SimulatedPeer::of(store, workspace, rights);
     }
 
+    /// Ends the connections as processes do that are in step, and connects the same pairs again,
+    /// each from the same side or from the other one.
+    fn connect_again(&mut self, is_turned: bool) {
+        let links = std::mem::take(&mut self.links);
+        for SimulatedLink { ends: [from, to], mut sessions } in links {
+            sessions.iter_mut().for_each(|session| session.remember_all().unwrap());
+            let (from, to) = if is_turned { (to, from) } else { (from, to) };
+            self.connect(from, to);
+        }
+        self.deliver_all();
+    }
+
     /// Connects all in a random tree, and delivers until nothing is left.
     fn settle(&mut self) {
         self.links.clear();
@@ -219,6 +239,11 @@ impl PeerHistory {
             let (from, to) = if is_turned { (who, other) } else { (other, who) };
             self.connect(from, to);
         }
+        self.deliver_all();
+    }
+
+    /// Delivers until nothing is left.
+    fn deliver_all(&mut self) {
         // A change crosses one connection a round.
         for _ in 0..10 * self.peers.len() {
             let quiet: Vec<bool> =
@@ -245,6 +270,13 @@ impl PeerHistory {
         self.check();
         let after: Vec<_> = self.peers.iter().map(SimulatedPeer::tree).collect();
         assert_eq!(after, before);
+        // Whichever side connects, nothing is sent again.
+        self.connect_again(false);
+        self.connect_again(true);
+        for session in self.links.iter().flat_map(|link| &link.sessions) {
+            let progress = session.progress();
+            assert_eq!((progress.n_sent, progress.bytes_sent.min(512)), (0, progress.bytes_sent));
+        }
     }
 
     /// Checks that all writers are equal and have every line once, and that readers have all that

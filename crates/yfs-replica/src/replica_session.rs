@@ -147,8 +147,8 @@ pub struct ReplicaSession {
     /// Whether the caller checks each message with updates, also those that the peer may not make
     /// itself.
     are_updates_checked: bool,
-    /// The greatest size of a guest's main document in its store, in bytes.
-    main_limit: u64,
+    /// The greatest size of the main document in the store, in bytes; `None` if there is no limit.
+    main_limit: Option<u64>,
     /// At least the size of the main document in the store; `None` before it is needed.
     main_bytes: Option<u64>,
     /// The limit of the memory that updates may take, if there is one.
@@ -157,9 +157,9 @@ pub struct ReplicaSession {
 
 #[derive(Debug)]
 enum SessionRole {
-    /// The accepting side.
+    /// The side that waits for the first message.
     Hub { writable: bool },
-    /// The connecting side.
+    /// The side that begins.
     Guest { remembered: HubMarks, is_writer: bool },
 }
 
@@ -178,12 +178,12 @@ enum SummaryExchange {
 }
 
 impl ReplicaSession {
-    /// Makes the accepting side of a connection. It accepts updates if it is `writable`.
+    /// Makes the side that waits for the first message. It accepts updates if it is `writable`.
     pub fn hub(workspace: Workspace, writable: bool) -> Self {
         Self::new(workspace, SessionRole::Hub { writable })
     }
 
-    /// Makes the connecting side of a connection.
+    /// Makes the side that begins, and stores the marks.
     pub fn guest(workspace: Workspace, remembered: &HubMarks) -> Self {
         let since = remembered.pulled.as_deref().unwrap_or_default();
         let hello = ReplicaMessage::Hello { since, summarizes: true }.encode();
@@ -218,12 +218,12 @@ impl ReplicaSession {
         self
     }
 
-    /// Sets the greatest size of a guest's main document in its store, in bytes. The connection
-    /// ends with [`ReplicaError::MainTooLarge`] before a message is stored that could exceed it.
-    /// The default is [`DEFAULT_MAIN_LIMIT`].
+    /// Sets the greatest size of the main document in the store, in bytes. The connection ends with
+    /// [`ReplicaError::MainTooLarge`] before a message is stored that could exceed it. The default
+    /// of a guest is [`DEFAULT_MAIN_LIMIT`]; a hub has no limit.
     #[must_use]
     pub fn with_main_limit(mut self, bytes: u64) -> Self {
-        self.main_limit = bytes;
+        self.main_limit = Some(bytes);
         self
     }
 
@@ -250,9 +250,10 @@ impl ReplicaSession {
 
     fn new(workspace: Workspace, role: SessionRole) -> Self {
         let settlement = workspace.replication().begin_settlement();
+        let is_guest = matches!(role, SessionRole::Guest { .. });
         Self {
             workspace,
-            settles_contents: matches!(role, SessionRole::Hub { .. }),
+            settles_contents: !is_guest,
             are_updates_checked: false,
             role,
             feed: None,
@@ -271,7 +272,7 @@ impl ReplicaSession {
             progress: ExchangeProgress::default(),
             changed: BTreeSet::new(),
             may_send: true,
-            main_limit: DEFAULT_MAIN_LIMIT,
+            main_limit: is_guest.then_some(DEFAULT_MAIN_LIMIT),
             main_bytes: None,
             memory: None,
         }
@@ -284,7 +285,9 @@ impl ReplicaSession {
 
     /// Reports whether both sides have everything, as far as this side knows.
     pub fn is_done(&self) -> bool {
-        self.has_pulled && self.blobs.has_sent_all() && self.has_given()
+        // A guest that may not write sends no positions of its log.
+        let expects_log = !matches!(self.role, SessionRole::Hub { writable: false });
+        (self.has_pulled || !expects_log) && self.blobs.has_sent_all() && self.has_given()
     }
 
     /// Reports whether the peer still has to say what it has.
@@ -668,25 +671,23 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Checks that the main document of a guest stays within its limit if updates are stored. The
-    /// document is always in memory, unlike contents.
+    /// Checks that the main document stays within its limit if updates are stored. The document is
+    /// always in memory, unlike contents.
     fn check_main_limit(&mut self, updates: &[DocumentUpdate<'_>]) -> Result<(), ReplicaError> {
-        if matches!(self.role, SessionRole::Hub { .. }) {
-            return Ok(());
-        }
+        let Some(limit) = self.main_limit else { return Ok(()) };
         let of_main = updates.iter().filter(|update| update.doc == *self.workspace.id());
         let received: u64 = of_main.map(|update| update.data.len() as u64).sum();
         if received == 0 {
             return Ok(());
         }
-        let fits = |bytes: &u64| bytes.saturating_add(received) <= self.main_limit;
+        let fits = |bytes: &u64| bytes.saturating_add(received) <= limit;
         let stored = match self.main_bytes.filter(fits) {
             Some(bytes) => bytes,
             // Known updates were counted, and the document may have been compacted.
             None => self.workspace.replication().main_bytes()?,
         };
         if !fits(&stored) {
-            return Err(ReplicaError::MainTooLarge { limit: self.main_limit, stored, received });
+            return Err(ReplicaError::MainTooLarge { limit, stored, received });
         }
         self.main_bytes = Some(stored.saturating_add(received));
         Ok(())

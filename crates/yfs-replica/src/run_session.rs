@@ -23,8 +23,10 @@ use crate::replica_error::ReplicaError;
 /// The number of frames that may be queued for the network.
 const WAITING: usize = 4;
 
-/// The longest wait for new records before the log is checked again.
+/// The longest wait for new records before the log is checked again: while something is due, and
+/// while both sides rest. The end of a wait is usually the arrival of a record.
 const LOOK: Duration = Duration::from_millis(200);
+const LOOK_AT_REST: Duration = Duration::from_secs(1);
 
 /// The idle time after which this side sends a ping.
 const PING_AFTER: Duration = Duration::from_secs(20);
@@ -49,6 +51,12 @@ pub trait FrameSession {
 
     /// Returns how long the peer may take for its next answer; `None` while no answer is due.
     fn patience(&self) -> Option<Duration>;
+
+    /// Reports whether nothing is due, on both sides: only new records of the workspace, or a frame
+    /// of the peer, can be the next event.
+    fn is_resting(&self) -> bool {
+        false
+    }
 
     /// Returns the workspace whose new records wake the session.
     fn workspace(&self) -> &Workspace;
@@ -85,6 +93,7 @@ pub async fn carry<S: FrameSession, E: Into<ReplicaError>>(
     let mut is_idle = false;
     while !stop(session)? {
         let patience = session.patience();
+        let look = if session.is_resting() { LOOK_AT_REST } else { LOOK };
         // The peer cannot answer frames that a slow network has not taken yet.
         if patience.is_none() || n_unsent.load(Ordering::Relaxed) > 0 {
             answered = Instant::now();
@@ -115,7 +124,7 @@ pub async fn carry<S: FrameSession, E: Into<ReplicaError>>(
                     None => is_idle = true,
                 }
             }
-            () = session.workspace().replication().wait_for_records(LOOK), if is_idle => {
+            () = session.workspace().replication().wait_for_records(look), if is_idle => {
                 is_idle = false;
             }
             () = sleep_until(sent + PING_AFTER) => {

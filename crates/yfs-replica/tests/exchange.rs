@@ -508,3 +508,31 @@ fn a_hub_that_sends_rows_without_end_is_stopped_at_the_limit() {
     }
     assert!(client.progress().bytes_received > 512 << 10);
 }
+
+/// A hub may have the same limit, so that it does not matter which side of two peers is the hub.
+#[test]
+fn a_guest_that_sends_rows_without_end_is_stopped_at_the_limit_of_a_hub() {
+    const LIMIT: u64 = 64 << 10;
+    let peers = peers();
+    let hub = peers[0].workspace();
+    let guest = peers[1].workspace();
+    let name = "n".repeat(200);
+    for number in 0..2 * LIMIT / 200 {
+        let dir = VPath::parse(&format!("/{name}{number}")).unwrap();
+        block_on(guest.fs().mkdir(&dir, &MkdirOptions::default())).unwrap();
+    }
+    for (limit, is_stopped) in [(Some(LIMIT), true), (None, false)] {
+        let mut server = ReplicaSession::hub(hub.clone(), true);
+        if let Some(limit) = limit {
+            server = server.with_main_limit(limit);
+        }
+        let mut client = ReplicaSession::guest(guest.clone(), &HubMarks::default());
+        let received = (0..1000).try_for_each(|_| {
+            client.next_frame()?.into_iter().try_for_each(|frame| server.receive(&frame))?;
+            server.next_frame()?.into_iter().try_for_each(|frame| client.receive(&frame))
+        });
+        let is_too_large = matches!(received, Err(ReplicaError::MainTooLarge { .. }));
+        assert_eq!((is_too_large, received.is_ok()), (is_stopped, !is_stopped));
+        assert_eq!(hub.replication().main_bytes().unwrap() <= LIMIT, is_stopped);
+    }
+}

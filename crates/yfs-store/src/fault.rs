@@ -371,6 +371,10 @@ impl Store for FaultStore {
         self.below.derived_directory()
     }
 
+    fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
+        self.below.commit_stamp()
+    }
+
     fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {
         self.below.checkpoint(after)
     }

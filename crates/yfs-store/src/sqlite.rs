@@ -614,6 +614,10 @@ impl Store for SqliteStore {
         self.inner.checkpoint_log(after)
     }
 
+    fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
+        self.inner.commit_stamp()
+    }
+
     fn flush(&self) -> Result<(), StoreError> {
         self.inner.ensure_open()?;
         if self.inner.read_only { Ok(()) } else { self.inner.syncer.flush() }

@@ -15,13 +15,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{HANDSHAKE_WITHIN, NodeShared, PeerEvent, PeerOptions, run_link};
+use super::{HANDSHAKE_WITHIN, NodeShared, PeerEvent, PeerOptions, run_dialed};
 use crate::{
     membership::PeerMembership,
     peer_error::PeerError,
     peer_key::PeerId,
-    peer_link::open_stream,
-    peer_session::PeerSession,
     quic,
     relay_client::{RelayClient, RelayEvent, random_session},
     relay_meetings::{MEETING_LASTS, PROBE_PAUSES, RelayMeetings},
@@ -216,12 +214,7 @@ async fn replace_link(shared: Arc<NodeShared>, peer: PeerId, address: SocketAddr
         timeout(HANDSHAKE_WITHIN, connected).await.ok()?.ok()
     };
     let Some(connection) = connect.await else { return };
-    let run = async {
-        let streams = open_stream(&connection).await?;
-        let session = PeerSession::dialer(shared.member.clone(), peer)?;
-        run_link(&shared, session, &connection, streams, None).await
-    };
-    let ended = run.await;
+    let ended = run_dialed(&shared, peer, &connection).await;
     shared.record_end(peer, ended);
 }
 
@@ -244,7 +237,7 @@ impl NodeShared {
     }
 
     /// Calls all contacts now.
-    fn call_soon(&self) {
+    pub(super) fn call_soon(&self) {
         let now = Instant::now();
         self.calls.lock().values_mut().for_each(|plan| plan.due = plan.due.min(now));
         self.wake.notify_one();

@@ -9,7 +9,7 @@ use yfs_replica::FrameSession;
 use yfs_sync::replica::ReplicaMessage;
 
 use super::{
-    group::{TestPeer, exchange, pump, request, updates_frame},
+    group::{KeyOrder, TestPeer, admitted, beginning, exchange, pump, request, updates_frame},
     stage::{Attack, HOUR, Stage, altered, expiring, once, play},
 };
 use crate::{
@@ -57,7 +57,7 @@ const ADMISSION: &[(&str, Attack)] = &[
         stage.connect(&writer)?;
         let workspace = TestPeer::owner().workspace().id().clone();
         let certificate = writer.member.certificate()?;
-        stage.send(&PeerMessage::Hello { workspace, certificate }.encode())
+        stage.send(&PeerMessage::Hello { workspace, certificate, is_complete: true }.encode())
     }),
     ("the certificate of another peer", |stage| {
         let stolen = stage.writer.member.certificate()?;
@@ -148,20 +148,20 @@ const ADMISSION: &[(&str, Attack)] = &[
     ("an admission by the side that asks", |stage| {
         let writer = stage.writer()?;
         let certificate = writer.member.certificate()?;
-        stage.send(&PeerMessage::Admitted { certificate, renewed: None }.encode())
+        stage.send(&admitted(certificate))
     }),
     ("a host with the certificate of another", |stage| {
         let writer = stage.writer.clone();
         let mut dialer = PeerSession::dialer(writer.member.clone(), stage.reader.member.id())?;
         let certificate = stage.owner.member.certificate()?;
-        dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode())
+        dialer.receive(&admitted(certificate))
     }),
     ("a host that renews the certificate of another key", |stage| {
         let writer = stage.writer.clone();
         let mut dialer = PeerSession::dialer(writer.member.clone(), stage.owner.member.id())?;
         let certificate = stage.owner.member.certificate()?;
-        let renewed = Some(stage.reader.member.certificate()?);
-        dialer.receive(&PeerMessage::Admitted { certificate, renewed }.encode())
+        let renewed = Some(Box::new(stage.reader.member.certificate()?));
+        dialer.receive(&PeerMessage::Admitted { certificate, renewed, is_complete: true }.encode())
     }),
     ("a host that answers with updates", |stage| {
         let writer = stage.writer.clone();
@@ -542,7 +542,7 @@ fn floods_and_lies_end_the_connection() {
 /// Contacts that are not what they claim are ignored: the peer that passes them on may not know.
 #[test]
 fn only_a_peer_itself_says_where_it_is() {
-    let stage = Stage::new();
+    let stage = Stage::new(KeyOrder::MembersLesser);
     let (owner, writer) = (&stage.owner, &stage.writer);
     let certificate = writer.member.certificate().unwrap();
     let at = |port: u16| vec![std::net::SocketAddr::from(([192, 0, 2, 1], port))];
@@ -580,7 +580,11 @@ fn only_a_peer_itself_says_where_it_is() {
 /// What a reader carries reaches peers that never met the writer, and blocks spread with it.
 #[test]
 fn a_reader_between_two_writers_carries_what_they_sign() {
-    let owner = TestPeer::owner();
+    KeyOrder::ALL.into_iter().for_each(carry_between_two_writers);
+}
+
+fn carry_between_two_writers(order: KeyOrder) {
+    let owner = TestPeer::owner_among(order);
     owner.write("plan", "1");
     let middle = owner.invite(PeerRights::Read);
     let far = owner.join(&owner.ticket(request(PeerRights::Write)));
@@ -606,25 +610,28 @@ fn a_reader_between_two_writers_carries_what_they_sign() {
 /// A reader keeps its changes, also if the other side says that it may write.
 #[test]
 fn a_reader_sends_nothing_of_its_own() {
-    let Stage { owner, reader, .. } = Stage::new();
-    reader.write("own", "stays here");
-    let mut dialer = PeerSession::dialer(reader.member.clone(), owner.member.id()).unwrap();
-    let certificate = owner.member.certificate().unwrap();
-    dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode()).unwrap();
-    let workspace = owner.workspace().id().clone();
-    let welcome =
-        ReplicaMessage::Welcome { workspace, resumed: false, writable: true, summarizes: false };
-    dialer.receive(&welcome.encode()).unwrap();
-    while let Some(frame) = dialer.next_frame().unwrap() {
-        let is_sent = matches!(PeerMessage::decode(&frame), Ok(PeerMessage::Signed { .. }));
-        assert!(!is_sent, "the reader sends changes of its own");
+    for order in KeyOrder::ALL {
+        let Stage { owner, reader, .. } = Stage::new(order);
+        reader.write("own", "stays here");
+        let mut dialer = PeerSession::dialer(reader.member.clone(), owner.member.id()).unwrap();
+        let certificate = owner.member.certificate().unwrap();
+        dialer.receive(&admitted(certificate)).unwrap();
+        dialer.receive(&beginning(&owner, &reader)).unwrap();
+        while let Some(frame) = dialer.next_frame().unwrap() {
+            let is_sent = matches!(PeerMessage::decode(&frame), Ok(PeerMessage::Signed { .. }));
+            assert!(!is_sent, "the reader sends changes of its own");
+        }
     }
 }
 
 /// A reader that carries a peer's messages does not send them back to that peer.
 #[test]
 fn a_reader_returns_no_message_to_its_signer() {
-    let Stage { owner, writer, reader, .. } = Stage::new();
+    KeyOrder::ALL.into_iter().for_each(return_no_message);
+}
+
+fn return_no_message(order: KeyOrder) {
+    let Stage { owner, writer, reader, .. } = Stage::new(order);
     writer.write("answer", "2");
     exchange(&writer, &reader).unwrap();
     let n_carried_to = |peer: &TestPeer| {
@@ -654,17 +661,58 @@ fn a_reader_returns_no_message_to_its_signer() {
     assert_eq!(n_carried_to(&owner), 0);
 }
 
-/// Nothing is sent again once both sides have it, and catching up takes one round trip.
+/// What a connection sends that `dialer` makes, and what the other side sends.
+fn sent_by_both(dialer: &TestPeer, acceptor: &TestPeer) -> [yfs_replica::ExchangeProgress; 2] {
+    let mut from = PeerSession::dialer(dialer.member.clone(), acceptor.member.id()).unwrap();
+    let mut to = PeerSession::acceptor(acceptor.member.clone(), dialer.member.id()).unwrap();
+    pump(&mut from, &mut to).unwrap();
+    assert!(from.is_done() && to.is_done());
+    from.remember_all().unwrap();
+    to.remember_all().unwrap();
+    [from.progress(), to.progress()]
+}
+
+/// Nothing is sent again once both sides have it, and only the news are sent later, whichever side
+/// connects. A summary would take 1 KiB, and would show eight documents for each that changed.
 #[test]
-fn what_both_have_is_not_sent_again() {
-    let owner = TestPeer::owner();
-    owner.write("plan", "1");
-    let writer = owner.invite(PeerRights::Write);
-    writer.write("plan", "2");
-    exchange(&writer, &owner).unwrap();
-    let mut dialer = PeerSession::dialer(writer.member.clone(), owner.member.id()).unwrap();
-    let mut acceptor = PeerSession::acceptor(owner.member.clone(), writer.member.id()).unwrap();
-    pump(&mut dialer, &mut acceptor).unwrap();
-    assert!(dialer.is_done() && acceptor.is_done());
-    assert_eq!((dialer.progress().n_sent, acceptor.progress().n_sent), (0, 0));
+fn what_both_have_is_not_sent_again_by_either_side() {
+    const N_FILES: usize = 500;
+    for order in KeyOrder::ALL {
+        let owner = TestPeer::owner_among(order);
+        (0..N_FILES).for_each(|at| owner.write(&format!("f{at}"), "1"));
+        let writer = owner.invite(PeerRights::Write);
+        for [dialer, acceptor] in [[&writer, &owner], [&owner, &writer], [&writer, &owner]] {
+            for progress in sent_by_both(dialer, acceptor) {
+                assert_eq!((progress.n_sent, progress.n_received), (0, 0), "{order:?}");
+                assert!(progress.bytes_sent < 512, "{order:?}: {} bytes", progress.bytes_sent);
+            }
+        }
+        let mut n_changes = 0;
+        for [dialer, acceptor] in [[&owner, &writer], [&writer, &owner]] {
+            n_changes += 1;
+            dialer.write("f7", &format!("{n_changes} of the side that connects"));
+            acceptor.write("f9", &format!("{n_changes} of the other side"));
+            for progress in sent_by_both(dialer, acceptor) {
+                // The row, and the content.
+                assert!((1..=2).contains(&progress.n_sent), "{order:?}: {}", progress.n_sent);
+                assert!(progress.bytes_sent < 2048, "{order:?}: {} bytes", progress.bytes_sent);
+            }
+            assert_eq!(owner.tree(), writer.tree());
+        }
+    }
+}
+
+/// Each side of a connection of a reader learns that both have everything, whichever is the guest.
+#[test]
+fn both_sides_of_a_readers_connection_are_in_step() {
+    for order in KeyOrder::ALL {
+        let Stage { owner, reader, .. } = Stage::new(order);
+        reader.write("own", "stays here");
+        owner.write("plan", "2");
+        for [dialer, acceptor] in [[&owner, &reader], [&reader, &owner]] {
+            sent_by_both(dialer, acceptor);
+        }
+        assert_eq!(owner.tree(), "/plan=2");
+        assert_eq!(reader.tree(), "/own=stays here /plan=2");
+    }
 }

@@ -6,7 +6,7 @@ use yfs_replica::FrameSession;
 use yfs_sync::replica::ReplicaMessage;
 
 use super::{
-    group::{TestPeer, exchange, pump, request, updates_frame},
+    group::{KeyOrder, TestPeer, admitted, beginning, exchange, pump, request, updates_frame},
     stage::{Attack, HOUR, Stage, expiring, play},
 };
 use crate::{
@@ -63,12 +63,8 @@ fn host(stage: &mut Stage, kind: &str) -> Result<(), PeerError> {
     let peer = unfit(stage, kind);
     let mut dialer = PeerSession::dialer(stage.owner.member.clone(), peer.member.id())?;
     let certificate = peer.member.certificate()?;
-    dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode())?;
-    let workspace = stage.owner.workspace().id().clone();
-    dialer.receive(
-        &ReplicaMessage::Welcome { workspace, resumed: false, writable: true, summarizes: false }
-            .encode(),
-    )?;
+    dialer.receive(&admitted(certificate))?;
+    dialer.receive(&beginning(&peer, &stage.owner))?;
     withdraw(stage, &peer, kind)?;
     peer.updates().iter().try_for_each(|frame| dialer.receive(&peer.signed(frame)))
 }
@@ -158,46 +154,46 @@ const LIES: &[(&str, Attack)] = &[
         yfs_engine::lib0::write_var_uint(&mut frame, 1 << 40);
         stage.send(&writer.signed(&frame))
     }),
-    ("a host of another workspace", |stage| {
-        let writer = stage.writer.clone();
-        let mut dialer = PeerSession::dialer(stage.owner.member.clone(), writer.member.id())?;
-        let certificate = writer.member.certificate()?;
-        dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode())?;
+    ("a hub of another workspace", |stage| {
+        *stage = Stage::new(KeyOrder::MembersGreater);
         let workspace = FileId::parse("4f7c2a9e1b3d5f0").expect("it is an id");
-        dialer.receive(
-            &ReplicaMessage::Welcome {
-                workspace,
-                resumed: true,
-                writable: true,
-                summarizes: false,
-            }
-            .encode(),
-        )
+        let attacker = stage.writer.clone();
+        stage.connect(&attacker)?;
+        stage.send(&attacker.hello())?;
+        stage.send(&welcome(workspace))
     }),
     ("two welcomes", |stage| {
-        let writer = stage.writer.clone();
-        let mut dialer = PeerSession::dialer(stage.owner.member.clone(), writer.member.id())?;
-        let certificate = writer.member.certificate()?;
-        dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode())?;
-        let workspace = stage.owner.workspace().id().clone();
-        let welcome =
-            ReplicaMessage::Welcome { workspace, resumed: true, writable: true, summarizes: false }
-                .encode();
-        dialer.receive(&welcome)?;
-        dialer.receive(&welcome)
+        *stage = Stage::new(KeyOrder::MembersGreater);
+        stage.writer()?;
+        stage.send(&welcome(stage.owner.workspace().id().clone()))
     }),
-    ("a welcome by the side that calls", |stage| {
-        let writer = stage.writer()?;
-        let workspace = writer.workspace().id().clone();
-        stage.send(
-            &ReplicaMessage::Welcome {
-                workspace,
-                resumed: true,
-                writable: true,
-                summarizes: false,
-            }
-            .encode(),
-        )
+    ("a welcome by the guest", |stage| {
+        *stage = Stage::new(KeyOrder::MembersLesser);
+        stage.writer()?;
+        stage.send(&welcome(stage.owner.workspace().id().clone()))
+    }),
+    ("a beginning by the hub", |stage| {
+        *stage = Stage::new(KeyOrder::MembersGreater);
+        stage.writer()?;
+        stage.send(&ReplicaMessage::Hello { since: "", summarizes: false }.encode())
+    }),
+    ("a hub that knows no marks, takes no changes and sends none", |stage| {
+        *stage = Stage::new(KeyOrder::MembersGreater);
+        let attacker = stage.writer.clone();
+        stage.connect(&attacker)?;
+        stage.send(&attacker.hello())?;
+        let workspace = stage.owner.workspace().id().clone();
+        let welcome = ReplicaMessage::Welcome {
+            workspace,
+            resumed: false,
+            writable: false,
+            summarizes: true,
+        };
+        stage.send(&welcome.encode())
+    }),
+    ("a summary that is not due", |stage| {
+        stage.writer()?;
+        stage.send(&ReplicaMessage::Summary(&[]).encode())
     }),
     ("a second beginning of the exchange", |stage| {
         stage.writer()?;
@@ -252,6 +248,10 @@ const LIES: &[(&str, Attack)] = &[
         Ok(())
     }),
 ];
+
+fn welcome(workspace: FileId) -> Vec<u8> {
+    ReplicaMessage::Welcome { workspace, resumed: true, writable: true, summarizes: false }.encode()
+}
 
 #[test]
 fn keys_that_may_not_write_are_refused_by_every_route() {
@@ -312,12 +312,18 @@ fn lies_and_replays_change_nothing() {
             goes on, quarantined; /plan=1
         more updates than a message may have
             the peer violated the protocol: a signed message without updates; /plan=1
-        a host of another workspace
+        a hub of another workspace
             the server has another workspace, 4f7c2a9e1b3d5f0; to copy it, run `yfs clone` in another directory; /plan=1
         two welcomes
             the peer sent the message welcome when the protocol does not allow it; /plan=1
-        a welcome by the side that calls
+        a welcome by the guest
             the peer sent the message welcome when the protocol does not allow it; /plan=1
+        a beginning by the hub
+            the peer sent the message hello when the protocol does not allow it; /plan=1
+        a hub that knows no marks, takes no changes and sends none
+            goes on; /plan=1
+        a summary that is not due
+            the peer sent the message summary when the protocol does not allow it; /plan=1
         a second beginning of the exchange
             the peer sent the message hello when the protocol does not allow it; /plan=1
         hashes of parts that were not requested
@@ -341,7 +347,7 @@ fn lies_and_replays_change_nothing() {
 /// and a block of the ticket makes room again.
 #[test]
 fn contacts_of_a_thousand_keys_take_a_bounded_list() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new(KeyOrder::MembersLesser);
     let ticket = stage.owner.ticket(request(PeerRights::Write));
     let writer = stage.writer().unwrap();
     for _ in 0..300 {
@@ -363,7 +369,11 @@ fn contacts_of_a_thousand_keys_take_a_bounded_list() {
 /// first, and all else stays equal. Nothing is sent for ever because the two differ.
 #[test]
 fn a_forked_log_harms_only_what_its_writer_may_change() {
-    let owner = TestPeer::owner();
+    KeyOrder::ALL.into_iter().for_each(fork_a_log);
+}
+
+fn fork_a_log(order: KeyOrder) {
+    let owner = TestPeer::owner_among(order);
     owner.write("plan", "1");
     let honest = owner.invite(PeerRights::Write);
     let forker = owner.invite(PeerRights::Write);
@@ -374,7 +384,7 @@ fn a_forked_log_harms_only_what_its_writer_may_change() {
     let give = |frames: &[Vec<u8>], to: &TestPeer| -> Result<(), PeerError> {
         let mut session = PeerSession::acceptor(to.member.clone(), forker.member.id())?;
         session.receive(&forker.hello())?;
-        session.receive(&ReplicaMessage::Hello { since: "", summarizes: false }.encode())?;
+        session.receive(&beginning(&forker, to))?;
         frames.iter().try_for_each(|frame| session.receive(&forker.signed(frame)))
     };
     give(&left, &owner).unwrap();
@@ -404,17 +414,21 @@ fn replace(frame: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 /// Each side gives the other a bounded time for its first message and for what it owes.
 #[test]
 fn a_peer_that_stalls_is_given_up() {
-    let stage = Stage::new();
-    let (owner, writer) = (&stage.owner.member, &stage.writer.member);
-    let acceptor = PeerSession::acceptor(owner.clone(), writer.id()).unwrap();
-    let dialer = PeerSession::dialer(owner.clone(), writer.id()).unwrap();
-    for session in [acceptor, dialer] {
-        let patience = session.patience().expect("an answer is due");
-        assert!(patience.as_secs() <= 60, "{patience:?}");
+    for order in KeyOrder::ALL {
+        let stage = Stage::new(order);
+        let (owner, writer) = (&stage.owner.member, &stage.writer.member);
+        let mut acceptor = PeerSession::acceptor(owner.clone(), writer.id()).unwrap();
+        let mut dialer = PeerSession::dialer(owner.clone(), writer.id()).unwrap();
+        for session in [&acceptor, &dialer] {
+            let patience = session.patience().expect("an answer is due");
+            assert!(patience.as_secs() <= 60, "{patience:?}");
+        }
+        // A peer that is admitted, or admits, and then never begins the exchange.
+        acceptor.receive(&stage.writer.hello()).unwrap();
+        let certificate = writer.certificate().unwrap();
+        dialer.receive(&admitted(certificate)).unwrap();
+        for session in [acceptor, dialer] {
+            assert!(session.is_open() && session.patience().is_some(), "{order:?}");
+        }
     }
-    // A host that admits and then never begins the exchange.
-    let mut dialer = PeerSession::dialer(owner.clone(), writer.id()).unwrap();
-    let certificate = writer.certificate().unwrap();
-    dialer.receive(&PeerMessage::Admitted { certificate, renewed: None }.encode()).unwrap();
-    assert!(dialer.patience().is_some());
 }

@@ -1,23 +1,23 @@
 //! Peers with stores in memory, and messages between them as a test wants.
 
 use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
+    Arc, LazyLock,
+    atomic::{AtomicI64, AtomicUsize, Ordering},
 };
 
 use futures::FutureExt;
 use yfs::{Workspace, WorkspaceOptions, clock::Clock, replica::FeedPiece};
 use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_replica::FrameSession;
-use yfs_store::MemoryStore;
+use yfs_store::{MemoryStore, Store};
 use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 use yfs_vfs::{FileSystem, WalkOptions, WriteOptions};
 
 use crate::{
-    membership::{PeerMembership, TicketRequest},
+    membership::{KEY_SECRET, PeerMembership, TicketRequest},
     peer_error::PeerError,
-    peer_grant::PeerRights,
-    peer_key::SIGNATURE_LEN,
+    peer_grant::{PeerCertificate, PeerRights},
+    peer_key::{PeerSecretKey, SIGNATURE_LEN},
     peer_message::PeerMessage,
     peer_session::{PeerSession, batch_bytes},
     ticket::PeerTicket,
@@ -42,41 +42,108 @@ impl TestClock {
     }
 }
 
+/// The number of keys for tests: the owner has the one in the middle.
+const N_KEYS: usize = 1024;
+
+/// The secrets of keys, in the order of the keys.
+static SECRETS: LazyLock<Vec<[u8; 32]>> = LazyLock::new(|| {
+    let secret = |number: usize| {
+        let mut secret = [7; 32];
+        secret[..8].copy_from_slice(&(number as u64).to_le_bytes());
+        secret
+    };
+    let mut secrets: Vec<[u8; 32]> = (0..N_KEYS).map(secret).collect();
+    secrets.sort_by_key(|secret| PeerSecretKey::from_seed(*secret).id());
+    secrets
+});
+
+/// Where the keys of members lie. The side with the lesser key is the guest of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyOrder {
+    /// Each member has a lesser key than the owner and those that were made before.
+    MembersLesser,
+    /// Each member has a greater key than the owner and those that were made before.
+    MembersGreater,
+}
+
+impl KeyOrder {
+    pub(super) const ALL: [Self; 2] = [Self::MembersLesser, Self::MembersGreater];
+}
+
+/// The keys of a group.
+#[derive(Debug)]
+pub(super) struct TestKeys {
+    order: KeyOrder,
+    n_taken: AtomicUsize,
+}
+
+impl TestKeys {
+    /// Gives the next key to a store.
+    fn assign(&self, store: &dyn Store) {
+        let n_taken = self.n_taken.fetch_add(1, Ordering::Relaxed);
+        assert!(n_taken < N_KEYS / 2, "a group has more peers than there are keys");
+        let at = match self.order {
+            KeyOrder::MembersLesser => N_KEYS / 2 - n_taken,
+            KeyOrder::MembersGreater => N_KEYS / 2 + n_taken,
+        };
+        store.init_secret(KEY_SECRET, &SECRETS[at]).unwrap();
+    }
+}
+
 /// One peer.
 #[derive(Debug, Clone)]
 pub(super) struct TestPeer {
     pub(super) member: Arc<PeerMembership>,
     pub(super) clock: Arc<TestClock>,
+    keys: Arc<TestKeys>,
 }
 
 impl TestPeer {
     /// Makes the owner of a new workspace.
     pub(super) fn owner() -> Self {
+        Self::owner_among(KeyOrder::MembersLesser)
+    }
+
+    /// Makes the owner of a new workspace, whose members have keys on one side of the owner's.
+    pub(super) fn owner_among(order: KeyOrder) -> Self {
+        Self::owner_with(TestKeys { order, n_taken: AtomicUsize::new(0) })
+    }
+
+    /// Makes the owner of a new workspace, with a key that no peer of other groups has.
+    pub(super) fn owner_of_another_group() -> Self {
+        let n_taken = AtomicUsize::new(N_KEYS / 2 - 1);
+        Self::owner_with(TestKeys { order: KeyOrder::MembersGreater, n_taken })
+    }
+
+    fn owner_with(keys: TestKeys) -> Self {
+        let keys = Arc::new(keys);
         let store = Arc::new(MemoryStore::new());
+        keys.assign(&*store);
         let workspace = Workspace::create(store, WorkspaceOptions::default()).unwrap();
-        let peer = Self::of(&workspace, Arc::default());
+        let peer = Self::of(&workspace, Arc::default(), keys);
         peer.member.found().unwrap();
         peer
     }
 
-    fn of(workspace: &Workspace, clock: Arc<TestClock>) -> Self {
+    fn of(workspace: &Workspace, clock: Arc<TestClock>, keys: Arc<TestKeys>) -> Self {
         let member = PeerMembership::with_clock(workspace, clock.clone()).unwrap();
-        Self { member: Arc::new(member), clock }
+        Self { member: Arc::new(member), clock, keys }
     }
 
     /// Opens the store of a peer again.
     pub(super) fn reopen(&self) -> Self {
         let store = self.workspace().store().clone();
         let workspace = Workspace::open(store, WorkspaceOptions::default()).unwrap();
-        Self::of(&workspace, self.clock.clone())
+        Self::of(&workspace, self.clock.clone(), self.keys.clone())
     }
 
     /// Makes a replica that was not admitted by an owner.
     pub(super) fn stranger(&self) -> Self {
         let store = Arc::new(MemoryStore::new());
+        self.keys.assign(&*store);
         let options = WorkspaceOptions::default();
         let workspace = Workspace::create_replica(store, self.workspace().id(), options).unwrap();
-        Self::of(&workspace, self.clock.clone())
+        Self::of(&workspace, self.clock.clone(), self.keys.clone())
     }
 
     /// Makes a replica that has a ticket.
@@ -94,6 +161,7 @@ impl TestPeer {
     pub(super) fn invite(&self, rights: PeerRights) -> Self {
         let peer = self.join(&self.ticket(request(rights)));
         exchange(&peer, self).unwrap();
+        peer.member.set_complete().unwrap();
         peer
     }
 
@@ -162,8 +230,24 @@ impl TestPeer {
     pub(super) fn hello(&self) -> Vec<u8> {
         let workspace = self.workspace().id().clone();
         let certificate = self.member.certificate().unwrap();
-        PeerMessage::Hello { workspace, certificate }.encode()
+        PeerMessage::Hello { workspace, certificate, is_complete: true }.encode()
     }
+}
+
+/// Returns the message that admits the peer that connects.
+pub(super) fn admitted(certificate: PeerCertificate) -> Vec<u8> {
+    PeerMessage::Admitted { certificate, renewed: None, is_complete: true }.encode()
+}
+
+/// Returns the first message of replication of `peer` to `other`, which has no marks of it: as the
+/// guest or as the hub, as the order of their keys requires.
+pub(super) fn beginning(peer: &TestPeer, other: &TestPeer) -> Vec<u8> {
+    if peer.member.id() < other.member.id() {
+        return ReplicaMessage::Hello { since: "", summarizes: false }.encode();
+    }
+    let workspace = other.workspace().id().clone();
+    ReplicaMessage::Welcome { workspace, resumed: false, writable: true, summarizes: false }
+        .encode()
 }
 
 pub(super) fn request(rights: PeerRights) -> TicketRequest {
@@ -180,6 +264,7 @@ pub(super) fn exchange(dialer: &TestPeer, acceptor: &TestPeer) -> Result<(), Pee
     let mut to = PeerSession::acceptor(acceptor.member.clone(), dialer.member.id())?;
     let done = pump(&mut from, &mut to);
     from.remember_all()?;
+    to.remember_all()?;
     done
 }
 

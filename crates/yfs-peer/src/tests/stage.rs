@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use yfs_engine::time::Millis;
 use yfs_replica::FrameSession;
-use yfs_sync::replica::ReplicaMessage;
 
-use super::group::{TestPeer, exchange, request};
+use super::group::{KeyOrder, TestPeer, beginning, exchange, request};
 use crate::{
     membership::TicketRequest,
     peer_error::PeerError,
@@ -33,8 +32,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new() -> Self {
-        let owner = TestPeer::owner();
+    pub(super) fn new(order: KeyOrder) -> Self {
+        let owner = TestPeer::owner_among(order);
         owner.write("plan", "1");
         let writer = owner.invite(PeerRights::Write);
         let reader = owner.invite(PeerRights::Read);
@@ -59,7 +58,12 @@ impl Stage {
     pub(super) fn admit(&mut self, attacker: &TestPeer) -> Result<(), PeerError> {
         self.connect(attacker)?;
         self.send(&attacker.hello())?;
-        self.send(&ReplicaMessage::Hello { since: "", summarizes: false }.encode())
+        self.begin(attacker)
+    }
+
+    /// Sends the first message of replication, in the role that the key of `attacker` gives it.
+    pub(super) fn begin(&mut self, attacker: &TestPeer) -> Result<(), PeerError> {
+        self.send(&beginning(attacker, &self.owner))
     }
 
     /// Admits the writer, who has made a change that it has not sent.
@@ -86,7 +90,7 @@ impl Stage {
     ) -> Result<(), PeerError> {
         self.connect(attacker)?;
         let workspace = attacker.workspace().id().clone();
-        self.send(&PeerMessage::Hello { workspace, certificate }.encode())
+        self.send(&PeerMessage::Hello { workspace, certificate, is_complete: true }.encode())
     }
 
     pub(super) fn send_all(
@@ -118,18 +122,25 @@ pub(super) fn once(stage: &Stage) -> crate::PeerTicket {
     stage.owner.ticket(TicketRequest { is_once: true, ..request(PeerRights::Write) })
 }
 
-/// Runs the attacks of a table, each on a group of its own.
+/// Runs the attacks of a table, each on two groups of its own: the attackers have lesser keys than
+/// the victim, so that they are the guests of the exchange, and then greater ones. Both end alike.
 pub(super) fn play(table: &[(&str, Attack)]) -> String {
     let mut out = String::new();
     for (name, attack) in table {
-        let mut stage = Stage::new();
-        let ended = match attack(&mut stage) {
-            Ok(()) => "goes on".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        let (n_quarantined, tree) = (stage.owner.n_quarantined(), stage.owner.tree());
-        let quarantine = if n_quarantined > 0 { ", quarantined" } else { "" };
-        writeln!(out, "{name}\n    {ended}{quarantine}; {tree}").expect("a string grows");
+        let [as_guest, as_hub] = KeyOrder::ALL.map(|order| play_one(*attack, order));
+        assert_eq!(as_guest, as_hub, "{name}: it matters who is the guest");
+        writeln!(out, "{name}\n    {as_guest}").expect("a string grows");
     }
     out
+}
+
+fn play_one(attack: Attack, order: KeyOrder) -> String {
+    let mut stage = Stage::new(order);
+    let ended = match attack(&mut stage) {
+        Ok(()) => "goes on".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let (n_quarantined, tree) = (stage.owner.n_quarantined(), stage.owner.tree());
+    let quarantine = if n_quarantined > 0 { ", quarantined" } else { "" };
+    format!("{ended}{quarantine}; {tree}")
 }

@@ -121,6 +121,17 @@ impl SqliteInner {
     }
 }
 
+impl SqliteInner {
+    /// Returns the version of the database that the polling connection has seen. That connection
+    /// makes no commits, so each one changes the version.
+    pub(super) fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
+        self.ensure_open()?;
+        let mut poll = self.watch.poll.lock();
+        poll.check_growth(&self.watch)?;
+        Ok(poll.version)
+    }
+}
+
 impl WatchPoll {
     /// Checks whether the log has grown, and returns the delay until the next check.
     fn check_growth(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
@@ -176,7 +187,26 @@ mod tests {
     use yfs_types::time::Millis;
 
     use super::*;
-    use crate::{AppendBatch, DocName, SqliteStore, UpdateLog};
+    use crate::{AppendBatch, DocName, LocalState, SqliteStore, Store, UpdateLog};
+
+    /// Settings and blobs count, too, and so do the commits of this handle.
+    #[test]
+    fn every_commit_changes_the_stamp() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("workspace.db");
+        let here = SqliteStore::create_new(&path).expect("a store");
+        let there = SqliteStore::open(&path).expect("a second handle");
+        let mut last = here.commit_stamp().expect("a stamp").expect("it is known");
+        for round in 0..3 {
+            for store in [&here, &there] {
+                store.set_meta("setting", &[round]).expect("written");
+                let stamp = here.commit_stamp().expect("a stamp").expect("it is known");
+                assert_ne!(stamp, last);
+                assert_eq!(here.commit_stamp().expect("a stamp"), Some(stamp));
+                last = stamp;
+            }
+        }
+    }
 
     /// Each query took 50 to 100 microseconds, and 700 of them followed each keystroke.
     #[test]
