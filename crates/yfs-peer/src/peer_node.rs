@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -152,6 +152,9 @@ struct NodeShared {
     known: Mutex<Option<KnownContacts>>,
     n_handshakes: AtomicUsize,
     next_link: AtomicU64,
+    /// Whether an exchange has read or received a log since memory was returned to the system. Set
+    /// by connections; the task that calls peers returns it.
+    has_freed: AtomicBool,
     large_frames: Arc<Semaphore>,
     /// Whose turn it is, while this store has just joined.
     first: Arc<FirstExchange>,
@@ -241,6 +244,7 @@ impl PeerNode {
             known: Mutex::default(),
             n_handshakes: AtomicUsize::new(0),
             next_link: AtomicU64::new(0),
+            has_freed: AtomicBool::new(false),
             large_frames: Arc::new(Semaphore::new(LARGE_FRAMES_KIB)),
             first,
             events,
@@ -453,6 +457,9 @@ async fn call_all(shared: Arc<NodeShared>) {
             tokio::spawn(call_one(shared.clone(), contact));
         }
         run_blocking(|| shared.write_statuses()).ok();
+        if shared.has_freed.swap(false, Ordering::Relaxed) {
+            run_blocking(yfs::return_freed_memory);
+        }
         timeout(TICK, shared.wake.notified()).await.ok();
     }
 }
@@ -566,6 +573,7 @@ async fn run_link(
             // The process may end now. Later positions are stored as the peer sends its own.
             if reported.is_none() {
                 session.remember_all()?;
+                shared.has_freed.store(true, Ordering::Relaxed);
             }
             reported = Some(news);
             shared.events.send(PeerEvent::InStep(peer, Box::new(progress))).ok();
