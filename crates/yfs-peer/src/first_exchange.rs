@@ -170,7 +170,7 @@ impl FirstState {
 }
 
 impl ExchangeTurn {
-    /// Reports whether this store may exchange with the member, which says whether it is up to date.
+    /// Reports whether this store may exchange with the member, which says if it is up to date.
     pub(crate) fn may_exchange(&mut self, is_with_complete: bool, now: Instant) -> bool {
         let mut state = self.first.0.lock();
         let is_alone = now.saturating_duration_since(state.alone_since) >= ALONE_AFTER;

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -24,12 +24,14 @@ use tokio::{
 use yfs::Workspace;
 use yfs_replica::{ExchangeProgress, run_blocking};
 
+mod call_plan;
 mod link_choice;
 mod relay_links;
 
 pub(crate) use relay_links::NodeRelays;
 
 use self::{
+    call_plan::{CALL_AGAIN, CallPlan, KnownContacts},
     link_choice::{LinkKind, must_refuse},
     relay_links::NodeSocket,
 };
@@ -70,9 +72,6 @@ const MAX_STATUSES: usize = 256;
 /// The time for a handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
-/// The delay before the next call of a peer after a failure: first, and at most.
-const CALL_AGAIN: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
-
 /// How long a peer that violated the protocol is refused, times the number of violations.
 const HOLD: Duration = Duration::from_secs(10);
 const MAX_HOLD: Duration = Duration::from_secs(3600);
@@ -83,9 +82,6 @@ const CLOSED_WITHIN: Duration = Duration::from_millis(200);
 
 /// How often contacts are checked and the status is written.
 const TICK: Duration = Duration::from_secs(1);
-
-/// How long contacts are used that were read, while nothing is committed to the store.
-const CONTACTS_FOR: Duration = Duration::from_secs(30);
 
 /// The most events that wait for a subscriber.
 const MAX_EVENTS: usize = 256;
@@ -156,6 +152,9 @@ struct NodeShared {
     known: Mutex<Option<KnownContacts>>,
     n_handshakes: AtomicUsize,
     next_link: AtomicU64,
+    /// Whether an exchange has read or received a log since memory was returned to the system. Set
+    /// by connections; the task that calls peers returns it.
+    has_freed: AtomicBool,
     large_frames: Arc<Semaphore>,
     /// Whose turn it is, while this store has just joined.
     first: Arc<FirstExchange>,
@@ -175,23 +174,6 @@ impl LinkEntry {
         let is_relayed = is_relayed(self.connection.remote_address());
         LinkKind { is_dialed: self.is_dialed, is_relayed }
     }
-}
-
-#[derive(Debug)]
-struct CallPlan {
-    due: Instant,
-    rest: Duration,
-    is_calling: bool,
-}
-
-/// The contacts of the store when they were read.
-#[derive(Debug)]
-struct KnownContacts {
-    /// The commits of the store that the list shows.
-    stamp: Option<i64>,
-    read: Instant,
-    /// The contacts, and whether each may be connected to.
-    list: Arc<Vec<(PeerContact, bool)>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -262,6 +244,7 @@ impl PeerNode {
             known: Mutex::default(),
             n_handshakes: AtomicUsize::new(0),
             next_link: AtomicU64::new(0),
+            has_freed: AtomicBool::new(false),
             large_frames: Arc::new(Semaphore::new(LARGE_FRAMES_KIB)),
             first,
             events,
@@ -474,6 +457,9 @@ async fn call_all(shared: Arc<NodeShared>) {
             tokio::spawn(call_one(shared.clone(), contact));
         }
         run_blocking(|| shared.write_statuses()).ok();
+        if shared.has_freed.swap(false, Ordering::Relaxed) {
+            run_blocking(yfs::return_freed_memory);
+        }
         timeout(TICK, shared.wake.notified()).await.ok();
     }
 }
@@ -577,8 +563,8 @@ async fn run_link(
             status.reached = if is_done { Some(head.0) } else { status.reached };
         });
         if session.follow_turn(is_done) {
+            // The others are called at the next tick: a command that ends now meets none of them.
             shared.member.set_complete()?;
-            shared.call_soon();
         }
         counted = (progress.bytes_sent, progress.bytes_received);
         last_refused = session.n_refused();
@@ -587,6 +573,7 @@ async fn run_link(
             // The process may end now. Later positions are stored as the peer sends its own.
             if reported.is_none() {
                 session.remember_all()?;
+                shared.has_freed.store(true, Ordering::Relaxed);
             }
             reported = Some(news);
             shared.events.send(PeerEvent::InStep(peer, Box::new(progress))).ok();
@@ -763,103 +750,5 @@ impl NodeShared {
         let until = status.last_seen.unwrap_or_default()
             + i64::try_from(hold.min(MAX_HOLD).as_millis()).unwrap_or(i64::MAX);
         self.member.now().0 < until
-    }
-
-    /// Returns the contacts, and whether each may be connected to.
-    fn known_contacts(&self) -> Result<Arc<Vec<(PeerContact, bool)>>, PeerError> {
-        // Read before the contacts: a commit in between changes it.
-        let stamp = self.member.workspace().store().commit_stamp()?;
-        let mut known = self.known.lock();
-        let is_current = |known: &&KnownContacts| {
-            stamp.is_some() && known.stamp == stamp && known.read.elapsed() < CONTACTS_FOR
-        };
-        if let Some(known) = known.as_ref().filter(is_current) {
-            return Ok(known.list.clone());
-        }
-        let mut list = Vec::new();
-        for contact in self.member.contacts()? {
-            let may_connect = self.may_connect(&contact)?;
-            list.push((contact, may_connect));
-        }
-        let list = Arc::new(list);
-        *known = Some(KnownContacts { stamp, read: Instant::now(), list: list.clone() });
-        Ok(list)
-    }
-
-    /// Reports whether there is a way to call a contact.
-    fn has_address(&self, contact: &PeerContact) -> bool {
-        let is_found = self.lan.as_ref().is_some_and(|lan| lan.has(contact.peer));
-        !contact.addresses.is_empty() || is_found || self.relays.is_some()
-    }
-
-    /// Reports whether a contact may be connected to.
-    fn may_connect(&self, contact: &PeerContact) -> Result<bool, PeerError> {
-        let note = self.member.note(contact.peer)?;
-        if note.is_blocked || note.is_forgotten {
-            return Ok(false);
-        }
-        match contact.certificate() {
-            Some(certificate) => Ok(self.member.check_current(certificate)?.is_ok()),
-            None => Ok(true),
-        }
-    }
-
-    /// Returns the contacts that are to be called now.
-    fn due_calls(&self) -> Result<Vec<PeerContact>, PeerError> {
-        if !self.first.is_free(Instant::now()) {
-            return Ok(Vec::new());
-        }
-        let known = self.known_contacts()?;
-        let mut contacts = Vec::new();
-        for peer in self.lan.iter().flat_map(|lan| lan.found()) {
-            let contact = PeerContact::unsigned(peer, Vec::new());
-            if !known.iter().any(|(contact, _)| contact.peer == peer) {
-                let may_connect = self.may_connect(&contact)?;
-                contacts.push((contact, may_connect));
-            }
-        }
-        let now = Instant::now();
-        let mut due = Vec::new();
-        for (contact, may_connect) in known.iter().chain(&contacts) {
-            if !may_connect || !self.has_address(contact) || self.is_held(contact.peer) {
-                continue;
-            }
-            let n_links = {
-                let links = self.links.lock();
-                if links.contains_key(&contact.peer) {
-                    continue;
-                }
-                links.len()
-            };
-            let mut calls = self.calls.lock();
-            let n_calling = calls.values().filter(|plan| plan.is_calling).count();
-            let fresh = || CallPlan { due: now, rest: CALL_AGAIN[0], is_calling: false };
-            let plan = calls.entry(contact.peer).or_insert_with(fresh);
-            if plan.is_calling || plan.due > now || n_links + n_calling >= MAX_LINKS / 2 {
-                continue;
-            }
-            plan.is_calling = true;
-            due.push(contact.clone());
-        }
-        Ok(due)
-    }
-
-    /// Plans the next call after one ended.
-    fn plan_next_call(&self, peer: PeerId, ended: &Result<(), PeerError>) {
-        let was_open = !matches!(
-            ended,
-            Err(PeerError::Unreachable { .. } | PeerError::Denied(_) | PeerError::Denies(_))
-        );
-        let is_final = matches!(ended, Err(PeerError::Denied(code)) if !code.may_pass_later());
-        let mut calls = self.calls.lock();
-        let Some(plan) = calls.get_mut(&peer) else { return };
-        let rest = if was_open { CALL_AGAIN[0] } else { plan.rest };
-        let rest = if is_final { CALL_AGAIN[1] } else { rest };
-        let random = getrandom::u32().unwrap_or_default();
-        let jitter = 0.75 + 0.5 * f64::from(random) / f64::from(u32::MAX);
-        plan.due = Instant::now() + rest.mul_f64(jitter);
-        plan.rest = (rest * 2).min(CALL_AGAIN[1]);
-        plan.is_calling = false;
-        self.wake.notify_one();
     }
 }

@@ -219,8 +219,8 @@ impl PeerSession {
         }
     }
 
-    /// Follows the turn of the peer after a step, if this store has just joined. Reports whether the
-    /// store is up to date from now on, and was not before.
+    /// Follows the turn of the peer after a step, if this store has just joined. Reports whether
+    /// the store is up to date from now on, and was not before.
     pub(crate) fn follow_turn(&mut self, is_done: bool) -> bool {
         self.is_resting = is_done;
         if is_done {
@@ -260,7 +260,7 @@ impl PeerSession {
     /// blocked.
     pub fn check_standing(&mut self) -> Result<(), PeerError> {
         let Some(certificate) = &self.certificate else { return Ok(()) };
-        // Blocks and notes are in the store: they are the same until something is committed.
+        // Blocks and notes are in the store: only a commit changes them.
         let stamp = self.workspace().store().commit_stamp()?;
         let is_unchanged = stamp.is_some() && stamp == self.checked_stamp;
         for certificate in [certificate, &self.own] {

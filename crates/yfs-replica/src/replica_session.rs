@@ -671,8 +671,7 @@ impl ReplicaSession {
         Ok(())
     }
 
-    /// Checks that the main document stays within its limit if updates are stored. The document is
-    /// always in memory, unlike contents.
+    /// Checks that updates leave the main document, which is always in memory, within its limit.
     fn check_main_limit(&mut self, updates: &[DocumentUpdate<'_>]) -> Result<(), ReplicaError> {
         let Some(limit) = self.main_limit else { return Ok(()) };
         let of_main = updates.iter().filter(|update| update.doc == *self.workspace.id());

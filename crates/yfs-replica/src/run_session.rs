@@ -23,7 +23,7 @@ use crate::replica_error::ReplicaError;
 /// The number of frames that may be queued for the network.
 const WAITING: usize = 4;
 
-/// The longest wait for new records before the log is checked again: while something is due, and
+/// The longest wait for new records before the log is checked again: while an answer is due, and
 /// while both sides rest. The end of a wait is usually the arrival of a record.
 const LOOK: Duration = Duration::from_millis(200);
 const LOOK_AT_REST: Duration = Duration::from_secs(1);

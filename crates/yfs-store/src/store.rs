@@ -332,8 +332,8 @@ pub trait Store: UpdateLog + BlobStore + LocalState {
     /// Returns the size of the whole store.
     fn stats(&self) -> Result<StoreStats, StoreError>;
 
-    /// Returns a number that another commit changes, of any handle and to anything: records, settings
-    /// or blobs. `None` if the store does not know.
+    /// Returns a number that another commit changes, of any handle and to anything: records,
+    /// settings or blobs. `None` if the store does not know.
     ///
     /// Cheaper than reading settings again. A commit may change it up to 500 ms late.
     fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
