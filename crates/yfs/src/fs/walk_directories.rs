@@ -147,3 +147,40 @@ fn list(
     subdirectories.reverse();
     (listing, subdirectories)
 }
+
+#[cfg(test)]
+mod tests {
+    use yfs_vfs::{FileSystem, MkdirOptions, WalkEntry};
+
+    use super::*;
+    use crate::eager_disk::{EagerDisk, path};
+
+    /// Deeper than paths reach, directories are made below their ids.
+    #[tokio::test]
+    async fn paths_that_would_be_too_long_are_those_by_id() {
+        let disk = EagerDisk::new();
+        let fs = disk.open().fs();
+        let mut at = VPath::root();
+        for _ in 0..20 {
+            let child = at.join(&"d".repeat(250));
+            fs.mkdir(&child, &MkdirOptions::default()).await.expect("made");
+            let id = fs.stat(&child).await.expect("found").id;
+            at = path(&format!("/.id/{id}"));
+        }
+        let options = WalkOptions::default();
+        let walked = fs.walk(&VPath::root(), &options).await.expect("listed");
+        let mut expected = walked.into_iter().map(|WalkEntry { path, .. }| path);
+        let mut listings = fs.walk_directories_now(&VPath::root(), &options);
+        let mut n_by_id = 0;
+        while let Some(listing) = listings.next().await {
+            let listing = listing.expect("listed");
+            for at in 0..listing.len() {
+                let path = listing.path_of(at).expect("an entry").into_owned();
+                n_by_id += usize::from(path.as_str().starts_with("/.id/"));
+                assert_eq!(Some(path), expected.next());
+            }
+        }
+        assert_eq!(expected.next(), None);
+        assert!(n_by_id > 2, "{n_by_id}");
+    }
+}
