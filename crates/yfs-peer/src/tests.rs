@@ -6,6 +6,7 @@ mod blobs;
 mod group;
 mod join_codes;
 mod named;
+mod presence;
 mod relay_attacks;
 mod relay_sockets;
 mod relayed;

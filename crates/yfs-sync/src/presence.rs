@@ -121,11 +121,21 @@ impl PresenceRoom {
 
     /// Returns the presence of all clients, or `None` without clients.
     pub fn all(&self) -> Option<Vec<u8>> {
-        let mut entries = Vec::with_capacity(self.clients.len());
-        for (id, client) in &self.clients {
-            entries.push(PresenceEntry { id: *id, clock: client.clock, state: &client.state });
-        }
-        (!entries.is_empty()).then(|| encode(&entries))
+        (!self.clients.is_empty()).then(|| encode(&self.entries().collect::<Vec<_>>()))
+    }
+
+    /// Returns the presence of each client.
+    pub fn entries(&self) -> impl Iterator<Item = PresenceEntry<'_>> {
+        self.clients.iter().map(|(id, client)| PresenceEntry {
+            id: *id,
+            clock: client.clock,
+            state: &client.state,
+        })
+    }
+
+    /// Reports whether a connection owns a client.
+    pub fn has_client(&self, id: u64) -> bool {
+        self.clients.contains_key(&id)
     }
 
     /// Removes the clients of a connection, unless another connection claims them. Returns the
