@@ -319,8 +319,9 @@ impl DocumentWithPresence for DocSubscription {
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError> {
+        let update = self.room.without_echoes(update);
         let mut presence = self.room.presence.lock();
-        let relayed = presence.receive(connection, update, now)?;
+        let relayed = presence.receive(connection, &update, now)?;
         let contested = presence.take_contested();
         drop(presence);
         if !contested.is_empty() {

@@ -195,7 +195,48 @@ fn a_peer_speaks_only_for_its_own_editors() {
         let names = [("owner", &stage.owner), ("writer", &stage.writer), ("reader", &stage.reader)];
         writeln!(out, "{name}\n    {ended}; {}", known(&stage.owner, &names)).unwrap();
     }
-    expect![[r#""#]].assert_eq(&out);
+    expect![[r#"
+        control: an editor of a writer
+            goes on; writer at plan [(7, "{\"user\":{\"name\":\"ana\"}}")]
+        control: an editor of a reader
+            goes on; reader at plan [(7, "{\"user\":{\"name\":\"ana\"}}")]
+        control: a reader passes on an editor of a writer
+            goes on; writer at plan [(7, "{\"user\":{\"name\":\"ana\"}}")]
+        an editor in the name of another peer
+            the peer violated the protocol: presence with an invalid signature; no editor
+        an editor of another peer, changed
+            the peer violated the protocol: presence with an invalid signature; no editor
+        a certificate of another owner
+            the peer violated the protocol: a certificate that the owner did not sign; no editor
+        a signature for another workspace
+            the peer violated the protocol: presence with an invalid signature; no editor
+        a state that is not JSON
+            the peer violated the protocol: presence that cannot be decoded; no editor
+        257 editors at a document
+            the peer violated the protocol: presence that cannot be decoded; no editor
+        a state of 64 KiB
+            the peer violated the protocol: presence that cannot be decoded; no editor
+        fewer states than are counted
+            the peer violated the protocol: presence that cannot be decoded; no editor
+        an editor of a blocked peer, passed on
+            goes on; no editor
+        an editor of an expired peer, passed on
+            goes on; no editor
+        an editor of the peer itself
+            goes on; no editor
+        an older message of another peer
+            goes on; writer at plan [(7, "{\"user\":{\"name\":\"ana\"}}")]
+        a message of another peer after it has left
+            goes on; no editor
+        presence before admission
+            the peer violated the protocol: its first message is not a hello; no editor
+        a flood of messages
+            the peer violated the protocol: too much presence; writer at plan [(7, "{\"user\":{\"name\":\"ana\"}}")]
+        a flood of withdrawals
+            the peer violated the protocol: too much presence; no editor
+        a connection that ends
+            goes on; no editor
+    "#]].assert_eq(&out);
 }
 
 /// Connects two peers.

@@ -77,6 +77,11 @@ impl RemoteEditors {
         })
     }
 
+    /// Returns the clock of an editor.
+    pub(crate) fn clock_of(&self, id: u64) -> Option<u64> {
+        self.editors.get(&id).map(|editor| editor.clock)
+    }
+
     /// Reports whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.editors.is_empty()

@@ -232,11 +232,20 @@ impl ObservedRoom {
 
     /// The editor of this server says so.
     fn say(&mut self, id: u64, clock: u64, state: &str) {
+        let update = self.receive_own(id, clock, state).unwrap();
+        collab::CollabDocument::broadcast_presence(&self.member, &update);
+    }
+
+    /// The editor of this server repeats what it was sent.
+    fn repeat(&mut self, id: u64, clock: u64, state: &str) {
+        assert_eq!(self.receive_own(id, clock, state), None);
+    }
+
+    fn receive_own(&mut self, id: u64, clock: u64, state: &str) -> Option<Vec<u8>> {
         let said = encode(&[PresenceEntry { id, clock, state }]);
         let connection = collab::CollabDocument::connection(&self.member);
         let now = self.rooms.now();
-        let update = self.member.receive_presence(connection, &said, now).unwrap().unwrap();
-        collab::CollabDocument::broadcast_presence(&self.member, &update);
+        self.member.receive_presence(connection, &said, now).unwrap()
     }
 
     /// The editors of a peer arrive.
@@ -319,13 +328,38 @@ async fn a_peer_cannot_change_or_imitate_an_editor_of_this_server() {
     room.receive(1, &[(7, 9, "{\"evil\":1}"), (8, 3, "{}")]);
     assert_eq!(room.broadcast().await, seen(&[(8, "{}")]));
     assert_eq!(room.all(), seen(&[(8, "{}")]));
+    room.say(7, 3, "{}");
+    assert_eq!(room.broadcast().await, seen(&[(7, "{}")]));
+    room.say(7, 4, "null");
+    assert_eq!(room.broadcast().await, seen(&[(7, "null")]));
     // An editor that comes takes its client id from a peer.
-    room.say(8, 1, "{\"own\":1}");
+    room.say(8, 4, "{\"own\":1}");
     assert_eq!(room.broadcast().await, seen(&[(8, "{\"own\":1}")]));
     assert_eq!(room.all(), seen(&[(8, "{\"own\":1}")]));
     room.receive(1, &[]);
     room.receive(1, &[(6, 1, "{}")]);
     assert_eq!(room.broadcast().await, seen(&[(6, "{}")]));
+}
+
+/// Clients of y-websocket send all changes back, also those of others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_editor_repeats_of_another_peer_is_not_its_own() {
+    let mut room = ObservedRoom::open().await;
+    room.receive(1, &[(8, 3, "{}")]);
+    for clock in [2, 3] {
+        room.repeat(8, clock, "{}");
+        assert!(room.rooms.editors_of(&room.guid).is_empty());
+    }
+    // What was under way when the other left.
+    room.receive(1, &[]);
+    room.repeat(8, 3, "{}");
+    assert!(room.rooms.editors_of(&room.guid).is_empty());
+    // The other has moved to this server.
+    room.say(8, 4, "{}");
+    assert_eq!(room.rooms.editors_of(&room.guid), [(8, 4, "{}".to_owned())]);
+    room.receive(1, &[(9, 3, "{}")]);
+    room.say(9, 4, "{}");
+    assert_eq!(room.rooms.editors_of(&room.guid).len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
