@@ -138,7 +138,9 @@ impl SocketAddress {
 /// Encodes a message of a server, or of a peer to a server.
 pub(super) fn encode_frame(peer: Option<PeerId>, doc: &FileId, states: &[u8]) -> Vec<u8> {
     let mut out = vec![u8::from(peer.is_some())];
-    out.extend(peer.iter().flat_map(|peer| peer.as_bytes()));
+    if let Some(peer) = peer {
+        out.extend_from_slice(peer.as_bytes());
+    }
     write_string(&mut out, doc.as_str());
     write_buffer(&mut out, states);
     out

@@ -92,7 +92,8 @@ impl RemoteEditors {
         self.editors.retain(|id, editor| {
             let is_gone = is_gone(*id, editor);
             if is_gone {
-                changes.push((*id, editor.clock + 1, GONE.to_owned()));
+                // At an equal clock clients remove an editor, and its next renewal is newer.
+                changes.push((*id, editor.clock, GONE.to_owned()));
             }
             !is_gone
         });
@@ -142,10 +143,10 @@ mod tests {
         assert_eq!(remote.replace(peer(1), &both, NOW).len(), 2);
         assert_eq!(remote.replace(peer(1), &both, NOW), []);
         let one = [entry(8, 2, "{}")];
-        let changes = [change(7, 2, GONE), change(8, 2, "{}")];
+        let changes = [change(7, 1, GONE), change(8, 2, "{}")];
         assert_eq!(remote.replace(peer(1), &one, NOW), changes);
         assert_eq!(remote.replace(peer(2), &[], NOW), []);
-        assert_eq!(remote.replace(peer(1), &[], NOW), [change(8, 3, GONE)]);
+        assert_eq!(remote.replace(peer(1), &[], NOW), [change(8, 2, GONE)]);
         assert!(remote.is_empty());
     }
 
@@ -169,7 +170,7 @@ mod tests {
         let later = NOW + EXPIRY - Duration::from_millis(1);
         remote.replace(peer(2), &[entry(9, 1, "{}")], later);
         assert_eq!(remote.expire(later), []);
-        assert_eq!(remote.expire(NOW + EXPIRY), [change(7, 2, GONE), change(8, 2, GONE)]);
+        assert_eq!(remote.expire(NOW + EXPIRY), [change(7, 1, GONE), change(8, 1, GONE)]);
         assert_eq!(remote.entries().count(), 1);
     }
 

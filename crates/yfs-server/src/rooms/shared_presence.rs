@@ -62,7 +62,7 @@ impl RemotePresenceTable {
             return entry.clock <= clock;
         }
         let left = self.left.get(&(doc.clone(), entry.id));
-        left.is_some_and(|(clock, at)| entry.clock < *clock && now.saturating_sub(*at) < EXPIRY)
+        left.is_some_and(|(clock, at)| entry.clock <= *clock && now.saturating_sub(*at) < EXPIRY)
     }
 
     /// Remembers the editors that have left.
