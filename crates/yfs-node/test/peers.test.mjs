@@ -1,5 +1,5 @@
-// Workspaces that are connected without a server: two in this process, and one in another process of
-// Node.
+// Workspaces that are connected without a server: two in this process, and one in another process
+// of Node.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -165,7 +165,7 @@ test('what makes no sense is refused, and changes nothing', async (t) => {
   await assert.rejects(ws.peers.start(LOOPBACK), { code: 'ERR_YFS_PEERS_RUNNING' })
   await assert.rejects(ws.peers.share({ readonly: true }), { code: 'ERR_INVALID_ARG_VALUE' })
   await assert.rejects(ws.peers.share({ for: 'x'.repeat(65) }), { code: 'ERR_INVALID_ARG_VALUE' })
-  await assert.rejects(ws.peers.rename('nobody', 'ben'), { code: 'ERR_YFS_NO_PEER' })
+  await assert.rejects(ws.peers.rename('nameless', 'ben'), { code: 'ERR_YFS_NO_PEER' })
   const { ticket } = await ws.peers.share()
   await assert.rejects(Workspace.join('yfspeer_x', ':memory:'), { code: 'ERR_YFS_TICKET' })
   await assert.rejects(Workspace.join(ticket, ':memory:', { create: true }), {

@@ -13,7 +13,7 @@ export interface PeersOptions {
   listen?: string
   /** Whether only addresses of this machine and its local network are used. */
   lanOnly?: boolean
-  /** Whether peers are searched in the local network, and this one is announced; true by default. */
+  /** Whether peers are searched in the local network, which shows this one; true by default. */
   lan?: boolean
   /** Relays, as `host` or `host:port`. They are remembered, and named in tickets. */
   relays?: string[]
@@ -97,7 +97,7 @@ const SHARE: Members<ShareOptions> = {
   for: 'string',
 }
 
-/** The peers of a workspace. Other processes may use the same workspace; one of them connects it. */
+/** The peers of a workspace. Of all processes that use the workspace, one connects it. */
 export class Peers {
   readonly #native: NativePeers
 

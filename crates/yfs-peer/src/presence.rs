@@ -1,8 +1,9 @@
 //! Presence across peers: which editors are at which documents on the servers of each peer.
 //!
 //! A server on this machine sends the states of its editors through a socket beside the store
-//! ([`local_channel`]). This peer signs them, and its connections send them to the other peers, which
-//! send them on ([`presence_table`]). Nothing of it is stored. See decision 75 for the reasons.
+//! ([`local_channel`]). This peer signs them, and its connections send them to the other peers,
+//! which send them on ([`presence_table`]). Nothing of it is stored. See decision 75 for the
+//! reasons.
 //!
 //! Sessions, the servers' connections and the timer of the node call a [`PeerPresence`] from
 //! different tasks. Each connection has a [`Notify`] that wakes its task; it ends with its

@@ -260,9 +260,9 @@ impl PresenceRoom {
         true
     }
 
-    /// Reports whether an entry repeats what its connection was sent. Clients of y-websocket send all
-    /// changes back, also those of others. A client that reconnects repeats its own state, before it
-    /// has or claims any other.
+    /// Reports whether an entry repeats what its connection was sent. Clients of y-websocket send
+    /// all changes back, also those of others. A client that reconnects repeats its own state,
+    /// before it has or claims any other.
     fn is_echo(
         &self,
         connection: PresenceConnection,

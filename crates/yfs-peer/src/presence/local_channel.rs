@@ -2,8 +2,8 @@
 //! them, which may be another one (`docs/format/peers.md`).
 //!
 //! It lies beside the store, with mode 0600, and is of the process that has the lock. Both sides
-//! send the editors at one document in a message, which replaces what they sent of it before. What a
-//! side sent ends with the connection.
+//! send the editors at one document in a message, which replaces what they sent of it before. What
+//! a side sent ends with the connection.
 
 use std::{
     fs::File,

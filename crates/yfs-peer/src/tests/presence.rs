@@ -247,8 +247,8 @@ fn connect(dialer: &TestPeer, acceptor: &TestPeer) -> [PeerSession; 2] {
     [from, to]
 }
 
-/// The owner, a reader and a writer in a chain: editors of one end are seen at the other, until they
-/// leave or the connection ends.
+/// The owner, a reader and a writer in a chain: editors of one end are seen at the other, until
+/// they leave or the connection ends.
 #[test]
 fn editors_are_seen_through_a_reader() {
     let owner = TestPeer::owner();
