@@ -3,9 +3,11 @@
 //! Each entry of the table is an attack on a peer that knows of no editor: how the connection ends,
 //! and which editors the peer knows afterwards.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, fs, os::unix::fs::PermissionsExt, pin::pin, time::Duration};
 
 use expect_test::expect;
+use futures::StreamExt;
+use tokio::task::yield_now;
 use yfs_engine::id::{FileId, WorkspaceId};
 use yfs_replica::FrameSession;
 use yfs_sync::presence::{PresenceEntry, decode, encode};
@@ -18,7 +20,7 @@ use crate::{
     peer_grant::{BlockTarget, PeerCertificate, PeerRights},
     peer_message::PeerMessage,
     peer_session::PeerSession,
-    presence::SignedPresence,
+    presence::{LocalPresence, LocalPresenceHost, RemotePresence, SignedPresence},
 };
 
 /// The editors of a peer at a document.
@@ -287,4 +289,56 @@ fn editors_are_seen_through_a_reader() {
     settle(&mut left, &mut right);
     assert_eq!(known(&owner, &names), "no editor");
     assert!(left[0].next_frame().unwrap().is_none());
+}
+
+/// A server gets the editors of other peers through the socket, and no other workspace does. The
+/// path is longer than that of a socket may be.
+#[tokio::test]
+async fn a_server_exchanges_presence_through_the_socket_of_its_workspace() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path().join("d".repeat(120));
+    fs::create_dir(&dir).unwrap();
+    let owner = TestPeer::owner();
+    let writer = owner.invite(PeerRights::Write);
+    // A process that was killed has left its socket.
+    fs::write(dir.join("peers.sock"), "").unwrap();
+    let host = LocalPresenceHost::start(&dir, &owner.member).unwrap();
+    let mode = fs::metadata(dir.join("peers.sock")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let another = WorkspaceId::parse("another").unwrap();
+    let (_sender, received) = LocalPresence::connect(&dir, &another).await.unwrap().split();
+    assert!(pin!(received).next().await.unwrap().is_err(), "the connection ends");
+
+    let own = owner.workspace().id();
+    let (mut sender, received) = LocalPresence::connect(&dir, own).await.unwrap().split();
+    let mut received = Box::pin(received);
+    let doc = FileId::parse("plan").unwrap();
+    sender.send(&doc, [PresenceEntry { id: 9, clock: 1, state: "{}" }]).await.unwrap();
+    let names = [("owner", &owner), ("writer", &writer)];
+    while known(&owner, &names) != "owner at plan [(9, \"{}\")]" {
+        yield_now().await;
+    }
+    let sessions = connect(&writer, &owner);
+    assert!(known(&writer, &names).starts_with("owner at plan"));
+    let [mut from, mut to] = sessions;
+    writer.member.presence().set_test_editors(&writer.member, &doc, &ana().states);
+    pump(&mut from, &mut to).unwrap();
+    let seen = |states: Vec<u8>| RemotePresence {
+        peer: writer.member.id(),
+        doc: FileId::parse("plan").unwrap(),
+        states,
+    };
+    assert_eq!(received.next().await.unwrap().unwrap(), seen(ana().states));
+    drop(to);
+    assert_eq!(received.next().await.unwrap().unwrap(), seen(encode(&[])));
+
+    // The server ends, and then the process that has the socket.
+    drop((sender, received));
+    while known(&owner, &names) != "no editor" {
+        yield_now().await;
+    }
+    drop(host);
+    assert!(!dir.join("peers.sock").exists());
+    assert!(LocalPresence::connect(&dir, own).await.is_err());
 }
