@@ -7,7 +7,7 @@ use std::{fmt::Write as _, fs, os::unix::fs::PermissionsExt, pin::pin, time::Dur
 
 use expect_test::expect;
 use futures::StreamExt;
-use tokio::task::yield_now;
+use tokio::{task::yield_now, time::timeout};
 use yfs_engine::id::{FileId, WorkspaceId};
 use yfs_replica::FrameSession;
 use yfs_sync::presence::{PresenceEntry, decode, encode};
@@ -22,6 +22,9 @@ use crate::{
     peer_session::PeerSession,
     presence::{LocalPresence, LocalPresenceHost, RemotePresence, SignedPresence},
 };
+
+/// How long a connection may take to end.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The editors of a peer at a document.
 struct Editors {
@@ -308,7 +311,8 @@ async fn a_server_exchanges_presence_through_the_socket_of_its_workspace() {
 
     let another = WorkspaceId::parse("another").unwrap();
     let (_sender, received) = LocalPresence::connect(&dir, &another).await.unwrap().split();
-    assert!(pin!(received).next().await.unwrap().is_err(), "the connection ends");
+    let ended = timeout(PATIENCE, pin!(received).next()).await.expect("the connection ends");
+    assert!(ended.unwrap().is_err());
 
     let own = owner.workspace().id();
     let (mut sender, received) = LocalPresence::connect(&dir, own).await.unwrap().split();
