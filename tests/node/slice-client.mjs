@@ -12,6 +12,9 @@
 //                                           at once, `state.typing` ends when it is done
 //   {"do":"wait","for":"synced","within_ms":5000}     also "disconnected", "typed", "closed", or
 //   {"do":"wait","text":["a","b"],"within_ms":5000}   until the text holds all of these
+//   {"do":"wait","others":["ben"],"within_ms":5000}   until these other users are seen, and no more
+//   {"do":"wait","cursors":[3,null]}        until these are the cursors of the other users, by name
+//   {"do":"point","at":3}                   shows a cursor
 //   {"do":"disconnect"} {"do":"connect"}
 //   {"do":"quit"}
 //
@@ -60,7 +63,28 @@ function state() {
     closes,
     typing: typing !== null,
     peers: provider.awareness.getStates().size - 1,
+    others: others(),
   }
+}
+
+/** Returns the names and cursors of the other users. */
+function others() {
+  const states = [...provider.awareness.getStates()].filter(([id]) => id !== doc.clientID)
+  const seen = states.map(([, state]) => ({ name: state.user?.name, cursor: cursorOf(state) }))
+  return seen.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** Returns where the cursor of a state is in this client's text. */
+function cursorOf({ cursor }) {
+  if (!cursor) return null
+  const position = Y.createRelativePositionFromJSON(cursor.head)
+  return Y.createAbsolutePositionFromRelativePosition(position, doc)?.index ?? null
+}
+
+/** Shows a cursor, as the bindings of editors do. */
+function point({ at }) {
+  const head = Y.relativePositionToJSON(Y.createRelativePositionFromTypeIndex(text, clamp(at)))
+  provider.awareness.setLocalStateField('cursor', { anchor: head, head })
 }
 
 const clamp = (at) => Math.max(0, Math.min(text.length, at < 0 ? text.length + 1 + at : at))
@@ -88,6 +112,15 @@ function condition(command) {
   if (command.text !== undefined) {
     return () => command.text.every((part) => text.toString().includes(part))
   }
+  if (command.others !== undefined) {
+    return () =>
+      others()
+        .map(({ name }) => name)
+        .join() === command.others.join()
+  }
+  if (command.cursors !== undefined) {
+    return () => JSON.stringify(others().map((it) => it.cursor)) === JSON.stringify(command.cursors)
+  }
   switch (command.for) {
     case 'synced':
       return () => provider.wsconnected && provider.synced
@@ -114,6 +147,9 @@ async function obey(command) {
       break
     case 'type':
       type(command)
+      break
+    case 'point':
+      point(command)
       break
     case 'wait':
       await waitFor(condition(command), command)

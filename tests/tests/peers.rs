@@ -171,7 +171,8 @@ fn a_server_reports_the_peers_to_tokens_for_the_whole_workspace() {
     let token = |args: &[&str]| ok(&here, &[&["--quiet", "token"], args].concat());
     let owner = client(token(&["owner"]).trim());
     let list = || owner.get("/api/peers").json();
-    assert_eq!(list(), json!({ "id": null, "running": false, "peers": [] }));
+    let none = json!({ "id": null, "running": false, "peers": [], "presence": [] });
+    assert_eq!(list(), none);
     assert!(!here.join(".yfs/workspace.db-peer.key").exists());
 
     let share = Connected::share(&here, &["--for", "ben"]);

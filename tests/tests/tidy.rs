@@ -67,6 +67,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "yfs-analysis",
             "yfs-artifacts",
             "yfs-engine",
+            "yfs-peer",
             "yfs-store",
             "yfs-threads",
             "yfs-vfs",

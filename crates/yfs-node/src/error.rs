@@ -1,12 +1,13 @@
 //! Errors as JavaScript gets them: the reason is JSON, which `ts/errors.ts` converts to an `Error`
 //! with a code.
 
-use std::{error::Error, fmt::Display};
+use std::{error::Error, fmt::Display, io::ErrorKind};
 
 use serde_json::json;
 use yfs::WorkspaceError;
 use yfs_agent::json_query::JsonQueryError;
 use yfs_artifacts::ArtifactError;
+use yfs_peer::PeerError;
 use yfs_store::StoreError;
 use yfs_threads::{ThreadError, ThreadFileError};
 use yfs_vfs::{FsCode, FsError};
@@ -121,6 +122,33 @@ pub(crate) fn of_query(error: &JsonQueryError) -> napi::Error {
         _ => "ERR_YFS_QUERY",
     };
     plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Converts the error of a call on peers.
+pub(crate) fn of_peers(error: &PeerError) -> napi::Error {
+    let code = match error {
+        PeerError::Workspace(error) => return of_workspace(error),
+        PeerError::BadTicket => "ERR_YFS_TICKET",
+        PeerError::NotShared => "ERR_YFS_NOT_SHARED",
+        PeerError::NotOwner => "ERR_YFS_NOT_OWNER",
+        PeerError::AlreadyRunning => "ERR_YFS_PEERS_RUNNING",
+        PeerError::NoPeer(..) => "ERR_YFS_NO_PEER",
+        PeerError::Denied(_) | PeerError::Denies(_) => "ERR_YFS_PEER_DENIED",
+        PeerError::Listen { source, .. } => match source.kind() {
+            ErrorKind::AddrInUse => "EADDRINUSE",
+            ErrorKind::AddrNotAvailable => "EADDRNOTAVAIL",
+            _ => FsCode::of_io(source).as_str(),
+        },
+        PeerError::Store(_) => "ERR_YFS_STORE",
+        PeerError::Io(source) => FsCode::of_io(source).as_str(),
+        _ => "ERR_YFS",
+    };
+    plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Returns the error of a call that needs connections with peers.
+pub(crate) fn not_connected() -> napi::Error {
+    plain("ERR_YFS_NOT_CONNECTED", "no process connects the workspace with its peers", None)
 }
 
 /// Returns the error of an argument whose JSON has other members than its type.

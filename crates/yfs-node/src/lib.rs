@@ -33,6 +33,7 @@ mod maintenance;
 mod message;
 mod owned_future;
 mod pages;
+mod peers;
 mod sync_calls;
 mod thread_files;
 mod thread_streams;

@@ -1,6 +1,11 @@
 //! The workspace as a whole.
 
-use std::{path::PathBuf, sync::Arc, thread, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
 use napi_derive::napi;
@@ -13,6 +18,7 @@ use yfs::{
     },
 };
 use yfs_engine::{content::AnchorSide, id::FileId, kind::profile_name, time::Millis};
+use yfs_peer::{PeerError, PeerMembership, PeerTicket};
 use yfs_store::MemoryStore;
 use yfs_vfs::{FileSystem, Op};
 
@@ -24,6 +30,7 @@ use crate::{
     message::{self, OpenRequest},
     owned_future::OwnedFuture,
     pages::NativePages,
+    peers::{NativePeers, RunningNode},
     threads::{NativeThreads, ThreadAccess},
     watch::NativeWatch,
     workspace_slot::{WorkspaceSlot, at_once, path},
@@ -41,37 +48,46 @@ const CLOSING_POLL: Duration = Duration::from_millis(2);
 pub struct NativeWorkspace {
     pub(crate) slot: WorkspaceSlot,
     id: String,
+    /// The directory of the store; `None` for one in memory.
+    dir: Option<PathBuf>,
+    /// The connections with peers.
+    running: Arc<RunningNode>,
 }
 
 /// Where the workspace of a directory lies in it, as the `yfs` command has it.
 const IN_DIRECTORY: [&str; 2] = [".yfs", "workspace.db"];
 
+/// Returns the file of a workspace that is named by it or by its directory.
+fn file_of(named: PathBuf) -> PathBuf {
+    if named.is_dir() { named.join(IN_DIRECTORY[0]).join(IN_DIRECTORY[1]) } else { named }
+}
+
+/// Makes the directory of a workspace in a directory.
+fn make_dir_of(file: &Path) -> Result<(), WorkspaceError> {
+    let Some(dir) = file.parent().filter(|dir| dir.ends_with(IN_DIRECTORY[0]) && !dir.is_dir())
+    else {
+        return Ok(());
+    };
+    let host = |source| WorkspaceError::Host { action: "make", path: dir.to_owned(), source };
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir).map_err(host)
+}
+
 /// Opens a workspace; creates it if there is none and `create` is set.
 fn open_file(
-    named: PathBuf,
+    file: &Path,
     create: bool,
     options: WorkspaceOptions,
 ) -> Result<Workspace, WorkspaceError> {
-    let may_create = !options.read_only && create;
-    let mut file = named;
-    if file.is_dir() {
-        let [folder, name] = IN_DIRECTORY;
-        file.push(folder);
-        if may_create && !file.is_dir() {
-            let host = |source| WorkspaceError::Host { action: "make", path: file.clone(), source };
-            let mut builder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(&file).map_err(host)?;
-        }
-        file.push(name);
+    if file.exists() || options.read_only || !create {
+        return Workspace::open_at(file, options);
     }
-    if file.exists() || !may_create {
-        return Workspace::open_at(&file, options);
-    }
-    match Workspace::create_at(&file, options.clone()) {
+    make_dir_of(file)?;
+    match Workspace::create_at(file, options.clone()) {
         // Another process was faster.
-        Err(_) if file.exists() => Workspace::open_at(&file, options),
+        Err(_) if file.exists() => Workspace::open_at(file, options),
         created => created,
     }
 }
@@ -88,11 +104,42 @@ impl NativeWorkspace {
         let request = OpenRequest::parse(&options)?;
         Ok(OwnedFuture::blocking(move || {
             if file == IN_MEMORY {
-                return Self::of(request.into_memory_options()?, create_in_memory);
+                return Self::of(request.into_memory_options()?, None, create_in_memory);
             }
-            let create = request.create;
+            let (create, file) = (request.create, file_of(PathBuf::from(file)));
             let options = request.into_options().map_err(|error| error::of_workspace(&error))?;
-            Self::of(options, |options| open_file(PathBuf::from(file), create, options))
+            Self::of(options, Some(&file), |options| open_file(&file, create, options))
+        }))
+    }
+
+    /// Makes a replica that is a member of the group of a ticket. It connects with nothing yet.
+    #[napi]
+    pub fn join(ticket: String, file: String, options: String) -> napi::Result<OwnedFuture<Self>> {
+        let ticket: PeerTicket =
+            ticket.parse().map_err(|error: PeerError| error::of_peers(&error))?;
+        let request = OpenRequest::parse(&options)?;
+        Ok(OwnedFuture::blocking(move || {
+            let id = ticket.signed.grant.workspace.clone();
+            let joined = if file == IN_MEMORY {
+                Self::of(request.into_memory_options()?, None, |options| {
+                    Workspace::create_replica(Arc::new(MemoryStore::new()), &id, options)
+                })
+            } else {
+                let file = file_of(PathBuf::from(file));
+                let options =
+                    request.into_options().map_err(|error| error::of_workspace(&error))?;
+                Self::of(options, Some(&file), |options| {
+                    if file.exists() {
+                        return Err(WorkspaceError::Exists);
+                    }
+                    make_dir_of(&file)?;
+                    Workspace::create_replica_at(&file, &id, options)
+                })
+            }?;
+            let member = PeerMembership::of(&joined.slot.get()?);
+            let member = member.and_then(|member| member.join(&ticket));
+            member.map_err(|error| error::of_peers(&error))?;
+            Ok(joined)
         }))
     }
 
@@ -100,17 +147,20 @@ impl NativeWorkspace {
     #[napi]
     pub fn in_memory(options: String) -> napi::Result<Self> {
         let options = OpenRequest::parse(&options)?.into_memory_options()?;
-        within_runtime_if_available(|| Self::of(options, create_in_memory))
+        within_runtime_if_available(|| Self::of(options, None, create_in_memory))
     }
 
     fn of(
         options: WorkspaceOptions,
+        file: Option<&Path>,
         open: impl FnOnce(WorkspaceOptions) -> Result<Workspace, WorkspaceError>,
     ) -> napi::Result<Self> {
         let actor = options.actor.clone();
         let workspace = open(options).map_err(|error| error::of_workspace(&error))?;
         let id = workspace.id().as_str().to_owned();
-        Ok(Self { slot: WorkspaceSlot::new(workspace, actor), id })
+        let named = |file: &Path| file.parent().filter(|dir| *dir != "").map(Path::to_owned);
+        let dir = file.map(|file| named(file).unwrap_or_else(|| PathBuf::from(".")));
+        Ok(Self { slot: WorkspaceSlot::new(workspace, actor), id, dir, running: Arc::default() })
     }
 
     #[napi(getter)]
@@ -142,6 +192,12 @@ impl NativeWorkspace {
         let slot = self.slot.clone();
         let access = ThreadAccess::new(slot, actor.as_deref(), label, strategy.as_deref())?;
         Ok(NativeThreads::new(access))
+    }
+
+    /// Returns the peers.
+    #[napi]
+    pub fn peers(&self) -> NativePeers {
+        NativePeers::new(self.slot.clone(), self.running.clone(), self.dir.clone())
     }
 
     /// Returns a store of artifacts.

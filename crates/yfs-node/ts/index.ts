@@ -41,6 +41,14 @@ export { Port, type UpdateListener } from './document.js'
 export { YfsError } from './errors.js'
 export { Files } from './files.js'
 export type { NodeFs, NodeFsOptions } from './nodefs.js'
+export {
+  type Peer,
+  type PeerEvent,
+  Peers,
+  type PeersOptions,
+  type ShareOptions,
+  type Ticket,
+} from './peers.js'
 export { ShellFs, type ShellOptions } from './shell.js'
 export { ThreadState, Threads } from './threads.js'
 export type {

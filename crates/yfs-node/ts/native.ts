@@ -199,12 +199,32 @@ export interface NativeThreads {
   prune(options: string): Promise<string>
 }
 
+export interface NativePeerEvents {
+  next(): Promise<string | null>
+  close(): void
+}
+
+export interface NativePeers {
+  readonly isRunning: boolean
+  start(options: string): Promise<string>
+  stop(): Promise<void>
+  id(): Promise<string>
+  share(options: string): Promise<string>
+  list(): Promise<string>
+  rename(peer: string, name: string): Promise<void>
+  block(target: string): Promise<boolean>
+  unblock(peer: string): Promise<void>
+  forget(peer: string): Promise<void>
+  events(): NativePeerEvents
+}
+
 export interface NativeWorkspace {
   readonly id: string
   readonly profile: string
   threads(actor?: string | null, label?: string | null, strategy?: string | null): NativeThreads
   files(actor?: string | null, label?: string | null): NativeFs
   artifacts(options: string): NativeArtifacts
+  peers(): NativePeers
   port(guid: string, actor?: string | null): Promise<NativePort>
   document(at: string): Promise<string>
   pathOf(id: string): Promise<string | null>
@@ -253,6 +273,7 @@ export interface NativeWorkspace {
 interface Native {
   NativeWorkspace: {
     open(file: string, options: string): Promise<NativeWorkspace>
+    join(ticket: string, file: string, options: string): Promise<NativeWorkspace>
     inMemory(options: string): NativeWorkspace
   }
   NativeCancellation: new () => NativeCancellation

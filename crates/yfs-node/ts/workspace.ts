@@ -9,6 +9,7 @@ import { Weak } from './globals.js'
 import { native, type NativeWatch, type NativeWorkspace } from './native.js'
 import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
 import { gathered } from './pages.js'
+import { Peers } from './peers.js'
 import { ShellFs, type ShellOptions } from './shell.js'
 import { THREADS, type ThreadState, Threads, type ThreadsOptions } from './threads.js'
 import type {
@@ -50,6 +51,14 @@ const OPEN: Members<OpenOptions> = {
   keyFile: 'string',
 }
 
+const JOIN: Members<Omit<OpenOptions, 'create' | 'readOnly' | 'profile'>> = {
+  actor: 'string',
+  docBudget: 'count',
+  textBudget: 'count',
+  passphrase: 'string',
+  keyFile: 'string',
+}
+
 const SHELL: Members<ShellOptions> = {
   cwd: 'string',
   policy: ['posix', 'collab'],
@@ -73,11 +82,14 @@ export class Workspace {
   #closing: Promise<void> | undefined
   /** The files, on behalf of the actor that the workspace was opened for. */
   readonly files: Files
+  /** Other stores of this workspace, to which it can be connected without a server. */
+  readonly peers: Peers
 
   private constructor(opened: NativeWorkspace, isReadOnly: boolean) {
     this.#native = opened
     this.#isReadOnly = isReadOnly
     this.files = new Files(opened.files())
+    this.peers = new Peers(opened.peers())
   }
 
   /**
@@ -88,6 +100,22 @@ export class Workspace {
     const given = JSON.stringify(optionsOf(options, OPEN))
     const opened = await asking(() => native.NativeWorkspace.open(textOf(file, 'file'), given))
     return new Workspace(opened, options.readOnly ?? false)
+  }
+
+  /**
+   * Makes a copy of a shared workspace in a file that does not exist, or in a directory, as `open`
+   * does. It is empty until `peers.start()` has connected it.
+   */
+  static async join(
+    ticket: string,
+    file: string,
+    options: Omit<OpenOptions, 'create' | 'readOnly' | 'profile'> = {},
+  ): Promise<Workspace> {
+    const given = JSON.stringify(optionsOf(options, JOIN))
+    const joined = await asking(() =>
+      native.NativeWorkspace.join(textOf(ticket, 'ticket'), textOf(file, 'file'), given),
+    )
+    return new Workspace(joined, false)
   }
 
   /** Creates a workspace in memory, synchronously. */

@@ -64,6 +64,7 @@ mod peer_message;
 mod peer_node;
 mod peer_session;
 mod peer_status;
+mod presence;
 mod quic;
 mod relay_client;
 mod relay_core;
@@ -94,6 +95,7 @@ pub use crate::{
     peer_node::{PeerEvent, PeerNode, PeerOptions, is_running, issue_ticket},
     peer_session::PeerSession,
     peer_status::{PeerStatus, read_status},
+    presence::{LocalPresence, PresenceSender, RemotePresence},
     relay_core::RelayStatistics,
     relay_limits::{RelayAllowList, RelayLimits},
     relay_message::RelayRefusal,

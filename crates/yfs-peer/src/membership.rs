@@ -23,6 +23,7 @@ use crate::{
         ticket_secret,
     },
     peer_key::{PeerId, PeerSecretKey, random_seed},
+    presence::PeerPresence,
     relay_name::remember_relays,
     ticket::{PeerTicket, TICKET_SEED_LEN},
 };
@@ -74,6 +75,8 @@ pub struct PeerMembership {
     blocks: Mutex<Vec<SignedBlock>>,
     /// The large blobs that the connections fetch together.
     blob_pool: Arc<BlobPool>,
+    /// The presence that the connections exchange.
+    presence: Arc<PeerPresence>,
 }
 
 /// What a ticket is to grant.
@@ -114,6 +117,7 @@ impl PeerMembership {
         let key = read_secret(&**workspace.store(), KEY_SECRET)?;
         Ok(Self {
             workspace: workspace.clone(),
+            presence: Arc::new(PeerPresence::new(key.id())),
             key,
             clock,
             blocks: Mutex::default(),
@@ -134,6 +138,11 @@ impl PeerMembership {
     /// Returns the large blobs that the connections fetch together.
     pub(crate) fn blob_pool(&self) -> &Arc<BlobPool> {
         &self.blob_pool
+    }
+
+    /// Returns the presence that the connections exchange.
+    pub(crate) fn presence(&self) -> &Arc<PeerPresence> {
+        &self.presence
     }
 
     /// Returns the key of this peer.

@@ -12,7 +12,7 @@ use crate::{
     contact::PeerContact,
     peer_error::DenialCode,
     peer_grant::{PeerCertificate, SignedBlock, read_array},
-    peer_key::SIGNATURE_LEN,
+    peer_key::{PeerId, SIGNATURE_LEN},
 };
 
 /// The version of the protocol.
@@ -36,6 +36,8 @@ const SIGNED: u64 = 69;
 const CARRIED: u64 = 70;
 const CARRY_SINCE: u64 = 71;
 const CARRY_REACHED: u64 = 72;
+const PRESENCE: u64 = 73;
+const PRESENCE_WITHDRAWN: u64 = 74;
 
 /// A message between peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +64,10 @@ pub(crate) enum PeerMessage<'a> {
     CarrySince { epoch: u64, position: u64 },
     /// The sender has sent its list of carried messages up to a position.
     CarryReached { epoch: u64, position: u64 },
+    /// The editors at a document on the servers of a peer, which has signed the frame.
+    Presence { certificate: Box<PeerCertificate>, signature: [u8; SIGNATURE_LEN], frame: &'a [u8] },
+    /// A peer is out of the sender's reach, with all its editors.
+    PresenceWithdrawn { peer: PeerId },
 }
 
 /// Reports whether a frame is a message of this module.
@@ -113,6 +119,14 @@ impl<'a> PeerMessage<'a> {
             }
             CARRY_REACHED => {
                 Self::CarryReached { epoch: reader.var_uint()?, position: reader.var_uint()? }
+            }
+            PRESENCE => Self::Presence {
+                certificate: Box::new(read_certificate(&mut reader)?),
+                signature: read_array(&mut reader)?,
+                frame: reader.buffer()?,
+            },
+            PRESENCE_WITHDRAWN => {
+                Self::PresenceWithdrawn { peer: PeerId::from_bytes(read_array(&mut reader)?) }
             }
             _ => return Err(Lib0Error::Parts),
         };
@@ -174,6 +188,16 @@ impl<'a> PeerMessage<'a> {
                 write_var_uint(&mut out, CARRY_REACHED);
                 write_var_uint(&mut out, *epoch);
                 write_var_uint(&mut out, *position);
+            }
+            Self::Presence { certificate, signature, frame } => {
+                write_var_uint(&mut out, PRESENCE);
+                write_buffer(&mut out, &certificate.encode());
+                out.extend_from_slice(signature);
+                write_buffer(&mut out, frame);
+            }
+            Self::PresenceWithdrawn { peer } => {
+                write_var_uint(&mut out, PRESENCE_WITHDRAWN);
+                out.extend_from_slice(peer.as_bytes());
             }
         }
         out

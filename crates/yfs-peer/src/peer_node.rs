@@ -48,6 +48,7 @@ use crate::{
     peer_link::{LARGE_FRAMES_KIB, REPLACED, accept_stream, carry_session, open_stream},
     peer_session::PeerSession,
     peer_status::{PeerStatus, reason_text, stored_status, write_status},
+    presence::LocalPresenceHost,
     quic,
     relay_name::RelayName,
     relay_paths::is_relayed,
@@ -128,6 +129,8 @@ pub struct PeerNode {
     /// The events since the start, for the first subscriber.
     first_events: Mutex<Option<broadcast::Receiver<PeerEvent>>>,
     _lan: Option<LanDiscovery>,
+    /// The socket of the servers on this machine. It is removed before the lock is released.
+    _presence: Option<LocalPresenceHost>,
     lan_failure: Option<String>,
     _lock: Option<File>,
 }
@@ -264,7 +267,11 @@ impl PeerNode {
             }
         }
         let first_events = Mutex::new(Some(first_events));
-        Ok(Self { shared, tasks, first_events, _lan: discovery, lan_failure, _lock: lock })
+        let dir = shared.options.lock_dir.as_deref();
+        // Without it, editors do not see each other, and all else works.
+        let presence = dir.and_then(|dir| LocalPresenceHost::start(dir, &shared.member).ok());
+        let (_lan, _presence, _lock) = (discovery, presence, lock);
+        Ok(Self { shared, tasks, first_events, _lan, _presence, lan_failure, _lock })
     }
 
     /// Returns why the local network is not searched, if it should be.
@@ -460,6 +467,7 @@ async fn call_all(shared: Arc<NodeShared>) {
         if shared.has_freed.swap(false, Ordering::Relaxed) {
             run_blocking(yfs::return_freed_memory);
         }
+        shared.member.presence().expire();
         timeout(TICK, shared.wake.notified()).await.ok();
     }
 }

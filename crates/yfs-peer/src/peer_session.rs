@@ -17,6 +17,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 use yfs::Workspace;
 use yfs_engine::lib0::write_string;
 use yfs_replica::{
@@ -34,6 +35,7 @@ use crate::{
     peer_grant::{PeerCertificate, PeerRights},
     peer_key::{PeerId, SIGNATURE_LEN},
     peer_message::{MAX_CONTACTS_IN_MESSAGE, PeerMessage, is_peer_frame},
+    presence::{PresenceLink, SignedPresence},
 };
 
 /// The context of the signatures of messages with updates.
@@ -87,6 +89,8 @@ pub struct PeerSession {
     is_resting: bool,
     /// The commits of the store that the last check of the standing has seen.
     checked_stamp: Option<i64>,
+    /// The presence of the connection, once the peer is admitted.
+    presence: Option<PresenceLink>,
 }
 
 #[derive(Debug)]
@@ -181,6 +185,7 @@ impl PeerSession {
             turn: None,
             is_resting: false,
             checked_stamp: None,
+            presence: None,
         })
     }
 
@@ -432,6 +437,7 @@ impl PeerSession {
 
     fn open(&mut self, inner: ReplicaSession) -> Result<(), PeerError> {
         self.phase = SessionPhase::Open(Box::new(inner));
+        self.presence = Some(self.member.presence().join(self.remote));
         self.send_blocks()?;
         let (epoch, position) = self.carried.position_of(&self.remote.to_string())?;
         self.send(&PeerMessage::CarrySince { epoch, position })
@@ -507,10 +513,25 @@ impl PeerSession {
                 let remote = self.remote.to_string();
                 Ok(self.carried.set_position_of(&remote, epoch, position)?)
             }
+            PeerMessage::Presence { certificate, signature, frame } => {
+                self.receive_presence(SignedPresence::of_message(*certificate, signature, frame))
+            }
+            PeerMessage::PresenceWithdrawn { peer } => {
+                self.presence.as_mut().map_or(Ok(()), |presence| presence.withdraw(peer))
+            }
             PeerMessage::Hello { .. } | PeerMessage::Admitted { .. } | PeerMessage::Denied(_) => {
                 Err(PeerError::Fault("a message of admission out of turn"))
             }
         }
+    }
+
+    fn receive_presence(&mut self, message: SignedPresence) -> Result<(), PeerError> {
+        let Some(presence) = &mut self.presence else { return Ok(()) };
+        let owner = self.member.owner()?.ok_or(PeerError::NotShared)?;
+        let member = &self.member;
+        presence.receive(message, (owner, member.workspace().id()), |certificate| {
+            Ok(member.check_current(certificate)?.is_ok())
+        })
     }
 
     fn pass_on(&mut self, frame: &[u8]) -> Result<(), PeerError> {
@@ -647,6 +668,10 @@ impl FrameSession for PeerSession {
             return Ok(Some(frame));
         }
         let SessionPhase::Open(inner) = &mut self.phase else { return Ok(None) };
+        // It is little, and would end if a large blob delayed it.
+        if let Some(frame) = self.presence.as_mut().and_then(PresenceLink::next_message) {
+            return Ok(Some(frame));
+        }
         if let Some(frame) = inner.next_frame()? {
             return Ok(Some(self.seal(frame)));
         }
@@ -667,6 +692,10 @@ impl FrameSession for PeerSession {
 
     fn workspace(&self) -> &Workspace {
         self.member.workspace()
+    }
+
+    fn wake(&self) -> Option<Arc<Notify>> {
+        self.presence.as_ref().map(|presence| presence.wake().clone())
     }
 }
 

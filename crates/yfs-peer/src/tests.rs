@@ -7,6 +7,7 @@ mod group;
 mod join_codes;
 mod joining;
 mod named;
+mod presence;
 mod relay_attacks;
 mod relay_sockets;
 mod relayed;

@@ -3,7 +3,10 @@
 
 use std::{
     pin::pin,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -11,7 +14,7 @@ use bytes::Bytes;
 use futures::{Sink, SinkExt, Stream, StreamExt};
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
-    sync::mpsc,
+    sync::{Notify, mpsc},
     task::block_in_place,
     time::{Instant, sleep_until, timeout},
 };
@@ -60,6 +63,11 @@ pub trait FrameSession {
 
     /// Returns the workspace whose new records wake the session.
     fn workspace(&self) -> &Workspace;
+
+    /// Returns what is notified when there is a frame to send for another reason, if anything is.
+    fn wake(&self) -> Option<Arc<Notify>> {
+        None
+    }
 }
 
 /// Carries the frames of a session until `stop` returns true after a step, or the transport ends.
@@ -98,6 +106,7 @@ pub async fn carry<S: FrameSession, E: Into<ReplicaError>>(
         if patience.is_none() || n_unsent.load(Ordering::Relaxed) > 0 {
             answered = Instant::now();
         }
+        let wake = session.wake();
         let answer_by = answered + patience.unwrap_or_default();
         tokio::select! {
             done = &mut writer => return done.map_err(into_error::<S, E>),
@@ -127,6 +136,7 @@ pub async fn carry<S: FrameSession, E: Into<ReplicaError>>(
             () = session.workspace().replication().wait_for_records(look), if is_idle => {
                 is_idle = false;
             }
+            () = notified(wake.as_deref()), if is_idle => is_idle = false,
             () = sleep_until(sent + PING_AFTER) => {
                 sent = Instant::now();
                 // If the queue is full, its frames show the peer that this side is alive.
@@ -145,6 +155,13 @@ pub async fn carry<S: FrameSession, E: Into<ReplicaError>>(
     drop(outgoing);
     let gone = |_| ReplicaError::gone("it does not read");
     timeout(GONE_AFTER, writer).await.map_err(gone)?.map_err(into_error::<S, E>)
+}
+
+async fn notified(wake: Option<&Notify>) {
+    match wake {
+        Some(wake) => wake.notified().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn into_error<S: FrameSession, E: Into<ReplicaError>>(error: E) -> S::Error {

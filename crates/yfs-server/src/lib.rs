@@ -43,6 +43,7 @@ mod metrics;
 pub mod openapi;
 mod origin;
 mod peers;
+mod presence_bridge;
 mod problem;
 mod replicate;
 mod rooms;

@@ -2,9 +2,9 @@
 //! the server reports what they have stored.
 
 use axum::{Json, response::IntoResponse};
-use yfs_engine::time::Millis;
-use yfs_peer::{PeerError, PeerMembership, PeerStatus, is_running, read_status};
-use yfs_wire::{PeerJson, PeerList};
+use yfs_engine::{id::FileId, time::Millis};
+use yfs_peer::{PeerError, PeerId, PeerMembership, PeerStatus, is_running, read_status};
+use yfs_wire::{PeerJson, PeerList, PeerPresenceJson};
 
 use crate::{
     caller::{RequestCaller, apart},
@@ -12,6 +12,9 @@ use crate::{
     problem::{HttpProblem, Result},
     serve::ServerState,
 };
+
+/// The greatest length of the name of an editor, in characters.
+const MAX_USER_NAME_LEN: usize = 64;
 
 /// Answers `GET /api/peers`.
 pub(crate) async fn peers(caller: RequestCaller) -> Result {
@@ -51,7 +54,29 @@ fn read_peers(app: &ServerState) -> std::result::Result<PeerList, PeerError> {
     let id = is_shared.then(|| PeerMembership::of(&app.workspace)).transpose()?;
     let statuses = read_status(&app.workspace, running)?;
     let peers = statuses.iter().map(peer_json).collect();
-    Ok(PeerList { id: id.map(|member| member.id().to_string()), running, peers })
+    let id = id.map(|member| member.id().to_string());
+    Ok(PeerList { id, running, peers, presence: read_presence(app) })
+}
+
+/// Describes the editors of other peers.
+fn read_presence(app: &ServerState) -> Vec<PeerPresenceJson> {
+    let nodes = app.workspace.nodes();
+    let editors = app.rooms.remote_editors();
+    let describe = |((peer, doc), states): ((PeerId, FileId), Vec<String>)| PeerPresenceJson {
+        peer: peer.to_string(),
+        path: nodes.path_of(&doc).ok().flatten().map(|path| path.to_string()),
+        id: doc.to_string(),
+        editors: states.iter().map(|state| user_name(state)).collect(),
+    };
+    editors.into_iter().map(describe).collect()
+}
+
+/// Returns the name in the state of an editor, where the editors of ProseMirror, CodeMirror and
+/// others have it.
+fn user_name(state: &str) -> Option<String> {
+    let state: serde_json::Value = serde_json::from_str(state).ok()?;
+    let name = state.get("user")?.get("name")?.as_str()?;
+    Some(name.chars().take(MAX_USER_NAME_LEN).collect())
 }
 
 /// Sets the metrics of all peers.

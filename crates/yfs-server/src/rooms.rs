@@ -6,6 +6,8 @@
 
 mod awareness_batcher;
 mod outbox;
+mod remote_editors;
+mod shared_presence;
 mod state_cache;
 
 pub(crate) use self::outbox::{ConnectionOutbox, OutgoingFrame};
@@ -33,10 +35,13 @@ use yfs_sync::{
     StateDiff, SyncDocument, SyncError, collab,
     hub::DocumentWithPresence,
     message::SyncMessage,
-    presence::{PresenceConnection, PresenceRoom as Presence},
+    presence::{PresenceConnection, PresenceRoom as Presence, decode},
 };
 
-use self::{awareness_batcher::AwarenessBatcher, state_cache::StateCache};
+use self::{
+    awareness_batcher::AwarenessBatcher, remote_editors::LeftClients,
+    shared_presence::SharedPresence, state_cache::StateCache,
+};
 use crate::{metrics::ServerMetrics, serve::MAX_JOINS, websocket_wire::CloseReason};
 
 /// How often expired clients and unused states are removed.
@@ -58,14 +63,20 @@ pub(crate) struct DocumentRooms {
     rooms: DashMap<FileId, Arc<DocumentRoom>>,
     began: Instant,
     metrics: Arc<ServerMetrics>,
+    shared: Arc<SharedPresence>,
 }
 
 /// The connections to one document.
 #[derive(Debug)]
 struct DocumentRoom {
+    guid: FileId,
     members: Mutex<Vec<RoomConnection>>,
     presence: Mutex<Presence>,
     gathering: Mutex<AwarenessBatcher>,
+    /// The clients that have left.
+    left: Mutex<LeftClients>,
+    /// What other peers know of these editors, and these of theirs.
+    shared: Arc<SharedPresence>,
     /// The start of the clock that presence uses.
     began: Instant,
     states: StateCache,
@@ -99,7 +110,7 @@ pub(crate) struct DocSubscription {
 impl DocumentRooms {
     /// Makes an empty set of rooms.
     pub(crate) fn new(metrics: Arc<ServerMetrics>) -> Self {
-        Self { rooms: DashMap::new(), began: Instant::now(), metrics }
+        Self { rooms: DashMap::new(), began: Instant::now(), metrics, shared: Arc::default() }
     }
 
     /// Joins the room of a document. Changes by others are put into the outbox from now on, behind
@@ -112,10 +123,11 @@ impl DocumentRooms {
     ) -> DocSubscription {
         // The member is added while the map's shard is locked, so that the room cannot close.
         let entry = self.rooms.entry(port.guid().clone());
-        let mut entry = entry.or_insert_with(|| DocumentRoom::open(port.subscribe(), self.began));
+        let open = || DocumentRoom::open(&port, self.began, self.shared.clone());
+        let mut entry = entry.or_insert_with(open);
         if entry.has_ended.load(Ordering::Acquire) {
             // Its remaining members are leaving.
-            *entry = DocumentRoom::open(port.subscribe(), self.began);
+            *entry = open();
         }
         let room = entry.clone();
         let connection = room.presence.lock().enter();
@@ -148,13 +160,18 @@ impl DocumentRooms {
                 }
                 room.states.sweep();
             }
+            self.expire_remote(now);
         }
     }
 }
 
 impl DocumentRoom {
-    fn open(updates: Subscription, began: Instant) -> Arc<Self> {
+    fn open(port: &DocPort, began: Instant, shared: Arc<SharedPresence>) -> Arc<Self> {
+        let updates = port.subscribe();
         let room = Arc::new(Self {
+            guid: port.guid().clone(),
+            shared,
+            left: Mutex::default(),
             members: Mutex::default(),
             presence: Mutex::default(),
             gathering: Mutex::default(),
@@ -185,8 +202,17 @@ impl DocumentRoom {
         members.len()
     }
 
-    /// Sends an awareness update to all members, batched with others.
+    /// Sends an awareness update of a member to all members and to other peers.
     fn relay(self: &Arc<Self>, update: &[u8]) {
+        // The room encoded the update, so decoding cannot fail.
+        let entries = decode(update).unwrap_or_default();
+        self.left.lock().note(&entries, self.began.elapsed());
+        self.shared.note_change(&self.guid);
+        self.gather(update);
+    }
+
+    /// Sends an awareness update to all members, batched with others.
+    fn gather(self: &Arc<Self>, update: &[u8]) {
         let due = self.gathering.lock().add(update, self.began.elapsed());
         if let Some(due) = due {
             let (room, due) = (Arc::downgrade(self), self.began + due);
@@ -293,8 +319,9 @@ impl DocumentWithPresence for DocSubscription {
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, SyncError> {
+        let update = self.room.without_echoes(update);
         let mut presence = self.room.presence.lock();
-        let relayed = presence.receive(connection, update, now)?;
+        let relayed = presence.receive(connection, &update, now)?;
         let contested = presence.take_contested();
         drop(presence);
         if !contested.is_empty() {
@@ -306,7 +333,7 @@ impl DocumentWithPresence for DocSubscription {
     }
 
     fn all_states(&self) -> Option<Vec<u8>> {
-        self.room.presence.lock().all()
+        self.room.all_states()
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
     listen,
     mcp::StatelessSessions,
     metrics::ServerMetrics,
+    presence_bridge,
     rooms::DocumentRooms,
     routes::router,
 };
@@ -157,6 +158,7 @@ impl Server {
         let rooms = Arc::new(DocumentRooms::new(metrics.clone()));
         let joins = Arc::new(Semaphore::new(MAX_JOINS));
         let (rooms_of_app, bodies) = (rooms.clone(), BodyBudget::default());
+        let workspace_id = workspace.id().clone();
         let app = ServerState {
             workspace,
             access,
@@ -172,8 +174,10 @@ impl Server {
             store_dir: self.options.store_dir.clone(),
         };
         let router = router(app, &self.options);
+        let store_dir = self.options.store_dir.as_deref();
         tokio::select! {
             never = rooms.sweep_forever() => match never {},
+            never = presence_bridge::run(&rooms, store_dir, &workspace_id) => match never {},
             served = listen::serve(&self.listener, router, self.options.max_connections) => {
                 Ok(served?)
             }

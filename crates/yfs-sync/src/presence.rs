@@ -121,11 +121,21 @@ impl PresenceRoom {
 
     /// Returns the presence of all clients, or `None` without clients.
     pub fn all(&self) -> Option<Vec<u8>> {
-        let mut entries = Vec::with_capacity(self.clients.len());
-        for (id, client) in &self.clients {
-            entries.push(PresenceEntry { id: *id, clock: client.clock, state: &client.state });
-        }
-        (!entries.is_empty()).then(|| encode(&entries))
+        (!self.clients.is_empty()).then(|| encode(&self.entries().collect::<Vec<_>>()))
+    }
+
+    /// Returns the presence of each client.
+    pub fn entries(&self) -> impl Iterator<Item = PresenceEntry<'_>> {
+        self.clients.iter().map(|(id, client)| PresenceEntry {
+            id: *id,
+            clock: client.clock,
+            state: &client.state,
+        })
+    }
+
+    /// Reports whether a connection owns a client.
+    pub fn has_client(&self, id: u64) -> bool {
+        self.clients.contains_key(&id)
     }
 
     /// Removes the clients of a connection, unless another connection claims them. Returns the
@@ -214,7 +224,9 @@ impl PresenceRoom {
         let known = self.clients.get(&id);
         match known {
             Some(known) if known.connection != connection => {
-                self.claim(connection, entry, now);
+                if !self.is_echo(connection, *n_own, entry) {
+                    self.claim(connection, entry, now);
+                }
                 return false;
             }
             // An equal clock is a renewal. It is relayed, so that its sender receives a message.
@@ -246,6 +258,27 @@ impl PresenceRoom {
             *n_own += 1;
         }
         true
+    }
+
+    /// Reports whether an entry repeats what its connection was sent. Clients of y-websocket send
+    /// all changes back, also those of others. A client that reconnects repeats its own state,
+    /// before it has or claims any other.
+    fn is_echo(
+        &self,
+        connection: PresenceConnection,
+        n_own: usize,
+        entry: &PresenceEntry<'_>,
+    ) -> bool {
+        let known = self.clients.get(&entry.id);
+        let is_same =
+            known.is_some_and(|known| known.clock == entry.clock && known.state == entry.state);
+        let claims_another = || {
+            let mut others = self.clients.iter().filter(|(id, _)| **id != entry.id);
+            let claimant =
+                |client: &PresentClient| client.claim.as_ref().map(|claim| claim.connection);
+            others.any(|(_, client)| claimant(client) == Some(connection))
+        };
+        is_same && (n_own > 0 || claims_another())
     }
 
     /// Stores the entry of a connection for a client that another connection owns.
@@ -377,6 +410,25 @@ mod tests {
         let later = NOW + EXPIRY / 2;
         room.receive(new, &one(9, 4, "[]"), later).unwrap();
         assert_eq!(room.expire(NOW + EXPIRY), Some(one(9, 4, "[]")));
+    }
+
+    /// A member that had been sent the state of another seemed to have it after the other had left,
+    /// for up to 30 s.
+    #[test]
+    fn what_a_client_repeats_of_another_is_no_claim() {
+        let (mut room, a, b) = room();
+        room.receive(b, &one(8, 1, "{}"), NOW).unwrap();
+        assert_eq!(room.receive(b, &one(7, 5, "{}"), NOW), Ok(None));
+        assert!(room.take_contested().is_empty());
+        assert_eq!(room.leave(a), Some(one(7, 6, GONE)));
+        // A client that reconnects claims its own state, and repeats those of others then.
+        room.receive(a, &one(7, 7, "{}"), NOW).unwrap();
+        let c = room.enter();
+        room.receive(c, &one(7, 7, "{}"), NOW).unwrap();
+        room.receive(c, &one(8, 1, "{}"), NOW).unwrap();
+        assert_eq!(room.take_contested(), [a]);
+        assert_eq!(room.leave(b), Some(one(8, 2, GONE)));
+        assert_eq!(room.leave(a), Some(one(7, 7, "{}")));
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub use history::{
     RedactionReportJson, VersionJson, VersionList,
 };
 pub use node_kind::NodeKindJson;
-pub use peer::{PeerJson, PeerList};
+pub use peer::{PeerJson, PeerList, PeerPresenceJson};
 pub use problem::ProblemJson;
 pub use query::{GlobQueryJson, GrepQueryJson, ImportOptionsJson, OpenOptionsJson, SecretText};
 pub use request::{

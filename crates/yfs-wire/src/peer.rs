@@ -61,4 +61,21 @@ pub struct PeerList {
     pub running: bool,
     /// The peers, without those that were forgotten.
     pub peers: Vec<PeerJson>,
+    /// The files that are open in editors on the servers of other peers.
+    pub presence: Vec<PeerPresenceJson>,
+}
+
+/// A file that is open in editors on the servers of a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PeerPresence"))]
+pub struct PeerPresenceJson {
+    /// The id of the peer.
+    pub peer: String,
+    /// The id of the file, or of the workspace for its tree.
+    pub id: String,
+    /// The path of the file; null for the tree, and if this store does not have the file.
+    pub path: Option<String>,
+    /// The name of each editor's user, as the peer says; null if the editor shows none.
+    pub editors: Vec<Option<String>>,
 }

@@ -78,24 +78,21 @@ async fn join_once(order: KeyOrder) {
         introduce(peer, &[(&joiner, &node)]);
     }
     let mut events = node.events();
-    let (mut in_step, mut n_received) = (std::collections::BTreeMap::new(), 0);
+    let mut in_step = std::collections::BTreeMap::new();
     let all_in_step = async {
         while in_step.len() < all.len() {
             if let PeerEvent::InStep(peer, progress) = events.recv().await.unwrap() {
-                in_step.entry(peer).or_insert_with(|| {
-                    n_received += progress.n_received;
-                    progress.bytes_received
-                });
+                in_step.entry(peer).or_insert(progress.bytes_received);
             }
         }
     };
     timeout(PATIENCE, all_in_step).await.unwrap();
     assert_eq!(joiner.tree(), owner.tree());
     let bytes: u64 = in_step.values().sum();
-    // The first exchange, and summaries with the others.
+    // The first exchange, and summaries with the others. The number of updates says less: the owner
+    // may meanwhile write the length of each file to its row.
     let most = once.bytes_received + once.bytes_received / 2;
     assert!(bytes <= most, "{order:?}: {bytes} bytes instead of {}", once.bytes_received);
-    assert!(n_received < once.n_received * 3 / 2, "{order:?}: {n_received} updates");
     for node in nodes.into_iter().chain([node]) {
         node.stop().await;
     }

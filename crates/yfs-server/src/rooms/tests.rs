@@ -210,3 +210,172 @@ async fn a_leaving_client_is_reported_to_the_remaining_members() {
     drop(one);
     assert!(rooms.rooms.is_empty());
 }
+
+/// A room with one member, whose editor has the client id 7, and the ids that the member sees.
+struct ObservedRoom {
+    rooms: Arc<DocumentRooms>,
+    guid: FileId,
+    member: DocSubscription,
+    outbox: Arc<ConnectionOutbox>,
+    _workspace: Workspace,
+}
+
+impl ObservedRoom {
+    async fn open() -> Self {
+        let workspace = workspace();
+        let guid = guid_of(&workspace, "/a.txt", "text").await;
+        let (rooms, outbox) = (rooms(), Arc::<ConnectionOutbox>::default());
+        let member = rooms.join(workspace.documents().port(&guid).unwrap(), &outbox, &[]);
+        let guid = FileId::parse(&guid).unwrap();
+        Self { rooms, guid, member, outbox, _workspace: workspace }
+    }
+
+    /// The editor of this server says so.
+    fn say(&mut self, id: u64, clock: u64, state: &str) {
+        let update = self.receive_own(id, clock, state).unwrap();
+        collab::CollabDocument::broadcast_presence(&self.member, &update);
+    }
+
+    /// The editor of this server repeats what it was sent.
+    fn repeat(&mut self, id: u64, clock: u64, state: &str) {
+        assert_eq!(self.receive_own(id, clock, state), None);
+    }
+
+    fn receive_own(&mut self, id: u64, clock: u64, state: &str) -> Option<Vec<u8>> {
+        let said = encode(&[PresenceEntry { id, clock, state }]);
+        let connection = collab::CollabDocument::connection(&self.member);
+        let now = self.rooms.now();
+        self.member.receive_presence(connection, &said, now).unwrap()
+    }
+
+    /// The editors of a peer arrive.
+    fn receive(&self, peer: u8, editors: &[(u64, u64, &str)]) {
+        let entries = editors.iter().map(|(id, clock, state)| PresenceEntry {
+            id: *id,
+            clock: *clock,
+            state,
+        });
+        let states = encode(&entries.collect::<Vec<_>>());
+        let peer = yfs_peer::PeerId::from_bytes([peer; 32]);
+        let doc = self.guid.clone();
+        self.rooms.receive_remote(&yfs_peer::RemotePresence { peer, doc, states });
+    }
+
+    /// Returns the next broadcast.
+    async fn broadcast(&self) -> Vec<(u64, String)> {
+        let frames = self.outbox.take().await.unwrap();
+        let frame = frames.into_iter().next_back().unwrap().into_frame();
+        let Ok(SyncMessage::Awareness(update)) = SyncMessage::decode(&frame) else {
+            panic!("{frame:?}")
+        };
+        listed(update)
+    }
+
+    /// Returns what a client that asks is sent.
+    fn all(&self) -> Vec<(u64, String)> {
+        self.member.all_states().map_or_else(Vec::new, |update| listed(&update))
+    }
+}
+
+fn listed(update: &[u8]) -> Vec<(u64, String)> {
+    decode(update).unwrap().iter().map(|entry| (entry.id, entry.state.to_owned())).collect()
+}
+
+fn seen(editors: &[(u64, &str)]) -> Vec<(u64, String)> {
+    editors.iter().map(|(id, state)| (*id, (*state).to_owned())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn editors_of_peers_are_seen_until_their_peer_or_its_process_is_gone() {
+    let mut room = ObservedRoom::open().await;
+    room.receive(1, &[(8, 1, "{}")]);
+    assert_eq!(room.broadcast().await, seen(&[(8, "{}")]));
+    room.say(7, 1, "{}");
+    assert_eq!(room.broadcast().await, seen(&[(7, "{}")]));
+    assert_eq!(room.all(), seen(&[(7, "{}"), (8, "{}")]));
+    let others: Vec<_> = room.rooms.remote_editors().into_values().collect();
+    assert_eq!(others, [["{}".to_owned()]]);
+    // Nothing is sent again that has not changed.
+    room.receive(1, &[(8, 1, "{}")]);
+    room.receive(1, &[]);
+    assert_eq!(room.broadcast().await, seen(&[(8, "null")]));
+    room.receive(1, &[(9, 1, "{}")]);
+    assert_eq!(room.broadcast().await, seen(&[(9, "{}")]));
+    room.rooms.set_shared(false);
+    assert_eq!(room.broadcast().await, seen(&[(9, "null")]));
+    assert!(room.rooms.remote_editors().is_empty());
+    room.receive(1, &[(9, 3, "{}")]);
+    assert_eq!(room.broadcast().await, seen(&[(9, "{}")]));
+    room.rooms.expire_remote(room.rooms.now() + yfs_sync::presence::EXPIRY);
+    assert_eq!(room.broadcast().await, seen(&[(9, "null")]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_cannot_change_or_imitate_an_editor_of_this_server() {
+    let mut room = ObservedRoom::open().await;
+    room.say(7, 1, "{}");
+    assert_eq!(room.broadcast().await, seen(&[(7, "{}")]));
+    // While it is there: neither by the same client id nor by its end.
+    room.receive(1, &[(7, 9, "{\"evil\":1}"), (8, 1, "{}")]);
+    assert_eq!(room.broadcast().await, seen(&[(8, "{}")]));
+    assert_eq!(room.all(), seen(&[(7, "{}"), (8, "{}")]));
+    room.receive(1, &[(8, 1, "{}")]);
+    room.receive(1, &[(8, 2, "{\"n\":2}")]);
+    assert_eq!(room.broadcast().await, seen(&[(8, "{\"n\":2}")]));
+    // A moment after it has left, when it may come back.
+    room.say(7, 2, "null");
+    assert_eq!(room.broadcast().await, seen(&[(7, "null")]));
+    room.receive(1, &[(7, 9, "{\"evil\":1}"), (8, 3, "{}")]);
+    assert_eq!(room.broadcast().await, seen(&[(8, "{}")]));
+    assert_eq!(room.all(), seen(&[(8, "{}")]));
+    room.say(7, 3, "{}");
+    assert_eq!(room.broadcast().await, seen(&[(7, "{}")]));
+    room.say(7, 4, "null");
+    assert_eq!(room.broadcast().await, seen(&[(7, "null")]));
+    // An editor that comes takes its client id from a peer.
+    room.say(8, 4, "{\"own\":1}");
+    assert_eq!(room.broadcast().await, seen(&[(8, "{\"own\":1}")]));
+    assert_eq!(room.all(), seen(&[(8, "{\"own\":1}")]));
+    room.receive(1, &[]);
+    room.receive(1, &[(6, 1, "{}")]);
+    assert_eq!(room.broadcast().await, seen(&[(6, "{}")]));
+}
+
+/// Clients of y-websocket send all changes back, also those of others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_editor_repeats_of_another_peer_is_not_its_own() {
+    let mut room = ObservedRoom::open().await;
+    room.receive(1, &[(8, 3, "{}")]);
+    for clock in [2, 3] {
+        room.repeat(8, clock, "{}");
+        assert!(room.rooms.editors_of(&room.guid).is_empty());
+    }
+    // What was under way when the other left.
+    room.receive(1, &[]);
+    room.repeat(8, 3, "{}");
+    assert!(room.rooms.editors_of(&room.guid).is_empty());
+    // The other has moved to this server.
+    room.say(8, 4, "{}");
+    assert_eq!(room.rooms.editors_of(&room.guid), [(8, 4, "{}".to_owned())]);
+    room.receive(1, &[(9, 3, "{}")]);
+    room.say(9, 4, "{}");
+    assert_eq!(room.rooms.editors_of(&room.guid).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_editors_of_this_server_are_shared() {
+    let mut room = ObservedRoom::open().await;
+    room.say(7, 1, "{}");
+    room.rooms.set_shared(true);
+    assert_eq!(room.rooms.changed_documents().await, [room.guid.clone()].into());
+    assert_eq!(room.rooms.editors_of(&room.guid), [(7, 1, "{}".to_owned())]);
+    room.receive(1, &[(8, 1, "{}")]);
+    assert_eq!(room.rooms.editors_of(&room.guid).len(), 1);
+    room.say(7, 2, "{}");
+    assert_eq!(room.rooms.changed_documents().await, [room.guid.clone()].into());
+    // The last member goes, and its room with it.
+    let ObservedRoom { rooms, guid, member, .. } = room;
+    drop(member);
+    assert_eq!(rooms.changed_documents().await, [guid.clone()].into());
+    assert!(rooms.editors_of(&guid).is_empty());
+}

@@ -1,0 +1,382 @@
+//! The peers of a workspace: connections with other stores of it, without a server.
+
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use napi_derive::napi;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{
+    Mutex as AsyncMutex, Notify,
+    broadcast::{Receiver, error::RecvError},
+};
+use yfs::{Workspace, clock::Clock};
+use yfs_engine::time::Millis;
+use yfs_peer::{
+    BlockTarget, MAX_LABEL_LEN, PeerError, PeerEvent, PeerMembership, PeerNode, PeerNote,
+    PeerOptions, PeerRights, PeerStatus, RelayName, TicketRequest, is_running, issue_ticket,
+    read_status,
+};
+
+use crate::{error, owned_future::OwnedFuture, workspace_slot::WorkspaceSlot};
+
+/// The peers of a workspace.
+#[derive(Debug)]
+#[napi]
+pub struct NativePeers {
+    slot: WorkspaceSlot,
+    running: Arc<RunningNode>,
+    /// The directory of the store; `None` for one in memory.
+    dir: Option<PathBuf>,
+}
+
+/// The connections, which the slot of the workspace holds, so that closing it ends them.
+#[derive(Debug, Default)]
+pub(crate) struct RunningNode(Mutex<Weak<HeldNode>>);
+
+#[derive(Debug)]
+struct HeldNode(Mutex<Option<PeerNode>>);
+
+/// The events of the connections.
+#[derive(Debug)]
+#[napi]
+pub struct NativePeerEvents {
+    receiver: Arc<AsyncMutex<Receiver<PeerEvent>>>,
+    /// Ends the call that waits; notified when the events are closed.
+    closing: Arc<Notify>,
+}
+
+/// How to connect.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct StartOptions {
+    listen: Option<String>,
+    lan_only: bool,
+    lan: Option<bool>,
+    relays: Vec<String>,
+    no_relay: bool,
+}
+
+/// What a ticket grants.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct ShareOptions {
+    read_only: bool,
+    expires_in_ms: Option<f64>,
+    once: bool,
+    #[serde(rename = "for")]
+    label: String,
+}
+
+impl StartOptions {
+    fn into_options(self, dir: Option<PathBuf>) -> napi::Result<PeerOptions> {
+        let mut options = PeerOptions { lock_dir: dir, ..PeerOptions::default() };
+        if let Some(listen) = self.listen {
+            let parsed = listen.parse::<SocketAddr>();
+            options.listen =
+                parsed.map_err(|_| error::invalid("an address with a port", &listen))?;
+        }
+        for relay in self.relays {
+            let parsed = relay.parse::<RelayName>();
+            options.relays.push(parsed.map_err(|_| error::invalid("a relay", &relay))?);
+        }
+        options.is_lan_only = self.lan_only;
+        options.is_lan_searched = self.lan.unwrap_or(true);
+        options.is_relay_off = self.no_relay;
+        if !options.relays.is_empty() && (options.is_relay_off || options.is_lan_only) {
+            return Err(error::invalid_options(&"relays, and no use of relays"));
+        }
+        Ok(options)
+    }
+}
+
+impl ShareOptions {
+    fn into_request(self) -> napi::Result<TicketRequest> {
+        if self.label.len() > MAX_LABEL_LEN || self.label.chars().any(char::is_control) {
+            return Err(error::invalid("a name of at most 64 bytes", &self.label));
+        }
+        let now = yfs::clock::SystemClock.now().0;
+        let expires = self.expires_in_ms.map(|ms| Millis(now.saturating_add(ms as i64)));
+        let rights = if self.read_only { PeerRights::Read } else { PeerRights::Write };
+        Ok(TicketRequest { rights, expires, is_once: self.once, label: self.label })
+    }
+}
+
+impl RunningNode {
+    fn lock(&self) -> MutexGuard<'_, Weak<HeldNode>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls with the connections, if there are any.
+    fn with<T>(&self, call: impl FnOnce(&PeerNode) -> T) -> Option<T> {
+        let held = self.lock().upgrade()?;
+        let node = held.0.lock().unwrap_or_else(PoisonError::into_inner);
+        node.as_ref().map(call)
+    }
+}
+
+impl NativePeers {
+    pub(crate) fn new(
+        slot: WorkspaceSlot,
+        running: Arc<RunningNode>,
+        dir: Option<PathBuf>,
+    ) -> Self {
+        Self { slot, running, dir }
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace) -> Result<T, PeerError> + Send + 'static,
+    ) -> napi::Result<OwnedFuture<T>> {
+        let workspace = self.slot.get()?;
+        Ok(OwnedFuture::blocking(move || work(&workspace).map_err(|error| error::of_peers(&error))))
+    }
+}
+
+#[napi]
+impl NativePeers {
+    /// Connects the workspace with its peers. Returns the addresses at which it can be reached.
+    #[napi]
+    pub fn start(&self, options: String) -> napi::Result<OwnedFuture<String>> {
+        let given: StartOptions =
+            serde_json::from_str(&options).map_err(|reason| error::invalid_options(&reason))?;
+        let options = given.into_options(self.dir.clone())?;
+        let (slot, running, workspace) =
+            (self.slot.clone(), self.running.clone(), self.slot.get()?);
+        Ok(OwnedFuture::blocking(move || {
+            let mut running = running.lock();
+            if running.upgrade().is_some() {
+                return Err(error::of_peers(&PeerError::AlreadyRunning));
+            }
+            let started = PeerMembership::of(&workspace)
+                .and_then(|member| member.found())
+                .and_then(|()| PeerNode::start(&workspace, options));
+            let node = started.map_err(|error| error::of_peers(&error))?;
+            let addresses: Vec<String> = node.addresses().iter().map(ToString::to_string).collect();
+            let answer = json!({ "addresses": addresses, "lanFailure": node.lan_failure() });
+            *running = slot.keep(HeldNode(Mutex::new(Some(node))))?;
+            Ok(answer.to_string())
+        }))
+    }
+
+    /// Ends the connections; it is fine if there are none.
+    #[napi]
+    pub fn stop(&self) -> napi::Result<OwnedFuture<()>> {
+        let (slot, running) = (self.slot.clone(), self.running.clone());
+        Ok(OwnedFuture::future(async move {
+            let held = std::mem::take(&mut *running.lock());
+            let taken = held.upgrade();
+            slot.release(&held);
+            let node =
+                taken.and_then(|held| held.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+            if let Some(node) = node {
+                node.stop().await;
+            }
+            Ok(())
+        }))
+    }
+
+    #[napi(getter)]
+    pub fn is_running(&self) -> bool {
+        self.running.with(|_| ()).is_some()
+    }
+
+    /// Returns the id of this store, which is its public key.
+    #[napi]
+    pub fn id(&self) -> napi::Result<OwnedFuture<String>> {
+        self.ask(|workspace| Ok(PeerMembership::of(workspace)?.id().to_string()))
+    }
+
+    /// Signs a ticket.
+    #[napi]
+    pub fn share(&self, options: String) -> napi::Result<OwnedFuture<String>> {
+        let given: ShareOptions =
+            serde_json::from_str(&options).map_err(|reason| error::invalid_options(&reason))?;
+        let request = given.into_request()?;
+        if !self.is_running() && !self.dir.as_deref().is_some_and(is_running) {
+            return Err(error::not_connected());
+        }
+        self.ask(move |workspace| {
+            let ticket = issue_ticket(workspace, request)?;
+            let id = ticket.signed.grant.id.to_string();
+            Ok(json!({ "ticket": ticket.to_string(), "id": id }).to_string())
+        })
+    }
+
+    /// Lists the peers.
+    #[napi]
+    pub fn list(&self) -> napi::Result<OwnedFuture<String>> {
+        let is_connected = self.is_running();
+        let dir = self.dir.clone();
+        self.ask(move |workspace| {
+            let is_running = is_connected || dir.as_deref().is_some_and(is_running);
+            let list = read_status(workspace, is_running)?;
+            Ok(Value::from_iter(list.iter().map(peer_json)).to_string())
+        })
+    }
+
+    /// Names a peer.
+    #[napi]
+    pub fn rename(&self, peer: String, name: String) -> napi::Result<OwnedFuture<()>> {
+        self.ask(move |workspace| {
+            let member = PeerMembership::of(workspace)?;
+            member.rename(member.find_peer(&peer)?, &name)
+        })
+    }
+
+    /// Blocks a peer, or a ticket and all that joined with it. Returns whether all peers will
+    /// follow, because this is the owner's store.
+    #[napi]
+    pub fn block(&self, target: String) -> napi::Result<OwnedFuture<bool>> {
+        self.ask(move |workspace| {
+            let member = PeerMembership::of(workspace)?;
+            if let Some(ticket) = member.find_ticket(&target) {
+                member.block(BlockTarget::Ticket(ticket))?;
+                return Ok(true);
+            }
+            let peer = member.find_peer(&target)?;
+            if peer == member.id() {
+                return Err(PeerError::NoPeer(target, "this is the id of this store"));
+            }
+            let is_owner = member.is_owner()?;
+            if is_owner {
+                member.block(BlockTarget::Peer(peer))?;
+            } else {
+                let note = PeerNote { is_blocked: true, ..member.note(peer)? };
+                member.set_note(peer, &note)?;
+            }
+            Ok(is_owner)
+        })
+    }
+
+    /// Allows connections with a peer that only this store blocked.
+    #[napi]
+    pub fn unblock(&self, peer: String) -> napi::Result<OwnedFuture<()>> {
+        self.change_note(peer, |note| note.is_blocked = false)
+    }
+
+    /// Does not list a peer or connect with it, until it connects itself.
+    #[napi]
+    pub fn forget(&self, peer: String) -> napi::Result<OwnedFuture<()>> {
+        self.change_note(peer, |note| note.is_forgotten = true)
+    }
+
+    /// Returns the events of the connections, the first time with those since the start.
+    #[napi]
+    pub fn events(&self) -> napi::Result<NativePeerEvents> {
+        let receiver = self.running.with(PeerNode::events).ok_or_else(error::not_connected)?;
+        Ok(NativePeerEvents {
+            receiver: Arc::new(AsyncMutex::new(receiver)),
+            closing: Arc::default(),
+        })
+    }
+}
+
+impl NativePeers {
+    fn change_note(
+        &self,
+        peer: String,
+        change: impl FnOnce(&mut PeerNote) + Send + 'static,
+    ) -> napi::Result<OwnedFuture<()>> {
+        self.ask(move |workspace| {
+            let member = PeerMembership::of(workspace)?;
+            let peer = member.find_peer(&peer)?;
+            let mut note = member.note(peer)?;
+            change(&mut note);
+            member.set_note(peer, &note)
+        })
+    }
+}
+
+#[napi]
+impl NativePeerEvents {
+    /// Waits for the next event; nothing once the connections have ended or this was closed.
+    #[napi]
+    pub fn next(&self) -> OwnedFuture<Option<String>> {
+        let (receiver, closing) = (self.receiver.clone(), self.closing.clone());
+        OwnedFuture::future(async move {
+            let mut receiver = receiver.lock().await;
+            loop {
+                let event = tokio::select! {
+                    event = receiver.recv() => event,
+                    () = closing.notified() => return Ok(None),
+                };
+                match event {
+                    Ok(event) => {
+                        if let Some(event) = event_json(&event) {
+                            return Ok(Some(event.to_string()));
+                        }
+                    }
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return Ok(None),
+                }
+            }
+        })
+    }
+
+    /// Ends the waiting.
+    #[napi]
+    pub fn close(&self) {
+        self.closing.notify_one();
+    }
+}
+
+impl Drop for NativePeerEvents {
+    /// Ends the call that waits: the thread that asked has ended, or has forgotten the events.
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Describes an event; `None` for one that a later version of the peers has.
+fn event_json(event: &PeerEvent) -> Option<Value> {
+    Some(match event {
+        PeerEvent::Connected(peer) => json!({ "kind": "connected", "peer": peer.to_string() }),
+        PeerEvent::InStep(peer, progress) => json!({
+            "kind": "inStep",
+            "peer": peer.to_string(),
+            "sent": progress.n_sent,
+            "received": progress.n_received,
+            "new": progress.n_new,
+        }),
+        PeerEvent::Ended(peer, reason, may_pass_later) => json!({
+            "kind": "ended",
+            "peer": peer.to_string(),
+            "reason": reason,
+            "mayPassLater": may_pass_later,
+        }),
+        PeerEvent::RelayRegistered(relay, address) => json!({
+            "kind": "relayRegistered", "relay": relay, "address": address.to_string(),
+        }),
+        PeerEvent::RelayLost(relay, reason) => {
+            json!({ "kind": "relayLost", "relay": relay, "reason": reason })
+        }
+        _ => return None,
+    })
+}
+
+fn peer_json(status: &PeerStatus) -> Value {
+    json!({
+        "id": status.id,
+        "name": status.name,
+        "rights": status.rights,
+        "expiresMs": status.expires,
+        "connected": status.connected,
+        "via": if status.relayed { "relayed" } else { "direct" },
+        "address": status.address.map(|address| address.to_string()),
+        "dialed": status.dialed,
+        "inStep": status.in_step,
+        "behind": status.behind,
+        "behindAtLeast": status.behind_at_least,
+        "lastSeenMs": status.last_seen,
+        "bytesSent": status.bytes_sent,
+        "bytesReceived": status.bytes_received,
+        "refused": status.refused,
+        "faults": status.faults,
+        "error": status.error,
+        "blocked": status.blocked,
+    })
+}

@@ -1,0 +1,202 @@
+// Workspaces that are connected without a server: two in this process, and one in another process
+// of Node.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { Workspace } from '../dist/index.js'
+import { temporary } from './support.mjs'
+
+const LOOPBACK = { listen: '127.0.0.1:0', lan: false }
+
+/** Opens a workspace that is shared on loopback, and returns it with a ticket. */
+async function shared(t, file = ':memory:', options = {}) {
+  const ws = await Workspace.open(file)
+  t.after(() => ws.close())
+  await ws.peers.start(LOOPBACK)
+  return { ws, ...(await ws.peers.share(options)) }
+}
+
+/** Joins with a ticket, and waits until both sides have everything. */
+async function joined(t, ticket, file = ':memory:') {
+  const ws = await Workspace.join(ticket, file)
+  t.after(() => ws.close())
+  await ws.peers.start(LOOPBACK)
+  await eventOf(ws, 'inStep')
+  return ws
+}
+
+/** Waits for an event of the connections. */
+async function eventOf(ws, kind) {
+  for await (const event of ws.peers.events()) if (event.kind === kind) return event
+  throw new Error(`the connections ended without an event ${kind}`)
+}
+
+/** Waits until a file has a text. */
+async function textIs(ws, path, text) {
+  const watch = new AbortController()
+  const changes = ws.watch({ signal: watch.signal })
+  const read = () => ws.files.readText(path).catch(() => undefined)
+  while ((await read()) !== text) await changes.next()
+  watch.abort()
+}
+
+/** Waits until a peer is as a condition says. */
+async function peerIs(ws, condition) {
+  for (;;) {
+    const list = await ws.peers.list()
+    const found = list.find(condition)
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+test('two workspaces are in step, both ways', async (t) => {
+  const { ws: here, ticket } = await shared(t, temporary(t, 'here.db'), { for: 'ben' })
+  await here.files.writeFile('/plan.txt', 'one\n')
+  const there = await joined(t, ticket, temporary(t, 'there.db'))
+  assert.equal(there.id, here.id)
+  await textIs(there, '/plan.txt', 'one\n')
+  await there.files.appendFile('/plan.txt', 'two\n')
+  await textIs(here, '/plan.txt', 'one\ntwo\n')
+  await here.files.writeFile('/later.txt', 'three\n')
+  await textIs(there, '/later.txt', 'three\n')
+
+  const [ids, peer] = [await there.peers.id(), await peerIs(here, (peer) => peer.inStep)]
+  assert.match(ids, /^[0-9a-f]{64}$/)
+  assert.deepEqual(
+    { id: peer.id, name: peer.name, rights: peer.rights, via: peer.via, error: peer.error },
+    { id: ids, name: 'ben', rights: 'write', via: 'direct', error: null },
+  )
+  assert.ok(peer.bytesReceived > 100 && peer.lastSeenMs > 1_700_000_000_000)
+  await here.peers.rename('ben', 'benedict')
+  assert.equal((await here.peers.list())[0].name, 'benedict')
+
+  // Stopped, both go on alone; started again, they meet.
+  await there.peers.stop()
+  assert.ok(!there.peers.isRunning && here.peers.isRunning)
+  await peerIs(here, (peer) => !peer.connected)
+  await there.files.writeFile('/offline.txt', 'four\n')
+  await there.peers.start(LOOPBACK)
+  await textIs(here, '/offline.txt', 'four\n')
+})
+
+test('a reader receives, and its changes stay with it', async (t) => {
+  const { ws: here, ticket } = await shared(t, ':memory:', { readOnly: true })
+  await here.files.writeFile('/plan.txt', 'one\n')
+  const reader = await joined(t, ticket)
+  await reader.files.writeFile('/own.txt', 'mine\n')
+  await here.files.writeFile('/plan.txt', 'two\n')
+  await textIs(reader, '/plan.txt', 'two\n')
+  assert.equal(await here.files.exists('/own.txt'), false)
+  assert.equal((await here.peers.list())[0].rights, 'read')
+  await assert.rejects(reader.peers.share(), { code: 'ERR_YFS_NOT_OWNER' })
+})
+
+test('a blocked peer is disconnected', async (t) => {
+  const { ws: here, ticket, id } = await shared(t)
+  const there = await joined(t, ticket)
+  const ended = eventOf(there, 'ended')
+  assert.equal(await here.peers.block(id), true)
+  const { kind, peer, reason } = await ended
+  assert.deepEqual([kind, peer], ['ended', await here.peers.id()])
+  assert.ok(reason.length > 0)
+  const blocked = await peerIs(here, (peer) => !peer.connected)
+  assert.ok(blocked.blocked)
+  // Elsewhere a block is one of this store alone, and can be withdrawn.
+  assert.equal(await there.peers.block(await here.peers.id()), false)
+  await there.peers.unblock(await here.peers.id())
+  await there.peers.forget(await here.peers.id())
+  assert.deepEqual(await there.peers.list(), [])
+})
+
+const OTHER = `
+const { Workspace } = await import(process.argv[1])
+const ws = await Workspace.join(process.argv[2], process.argv[3])
+await ws.peers.start({ listen: '127.0.0.1:0', lan: false })
+for await (const event of ws.peers.events()) if (event.kind === 'inStep') break
+await ws.files.writeFile('/other.txt', await ws.files.readText('/plan.txt'))
+console.log('written')
+process.stdin.resume()
+process.stdin.once('end', async () => {
+  await ws.close()
+  process.exit()
+})`
+
+test('another process of Node joins, and ends in order', async (t) => {
+  const { ws, ticket } = await shared(t)
+  await ws.files.writeFile('/plan.txt', 'one\n')
+  const file = temporary(t, 'other.db')
+  const module = new URL('../dist/index.js', import.meta.url).href
+  const other = spawn(
+    process.execPath,
+    ['--input-type=module', '-e', OTHER, module, ticket, file],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  )
+  t.after(() => other.kill())
+  await once(createInterface({ input: other.stdout }), 'line')
+  await textIs(ws, '/other.txt', 'one\n')
+  other.stdin.end()
+  const [code] = await once(other, 'exit')
+  assert.equal(code, 0)
+  await peerIs(ws, (peer) => !peer.connected)
+  assert.equal(statSync(`${file}-peer.key`).mode & 0o777, 0o600)
+})
+
+test('what makes no sense is refused, and changes nothing', async (t) => {
+  const ws = await Workspace.open(temporary(t, 'ws.db'))
+  t.after(() => ws.close())
+  await assert.rejects(ws.peers.share(), { code: 'ERR_YFS_NOT_CONNECTED' })
+  assert.throws(() => ws.peers.events(), { code: 'ERR_YFS_NOT_CONNECTED' })
+  await assert.rejects(ws.peers.start({ port: 1 }), { code: 'ERR_INVALID_ARG_VALUE' })
+  await assert.rejects(ws.peers.start({ listen: 'here' }), { code: 'ERR_INVALID_ARG_VALUE' })
+  await assert.rejects(ws.peers.start({ relays: ['a b'] }), { code: 'ERR_INVALID_ARG_VALUE' })
+  await assert.rejects(ws.peers.start({ relays: ['localhost'], noRelay: true }), {
+    code: 'ERR_INVALID_ARG_VALUE',
+  })
+  assert.deepEqual(await ws.peers.list(), [])
+  assert.equal(ws.peers.isRunning, false)
+
+  await ws.peers.start(LOOPBACK)
+  await assert.rejects(ws.peers.start(LOOPBACK), { code: 'ERR_YFS_PEERS_RUNNING' })
+  await assert.rejects(ws.peers.share({ readonly: true }), { code: 'ERR_INVALID_ARG_VALUE' })
+  await assert.rejects(ws.peers.share({ for: 'x'.repeat(65) }), { code: 'ERR_INVALID_ARG_VALUE' })
+  await assert.rejects(ws.peers.rename('nameless', 'ben'), { code: 'ERR_YFS_NO_PEER' })
+  const { ticket } = await ws.peers.share()
+  await assert.rejects(Workspace.join('yfspeer_x', ':memory:'), { code: 'ERR_YFS_TICKET' })
+  await assert.rejects(Workspace.join(ticket, ':memory:', { create: true }), {
+    code: 'ERR_INVALID_ARG_VALUE',
+  })
+  const taken = temporary(t, 'taken.db')
+  await (await Workspace.open(taken)).close()
+  await assert.rejects(Workspace.join(ticket, taken), { code: 'ERR_YFS_EXISTS' })
+})
+
+test('closing a workspace ends its connections and what waits for them', async (t) => {
+  const file = temporary(t, 'ws.db')
+  const { ws, ticket } = await shared(t, file)
+  assert.ok(existsSync(join(dirname(file), 'peers.sock')))
+  const there = await joined(t, ticket)
+  const events = ws.peers.events()
+  const rest = (async () => {
+    const kinds = []
+    for await (const { kind } of events) kinds.push(kind)
+    return kinds
+  })()
+  await peerIs(ws, (peer) => peer.connected)
+  await ws.close()
+  assert.ok((await rest).includes('connected'))
+  await assert.rejects(ws.peers.list(), { code: 'ERR_YFS_CLOSED' })
+  assert.ok(!existsSync(join(dirname(file), 'peers.sock')))
+  await peerIs(there, (peer) => !peer.connected)
+  const stopping = new AbortController()
+  const aborted = there.peers.events({ signal: stopping.signal })
+  setTimeout(() => stopping.abort(), 10)
+  let next
+  do next = await aborted.next()
+  while (!next.done)
+})

@@ -1,0 +1,195 @@
+//! The socket through which a server gets the presence of peers from the process that connects
+//! them, which may be another one (`docs/format/peers.md`).
+//!
+//! It lies beside the store, with mode 0600, and is of the process that has the lock. Both sides
+//! send the editors at one document in a message, which replaces what they sent of it before. What
+//! a side sent ends with the connection.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use futures::{Stream, StreamExt, stream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+};
+use yfs_engine::{
+    id::{FileId, WorkspaceId},
+    lib0::{Lib0Error, Lib0Reader, write_buffer, write_string},
+};
+use yfs_sync::presence::{PresenceEntry, decode};
+
+use crate::{
+    peer_grant::read_array,
+    peer_key::PeerId,
+    presence::signed_presence::{MAX_STATES_LEN, encode_states},
+};
+
+/// The name of the socket.
+const SOCKET: &str = "peers.sock";
+
+/// The longest path that a socket can have everywhere, in bytes.
+const MAX_PATH_LEN: usize = 100;
+
+/// The greatest length of a message, in bytes.
+const MAX_LEN: usize = MAX_STATES_LEN + 256;
+
+/// The connection of a server to the process that connects the peers.
+#[derive(Debug)]
+pub struct LocalPresence {
+    stream: UnixStream,
+}
+
+/// The side of a [`LocalPresence`] that sends the editors of this server.
+#[derive(Debug)]
+pub struct PresenceSender {
+    half: OwnedWriteHalf,
+}
+
+/// The editors at a document on the servers of another peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemotePresence {
+    /// The peer.
+    pub peer: PeerId,
+    /// The document.
+    pub doc: FileId,
+    /// All editors, as an awareness update.
+    pub states: Vec<u8>,
+}
+
+impl LocalPresence {
+    /// Connects a server with the process that connects the peers of the workspace in a store's
+    /// directory.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such process.
+    pub async fn connect(dir: &Path, workspace: &WorkspaceId) -> io::Result<Self> {
+        let address = SocketAddress::of(dir)?;
+        let mut stream = UnixStream::connect(&address.path).await?;
+        write(&mut stream, workspace.as_str().as_bytes()).await?;
+        Ok(Self { stream })
+    }
+
+    /// Splits the connection into its two directions. The stream ends with an error, or when the
+    /// other process does.
+    pub fn split(
+        self,
+    ) -> (PresenceSender, impl Stream<Item = io::Result<RemotePresence>> + Send + 'static) {
+        let (read, half) = self.stream.into_split();
+        let received = frames(read).map(|frame| {
+            let (peer, doc, states) = decode_frame(&frame?).map_err(io::Error::other)?;
+            let peer = peer.ok_or_else(|| io::Error::other("no peer"))?;
+            Ok(RemotePresence { peer, doc, states })
+        });
+        (PresenceSender { half }, received)
+    }
+}
+
+impl PresenceSender {
+    /// Sends all editors of this server at a document: at most 256 with 64 KiB, the others are
+    /// omitted. Returns the length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the other process has ended.
+    pub async fn send<'a>(
+        &mut self,
+        doc: &FileId,
+        editors: impl IntoIterator<Item = PresenceEntry<'a>>,
+    ) -> io::Result<usize> {
+        let frame = encode_frame(None, doc, &encode_states(editors));
+        write(&mut self.half, &frame).await?;
+        Ok(frame.len())
+    }
+}
+
+/// The path of the socket. A directory that is too deep for a socket is opened, and named by its
+/// descriptor where the system can do that.
+pub(super) struct SocketAddress {
+    pub(super) path: PathBuf,
+    _dir: Option<File>,
+}
+
+impl SocketAddress {
+    /// Returns the path of the socket in a directory.
+    pub(super) fn file_in(dir: &Path) -> PathBuf {
+        dir.join(SOCKET)
+    }
+
+    /// Returns the address of the socket in a directory.
+    pub(super) fn of(dir: &Path) -> io::Result<Self> {
+        let path = Self::file_in(dir);
+        if path.as_os_str().len() <= MAX_PATH_LEN {
+            return Ok(Self { path, _dir: None });
+        }
+        let dir = File::open(dir)?;
+        let number = std::os::fd::AsRawFd::as_raw_fd(&dir);
+        Ok(Self { path: format!("/proc/self/fd/{number}/{SOCKET}").into(), _dir: Some(dir) })
+    }
+}
+
+/// Encodes a message of a server, or of a peer to a server.
+pub(super) fn encode_frame(peer: Option<PeerId>, doc: &FileId, states: &[u8]) -> Vec<u8> {
+    let mut out = vec![u8::from(peer.is_some())];
+    if let Some(peer) = peer {
+        out.extend_from_slice(peer.as_bytes());
+    }
+    write_string(&mut out, doc.as_str());
+    write_buffer(&mut out, states);
+    out
+}
+
+/// Decodes a message.
+pub(super) fn decode_frame(frame: &[u8]) -> Result<(Option<PeerId>, FileId, Vec<u8>), Lib0Error> {
+    let mut reader = Lib0Reader::new(frame);
+    let peer = match reader.u8()? {
+        0 => None,
+        1 => Some(PeerId::from_bytes(read_array(&mut reader)?)),
+        _ => return Err(Lib0Error::Parts),
+    };
+    let doc = FileId::parse(reader.string()?).map_err(|_| Lib0Error::Parts)?;
+    let states = reader.buffer()?;
+    decode(states)?;
+    if reader.is_empty() { Ok((peer, doc, states.to_vec())) } else { Err(Lib0Error::Parts) }
+}
+
+/// Writes a message with its length before it.
+pub(super) async fn write(
+    stream: &mut (impl AsyncWriteExt + Unpin),
+    frame: &[u8],
+) -> io::Result<()> {
+    let len = u32::try_from(frame.len()).map_err(io::Error::other)?;
+    let mut message = len.to_be_bytes().to_vec();
+    message.extend_from_slice(frame);
+    stream.write_all(&message).await
+}
+
+/// Returns the messages of the other side. It is not lost work to drop the next one.
+pub(super) fn frames(half: OwnedReadHalf) -> impl Stream<Item = io::Result<Vec<u8>>> + Send {
+    stream::unfold(Some(half), async |half| {
+        let mut half = half?;
+        match read(&mut half).await {
+            Ok(frame) => Some((Ok(frame), Some(half))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+}
+
+async fn read(half: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
+    let mut len = [0; 4];
+    half.read_exact(&mut len).await?;
+    let len = u32::from_be_bytes(len) as usize;
+    if len > MAX_LEN {
+        return Err(io::Error::other("a message that is too long"));
+    }
+    let mut frame = vec![0; len];
+    half.read_exact(&mut frame).await?;
+    Ok(frame)
+}
