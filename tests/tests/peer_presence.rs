@@ -20,9 +20,9 @@ fn serve(dir: &Path) -> (Server, Client) {
 
 fn guid_of(client: &Client, path: &str) -> String {
     let tree = client.get("/api/tree").json();
-    let entries = tree["entries"].as_array().unwrap();
-    let entry = entries.iter().find(|entry| entry["path"] == path).unwrap();
-    entry["guid"].as_str().unwrap().to_owned()
+    let entries = tree["entries"].as_array().expect("a list");
+    let entry = entries.iter().find(|entry| entry["path"] == path).expect("it is there");
+    entry["guid"].as_str().expect("a text").to_owned()
 }
 
 fn wait_for_others(editor: &mut Editor, names: &[&str]) {
