@@ -326,3 +326,25 @@ fn documents_are_kept_while_a_handle_is_held() {
     drop(handle);
     assert!(documents.load_and_cache(&at("/missing")).is_err());
 }
+
+/// A mirror reads every content when it begins.
+#[test]
+fn contents_that_are_read_once_for_a_copy_leave_no_document_in_memory() {
+    let workspace = create();
+    for number in 0..20 {
+        put(&workspace, &format!("/{number}.md"), &format!("- {number}\n"));
+    }
+    let objects = workspace.nodes().objects(None).unwrap();
+    assert_eq!(objects.len(), 20);
+    for object in &objects {
+        let held = workspace.nodes().read_durable(&object.id).unwrap();
+        let name = object.name.strip_suffix(".md").unwrap();
+        assert_eq!(held.data, format!("- {name}\n").as_bytes());
+    }
+    assert_eq!(workspace.documents().usage(), (0, 0));
+    // One that is in use stays.
+    let editor = workspace.documents().port(objects[0].id.as_str()).unwrap();
+    workspace.nodes().read_durable(&objects[0].id).unwrap();
+    assert_eq!(workspace.documents().usage().0, 1);
+    drop(editor);
+}
