@@ -43,6 +43,9 @@ const MAX_TREE_ANSWERS: u8 = 8;
 /// The most hashes that this side lacked and reports once they have arrived.
 const MAX_REPORTED_LACKING: usize = 1 << 12;
 
+/// The most blobs that the peer lacks and that are looked up after each arrival.
+const MAX_CHECKED_LACKING: usize = 256;
+
 /// The state of the transfer of blobs in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct BlobExchange {
@@ -62,6 +65,10 @@ pub(crate) struct BlobExchange {
     /// The hashes that the pool fetches and that this connection waits for, with the sizes in
     /// their rows.
     pooled: BTreeMap<ContentHash, u64>,
+    /// The number of offers of other connections that were considered, and whether the exchange has
+    /// begun, so that the peer may be asked.
+    n_offers: usize,
+    has_begun: bool,
     /// The hashes that were requested and that the peer lacks as well, with the sizes.
     lacked: BTreeMap<ContentHash, u64>,
     /// The hashes that the peer requested and that this side lacked, and those of them that have
@@ -89,11 +96,13 @@ struct IncomingBlob {
 impl BlobExchange {
     /// Fetches large blobs together with the other connections of a pool.
     pub(crate) fn set_link(&mut self, link: PoolLink) {
+        self.n_offers = link.n_offers();
         self.link = Some(link);
     }
 
-    /// Adds hashes to request, with the sizes in their rows.
+    /// Adds hashes to request, with the sizes in their rows. Called first when the exchange begins.
     pub(crate) fn request(&mut self, blobs: impl IntoIterator<Item = (ContentHash, u64)>) {
+        self.has_begun = true;
         for (hash, size) in blobs {
             let is_asked = self.asked.contains_key(&hash) || self.wanted.contains_key(&hash);
             if !is_asked && self.link.as_ref().is_some_and(|link| link.want(hash, size)) {
@@ -238,9 +247,37 @@ impl BlobExchange {
         Ok(())
     }
 
+    /// Requests what other connections requested in vain: the peer of this one may have it, though
+    /// its rows came by another connection.
+    fn take_offers(&mut self, store: &dyn Store) -> Result<(), ReplicaError> {
+        let Some(link) = self.link.as_ref().filter(|_| self.has_begun) else { return Ok(()) };
+        let n_offers = link.n_offers();
+        if n_offers == self.n_offers {
+            return Ok(());
+        }
+        let offers = link.offers_after(self.n_offers);
+        self.n_offers = n_offers;
+        for (hash, size) in offers {
+            if !self.lacked.contains_key(&hash) && !store.has_blob(&hash)? {
+                self.request([(hash, size)]);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns a report that a blob has arrived that the peer requested in vain.
     fn next_have_frame(&mut self, store: &dyn Store) -> Result<Option<Vec<u8>>, ReplicaError> {
         let n_arrivals = self.link.as_ref().map_or(0, PoolLink::n_arrivals);
+        if n_arrivals != self.n_arrivals && self.lacked.len() <= MAX_CHECKED_LACKING {
+            // They may have arrived by another connection.
+            let mut still_lacked = BTreeMap::new();
+            for (hash, size) in std::mem::take(&mut self.lacked) {
+                if !store.has_blob(&hash)? {
+                    still_lacked.insert(hash, size);
+                }
+            }
+            self.lacked = still_lacked;
+        }
         if n_arrivals != self.n_arrivals && !self.reported_lacking.is_empty() {
             let reported = std::mem::take(&mut self.reported_lacking);
             for hash in reported {
@@ -269,6 +306,9 @@ impl BlobExchange {
     pub(crate) fn lacking(&mut self, hash: &ContentHash) {
         if let Some(size) = self.asked.remove(hash) {
             self.lacked.insert(*hash, size);
+            if let Some(link) = &self.link {
+                link.offer(*hash, size);
+            }
         }
         if let Some(link) = self.link.as_ref().filter(|link| link.has_asked(hash)) {
             link.lacking(hash);
@@ -324,6 +364,7 @@ impl BlobExchange {
         &mut self,
         store: &dyn Store,
     ) -> Result<Option<Vec<u8>>, ReplicaError> {
+        self.take_offers(store)?;
         if !self.wanted.is_empty() && self.asked.len() + MAX_ASKED <= MAX_OUTSTANDING {
             let next = self.wanted.iter().take(MAX_ASKED);
             let hashes: Vec<ContentHash> = next.map(|(hash, _)| *hash).collect();

@@ -63,6 +63,10 @@ pub(crate) enum PoolRequest {
     Part(ContentHash, u64),
 }
 
+/// The most blobs that links offer each other while any of them is connected. A connection searches
+/// for all missing blobs when it begins.
+const MAX_OFFERED: usize = 1 << 16;
+
 /// The state of a blob, for one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PoolBlobState {
@@ -81,6 +85,8 @@ struct PoolState {
     last_link: LinkId,
     /// The number of blobs that arrived, also of those that are fetched whole.
     n_arrivals: u64,
+    /// The blobs that are fetched whole and that the peer of a link lacked, with their sizes.
+    lacked: Vec<(LinkId, ContentHash, u64)>,
 }
 
 /// What a link has asked for and not received.
@@ -292,6 +298,26 @@ impl PoolLink {
         self.pool.0.lock().n_arrivals += 1;
     }
 
+    /// Offers a blob that is fetched whole, and that the peer of this link lacks, to the others.
+    pub(crate) fn offer(&self, hash: ContentHash, size: u64) {
+        let mut state = self.pool.0.lock();
+        if state.lacked.len() < MAX_OFFERED {
+            state.lacked.push((self.id, hash, size));
+        }
+    }
+
+    /// Returns the number of offers so far.
+    pub(crate) fn n_offers(&self) -> usize {
+        self.pool.0.lock().lacked.len()
+    }
+
+    /// Returns what other links offered after the first `n_seen` offers.
+    pub(crate) fn offers_after(&self, n_seen: usize) -> Vec<(ContentHash, u64)> {
+        let state = self.pool.0.lock();
+        let new = state.lacked.iter().skip(n_seen).filter(|(link, ..)| *link != self.id);
+        new.map(|(_, hash, size)| (*hash, *size)).collect()
+    }
+
     /// Records that the peer has a blob that it lacked.
     pub(crate) fn regained(&self, hash: &ContentHash) {
         if let Some(blob) = self.pool.0.lock().blobs.get_mut(hash) {
@@ -320,6 +346,7 @@ impl Drop for PoolLink {
         if state.links.is_empty() {
             // The next connection names what the store lacks. Parts that arrived stay.
             state.blobs.retain(|_, blob| blob.open.is_some());
+            state.lacked = Vec::new();
         }
     }
 }
