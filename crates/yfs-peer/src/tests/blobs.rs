@@ -269,6 +269,37 @@ fn blobs_that_one_connection_owed_come_over_another() {
     }
 }
 
+/// The rows come from a peer that lacks their blobs, and stays connected. Another peer, which is
+/// connected and sends nothing new, has them.
+#[test]
+fn blobs_that_one_peer_lacks_come_from_another() {
+    for len in [8 * MIB, 1000] {
+        let owner = TestPeer::owner();
+        let [fetcher, second, poor] = [0; 3].map(|_| owner.invite(PeerRights::Write));
+        let mut other = BlobLink::new(&fetcher, &second, honest);
+        other.run().unwrap();
+        let data = content(len);
+        owner.write_bytes("large", &data);
+        let hash = ContentHash::of(&data);
+        exchange(&second, &owner).unwrap();
+        let mut to_poor = BlobLink::new(&poor, &owner, |message| match message {
+            ReplicaMessage::Tree { hash, .. } | ReplicaMessage::Blob { hash, .. } => {
+                Some(ReplicaMessage::Lacking(hash).encode())
+            }
+            message => Some(message.encode()),
+        });
+        to_poor.run().unwrap();
+        let mut from_poor = BlobLink::new(&fetcher, &poor, honest);
+        from_poor.run().unwrap();
+        assert!(fetcher.tree().contains("large") && !has(&fetcher, &hash) && !has(&poor, &hash));
+        other.run().unwrap();
+        assert!(has(&fetcher, &hash), "{len}");
+        // The peer that lacked it gets it in turn.
+        from_poor.run().unwrap();
+        assert!(has(&poor, &hash) && from_poor.fetcher.progress().n_lacking == 0, "{len}");
+    }
+}
+
 /// An exchange that is complete does not make the store forget what another one owes.
 #[test]
 fn a_complete_exchange_does_not_hide_what_another_one_owes() {
