@@ -12,7 +12,7 @@
 //! - An entry is removed only once the store has the blob.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -63,8 +63,8 @@ pub(crate) enum PoolRequest {
     Part(ContentHash, u64),
 }
 
-/// The most blobs that links offer each other while any of them is connected. A connection searches
-/// for all missing blobs when it begins.
+/// The most offers of lacked blobs that are kept for links that have not considered them yet. A
+/// connection searches for all missing blobs when it begins.
 const MAX_OFFERED: usize = 1 << 16;
 
 /// The state of a blob, for one link.
@@ -86,7 +86,9 @@ struct PoolState {
     /// The number of blobs that arrived, also of those that are fetched whole.
     n_arrivals: u64,
     /// The blobs that are fetched whole and that the peer of a link lacked, with their sizes.
-    lacked: Vec<(LinkId, ContentHash, u64)>,
+    /// The oldest make room for new ones; `n_dropped` have.
+    lacked: VecDeque<(LinkId, ContentHash, u64)>,
+    n_dropped: usize,
 }
 
 /// What a link has asked for and not received.
@@ -301,21 +303,25 @@ impl PoolLink {
     /// Offers a blob that is fetched whole, and that the peer of this link lacks, to the others.
     pub(crate) fn offer(&self, hash: ContentHash, size: u64) {
         let mut state = self.pool.0.lock();
-        if state.lacked.len() < MAX_OFFERED {
-            state.lacked.push((self.id, hash, size));
+        if state.lacked.len() == MAX_OFFERED {
+            state.lacked.pop_front();
+            state.n_dropped += 1;
         }
+        state.lacked.push_back((self.id, hash, size));
     }
 
     /// Returns the number of offers so far.
     pub(crate) fn n_offers(&self) -> usize {
-        self.pool.0.lock().lacked.len()
+        let state = self.pool.0.lock();
+        state.n_dropped + state.lacked.len()
     }
 
     /// Returns what other links offered after the first `n_seen` offers.
     pub(crate) fn offers_after(&self, n_seen: usize) -> Vec<(ContentHash, u64)> {
         let state = self.pool.0.lock();
-        let new = state.lacked.iter().skip(n_seen).filter(|(link, ..)| *link != self.id);
-        new.map(|(_, hash, size)| (*hash, *size)).collect()
+        let new = state.lacked.iter().skip(n_seen.saturating_sub(state.n_dropped));
+        let others = new.filter(|(link, ..)| *link != self.id);
+        others.map(|(_, hash, size)| (*hash, *size)).collect()
     }
 
     /// Records that the peer has a blob that it lacked.
@@ -346,7 +352,7 @@ impl Drop for PoolLink {
         if state.links.is_empty() {
             // The next connection names what the store lacks. Parts that arrived stay.
             state.blobs.retain(|_, blob| blob.open.is_some());
-            state.lacked = Vec::new();
+            state.lacked = VecDeque::new();
         }
     }
 }
