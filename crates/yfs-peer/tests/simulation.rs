@@ -212,8 +212,10 @@ impl PeerHistory {
     /// Closes a store and opens it again; its connections break.
     fn restart(&mut self, who: usize) {
         self.links.retain(|link| !link.ends.contains(&who));
-        let SimulatedPeer { store, rights, .. } = &self.peers[who];
+        let SimulatedPeer { store, rights, workspace, .. } = &self.peers[who];
         let (store, rights) = (store.clone(), *rights);
+        // It has the same handle on the store: what it wrote later would count as the new one's own.
+        workspace.clone().close().unwrap();
         let workspace = Workspace::open(store.clone(), options()).unwrap();
         self.peers[who] = SimulatedPeer::of(store, workspace, rights);
     }
