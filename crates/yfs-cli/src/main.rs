@@ -27,6 +27,7 @@ mod pattern;
 mod posix_regex;
 mod progress;
 mod settings;
+mod stop_signal;
 mod typed_path;
 mod workspace_key;
 

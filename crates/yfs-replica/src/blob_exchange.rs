@@ -310,7 +310,7 @@ impl BlobExchange {
                 link.offer(*hash, size);
             }
         }
-        if let Some(link) = self.link.as_ref().filter(|link| link.has_asked(hash)) {
+        if let Some(link) = &self.link {
             link.lacking(hash);
         }
     }

@@ -96,6 +96,34 @@ struct PoolState {
 struct LinkRequests {
     trees: BTreeSet<ContentHash>,
     parts: BTreeSet<(ContentHash, u64)>,
+    /// The number of requests that the peer has not answered, of each blob. More than is still
+    /// awaited: the peer may report that it lacks a blob, receive it, and then answer the requests
+    /// that were on their way.
+    n_unanswered: BTreeMap<ContentHash, u32>,
+}
+
+impl LinkRequests {
+    fn ask_for_tree(&mut self, hash: ContentHash) -> PoolRequest {
+        self.trees.insert(hash);
+        *self.n_unanswered.entry(hash).or_default() += 1;
+        PoolRequest::Tree(hash)
+    }
+
+    fn ask_for_part(&mut self, hash: ContentHash, index: u64) -> PoolRequest {
+        self.parts.insert((hash, index));
+        *self.n_unanswered.entry(hash).or_default() += 1;
+        PoolRequest::Part(hash, index)
+    }
+
+    /// Counts an answer. Reports whether there was a request for it.
+    fn count_answer(&mut self, hash: &ContentHash) -> bool {
+        let Some(n) = self.n_unanswered.get_mut(hash) else { return false };
+        *n -= 1;
+        if *n == 0 {
+            self.n_unanswered.remove(hash);
+        }
+        true
+    }
 }
 
 #[derive(Debug, Default)]
@@ -175,28 +203,23 @@ impl PoolLink {
             let Some(index) = blob.open.as_mut().and_then(|open| open.claim(self.id)) else {
                 continue;
             };
-            asked.parts.insert((*hash, index));
-            return Some(PoolRequest::Part(*hash, index));
+            return Some(asked.ask_for_part(*hash, index));
         }
         let is_idle = asked.parts.is_empty() && asked.trees.is_empty();
-        if is_idle && let Some(request) = self.second_request(&state) {
-            let asked = state.links.get_mut(&self.id)?;
-            if let PoolRequest::Part(hash, index) = request {
-                asked.parts.insert((hash, index));
-            }
-            return Some(request);
+        if is_idle && let Some((hash, index)) = self.second_request(&state) {
+            return Some(state.links.get_mut(&self.id)?.ask_for_part(hash, index));
         }
         self.next_tree(&mut state)
     }
 
     /// Returns a part that another link has asked for, and that has not arrived: its peer may be
     /// slow, or never answer.
-    fn second_request(&self, state: &PoolState) -> Option<PoolRequest> {
+    fn second_request(&self, state: &PoolState) -> Option<(ContentHash, u64)> {
         let is_late = |part: &PartState| matches!(part, PartState::Asked(_));
         state.blobs.iter().find_map(|(hash, blob)| {
             let open = blob.open.as_ref().filter(|_| !blob.lacking.contains(&self.id))?;
             let index = open.parts.iter().position(is_late)?;
-            Some(PoolRequest::Part(*hash, index as u64))
+            Some((*hash, index as u64))
         })
     }
 
@@ -215,15 +238,7 @@ impl PoolLink {
         // One that no other link asks for comes first.
         let (hash, _) = wanted.min_by_key(|(hash, _)| asked.contains(hash))?;
         let hash = *hash;
-        state.links.get_mut(&self.id)?.trees.insert(hash);
-        Some(PoolRequest::Tree(hash))
-    }
-
-    /// Reports whether the peer was asked for the hashes of a blob or for a part of it.
-    pub(crate) fn has_asked(&self, hash: &ContentHash) -> bool {
-        let state = self.pool.0.lock();
-        let Some(asked) = state.links.get(&self.id) else { return false };
-        asked.trees.contains(hash) || asked.parts.iter().any(|(of, _)| of == hash)
+        Some(state.links.get_mut(&self.id)?.ask_for_tree(hash))
     }
 
     /// Processes the hashes of the parts of a blob.
@@ -234,9 +249,12 @@ impl PoolLink {
     pub(crate) fn receive_tree(&self, hash: ContentHash, bytes: &[u8]) -> Result<(), ReplicaError> {
         let mut state = self.pool.0.lock();
         let PoolState { blobs, links, .. } = &mut *state;
-        let was_asked = links.get_mut(&self.id).is_some_and(|link| link.trees.remove(&hash));
-        if !was_asked {
+        let link = links.get_mut(&self.id).ok_or(ReplicaError::Unasked)?;
+        if !link.count_answer(&hash) {
             return Err(ReplicaError::Unasked);
+        }
+        if !link.trees.remove(&hash) {
+            return Ok(());
         }
         // It may have arrived by another link meanwhile.
         let Some(blob) = blobs.get_mut(&hash).filter(|blob| blob.open.is_none()) else {
@@ -263,9 +281,12 @@ impl PoolLink {
     ) -> Result<bool, ReplicaError> {
         let mut state = self.pool.0.lock();
         let PoolState { blobs, links, .. } = &mut *state;
-        let link = links.get_mut(&self.id);
-        if !link.is_some_and(|link| link.parts.remove(&(hash, index))) {
+        let link = links.get_mut(&self.id).ok_or(ReplicaError::Unasked)?;
+        if !link.count_answer(&hash) {
             return Err(ReplicaError::Unasked);
+        }
+        if !link.parts.remove(&(hash, index)) {
+            return Ok(false);
         }
         let Some(open) = blobs.get_mut(&hash).and_then(|blob| blob.open.as_mut()) else {
             return Ok(false);
@@ -331,9 +352,13 @@ impl PoolLink {
         }
     }
 
-    /// Records that the peer lacks a blob.
+    /// Records that the peer lacks a blob, if it was asked for it.
     pub(crate) fn lacking(&self, hash: &ContentHash) {
         let mut state = self.pool.0.lock();
+        let link = state.links.get_mut(&self.id);
+        if !link.is_some_and(|link| link.count_answer(hash)) {
+            return;
+        }
         state.give_back(self.id, Some(hash));
         if let Some(blob) = state.blobs.get_mut(hash) {
             blob.lacking.insert(self.id);
@@ -446,5 +471,42 @@ impl OpenBlob {
         self.parts[at] = PartState::Arrived;
         self.n_arrived += 1;
         Ok(self.n_arrived == self.parts.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use yfs_store::MemoryStore;
+
+    use super::*;
+    use crate::blob_tree::hash_parts;
+
+    const SIZE: u64 = 3 * PART_LEN;
+
+    /// A peer was disconnected that reported a blob as lacking, received it, and then answered what
+    /// had been asked of it before.
+    #[test]
+    fn requests_on_their_way_may_be_answered_after_a_blob_was_lacking() {
+        let content = vec![7; SIZE as usize];
+        let hash = ContentHash::of(&content);
+        let read = |range: std::ops::Range<u64>| {
+            Ok::<_, ReplicaError>(content[range.start as usize..range.end as usize].to_vec())
+        };
+        let tree = hash_parts(&hash, SIZE, read).expect("read").expect("few parts");
+        let pool = Arc::new(BlobPool::default());
+        let (slow, other) = (pool.link(), pool.link());
+        assert!(slow.want(hash, SIZE) && other.want(hash, SIZE));
+        assert_eq!(slow.next_request(), Some(PoolRequest::Tree(hash)));
+        assert_eq!(other.next_request(), Some(PoolRequest::Tree(hash)));
+        other.receive_tree(hash, &tree).expect("asked for");
+        assert_eq!(slow.next_request(), Some(PoolRequest::Part(hash, 0)));
+        // The hashes are not there yet; the part is, a moment later.
+        slow.lacking(&hash);
+        let store = MemoryStore::new();
+        let part = &content[..PART_LEN as usize];
+        assert!(!slow.receive_part(&store, hash, 0, part).expect("asked for"));
+        let again = slow.receive_part(&store, hash, 0, part);
+        assert!(matches!(again, Err(ReplicaError::Unasked)), "{again:?}");
+        assert!(matches!(slow.receive_tree(hash, &tree), Err(ReplicaError::Unasked)));
     }
 }

@@ -13,12 +13,13 @@ use yfs_mirror::{
 
 pub(crate) use crate::discover::mirrored_directory;
 use crate::{
-    commands::{init, serve::wait_for_signal},
+    commands::init,
     context::CommandContext,
     discover,
     errors::{CommandError, DAMAGE_HINT, Result},
     format_text::{counted, parse_size},
     settings,
+    stop_signal::wait_for_signal,
 };
 
 const HELP: &str = "\

@@ -20,9 +20,10 @@ use yfs_peer::{PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions, RelayNa
 use yfs_replica::ExchangeProgress;
 
 use crate::{
-    commands::{clone, mirror, serve::wait_for_signal, sync},
+    commands::{clone, mirror, sync},
     context::CommandContext,
     errors::{CommandError, Result},
+    stop_signal::wait_for_signal,
 };
 
 /// How to connect with peers.

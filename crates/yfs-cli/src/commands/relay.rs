@@ -8,11 +8,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use yfs_peer::{PeerId, RelayAllowList, RelayGroupTag, RelayLimits, RelayServer, RelayStatistics};
 
 use crate::{
-    commands::serve::wait_for_signal,
     context::CommandContext,
     errors::Result,
     format_text::{parse_size, sentence_size},
     parse_time,
+    stop_signal::wait_for_signal,
 };
 
 const HELP: &str = "\

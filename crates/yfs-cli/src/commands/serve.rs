@@ -31,6 +31,7 @@ use crate::{
     json_query_runner,
     progress::CommandProgress,
     settings,
+    stop_signal::wait_for_signal,
 };
 
 /// The key of the store's setting with the state of the directory's import.
@@ -328,23 +329,4 @@ fn import_directory(
     set_import_complete(workspace, true)?;
     context.remark(&format!("new workspace: {}", import::summary(&report)));
     Ok(())
-}
-
-/// Installs handlers of SIGINT (Ctrl-C) and SIGTERM, and returns a future that completes when the
-/// process receives one of them.
-pub(crate) fn wait_for_signal() -> impl Future<Output = ()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-    async {
-        // A signal without a handler ends the process at once.
-        let received = signals.into_iter().map(|signal| {
-            Box::pin(async {
-                match signal {
-                    Ok(mut signal) => drop(signal.recv().await),
-                    Err(_) => std::future::pending().await,
-                }
-            })
-        });
-        futures::future::select_all(received).await;
-    }
 }

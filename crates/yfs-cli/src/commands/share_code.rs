@@ -11,10 +11,11 @@ use yfs_peer::{
 };
 
 use crate::{
-    commands::{peer_run::PeerNetworkArgs, serve::wait_for_signal},
+    commands::peer_run::PeerNetworkArgs,
     context::CommandContext,
     errors::{CommandError, Result, write_stderr},
     parse_time,
+    stop_signal::wait_for_signal,
 };
 
 /// The longest life of a code. A code is worth 16 bits: it is for two persons who talk now.

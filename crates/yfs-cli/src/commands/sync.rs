@@ -21,12 +21,13 @@ use yfs_replica::{
 };
 
 use crate::{
-    commands::{clone, mirror, serve::wait_for_signal},
+    commands::{clone, mirror},
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::{parse_size, sentence_size},
     progress::CommandProgress,
     settings,
+    stop_signal::wait_for_signal,
 };
 
 /// The most files that are listed because their changes are not sent.

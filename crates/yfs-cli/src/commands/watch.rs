@@ -9,10 +9,10 @@ use yfs_vfs::{ChangeCursor, ChangeKind, ChangesOptions, FileChange};
 use yfs_wire::ChangeJson;
 
 use crate::{
-    commands::serve::wait_for_signal,
     context::{CommandContext, Fs},
     errors::{CommandError, Result},
     json, parse_time,
+    stop_signal::wait_for_signal,
 };
 
 const HELP: &str = "\
