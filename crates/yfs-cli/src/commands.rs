@@ -136,11 +136,11 @@ declare_commands! {
     repair::RepairArgs,
     serve::ServeArgs => multi_threaded,
     clone::CloneArgs => multi_threaded,
-    sync::SyncArgs => multi_threaded,
+    sync::SyncArgs => resident,
     #[cfg(feature = "peer")]
-    share::ShareArgs => multi_threaded,
+    share::ShareArgs => resident,
     #[cfg(feature = "peer")]
-    join::JoinArgs => multi_threaded,
+    join::JoinArgs => resident,
     #[cfg(feature = "peer")]
     relay::RelayArgs => multi_threaded,
     #[cfg(feature = "peer")]
@@ -167,9 +167,16 @@ fn multi_threaded() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }
 
+/// Creates the runtime of a command that runs for days and is idle most of the time.
+fn resident() -> std::io::Result<Runtime> {
+    yfs::use_few_arenas();
+    multi_threaded()
+}
+
 /// Creates the runtime of a command that waits on the main thread and on one other thread.
 #[cfg(target_os = "linux")]
 fn one_worker() -> std::io::Result<Runtime> {
+    yfs::use_few_arenas();
     Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }
 

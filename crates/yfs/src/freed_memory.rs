@@ -6,7 +6,7 @@
 
 #![cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
-    expect(unsafe_code, reason = "no library wraps malloc_trim")
+    expect(unsafe_code, reason = "no library wraps malloc_trim and mallopt")
 )]
 
 use std::{
@@ -80,6 +80,22 @@ pub fn resident_memory() -> Option<u64> {
 pub fn return_freed_memory() {
     return_pages();
 }
+
+/// Makes the allocator use at most two arenas, for a process that is idle most of the time. It makes
+/// eight for each core otherwise, one for each thread, and each keeps pages that are partly used.
+/// Must be called before threads are started, which keep the arena that they have.
+pub fn use_few_arenas() {
+    set_arenas(2);
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn set_arenas(n: libc::c_int) {
+    // SAFETY: the parameter only selects an arena for threads that have none.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, n) };
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn set_arenas(_: i32) {}
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn return_pages() {

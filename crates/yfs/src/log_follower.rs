@@ -10,13 +10,19 @@ use std::{
     time::Duration,
 };
 
-use crate::{error::Result, state::WorkspaceState};
+use crate::{error::Result, freed_memory::return_freed_memory, state::WorkspaceState};
 
 /// The longest wait for news, so that the thread notices the end of the workspace.
 const WAIT: Duration = Duration::from_millis(250);
 
 /// How long news are collected before they are applied.
 const BURST: Duration = Duration::from_millis(4);
+
+/// The number of waits without news, 5 s, after which memory is given back.
+const REST_AFTER: u32 = 20;
+
+/// The number of rows that stay in memory then: so many are read back in 5 ms.
+const RESTING_ROWS: u64 = 1024;
 
 /// The pause after an error of the store.
 const REST_AFTER_ERROR: Duration = Duration::from_millis(500);
@@ -30,6 +36,15 @@ impl WorkspaceState {
         let expired = if self.options.read_only { Ok(()) } else { self.expire_parked_due() };
         reported.and(made).and(compacted).and(expired)
     }
+
+    /// Gives back memory that was needed for what has just happened: an exchange of a whole
+    /// workspace, or a directory that was written.
+    pub(crate) fn rest(&self) {
+        if self.check_writable().is_ok() && self.holds_more_rows_than(RESTING_ROWS) {
+            self.checkpoint_live().ok();
+        }
+        return_freed_memory();
+    }
 }
 
 /// Starts the thread.
@@ -42,6 +57,7 @@ pub(crate) fn spawn(state: &Arc<WorkspaceState>) {
 }
 
 fn follow(weak: &Weak<WorkspaceState>) {
+    let mut n_waits = 0;
     while let Some(state) = weak.upgrade() {
         if state.check_open().is_err() {
             return;
@@ -58,9 +74,17 @@ fn follow(weak: &Weak<WorkspaceState>) {
             Ok(true) => {
                 // Appends of this process wake the thread, too: a burst of them causes one check.
                 thread::sleep(BURST);
+                n_waits = 0;
                 state.catch_up().map(drop)
             }
-            Ok(false) => state.upkeep(),
+            Ok(false) => {
+                n_waits = REST_AFTER.min(n_waits) + 1;
+                let done = state.upkeep();
+                if n_waits == REST_AFTER {
+                    state.rest();
+                }
+                done
+            }
             Err(error) => Err(error.into()),
         };
         // This thread has no caller; a call that meets the same failure reports it.

@@ -138,10 +138,16 @@ impl WorkspaceState {
     /// Reports whether the main document holds more rows than its budget, and can be put back to a
     /// checkpoint.
     pub(crate) fn holds_too_many_rows(&self) -> bool {
+        self.holds_more_rows_than(self.options.row_budget)
+    }
+
+    /// Reports whether the main document holds more rows than these, and can be put back to a
+    /// checkpoint.
+    pub(crate) fn holds_more_rows_than(&self, n_rows: u64) -> bool {
         let has_failed = |home: &CheckpointHome| home.has_failed.load(Ordering::Relaxed);
         if self.checkpoint.as_ref().is_none_or(has_failed) {
             return false;
         }
-        self.main.read().n_rows_in_memory() as u64 > self.options.row_budget
+        self.main.read().n_rows_in_memory() as u64 > n_rows
     }
 }

@@ -237,6 +237,25 @@ fn an_export_keeps_few_rows_in_memory() {
     assert!(n_rows < 150, "{n_rows}");
 }
 
+/// A process that has rested holds none of the rows that it wrote, and reads them when it needs
+/// them.
+#[test]
+fn a_process_at_rest_holds_few_rows() {
+    let disk = EagerDisk::new();
+    let workspace = disk.open();
+    let session = session(&workspace);
+    for at in 0..1_100 {
+        let file = path(&format!("/f{at}"));
+        session.write(&file, b"text", &WriteOptions::default()).expect("written");
+    }
+    let shown = show(&workspace);
+    assert!(workspace.state.main.read().n_rows_in_memory() > 1_000);
+    workspace.state.rest();
+    // The root.
+    assert_eq!(workspace.state.main.read().n_rows_in_memory(), 1);
+    assert_eq!(show(&workspace), shown);
+}
+
 /// A checkpoint lists the rows that changed before it. They are not taken for the ids of names that
 /// are not shown as they are stored.
 #[test]
