@@ -32,7 +32,7 @@ pub(crate) use relay_links::NodeRelays;
 
 use self::{
     call_plan::{CALL_AGAIN, CallPlan, KnownContacts},
-    link_choice::{LinkKind, must_refuse},
+    link_choice::{LinkKind, is_not_needed, must_refuse},
     relay_links::NodeSocket,
 };
 use crate::{
@@ -502,8 +502,11 @@ async fn call_one(shared: Arc<NodeShared>, contact: PeerContact) {
             is_lan_only: shared.options.is_lan_only,
         };
         let connection = call.connect(HANDSHAKE_WITHIN).await?;
-        // The peer may have connected directly meanwhile.
-        if is_relayed(connection.remote_address()) && shared.links.lock().contains_key(&peer) {
+        // The peer may have connected meanwhile: a call waits for up to 10 s for one that starts.
+        let known = shared.links.lock().get(&peer).map(LinkEntry::kind);
+        if known.is_some_and(|known| is_not_needed(is_relayed(connection.remote_address()), known))
+        {
+            connection.close(VarInt::from_u32(REPLACED), b"not needed");
             return Err(PeerError::Denies(DenialCode::Duplicate));
         }
         run_dialed(&shared, peer, &connection).await

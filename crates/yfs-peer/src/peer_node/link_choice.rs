@@ -22,6 +22,12 @@ pub(super) fn must_refuse(known: LinkKind, later: LinkKind, is_lesser_mine: bool
     known.is_dialed != later.is_dialed && known.is_dialed == is_lesser_mine
 }
 
+/// Reports whether the side that has made a connection gives it up, because another one with the
+/// peer came about while it was made. The exchange on the known one would begin anew otherwise.
+pub(super) fn is_not_needed(is_relayed: bool, known: LinkKind) -> bool {
+    is_relayed || !known.is_relayed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +50,19 @@ mod tests {
                 let is_refused = later.is_relayed && !was_restarted;
                 assert_eq!(must_refuse(known, later, is_lesser_mine), is_refused);
             }
+        }
+    }
+
+    /// A peer that was called before it started was sent everything twice: its own call was
+    /// replaced by that of the other side.
+    #[test]
+    fn a_call_that_was_overtaken_is_given_up_unless_it_is_direct_and_the_other_is_not() {
+        for is_dialed in [false, true] {
+            let known = |is_relayed| LinkKind { is_dialed, is_relayed };
+            assert!(is_not_needed(false, known(false)));
+            assert!(is_not_needed(true, known(false)));
+            assert!(is_not_needed(true, known(true)));
+            assert!(!is_not_needed(false, known(true)));
         }
     }
 
