@@ -375,6 +375,10 @@ impl Store for FaultStore {
         self.below.commit_stamp()
     }
 
+    fn release_memory(&self) {
+        self.below.release_memory();
+    }
+
     fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {
         self.below.checkpoint(after)
     }

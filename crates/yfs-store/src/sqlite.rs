@@ -610,6 +610,16 @@ impl Store for SqliteStore {
         Some(self.inner.derived.clone())
     }
 
+    fn release_memory(&self) {
+        // A writer or reader that is in use is not idle.
+        if let Some(writer) = self.inner.writer.try_lock() {
+            writer.connection.release_memory().ok();
+        }
+        for reader in self.inner.readers.lock().iter() {
+            reader.release_memory().ok();
+        }
+    }
+
     fn checkpoint(&self, after: u64) -> Result<bool, StoreError> {
         self.inner.checkpoint_log(after)
     }

@@ -400,6 +400,9 @@ pub trait Store: UpdateLog + BlobStore + LocalState {
         Ok(false)
     }
 
+    /// Gives up memory that only saves reading again, for a process that has nothing to do.
+    fn release_memory(&self) {}
+
     /// Flushes, and makes every later call fail.
     fn close(&self) -> Result<(), StoreError>;
 }

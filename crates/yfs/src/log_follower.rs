@@ -43,6 +43,7 @@ impl WorkspaceState {
         if self.check_writable().is_ok() && self.holds_more_rows_than(RESTING_ROWS) {
             self.checkpoint_live().ok();
         }
+        self.store.release_memory();
         return_freed_memory();
     }
 }

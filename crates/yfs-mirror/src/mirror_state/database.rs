@@ -148,6 +148,8 @@ impl MirrorDatabase {
     ) -> Result<(Self, MirrorState)> {
         let database = Self::connect(directory, workspace, cipher)?;
         let state = database.read()?;
+        // All rows were read, and none is read again.
+        database.connection.release_memory()?;
         Ok((database, state))
     }
 
