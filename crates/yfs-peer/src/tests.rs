@@ -3,6 +3,7 @@
 mod attacks;
 mod attacks_by_route;
 mod blobs;
+mod forked_logs;
 mod group;
 mod join_codes;
 mod joining;
