@@ -55,7 +55,7 @@ pub use base_items::LoggedUpdates;
 pub(crate) use canonical::canonical;
 pub use change::StateChange;
 pub use doc::{ClientTail, GatedDoc, ReceiveOutcome};
-pub use erase::{ErasableItems, deleted_by, erase};
+pub use erase::{ErasableItems, content_of_update, deleted_by, erase};
 pub(crate) use inspect::origins;
 pub use inspect::{InspectedUpdate, inspect, named_items, writers};
 pub use item_contents::{ForkedItems, share_items};

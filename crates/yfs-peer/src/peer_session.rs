@@ -80,7 +80,7 @@ pub struct PeerSession {
     marks: StoredPeerMarks,
     /// The number of updates that were put in quarantine because their signer may not write.
     n_unauthorized: u64,
-    /// The documents of which peers vouched for other content under ids that items have here.
+    /// The documents for which peers sent other content under ids that items have here.
     forked: Vec<(PeerId, FileId)>,
     /// Whether the peer has sent all messages of others that it had to pass on.
     has_carried: bool,
@@ -255,8 +255,8 @@ impl PeerSession {
         self.n_unauthorized + self.progress().n_quarantined
     }
 
-    /// Takes the documents of which a peer, which is named, vouched for other content under ids that
-    /// items have here. The peer may only have passed it on, so the connection continues.
+    /// Takes the documents for which a peer, which is named, sent other content under ids that items
+    /// have here. The peer may only have passed it on, so the connection continues.
     pub fn take_forked(&mut self) -> Vec<(PeerId, FileId)> {
         std::mem::take(&mut self.forked)
     }

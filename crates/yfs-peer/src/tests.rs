@@ -8,6 +8,7 @@ mod group;
 mod join_codes;
 mod joining;
 mod named;
+mod partial_blobs;
 mod presence;
 mod relay_attacks;
 mod relay_sockets;

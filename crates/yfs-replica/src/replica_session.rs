@@ -97,7 +97,7 @@ pub struct ExchangeProgress {
     /// The guids of documents whose changes here the hub does not accept, because this side may not
     /// write. Complete at the end of an exchange.
     pub unsent: BTreeSet<String>,
-    /// The first 256 documents of which the peer sent other content under ids that items have here
+    /// The first 256 documents for which the peer sent other content under ids that items have here
     /// ([`Replication::forks`](yfs::Replication::forks)).
     pub forked: BTreeSet<FileId>,
     /// The files whose contents or rows changed here.

@@ -36,8 +36,8 @@ behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, forked,
 blocked};
 times are milliseconds; via is direct or relayed, and if relayed, address is that of the relay;
 behind is the number of documents that changed here since the peer had everything
-(behind_at_least: within the last 10,000 updates); forked is the number of files of which the peer
-sent other content under the same ids (`yfs conflicts`).";
+(behind_at_least: within the last 10,000 updates); forked is the number of files that the
+peer sent with other content under the same ids (`yfs conflicts`).";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use futures::FutureExt;
 use yfs::workspace::conflicts::ConflictKind;
 use yfs_engine::path::VPath;
 use yfs_replica::FrameSession;
+use yfs_sync::replica::ReplicaMessage;
 use yfs_vfs::{FileSystem, MoveOptions};
 
 use super::group::{KeyOrder, TestPeer, beginning, exchange, pump, request};
@@ -221,5 +222,23 @@ fn a_forked_file_is_repaired_at_one_peer() {
             assert!(forked_files(&owner).is_empty() && forked_files(&honest).is_empty());
             assert!(!owner.workspace().maintenance().repair(&path).unwrap());
         }
+    });
+}
+
+/// Both versions arrive at once, for a document that the peer does not have yet.
+#[test]
+fn two_versions_in_one_message_are_found_out() {
+    for_each_order(|order| {
+        let owner = TestPeer::owner_among(order);
+        let forker = owner.invite(PeerRights::Write);
+        let [left, right] = fork_of(&forker);
+        let decoded = left.iter().chain(&right).map(|frame| ReplicaMessage::decode(frame).unwrap());
+        let updates = decoded.flat_map(|message| match message {
+            ReplicaMessage::Updates(updates) => updates,
+            _ => Vec::new(),
+        });
+        let frame = ReplicaMessage::Updates(updates.collect()).encode();
+        give(&forker, &[frame], &owner).unwrap();
+        assert_eq!((named(&owner, &[&forker]), owner.tree()), (vec![1], "/fork=left!".into()));
     });
 }

@@ -11,7 +11,7 @@ const MAX_FORKED: usize = 256;
 
 impl ReplicaSession {
     /// Processes a frame with updates that a peer vouches for, which is named by its id. Returns
-    /// the documents of which it has other content under ids that items have here.
+    /// the documents for which it has other content under ids that items have here.
     ///
     /// # Errors
     ///

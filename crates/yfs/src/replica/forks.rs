@@ -1,4 +1,4 @@
-//! Forked logs: files of which a peer sent other content under the ids that items have here.
+//! Forked logs: files for which a peer sent other content under the ids that items have here.
 //!
 //! A writer that gives two peers different changes under the same numbers makes them differ for
 //! good. What arrived second is kept in the quarantine and not logged. The store keeps a list of
@@ -43,7 +43,7 @@ const MAX_KEPT: usize = 64;
 /// The length of the beginning of a peer's id in a text, in characters.
 const SHORT_ID_LEN: usize = 10;
 
-/// A file of which peers sent other content than it has here, by items of one writer.
+/// A file for which peers sent other content than it has here, by items of one writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkReport {
     /// The file; the workspace itself for rows of files.
@@ -65,7 +65,7 @@ pub(super) struct ForkArrival {
 }
 
 impl Replication<'_> {
-    /// Lists the files of which peers sent other content under the ids that items have here, also
+    /// Lists the files for which peers sent other content under the ids that items have here, also
     /// those that do not differ any more. At most 256.
     pub fn forks(&self) -> Result<Vec<ForkReport>> {
         self.state.check_open()?;

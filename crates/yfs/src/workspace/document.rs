@@ -149,8 +149,8 @@ impl Documents<'_> {
 
 impl Maintenance<'_> {
     /// Repairs a content once: merges edits that were made in a previous root, keeps one half of a
-    /// body that is there twice, and writes a text anew of which peers have another version because
-    /// its writer forked its log. Reports whether anything changed.
+    /// body that is there twice, and writes a text anew that other peers have in another version,
+    /// because its writer forked its log. Reports whether anything changed.
     ///
     /// If two peers repair a forked text, it has both versions, one behind the other.
     ///

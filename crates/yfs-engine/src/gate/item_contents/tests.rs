@@ -184,6 +184,14 @@ fn deleted_items_are_not_compared() {
     assert!(!document.has_living(&[IdRange { len: 6, ..found.ranges[0] }]));
 }
 
+/// Yjs puts U+FFFD in the place of the halves of a character that it cuts.
+#[test]
+fn halves_of_characters_are_equal_to_what_stands_for_them() {
+    let whole: Vec<u16> = "😀".encode_utf16().collect();
+    assert!(whole.iter().all(|unit| is_same_unit(*unit, 0xfffd) && is_same_unit(0xfffd, *unit)));
+    assert!(!is_same_unit(whole[0], whole[1]) && !is_same_unit(0xfffd, u16::from(b'x')));
+}
+
 /// Two updates of one message under the same ids.
 #[test]
 fn updates_of_one_message_are_compared() {
