@@ -113,7 +113,7 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
         return context.out.json_line(&value);
     }
     let kept = if refused.is_kept { "" } else { ", too large; its bytes were not kept" };
-    let lines = [
+    let mut lines = vec![
         ("Update", number.to_string()),
         ("Document", refused.doc.to_string()),
         ("Path", target_name(&workspace, &refused)?),
@@ -122,8 +122,11 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
         ("Last", parse_time::long(refused.last_at)),
         ("Size", format!("{}{kept}", human_size(refused.len))),
         ("Reason", refused.reason),
-        ("Content", update.as_deref().map(shown_content).unwrap_or_default()),
     ];
+    let content = update.as_deref().map(shown_content).unwrap_or_default();
+    if !content.is_empty() {
+        lines.push(("Content", content));
+    }
     for (name, value) in lines {
         let value = context.out.safe(&value).into_owned();
         context.out.line(&format!("{name:>8}: {value}"))?;

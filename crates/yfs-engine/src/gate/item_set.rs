@@ -241,6 +241,15 @@ mod tests {
     }
 
     #[test]
+    fn the_same_text_at_another_place_is_another_set() {
+        let hashes = [3, 5].map(|at| {
+            let doc = doc(7);
+            hash(&[edit(&doc, 1, 0), edit(&doc, 0, at)])
+        });
+        assert_ne!(hashes[0], hashes[1]);
+    }
+
+    #[test]
     fn a_document_with_redactions_is_like_no_other() {
         let doc = doc(7);
         let mut set = ItemSet::default();

@@ -148,8 +148,8 @@ impl Replication<'_> {
     ) -> Result<()> {
         let fork = self.state.main.read().doc().find_fork(update);
         let Some(fork) = fork else { return self.receive_main_part(update, received) };
-        let parts = fork.rest.iter();
-        let result = parts.map(|part| self.receive_main_part(part, received)).collect();
+        let mut parts = fork.rest.iter();
+        let result = parts.try_for_each(|part| self.receive_main_part(part, received));
         forks.push(ForkArrival { doc: self.state.id.clone(), fork });
         result
     }
