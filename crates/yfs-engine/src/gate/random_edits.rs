@@ -41,7 +41,7 @@ pub(super) fn edit(doc: &Doc, kind: u8, at: u32) -> Vec<u8> {
             let first = at % len;
             let marks = [("bold".into(), true.into()), ("link".into(), value)];
             let mut marks: yrs::types::Attrs = marks.into_iter().collect();
-            marks.remove(if at % 2 == 0 { "bold" } else { "none" });
+            marks.remove(if at.is_multiple_of(2) { "bold" } else { "none" });
             text.format(&mut txn, first, (at / 7 % 5 + 1).min(len - first), marks);
         }
         4 => drop(text.insert_embed(&mut txn, place, value)),

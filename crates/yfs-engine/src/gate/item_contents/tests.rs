@@ -44,7 +44,7 @@ fn history(steps: &[(usize, u8, u32, bool)]) -> Vec<Vec<u8>> {
         if *shares {
             exchange(&docs[*who], &docs[1 - who]);
         }
-        if at % 5 == 0 {
+        if at.is_multiple_of(5) {
             let state = docs[*who].transact();
             updates.push(state.encode_state_as_update_v1(&StateVector::default()));
         }
