@@ -14,9 +14,9 @@ Repairs the files that `yfs conflicts` lists as `doubled` or `unsettled`: files 
 there twice because peers converted it concurrently without following the rules, and files with
 edits in the form that they had before a rename.
 
-A file of the kind `forked` is another one at another peer, because a writer gave the two different
-changes under the same ids. `yfs repair PATH`, at one of the two only, writes the file anew as it is
-there, and the other gets that. `--all` leaves such files alone.
+A file of the kind `forked` is another one at another peer, because a writer gave the two
+different changes under the same ids. `yfs repair PATH`, at one of the two only, writes the
+file anew as it is there, and the other gets that. `--all` leaves such files alone.
 
 Examples:
   yfs repair plan.md
