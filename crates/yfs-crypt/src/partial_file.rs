@@ -1,13 +1,13 @@
 //! A file that keeps the parts of a content until all have arrived, also for the next process.
 //!
 //! What is on the disk is encrypted with a random key, as in a [`SpoolFile`](crate::SpoolFile). The
-//! key is in the head of the file; if the store is encrypted, it is sealed, and the name of the file
-//! is a keyed hash. The bytes are not authenticated: the reader must verify each part.
+//! key is in the head of the file; if the store is encrypted, it is sealed, and the name of the
+//! file is a keyed hash. The bytes are not authenticated: the reader must verify each part.
 //!
 //! # Format
 //!
-//! 4096 bytes: the magic number, the number of parts (8 bytes, little-endian), the length of the key
-//! that follows (2 bytes), and the key with its nonce. Then a byte for each part, 1 once it was
+//! 4096 bytes: the magic number, the number of parts (8 bytes, little-endian), the length of the
+//! key that follows (2 bytes), and the key with its nonce. Then a byte for each part, 1 once it was
 //! written, filled up to a multiple of 4096 bytes; then the parts, one behind the other.
 //!
 //! # Invariants

@@ -255,8 +255,8 @@ impl PeerSession {
         self.n_unauthorized + self.progress().n_quarantined
     }
 
-    /// Takes the documents for which a peer, which is named, sent other content under ids that items
-    /// have here. The peer may only have passed it on, so the connection continues.
+    /// Takes the documents for which a peer, which is named, sent other content under ids that
+    /// items have here. The peer may only have passed it on, so the connection continues.
     pub fn take_forked(&mut self) -> Vec<(PeerId, FileId)> {
         std::mem::take(&mut self.forked)
     }

@@ -264,7 +264,7 @@ impl PeerRun<'_> {
                     let file = context.out.safe(&file).into_owned();
                     let peer = self.name_of(peer);
                     context.remark(&format!(
-                        "{peer} sent other content of {file} under the same ids: see `yfs conflicts`"
+                        "{peer} sent other content of {file} under the same ids: `yfs conflicts`"
                     ));
                 }
                 PeerEvent::RelayRegistered(name, observed) => {

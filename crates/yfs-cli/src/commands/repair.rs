@@ -1,5 +1,5 @@
-//! `yfs repair`: repairs files whose content is duplicated, has the wrong form, or is another one at
-//! other peers.
+//! `yfs repair`: repairs files whose content is duplicated, has the wrong form, or is another one
+//! at other peers.
 
 use clap::Args;
 use serde_json::json;

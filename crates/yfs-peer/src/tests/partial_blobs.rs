@@ -105,7 +105,7 @@ fn a_blob_that_was_complete_and_not_stored_is_completed() {
     assert_eq!(fetching.finish(), 1);
 }
 
-/// Bytes on the disk that are not those that were written: after a power cut, or by another program.
+/// Bytes on the disk are not those that were written: after a power cut, or by another program.
 #[test]
 fn damaged_parts_are_fetched_again() {
     let fetching = Fetching::new(None);
