@@ -1,3 +1,5 @@
+//! Forks are found, and what honest writers do is not taken for one.
+
 use proptest::prelude::*;
 use yrs::{ReadTxn, StateVector, Transact, merge_updates_v1};
 
