@@ -6,6 +6,7 @@ use std::{
     io::{BufRead, BufReader},
     net::{TcpListener, UdpSocket},
     os::unix::fs::PermissionsExt,
+    path::Path,
     process::Stdio,
 };
 
@@ -109,6 +110,47 @@ fn rights_are_those_of_the_ticket() {
         ok(&reader_dir, &["peers", "unblock", "owner"]);
     }
     assert_eq!(fs::read_to_string(reader_dir.join("plan.txt")).unwrap(), "one\ntwo\n");
+}
+
+/// Returns the number of parts that the files of partial blobs in a workspace have.
+fn n_parts_kept(directory: &Path) -> usize {
+    let partial = directory.join(".yfs/workspace-db.derived/partial-blobs");
+    let files = fs::read_dir(partial).into_iter().flatten().filter_map(Result::ok);
+    let marks = files.filter_map(|entry| fs::read(entry.path()).ok()).map(|file| {
+        let marks = file.get(4096..8192).unwrap_or_default();
+        marks.iter().filter(|mark| **mark == 1).count()
+    });
+    marks.sum()
+}
+
+/// A process that is killed while it fetches a large file leaves what it has to the next one.
+#[test]
+fn parts_of_a_large_file_survive_a_kill() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let (part, n_parts) = (256 << 10, 384_usize);
+    let content: Vec<u8> = (0..n_parts * part)
+        .map(|at| ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8)
+        .collect();
+    fs::write(here.join("large.bin"), &content).unwrap();
+    ok(&here, &["mirror", "--once"]);
+    let share = Connected::share(&here, &[]);
+    let there = home.path().join("there");
+    let join = Connected::start(home.path(), &["join", &share.ticket(), "there"]);
+    wait_until("a quarter has arrived", || n_parts_kept(&there) >= n_parts / 4);
+    drop(join);
+    let n_kept = n_parts_kept(&there);
+    assert!(n_kept >= n_parts / 4 && !there.join("large.bin").exists());
+    let received = || peers(&there)[0]["bytes_received"].as_u64().unwrap();
+    let before = received();
+    ok(&there, &join_once(&[]));
+    assert!(fs::read(there.join("large.bin")).unwrap() == content);
+    let (rest, n_bytes) = (n_parts - n_kept, received() - before);
+    assert!(n_bytes < ((rest + 16) * part) as u64, "{n_bytes} bytes for {rest} parts");
+    assert_eq!(n_parts_kept(&there), 0);
+    // Nothing else takes these files for its own.
+    ok(&there, &["fsck"]);
+    drop(share);
 }
 
 /// Three peers in a chain: what one writes reaches the last by way of the second, live and after an

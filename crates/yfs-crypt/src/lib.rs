@@ -32,6 +32,7 @@
 mod cipher;
 mod key_file;
 mod key_record;
+mod partial_file;
 mod sealed_directory;
 mod spool_file;
 mod unlock_key;
@@ -40,6 +41,7 @@ pub use self::{
     cipher::{Cipher, DataKey, SEAL_BYTES},
     key_file::{read_key_file, write_key_file},
     key_record::{KeyKind, KeyRecord},
+    partial_file::PartialFile,
     sealed_directory::SealedDirectory,
     spool_file::SpoolFile,
     unlock_key::{KeyError, PassphraseCost, UnlockKey},

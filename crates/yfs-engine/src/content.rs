@@ -40,6 +40,7 @@ pub(crate) mod convert;
 mod document;
 mod edit;
 mod error;
+mod forked_items;
 mod import_reference;
 mod item_places;
 mod item_sets;

@@ -26,6 +26,7 @@ mod change;
 mod doc;
 mod erase;
 mod inspect;
+mod item_contents;
 mod item_lists;
 mod item_origins;
 mod item_set;
@@ -44,6 +45,7 @@ mod role;
 mod sibling_order;
 mod split;
 mod stored_state;
+mod unit_content;
 mod update;
 mod update_scan;
 mod version2;
@@ -53,9 +55,10 @@ pub use base_items::LoggedUpdates;
 pub(crate) use canonical::canonical;
 pub use change::StateChange;
 pub use doc::{ClientTail, GatedDoc, ReceiveOutcome};
-pub use erase::{ErasableItems, deleted_by, erase};
+pub use erase::{ErasableItems, content_of_update, deleted_by, erase};
 pub(crate) use inspect::origins;
 pub use inspect::{InspectedUpdate, inspect, named_items, writers};
+pub use item_contents::{ForkedItems, share_items};
 pub(crate) use item_lists::{RecentChanges, uncovered};
 pub(crate) use item_origins::{ItemOrigins, origins_of_items};
 pub use item_set::ItemSet;
@@ -73,5 +76,7 @@ pub(crate) use update::write_delete_set;
 pub use update_scan::{IdRange, RootIx, ScannedElement, UpdateScan};
 pub use version2::from_v2;
 
+#[cfg(test)]
+mod random_edits;
 #[cfg(test)]
 mod tests;

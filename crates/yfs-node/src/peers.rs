@@ -342,6 +342,9 @@ fn event_json(event: &PeerEvent) -> Option<Value> {
             "received": progress.n_received,
             "new": progress.n_new,
         }),
+        PeerEvent::Forked(peer, document) => json!({
+            "kind": "forked", "peer": peer.to_string(), "document": document.as_str(),
+        }),
         PeerEvent::Ended(peer, reason, may_pass_later) => json!({
             "kind": "ended",
             "peer": peer.to_string(),
@@ -375,6 +378,7 @@ fn peer_json(status: &PeerStatus) -> Value {
         "bytesSent": status.bytes_sent,
         "bytesReceived": status.bytes_received,
         "refused": status.refused,
+        "forked": status.forked,
         "faults": status.faults,
         "error": status.error,
         "blocked": status.blocked,

@@ -65,6 +65,8 @@ export interface Peer {
   bytesReceived: number
   /** The number of its updates that were refused. */
   refused: number
+  /** The number of files that it sent with other content under the same ids. */
+  forked: number
   /** How often it violated the protocol or its rights. */
   faults: number
   /** Why the last connection failed or ended. */
@@ -77,6 +79,8 @@ export type PeerEvent =
   | { kind: 'connected'; peer: string }
   /** Both sides have everything; the numbers of updates of the connection so far. */
   | { kind: 'inStep'; peer: string; sent: number; received: number; new: number }
+  /** It sent other content of a document, a file or the workspace, under the same ids. */
+  | { kind: 'forked'; peer: string; document: string }
   /** A connection failed or ended. */
   | { kind: 'ended'; peer: string; reason: string; mayPassLater: boolean }
   | { kind: 'relayRegistered'; relay: string; address: string }

@@ -121,7 +121,7 @@ impl PeerMembership {
             key,
             clock,
             blocks: Mutex::default(),
-            blob_pool: Arc::default(),
+            blob_pool: Arc::new(BlobPool::of(&**workspace.store())),
         })
     }
 

@@ -22,6 +22,7 @@ use tokio::{
     time::timeout,
 };
 use yfs::Workspace;
+use yfs_engine::id::FileId;
 use yfs_replica::{ExchangeProgress, run_blocking};
 
 mod call_plan;
@@ -113,6 +114,8 @@ pub enum PeerEvent {
     Connected(PeerId),
     /// Both sides have everything.
     InStep(PeerId, Box<ExchangeProgress>),
+    /// A peer vouched for other content of a document, under ids that items have here.
+    Forked(PeerId, FileId),
     /// A connection failed or ended, and why. Whether a later attempt may succeed.
     Ended(PeerId, String, bool),
     /// This peer is registered with a relay, which sees it at an address.
@@ -579,6 +582,9 @@ async fn run_link(
         }
         counted = (progress.bytes_sent, progress.bytes_received);
         last_refused = session.n_refused();
+        for (signer, doc) in session.take_forked() {
+            shared.events.send(PeerEvent::Forked(signer, doc)).ok();
+        }
         let news = (progress.n_sent, progress.n_new, progress.n_blobs);
         if is_done && reported != Some(news) {
             // The process may end now. Later positions are stored as the peer sends its own.

@@ -19,7 +19,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use yfs::Workspace;
-use yfs_engine::lib0::write_string;
+use yfs_engine::{id::FileId, lib0::write_string};
 use yfs_replica::{
     DEFAULT_MAIN_LIMIT, ExchangeProgress, FrameSession, HubMarks, ReplicaSession, WELCOME_WITHIN,
 };
@@ -80,6 +80,8 @@ pub struct PeerSession {
     marks: StoredPeerMarks,
     /// The number of updates that were put in quarantine because their signer may not write.
     n_unauthorized: u64,
+    /// The documents for which peers sent other content under ids that items have here.
+    forked: Vec<(PeerId, FileId)>,
     /// Whether the peer has sent all messages of others that it had to pass on.
     has_carried: bool,
     first: Arc<FirstExchange>,
@@ -180,6 +182,7 @@ impl PeerSession {
             seen: BTreeSet::new(),
             marks: StoredPeerMarks::default(),
             n_unauthorized: 0,
+            forked: Vec::new(),
             has_carried: false,
             first,
             turn: None,
@@ -250,6 +253,12 @@ impl PeerSession {
     /// write or because they are harmful.
     pub fn n_refused(&self) -> u64 {
         self.n_unauthorized + self.progress().n_quarantined
+    }
+
+    /// Takes the documents for which a peer, which is named, sent other content under ids that
+    /// items have here. The peer may only have passed it on, so the connection continues.
+    pub fn take_forked(&mut self) -> Vec<(PeerId, FileId)> {
+        std::mem::take(&mut self.forked)
     }
 
     /// Returns the greatest length of the next message that the peer may send, in bytes.
@@ -578,7 +587,13 @@ impl PeerSession {
         if !self.is_writer() {
             self.carried.append(batch)?;
         }
-        self.pass_on(&batch.frame)
+        let SessionPhase::Open(inner) = &mut self.phase else {
+            return Err(PeerError::Fault("a message out of turn"));
+        };
+        let signer = batch.certificate.peer;
+        let forked = inner.receive_from(&signer.to_string(), &batch.frame)?;
+        self.forked.extend(forked.into_iter().map(|doc| (signer, doc)));
+        self.save_marks()
     }
 
     /// Checks the signature of a message with updates and the rights of its signer. Puts updates

@@ -1,9 +1,13 @@
 //! What is known of each peer, for people and programs of other processes.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+};
 
 use serde::{Deserialize, Serialize};
-use yfs::Workspace;
+use yfs::{Workspace, replica::ForkReport};
+use yfs_engine::id::FileId;
 use yfs_store::{DocName, Seq, Store};
 
 use crate::{membership::PeerMembership, peer_error::PeerError, peer_key::PeerId};
@@ -53,6 +57,9 @@ pub struct PeerStatus {
     pub bytes_received: u64,
     /// The number of its updates that were refused; they are in the quarantine.
     pub refused: u64,
+    /// The number of files for which it sent other content under ids that items have here: it
+    /// forked its log, or passed on what another one had forked.
+    pub forked: u64,
     /// How often it violated the protocol or its rights.
     pub faults: u64,
     /// Why the last connection failed or ended.
@@ -80,6 +87,12 @@ pub fn read_status(workspace: &Workspace, is_running: bool) -> Result<Vec<PeerSt
         }
     }
     let contacts = member.contacts()?;
+    let forks = workspace.replication().forks()?;
+    for id in forks.iter().flat_map(|fork| &fork.peers) {
+        if !list.iter().any(|known| known.id == *id) {
+            list.push(PeerStatus { id: id.clone(), ..PeerStatus::default() });
+        }
+    }
     let mut listed = Vec::new();
     for mut status in list {
         let Ok(peer) = status.id.parse::<PeerId>() else { continue };
@@ -96,6 +109,9 @@ pub fn read_status(workspace: &Workspace, is_running: bool) -> Result<Vec<PeerSt
             let blocks = member.blocks()?;
             status.blocked |= blocks.iter().any(|block| certificate.is_target_of(block));
         }
+        let names = |fork: &&ForkReport| fork.peers.contains(&status.id);
+        let forked: BTreeSet<&FileId> = forks.iter().filter(names).map(|fork| &fork.doc).collect();
+        status.forked = forked.len() as u64;
         status.connected &= is_running;
         status.in_step &= status.connected;
         listed.push(status);

@@ -8,7 +8,8 @@
 //!
 //! # Invariants
 //!
-//! - At most [`MAX_OPEN`] blobs have parts here. Their parts are in files without a name.
+//! - At most [`MAX_OPEN`] blobs have parts here. Their parts are in files beside the store, so that
+//!   the next process continues with them.
 //! - An entry is removed only once the store has the blob.
 
 use std::{
@@ -18,7 +19,7 @@ use std::{
 
 use parking_lot::Mutex;
 use yfs::{
-    SpoolFile,
+    PartialFile, SealedDirectory,
     clock::{Clock, SystemClock},
 };
 use yfs_engine::hash::ContentHash;
@@ -26,6 +27,7 @@ use yfs_store::Store;
 
 use crate::{
     blob_tree::{BlobTree, MAX_TREE_PARTS, PART_LEN},
+    part_store::PartStore,
     replica_error::ReplicaError,
 };
 
@@ -43,9 +45,16 @@ const MIN_LIMIT: u64 = 16 << 20;
 
 type LinkId = u64;
 
+/// The directory of the parts of blobs, among the files that are derived from a store.
+const DIRECTORY: &str = "partial-blobs";
+
 /// The large blobs that a store lacks.
 #[derive(Debug, Default)]
-pub struct BlobPool(Mutex<PoolState>);
+pub struct BlobPool {
+    state: Mutex<PoolState>,
+    /// Where parts are kept for the next process.
+    directory: Option<SealedDirectory>,
+}
 
 /// A connection of a pool. It gives back what it has asked for when it is dropped.
 #[derive(Debug)]
@@ -133,14 +142,16 @@ struct PooledBlob {
     /// The links whose peers do not have it.
     lacking: BTreeSet<LinkId>,
     open: Option<OpenBlob>,
+    /// Whether a link verifies the parts that an earlier process received.
+    is_opening: bool,
 }
 
 /// A blob whose parts are being received.
 #[derive(Debug)]
 struct OpenBlob {
     tree: BlobTree,
-    /// The file with the parts; `None` while the store reads it.
-    spool: Option<SpoolFile>,
+    /// The parts; `None` while the store reads them.
+    store: Option<PartStore>,
     parts: Vec<PartState>,
     n_arrived: usize,
     /// No part before it is missing.
@@ -155,11 +166,20 @@ enum PartState {
 }
 
 impl BlobPool {
+    /// Makes the pool of a store. Parts are kept beside the store, if it is in a file.
+    pub fn of(store: &dyn Store) -> Self {
+        let directory = store.derived_directory().map(|derived| derived.join(DIRECTORY));
+        Self { directory, ..Self::default() }
+    }
+
     /// Makes a link for a connection.
     pub(crate) fn link(self: &Arc<Self>) -> PoolLink {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         state.last_link += 1;
         let id = state.last_link;
+        if let Some(directory) = self.directory.as_ref().filter(|_| id == 1) {
+            PartialFile::remove_abandoned(directory);
+        }
         state.links.insert(id, LinkRequests::default());
         drop(state);
         PoolLink { pool: self.clone(), id }
@@ -172,7 +192,7 @@ impl PoolLink {
         if size <= PART_LEN || size.div_ceil(PART_LEN) > MAX_TREE_PARTS {
             return false;
         }
-        let mut state = self.pool.0.lock();
+        let mut state = self.pool.state.lock();
         if state.blobs.len() >= MAX_POOLED && !state.blobs.contains_key(&hash) {
             return false;
         }
@@ -183,7 +203,7 @@ impl PoolLink {
 
     /// Returns the state of a blob.
     pub(crate) fn state_of(&self, hash: &ContentHash) -> PoolBlobState {
-        match self.pool.0.lock().blobs.get(hash) {
+        match self.pool.state.lock().blobs.get(hash) {
             None => PoolBlobState::Arrived,
             Some(blob) if blob.lacking.contains(&self.id) => PoolBlobState::Lacking,
             Some(_) => PoolBlobState::Awaited,
@@ -192,7 +212,7 @@ impl PoolLink {
 
     /// Returns what to ask the peer for next.
     pub(crate) fn next_request(&self) -> Option<PoolRequest> {
-        let mut state = self.pool.0.lock();
+        let mut state = self.pool.state.lock();
         let PoolState { blobs, links, .. } = &mut *state;
         let asked = links.get_mut(&self.id)?;
         if asked.parts.len() >= MAX_ASKED_PARTS {
@@ -229,11 +249,11 @@ impl PoolLink {
         let is_idle = state.links.get(&self.id)?.trees.is_empty();
         let asked: BTreeSet<ContentHash> =
             state.links.values().flat_map(|link| link.trees.iter().copied()).collect();
-        let n_open = state.blobs.values().filter(|blob| blob.open.is_some()).count();
+        let n_open = state.blobs.values().filter(|blob| blob.is_open()).count();
         let is_full = n_open + asked.len() >= MAX_OPEN && !state.close_stuck();
         let wanted = state.blobs.iter().filter(|(hash, blob)| {
             let may_ask = if asked.contains(hash) { is_idle } else { !is_full };
-            may_ask && blob.open.is_none() && !blob.lacking.contains(&self.id)
+            may_ask && !blob.is_open() && !blob.lacking.contains(&self.id)
         });
         // One that no other link asks for comes first.
         let (hash, _) = wanted.min_by_key(|(hash, _)| asked.contains(hash))?;
@@ -247,7 +267,7 @@ impl PoolLink {
     ///
     /// [`ReplicaError::BadBlob`] if they are not those of the blob, or more than its row allows.
     pub(crate) fn receive_tree(&self, hash: ContentHash, bytes: &[u8]) -> Result<(), ReplicaError> {
-        let mut state = self.pool.0.lock();
+        let mut state = self.pool.state.lock();
         let PoolState { blobs, links, .. } = &mut *state;
         let link = links.get_mut(&self.id).ok_or(ReplicaError::Unasked)?;
         if !link.count_answer(&hash) {
@@ -257,13 +277,19 @@ impl PoolLink {
             return Ok(());
         }
         // It may have arrived by another link meanwhile.
-        let Some(blob) = blobs.get_mut(&hash).filter(|blob| blob.open.is_none()) else {
+        let Some(blob) = blobs.get_mut(&hash).filter(|blob| !blob.is_open()) else {
             return Ok(());
         };
         let max_parts = blob.size.max(MIN_LIMIT).div_ceil(PART_LEN);
         let tree = BlobTree::verify(hash, bytes).filter(|tree| tree.n_parts() as u64 <= max_parts);
         let tree = tree.ok_or(ReplicaError::BadBlob(hash))?;
-        blob.open = Some(OpenBlob::new(tree)?);
+        blob.is_opening = true;
+        drop(state);
+        let opened = OpenBlob::new(tree, self.pool.directory.as_ref());
+        let mut state = self.pool.state.lock();
+        let blob = state.blobs.entry(hash).or_default();
+        blob.is_opening = false;
+        blob.open = Some(opened?);
         Ok(())
     }
 
@@ -279,7 +305,7 @@ impl PoolLink {
         index: u64,
         data: &[u8],
     ) -> Result<bool, ReplicaError> {
-        let mut state = self.pool.0.lock();
+        let mut state = self.pool.state.lock();
         let PoolState { blobs, links, .. } = &mut *state;
         let link = links.get_mut(&self.id).ok_or(ReplicaError::Unasked)?;
         if !link.count_answer(&hash) {
@@ -294,14 +320,18 @@ impl PoolLink {
         if !open.receive(hash, index, data)? {
             return Ok(false);
         }
-        let mut spool = open.spool.take().expect("parts arrive before the store reads them");
+        let mut parts = open.store.take().expect("parts arrive before the store reads them");
         // The entry stays until the store has the blob, so that no link counts it as arrived.
         drop(state);
-        let put = spool.rewind().map_err(ReplicaError::from).and_then(|()| {
-            let info = store.put_blob(&mut spool, SystemClock.now())?;
+        let put = parts.rewind().map_err(ReplicaError::from).and_then(|()| {
+            let info = store.put_blob(&mut parts, SystemClock.now())?;
             if info.hash == hash { Ok(()) } else { Err(ReplicaError::BadBlob(hash)) }
         });
-        let mut state = self.pool.0.lock();
+        // If the store fails, another connection or process may try again.
+        if matches!(put, Ok(()) | Err(ReplicaError::BadBlob(_))) {
+            parts.discard();
+        }
+        let mut state = self.pool.state.lock();
         if put.is_ok() {
             state.n_arrivals += 1;
             state.blobs.remove(&hash);
@@ -313,17 +343,17 @@ impl PoolLink {
 
     /// Returns the number of blobs that have arrived by any link.
     pub(crate) fn n_arrivals(&self) -> u64 {
-        self.pool.0.lock().n_arrivals
+        self.pool.state.lock().n_arrivals
     }
 
     /// Counts a blob that was fetched whole.
     pub(crate) fn note_arrival(&self) {
-        self.pool.0.lock().n_arrivals += 1;
+        self.pool.state.lock().n_arrivals += 1;
     }
 
     /// Offers a blob that is fetched whole, and that the peer of this link lacks, to the others.
     pub(crate) fn offer(&self, hash: ContentHash, size: u64) {
-        let mut state = self.pool.0.lock();
+        let mut state = self.pool.state.lock();
         if state.lacked.len() == MAX_OFFERED {
             state.lacked.pop_front();
             state.n_dropped += 1;
@@ -333,13 +363,13 @@ impl PoolLink {
 
     /// Returns the number of offers so far.
     pub(crate) fn n_offers(&self) -> usize {
-        let state = self.pool.0.lock();
+        let state = self.pool.state.lock();
         state.n_dropped + state.lacked.len()
     }
 
     /// Returns what other links offered after the first `n_seen` offers.
     pub(crate) fn offers_after(&self, n_seen: usize) -> Vec<(ContentHash, u64)> {
-        let state = self.pool.0.lock();
+        let state = self.pool.state.lock();
         let new = state.lacked.iter().skip(n_seen.saturating_sub(state.n_dropped));
         let others = new.filter(|(link, ..)| *link != self.id);
         others.map(|(_, hash, size)| (*hash, *size)).collect()
@@ -347,14 +377,14 @@ impl PoolLink {
 
     /// Records that the peer has a blob that it lacked.
     pub(crate) fn regained(&self, hash: &ContentHash) {
-        if let Some(blob) = self.pool.0.lock().blobs.get_mut(hash) {
+        if let Some(blob) = self.pool.state.lock().blobs.get_mut(hash) {
             blob.lacking.remove(&self.id);
         }
     }
 
     /// Records that the peer lacks a blob, if it was asked for it.
     pub(crate) fn lacking(&self, hash: &ContentHash) {
-        let mut state = self.pool.0.lock();
+        let mut state = self.pool.state.lock();
         let link = state.links.get_mut(&self.id);
         if !link.is_some_and(|link| link.count_answer(hash)) {
             return;
@@ -368,7 +398,7 @@ impl PoolLink {
 
 impl Drop for PoolLink {
     fn drop(&mut self) {
-        let mut state = self.pool.0.lock();
+        let mut state = self.pool.state.lock();
         state.give_back(self.id, None);
         state.links.remove(&self.id);
         for blob in state.blobs.values_mut() {
@@ -376,7 +406,7 @@ impl Drop for PoolLink {
         }
         if state.links.is_empty() {
             // The next connection names what the store lacks. Parts that arrived stay.
-            state.blobs.retain(|_, blob| blob.open.is_some());
+            state.blobs.retain(|_, blob| blob.is_open());
             state.lacked = VecDeque::new();
         }
     }
@@ -406,7 +436,7 @@ impl PoolState {
     fn close_stuck(&mut self) -> bool {
         let links: BTreeSet<LinkId> = self.links.keys().copied().collect();
         let is_stuck = |blob: &&mut PooledBlob| {
-            let is_idle = blob.open.as_ref().is_some_and(|open| open.spool.is_some());
+            let is_idle = blob.open.as_ref().is_some_and(|open| open.store.is_some());
             is_idle && links.is_subset(&blob.lacking)
         };
         let stuck = self.blobs.values_mut().find(is_stuck);
@@ -414,11 +444,24 @@ impl PoolState {
     }
 }
 
+impl PooledBlob {
+    fn is_open(&self) -> bool {
+        self.is_opening || self.open.is_some()
+    }
+}
+
 impl OpenBlob {
-    fn new(tree: BlobTree) -> Result<Self, ReplicaError> {
-        let parts = vec![PartState::Missing; tree.n_parts()];
-        let spool = Some(SpoolFile::new()?);
-        Ok(Self { tree, spool, parts, n_arrived: 0, first_missing: 0 })
+    fn new(tree: BlobTree, directory: Option<&SealedDirectory>) -> Result<Self, ReplicaError> {
+        let (store, mut arrived) = PartStore::open(directory, &tree)?;
+        // If the process ended before the store had read all parts, one is fetched again: then the
+        // blob is completed as others are.
+        if arrived.iter().all(|arrived| *arrived) {
+            arrived[0] = false;
+        }
+        let n_arrived = arrived.iter().filter(|arrived| **arrived).count();
+        let state = |arrived| if arrived { PartState::Arrived } else { PartState::Missing };
+        let parts = arrived.into_iter().map(state).collect();
+        Ok(Self { tree, store: Some(store), parts, n_arrived, first_missing: 0 })
     }
 
     /// Takes the first part that no link has asked for.
@@ -459,11 +502,11 @@ impl OpenBlob {
             }
             return Err(ReplicaError::BadBlob(hash));
         }
-        let Some(spool) = &mut self.spool else { return Ok(false) };
+        let Some(store) = &mut self.store else { return Ok(false) };
         if self.parts[at] == PartState::Arrived {
             return Ok(false);
         }
-        if let Err(error) = spool.write_at(index * PART_LEN, data) {
+        if let Err(error) = store.write_part(index, data) {
             self.parts[at] = PartState::Missing;
             self.first_missing = self.first_missing.min(at);
             return Err(error.into());

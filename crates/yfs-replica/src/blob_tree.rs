@@ -38,6 +38,11 @@ impl BlobTree {
         Some(Self { hash, parts: parts.to_vec() })
     }
 
+    /// Returns the hash of the blob.
+    pub(crate) fn hash(&self) -> ContentHash {
+        self.hash
+    }
+
     /// Returns the number of parts.
     pub(crate) fn n_parts(&self) -> usize {
         self.parts.len()

@@ -36,6 +36,7 @@ mod blob_tree;
 pub mod client;
 pub mod follow_lock;
 mod memory_guard;
+mod part_store;
 mod replica_error;
 mod replica_session;
 mod run_session;

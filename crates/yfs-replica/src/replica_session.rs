@@ -1,5 +1,8 @@
 //! One side of an exchange of logs between two stores. It does no I/O except the store's.
 
+mod sender;
+mod split_piece;
+
 use std::{
     collections::{BTreeSet, VecDeque},
     sync::Arc,
@@ -12,12 +15,12 @@ use yfs::{
     replica::{BlobSettlement, FeedPiece, LogCursor, LogSummary, ReplicaFeed, ReplicaUpdate},
 };
 use yfs_engine::{
-    gate::{DocRole, SplitSize, split},
     id::{FileId, WorkspaceId},
     lib0::Lib0Error,
 };
 use yfs_sync::replica::{DocumentUpdate, ReplicaMessage};
 
+use self::split_piece::split_piece;
 use crate::{
     blob_exchange::BlobExchange,
     blob_pool::BlobPool,
@@ -28,13 +31,6 @@ use crate::{
 
 /// The size of updates at which a message is full, in bytes; a single update may be larger.
 const FRAME_LEN: usize = 256 << 10;
-
-/// The size of an update that is never split, in bytes. It is within all limits of a message.
-const SMALL_UPDATE_LEN: usize = 1 << 20;
-
-/// The size of the parts in which a larger update is sent. A message is at most 64 MiB and has at
-/// most 2^20 structs (`docs/format/updates.md`).
-const PART_SIZE: SplitSize = SplitSize { bytes: 16 << 20, structs: 1 << 19 };
 
 /// The most updates in one message.
 const MAX_UPDATES: usize = 4096;
@@ -101,6 +97,9 @@ pub struct ExchangeProgress {
     /// The guids of documents whose changes here the hub does not accept, because this side may not
     /// write. Complete at the end of an exchange.
     pub unsent: BTreeSet<String>,
+    /// The first 256 documents for which the peer sent other content under ids that items have here
+    /// ([`Replication::forks`](yfs::Replication::forks)).
+    pub forked: BTreeSet<FileId>,
     /// The files whose contents or rows changed here.
     /// [`RemoteServer`](crate::client::RemoteServer) sets it at the end of an exchange.
     pub changed: BTreeSet<FileId>,
@@ -142,6 +141,8 @@ pub struct ReplicaSession {
     changed: BTreeSet<FileId>,
     /// Whether this side sends its changes, if the peer allows it.
     may_send: bool,
+    /// The peer that vouches for the updates that are being received.
+    sender: Option<String>,
     /// Whether this side merges late edits of contents that were moved between roots.
     settles_contents: bool,
     /// Whether the caller checks each message with updates, also those that the peer may not make
@@ -272,6 +273,7 @@ impl ReplicaSession {
             progress: ExchangeProgress::default(),
             changed: BTreeSet::new(),
             may_send: true,
+            sender: None,
             main_limit: is_guest.then_some(DEFAULT_MAIN_LIMIT),
             main_bytes: None,
             memory: None,
@@ -651,7 +653,10 @@ impl ReplicaSession {
             update: update.data.to_vec(),
             is_new: is_new && !update.is_whole,
         });
-        let taken = self.workspace.replication().receive(&arrivals.collect::<Vec<_>>())?;
+        let arrivals: Vec<ReplicaUpdate> = arrivals.collect();
+        let sender = self.sender.as_deref();
+        let taken = self.workspace.replication().receive_from(sender, &arrivals)?;
+        self.note_forked(&taken);
         if let Some(feed) = &mut self.feed {
             feed.skip_records(taken.logged.iter().copied());
         }
@@ -784,17 +789,4 @@ impl FrameSession for ReplicaSession {
     fn workspace(&self) -> &Workspace {
         &self.workspace
     }
-}
-
-/// Splits an update that is too large for a message.
-fn split_piece(workspace: &WorkspaceId, piece: FeedPiece) -> Vec<FeedPiece> {
-    let FeedPiece::Update { doc, update, is_whole } = piece else { return vec![piece] };
-    if update.len() <= SMALL_UPDATE_LEN {
-        return vec![FeedPiece::Update { doc, update, is_whole }];
-    }
-    let role = if doc == *workspace { DocRole::Main } else { DocRole::Content };
-    // An update that cannot be read is sent as it is: the peer rejects and reports it.
-    let parts = split(role, &update, PART_SIZE).unwrap_or_else(|_| vec![update]);
-    let to_piece = |update| FeedPiece::Update { doc: doc.clone(), update, is_whole };
-    parts.into_iter().map(to_piece).collect()
 }

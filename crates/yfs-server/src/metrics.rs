@@ -68,6 +68,7 @@ pub(crate) struct PeerMetrics {
     pub(crate) sent_bytes: Family<PeerLabel, Gauge>,
     pub(crate) received_bytes: Family<PeerLabel, Gauge>,
     pub(crate) refused: Family<PeerLabel, Gauge>,
+    pub(crate) forked: Family<PeerLabel, Gauge>,
     pub(crate) faults: Family<PeerLabel, Gauge>,
 }
 
@@ -143,7 +144,7 @@ impl ServerMetrics {
 }
 
 impl PeerMetrics {
-    fn all(&self) -> [(&'static str, &'static str, &Family<PeerLabel, Gauge>); 8] {
+    fn all(&self) -> [(&'static str, &'static str, &Family<PeerLabel, Gauge>); 9] {
         [
             ("peer_connected", "Whether a peer is connected", &self.connected),
             ("peer_in_step", "Whether a peer and this store have the same", &self.in_step),
@@ -152,6 +153,7 @@ impl PeerMetrics {
             ("peer_sent_bytes", "Bytes of messages sent to a peer", &self.sent_bytes),
             ("peer_received_bytes", "Bytes of messages from a peer", &self.received_bytes),
             ("peer_refused_updates", "Updates of a peer that were refused", &self.refused),
+            ("peer_forked_files", "Files that a peer sent as others than here", &self.forked),
             ("peer_faults", "Violations of the protocol by a peer", &self.faults),
         ]
     }

@@ -42,6 +42,7 @@ pub fn peer_json(status: &PeerStatus) -> PeerJson {
         bytes_sent: status.bytes_sent,
         bytes_received: status.bytes_received,
         refused: status.refused,
+        forked: status.forked,
         faults: status.faults,
         error: status.error.clone(),
         blocked: status.blocked,
@@ -97,6 +98,7 @@ pub(crate) fn count_peers(app: &ServerState, metrics: &ServerMetrics) -> Result<
         families.sent_bytes.get_or_create(&label).set(to_gauge(peer.bytes_sent));
         families.received_bytes.get_or_create(&label).set(to_gauge(peer.bytes_received));
         families.refused.get_or_create(&label).set(to_gauge(peer.refused));
+        families.forked.get_or_create(&label).set(to_gauge(peer.forked));
         families.faults.get_or_create(&label).set(to_gauge(peer.faults));
     }
     Ok(())

@@ -61,6 +61,6 @@ pub use store::{
 };
 pub use wipe_pacer::WipePacer;
 pub use yfs_crypt::{
-    Cipher, KeyError, KeyKind, PassphraseCost, SealedDirectory, SpoolFile, UnlockKey,
+    Cipher, KeyError, KeyKind, PartialFile, PassphraseCost, SealedDirectory, SpoolFile, UnlockKey,
     read_key_file, write_key_file,
 };

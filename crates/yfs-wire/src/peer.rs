@@ -42,6 +42,9 @@ pub struct PeerJson {
     pub bytes_received: u64,
     /// The number of its updates that were refused; they are in the quarantine.
     pub refused: u64,
+    /// The number of files for which it sent other content under ids that items have here: it
+    /// forked its log, or passed on what another one had forked.
+    pub forked: u64,
     /// How often it violated the protocol or its rights.
     pub faults: u64,
     /// Why the last connection failed or ended.

@@ -57,7 +57,9 @@ mod state;
 pub mod subscription;
 pub mod workspace;
 
-pub use yfs_store::{Cipher, KeyError, KeyKind, SealedDirectory, SpoolFile, UnlockKey};
+pub use yfs_store::{
+    Cipher, KeyError, KeyKind, PartialFile, SealedDirectory, SpoolFile, UnlockKey,
+};
 
 pub use crate::{
     document_port::DocPort,

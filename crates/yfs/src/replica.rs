@@ -9,6 +9,7 @@
 
 mod blob_settlement;
 mod feed;
+mod forks;
 mod log_mark;
 mod log_summary;
 mod missing_blobs;
@@ -17,6 +18,7 @@ mod receive;
 pub use self::{
     blob_settlement::BlobSettlement,
     feed::{FeedPiece, ReplicaFeed},
+    forks::ForkReport,
     log_mark::LogCursor,
     log_summary::LogSummary,
     missing_blobs::BlobPolicy,

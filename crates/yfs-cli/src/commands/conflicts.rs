@@ -24,6 +24,10 @@ another changed the file without knowing of that, the file with the change is in
 trash. `resolve --restore` puts it back; `resolve --delete` keeps it in the trash. For a
 directory, both concern all files in it.
 
+If a writer gave two peers different changes under the same ids, the file differs between
+them (kind `forked`). `yfs repair PATH` at one of them gives the other its text; the text that
+was sent here is in the quarantine.
+
 Examples:
   yfs conflicts
   yfs conflicts resolve config.toml               keep the first word of each group

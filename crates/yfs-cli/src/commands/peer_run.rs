@@ -259,6 +259,15 @@ impl PeerRun<'_> {
                     context.remark(&format!("{}: {reason}", self.name_of(peer)));
                     last_failures.insert(peer, reason);
                 }
+                PeerEvent::Forked(peer, doc) => {
+                    let path = self.workspace.nodes().path_of(&doc)?;
+                    let file = path.map_or_else(|| doc.to_string(), |path| path.to_string());
+                    let file = context.out.safe(&file).into_owned();
+                    let peer = self.name_of(peer);
+                    context.remark(&format!(
+                        "{peer} sent other content of {file} under the same ids: `yfs conflicts`"
+                    ));
+                }
                 PeerEvent::RelayRegistered(name, observed) => {
                     relay_failures.remove(&name);
                     context.remark(&format!("relay {name}: registered, seen as {observed}"));

@@ -32,10 +32,12 @@ Examples:
   yfs peers forget ben                            until it connects again
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
-behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, faults, error, blocked};
+behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, forked, faults, error,
+blocked};
 times are milliseconds; via is direct or relayed, and if relayed, address is that of the relay;
 behind is the number of documents that changed here since the peer had everything
-(behind_at_least: within the last 10,000 updates).";
+(behind_at_least: within the last 10,000 updates); forked is the number of files that the
+peer sent with other content under the same ids (`yfs conflicts`).";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]
@@ -153,6 +155,9 @@ fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
         }
         if status.refused + status.faults > 0 {
             line += &format!("; {} updates refused, {} faults", status.refused, status.faults);
+        }
+        if status.forked > 0 {
+            line += &format!("; other content of {} files: see `yfs conflicts`", status.forked);
         }
         if let Some(error) = status.error.as_deref().filter(|_| !status.connected) {
             line += &format!("; {}", context.out.safe(error));

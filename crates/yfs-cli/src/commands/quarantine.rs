@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::Workspace;
-use yfs_engine::id::FileId;
+use yfs_engine::{gate::content_of_update, id::FileId};
 use yfs_store::QuarantinedUpdate;
 use yfs_wire::{QuarantinedJson, Rfc3339Time};
 
@@ -14,6 +14,9 @@ use crate::{
     format_text::human_size,
     json, parse_time,
 };
+
+/// The most bytes of an update that are shown as text.
+const MAX_SHOWN_LEN: usize = 4096;
 
 const HELP: &str = "\
 yfs rejects an update that could damage the documents of other peers. The editor that sent it still
@@ -29,7 +32,7 @@ Examples:
   yfs quarantine drop --all
 
 JSON of ls: one object per line: {number, doc, path, first_at, last_at, times, bytes, kept, reason}.
-JSON of show: the same, with base64; of drop: {dropped}.";
+JSON of show: the same, with content (as text, at most 4 KiB) and base64; of drop: {dropped}.";
 
 /// List, show and drop rejected updates of peers
 #[derive(Debug, Args)]
@@ -45,7 +48,7 @@ pub(crate) struct QuarantineArgs {
 enum QuarantineCommand {
     /// List the rejected updates, in the order of their first rejection
     Ls,
-    /// Print the metadata of one update
+    /// Print the metadata of one update, and the beginning of what it writes
     Show {
         /// The number of the update
         #[arg(value_name = "NUMBER")]
@@ -96,11 +99,7 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
     let refused =
         workspace.maintenance().quarantined()?.into_iter().find(|refused| refused.number == number);
     let refused = refused.ok_or_else(|| missing_update(number))?;
-    let update = if raw || context.out.json {
-        workspace.maintenance().quarantined_update(number)?
-    } else {
-        None
-    };
+    let update = workspace.maintenance().quarantined_update(number)?;
     if raw {
         let too_large = || {
             CommandError::other(format!("update {number} was too large; its bytes were not kept"))
@@ -109,11 +108,12 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
     }
     if context.out.json {
         let mut value = describe(&workspace, &refused)?;
+        value["content"] = update.as_deref().map(shown_content).into();
         value["base64"] = update.map(|update| STANDARD.encode(update)).into();
         return context.out.json_line(&value);
     }
     let kept = if refused.is_kept { "" } else { ", too large; its bytes were not kept" };
-    let lines = [
+    let mut lines = vec![
         ("Update", number.to_string()),
         ("Document", refused.doc.to_string()),
         ("Path", target_name(&workspace, &refused)?),
@@ -123,6 +123,10 @@ fn show(context: &mut CommandContext, number: u64, raw: bool) -> Result {
         ("Size", format!("{}{kept}", human_size(refused.len))),
         ("Reason", refused.reason),
     ];
+    let content = update.as_deref().map(shown_content).unwrap_or_default();
+    if !content.is_empty() {
+        lines.push(("Content", content));
+    }
     for (name, value) in lines {
         let value = context.out.safe(&value).into_owned();
         context.out.line(&format!("{name:>8}: {value}"))?;
@@ -144,6 +148,11 @@ fn drop_updates(context: &mut CommandContext, numbers: &[u64], all: bool) -> Res
     }
     context.remark(&format!("{n_dropped} dropped"));
     Ok(())
+}
+
+/// Returns what an update writes, as text.
+fn shown_content(update: &[u8]) -> String {
+    content_of_update(update, MAX_SHOWN_LEN).unwrap_or_default()
 }
 
 /// Returns the path of the document that an update is for, or its guid.

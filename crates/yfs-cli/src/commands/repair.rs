@@ -1,4 +1,5 @@
-//! `yfs repair`: repairs files whose content is duplicated or has the wrong form.
+//! `yfs repair`: repairs files whose content is duplicated, has the wrong form, or is another one
+//! at other peers.
 
 use clap::Args;
 use serde_json::json;
@@ -13,13 +14,17 @@ Repairs the files that `yfs conflicts` lists as `doubled` or `unsettled`: files 
 there twice because peers converted it concurrently without following the rules, and files with
 edits in the form that they had before a rename.
 
+A file of the kind `forked` is another one at another peer, because a writer gave the two
+different changes under the same ids. `yfs repair PATH`, at one of the two only, writes the
+file anew as it is there, and the other gets that. `--all` leaves such files alone.
+
 Examples:
   yfs repair plan.md
   yfs repair --all
 
 JSON: one object for each file that changed: {path}.";
 
-/// Repair files whose content is duplicated or has the wrong form
+/// Repair files whose content is duplicated, has the wrong form, or differs at another peer
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct RepairArgs {

@@ -1,12 +1,16 @@
 //! The only owner of a yrs document in the engine.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::OnceLock,
+};
 
 use hashbrown::{HashMap, HashSet};
 use yrs::{ClientID, ReadTxn, Snapshot, StateVector, Transact};
 
 use super::{
     GateRejection,
+    item_contents::ItemContents,
     item_lists::{ItemLists, RecentChanges},
     lazy::{self, LazyDoc, message},
     limits::GateLimits,
@@ -36,6 +40,8 @@ pub struct GatedDoc {
     pub(super) has_dropped: bool,
     /// The client that last wrote to each array that the engine reads.
     pub(super) newest: HashMap<RootIx, ClientId>,
+    /// The contents of items, while they are compared with those that arrive.
+    pub(super) contents: OnceLock<ItemContents>,
     poisoned: Option<String>,
 }
 
@@ -80,6 +86,7 @@ impl GatedDoc {
             arrived: Vec::new(),
             has_dropped: false,
             newest: HashMap::new(),
+            contents: OnceLock::new(),
             poisoned: None,
         }
     }
@@ -96,6 +103,7 @@ impl GatedDoc {
             arrived: Vec::new(),
             has_dropped: false,
             newest: HashMap::new(),
+            contents: OnceLock::new(),
             poisoned: None,
         }
     }
@@ -148,6 +156,7 @@ impl GatedDoc {
             );
         }
         let UpdateResolution { overlay, deletes, .. } = prepared.resolved;
+        self.note_contents(&parsed, &overlay.order);
         self.commit(overlay, &deletes);
         Ok(())
     }
@@ -385,6 +394,7 @@ impl GatedDoc {
         if let Some(id) = missing {
             return Err(GateRejection::Nonsense { what: "an edit that lacks an item", id });
         }
+        self.note_contents(&parsed, &overlay.order);
         self.commit(overlay, &deletes);
         Ok(())
     }

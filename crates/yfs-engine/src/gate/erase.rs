@@ -167,6 +167,25 @@ pub fn erase(update: &[u8], ranges: &[IdRange]) -> Result<Option<Vec<u8>>, GateR
     Ok(any.then_some(out))
 }
 
+/// Returns the content of an update as text, to show it to a person: that of its structs, in order,
+/// cut at a number of bytes.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn content_of_update(update: &[u8], max_len: usize) -> Result<String, GateRejection> {
+    let parsed = parse(update, &GateLimits::default(), false)?;
+    let mut text = String::new();
+    for item in parsed.structs.iter().filter(|item| has_content(item.kind)) {
+        text += &shown(&parsed, item, &(item.clock..item.clock + item.len))?;
+        if text.len() > max_len {
+            text.truncate(text.floor_char_boundary(max_len));
+            break;
+        }
+    }
+    Ok(text)
+}
+
 /// Returns the ranges that an update deletes.
 ///
 /// # Errors

@@ -290,12 +290,14 @@ impl GatedDoc {
             ForYrs::Later(update) => {
                 self.doc.postpone(&update);
                 received.changed = true;
+                self.note_contents(parsed, &overlay.order);
                 received.scans.push(self.commit(overlay, &deletes));
             }
             ForYrs::Now(updates) => {
                 self.doc.make();
                 self.health()?;
                 let (changed, deleted) = self.apply(updates)?;
+                self.note_contents(parsed, &overlay.order);
                 let scan = self.commit(overlay, &deletes);
                 // A document that was made from the log may hold what arrives only now.
                 received.changed |= changed || !scan.grown.is_empty() || !scan.deleted.is_empty();

@@ -1,12 +1,12 @@
 //! Updates of keys that may not write, by every route on which they can arrive; and lies, replays,
-//! forks and floods of members (see the table in `docs/spec/peer-attacks.md`).
+//! and floods of members (see the table in `docs/spec/peer-attacks.md`).
 
 use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
 use yfs_replica::FrameSession;
 use yfs_sync::replica::ReplicaMessage;
 
 use super::{
-    group::{KeyOrder, TestPeer, admitted, beginning, exchange, pump, request, updates_frame},
+    group::{KeyOrder, TestPeer, admitted, beginning, exchange, request, updates_frame},
     stage::{Attack, HOUR, Stage, expiring, play},
 };
 use crate::{
@@ -363,52 +363,6 @@ fn contacts_of_a_thousand_keys_take_a_bounded_list() {
     stage.send(&PeerMessage::Contacts(vec![contact]).encode()).unwrap();
     let known = stage.owner.member.contacts().unwrap();
     assert!(known.len() < 256 && known.iter().any(|known| known.peer == writer.member.id()));
-}
-
-/// A writer that gives two peers different changes under the same numbers: each keeps what it got
-/// first, and all else stays equal. Nothing is sent for ever because the two differ.
-#[test]
-fn a_forked_log_harms_only_what_its_writer_may_change() {
-    KeyOrder::ALL.into_iter().for_each(fork_a_log);
-}
-
-fn fork_a_log(order: KeyOrder) {
-    let owner = TestPeer::owner_among(order);
-    owner.write("plan", "1");
-    let honest = owner.invite(PeerRights::Write);
-    let forker = owner.invite(PeerRights::Write);
-    forker.write("fork", "left!");
-    let left = forker.updates();
-    let right: Vec<_> = left.iter().map(|frame| replace(frame, b"left!", b"right")).collect();
-    assert_ne!(left, right);
-    let give = |frames: &[Vec<u8>], to: &TestPeer| -> Result<(), PeerError> {
-        let mut session = PeerSession::acceptor(to.member.clone(), forker.member.id())?;
-        session.receive(&forker.hello())?;
-        session.receive(&beginning(&forker, to))?;
-        frames.iter().try_for_each(|frame| session.receive(&forker.signed(frame)))
-    };
-    give(&left, &owner).unwrap();
-    give(&right, &honest).unwrap();
-    exchange(&honest, &owner).unwrap();
-    honest.write("answer", "2");
-    owner.write("more", "3");
-    exchange(&honest, &owner).unwrap();
-    assert_eq!(owner.tree(), "/answer=2 /fork=left! /more=3 /plan=1");
-    assert_eq!(honest.tree(), "/answer=2 /fork=right /more=3 /plan=1");
-    let mut again = PeerSession::dialer(honest.member.clone(), owner.member.id()).unwrap();
-    let mut host = PeerSession::acceptor(owner.member.clone(), honest.member.id()).unwrap();
-    pump(&mut again, &mut host).unwrap();
-    assert!(again.is_done() && host.is_done());
-    assert_eq!((again.progress().n_sent, host.progress().n_sent), (0, 0));
-}
-
-/// Replaces bytes by others of the same length.
-fn replace(frame: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
-    let mut frame = frame.to_vec();
-    if let Some(at) = frame.windows(from.len()).position(|part| part == from) {
-        frame[at..at + to.len()].copy_from_slice(to);
-    }
-    frame
 }
 
 /// Each side gives the other a bounded time for its first message and for what it owes.

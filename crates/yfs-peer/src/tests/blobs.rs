@@ -10,30 +10,30 @@ use yfs_sync::replica::ReplicaMessage;
 use super::group::{TestPeer, exchange, pump};
 use crate::{peer_error::PeerError, peer_grant::PeerRights, peer_session::PeerSession};
 
-const PART: usize = 256 << 10;
-const MIB: usize = 1 << 20;
+pub(super) const PART: usize = 256 << 10;
+pub(super) const MIB: usize = 1 << 20;
 
 /// What a peer does with a message before it sends it; `None` stands for nothing.
-type Tampering = fn(ReplicaMessage<'_>) -> Option<Vec<u8>>;
+pub(super) type Tampering = fn(ReplicaMessage<'_>) -> Option<Vec<u8>>;
 
 /// A connection of the fetching peer with another, and what crosses it.
-struct BlobLink {
-    fetcher: PeerSession,
+pub(super) struct BlobLink {
+    pub(super) fetcher: PeerSession,
     source: PeerSession,
-    n_parts: usize,
+    pub(super) n_parts: usize,
     tamper: Tampering,
 }
 
-fn content(len: usize) -> Vec<u8> {
+pub(super) fn content(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at / PART + at * 7 + 0x80) as u8).collect()
 }
 
-fn honest(message: ReplicaMessage<'_>) -> Option<Vec<u8>> {
+pub(super) fn honest(message: ReplicaMessage<'_>) -> Option<Vec<u8>> {
     Some(message.encode())
 }
 
 impl BlobLink {
-    fn new(fetcher: &TestPeer, source: &TestPeer, tamper: Tampering) -> Self {
+    pub(super) fn new(fetcher: &TestPeer, source: &TestPeer, tamper: Tampering) -> Self {
         let ids = [fetcher.member.id(), source.member.id()];
         Self {
             fetcher: PeerSession::dialer(fetcher.member.clone(), ids[1]).unwrap(),
@@ -44,7 +44,7 @@ impl BlobLink {
     }
 
     /// Delivers a message of each side. Reports whether there was none.
-    fn step(&mut self) -> Result<bool, PeerError> {
+    pub(super) fn step(&mut self) -> Result<bool, PeerError> {
         let mut is_quiet = true;
         if let Some(frame) = self.fetcher.next_frame()? {
             self.source.receive(&frame)?;
@@ -66,7 +66,7 @@ impl BlobLink {
         Ok(is_quiet)
     }
 
-    fn run(&mut self) -> Result<(), PeerError> {
+    pub(super) fn run(&mut self) -> Result<(), PeerError> {
         while !self.step()? {}
         Ok(())
     }
@@ -81,7 +81,7 @@ fn owner_and_fetcher(len: usize) -> (TestPeer, TestPeer, ContentHash) {
     (owner, fetcher, ContentHash::of(&data))
 }
 
-fn has(peer: &TestPeer, hash: &ContentHash) -> bool {
+pub(super) fn has(peer: &TestPeer, hash: &ContentHash) -> bool {
     peer.workspace().store().has_blob(hash).unwrap()
 }
 

@@ -1,8 +1,11 @@
 //! Peers with stores in memory, and messages between them as a test wants.
 
-use std::sync::{
-    Arc, LazyLock,
-    atomic::{AtomicI64, AtomicUsize, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicI64, AtomicUsize, Ordering},
+    },
 };
 
 use futures::FutureExt;
@@ -143,6 +146,24 @@ impl TestPeer {
         self.keys.assign(&*store);
         let options = WorkspaceOptions::default();
         let workspace = Workspace::create_replica(store, self.workspace().id(), options).unwrap();
+        Self::of(&workspace, self.clock.clone(), self.keys.clone())
+    }
+
+    /// Makes a replica in a file that may read and write, and has everything that the owner has.
+    pub(super) fn invite_in(&self, file: &Path, options: &WorkspaceOptions) -> Self {
+        let id = self.workspace().id();
+        let workspace = Workspace::create_replica_at(file, id, options.clone()).unwrap();
+        self.keys.assign(&**workspace.store());
+        let peer = Self::of(&workspace, self.clock.clone(), self.keys.clone());
+        peer.member.join(&self.ticket(request(PeerRights::Write))).unwrap();
+        exchange(&peer, self).unwrap();
+        peer.member.set_complete().unwrap();
+        peer
+    }
+
+    /// Opens the file of a replica that the owner invited, as another process would.
+    pub(super) fn open_file(&self, file: &Path, options: &WorkspaceOptions) -> Self {
+        let workspace = Workspace::open_at(file, options.clone()).unwrap();
         Self::of(&workspace, self.clock.clone(), self.keys.clone())
     }
 

@@ -2,20 +2,22 @@
 //!
 //! An update may arrive several times, by several ways: it is logged once. Whether it is known is
 //! found by applying it to the document. If this log has no record of a document, the document is
-//! not loaded for that.
+//! not loaded for that. Items that are known are compared with those that arrive (`forks.rs`).
 
 use std::{
+    borrow::Cow,
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
 };
 
 use yfs_engine::{
     content::ContentDoc,
-    gate::{GateRejection, inspect},
+    gate::{GateRejection, inspect, share_items},
     id::FileId,
 };
 use yfs_store::{DocName, Seq};
 
+use super::forks::ForkArrival;
 use crate::{
     Replication,
     commit::{ChangeEffect, DocumentChange, StructureAccess, Transaction},
@@ -47,6 +49,9 @@ pub struct ReceivedUpdates {
     pub refused: Vec<(FileId, GateRejection)>,
     /// Documents without a file. Their updates were not logged.
     pub unknown: BTreeSet<FileId>,
+    /// Documents in which items that arrived are other items here
+    /// ([`Replication::forks`]).
+    pub forked: BTreeSet<FileId>,
 }
 
 /// An update that was logged in another store.
@@ -69,12 +74,26 @@ impl Replication<'_> {
     ///
     /// Fails if the log cannot be written; updates that were logged before may be passed again.
     pub fn receive(&self, updates: &[ReplicaUpdate]) -> Result<ReceivedUpdates> {
+        self.receive_from(None, updates)
+    }
+
+    /// Logs updates that a peer vouches for, which is named by its id.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    pub fn receive_from(
+        &self,
+        sender: Option<&str>,
+        updates: &[ReplicaUpdate],
+    ) -> Result<ReceivedUpdates> {
         self.state.check_writable()?;
         let mut received = ReceivedUpdates::default();
+        let mut forks = Vec::new();
         let (mains, contents): (Vec<&ReplicaUpdate>, Vec<&ReplicaUpdate>) =
             updates.iter().partition(|arrival| arrival.doc == self.state.id);
         for arrival in mains {
-            self.receive_main_update(&arrival.update, &mut received)?;
+            self.receive_main_update(&arrival.update, &mut received, &mut forks)?;
         }
         let mut of_documents: BTreeMap<&FileId, Vec<&[u8]>> = BTreeMap::new();
         for ReplicaUpdate { doc, update, .. } in contents {
@@ -86,8 +105,9 @@ impl Replication<'_> {
         }
         let documents: Vec<(&FileId, Vec<&[u8]>)> = of_documents.into_iter().collect();
         for documents in documents.chunks(MAX_DOCUMENTS) {
-            self.receive_content_updates(documents, &mut received)?;
+            self.receive_content_updates(documents, &mut received, &mut forks)?;
         }
+        self.report_forks(forks, sender, &mut received)?;
         Ok(received)
     }
 
@@ -120,7 +140,21 @@ impl Replication<'_> {
         self.state.content_conflicts(ids)
     }
 
-    fn receive_main_update(&self, update: &[u8], received: &mut ReceivedUpdates) -> Result<()> {
+    fn receive_main_update(
+        &self,
+        update: &[u8],
+        received: &mut ReceivedUpdates,
+        forks: &mut Vec<ForkArrival>,
+    ) -> Result<()> {
+        let fork = self.state.main.read().doc().find_fork(update);
+        let Some(fork) = fork else { return self.receive_main_part(update, received) };
+        let mut parts = fork.rest.iter();
+        let result = parts.try_for_each(|part| self.receive_main_part(part, received));
+        forks.push(ForkArrival { doc: self.state.id.clone(), fork });
+        result
+    }
+
+    fn receive_main_part(&self, update: &[u8], received: &mut ReceivedUpdates) -> Result<()> {
         match self.state.receive_main(update, None) {
             Ok(Some((seq, rows))) => {
                 received.logged.push(seq);
@@ -142,6 +176,7 @@ impl Replication<'_> {
         &self,
         documents: &[(&FileId, Vec<&[u8]>)],
         received: &mut ReceivedUpdates,
+        forks: &mut Vec<ForkArrival>,
     ) -> Result<()> {
         // After a redaction, no update is logged unread.
         let is_clean = self.state.store.get_meta(REDACTIONS_SETTING)?.is_none();
@@ -170,8 +205,9 @@ impl Replication<'_> {
                 self.state.documents.close(&id);
             }
         }
-        let Outcome { refused, erased, .. } = outcome.into_inner();
+        let Outcome { refused, erased, forks: found, .. } = outcome.into_inner();
         self.state.redacted.lock().extend(erased);
+        forks.extend(found);
         refused.into_iter().try_for_each(|(id, update, refusal)| {
             self.quarantine_update(&id, &update, refusal, received)
         })
@@ -201,6 +237,7 @@ impl Replication<'_> {
                 }
             }
         }
+        may_be_first &= accepted.len() < 2 || !share_items(&accepted);
         let arrival = ContentArrival { id, updates: accepted, may_be_first };
         Ok((!arrival.updates.is_empty()).then_some(arrival))
     }
@@ -234,6 +271,7 @@ struct Outcome {
     erased: BTreeSet<DocName>,
     /// The documents in which the state before the merge was noted.
     marked: BTreeSet<FileId>,
+    forks: Vec<ForkArrival>,
 }
 
 impl ContentArrival<'_> {
@@ -245,21 +283,21 @@ impl ContentArrival<'_> {
         let make = move |doc: &mut ContentDoc| {
             let mut logged = Vec::new();
             let before = doc.state_before_merge();
+            doc.expect_updates(&self.updates);
             for update in &self.updates {
-                match state.receive_into(self.id, doc, update, None) {
-                    Ok(applied) => {
-                        logged.extend(applied.updates);
-                        if applied.erases {
-                            outcome.borrow_mut().erased.insert(DocName::from(self.id));
-                        }
-                    }
-                    Err(WorkspaceError::Refused(refusal)) => {
-                        let refused = (self.id.clone(), update.to_vec(), refusal);
-                        outcome.borrow_mut().refused.push(refused);
-                    }
-                    Err(error) => return Err(error),
+                let fork = doc.find_fork(update);
+                let whole = || vec![Cow::Borrowed(*update)];
+                let parts = fork.as_ref().map_or_else(whole, |fork| {
+                    fork.rest.iter().map(|part| Cow::Owned(part.clone())).collect()
+                });
+                for part in parts {
+                    logged.extend(self.receive_part(state, doc, &part, outcome)?);
                 }
+                let doc = self.id.clone();
+                let fork = fork.map(|fork| ForkArrival { doc, fork });
+                outcome.borrow_mut().forks.extend(fork);
             }
+            doc.forget_contents();
             // Other replicas make the same items (decisions 67 and 44).
             if let Some(before) = before {
                 let mark = doc.note_state_before_merge(&before).ok().flatten();
@@ -276,6 +314,30 @@ impl ContentArrival<'_> {
             change.first_updates = self.updates.iter().map(|update| update.to_vec()).collect();
         }
         change
+    }
+
+    /// Applies an update, and returns the updates to log.
+    fn receive_part(
+        &self,
+        state: &WorkspaceState,
+        doc: &mut ContentDoc,
+        update: &[u8],
+        outcome: &RefCell<Outcome>,
+    ) -> Result<Vec<Vec<u8>>> {
+        match state.receive_into(self.id, doc, update, None) {
+            Ok(applied) => {
+                if applied.erases {
+                    outcome.borrow_mut().erased.insert(DocName::from(self.id));
+                }
+                Ok(applied.updates)
+            }
+            Err(WorkspaceError::Refused(refusal)) => {
+                let refused = (self.id.clone(), update.to_vec(), refusal);
+                outcome.borrow_mut().refused.push(refused);
+                Ok(Vec::new())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -68,6 +68,10 @@ pub enum ConflictKind {
     /// It was moved over another file, is in the trash, and was edited by a writer that did not
     /// know of the move: the other file lacks that edit.
     Late,
+    /// A peer sent other content for items that it has: its writer gave peers different changes
+    /// under the same ids. [`Maintenance::repair`](crate::Maintenance::repair), at one of the
+    /// peers, gives all the content of that one.
+    Forked,
 }
 
 /// A file in the trash whose content another file took over.
@@ -103,6 +107,7 @@ impl ConflictKind {
             Self::Unsettled => "unsettled",
             Self::Words => "words",
             Self::Late => "late",
+            Self::Forked => "forked",
         }
     }
 }
@@ -124,6 +129,7 @@ impl Workspace {
             (conflicts, blobs, texts, replaced_files(&main))
         };
         conflicts.extend(state.removal_conflicts()?);
+        conflicts.extend(state.fork_conflicts()?);
         for id in blobs {
             let n_others = state.documents.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
             if n_others > 0 {
@@ -366,7 +372,7 @@ fn is_recorded(main: &MainDoc, conflict: &TreeConflict) -> bool {
     main.has_removal_record(trashed)
 }
 
-fn path_of(main: &MainDoc, id: &FileId) -> String {
+pub(crate) fn path_of(main: &MainDoc, id: &FileId) -> String {
     main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
 }
 

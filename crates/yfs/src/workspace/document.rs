@@ -148,8 +148,11 @@ impl Documents<'_> {
 }
 
 impl Maintenance<'_> {
-    /// Repairs a content once: merges edits that were made in a previous root, and keeps one half
-    /// of a body that is there twice. Reports whether anything changed.
+    /// Repairs a content once: merges edits that were made in a previous root, keeps one half of a
+    /// body that is there twice, and writes a text anew that other peers have in another version,
+    /// because its writer forked its log. Reports whether anything changed.
+    ///
+    /// If two peers repair a forked text, it has both versions, one behind the other.
     ///
     /// # Errors
     ///
@@ -161,13 +164,15 @@ impl Maintenance<'_> {
             return Ok(false);
         }
         let author = self.state.author_now().with_label("repair");
+        let forked = self.state.forked_items(&found.id)?;
         let mut is_changed = false;
-        for step in 0..3 {
+        for step in 0..4 {
             let by = Some(&author.actor);
             let repair = |doc: &mut ContentDoc| {
                 let update = match step {
                     0 => doc.repair()?,
                     1 => doc.undouble(&author)?,
+                    2 => doc.rewrite_forked(&forked, &author)?,
                     _ => doc.put_back(&author)?,
                 };
                 Ok(update.into_iter().collect())
