@@ -9,6 +9,8 @@ mod joining;
 mod named;
 mod presence;
 mod relay_attacks;
+mod relay_code_attacks;
 mod relay_sockets;
 mod relayed;
+mod relayed_codes;
 mod stage;
