@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     env, fs, io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     str::FromStr,
     sync::OnceLock,
@@ -15,6 +16,7 @@ use clap::ValueEnum;
 use toml_edit::DocumentMut;
 use yfs::{ImportOptions, WorkspaceOptions, import::ignores::check_ignore_pattern};
 use yfs_engine::{actor::Actor, content::MAX_TEXT_BYTES, gate::GateLimits};
+use yfs_peer::{MAX_RELAYS, RelayName};
 
 use crate::{
     args::{ColorChoice, GlobalArgs},
@@ -47,6 +49,14 @@ pub(crate) enum SettingKey {
     MaxText,
     /// The program that shows long output.
     Pager,
+    /// Whether peers are searched in the local network.
+    PeerLan,
+    /// Whether peers are connected in the local network only.
+    PeerLanOnly,
+    /// The address on which peers are accepted.
+    PeerListen,
+    /// The relays by which peers are reached.
+    PeerRelays,
     /// Whether searches use an index.
     SearchIndex,
 }
@@ -64,13 +74,17 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 impl SettingKey {
     /// All settings, in order of their names.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Actor,
         Self::Color,
         Self::Ignores,
         Self::MaxSize,
         Self::MaxText,
         Self::Pager,
+        Self::PeerLan,
+        Self::PeerLanOnly,
+        Self::PeerListen,
+        Self::PeerRelays,
         Self::SearchIndex,
     ];
 
@@ -83,6 +97,10 @@ impl SettingKey {
             Self::MaxSize => "max-size",
             Self::MaxText => "max-text",
             Self::Pager => "pager",
+            Self::PeerLan => "peer-lan",
+            Self::PeerLanOnly => "peer-lan-only",
+            Self::PeerListen => "peer-listen",
+            Self::PeerRelays => "peer-relays",
             Self::SearchIndex => "search-index",
         }
     }
@@ -104,8 +122,9 @@ impl SettingKey {
             Self::MaxSize => parse_size(value).map(drop),
             Self::MaxText => parse_text_size(value).map(drop),
             Self::Pager => Ok(()),
-            Self::SearchIndex if matches!(value, "on" | "off") => Ok(()),
-            Self::SearchIndex => Err(format!("invalid value '{value}' (expected on or off)")),
+            Self::PeerLan | Self::PeerLanOnly | Self::SearchIndex => parse_switch(value).map(drop),
+            Self::PeerListen => parse_listen(value).map(drop),
+            Self::PeerRelays => parse_relays(value).map(drop),
         }
     }
 }
@@ -242,6 +261,46 @@ fn with_settings(options: WorkspaceOptions) -> WorkspaceOptions {
 pub(crate) fn ignores() -> Vec<String> {
     let setting = SETTINGS.get().and_then(|settings| settings.get(SettingKey::Ignores));
     setting.map_or_else(Vec::new, |(text, _)| patterns(text).map(str::to_owned).collect())
+}
+
+/// Returns a setting that is on or off, if it is set.
+pub(crate) fn switch(key: SettingKey) -> Option<bool> {
+    parse_switch(SETTINGS.get()?.get(key)?.0).ok()
+}
+
+/// Returns the address on which peers are accepted, if it is set.
+pub(crate) fn peer_listen() -> Option<SocketAddr> {
+    parse_listen(SETTINGS.get()?.get(SettingKey::PeerListen)?.0).ok()
+}
+
+/// Returns the relays by which peers are reached.
+pub(crate) fn peer_relays() -> Vec<RelayName> {
+    let setting = SETTINGS.get().and_then(|settings| settings.get(SettingKey::PeerRelays));
+    setting.and_then(|(text, _)| parse_relays(text).ok()).unwrap_or_default()
+}
+
+/// Parses the value of a setting that is on or off.
+fn parse_switch(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("invalid value '{value}' (expected on or off)")),
+    }
+}
+
+fn parse_listen(value: &str) -> Result<SocketAddr, String> {
+    value.parse().map_err(|_| format!("invalid value '{value}' (expected IP:PORT)"))
+}
+
+/// Parses a list of relays, which commas separate.
+fn parse_relays(text: &str) -> Result<Vec<RelayName>, String> {
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names = names.map(|name| name.parse().map_err(|error| format!("'{name}': {error}")));
+    let names: Vec<RelayName> = names.collect::<Result<_, String>>()?;
+    if names.len() > MAX_RELAYS {
+        return Err(format!("{} relays are more than {MAX_RELAYS}", names.len()));
+    }
+    Ok(names)
 }
 
 /// Splits a list of patterns, which commas separate.

@@ -106,7 +106,7 @@ pub use crate::{
     relay_core::RelayStatistics,
     relay_limits::{RelayAllowList, RelayLimits},
     relay_message::RelayRefusal,
-    relay_name::{RELAY_PORT, RelayGroupTag, RelayName, RelayNameError},
+    relay_name::{MAX_RELAYS, RELAY_PORT, RelayGroupTag, RelayName, RelayNameError},
     relay_server::RelayServer,
     ticket::PeerTicket,
 };

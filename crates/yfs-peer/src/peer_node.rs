@@ -99,6 +99,8 @@ pub struct PeerOptions {
     /// Relays that are used besides those that were named before, by an option or a ticket. At most
     /// four are used.
     pub relays: Vec<RelayName>,
+    /// Relays that are used and named in tickets like those, but not remembered.
+    pub default_relays: Vec<RelayName>,
     /// Whether no relay is used, and those that were named before are forgotten.
     pub is_relay_off: bool,
     /// The directory of the store, which has the lock.
@@ -195,6 +197,7 @@ impl Default for PeerOptions {
             is_lan_only: false,
             is_lan_searched: false,
             relays: Vec::new(),
+            default_relays: Vec::new(),
             is_relay_off: false,
             lock_dir: None,
         }

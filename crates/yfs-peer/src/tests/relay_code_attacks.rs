@@ -101,6 +101,14 @@ fn a_number_belongs_to_the_key_that_offered_it_first() {
     let again = relay.send_bytes(at(1), &before);
     assert_eq!(answer(&again), Err(RelayRefusal::StaleChallenge));
     assert_eq!(relay.knocked(joiner(1, 7), NUMBER).unwrap().0, at(3));
+    // A session counts only from its address.
+    for request in [RelayRequest::Ping, RelayRequest::Leave] {
+        let out = relay.send(1, &request);
+        let unknown = RelayReply::Unknown.encode(&session(1));
+        let expected = (request == RelayRequest::Ping).then_some((at(1), unknown));
+        assert_eq!(out, Vec::from_iter(expected));
+    }
+    assert_eq!(relay.knocked(joiner(1, 7), NUMBER).unwrap().0, at(3));
     // A session offers one number, and is no registration.
     relay.advance(Duration::from_secs(1));
     let second = relay.offer_of(1, at(3), NUMBER + 1);
