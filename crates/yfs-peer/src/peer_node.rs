@@ -45,7 +45,9 @@ use crate::{
     peer_error::{DenialCode, PeerError},
     peer_grant::PeerRights,
     peer_key::PeerId,
-    peer_link::{LARGE_FRAMES_KIB, REPLACED, accept_stream, carry_session, open_stream},
+    peer_link::{
+        LARGE_FRAMES_KIB, REPLACED, STOPPED, accept_stream, carry_session, is_stopped, open_stream,
+    },
     peer_session::PeerSession,
     peer_status::{PeerStatus, reason_text, stored_status, write_status},
     presence::LocalPresenceHost,
@@ -314,7 +316,7 @@ impl PeerNode {
         for task in &self.tasks {
             task.abort();
         }
-        self.shared.endpoint.close(VarInt::from_u32(0), b"stopped");
+        self.shared.endpoint.close(VarInt::from_u32(0), STOPPED);
         // A call that no peer answers would hold the endpoint for three seconds.
         let closed = self.shared.endpoint.wait_idle();
         timeout(3 * self.shared.longest_round_trip() + CLOSED_WITHIN, closed).await.ok();
@@ -330,7 +332,7 @@ impl Drop for PeerNode {
         for task in &self.tasks {
             task.abort();
         }
-        self.shared.endpoint.close(VarInt::from_u32(0), b"stopped");
+        self.shared.endpoint.close(VarInt::from_u32(0), STOPPED);
     }
 }
 
@@ -470,7 +472,7 @@ async fn call_all(shared: Arc<NodeShared>) {
         if shared.has_freed.swap(false, Ordering::Relaxed) {
             run_blocking(yfs::return_freed_memory);
         }
-        shared.member.presence().expire();
+        run_blocking(|| shared.member.expire_presence());
         timeout(TICK, shared.wake.notified()).await.ok();
     }
 }
@@ -596,6 +598,10 @@ async fn run_link(
         shared.remove_link(peer, number);
     }
     let n_refused = session.n_refused() - last_refused;
+    if is_stopped(connection) {
+        // No peer has them from there any more, whatever other connections delivered.
+        shared.member.presence().forget(peer);
+    }
     drop(session);
     if is_known && !shared.first.is_complete() {
         // It is the turn of another peer.
