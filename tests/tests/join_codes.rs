@@ -1,5 +1,5 @@
-//! `yfs share --code` and `yfs join CODE`: real processes over loopback, by an address, by a relay and
-//! by multicast DNS.
+//! `yfs share --code` and `yfs join CODE`: real processes over loopback, by an address, by a relay
+//! and by multicast DNS.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -6,7 +6,6 @@
 use std::{
     collections::BTreeMap,
     env, fs, io,
-    net::SocketAddr,
     path::{Path, PathBuf},
     str::FromStr,
     sync::OnceLock,
@@ -16,7 +15,6 @@ use clap::ValueEnum;
 use toml_edit::DocumentMut;
 use yfs::{ImportOptions, WorkspaceOptions, import::ignores::check_ignore_pattern};
 use yfs_engine::{actor::Actor, content::MAX_TEXT_BYTES, gate::GateLimits};
-use yfs_peer::{MAX_RELAYS, RelayName};
 
 use crate::{
     args::{ColorChoice, GlobalArgs},
@@ -24,6 +22,9 @@ use crate::{
     errors::{CommandError, Result},
     format_text::{human_size, parse_size},
 };
+
+#[cfg(feature = "peer")]
+pub(crate) mod peer_settings;
 
 /// The name of a file with settings.
 const FILE: &str = "config.toml";
@@ -123,8 +124,13 @@ impl SettingKey {
             Self::MaxText => parse_text_size(value).map(drop),
             Self::Pager => Ok(()),
             Self::PeerLan | Self::PeerLanOnly | Self::SearchIndex => parse_switch(value).map(drop),
-            Self::PeerListen => parse_listen(value).map(drop),
-            Self::PeerRelays => parse_relays(value).map(drop),
+            #[cfg(feature = "peer")]
+            Self::PeerListen => peer_settings::parse_listen(value).map(drop),
+            #[cfg(feature = "peer")]
+            Self::PeerRelays => peer_settings::parse_relays(value).map(drop),
+            // No command of this program reads them.
+            #[cfg(not(feature = "peer"))]
+            Self::PeerListen | Self::PeerRelays => Ok(()),
         }
     }
 }
@@ -263,22 +269,6 @@ pub(crate) fn ignores() -> Vec<String> {
     setting.map_or_else(Vec::new, |(text, _)| patterns(text).map(str::to_owned).collect())
 }
 
-/// Returns a setting that is on or off, if it is set.
-pub(crate) fn switch(key: SettingKey) -> Option<bool> {
-    parse_switch(SETTINGS.get()?.get(key)?.0).ok()
-}
-
-/// Returns the address on which peers are accepted, if it is set.
-pub(crate) fn peer_listen() -> Option<SocketAddr> {
-    parse_listen(SETTINGS.get()?.get(SettingKey::PeerListen)?.0).ok()
-}
-
-/// Returns the relays by which peers are reached.
-pub(crate) fn peer_relays() -> Vec<RelayName> {
-    let setting = SETTINGS.get().and_then(|settings| settings.get(SettingKey::PeerRelays));
-    setting.and_then(|(text, _)| parse_relays(text).ok()).unwrap_or_default()
-}
-
 /// Parses the value of a setting that is on or off.
 fn parse_switch(value: &str) -> Result<bool, String> {
     match value {
@@ -286,21 +276,6 @@ fn parse_switch(value: &str) -> Result<bool, String> {
         "off" => Ok(false),
         _ => Err(format!("invalid value '{value}' (expected on or off)")),
     }
-}
-
-fn parse_listen(value: &str) -> Result<SocketAddr, String> {
-    value.parse().map_err(|_| format!("invalid value '{value}' (expected IP:PORT)"))
-}
-
-/// Parses a list of relays, which commas separate.
-fn parse_relays(text: &str) -> Result<Vec<RelayName>, String> {
-    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let names = names.map(|name| name.parse().map_err(|error| format!("'{name}': {error}")));
-    let names: Vec<RelayName> = names.collect::<Result<_, String>>()?;
-    if names.len() > MAX_RELAYS {
-        return Err(format!("{} relays are more than {MAX_RELAYS}", names.len()));
-    }
-    Ok(names)
 }
 
 /// Splits a list of patterns, which commas separate.

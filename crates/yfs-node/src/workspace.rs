@@ -114,8 +114,8 @@ impl NativeWorkspace {
         }))
     }
 
-    /// Makes a replica that is a member of the group of a ticket. It connects with nothing yet. With
-    /// a join code, the ticket is asked for first.
+    /// Makes a replica that is a member of the group of a ticket. It connects with nothing yet.
+    /// With a join code, the ticket is asked for first.
     #[napi]
     pub fn join(
         text: String,

@@ -159,8 +159,8 @@ export class Peers {
   }
 
   /**
-   * Makes a ticket with the addresses of the process that connects, or a code that gives one. For the
-   * owner's store only.
+   * Makes a ticket with the addresses of the process that connects, or a code that gives one. For
+   * the owner's store only.
    */
   async share(options: ShareOptions & { code: true }): Promise<SharedCode>
   async share(options?: ShareOptions & { code?: false }): Promise<Ticket>

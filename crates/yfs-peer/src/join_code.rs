@@ -127,7 +127,8 @@ impl JoinCode {
     fn generate_in(numbers: RangeInclusive<u16>) -> Self {
         let random = getrandom::u64().expect("the operating system has a random source");
         let [first, second, rest @ ..] = random.to_le_bytes();
-        // 2^48 numbers fall on 9,000 at most: no two are chosen with measurably different frequency.
+        // 2^48 numbers fall on 9,000 at most: no two are chosen with measurably different
+        // frequency.
         let rest = rest.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
         let n_numbers = u64::from(numbers.end() - numbers.start()) + 1;
         let number = numbers.start() + u16::try_from(rest % n_numbers).expect("it is below 9,000");

@@ -4,7 +4,8 @@
 //! # Invariants
 //!
 //! - One call confirms the code to at most [`MAX_CONFIRMED`] peers. A false sharer that announces
-//!   the same number has one guess with each of them, and so has a relay.
+//!   the same number has one guess with each of them. A code that was confirmed at a relay is tried
+//!   at no other place.
 //! - All that is received has a fixed length, or one of at most 4 KiB.
 
 use std::{

@@ -59,7 +59,12 @@ pub(crate) async fn redeem_at_relay(
         if part >= n_parts {
             break;
         }
-        let received = call.part(&JoinerMessage::Confirm { confirmation, part }, part).await?;
+        let received = call.part(&JoinerMessage::Confirm { confirmation, part }, part).await;
+        // The confirmation was a guess of the other side: the code is not tried elsewhere.
+        let received = received.map_err(|error| match error.may_be_elsewhere() {
+            true => JoinCodeError::Fault("it does not answer any more"),
+            false => error,
+        })?;
         if part > 0 && received.n_parts != n_parts {
             return Err(JoinCodeError::Fault("the parts of its ticket do not fit"));
         }

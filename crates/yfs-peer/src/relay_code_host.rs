@@ -1,5 +1,5 @@
-//! The side that offers a join code at relays: reserves its number, and answers the joiners that the
-//! relays bring.
+//! The side that offers a join code at relays: reserves its number, and answers the joiners that
+//! the relays bring.
 //!
 //! Each relay has a socket and a task of its own, so that a code can be offered beside the process
 //! that connects the workspace. The tasks end with the host of the code.
@@ -30,8 +30,8 @@ const MAX_NUMBERS: usize = 8;
 /// The pause before the next attempt to offer: first, and at most.
 const OFFER_AGAIN: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(8)];
 
-/// How often the sharer shows that it is there, when that is repeated, and how often before the relay
-/// is gone.
+/// How often the sharer shows that it is there, when that is repeated, and how often before the
+/// relay is gone.
 const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_AGAIN: Duration = Duration::from_secs(2);
 const MAX_UNANSWERED: u32 = 4;

@@ -1,5 +1,5 @@
-//! The messages of the exchange of a join code through a relay (`docs/format/relay.md`). Each fits a
-//! datagram, and each of the joiner may be repeated: the sharer repeats its answer.
+//! The messages of the exchange of a join code through a relay (`docs/format/relay.md`). Each fits
+//! a datagram, and each of the joiner may be repeated: the sharer repeats its answer.
 
 use crate::{
     join_code_offer::{CODE_HELLO_LEN, MAX_SEALED_LEN},

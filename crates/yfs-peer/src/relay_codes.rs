@@ -1,6 +1,6 @@
-//! The join codes that peers offer at a relay: by number, who offers them, and what of them is passed
-//! on. Without a socket or a clock, as [`RelayCore`](crate::relay_core::RelayCore), which calls this
-//! and has checked challenges and signatures before.
+//! The join codes that peers offer at a relay: by number, who offers them, and what of them is
+//! passed on. Without a socket or a clock, as [`RelayCore`](crate::relay_core::RelayCore), which
+//! calls this and has checked challenges and signatures before.
 //!
 //! A joiner has no registration: the relay describes it to the peer that answers
 //! ([`RelayVisit`](crate::relay_message::RelayVisit)), and keeps nothing of it.
@@ -148,7 +148,8 @@ impl OfferedNumber {
         self.last_seen = now;
     }
 
-    /// Takes a number of bytes of the allowance of this offer and of all peers, if both have as much.
+    /// Takes a number of bytes of the allowance of this offer and of all peers, if both have as
+    /// much.
     pub(crate) fn take(&mut self, len: u64, all: &mut TokenBucket, now: Duration) -> bool {
         if !self.bytes.take(len, now) {
             return false;

@@ -3,7 +3,8 @@
 //! # Invariants
 //!
 //! - Nothing is remembered of a sender before it has proven its address by a challenge and its key
-//!   by a signature, except a bounded count of its attempts. Nor is of a joiner, who has no key here.
+//!   by a signature, except a bounded count of its attempts. Nor is of a joiner, who has no key
+//!   here.
 //! - Each datagram causes at most one datagram, except a call, which causes two; each is at most as
 //!   long as its cause. Until the sender has proven its address, it goes to the sender, and is
 //!   shorter.
@@ -45,8 +46,8 @@ const MAX_COUNTED: usize = 8192;
 /// The calls per second of each peer.
 const CALLS_PER_SECOND: u64 = 4;
 
-/// The knocks per second of each address at numbers that no peer offers. Until the next one, no knock
-/// of the address is passed on, so that an attempt shows only what it has cost.
+/// The knocks per second of each address at numbers that no peer offers. Until the next one, no
+/// knock of the address is passed on, so that an attempt shows only what it has cost.
 const MISSES_PER_SECOND: u64 = 1;
 
 /// How long a visit may be answered.

@@ -1,5 +1,5 @@
-//! Requests to a relay over a socket of their own, one after the other: those of join codes, which are
-//! made beside the process that connects a workspace, or before there is one.
+//! Requests to a relay over a socket of their own, one after the other: those of join codes, which
+//! are made beside the process that connects a workspace, or before there is one.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},

@@ -23,7 +23,7 @@ use crate::{
     commands::{clone, mirror, serve::wait_for_signal, sync},
     context::CommandContext,
     errors::{CommandError, Result},
-    settings::{self, SettingKey},
+    settings::peer_settings,
 };
 
 /// How to connect with peers.
@@ -33,8 +33,8 @@ pub(crate) struct PeerNetworkArgs {
     /// port of the last time]
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
-    /// Connect only with addresses of this machine and its local network; =off overrides the setting
-    /// peer-lan-only
+    /// Connect only with addresses of this machine and its local network; =off overrides the
+    /// setting peer-lan-only
     #[arg(long, value_name = "on|off", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "on")]
     lan_only: Option<Switch>,
@@ -71,17 +71,17 @@ impl PeerNetworkArgs {
         let defaults = PeerOptions::default();
         let is_lan_only = match self.lan_only {
             Some(switch) => switch == Switch::On,
-            None => settings::switch(SettingKey::PeerLanOnly).unwrap_or(false),
+            None => peer_settings::is_lan_only().unwrap_or(false),
         };
         if is_lan_only && !self.relay.is_empty() {
             return Err(CommandError::usage(
                 "--relay cannot be used with --lan-only; if that is a setting, pass --lan-only=off",
             ));
         }
-        let is_lan_set = || settings::switch(SettingKey::PeerLan).unwrap_or(true);
-        let listen = self.listen.or_else(settings::peer_listen).unwrap_or(defaults.listen);
+        let is_lan_set = || peer_settings::is_lan_searched().unwrap_or(true);
+        let listen = self.listen.or_else(peer_settings::listen).unwrap_or(defaults.listen);
         let default_relays =
-            if self.relay.is_empty() { settings::peer_relays() } else { Vec::new() };
+            if self.relay.is_empty() { peer_settings::relays() } else { Vec::new() };
         Ok(PeerOptions {
             listen,
             is_lan_only,

@@ -39,7 +39,8 @@ Examples:
   yfs relay --json --stats-every 10s
 
 JSON: {listening}, then one line {peers, registered, refused, forwarded, forwarded_bytes, calls,
-codes, knocks, over_limit, no_target, no_sender, malformed} whenever a count has changed, and at the end.";
+codes, knocks, over_limit, no_target, no_sender, malformed} whenever a count has changed, and at the
+end.";
 
 /// Pass encrypted datagrams between peers that cannot reach each other
 #[derive(Debug, Args)]

@@ -29,18 +29,18 @@ peers, and keeps the directory of the workspace synchronized if `yfs mirror` or 
 If another process does so already, it prints the ticket and ends.
 
 With --code it prints a join code instead, such as 7-amber-falcon, which is short enough to say:
-the other person runs `yfs join CODE DIR` in the same network, or with --relay and the same relay, or
-with --at and one of the addresses that are printed. The code gives a ticket for one peer, once,
+the other person runs `yfs join CODE DIR` in the same network, or with --relay and the same relay,
+or with --at and one of the addresses that are printed. The code gives a ticket for one peer, once,
 within 10 minutes. The first attempt with wrong words ends it. Its number has 4 digits if a relay
 brings the two together: the relay learns neither words nor ticket.
 
 The connection is direct and encrypted, from this machine to the other, without a server. One
 of the two must be able to reach the other, by the local network or by a port that a router
 forwards. Else name a relay that both reach with --relay: `yfs relay` is one. No relay is
-contacted unless it was named, here, in a ticket or by `yfs config peer-relays`. While the command runs, the machines in the
-local network see that a peer of yfs is there, and the other peers of the workspace find it;
---no-lan prevents both. Peers that can't reach each other also meet through a third peer that
-both reach.
+contacted unless it was named, here, in a ticket or by `yfs config peer-relays`. While the command
+runs, the machines in the local network see that a peer of yfs is there, and the other peers of the
+workspace find it; --no-lan prevents both. Peers that can't reach each other also meet through a
+third peer that both reach.
 
 The first store that shares a workspace is its owner: only there can tickets be made and peers be
 blocked.

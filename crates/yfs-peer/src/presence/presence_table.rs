@@ -3,8 +3,8 @@
 //! Messages flood: what is new is sent on to all other connections. A record belongs to the
 //! connection that delivered it first. Where that ends, the record goes to another connection that
 //! delivered the same or was sent it, whose peer is informed that it is this one's only way now. If
-//! that peer has no other way, it says so, and the record goes on, or ends. Times count from any fixed
-//! moment.
+//! that peer has no other way, it says so, and the record goes on, or ends. Times count from any
+//! fixed moment.
 //!
 //! # Invariants
 //!
@@ -318,8 +318,8 @@ impl PresenceTable {
         self.ended.insert(key, ended);
     }
 
-    /// Takes records from a connection: each goes to another one whose peer has the same, or ends, if
-    /// it may.
+    /// Takes records from a connection: each goes to another one whose peer has the same, or ends,
+    /// if it may.
     fn withdraw_if(
         &mut self,
         link: PresenceLinkNumber,
@@ -351,9 +351,9 @@ impl PresenceTable {
         }
     }
 
-    /// Gives a record to another connection whose peer has the same, and that has room for it: first
-    /// to one with the peer of the editors itself, then to one that delivered it. Returns that
-    /// connection.
+    /// Gives a record to another connection whose peer has the same, and that has room for it:
+    /// first to one with the peer of the editors itself, then to one that delivered it. Returns
+    /// that connection.
     fn hand_over(&mut self, key: &PresenceKey) -> Option<PresenceLinkNumber> {
         let record = self.records.get(key)?;
         let len = record.message.len();
@@ -377,7 +377,8 @@ impl PresenceTable {
         Some(next)
     }
 
-    /// Informs the peer of a connection that another is out of reach of this one, except through it.
+    /// Informs the peer of a connection that another is out of reach of this one, except through
+    /// it.
     fn announce_withdrawn_to(&mut self, link: PresenceLinkNumber, peer: PeerId) {
         let link = self.links.get_mut(&link);
         if let Some(link) = link.filter(|link| !link.is_server && link.remote != peer) {

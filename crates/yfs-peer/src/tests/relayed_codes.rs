@@ -277,6 +277,33 @@ async fn a_relay_in_the_place_of_the_sharer_has_one_guess() {
     serving.abort();
 }
 
+/// A relay that takes a confirmation and is silent does not make the joiner confirm to another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_code_that_was_confirmed_at_a_relay_is_tried_at_no_other() {
+    let (first, second) = (FalseRelay::bind().await, FalseRelay::bind().await);
+    let relays = vec![first.name.clone(), second.name.clone()];
+    let serving = tokio::spawn(first.serve(|request| {
+        let RelayRequest::Knock { payload, .. } = request else { return None };
+        Some(match JoinerMessage::decode(payload)? {
+            JoinerMessage::Begin(_) => {
+                let guess = "4711-amber-zebra".parse().unwrap();
+                let answer = PakeExchange::start(PakeSide::Sharer, &guess).message();
+                vec![RelayReplyBytes::Answered(SharerMessage::Begun(Ok(answer)))]
+            }
+            JoinerMessage::Confirm { .. } => {
+                vec![RelayReplyBytes::Refused(RelayRefusal::NoCode)]
+            }
+        })
+    }));
+    let search = JoinCodeSearch { relays, ..search(&second.name) };
+    let code: JoinCode = "4711-amber-falcon".parse().unwrap();
+    let redeemed = timeout(PATIENCE, code.redeem(&search)).await.expect("in time");
+    let refused = redeemed.unwrap_err().to_string();
+    assert!(refused.contains("does not answer any more"), "{refused}");
+    assert!(second.socket.try_recv(&mut [0; 64]).is_err());
+    serving.abort();
+}
+
 /// A relay in the place of a joiner has one guess at the code.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_in_the_place_of_a_joiner_has_one_guess() {

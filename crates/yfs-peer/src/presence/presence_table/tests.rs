@@ -361,7 +361,8 @@ fn connections_that_delivered_the_same_are_few_and_have_room() {
     assert_eq!(table.0.links[&full].n_records, MAX_RECORDS);
 }
 
-/// Tables that are connected with each other. The number of a link is the number of the other table.
+/// Tables that are connected with each other. The number of a link is the number of the other
+/// table.
 struct TestMesh(BTreeMap<u8, (PresenceTable, BTreeMap<u8, PresenceLinkNumber>)>);
 
 impl TestMesh {
