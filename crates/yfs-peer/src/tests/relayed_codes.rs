@@ -35,7 +35,7 @@ struct OfferedCode {
 }
 
 async fn reserve(owner: &TestPeer, relay: &RelayName) -> ReservedJoinCode {
-    ReservedJoinCode::reserve(&owner.member, &[relay.clone()]).await.unwrap()
+    ReservedJoinCode::reserve(&owner.member, std::slice::from_ref(relay)).await.unwrap()
 }
 
 async fn offer(relay: &RelayName) -> OfferedCode {
