@@ -13,6 +13,9 @@ import { temporary } from './support.mjs'
 
 const LOOPBACK = { listen: '127.0.0.1:0', lan: false }
 
+/** How long a change may take, in milliseconds. Generous: the machine may be busy. */
+const PATIENCE_MS = 120_000
+
 /** Opens a workspace that is shared on loopback, and returns it with a ticket. */
 async function shared(t, file = ':memory:', options = {}) {
   const ws = await Workspace.open(file)
@@ -32,25 +35,32 @@ async function joined(t, ticket, file = ':memory:') {
 
 /** Waits for an event of the connections. */
 async function eventOf(ws, kind) {
-  for await (const event of ws.peers.events()) if (event.kind === kind) return event
+  const events = ws.peers.events({ signal: AbortSignal.timeout(PATIENCE_MS) })
+  for await (const event of events) if (event.kind === kind) return event
   throw new Error(`the connections ended without an event ${kind}`)
 }
 
 /** Waits until a file has a text. */
 async function textIs(ws, path, text) {
   const watch = new AbortController()
+  const late = setTimeout(() => watch.abort(), PATIENCE_MS)
   const changes = ws.watch({ signal: watch.signal })
   const read = () => ws.files.readText(path).catch(() => undefined)
-  while ((await read()) !== text) await changes.next()
+  while ((await read()) !== text) {
+    const { done } = await changes.next()
+    assert.ok(!done, `${path} is not ${JSON.stringify(text)} in time`)
+  }
+  clearTimeout(late)
   watch.abort()
 }
 
 /** Waits until a peer is as a condition says. */
 async function peerIs(ws, condition) {
-  for (;;) {
+  for (const begun = Date.now(); ;) {
     const list = await ws.peers.list()
     const found = list.find(condition)
     if (found !== undefined) return found
+    assert.ok(Date.now() - begun < PATIENCE_MS, `no peer is so in time: ${JSON.stringify(list)}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
@@ -178,10 +188,11 @@ test('a code of words passes a relay, and wrong words end it', async (t) => {
   // Closing the workspace withdraws its codes.
   const { code: third } = await ws.peers.share({ code: true })
   await ws.close()
-  for (;;) {
+  for (const begun = Date.now(); ;) {
     const { code } = await Workspace.join(third, ':memory:', by).catch((error) => error)
     if (code === 'ERR_YFS_NO_CODE') break
     assert.equal(code, 'ERR_YFS_UNREACHABLE')
+    assert.ok(Date.now() - begun < PATIENCE_MS, 'the code is still offered')
   }
 })
 
@@ -275,14 +286,20 @@ test('closing a workspace ends its connections and what waits for them', async (
   })()
   await peerIs(ws, (peer) => peer.connected)
   await ws.close()
-  assert.ok((await rest).includes('connected'))
+  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, []).unref())
+  assert.ok((await Promise.race([rest, late])).includes('connected'))
   await assert.rejects(ws.peers.list(), { code: 'ERR_YFS_CLOSED' })
   assert.ok(!existsSync(join(dirname(file), 'peers.sock')))
   await peerIs(there, (peer) => !peer.connected)
   const stopping = new AbortController()
   const aborted = there.peers.events({ signal: stopping.signal })
   setTimeout(() => stopping.abort(), 10)
-  let next
-  do next = await aborted.next()
-  while (!next.done)
+  const drained = (async () => {
+    let next
+    do next = await aborted.next()
+    while (!next.done)
+    return 'ended'
+  })()
+  const tooLate = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, 'late').unref())
+  assert.equal(await Promise.race([drained, tooLate]), 'ended')
 })
