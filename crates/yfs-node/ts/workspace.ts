@@ -481,7 +481,7 @@ export class Workspace {
         .catch((error: unknown) => failures.push(error))
     for (const port of [...this.#ports]) port.close()
     for (const watch of this.#watches) watch.close()
-    await asking(async () => undefined)
+    await asking(() => this.#native.close())
     // A write that was reported as done and is not.
     if (failures.length > 0) throw failures[0]
   }
