@@ -23,7 +23,7 @@ pub const LOOPBACK: [&str; 2] = ["--listen=127.0.0.1:0", "--no-lan"];
 #[derive(Debug)]
 pub struct Connected {
     child: Child,
-    /// The first line of its output, for `share`.
+    /// The first line of its output, for `share` and `relay`.
     first: String,
 }
 
@@ -71,7 +71,7 @@ impl Connected {
             .expect("yfs was just built");
         let mut first = String::new();
         let mut lines = BufReader::new(child.stdout.take().expect("stdout was piped"));
-        if args[0] == "share" {
+        if ["share", "relay"].contains(&args[0]) {
             lines.read_line(&mut first).expect("yfs writes UTF-8");
         }
         // The other lines are read, so that the process never waits for this one.
@@ -79,7 +79,7 @@ impl Connected {
         Self { child, first }
     }
 
-    /// Returns what `yfs share` printed first.
+    /// Returns what `yfs share` or `yfs relay` printed first.
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! `yfs share --code` and `yfs join CODE`: real processes over loopback, by an address and by
-//! multicast DNS.
+//! `yfs share --code` and `yfs join CODE`: real processes over loopback, by an address, by a relay
+//! and by multicast DNS.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -83,6 +83,95 @@ fn a_wrong_code_ends_the_code() {
     let (code, at) = offered(&second);
     join(home.path(), &[&code, "there", &format!("--at={at}")]).unwrap();
     drop((share, second));
+}
+
+/// Starts a relay on loopback, and returns it with its name.
+fn relay(home: &Path, args: &[&str]) -> (Connected, String) {
+    let args = [&["relay", "--listen", "127.0.0.1:0"], args].concat();
+    let relay = Connected::start_with(home, &args);
+    let name = relay.printed()["listening"].as_str().unwrap().to_owned();
+    (relay, name)
+}
+
+#[test]
+fn a_code_is_used_once_through_a_relay() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let (relay, name) = relay(home.path(), &[]);
+    let by_relay = ["--relay", &name];
+    let share = Connected::share(&here, &["--code", by_relay[0], by_relay[1]]);
+    let (code, _) = offered(&share);
+    let number: u16 = code.split('-').next().unwrap().parse().unwrap();
+    assert!((1000..=9999).contains(&number), "{code}");
+    assert_eq!(share.printed()["relays"], serde_json::json!([name]));
+
+    // No relay is asked that was not named.
+    let refused = join(home.path(), &[&code, "there"]).unwrap_err();
+    assert!(refused.contains("a join code needs --relay"), "{refused}");
+    let other = if number == 9999 { 1000 } else { number + 1 };
+    let other = code.replacen(&number.to_string(), &other.to_string(), 1);
+    let args = |code: &str, dir: &str| [code, dir, by_relay[0], by_relay[1]].map(str::to_owned);
+    let join_by_relay = |code: &str, dir: &str| {
+        let args = args(code, dir);
+        join(home.path(), &args.each_ref().map(String::as_str))
+    };
+    let refused = join_by_relay(&other, "there").unwrap_err();
+    assert!(
+        refused.contains(&format!("the relay {name} has no code with the number")),
+        "{refused}"
+    );
+    assert!(!home.path().join("there").exists());
+
+    join_by_relay(&code, "there").unwrap();
+    let there = home.path().join("there");
+    assert_eq!(fs::read_to_string(there.join("plan.txt")).unwrap(), "one\n");
+    let again = join_by_relay(&code, "other").unwrap_err();
+    assert!(again.contains("used already"), "{again}");
+
+    // Beside a running `share`, another one offers a code at the same relay, and no other one.
+    let elsewhere = ok_fails(&here, &["share", "--code", "--relay", "192.0.2.1:9"]);
+    assert!(elsewhere.contains("does not use the relay 192.0.2.1:9"), "{elsewhere}");
+    let second = Connected::share(&here, &["--code"]);
+    let (code, _) = offered(&second);
+    let refused = join_by_relay(&wrong(&code), "other").unwrap_err();
+    assert!(refused.contains("the code is wrong"), "{refused}");
+    let refused = join_by_relay(&code, "other").unwrap_err();
+    assert!(!home.path().join("other").exists(), "{refused}");
+    drop((relay, share, second));
+}
+
+/// A relay for certain workspaces offers no codes of others, and needs to know no joiner.
+#[test]
+fn a_relay_with_an_allow_list_offers_only_codes_of_its_workspaces() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let first = Connected::share(&here, &[]);
+    let id: serde_json::Value = serde_json::from_str(&ok(&here, &["id", "--json"])).unwrap();
+    drop(first);
+    let group = id["relay_group"].as_str().unwrap();
+    let (allowing, name) = relay(home.path(), &["--allow", group]);
+    let share = Connected::share(&here, &["--code", "--relay", &name]);
+    let (code, _) = offered(&share);
+    join(home.path(), &[&code, "there", "--relay", &name]).unwrap();
+    drop((share, allowing));
+
+    let (refusing, name) = relay(home.path(), &["--allow", &"0".repeat(32)]);
+    let share = Connected::share(&here, &["--code", "--no-relay"]);
+    drop(share);
+    let share = Connected::share(&here, &["--code", "--relay", &name]);
+    let (code, at) = offered(&share);
+    let refused = join(home.path(), &[&code, "other", "--relay", &name]).unwrap_err();
+    assert!(refused.contains("has no code with the number"), "{refused}");
+    // The code has its other ways.
+    join(home.path(), &[&code, "other", &format!("--at={at}"), "--no-relay"]).unwrap();
+    drop((share, refusing));
+}
+
+/// Runs a command that fails, and returns what it prints.
+fn ok_fails(dir: &Path, args: &[&str]) -> String {
+    let ended = run(dir, &[args, &LOOPBACK].concat(), b"");
+    assert_ne!(ended.code, Some(0), "{}", ended.stderr);
+    ended.stderr
 }
 
 #[test]

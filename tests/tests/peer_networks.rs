@@ -359,8 +359,25 @@ struct NatPair {
 }
 
 impl NatPair {
-    /// Makes the networks, and waits until the peers have met.
+    /// Makes the networks, and waits until the peers have met by a ticket.
     fn start(networks: Result<NatNetworks, String>) -> Option<Self> {
+        Self::start_by(networks, |share| vec![share.ticket()], &[])
+    }
+
+    /// The same by a join code, for which the second peer has to know the relay.
+    fn start_by_code(networks: Result<NatNetworks, String>) -> Option<Self> {
+        let code = |share: &Connected| {
+            let code = share.printed()["code"].as_str().unwrap().to_owned();
+            vec![code, format!("--relay={RELAY}")]
+        };
+        Self::start_by(networks, code, &["--code"])
+    }
+
+    fn start_by(
+        networks: Result<NatNetworks, String>,
+        invitation: impl Fn(&Connected) -> Vec<String>,
+        share_args: &[&str],
+    ) -> Option<Self> {
         let networks = match networks {
             Ok(networks) => networks,
             Err(reason) => {
@@ -374,8 +391,11 @@ impl NatPair {
         ok(&here, &["init", "--quiet"]);
         ok(&here, &["write", "/plan.txt", "--content", "one\n"]);
         let relay = Some(networks.relay(home.path()));
-        let share = networks.spaces.run(1, &here, &["share", "--no-lan", "--relay", RELAY]);
-        let args = ["join", &share.ticket(), "there", "--no-files", "--no-lan"];
+        let args = [&["share", "--no-lan", "--relay", RELAY], share_args].concat();
+        let share = networks.spaces.run(1, &here, &args);
+        let [invitation, options @ ..] = &invitation(&share)[..] else { panic!("an invitation") };
+        let mut args = vec!["join", invitation, "there", "--no-files", "--no-lan"];
+        args.extend(options.iter().map(String::as_str));
         let join = networks.spaces.run(2, home.path(), &args);
         let pair = Self { networks, home, relay, _peers: [share, join] };
         wait_until("the peers have met", || {
@@ -457,6 +477,18 @@ fn one_symmetric_nat_needs_the_relay_and_so_do_two() {
         assert!(listed.iter().all(|peer| peer["address"] == RELAY), "{listed:?}");
         assert!(listed.iter().all(|peer| peer["bytes_sent"].as_u64() > Some(0)), "{listed:?}");
     }
+}
+
+/// Two persons behind NATs that let nothing in have a code of words, and a relay.
+#[test]
+fn a_code_brings_peers_behind_nats_together() {
+    let networks = NatNetworks::start(["symmetric", "symmetric"]);
+    let Some(mut pair) = NatPair::start_by_code(networks) else { return };
+    pair.wait_until_via("relayed");
+    pair.measure("joined with a code behind symmetric NATs, relayed", N_EDITS);
+    let [through_relay, direct, _] = pair.networks.counts();
+    assert!(through_relay > 0);
+    assert_eq!(direct, 0);
 }
 
 /// The NATs of Linux, where `nft` is installed.

@@ -8,7 +8,7 @@ use yfs_tests::{
     command::{Server, ok},
     editor::Editor,
     http::Client,
-    peers::{Connected, shared_directory, wait_for_file, wait_until},
+    peers::{Connected, peers, shared_directory, wait_for_file, wait_until},
 };
 
 /// Serves a directory that `yfs share` or `yfs join` keeps in step.
@@ -59,6 +59,12 @@ fn editors_at_the_servers_of_two_peers_see_each_other() {
         "peer": other.trim(), "id": guid, "path": "/plan.txt", "editors": ["ben"],
     }]);
     assert_eq!(client_here.get("/api/peers").json()["presence"], expected);
+    // The command asks the process that connects the peers, by its socket.
+    let listed = peers(&here);
+    assert_eq!(listed.len(), 1);
+    assert_eq!((&listed[0]["id"], &listed[0]["presence"]), (&json!(other.trim()), &expected));
+    let text = ok(&here, &["peers"]);
+    assert_eq!(text.lines().nth(1), Some("  /plan.txt: ben"), "{text}");
 
     // An editor that comes later sees all, and all see it come and go.
     let mut ada = Editor::open(server_here.port(), &guid, "ada");
@@ -71,6 +77,7 @@ fn editors_at_the_servers_of_two_peers_see_each_other() {
     drop(ben);
     wait_for_others(&mut ana, &[]);
     assert_eq!(client_here.get("/api/peers").json()["presence"], json!([]));
+    assert_eq!(peers(&here)[0]["presence"], json!([]));
 
     // The process that connects the peers is killed, and starts again.
     let mut ben = Editor::open(server_there.port(), &guid, "ben");

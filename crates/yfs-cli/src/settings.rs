@@ -23,6 +23,9 @@ use crate::{
     format_text::{human_size, parse_size},
 };
 
+#[cfg(feature = "peer")]
+pub(crate) mod peer_settings;
+
 /// The name of a file with settings.
 const FILE: &str = "config.toml";
 
@@ -47,6 +50,14 @@ pub(crate) enum SettingKey {
     MaxText,
     /// The program that shows long output.
     Pager,
+    /// Whether peers are searched in the local network.
+    PeerLan,
+    /// Whether peers are connected in the local network only.
+    PeerLanOnly,
+    /// The address on which peers are accepted.
+    PeerListen,
+    /// The relays by which peers are reached.
+    PeerRelays,
     /// Whether searches use an index.
     SearchIndex,
 }
@@ -64,13 +75,17 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 impl SettingKey {
     /// All settings, in order of their names.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Actor,
         Self::Color,
         Self::Ignores,
         Self::MaxSize,
         Self::MaxText,
         Self::Pager,
+        Self::PeerLan,
+        Self::PeerLanOnly,
+        Self::PeerListen,
+        Self::PeerRelays,
         Self::SearchIndex,
     ];
 
@@ -83,6 +98,10 @@ impl SettingKey {
             Self::MaxSize => "max-size",
             Self::MaxText => "max-text",
             Self::Pager => "pager",
+            Self::PeerLan => "peer-lan",
+            Self::PeerLanOnly => "peer-lan-only",
+            Self::PeerListen => "peer-listen",
+            Self::PeerRelays => "peer-relays",
             Self::SearchIndex => "search-index",
         }
     }
@@ -104,8 +123,14 @@ impl SettingKey {
             Self::MaxSize => parse_size(value).map(drop),
             Self::MaxText => parse_text_size(value).map(drop),
             Self::Pager => Ok(()),
-            Self::SearchIndex if matches!(value, "on" | "off") => Ok(()),
-            Self::SearchIndex => Err(format!("invalid value '{value}' (expected on or off)")),
+            Self::PeerLan | Self::PeerLanOnly | Self::SearchIndex => parse_switch(value).map(drop),
+            #[cfg(feature = "peer")]
+            Self::PeerListen => peer_settings::parse_listen(value).map(drop),
+            #[cfg(feature = "peer")]
+            Self::PeerRelays => peer_settings::parse_relays(value).map(drop),
+            // No command of this program reads them.
+            #[cfg(not(feature = "peer"))]
+            Self::PeerListen | Self::PeerRelays => Ok(()),
         }
     }
 }
@@ -242,6 +267,15 @@ fn with_settings(options: WorkspaceOptions) -> WorkspaceOptions {
 pub(crate) fn ignores() -> Vec<String> {
     let setting = SETTINGS.get().and_then(|settings| settings.get(SettingKey::Ignores));
     setting.map_or_else(Vec::new, |(text, _)| patterns(text).map(str::to_owned).collect())
+}
+
+/// Parses the value of a setting that is on or off.
+fn parse_switch(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("invalid value '{value}' (expected on or off)")),
+    }
 }
 
 /// Splits a list of patterns, which commas separate.

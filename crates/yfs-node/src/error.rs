@@ -7,7 +7,7 @@ use serde_json::json;
 use yfs::WorkspaceError;
 use yfs_agent::json_query::JsonQueryError;
 use yfs_artifacts::ArtifactError;
-use yfs_peer::PeerError;
+use yfs_peer::{JoinCodeError, PeerError};
 use yfs_store::StoreError;
 use yfs_threads::{ThreadError, ThreadFileError};
 use yfs_vfs::{FsCode, FsError};
@@ -142,6 +142,17 @@ pub(crate) fn of_peers(error: &PeerError) -> napi::Error {
         PeerError::Store(_) => "ERR_YFS_STORE",
         PeerError::Io(source) => FsCode::of_io(source).as_str(),
         _ => "ERR_YFS",
+    };
+    plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Converts the error of a join code. No message contains its words.
+pub(crate) fn of_join_codes(error: &JoinCodeError) -> napi::Error {
+    let code = match error {
+        JoinCodeError::Malformed | JoinCodeError::UnknownWord { .. } => "ERR_INVALID_ARG_VALUE",
+        JoinCodeError::NotFound { .. } | JoinCodeError::NotAtRelay { .. } => "ERR_YFS_NO_CODE",
+        JoinCodeError::Unreachable { .. } | JoinCodeError::Lan(_) => "ERR_YFS_UNREACHABLE",
+        _ => "ERR_YFS_CODE",
     };
     plain(code, &error.to_string(), causes(error.source()))
 }

@@ -29,6 +29,7 @@ mod descriptions;
 mod document_port;
 mod error;
 mod files;
+mod join_codes;
 mod maintenance;
 mod message;
 mod owned_future;

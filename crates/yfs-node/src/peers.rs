@@ -21,7 +21,12 @@ use yfs_peer::{
     read_status,
 };
 
-use crate::{error, owned_future::OwnedFuture, workspace_slot::WorkspaceSlot};
+use crate::{
+    error,
+    join_codes::{self, CodeNetwork},
+    owned_future::OwnedFuture,
+    workspace_slot::WorkspaceSlot,
+};
 
 /// The peers of a workspace.
 #[derive(Debug)]
@@ -38,7 +43,10 @@ pub struct NativePeers {
 pub(crate) struct RunningNode(Mutex<Weak<HeldNode>>);
 
 #[derive(Debug)]
-struct HeldNode(Mutex<Option<PeerNode>>);
+struct HeldNode {
+    node: Mutex<Option<PeerNode>>,
+    network: CodeNetwork,
+}
 
 /// The events of the connections.
 #[derive(Debug)]
@@ -69,6 +77,8 @@ struct ShareOptions {
     once: bool,
     #[serde(rename = "for")]
     label: String,
+    code: bool,
+    code_for_ms: Option<f64>,
 }
 
 impl StartOptions {
@@ -113,8 +123,15 @@ impl RunningNode {
     /// Calls with the connections, if there are any.
     fn with<T>(&self, call: impl FnOnce(&PeerNode) -> T) -> Option<T> {
         let held = self.lock().upgrade()?;
-        let node = held.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let node = held.node.lock().unwrap_or_else(PoisonError::into_inner);
         node.as_ref().map(call)
+    }
+}
+
+impl RunningNode {
+    /// Returns the network of the connections, if there are any.
+    fn network(&self) -> Option<CodeNetwork> {
+        Some(self.lock().upgrade()?.network)
     }
 }
 
@@ -144,6 +161,7 @@ impl NativePeers {
         let given: StartOptions =
             serde_json::from_str(&options).map_err(|reason| error::invalid_options(&reason))?;
         let options = given.into_options(self.dir.clone())?;
+        let network = CodeNetwork::of(&options);
         let (slot, running, workspace) =
             (self.slot.clone(), self.running.clone(), self.slot.get()?);
         Ok(OwnedFuture::blocking(move || {
@@ -157,7 +175,7 @@ impl NativePeers {
             let node = started.map_err(|error| error::of_peers(&error))?;
             let addresses: Vec<String> = node.addresses().iter().map(ToString::to_string).collect();
             let answer = json!({ "addresses": addresses, "lanFailure": node.lan_failure() });
-            *running = slot.keep(HeldNode(Mutex::new(Some(node))))?;
+            *running = slot.keep(HeldNode { node: Mutex::new(Some(node)), network })?;
             Ok(answer.to_string())
         }))
     }
@@ -170,8 +188,8 @@ impl NativePeers {
             let held = std::mem::take(&mut *running.lock());
             let taken = held.upgrade();
             slot.release(&held);
-            let node =
-                taken.and_then(|held| held.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+            let node = taken
+                .and_then(|held| held.node.lock().unwrap_or_else(PoisonError::into_inner).take());
             if let Some(node) = node {
                 node.stop().await;
             }
@@ -190,14 +208,23 @@ impl NativePeers {
         self.ask(|workspace| Ok(PeerMembership::of(workspace)?.id().to_string()))
     }
 
-    /// Signs a ticket.
+    /// Signs a ticket, or offers a code that gives one.
     #[napi]
     pub fn share(&self, options: String) -> napi::Result<OwnedFuture<String>> {
         let given: ShareOptions =
             serde_json::from_str(&options).map_err(|reason| error::invalid_options(&reason))?;
+        if given.code_for_ms.is_some() && !given.code {
+            return Err(error::invalid_options(&"`codeForMs` is for a code"));
+        }
+        let with_code = given.code.then(|| join_codes::lifetime(given.code_for_ms)).transpose()?;
         let request = given.into_request()?;
         if !self.is_running() && !self.dir.as_deref().is_some_and(is_running) {
             return Err(error::not_connected());
+        }
+        if let Some(lifetime) = with_code {
+            let (slot, network) = (self.slot.clone(), self.running.network().unwrap_or_default());
+            let shared = join_codes::share_code(slot, request, network, lifetime);
+            return Ok(OwnedFuture::future(async { Ok(shared.await?.to_string()) }));
         }
         self.ask(move |workspace| {
             let ticket = issue_ticket(workspace, request)?;

@@ -10,6 +10,7 @@ use std::{
 use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
 use napi_derive::napi;
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 use yfs::{
     ExportOptions, Workspace, WorkspaceError, WorkspaceOptions,
     workspace::{
@@ -18,7 +19,7 @@ use yfs::{
     },
 };
 use yfs_engine::{content::AnchorSide, id::FileId, kind::profile_name, time::Millis};
-use yfs_peer::{PeerError, PeerMembership, PeerTicket};
+use yfs_peer::{PeerMembership, PeerTicket};
 use yfs_store::MemoryStore;
 use yfs_vfs::{FileSystem, Op};
 
@@ -27,6 +28,7 @@ use crate::{
     document_port::NativePort,
     error,
     files::NativeFs,
+    join_codes::JoinText,
     message::{self, OpenRequest},
     owned_future::OwnedFuture,
     pages::NativePages,
@@ -113,19 +115,40 @@ impl NativeWorkspace {
     }
 
     /// Makes a replica that is a member of the group of a ticket. It connects with nothing yet.
+    /// With a join code, the ticket is asked for first.
     #[napi]
-    pub fn join(ticket: String, file: String, options: String) -> napi::Result<OwnedFuture<Self>> {
-        let ticket: PeerTicket =
-            ticket.parse().map_err(|error: PeerError| error::of_peers(&error))?;
+    pub fn join(
+        text: String,
+        file: String,
+        options: String,
+        search: String,
+    ) -> napi::Result<OwnedFuture<Self>> {
+        let text = JoinText::parse(&text, &search)?;
         let request = OpenRequest::parse(&options)?;
-        Ok(OwnedFuture::blocking(move || {
-            let id = ticket.signed.grant.workspace.clone();
-            let joined = if file == IN_MEMORY {
-                Self::of(request.into_memory_options()?, None, |options| {
-                    Workspace::create_replica(Arc::new(MemoryStore::new()), &id, options)
-                })
-            } else {
-                let file = file_of(PathBuf::from(file));
+        Ok(OwnedFuture::future(async move {
+            let file = (file != IN_MEMORY).then(|| file_of(PathBuf::from(file)));
+            // Before a code is used.
+            if file.as_deref().is_some_and(Path::exists) {
+                return Err(error::of_workspace(&WorkspaceError::Exists));
+            }
+            let ticket = text.into_ticket().await?;
+            let joined = spawn_blocking(move || Self::create_member(&ticket, file, request)).await;
+            joined.map_err(|panic| error::died(&panic))?
+        }))
+    }
+
+    /// Makes an empty replica in a file or in memory, and makes it a member.
+    fn create_member(
+        ticket: &PeerTicket,
+        file: Option<PathBuf>,
+        request: OpenRequest,
+    ) -> napi::Result<Self> {
+        let id = &ticket.signed.grant.workspace;
+        let joined = match file {
+            None => Self::of(request.into_memory_options()?, None, |options| {
+                Workspace::create_replica(Arc::new(MemoryStore::new()), id, options)
+            }),
+            Some(file) => {
                 let options =
                     request.into_options().map_err(|error| error::of_workspace(&error))?;
                 Self::of(options, Some(&file), |options| {
@@ -133,14 +156,14 @@ impl NativeWorkspace {
                         return Err(WorkspaceError::Exists);
                     }
                     make_dir_of(&file)?;
-                    Workspace::create_replica_at(&file, &id, options)
+                    Workspace::create_replica_at(&file, id, options)
                 })
-            }?;
-            let member = PeerMembership::of(&joined.slot.get()?);
-            let member = member.and_then(|member| member.join(&ticket));
-            member.map_err(|error| error::of_peers(&error))?;
-            Ok(joined)
-        }))
+            }
+        }?;
+        let member = PeerMembership::of(&joined.slot.get()?);
+        let member = member.and_then(|member| member.join(ticket));
+        member.map_err(|error| error::of_peers(&error))?;
+        Ok(joined)
     }
 
     /// Makes a workspace in memory at once.

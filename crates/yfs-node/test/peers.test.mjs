@@ -13,6 +13,9 @@ import { temporary } from './support.mjs'
 
 const LOOPBACK = { listen: '127.0.0.1:0', lan: false }
 
+/** How long a change may take, in milliseconds. Generous: the machine may be busy. */
+const PATIENCE_MS = 120_000
+
 /** Opens a workspace that is shared on loopback, and returns it with a ticket. */
 async function shared(t, file = ':memory:', options = {}) {
   const ws = await Workspace.open(file)
@@ -32,25 +35,32 @@ async function joined(t, ticket, file = ':memory:') {
 
 /** Waits for an event of the connections. */
 async function eventOf(ws, kind) {
-  for await (const event of ws.peers.events()) if (event.kind === kind) return event
+  const events = ws.peers.events({ signal: AbortSignal.timeout(PATIENCE_MS) })
+  for await (const event of events) if (event.kind === kind) return event
   throw new Error(`the connections ended without an event ${kind}`)
 }
 
 /** Waits until a file has a text. */
 async function textIs(ws, path, text) {
   const watch = new AbortController()
+  const late = setTimeout(() => watch.abort(), PATIENCE_MS)
   const changes = ws.watch({ signal: watch.signal })
   const read = () => ws.files.readText(path).catch(() => undefined)
-  while ((await read()) !== text) await changes.next()
+  while ((await read()) !== text) {
+    const { done } = await changes.next()
+    assert.ok(!done, `${path} is not ${JSON.stringify(text)} in time`)
+  }
+  clearTimeout(late)
   watch.abort()
 }
 
 /** Waits until a peer is as a condition says. */
 async function peerIs(ws, condition) {
-  for (;;) {
+  for (const begun = Date.now(); ;) {
     const list = await ws.peers.list()
     const found = list.find(condition)
     if (found !== undefined) return found
+    assert.ok(Date.now() - begun < PATIENCE_MS, `no peer is so in time: ${JSON.stringify(list)}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
@@ -114,6 +124,78 @@ test('a blocked peer is disconnected', async (t) => {
   assert.deepEqual(await there.peers.list(), [])
 })
 
+/** Starts `yfs relay` on loopback, and returns its name. */
+async function relay(t) {
+  const command = process.env.YFS_COMMAND
+  assert.ok(command, 'YFS_COMMAND must say where the yfs command is')
+  const started = spawn(command, ['relay', '--listen', '127.0.0.1:0', '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => started.kill())
+  const [line] = await once(createInterface({ input: started.stdout }), 'line')
+  return JSON.parse(line).listening
+}
+
+/** Returns another code with the same number. */
+function wrong(code) {
+  const words = code.endsWith('-amber-falcon') ? 'falcon-amber' : 'amber-falcon'
+  return `${code.split('-')[0]}-${words}`
+}
+
+test('a code of words gives a ticket once, at an address', async (t) => {
+  const { ws } = await shared(t)
+  await ws.files.writeFile('/plan.txt', 'one\n')
+  const { code, addresses, relays, expiresMs } = await ws.peers.share({ code: true, for: 'ben' })
+  assert.match(code, /^[1-9][0-9]?-[a-z]+-[a-z]+$/)
+  assert.ok(expiresMs > Date.now() && expiresMs <= Date.now() + 600_000)
+  assert.deepEqual(relays, [])
+  const at = addresses[0]
+  // A file that exists costs no code.
+  const taken = temporary(t, 'taken.db')
+  await (await Workspace.open(taken)).close()
+  await assert.rejects(Workspace.join(code, taken, { at }), { code: 'ERR_YFS_EXISTS' })
+  const there = await Workspace.join(code, temporary(t, 'there.db'), { at })
+  t.after(() => there.close())
+  await there.peers.start(LOOPBACK)
+  await textIs(there, '/plan.txt', 'one\n')
+  assert.equal((await peerIs(ws, (peer) => peer.connected)).name, 'ben')
+  await assert.rejects(Workspace.join(code, ':memory:', { at }), {
+    code: 'ERR_YFS_CODE',
+    message: /used already/,
+  })
+})
+
+test('a code of words passes a relay, and wrong words end it', async (t) => {
+  const name = await relay(t)
+  const ws = await Workspace.open(':memory:')
+  t.after(() => ws.close())
+  await ws.peers.start({ ...LOOPBACK, relays: [name] })
+  const { code, relays, relayFailures } = await ws.peers.share({ code: true })
+  assert.match(code, /^[1-9][0-9]{3}-[a-z]+-[a-z]+$/)
+  assert.deepEqual([relays, relayFailures], [[name], []])
+  const by = { relay: name, lan: false }
+  const there = await Workspace.join(code, ':memory:', by)
+  t.after(() => there.close())
+  assert.equal(there.id, ws.id)
+
+  const { code: second } = await ws.peers.share({ code: true, codeForMs: 60_000 })
+  await assert.rejects(Workspace.join(wrong(second), ':memory:', by), { code: 'ERR_YFS_CODE' })
+  await assert.rejects(Workspace.join(second, ':memory:', by), (error) => {
+    assert.equal(error.code, 'ERR_YFS_CODE')
+    for (const word of second.split('-').slice(1)) assert.ok(!error.message.includes(word))
+    return true
+  })
+  // Closing the workspace withdraws its codes.
+  const { code: third } = await ws.peers.share({ code: true })
+  await ws.close()
+  for (const begun = Date.now(); ;) {
+    const { code } = await Workspace.join(third, ':memory:', by).catch((error) => error)
+    if (code === 'ERR_YFS_NO_CODE') break
+    assert.equal(code, 'ERR_YFS_UNREACHABLE')
+    assert.ok(Date.now() - begun < PATIENCE_MS, 'the code is still offered')
+  }
+})
+
 const OTHER = `
 const { Workspace } = await import(process.argv[1])
 const ws = await Workspace.join(process.argv[2], process.argv[3])
@@ -166,11 +248,26 @@ test('what makes no sense is refused, and changes nothing', async (t) => {
   await assert.rejects(ws.peers.share({ readonly: true }), { code: 'ERR_INVALID_ARG_VALUE' })
   await assert.rejects(ws.peers.share({ for: 'x'.repeat(65) }), { code: 'ERR_INVALID_ARG_VALUE' })
   await assert.rejects(ws.peers.rename('nameless', 'ben'), { code: 'ERR_YFS_NO_PEER' })
+  for (const options of [{ codeForMs: 1 }, { code: true, codeForMs: 3_600_001 }]) {
+    await assert.rejects(ws.peers.share(options), { code: 'ERR_INVALID_ARG_VALUE' })
+  }
+  for (const [code, options] of [
+    ['7-amber-falkon', {}],
+    ['7-amber', {}],
+    ['7-amber-falcon', { lan: false }],
+    ['7-amber-falcon', { relay: 'a b' }],
+  ]) {
+    await assert.rejects(Workspace.join(code, ':memory:', options), {
+      code: 'ERR_INVALID_ARG_VALUE',
+    })
+  }
   const { ticket } = await ws.peers.share()
   await assert.rejects(Workspace.join('yfspeer_x', ':memory:'), { code: 'ERR_YFS_TICKET' })
-  await assert.rejects(Workspace.join(ticket, ':memory:', { create: true }), {
-    code: 'ERR_INVALID_ARG_VALUE',
-  })
+  for (const options of [{ create: true }, { at: '127.0.0.1:1' }, { relay: 'localhost' }]) {
+    await assert.rejects(Workspace.join(ticket, ':memory:', options), {
+      code: 'ERR_INVALID_ARG_VALUE',
+    })
+  }
   const taken = temporary(t, 'taken.db')
   await (await Workspace.open(taken)).close()
   await assert.rejects(Workspace.join(ticket, taken), { code: 'ERR_YFS_EXISTS' })
@@ -189,14 +286,22 @@ test('closing a workspace ends its connections and what waits for them', async (
   })()
   await peerIs(ws, (peer) => peer.connected)
   await ws.close()
-  assert.ok((await rest).includes('connected'))
+  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, []).unref())
+  assert.ok((await Promise.race([rest, late])).includes('connected'))
   await assert.rejects(ws.peers.list(), { code: 'ERR_YFS_CLOSED' })
   assert.ok(!existsSync(join(dirname(file), 'peers.sock')))
   await peerIs(there, (peer) => !peer.connected)
+  // Without any peer there is no event that would end the waiting.
+  const { ws: alone } = await shared(t)
   const stopping = new AbortController()
-  const aborted = there.peers.events({ signal: stopping.signal })
+  const aborted = alone.peers.events({ signal: stopping.signal })
   setTimeout(() => stopping.abort(), 10)
-  let next
-  do next = await aborted.next()
-  while (!next.done)
+  const drained = (async () => {
+    let next
+    do next = await aborted.next()
+    while (!next.done)
+    return 'ended'
+  })()
+  const tooLate = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, 'late').unref())
+  assert.equal(await Promise.race([drained, tooLate]), 'ended')
 })

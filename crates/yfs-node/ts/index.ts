@@ -46,6 +46,7 @@ export {
   type PeerEvent,
   Peers,
   type PeersOptions,
+  type SharedCode,
   type ShareOptions,
   type Ticket,
 } from './peers.js'
@@ -68,4 +69,4 @@ export type {
   Thumbnail,
 } from './threads.js'
 export type * from './types.js'
-export { Workspace, type OpenDocument } from './workspace.js'
+export { type JoinOptions, Workspace, type OpenDocument } from './workspace.js'

@@ -273,7 +273,7 @@ export interface NativeWorkspace {
 interface Native {
   NativeWorkspace: {
     open(file: string, options: string): Promise<NativeWorkspace>
-    join(ticket: string, file: string, options: string): Promise<NativeWorkspace>
+    join(text: string, file: string, options: string, search: string): Promise<NativeWorkspace>
     inMemory(options: string): NativeWorkspace
   }
   NativeCancellation: new () => NativeCancellation

@@ -31,6 +31,13 @@ export interface ShareOptions {
   once?: boolean
   /** For whom it is, as `list` shows it: at most 64 bytes. */
   for?: string
+  /**
+   * Whether a join code of words is offered instead of the ticket, for one peer, until it was used,
+   * wrong words were tried, or the workspace is closed.
+   */
+  code?: boolean
+  /** After how many milliseconds a code ends: 10 minutes by default, an hour at most. */
+  codeForMs?: number
 }
 
 /** A text that lets its holder join. It is worth a password. */
@@ -38,6 +45,23 @@ export interface Ticket {
   ticket: string
   /** The id, by which `block` withdraws it. */
   id: string
+}
+
+/** A code that gives its ticket once. */
+export interface SharedCode {
+  /** A number and two words, such as `7-amber-falcon`. */
+  code: string
+  /** The id of its ticket, by which `block` withdraws it. */
+  id: string
+  /** The addresses at which it is offered, for the option `at` of `Workspace.join`. */
+  addresses: string[]
+  /** The relays at which it is offered, for the option `relay`. */
+  relays: string[]
+  expiresMs: number
+  /** Why it is not announced in the local network, if it should be. */
+  lanFailure: string | null
+  /** The relays that do not offer it yet. */
+  relayFailures: { relay: string; reason: string }[]
 }
 
 /** A peer of the workspace. */
@@ -99,6 +123,8 @@ const SHARE: Members<ShareOptions> = {
   expiresInMs: 'count',
   once: 'boolean',
   for: 'string',
+  code: 'boolean',
+  codeForMs: 'count',
 }
 
 /** The peers of a workspace. Of all processes that use the workspace, one connects it. */
@@ -136,8 +162,13 @@ export class Peers {
     return asking(() => this.#native.id())
   }
 
-  /** Makes a ticket with the addresses of the process that connects. For the owner's store only. */
-  async share(options: ShareOptions = {}): Promise<Ticket> {
+  /**
+   * Makes a ticket with the addresses of the process that connects, or a code that gives one. For
+   * the owner's store only.
+   */
+  async share(options: ShareOptions & { code: true }): Promise<SharedCode>
+  async share(options?: ShareOptions & { code?: false }): Promise<Ticket>
+  async share(options: ShareOptions = {}): Promise<Ticket | SharedCode> {
     const given = JSON.stringify(optionsOf(options, SHARE))
     return JSON.parse(await asking(() => this.#native.share(given)))
   }

@@ -51,12 +51,25 @@ const OPEN: Members<OpenOptions> = {
   keyFile: 'string',
 }
 
-const JOIN: Members<Omit<OpenOptions, 'create' | 'readOnly' | 'profile'>> = {
+/** How to join a shared workspace. The members of its own are for a join code. */
+export interface JoinOptions extends Omit<OpenOptions, 'create' | 'readOnly' | 'profile'> {
+  /** The relay of the peer that offers the code, as `host` or `host:port`. */
+  relay?: string
+  /** The address at which a peer offers the code, as `host:port`; nothing is searched then. */
+  at?: string
+  /** Whether the code is searched in the local network, if no relay has it; true by default. */
+  lan?: boolean
+}
+
+const JOIN: Members<JoinOptions> = {
   actor: 'string',
   docBudget: 'count',
   textBudget: 'count',
   passphrase: 'string',
   keyFile: 'string',
+  relay: 'string',
+  at: 'string',
+  lan: 'boolean',
 }
 
 const SHELL: Members<ShellOptions> = {
@@ -104,16 +117,14 @@ export class Workspace {
 
   /**
    * Makes a copy of a shared workspace in a file that does not exist, or in a directory, as `open`
-   * does. It is empty until `peers.start()` has connected it.
+   * does. It is empty until `peers.start()` has connected it. With a join code instead of a ticket,
+   * the peer that offers it is asked for the ticket; a wrong code is of no use afterwards.
    */
-  static async join(
-    ticket: string,
-    file: string,
-    options: Omit<OpenOptions, 'create' | 'readOnly' | 'profile'> = {},
-  ): Promise<Workspace> {
-    const given = JSON.stringify(optionsOf(options, JOIN))
+  static async join(ticket: string, file: string, options: JoinOptions = {}): Promise<Workspace> {
+    const { relay, at, lan, ...opening } = optionsOf(options, JOIN)
+    const [given, search] = [JSON.stringify(opening), JSON.stringify({ relay, at, lan })]
     const joined = await asking(() =>
-      native.NativeWorkspace.join(textOf(ticket, 'ticket'), textOf(file, 'file'), given),
+      native.NativeWorkspace.join(textOf(ticket, 'ticket'), textOf(file, 'file'), given, search),
     )
     return new Workspace(joined, false)
   }

@@ -2,8 +2,11 @@
 //!
 //! A code is worth 16 bits, so it must never be possible to try codes without being counted. It is
 //! exchanged by SPAKE2 (`pake.rs`): each exchange is one guess, and a wrong guess ends the code.
+//!
+//! The number selects the code, in a local network among few, at a relay among those of strangers:
+//! so numbers of codes that a relay offers are longer.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, ops::RangeInclusive, str::FromStr, time::Duration};
 
 use thiserror::Error;
 
@@ -15,9 +18,11 @@ pub const JOIN_CODE_LIFETIME: Duration = Duration::from_secs(600);
 /// The number of words of a code.
 const N_WORDS: usize = 2;
 
-/// The greatest number of a code. It is not secret: it selects a code among those that are offered
-/// in one network.
-const MAX_NUMBER: u8 = 99;
+/// The greatest number of a code that no relay offers.
+pub(crate) const MAX_LOCAL_NUMBER: u16 = 99;
+
+/// The numbers of codes that relays offer.
+pub(crate) const RELAY_NUMBERS: RangeInclusive<u16> = 1000..=9999;
 
 /// The greatest length of a text that is parsed, in bytes.
 const MAX_TEXT_LEN: usize = 64;
@@ -29,7 +34,7 @@ const BEGINNING_LEN: usize = 3;
 /// number.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinCode {
-    number: u8,
+    number: u16,
     words: [&'static str; N_WORDS],
 }
 
@@ -38,7 +43,7 @@ pub struct JoinCode {
 #[non_exhaustive]
 pub enum JoinCodeError {
     /// The text is not a code.
-    #[error("a join code is a number from 1 to 99 and two words, such as 7-amber-falcon")]
+    #[error("a join code is a number of at most 4 digits and two words, such as 7-amber-falcon")]
     Malformed,
     /// A part of the text is not a word of join codes.
     #[error("word {position} of the code is not a word of join codes{}", hint(*.suggestion))]
@@ -51,13 +56,22 @@ pub enum JoinCodeError {
     /// No peer that offers a code with this number was found.
     #[error(
         "no peer in the local network offers a code with the number {number}; it may have expired \
-         or been used. `--at HOST:PORT` names the address that `yfs share --code` prints"
+         or been used. `--at HOST:PORT` names the address that `yfs share --code` prints, `--relay \
+         HOST:PORT` the relay of the peer"
     )]
     NotFound {
         /// The number of the code.
-        number: u8,
+        number: u16,
     },
-    /// The peer could not be reached.
+    /// No relay has an offer with this number.
+    #[error("{relay} has no code with the number {number}; it may have expired or been used")]
+    NotAtRelay {
+        /// The number of the code.
+        number: u16,
+        /// The relay, with the word.
+        relay: String,
+    },
+    /// The peer or the relay could not be reached.
     #[error("cannot reach {at}: {reason}")]
     Unreachable {
         /// The address.
@@ -88,18 +102,36 @@ pub enum JoinCodeError {
     Lan(String),
 }
 
+impl JoinCodeError {
+    /// Reports whether the code was not found, and may be found at another place.
+    pub(crate) fn may_be_elsewhere(&self) -> bool {
+        matches!(self, Self::NotAtRelay { .. } | Self::Unreachable { .. })
+    }
+}
+
 impl JoinCode {
-    /// Makes a random code.
+    /// Makes a random code that no relay offers.
     ///
     /// # Panics
     ///
     /// Panics if the operating system has no random source.
     pub fn generate() -> Self {
+        Self::generate_in(1..=MAX_LOCAL_NUMBER)
+    }
+
+    /// Makes a random code that relays may offer.
+    pub(crate) fn generate_for_relays() -> Self {
+        Self::generate_in(RELAY_NUMBERS)
+    }
+
+    fn generate_in(numbers: RangeInclusive<u16>) -> Self {
         let random = getrandom::u64().expect("the operating system has a random source");
         let [first, second, rest @ ..] = random.to_le_bytes();
-        // 2^48 numbers fall on 99: no two are chosen with measurably different frequency.
+        // 2^48 numbers fall on 9,000 at most: no two are chosen with measurably different
+        // frequency.
         let rest = rest.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-        let number = u8::try_from(rest % u64::from(MAX_NUMBER)).expect("it is below 99") + 1;
+        let n_numbers = u64::from(numbers.end() - numbers.start()) + 1;
+        let number = numbers.start() + u16::try_from(rest % n_numbers).expect("it is below 9,000");
         Self { number, words: [first, second].map(|byte| WORDS[usize::from(byte)]) }
     }
 
@@ -109,7 +141,7 @@ impl JoinCode {
     }
 
     /// Returns the number, which is not secret.
-    pub fn number(&self) -> u8 {
+    pub fn number(&self) -> u16 {
         self.number
     }
 }
@@ -140,7 +172,7 @@ impl FromStr for JoinCode {
         let parts: Vec<&str> = text.split(is_separator).filter(|part| !part.is_empty()).collect();
         let [number, typed @ ..] = &parts[..] else { return Err(JoinCodeError::Malformed) };
         let typed: &[&str; N_WORDS] = typed.try_into().map_err(|_| JoinCodeError::Malformed)?;
-        let number = number.parse().ok().filter(|number| (1..=MAX_NUMBER).contains(number));
+        let number = number.parse().ok().filter(|number| is_number(*number));
         let number = number.ok_or(JoinCodeError::Malformed)?;
         let mut words = [""; N_WORDS];
         for (at, typed) in typed.iter().enumerate() {
@@ -152,6 +184,11 @@ impl FromStr for JoinCode {
         }
         Ok(Self { number, words })
     }
+}
+
+/// Reports whether codes have a number.
+fn is_number(number: u16) -> bool {
+    (1..=MAX_LOCAL_NUMBER).contains(&number) || RELAY_NUMBERS.contains(&number)
 }
 
 /// Returns the word with the same beginning.
@@ -171,8 +208,11 @@ mod tests {
     #[test]
     fn codes_are_read_as_written_and_as_people_type_them() {
         for _ in 0..100 {
-            let code = JoinCode::generate();
-            assert_eq!(code.to_string().parse::<JoinCode>().unwrap(), code);
+            for code in [JoinCode::generate(), JoinCode::generate_for_relays()] {
+                assert_eq!(code.to_string().parse::<JoinCode>().unwrap(), code);
+            }
+            assert!((1..=99).contains(&JoinCode::generate().number()));
+            assert!((1000..=9999).contains(&JoinCode::generate_for_relays().number()));
         }
         let code: JoinCode = "7-amber-falcon".parse().unwrap();
         assert_eq!(code.to_string(), "7-amber-falcon");
@@ -194,10 +234,12 @@ mod tests {
             "amber-falcon-7",
             "0-amber-falcon",
             "100-amber-falcon",
-            "256-amber-falcon",
+            "999-amber-falcon",
+            "10000-amber-falcon",
+            "65543-amber-falcon",
             &"7-".repeat(40),
         ] {
-            assert!(message(text).contains("a number from 1 to 99 and two words"), "{text}");
+            assert!(message(text).contains("a number of at most 4 digits and two words"), "{text}");
         }
         let unknown = message("7-amber-falkon");
         assert_eq!(

@@ -1,10 +1,11 @@
 //! The side that has a join code: finds the peer that offers it, proves the code, and gets the
-//! ticket.
+//! ticket. It is called at an address, or searched at relays and then in the local network.
 //!
 //! # Invariants
 //!
 //! - One call confirms the code to at most [`MAX_CONFIRMED`] peers. A false sharer that announces
-//!   the same number has one guess with each of them.
+//!   the same number has one guess with each of them. A code that was confirmed at a relay is tried
+//!   at no other place.
 //! - All that is received has a fixed length, or one of at most 4 KiB.
 
 use std::{
@@ -19,12 +20,14 @@ use tokio::{
 };
 
 use crate::{
-    join_code::{JoinCode, JoinCodeError},
+    join_code::{JoinCode, JoinCodeError, RELAY_NUMBERS},
     join_code_host::EXCHANGE_WITHIN,
     join_code_offer::{CodeRefusal, MAX_SEALED_LEN, code_hello},
     lan_code::LanCodeSearch,
     pake::{PAKE_LEN, PakeExchange, PakeSide},
     quic::is_local,
+    relay_code_call::redeem_at_relay,
+    relay_name::{MAX_RELAYS, RelayName},
     ticket::{MAX_ADDRESSES, PeerTicket},
 };
 
@@ -47,8 +50,13 @@ const MAX_TRIED: usize = 32;
 /// Where the peer that offers a code is.
 #[derive(Debug, Clone)]
 pub struct JoinCodeSearch {
-    /// Its address, as `HOST:PORT`; `None` if the local network is to be searched.
+    /// Its address, as `HOST:PORT`; `None` if it is to be searched.
     pub at: Option<String>,
+    /// The relays at which it may offer the code. At most four are asked, and none for a code that
+    /// no relay offers.
+    pub relays: Vec<RelayName>,
+    /// Whether the local network is searched, if no relay has the code.
+    pub is_lan_searched: bool,
     /// The address of the network interface that is searched; an unspecified one stands for all.
     pub interface: IpAddr,
     /// Whether only addresses of this machine and its local network may be called.
@@ -71,14 +79,46 @@ impl JoinCode {
     /// code is of no use afterwards.
     pub async fn redeem(&self, search: &JoinCodeSearch) -> Result<PeerTicket, JoinCodeError> {
         let mut call = CodeCall { code: self, n_confirmed: 0 };
-        match &search.at {
-            Some(at) => call.redeem_at(at, search.is_lan_only).await,
-            None => call.redeem_in_lan(search).await,
+        if let Some(at) = &search.at {
+            return call.redeem_at(at, search.is_lan_only).await;
+        }
+        let failure = match call.redeem_at_relays(search).await {
+            Some(Err(failure)) if failure.may_be_elsewhere() => Some(failure),
+            Some(redeemed) => return redeemed,
+            None => None,
+        };
+        if !search.is_lan_searched {
+            return Err(failure.unwrap_or(JoinCodeError::NotFound { number: self.number() }));
+        }
+        match (call.redeem_in_lan(search).await, failure) {
+            // The relay's reason says more than that the local network has no such peer.
+            (Err(JoinCodeError::NotFound { .. }), Some(failure)) => Err(failure),
+            (redeemed, _) => redeemed,
         }
     }
 }
 
 impl CodeCall<'_> {
+    /// Asks the relays, one after the other; `None` if there are none that could have the code.
+    async fn redeem_at_relays(
+        &mut self,
+        search: &JoinCodeSearch,
+    ) -> Option<Result<PeerTicket, JoinCodeError>> {
+        let is_of_relays = RELAY_NUMBERS.contains(&self.code.number());
+        let relays = search.relays.iter().take(MAX_RELAYS);
+        let mut last = None;
+        for name in relays.filter(|_| is_of_relays && !search.is_lan_only) {
+            let redeemed = redeem_at_relay(self.code, name, &mut self.n_confirmed).await;
+            let redeemed = redeemed.and_then(|text| read_ticket(&text));
+            let goes_on = redeemed.as_ref().is_err_and(JoinCodeError::may_be_elsewhere);
+            last = Some(redeemed);
+            if !goes_on {
+                break;
+            }
+        }
+        last
+    }
+
     /// Tries the addresses of a host.
     async fn redeem_at(
         &mut self,
@@ -146,8 +186,7 @@ impl CodeCall<'_> {
         let mut stream = connected.map_err(|error| unreachable(error.to_string()))?;
         let exchanged = timeout(EXCHANGE_WITHIN, self.exchange(&mut stream)).await;
         let text = exchanged.map_err(|_| JoinCodeError::Fault("it does not answer in time"))??;
-        let mut ticket: PeerTicket =
-            text.parse().map_err(|_| JoinCodeError::Fault("it sent no ticket"))?;
+        let mut ticket = read_ticket(&text)?;
         // This address is certainly one at which the peer can be reached.
         if let Some(port) = ticket.addresses.first().map(SocketAddr::port) {
             let here = SocketAddr::new(address.ip(), port);
@@ -181,6 +220,10 @@ impl CodeCall<'_> {
         // A peer that does not know the code claims to have accepted it.
         opened.ok_or(JoinCodeError::Wrong)
     }
+}
+
+fn read_ticket(text: &str) -> Result<PeerTicket, JoinCodeError> {
+    text.parse().map_err(|_| JoinCodeError::Fault("it sent no ticket"))
 }
 
 /// Reads the byte that says whether the exchange goes on.

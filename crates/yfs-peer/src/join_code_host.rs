@@ -1,7 +1,7 @@
-//! The side that offers a join code: listens on TCP, and announces the number of the code in the
-//! local network.
+//! The side that offers a join code: listens on TCP, announces the number of the code in the local
+//! network, and offers it at relays.
 //!
-//! The task of the host ends some minutes after the code, so that a late joiner learns why it gets
+//! The tasks of the host end some minutes after the code, so that a late joiner learns why it gets
 //! no ticket, or when the host is dropped.
 
 use std::{
@@ -19,13 +19,13 @@ use tokio::{
 };
 
 use crate::{
-    join_code::JoinCode,
     join_code_offer::{CODE_HELLO_LEN, CodeOffer, CodeRefusal, JoinCodeOutcome},
     lan_code::LanCodeAnnouncement,
     pake::CONFIRMATION_LEN,
     peer_error::PeerError,
     peer_node::local_addresses,
     quic::is_local,
+    relay_code_host::ReservedJoinCode,
     ticket::PeerTicket,
 };
 
@@ -57,21 +57,24 @@ pub struct JoinCodeOptions {
 pub struct JoinCodeHost {
     addresses: Vec<SocketAddr>,
     outcome: watch::Receiver<Option<JoinCodeOutcome>>,
-    task: JoinHandle<()>,
+    tasks: Vec<JoinHandle<()>>,
     lan_failure: Option<String>,
 }
 
 impl JoinCodeHost {
-    /// Offers a ticket to the first peer that has the code.
+    /// Offers a ticket to the first peer that has the code, also at the relays at which its number
+    /// is reserved.
     ///
     /// # Errors
     ///
     /// [`PeerError::Listen`] if the address cannot be used.
     pub async fn start(
-        code: JoinCode,
+        reserved: impl Into<ReservedJoinCode>,
         ticket: &PeerTicket,
         options: JoinCodeOptions,
     ) -> Result<Self, PeerError> {
+        let reserved = reserved.into();
+        let code = reserved.code.clone();
         let listener = bind(options.listen).await?;
         let bound = listener.local_addr()?;
         let (mut announcement, mut lan_failure) = (None, None);
@@ -84,10 +87,18 @@ impl JoinCodeHost {
         let ends = Instant::now() + options.lifetime;
         let offer = Arc::new(CodeOffer::new(code, ticket.to_string(), ends));
         let (outcome, outcomes) = watch::channel(None);
+        let outcome = Arc::new(outcome);
+        let relayed = reserved.into_relays().into_iter().map(|relay| {
+            let (offer, outcome) = (offer.clone(), outcome.clone());
+            let reported = offer.clone();
+            let report = move || report_outcome(&reported, &outcome);
+            tokio::spawn(relay.serve(offer, ends + LINGER, report))
+        });
+        let mut tasks: Vec<JoinHandle<()>> = relayed.collect();
         let serving = serve_code(listener, offer, options.is_lan_only, outcome, announcement);
-        let task = tokio::spawn(serving);
+        tasks.push(tokio::spawn(serving));
         let addresses = local_addresses(bound);
-        Ok(Self { addresses, outcome: outcomes, task, lan_failure })
+        Ok(Self { addresses, outcome: outcomes, tasks, lan_failure })
     }
 
     /// Returns the addresses for `--at`.
@@ -108,7 +119,7 @@ impl JoinCodeHost {
 
 impl Drop for JoinCodeHost {
     fn drop(&mut self) {
-        self.task.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -129,11 +140,10 @@ async fn serve_code(
     listener: TcpListener,
     offer: Arc<CodeOffer>,
     is_lan_only: bool,
-    outcome: watch::Sender<Option<JoinCodeOutcome>>,
+    outcome: Arc<watch::Sender<Option<JoinCodeOutcome>>>,
     announcement: Option<LanCodeAnnouncement>,
 ) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let outcome = Arc::new(outcome);
     let is_over = || offer.outcome(Instant::now()).is_some();
     let ends = offer.ends();
     loop {

@@ -15,11 +15,11 @@ use crate::{
 };
 
 /// The first bytes of an exchange.
-const MAGIC: [u8; 8] = *b"yfscode1";
+const MAGIC: [u8; 8] = *b"yfscode2";
 
 /// The length of the first message of the joiner, in bytes: the protocol, the number of the code, a
 /// message of SPAKE2.
-pub(crate) const CODE_HELLO_LEN: usize = MAGIC.len() + 1 + PAKE_LEN;
+pub(crate) const CODE_HELLO_LEN: usize = MAGIC.len() + 2 + PAKE_LEN;
 
 /// The greatest length of a sealed ticket, in bytes.
 pub(crate) const MAX_SEALED_LEN: usize = 4 << 10;
@@ -66,7 +66,7 @@ impl CodeOffer {
     }
 
     /// Returns the number of the code.
-    pub(crate) fn number(&self) -> u8 {
+    pub(crate) fn number(&self) -> u16 {
         self.code.number()
     }
 
@@ -152,14 +152,14 @@ fn check_state(outcome: Option<JoinCodeOutcome>, is_over: bool) -> Result<(), Co
 }
 
 /// Makes the first message of a joiner.
-pub(crate) fn code_hello(number: u8, message: [u8; PAKE_LEN]) -> [u8; CODE_HELLO_LEN] {
-    let bytes = [&MAGIC[..], &[number], &message].concat();
+pub(crate) fn code_hello(number: u16, message: [u8; PAKE_LEN]) -> [u8; CODE_HELLO_LEN] {
+    let bytes = [&MAGIC[..], &number.to_be_bytes(), &message].concat();
     bytes.try_into().expect("the lengths were added")
 }
 
-fn read_hello(hello: &[u8; CODE_HELLO_LEN]) -> Option<(u8, [u8; PAKE_LEN])> {
-    let (number, message) = hello.strip_prefix(&MAGIC)?.split_first()?;
-    Some((*number, message.try_into().ok()?))
+fn read_hello(hello: &[u8; CODE_HELLO_LEN]) -> Option<(u16, [u8; PAKE_LEN])> {
+    let (number, message) = hello.strip_prefix(&MAGIC)?.split_first_chunk()?;
+    Some((u16::from_be_bytes(*number), message.try_into().ok()?))
 }
 
 #[cfg(test)]

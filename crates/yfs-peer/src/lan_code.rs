@@ -41,7 +41,7 @@ pub(crate) struct LanCodeSearch {
 
 impl LanCodeAnnouncement {
     /// Announces the number of a code, and the address at which it is offered.
-    pub(crate) fn start(number: u8, bound: SocketAddr) -> Result<Self, mdns_sd::Error> {
+    pub(crate) fn start(number: u16, bound: SocketAddr) -> Result<Self, mdns_sd::Error> {
         let name = format!("{:016x}", getrandom::u64().expect("the system has a random source"));
         let number = number.to_string();
         let service = LanService {
@@ -70,7 +70,7 @@ impl Drop for LanCodeAnnouncement {
 
 impl LanCodeSearch {
     /// Begins to search on the interface of an address, or on all.
-    pub(crate) fn start(number: u8, interface: IpAddr) -> Result<Self, mdns_sd::Error> {
+    pub(crate) fn start(number: u16, interface: IpAddr) -> Result<Self, mdns_sd::Error> {
         let daemon = ServiceDaemon::new()?;
         let started = restrict_to(&daemon, interface).and_then(|()| daemon.browse(SERVICE_TYPE));
         match started {

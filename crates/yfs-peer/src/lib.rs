@@ -67,7 +67,13 @@ mod peer_status;
 mod presence;
 mod quic;
 mod relay_client;
+mod relay_code_call;
+mod relay_code_host;
+mod relay_code_message;
+mod relay_code_visits;
+mod relay_codes;
 mod relay_core;
+mod relay_dialog;
 mod relay_limits;
 mod relay_meetings;
 mod relay_message;
@@ -96,10 +102,11 @@ pub use crate::{
     peer_session::PeerSession,
     peer_status::{PeerStatus, read_status},
     presence::{LocalPresence, PresenceSender, RemotePresence},
+    relay_code_host::ReservedJoinCode,
     relay_core::RelayStatistics,
     relay_limits::{RelayAllowList, RelayLimits},
     relay_message::RelayRefusal,
-    relay_name::{RELAY_PORT, RelayGroupTag, RelayName, RelayNameError},
+    relay_name::{MAX_RELAYS, RELAY_PORT, RelayGroupTag, RelayName, RelayNameError},
     relay_server::RelayServer,
     ticket::PeerTicket,
 };

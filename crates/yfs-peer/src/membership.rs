@@ -327,6 +327,11 @@ impl PeerMembership {
         Ok(if self.is_blocked(certificate)? { Err(DenialCode::Blocked) } else { Ok(()) })
     }
 
+    /// Ends the presence that was not renewed, and that of peers without a current certificate.
+    pub(crate) fn expire_presence(&self) {
+        self.presence.expire(|certificate| matches!(self.check_current(certificate), Ok(Ok(()))));
+    }
+
     /// Checks that the key of a certificate may make changes now.
     pub(crate) fn check_writer(
         &self,

@@ -43,6 +43,9 @@ const FAULT: u32 = 1;
 /// Another connection with the same peer takes its place.
 pub(crate) const REPLACED: u32 = 2;
 
+/// The reason with which a process that ends closes all connections.
+pub(crate) const STOPPED: &[u8] = b"stopped";
+
 /// Opens the stream of a connection that this side made.
 pub(crate) async fn open_stream(
     connection: &Connection,
@@ -107,6 +110,16 @@ pub(crate) async fn carry_session(
         Err(_) => connection.close(VarInt::from_u32(ENDED), b"ended"),
     }
     carried
+}
+
+/// Reports whether the peer has closed a connection because its process ends.
+pub(crate) fn is_stopped(connection: &Connection) -> bool {
+    match connection.close_reason() {
+        Some(ConnectionError::ApplicationClosed(close)) => {
+            close.error_code == VarInt::from_u32(ENDED) && close.reason[..] == *STOPPED
+        }
+        _ => false,
+    }
 }
 
 /// Reports whether one of the sides has closed a connection because there is another one.

@@ -46,7 +46,9 @@ use crate::{
     peer_error::{DenialCode, PeerError},
     peer_grant::PeerRights,
     peer_key::PeerId,
-    peer_link::{LARGE_FRAMES_KIB, REPLACED, accept_stream, carry_session, open_stream},
+    peer_link::{
+        LARGE_FRAMES_KIB, REPLACED, STOPPED, accept_stream, carry_session, is_stopped, open_stream,
+    },
     peer_session::PeerSession,
     peer_status::{PeerStatus, reason_text, stored_status, write_status},
     presence::LocalPresenceHost,
@@ -100,6 +102,8 @@ pub struct PeerOptions {
     /// Relays that are used besides those that were named before, by an option or a ticket. At most
     /// four are used.
     pub relays: Vec<RelayName>,
+    /// Relays that are used and named in tickets like those, but not remembered.
+    pub default_relays: Vec<RelayName>,
     /// Whether no relay is used, and those that were named before are forgotten.
     pub is_relay_off: bool,
     /// The directory of the store, which has the lock.
@@ -198,6 +202,7 @@ impl Default for PeerOptions {
             is_lan_only: false,
             is_lan_searched: false,
             relays: Vec::new(),
+            default_relays: Vec::new(),
             is_relay_off: false,
             lock_dir: None,
         }
@@ -314,7 +319,7 @@ impl PeerNode {
         for task in &self.tasks {
             task.abort();
         }
-        self.shared.endpoint.close(VarInt::from_u32(0), b"stopped");
+        self.shared.endpoint.close(VarInt::from_u32(0), STOPPED);
         // A call that no peer answers would hold the endpoint for three seconds.
         let closed = self.shared.endpoint.wait_idle();
         timeout(3 * self.shared.longest_round_trip() + CLOSED_WITHIN, closed).await.ok();
@@ -330,7 +335,7 @@ impl Drop for PeerNode {
         for task in &self.tasks {
             task.abort();
         }
-        self.shared.endpoint.close(VarInt::from_u32(0), b"stopped");
+        self.shared.endpoint.close(VarInt::from_u32(0), STOPPED);
     }
 }
 
@@ -470,7 +475,7 @@ async fn call_all(shared: Arc<NodeShared>) {
         if shared.has_freed.swap(false, Ordering::Relaxed) {
             run_blocking(yfs::return_freed_memory);
         }
-        shared.member.presence().expire();
+        run_blocking(|| shared.member.expire_presence());
         timeout(TICK, shared.wake.notified()).await.ok();
     }
 }
@@ -602,6 +607,10 @@ async fn run_link(
         shared.remove_link(peer, number);
     }
     let n_refused = session.n_refused() - last_refused;
+    if is_stopped(connection) {
+        // No peer has them from there any more, whatever other connections delivered.
+        shared.member.presence().forget(peer);
+    }
     drop(session);
     if is_known && !shared.first.is_complete() {
         // It is the turn of another peer.

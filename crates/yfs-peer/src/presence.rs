@@ -93,9 +93,20 @@ impl PeerPresence {
         PresenceLink::new(self.clone(), number, wake)
     }
 
-    /// Ends what was not renewed in time.
-    pub(crate) fn expire(&self) {
-        self.state.lock().table.expire(self.now());
+    /// Ends what was not renewed in time, and what is of peers whose certificate is not current any
+    /// more: their own connection has ended, but others may have delivered the same.
+    pub(crate) fn expire(&self, is_current: impl Fn(&PeerCertificate) -> bool) {
+        let certificates = self.state.lock().table.certificates();
+        let over = certificates.into_iter().filter(|(_, certificate)| !is_current(certificate));
+        let over: Vec<PeerId> = over.map(|(peer, _)| peer).collect();
+        let mut state = self.state.lock();
+        over.into_iter().for_each(|peer| state.table.forget(peer));
+        state.table.expire(self.now());
+    }
+
+    /// Ends all that is known of a peer that has stopped.
+    pub(crate) fn forget(&self, peer: PeerId) {
+        self.state.lock().table.forget(peer);
     }
 
     /// Records the editors of a server at a document, and signs those of all servers.

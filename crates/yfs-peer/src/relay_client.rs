@@ -182,7 +182,7 @@ pub(crate) fn random_session() -> RelaySession {
 }
 
 /// Returns a factor between 0.75 and 1.25, so that peers don't register at the same moment.
-fn random_factor() -> f64 {
+pub(crate) fn random_factor() -> f64 {
     let random = getrandom::u32().unwrap_or_default();
     0.75 + 0.5 * f64::from(random) / f64::from(u32::MAX)
 }

@@ -3,7 +3,8 @@
 //! # Invariants
 //!
 //! - Nothing is remembered of a sender before it has proven its address by a challenge and its key
-//!   by a signature, except a bounded count of its attempts.
+//!   by a signature, except a bounded count of its attempts. Nor is of a joiner, who has no key
+//!   here.
 //! - Each datagram causes at most one datagram, except a call, which causes two; each is at most as
 //!   long as its cause. Until the sender has proven its address, it goes to the sender, and is
 //!   shorter.
@@ -22,10 +23,11 @@ use std::{
 
 use crate::{
     peer_key::{KEY_LEN, PeerId},
+    relay_codes::{CodeApplication, RelayCodes},
     relay_limits::{RelayAllowList, RelayLimits, TokenBucket},
     relay_message::{
         CHALLENGE_LEN, MeetingNumber, RelayChallenge, RelayGroup, RelayRefusal, RelayReply,
-        RelayRequest, RelaySession,
+        RelayRequest, RelaySession, RelayVisit, VISIT_CODE_LEN, VISIT_HEADER_LEN,
     },
 };
 
@@ -43,6 +45,16 @@ const MAX_COUNTED: usize = 8192;
 
 /// The calls per second of each peer.
 const CALLS_PER_SECOND: u64 = 4;
+
+/// The knocks per second of each address at numbers that no peer offers. Until the next one, no
+/// knock of the address is passed on, so that an attempt shows only what it has cost.
+const MISSES_PER_SECOND: u64 = 1;
+
+/// How long a visit may be answered.
+const VISIT_TTL: Duration = Duration::from_secs(30);
+
+/// The context of the key of the codes of visits.
+const VISIT_CONTEXT: &str = "yfs relay visit v1";
 
 /// The datagrams that are to be sent.
 pub(crate) type RelayOutput = Vec<(SocketAddr, Vec<u8>)>;
@@ -62,6 +74,10 @@ pub struct RelayStatistics {
     pub forwarded_bytes: u64,
     /// The calls by which two peers tried to connect directly.
     pub calls: u64,
+    /// The join codes that are offered now.
+    pub codes: u64,
+    /// The messages of joiners that were passed on to peers that offer a code.
+    pub knocks: u64,
     /// The datagrams that were dropped because of a limit.
     pub over_limit: u64,
     /// Those whose target is not registered in the group of the sender.
@@ -79,11 +95,15 @@ pub(crate) struct RelayCore {
     allowed: RelayAllowList,
     /// The key of challenges, random at each start.
     secret: [u8; KEY_LEN],
+    /// The key of the codes of visits.
+    visit_secret: [u8; KEY_LEN],
+    codes: RelayCodes,
     sessions: HashMap<RelaySession, RelayRegistration>,
     peers: HashMap<(RelayGroup, PeerId), RelaySession>,
     senders: HashMap<IpAddr, SenderCount>,
     bytes: TokenBucket,
     attempts: TokenBucket,
+    knocks: TokenBucket,
     swept_at: Duration,
     statistics: RelayStatistics,
 }
@@ -105,11 +125,13 @@ struct RelayRegistration {
 #[derive(Debug)]
 struct SenderCount {
     attempts: TokenBucket,
+    knocks: TokenBucket,
+    misses: TokenBucket,
     n_peers: usize,
     last_seen: Duration,
 }
 
-/// A registration that a peer asks for.
+/// A registration or an offer that a peer asks for.
 struct RelayApplication<'r> {
     session: RelaySession,
     challenge: &'r RelayChallenge,
@@ -129,9 +151,12 @@ impl RelayCore {
         Self {
             bytes: TokenBucket::new(limits.bytes_of_all, now),
             attempts: TokenBucket::new(limits.attempts_of_all, now),
+            knocks: TokenBucket::new(limits.knocks_of_all, now),
             limits,
             allowed,
+            visit_secret: blake3::derive_key(VISIT_CONTEXT, &secret),
             secret,
+            codes: RelayCodes::default(),
             sessions: HashMap::new(),
             peers: HashMap::new(),
             senders: HashMap::new(),
@@ -142,13 +167,14 @@ impl RelayCore {
 
     /// Returns the counts.
     pub(crate) fn statistics(&self) -> RelayStatistics {
-        RelayStatistics { peers: self.sessions.len() as u64, ..self.statistics }
+        let (peers, codes) = (self.sessions.len() as u64, self.codes.len() as u64);
+        RelayStatistics { peers, codes, ..self.statistics }
     }
 
-    /// Returns the number of registrations and of addresses that are counted.
+    /// Returns the number of registrations, of offers, and of addresses that are counted.
     #[cfg(test)]
     pub(crate) fn n_remembered(&self) -> usize {
-        self.sessions.len() + self.senders.len()
+        self.sessions.len() + self.codes.len() + self.senders.len()
     }
 
     /// Processes a datagram, and appends those that it causes.
@@ -179,13 +205,23 @@ impl RelayCore {
                     peer,
                     is_signed: &|| request.is_signed(&session),
                 };
-                Some(match self.register(now, from, &application) {
-                    Ok(()) => RelayReply::Registered { observed: from },
-                    Err(refusal) => {
-                        self.statistics.refused += 1;
-                        RelayReply::Refused(refusal)
-                    }
-                })
+                let registered = self.register(now, from, &application);
+                Some(self.reply_to(registered, from))
+            }
+            RelayRequest::Offer { challenge, number, group, peer, .. } => {
+                let application = RelayApplication {
+                    session,
+                    challenge: &challenge,
+                    group,
+                    peer,
+                    is_signed: &|| request.is_signed(&session),
+                };
+                let offered = self.offer(now, from, number, &application);
+                Some(self.reply_to(offered, from))
+            }
+            RelayRequest::Knock { challenge, number, payload } => {
+                let refusal = self.knock(now, (from, session), &challenge, (number, payload), out);
+                refusal.err().map(RelayReply::Refused)
             }
             request => self.serve(now, from, (session, request), out),
         };
@@ -194,7 +230,21 @@ impl RelayCore {
         }
     }
 
-    /// Serves a registered peer. Returns what it is answered.
+    fn reply_to(
+        &mut self,
+        registered: Result<(), RelayRefusal>,
+        observed: SocketAddr,
+    ) -> RelayReply<'static> {
+        match registered {
+            Ok(()) => RelayReply::Registered { observed },
+            Err(refusal) => {
+                self.statistics.refused += 1;
+                RelayReply::Refused(refusal)
+            }
+        }
+    }
+
+    /// Serves a registered peer, or one that offers a code. Returns what it is answered.
     fn serve<'d>(
         &mut self,
         now: Duration,
@@ -202,6 +252,9 @@ impl RelayCore {
         (session, request): (RelaySession, RelayRequest<'d>),
         out: &mut RelayOutput,
     ) -> Option<RelayReply<'d>> {
+        if let Some(number) = self.codes.number_of(&session) {
+            return self.serve_offer(now, from, (number, request), out);
+        }
         let registered = self.sessions.get_mut(&session);
         let Some(sender) = registered.filter(|known| known.address == from) else {
             self.statistics.no_sender += 1;
@@ -217,8 +270,43 @@ impl RelayCore {
             }
             RelayRequest::Send { to, payload } => self.forward(now, &session, to, payload, out),
             RelayRequest::Call { to, meeting } => self.call(now, &session, (to, meeting), out),
-            RelayRequest::Hello | RelayRequest::Register { .. } => None,
+            _ => None,
         }
+    }
+
+    /// Serves a peer that offers a code. Returns what it is answered.
+    fn serve_offer<'d>(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        (number, request): (u16, RelayRequest<'d>),
+        out: &mut RelayOutput,
+    ) -> Option<RelayReply<'d>> {
+        let Some(offer) = self.codes.get_mut(number).filter(|offer| offer.address == from) else {
+            self.statistics.no_sender += 1;
+            let is_leaving = matches!(request, RelayRequest::Leave);
+            return (!is_leaving).then_some(RelayReply::Unknown);
+        };
+        offer.note_seen(now);
+        match request {
+            RelayRequest::Ping => return Some(RelayReply::Registered { observed: from }),
+            RelayRequest::Leave => drop(self.codes.remove(number)),
+            RelayRequest::Answer { visit, payload } => {
+                let len = out_len(payload);
+                let code = visit_code(&self.visit_secret, &visit);
+                let is_current = millis(now).saturating_sub(visit.time) <= millis(VISIT_TTL);
+                if !is_current || code != visit.code {
+                    self.statistics.no_target += 1;
+                } else if offer.take(len, &mut self.bytes, now) {
+                    let answered = RelayReply::Answered { payload };
+                    out.push((visit.address, answered.encode(&visit.session)));
+                } else {
+                    self.statistics.over_limit += 1;
+                }
+            }
+            _ => {}
+        }
+        None
     }
 
     /// Passes a datagram on.
@@ -280,20 +368,14 @@ impl RelayCore {
         Some(RelayReply::Meet { peer: to, meeting, address: target.address })
     }
 
-    /// Registers a peer at the address of a sender.
-    fn register(
+    /// Checks what a peer asks for. Returns the time in the challenge.
+    fn admit(
         &mut self,
         now: Duration,
         from: SocketAddr,
         asked: &RelayApplication<'_>,
-    ) -> Result<(), RelayRefusal> {
-        let (time, _) = asked.challenge.split_first_chunk().unwrap_or((&[0; 8], &[]));
-        let challenged_at = u64::from_be_bytes(*time);
-        let is_current = millis(now).saturating_sub(challenged_at) <= millis(CHALLENGE_TTL);
-        let expected = self.challenge_at(challenged_at, from);
-        if !is_current || expected != *asked.challenge {
-            return Err(RelayRefusal::StaleChallenge);
-        }
+    ) -> Result<u64, RelayRefusal> {
+        let challenged_at = self.check_challenge(now, from, asked.challenge)?;
         self.count_attempt(now, from.ip())?;
         if !self.allowed.allows(asked.peer, &asked.group) {
             return Err(RelayRefusal::NotAllowed);
@@ -301,12 +383,80 @@ impl RelayCore {
         if !(asked.is_signed)() {
             return Err(RelayRefusal::Forged);
         }
+        Ok(challenged_at)
+    }
+
+    /// Checks that a challenge is one for this address, and recent. Returns the time in it.
+    fn check_challenge(
+        &self,
+        now: Duration,
+        from: SocketAddr,
+        challenge: &RelayChallenge,
+    ) -> Result<u64, RelayRefusal> {
+        let (time, _) = challenge.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let challenged_at = u64::from_be_bytes(*time);
+        let is_current = millis(now).saturating_sub(challenged_at) <= millis(CHALLENGE_TTL);
+        let is_own = self.challenge_at(challenged_at, from) == *challenge;
+        if is_current && is_own { Ok(challenged_at) } else { Err(RelayRefusal::StaleChallenge) }
+    }
+
+    /// Offers a join code at the address of a sender.
+    fn offer(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        number: u16,
+        asked: &RelayApplication<'_>,
+    ) -> Result<(), RelayRefusal> {
+        let challenged_at = self.admit(now, from, asked)?;
+        if self.sessions.contains_key(&asked.session) {
+            return Err(RelayRefusal::Busy);
+        }
+        let (session, peer) = (asked.session, asked.peer);
+        let offer = CodeApplication { number, session, address: from, peer, challenged_at };
+        self.codes.offer(&offer, &self.limits, now)
+    }
+
+    /// Passes a message of a joiner on to the peer that offers the code with a number.
+    fn knock(
+        &mut self,
+        now: Duration,
+        (from, session): (SocketAddr, RelaySession),
+        challenge: &RelayChallenge,
+        (number, payload): (u16, &[u8]),
+        out: &mut RelayOutput,
+    ) -> Result<(), RelayRefusal> {
+        self.check_challenge(now, from, challenge)?;
+        let is_offered = self.codes.get_mut(number).is_some();
+        self.count_knock(now, from.ip(), is_offered)?;
+        let offer = self.codes.get_mut(number).ok_or(RelayRefusal::NoCode)?;
+        if !offer.take(out_len(payload), &mut self.bytes, now) {
+            self.statistics.over_limit += 1;
+            return Ok(());
+        }
+        self.statistics.knocks += 1;
+        let time = millis(now);
+        let visit = RelayVisit { time, address: from, session, code: [0; VISIT_CODE_LEN] };
+        let visit = RelayVisit { code: visit_code(&self.visit_secret, &visit), ..visit };
+        out.push((offer.address, RelayReply::Visit { visit, payload }.encode(&offer.session)));
+        Ok(())
+    }
+
+    /// Registers a peer at the address of a sender.
+    fn register(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        asked: &RelayApplication<'_>,
+    ) -> Result<(), RelayRefusal> {
+        let challenged_at = self.admit(now, from, asked)?;
         let known = self.peers.get(&(asked.group, asked.peer)).copied();
         let registered = known.and_then(|session| self.sessions.get(&session));
         if registered.is_some_and(|known| known.challenged_at > challenged_at) {
             return Err(RelayRefusal::StaleChallenge);
         }
-        if self.sessions.contains_key(&asked.session) && known != Some(asked.session) {
+        let is_taken = self.codes.number_of(&asked.session).is_some();
+        if is_taken || self.sessions.contains_key(&asked.session) && known != Some(asked.session) {
             return Err(RelayRefusal::Busy);
         }
         // The peer's former registration makes room for this one.
@@ -347,20 +497,46 @@ impl RelayCore {
 
     /// Counts an attempt to register of a sender that has proven its address.
     fn count_attempt(&mut self, now: Duration, ip: IpAddr) -> Result<(), RelayRefusal> {
+        let is_within = self.sender(now, ip)?.attempts.take(1, now);
+        let is_within = is_within && self.attempts.take(1, now);
+        if is_within { Ok(()) } else { Err(RelayRefusal::Busy) }
+    }
+
+    /// Counts a message of a joiner that has proven its address. After one at a number that no peer
+    /// offers, all are refused for a while, so that the numbers cannot be searched quickly.
+    fn count_knock(
+        &mut self,
+        now: Duration,
+        ip: IpAddr,
+        is_offered: bool,
+    ) -> Result<(), RelayRefusal> {
+        let sender = self.sender(now, ip)?;
+        let may_miss = sender.misses.take(1, now);
+        if may_miss && is_offered {
+            sender.misses.put_back(1);
+        }
+        let is_within = may_miss && sender.knocks.take(1, now);
+        let is_within = is_within && self.knocks.take(1, now);
+        if is_within { Ok(()) } else { Err(RelayRefusal::Busy) }
+    }
+
+    /// Returns the counts of an address.
+    fn sender(&mut self, now: Duration, ip: IpAddr) -> Result<&mut SenderCount, RelayRefusal> {
         let sender = sender_of(ip);
         if self.senders.len() >= MAX_COUNTED && !self.senders.contains_key(&sender) {
             return Err(RelayRefusal::Busy);
         }
-        let rate = self.limits.attempts_of_address;
-        let fresh =
-            || SenderCount { attempts: TokenBucket::new(rate, now), n_peers: 0, last_seen: now };
+        let limits = &self.limits;
+        let fresh = || SenderCount {
+            attempts: TokenBucket::new(limits.attempts_of_address, now),
+            knocks: TokenBucket::new(limits.knocks_of_address, now),
+            misses: TokenBucket::new(MISSES_PER_SECOND, now),
+            n_peers: 0,
+            last_seen: now,
+        };
         let count = self.senders.entry(sender).or_insert_with(fresh);
         count.last_seen = now;
-        if count.attempts.take(1, now) && self.attempts.take(1, now) {
-            Ok(())
-        } else {
-            Err(RelayRefusal::Busy)
-        }
+        Ok(count)
     }
 
     /// Removes a registration.
@@ -373,9 +549,10 @@ impl RelayCore {
         Some(removed)
     }
 
-    /// Removes registrations that have ended, and the counts of addresses without one.
+    /// Removes registrations and offers that have ended, and the counts of addresses without one.
     pub(crate) fn sweep(&mut self, now: Duration) {
         self.swept_at = now;
+        self.codes.sweep(now);
         let is_over = |last_seen: Duration| now.saturating_sub(last_seen) > REGISTRATION_TTL;
         let ended: Vec<RelaySession> = self
             .sessions
@@ -403,11 +580,27 @@ impl RelayCore {
 }
 
 /// Returns the address by which attempts are counted: of IPv6, the network of 64 bits.
-fn sender_of(ip: IpAddr) -> IpAddr {
+pub(crate) fn sender_of(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) => IpAddr::V6((u128::from(ip) >> 64 << 64).into()),
         ip => ip,
     }
+}
+
+/// Returns the length of a datagram that passes on a message of a code, in bytes: at most this.
+fn out_len(payload: &[u8]) -> u64 {
+    (VISIT_HEADER_LEN + payload.len()) as u64
+}
+
+/// Returns the code of a visit that the relay passes on.
+fn visit_code(secret: &[u8; KEY_LEN], visit: &RelayVisit) -> [u8; VISIT_CODE_LEN] {
+    let mut hasher = blake3::Hasher::new_keyed(secret);
+    hasher.update(&visit.time.to_be_bytes());
+    hasher.update(&visit.session);
+    hasher.update(visit.address.to_string().as_bytes());
+    let mut code = [0; VISIT_CODE_LEN];
+    code.copy_from_slice(&hasher.finalize().as_bytes()[..VISIT_CODE_LEN]);
+    code
 }
 
 fn millis(time: Duration) -> u64 {

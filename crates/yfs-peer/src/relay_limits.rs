@@ -19,6 +19,14 @@ pub struct RelayLimits {
     pub attempts_of_address: u64,
     /// The attempts to register per second of all addresses.
     pub attempts_of_all: u64,
+    /// The most join codes that are offered at once.
+    pub max_codes: usize,
+    /// The most join codes that are offered from one address.
+    pub max_codes_of_address: usize,
+    /// The messages per second of joiners at each address.
+    pub knocks_of_address: u64,
+    /// The messages per second of joiners at all addresses.
+    pub knocks_of_all: u64,
 }
 
 /// Which peers a relay serves: all, if both lists are empty.
@@ -39,6 +47,10 @@ impl Default for RelayLimits {
             bytes_of_all: 16 << 20,
             attempts_of_address: 8,
             attempts_of_all: 200,
+            max_codes: 256,
+            max_codes_of_address: 8,
+            knocks_of_address: 16,
+            knocks_of_all: 400,
         }
     }
 }

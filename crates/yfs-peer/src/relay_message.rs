@@ -16,6 +16,9 @@ use crate::peer_key::{KEY_LEN, PeerId, PeerSecretKey, SIGNATURE_LEN};
 /// The context of the signature of a registration.
 const REGISTER_CONTEXT: &[u8] = b"yfs relay register v1\0";
 
+/// The context of the signature of the offer of a join code.
+const OFFER_CONTEXT: &[u8] = b"yfs relay offer v1\0";
+
 /// The length of a session and of the number of a meeting, in bytes.
 pub(crate) const SESSION_LEN: usize = 8;
 
@@ -34,6 +37,18 @@ pub(crate) const MAX_DATAGRAM_LEN: usize = 1472;
 /// The length of an address, in bytes: the family, 16 bytes, the port.
 const ADDRESS_LEN: usize = 19;
 
+/// The length of the code by which a relay knows a visit that it passed on, in bytes.
+pub(crate) const VISIT_CODE_LEN: usize = 16;
+
+/// The length of a visit, in bytes.
+const VISIT_LEN: usize = 8 + ADDRESS_LEN + SESSION_LEN + VISIT_CODE_LEN;
+
+/// The length of what precedes a message of a joiner, in bytes.
+pub(crate) const VISIT_HEADER_LEN: usize = 1 + SESSION_LEN + VISIT_LEN;
+
+/// The zeros in a knock, so that it is as long as the visit that it causes.
+const KNOCK_FILLER_LEN: usize = VISIT_LEN - 2 - CHALLENGE_LEN;
+
 /// The least lengths of the first message and of a sign of life, so that replies are shorter.
 const HELLO_LEN: usize = 64;
 const PING_LEN: usize = 40;
@@ -44,6 +59,9 @@ const PING: u8 = 0x03;
 const SEND: u8 = 0x04;
 const CALL: u8 = 0x05;
 const LEAVE: u8 = 0x06;
+const OFFER: u8 = 0x07;
+const KNOCK: u8 = 0x08;
+const ANSWER: u8 = 0x09;
 const PROBE: u8 = 0x0e;
 const PROBE_ANSWER: u8 = 0x0f;
 const CHALLENGE: u8 = 0x81;
@@ -53,6 +71,8 @@ const UNKNOWN: u8 = 0x84;
 const RECEIVED: u8 = 0x85;
 const NO_PEER: u8 = 0x86;
 const MEET: u8 = 0x87;
+const VISIT: u8 = 0x88;
+const ANSWERED: u8 = 0x89;
 
 /// The number of a registration, chosen by the peer.
 pub(crate) type RelaySession = [u8; SESSION_LEN];
@@ -84,8 +104,32 @@ pub(crate) enum RelayRequest<'d> {
     Send { to: PeerId, payload: &'d [u8] },
     /// Asks that both peers learn the observed address of the other.
     Call { to: PeerId, meeting: MeetingNumber },
-    /// Ends the registration.
+    /// Ends the registration, or the offer of a join code.
     Leave,
+    /// Offers a join code with a number at the address of the sender.
+    Offer {
+        challenge: RelayChallenge,
+        number: u16,
+        group: RelayGroup,
+        peer: PeerId,
+        signature: [u8; SIGNATURE_LEN],
+    },
+    /// Passes a message on to the peer that offers the code with a number.
+    Knock { challenge: RelayChallenge, number: u16, payload: &'d [u8] },
+    /// Passes a message on to the sender of a knock.
+    Answer { visit: RelayVisit, payload: &'d [u8] },
+}
+
+/// The sender of a knock, as the relay describes it to the peer that answers. The relay keeps
+/// nothing of it: the code shows that the description is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RelayVisit {
+    /// When the knock arrived, in milliseconds since any moment.
+    pub(crate) time: u64,
+    pub(crate) address: SocketAddr,
+    /// The session of the sender.
+    pub(crate) session: RelaySession,
+    pub(crate) code: [u8; VISIT_CODE_LEN],
 }
 
 /// A datagram of a relay to a peer.
@@ -105,6 +149,10 @@ pub(crate) enum RelayReply<'d> {
     NoPeer(PeerId),
     /// Another peer sends to this address of this peer now.
     Meet { peer: PeerId, meeting: MeetingNumber, address: SocketAddr },
+    /// A message for the peer that offers a code.
+    Visit { visit: RelayVisit, payload: &'d [u8] },
+    /// The answer of the peer that offers a code.
+    Answered { payload: &'d [u8] },
 }
 
 /// Why a relay refuses a registration.
@@ -121,6 +169,10 @@ pub enum RelayRefusal {
     Full,
     /// There are too many attempts.
     Busy,
+    /// Another peer offers a join code with this number.
+    Taken,
+    /// No peer offers a join code with this number.
+    NoCode,
 }
 
 /// A datagram by which two peers find a direct path, or its answer.
@@ -139,7 +191,28 @@ fn register_bytes(
     [REGISTER_CONTEXT, session, challenge, group].concat()
 }
 
+/// Returns what a peer signs to offer a code.
+fn offer_bytes(
+    session: &RelaySession,
+    challenge: &RelayChallenge,
+    number: u16,
+    group: &RelayGroup,
+) -> Vec<u8> {
+    [OFFER_CONTEXT, session, challenge, &number.to_be_bytes(), group].concat()
+}
+
 impl<'d> RelayRequest<'d> {
+    /// Makes the offer of a code.
+    pub(crate) fn offer(
+        key: &PeerSecretKey,
+        session: &RelaySession,
+        challenge: RelayChallenge,
+        (number, group): (u16, RelayGroup),
+    ) -> Self {
+        let signature = key.sign(&offer_bytes(session, &challenge, number, &group));
+        Self::Offer { challenge, number, group, peer: key.id(), signature }
+    }
+
     /// Makes the registration of a key.
     pub(crate) fn register(
         key: &PeerSecretKey,
@@ -151,10 +224,17 @@ impl<'d> RelayRequest<'d> {
         Self::Register { challenge, group, peer: key.id(), signature }
     }
 
-    /// Reports whether a registration is signed by its key. Other requests are not.
+    /// Reports whether a registration or an offer is signed by its key. Other requests are not.
     pub(crate) fn is_signed(&self, session: &RelaySession) -> bool {
-        let Self::Register { challenge, group, peer, signature } = self else { return false };
-        peer.has_signed(&register_bytes(session, challenge, group), signature)
+        match self {
+            Self::Register { challenge, group, peer, signature } => {
+                peer.has_signed(&register_bytes(session, challenge, group), signature)
+            }
+            Self::Offer { challenge, number, group, peer, signature } => {
+                peer.has_signed(&offer_bytes(session, challenge, *number, group), signature)
+            }
+            _ => false,
+        }
     }
 
     /// Encodes a datagram.
@@ -171,6 +251,18 @@ impl<'d> RelayRequest<'d> {
                 message(CALL, session, &[to.as_bytes(), meeting, &[0; ADDRESS_LEN]])
             }
             Self::Leave => message(LEAVE, session, &[]),
+            Self::Offer { challenge, number, group, peer, signature } => {
+                let number = number.to_be_bytes();
+                let parts: [&[u8]; 5] = [challenge, &number, group, peer.as_bytes(), signature];
+                message(OFFER, session, &parts)
+            }
+            Self::Knock { challenge, number, payload } => {
+                let filler = [0; KNOCK_FILLER_LEN];
+                message(KNOCK, session, &[challenge, &number.to_be_bytes(), &filler, payload])
+            }
+            Self::Answer { visit, payload } => {
+                message(ANSWER, session, &[&visit.encode(), payload])
+            }
         }
     }
 
@@ -198,6 +290,27 @@ impl<'d> RelayRequest<'d> {
                 (rest.len() == ADDRESS_LEN).then_some(Self::Call { to, meeting: *meeting })?
             }
             LEAVE if rest.is_empty() => Self::Leave,
+            OFFER => {
+                let (challenge, rest) = rest.split_first_chunk()?;
+                let (number, rest) = rest.split_first_chunk()?;
+                let (group, rest) = rest.split_first_chunk()?;
+                let (peer, rest) = split_peer(rest)?;
+                let (number, signature) = (u16::from_be_bytes(*number), rest.try_into().ok()?);
+                Self::Offer { challenge: *challenge, number, group: *group, peer, signature }
+            }
+            KNOCK => {
+                let (challenge, rest) = rest.split_first_chunk()?;
+                let (number, rest) = rest.split_first_chunk()?;
+                let (_, payload) = rest.split_first_chunk::<KNOCK_FILLER_LEN>()?;
+                let fits = !payload.is_empty() && datagram.len() <= MAX_DATAGRAM_LEN;
+                let number = u16::from_be_bytes(*number);
+                fits.then_some(Self::Knock { challenge: *challenge, number, payload })?
+            }
+            ANSWER => {
+                let (visit, payload) = RelayVisit::split(rest)?;
+                let fits = !payload.is_empty() && datagram.len() <= MAX_DATAGRAM_LEN;
+                fits.then_some(Self::Answer { visit, payload })?
+            }
             _ => return None,
         };
         Some((session, request))
@@ -222,6 +335,8 @@ impl<'d> RelayReply<'d> {
                 let address = encode_address(*address);
                 message(MEET, session, &[peer.as_bytes(), meeting, &address])
             }
+            Self::Visit { visit, payload } => message(VISIT, session, &[&visit.encode(), payload]),
+            Self::Answered { payload } => message(ANSWERED, session, &[payload]),
         }
     }
 
@@ -249,6 +364,11 @@ impl<'d> RelayReply<'d> {
                 let (meeting, rest) = rest.split_first_chunk()?;
                 Self::Meet { peer, meeting: *meeting, address: decode_address(rest)? }
             }
+            VISIT => {
+                let (visit, payload) = RelayVisit::split(rest)?;
+                (!payload.is_empty()).then_some(Self::Visit { visit, payload })?
+            }
+            ANSWERED if !rest.is_empty() => Self::Answered { payload: rest },
             _ => return None,
         };
         Some((session, reply))
@@ -256,10 +376,10 @@ impl<'d> RelayReply<'d> {
 }
 
 impl RelayReply<'_> {
-    /// Returns the reply, unless it is a datagram of another peer.
+    /// Returns the reply, unless it has a datagram or a message of another peer.
     pub(crate) fn without_payload(self) -> Option<RelayReply<'static>> {
         Some(match self {
-            Self::Received { .. } => return None,
+            Self::Received { .. } | Self::Visit { .. } | Self::Answered { .. } => return None,
             Self::Challenge(challenge) => RelayReply::Challenge(challenge),
             Self::Registered { observed } => RelayReply::Registered { observed },
             Self::Refused(refusal) => RelayReply::Refused(refusal),
@@ -272,8 +392,15 @@ impl RelayReply<'_> {
 
 impl RelayRefusal {
     /// All refusals, by their number on the wire.
-    const ALL: [Self; 5] =
-        [Self::StaleChallenge, Self::Forged, Self::NotAllowed, Self::Full, Self::Busy];
+    const ALL: [Self; 7] = [
+        Self::StaleChallenge,
+        Self::Forged,
+        Self::NotAllowed,
+        Self::Full,
+        Self::Busy,
+        Self::Taken,
+        Self::NoCode,
+    ];
 
     fn number(self) -> u8 {
         Self::ALL.iter().position(|known| *known == self).unwrap_or_default() as u8
@@ -292,7 +419,26 @@ impl RelayRefusal {
             Self::NotAllowed => "it serves only certain keys and workspaces, and not this one",
             Self::Full => "it has as many peers as it serves",
             Self::Busy => "it has too many attempts to register",
+            Self::Taken => "another peer offers a code with this number",
+            Self::NoCode => "no peer offers a code with this number",
         }
+    }
+}
+
+impl RelayVisit {
+    fn encode(&self) -> Vec<u8> {
+        let address = encode_address(self.address);
+        [&self.time.to_be_bytes()[..], &address, &self.session, &self.code].concat()
+    }
+
+    /// Decodes a visit, and returns it with what follows.
+    fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (time, rest) = bytes.split_first_chunk()?;
+        let (address, rest) = rest.split_first_chunk::<ADDRESS_LEN>()?;
+        let (session, rest) = rest.split_first_chunk()?;
+        let (code, rest) = rest.split_first_chunk()?;
+        let (time, address) = (u64::from_be_bytes(*time), decode_address(address)?);
+        Some((Self { time, address, session: *session, code: *code }, rest))
     }
 }
 
@@ -395,7 +541,15 @@ mod tests {
             RelayRequest::Send { to: key(2).id(), payload },
             RelayRequest::Call { to: key(2).id(), meeting: [4; SESSION_LEN] },
             RelayRequest::Leave,
+            RelayRequest::offer(&key(1), &SESSION, [2; CHALLENGE_LEN], (4711, [3; GROUP_LEN])),
+            RelayRequest::Knock { challenge: [2; CHALLENGE_LEN], number: 4711, payload },
+            RelayRequest::Answer { visit: visit(), payload },
         ]
+    }
+
+    fn visit() -> RelayVisit {
+        let address = SocketAddr::from(([203, 0, 113, 9], 4711));
+        RelayVisit { time: 12345, address, session: [8; SESSION_LEN], code: [9; VISIT_CODE_LEN] }
     }
 
     fn replies(payload: &[u8]) -> Vec<RelayReply<'_>> {
@@ -410,6 +564,10 @@ mod tests {
             RelayReply::Received { from: peer, payload },
             RelayReply::NoPeer(peer),
             RelayReply::Meet { peer, meeting: [6; SESSION_LEN], address },
+            RelayReply::Visit { visit: visit(), payload },
+            RelayReply::Answered { payload },
+            RelayReply::Refused(RelayRefusal::Taken),
+            RelayReply::Refused(RelayRefusal::NoCode),
         ]
     }
 
@@ -446,6 +604,11 @@ mod tests {
         let call = requests(b"")[4].encode(&SESSION);
         assert_eq!(RelayRequest::decode(&call[..call.len() - 1]), None);
         assert_eq!(replies(b"")[7].encode(&SESSION).len(), call.len());
+        // What is passed on is no longer than what caused it.
+        let [knock, answer] = [7, 8].map(|at| requests(b"x")[at].encode(&SESSION).len());
+        let [visit, answered] = [8, 9].map(|at| replies(b"x")[at].encode(&SESSION).len());
+        assert!(visit <= knock && answered <= answer);
+        assert!(refused < knock && refused < requests(b"")[6].encode(&SESSION).len());
     }
 
     #[test]
@@ -462,13 +625,26 @@ mod tests {
             RelayRequest::Register { challenge, group, peer: key(2).id(), signature },
         ];
         assert!(changed.iter().all(|changed| !changed.is_signed(&SESSION)));
+        // Nor does it hold for an offer, and one of an offer holds for one number.
+        let (number, group) = (4711, [3; GROUP_LEN]);
+        let forged = RelayRequest::Offer { challenge, number, group, peer, signature };
+        assert!(!forged.is_signed(&SESSION));
+        let honest = RelayRequest::offer(&key(1), &SESSION, challenge, (number, group));
+        assert!(honest.is_signed(&SESSION));
+        let RelayRequest::Offer { peer, signature, .. } = honest else { panic!("it is an offer") };
+        for (number, group) in [(4712, group), (number, [9; GROUP_LEN])] {
+            let changed = RelayRequest::Offer { challenge, number, group, peer, signature };
+            assert!(!changed.is_signed(&SESSION));
+        }
     }
 
     proptest! {
         #[test]
         fn any_bytes_decode_to_what_encodes_to_them_or_to_nothing(
             bytes in prop::collection::vec(any::<u8>(), 0..200),
-            kind in prop::sample::select(vec![1u8, 2, 3, 4, 5, 6, 14, 15, 129, 130, 131, 132, 133]),
+            kind in prop::sample::select(vec![
+                1u8, 2, 3, 4, 5, 6, 7, 8, 9, 14, 15, 129, 130, 131, 132, 133, 136, 137,
+            ]),
         ) {
             let mut bytes = bytes;
             if let Some(first) = bytes.first_mut() {

@@ -17,7 +17,7 @@ use crate::{
 pub const RELAY_PORT: u16 = 4690;
 
 /// The most relays of one workspace.
-pub(crate) const MAX_RELAYS: usize = 4;
+pub const MAX_RELAYS: usize = 4;
 
 /// The greatest length of a name, in bytes.
 const MAX_NAME_LEN: usize = 255;

@@ -11,6 +11,8 @@ mod named;
 mod partial_blobs;
 mod presence;
 mod relay_attacks;
+mod relay_code_attacks;
 mod relay_sockets;
 mod relayed;
+mod relayed_codes;
 mod stage;

@@ -58,6 +58,6 @@ mod websocket_session;
 mod websocket_wire;
 
 pub use crate::{
-    peers::peer_json,
+    peers::{peer_json, presence_json},
     serve::{ServeError, ServeOptions, Server},
 };

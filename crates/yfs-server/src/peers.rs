@@ -2,6 +2,7 @@
 //! the server reports what they have stored.
 
 use axum::{Json, response::IntoResponse};
+use yfs::Workspace;
 use yfs_engine::{id::FileId, time::Millis};
 use yfs_peer::{PeerError, PeerId, PeerMembership, PeerStatus, is_running, read_status};
 use yfs_wire::{PeerJson, PeerList, PeerPresenceJson};
@@ -61,15 +62,26 @@ fn read_peers(app: &ServerState) -> std::result::Result<PeerList, PeerError> {
 
 /// Describes the editors of other peers.
 fn read_presence(app: &ServerState) -> Vec<PeerPresenceJson> {
-    let nodes = app.workspace.nodes();
     let editors = app.rooms.remote_editors();
-    let describe = |((peer, doc), states): ((PeerId, FileId), Vec<String>)| PeerPresenceJson {
-        peer: peer.to_string(),
-        path: nodes.path_of(&doc).ok().flatten().map(|path| path.to_string()),
-        id: doc.to_string(),
-        editors: states.iter().map(|state| user_name(state)).collect(),
+    let describe = |((peer, doc), states): ((PeerId, FileId), Vec<String>)| {
+        presence_json(&app.workspace, peer, &doc, &states)
     };
     editors.into_iter().map(describe).collect()
+}
+
+/// Describes the editors with these states at a document on the servers of a peer.
+pub fn presence_json(
+    workspace: &Workspace,
+    peer: PeerId,
+    doc: &FileId,
+    states: &[String],
+) -> PeerPresenceJson {
+    PeerPresenceJson {
+        peer: peer.to_string(),
+        path: workspace.nodes().path_of(doc).ok().flatten().map(|path| path.to_string()),
+        id: doc.to_string(),
+        editors: states.iter().map(|state| user_name(state)).collect(),
+    }
 }
 
 /// Returns the name in the state of an editor, where the editors of ProseMirror, CodeMirror and

@@ -23,8 +23,9 @@ clone`. The command then keeps running: it exchanges changes with all peers as t
 keeps the files synchronized. Without TICKET it connects the workspace of the current directory
 again.
 
-TICKET may be a join code, as `yfs share --code` prints it: the peer is searched in the local
-network, or called at the address of --at. A wrong code is of no use afterwards.
+TICKET may be a join code, as `yfs share --code` prints it: the peer is searched at the relay of
+--relay or of the setting peer-relays, then in the local network, or called at the address of --at.
+A wrong code is of no use afterwards.
 
 Existing files in DIR are not overwritten or deleted. A file with the path and content of a file of
 the workspace is matched with it, one with different content becomes an edit, and others are added.
@@ -36,6 +37,7 @@ If the ticket names a relay, a peer that can't be reached directly is reached th
 Examples:
   yfs join yfspeer_... notes
   yfs join 7-amber-falcon notes
+  yfs join 4711-amber-falcon notes --relay relay.example.com
   cd notes && yfs join                            continue after a restart
   yfs join yfspeer_... notes --blobs wanted       without past versions of binary files
   yfs join yfspeer_... notes --no-wait            exit once everything was received
@@ -52,7 +54,7 @@ pub(crate) struct JoinArgs {
     ticket: Option<String>,
     /// The directory, which is created if it is missing; it must not contain a workspace
     dir: Option<PathBuf>,
-    /// Where the peer offers the join code; without it, the local network is searched
+    /// Where the peer offers the join code; without it, relays and the local network are searched
     #[arg(long, value_name = "HOST:PORT", requires = "ticket")]
     at: Option<String>,
     /// Which binary files to fetch, now and later [default: all]
@@ -119,7 +121,7 @@ async fn connect(
     file: &Path,
     context: &mut CommandContext,
 ) -> Result {
-    let node = PeerNode::start(workspace, args.network.options(file))?;
+    let node = PeerNode::start(workspace, args.network.options(file)?)?;
     let run = PeerRun { workspace, file, policy: args.policy, is_once: args.no_wait };
     let result = run.run(&node, context).await;
     node.stop().await;
@@ -149,12 +151,21 @@ async fn read_ticket(text: &str, args: &JoinArgs) -> Result<PeerTicket> {
     }
     let of_code = |error: JoinCodeError| CommandError::Other(error.into());
     let code: JoinCode = text.parse().map_err(of_code)?;
-    let options = args.network.peer_options();
-    if args.at.is_none() && !options.is_lan_searched {
-        return Err(CommandError::usage("with --no-lan, a join code needs --at HOST:PORT"));
+    let options = args.network.peer_options()?;
+    let mut relays = options.relays;
+    relays.extend(options.default_relays);
+    if options.is_lan_only || options.is_relay_off {
+        relays.clear();
+    }
+    if args.at.is_none() && relays.is_empty() && !options.is_lan_searched {
+        return Err(CommandError::usage(
+            "without the local network, a join code needs --relay HOST:PORT or --at HOST:PORT",
+        ));
     }
     let search = JoinCodeSearch {
         at: args.at.clone(),
+        relays,
+        is_lan_searched: options.is_lan_searched,
         interface: options.listen.ip(),
         is_lan_only: options.is_lan_only,
     };

@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::{
     runtime::Handle,
@@ -23,46 +23,80 @@ use crate::{
     commands::{clone, mirror, sync},
     context::CommandContext,
     errors::{CommandError, Result},
+    settings::peer_settings,
     stop_signal::wait_for_signal,
 };
 
 /// How to connect with peers.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PeerNetworkArgs {
-    /// Listen on this address only [default: all addresses, and the port of the last time]
+    /// Listen on this address only [default: the setting peer-listen, else all addresses, and the
+    /// port of the last time]
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
-    /// Connect only with addresses of this machine and its local network
-    #[arg(long)]
-    lan_only: bool,
+    /// Connect only with addresses of this machine and its local network; =off overrides the
+    /// setting peer-lan-only
+    #[arg(long, value_name = "on|off", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "on")]
+    lan_only: Option<Switch>,
     /// Neither announce this peer in the local network nor search it for peers
-    #[arg(long)]
+    #[arg(long, overrides_with = "lan")]
     no_lan: bool,
-    /// Reach peers through this relay, if there is no direct way; it is remembered, and in tickets
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "lan_only")]
+    /// Announce this peer in the local network and search it, whatever the setting peer-lan says
+    #[arg(long, overrides_with = "no_lan")]
+    lan: bool,
+    /// Reach peers through this relay, if there is no direct way; it is remembered, and in tickets;
+    /// can be given several times [default: the setting peer-relays]
+    #[arg(long, value_name = "HOST:PORT")]
     relay: Vec<RelayName>,
     /// Use no relay, and forget those that were named before, also by a ticket
     #[arg(long, conflicts_with = "relay")]
     no_relay: bool,
 }
 
+/// The value of an option that may also be given without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
 impl PeerNetworkArgs {
     /// Returns the options of a process that connects the workspace in a file.
-    pub(crate) fn options(&self, file: &Path) -> PeerOptions {
-        PeerOptions { lock_dir: Some(lock_dir(file)), ..self.peer_options() }
+    pub(crate) fn options(&self, file: &Path) -> Result<PeerOptions> {
+        Ok(PeerOptions { lock_dir: Some(lock_dir(file)), ..self.peer_options()? })
     }
 
-    /// Returns the options without a lock.
-    pub(crate) fn peer_options(&self) -> PeerOptions {
+    /// Returns the options without a lock. Settings apply where no option is given.
+    pub(crate) fn peer_options(&self) -> Result<PeerOptions> {
         let defaults = PeerOptions::default();
-        PeerOptions {
-            listen: self.listen.unwrap_or(defaults.listen),
-            is_lan_only: self.lan_only,
-            is_lan_searched: !self.no_lan,
+        let is_lan_only = match self.lan_only {
+            Some(switch) => switch == Switch::On,
+            None => peer_settings::is_lan_only().unwrap_or(false),
+        };
+        if is_lan_only && !self.relay.is_empty() {
+            return Err(CommandError::usage(
+                "--relay cannot be used with --lan-only; if that is a setting, pass --lan-only=off",
+            ));
+        }
+        let is_lan_set = || peer_settings::is_lan_searched().unwrap_or(true);
+        let listen = self.listen.or_else(peer_settings::listen).unwrap_or(defaults.listen);
+        let default_relays =
+            if self.relay.is_empty() { peer_settings::relays() } else { Vec::new() };
+        Ok(PeerOptions {
+            listen,
+            is_lan_only,
+            is_lan_searched: self.lan || !self.no_lan && is_lan_set(),
             relays: self.relay.clone(),
+            default_relays,
             is_relay_off: self.no_relay,
             ..defaults
-        }
+        })
+    }
+
+    /// Returns the relays that an option names.
+    pub(crate) fn named_relays(&self) -> &[RelayName] {
+        &self.relay
     }
 }
 

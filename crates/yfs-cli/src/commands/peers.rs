@@ -1,10 +1,17 @@
 //! `yfs peers`: lists the peers of the workspace, and names, blocks or forgets them.
 
+use std::{io::ErrorKind, path::Path, time::Duration};
+
 use clap::{Args, Subcommand};
+use serde_json::Value;
+use tokio::time::timeout;
+use yfs::Workspace;
 use yfs_engine::time::Millis;
-use yfs_peer::{BlockTarget, PeerMembership, PeerNote, PeerStatus, is_running, read_status};
-use yfs_server::peer_json;
-use yfs_wire::rfc3339;
+use yfs_peer::{
+    BlockTarget, LocalPresence, PeerMembership, PeerNote, PeerStatus, is_running, read_status,
+};
+use yfs_server::{peer_json, presence_json};
+use yfs_wire::{PeerPresenceJson, rfc3339};
 
 use crate::{
     commands::peer_run::lock_dir,
@@ -13,7 +20,13 @@ use crate::{
     format_text::sentence_size,
 };
 
+/// How long the process that connects the peers may take to list who is there.
+const PRESENCE_WITHIN: Duration = Duration::from_secs(5);
+
 const HELP: &str = "\
+Below each peer are the files that are open in editors at its server, and the names that the
+editors show.
+
 NAME is the name that `rename` gave, the one for which the ticket was made, or the beginning of an
 id (4 digits or more).
 
@@ -33,11 +46,10 @@ Examples:
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
 behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, forked, faults, error,
-blocked};
-times are milliseconds; via is direct or relayed, and if relayed, address is that of the relay;
-behind is the number of documents that changed here since the peer had everything
-(behind_at_least: within the last 10,000 updates); forked is the number of files that the
-peer sent with other content under the same ids (`yfs conflicts`).";
+blocked, presence: [{peer, id, path, editors}]}; times are milliseconds; via is direct or relayed,
+and if relayed, address is that of the relay; behind is the number of documents that changed here
+since the peer had everything (behind_at_least: within the last 10,000 updates); forked is the
+number of files that the peer sent with other content under the same ids (`yfs conflicts`).";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]
@@ -93,8 +105,14 @@ pub(crate) async fn run(args: PeersArgs, context: &mut CommandContext) -> Result
     };
     match args.action.unwrap_or(PeersAction::Ls) {
         PeersAction::Ls => {
-            let list = read_status(&workspace, is_running(&lock_dir(&file)))?;
-            print_list(&list, context)
+            let dir = lock_dir(&file);
+            let is_running = is_running(&dir);
+            let list = read_status(&workspace, is_running)?;
+            let mut presence = Vec::new();
+            if is_running {
+                presence = read_presence(&dir, &workspace, context).await;
+            }
+            print_list(&list, &presence, context)
         }
         PeersAction::Rename { peer, name } => Ok(member.rename(member.find_peer(&peer)?, &name)?),
         PeersAction::Block { target } => block(&member, &target, context),
@@ -120,11 +138,44 @@ fn block(member: &PeerMembership, target: &str, context: &mut CommandContext) ->
     Ok(())
 }
 
-fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
+/// Asks the process that connects the peers who has which file open. Without an answer the peers
+/// are listed all the same.
+async fn read_presence(
+    dir: &Path,
+    workspace: &Workspace,
+    context: &mut CommandContext,
+) -> Vec<PeerPresenceJson> {
+    let ask = async { LocalPresence::connect(dir, workspace.id()).await?.read_all().await };
+    let reason = match timeout(PRESENCE_WITHIN, ask).await {
+        Ok(Ok(editors)) => {
+            let describe = |of: &yfs_peer::RemotePresence| {
+                presence_json(workspace, of.peer, &of.doc, &of.editor_states())
+            };
+            return editors.iter().map(describe).collect();
+        }
+        // It has just ended, or the directory has no socket.
+        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "no answer".to_owned(),
+    };
+    context.remark(&format!("the editors at the peers are not known: {reason}"));
+    Vec::new()
+}
+
+fn to_json(value: impl serde::Serialize) -> Value {
+    serde_json::to_value(value).expect("strings and numbers are JSON")
+}
+
+fn print_list(
+    list: &[PeerStatus],
+    presence: &[PeerPresenceJson],
+    context: &mut CommandContext,
+) -> Result {
     for status in list {
+        let of_peer = presence.iter().filter(|open| open.peer == status.id);
         if context.out.json {
-            let value =
-                serde_json::to_value(peer_json(status)).expect("strings and numbers are JSON");
+            let mut value = to_json(peer_json(status));
+            value["presence"] = of_peer.map(to_json).collect();
             context.out.json_line(&value)?;
             continue;
         }
@@ -163,6 +214,14 @@ fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
             line += &format!("; {}", context.out.safe(error));
         }
         context.out.line(&line)?;
+        for open in of_peer {
+            let path = open.path.as_deref().unwrap_or(&open.id);
+            let names = open.editors.iter().map(|name| name.as_deref().unwrap_or("-"));
+            let names: Vec<&str> = names.collect();
+            let line = format!("  {path}: {}", names.join(", "));
+            let line = context.out.safe(&line).into_owned();
+            context.out.line(&line)?;
+        }
     }
     Ok(())
 }

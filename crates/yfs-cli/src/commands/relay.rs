@@ -26,7 +26,11 @@ of the same workspace, which know a secret that is derived from the ticket. The 
 reports to both peers the address of the other, and they connect directly if their routers allow
 that.
 
-Without --allow, the relay serves all peers that can send to it.
+It also brings the two sides of a join code together (`yfs share --code --relay`): it knows the
+number of the code, and neither its words nor the ticket.
+
+Without --allow, the relay serves all peers that can send to it. With it, only these peers and
+workspaces offer join codes; the person who has such a code needs no permission.
 
 Examples:
   yfs relay                                       on UDP port 4690 of all addresses
@@ -35,7 +39,8 @@ Examples:
   yfs relay --json --stats-every 10s
 
 JSON: {listening}, then one line {peers, registered, refused, forwarded, forwarded_bytes, calls,
-over_limit, no_target, no_sender, malformed} whenever a count has changed, and at the end.";
+codes, knocks, over_limit, no_target, no_sender, malformed} whenever a count has changed, and at the
+end.";
 
 /// Pass encrypted datagrams between peers that cannot reach each other
 #[derive(Debug, Args)]
@@ -51,6 +56,9 @@ pub(crate) struct RelayArgs {
     /// The most peers at once
     #[arg(long, value_name = "N", default_value_t = RelayLimits::default().max_peers)]
     max_peers: usize,
+    /// The most join codes at once
+    #[arg(long, value_name = "N", default_value_t = RelayLimits::default().max_codes)]
+    max_codes: usize,
     /// The most bytes per second that are passed on for one peer [default: 2M]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     peer_rate: Option<u64>,
@@ -86,6 +94,7 @@ pub(crate) async fn run(args: RelayArgs, context: &mut CommandContext) -> Result
     let defaults = RelayLimits::default();
     let limits = RelayLimits {
         max_peers: args.max_peers,
+        max_codes: args.max_codes,
         bytes_of_peer: args.peer_rate.unwrap_or(defaults.bytes_of_peer),
         bytes_of_all: args.rate.unwrap_or(defaults.bytes_of_all),
         ..defaults
@@ -146,8 +155,10 @@ fn print_statistics(statistics: &RelayStatistics, context: &mut CommandContext) 
         ];
         let mut line = format!(
             "{peers} peers; {registered} registrations, {refused} refused; {forwarded} datagrams \
-             passed on, {}; {calls} calls",
-            sentence_size(statistics.forwarded_bytes)
+             passed on, {}; {calls} calls; {} codes, {} messages for them",
+            sentence_size(statistics.forwarded_bytes),
+            statistics.codes,
+            statistics.knocks,
         );
         for (what, count) in dropped.iter().filter(|(_, count)| *count > 0) {
             line += &format!("; {count} dropped, {what}");
@@ -165,6 +176,8 @@ fn statistics_json(statistics: &RelayStatistics) -> Value {
         "forwarded": statistics.forwarded,
         "forwarded_bytes": statistics.forwarded_bytes,
         "calls": statistics.calls,
+        "codes": statistics.codes,
+        "knocks": statistics.knocks,
         "over_limit": statistics.over_limit,
         "no_target": statistics.no_target,
         "no_sender": statistics.no_sender,

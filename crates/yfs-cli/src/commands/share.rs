@@ -29,17 +29,18 @@ peers, and keeps the directory of the workspace synchronized if `yfs mirror` or 
 If another process does so already, it prints the ticket and ends.
 
 With --code it prints a join code instead, such as 7-amber-falcon, which is short enough to say:
-the other person runs `yfs join CODE DIR` in the same network, or with --at and one of the addresses
-that are printed. The code gives a ticket for one peer, once, within 10 minutes. The first attempt
-with wrong words ends it.
+the other person runs `yfs join CODE DIR` in the same network, or with --relay and the same relay,
+or with --at and one of the addresses that are printed. The code gives a ticket for one peer, once,
+within 10 minutes. The first attempt with wrong words ends it. Its number has 4 digits if a relay
+brings the two together: the relay learns neither words nor ticket.
 
 The connection is direct and encrypted, from this machine to the other, without a server. One
 of the two must be able to reach the other, by the local network or by a port that a router
 forwards. Else name a relay that both reach with --relay: `yfs relay` is one. No relay is
-contacted unless it was named, here or in a ticket. While the command runs, the machines in the
-local network see that a peer of yfs is there, and the other peers of the workspace find it;
---no-lan prevents both. Peers that can't reach each other also meet through a third peer that
-both reach.
+contacted unless it was named, here, in a ticket or by `yfs config peer-relays`. While the command
+runs, the machines in the local network see that a peer of yfs is there, and the other peers of the
+workspace find it; --no-lan prevents both. Peers that can't reach each other also meet through a
+third peer that both reach.
 
 The first store that shares a workspace is its owner: only there can tickets be made and peers be
 blocked.
@@ -50,6 +51,7 @@ Examples:
   yfs share --once                                admits one peer, while this command runs
   yfs share --listen 192.168.1.5:4700 --lan-only
   yfs share --code                                a code of words
+  yfs share --code --relay relay.example.com      a code for a person behind another router
   yfs share --qr                                  the ticket as a QR code as well
   yfs share --relay relay.example.com             for peers behind routers
 
@@ -99,7 +101,7 @@ pub(crate) async fn run(args: ShareArgs, context: &mut CommandContext) -> Result
     let file = context.file()?;
     let workspace = context.open_at(&file, settings::following(context.actor()))?;
     PeerMembership::of(&workspace)?.found()?;
-    let result = match PeerNode::start(&workspace, args.network.options(&file)) {
+    let result = match PeerNode::start(&workspace, args.network.options(&file)?) {
         Ok(node) => {
             let offered = offer(&args, &workspace, request, context).await;
             let run =
@@ -153,7 +155,7 @@ async fn offer(
     let is_once = request.is_once || args.code.is_wanted();
     let ticket = issue_ticket(workspace, TicketRequest { is_once, ..request })?;
     let offered = if args.code.is_wanted() {
-        Some(args.code.offer(&ticket, &args.network, context).await?)
+        Some(args.code.offer(workspace, &ticket, &args.network, context).await?)
     } else {
         None
     };

@@ -1,13 +1,15 @@
 //! `yfs share --code` and `--qr`: short forms of a ticket.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use clap::Args;
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinHandle};
+use yfs::Workspace;
 use yfs_peer::{
-    JOIN_CODE_LIFETIME, JoinCode, JoinCodeHost, JoinCodeOptions, JoinCodeOutcome, PeerTicket,
+    JOIN_CODE_LIFETIME, JoinCode, JoinCodeHost, JoinCodeOptions, JoinCodeOutcome, PeerMembership,
+    PeerTicket, ReservedJoinCode,
 };
 
 use crate::{
@@ -58,15 +60,29 @@ impl JoinCodeArgs {
         self.code
     }
 
-    /// Offers a ticket to the first peer that has a new code.
+    /// Offers a ticket to the first peer that has a new code, also at the relays of the ticket.
     pub(crate) async fn offer(
         &self,
+        workspace: &Workspace,
         ticket: &PeerTicket,
         network: &PeerNetworkArgs,
         context: &mut CommandContext,
     ) -> Result<OfferedCode> {
-        let code = JoinCode::generate();
-        let peers = network.peer_options();
+        // Else the code would give a ticket with which the peer is not reached.
+        let lacking = network.named_relays().iter().find(|relay| !ticket.relays.contains(relay));
+        if let Some(relay) = lacking {
+            return Err(CommandError::other(format!(
+                "the process that connects the workspace does not use the relay {relay}; end it, \
+                 and run this command again"
+            )));
+        }
+        let member = Arc::new(PeerMembership::of(workspace)?);
+        let reserved = ReservedJoinCode::reserve(&member, &ticket.relays).await?;
+        for (relay, reason) in reserved.failures() {
+            context.remark(&format!("the relay {relay} does not offer the code yet: {reason}"));
+        }
+        let code = reserved.code().clone();
+        let peers = network.peer_options()?;
         let lifetime = self.code_for.unwrap_or(JOIN_CODE_LIFETIME);
         let options = JoinCodeOptions {
             listen: SocketAddr::new(peers.listen.ip(), self.code_port.unwrap_or_default()),
@@ -74,15 +90,16 @@ impl JoinCodeArgs {
             is_lan_only: peers.is_lan_only,
             is_announced: peers.is_lan_searched,
         };
-        let host = JoinCodeHost::start(code.clone(), ticket, options).await?;
+        let host = JoinCodeHost::start(reserved, ticket, options).await?;
         if let Some(reason) = host.lan_failure() {
             context.remark(&format!("cannot announce the code in the local network: {reason}"));
         }
-        let addresses: Vec<String> = host.addresses().iter().map(ToString::to_string).collect();
+        let relays = ticket.relays.iter().map(|relay| format!("--relay {relay}"));
+        let addresses = host.addresses().iter().map(|address| format!("--at {address}"));
         context.remark(&format!(
-            "the code is for one peer, within {} s; from another network: --at {}",
+            "the code is for one peer, within {} s; from another network: {}",
             lifetime.as_secs(),
-            addresses.join(" or --at ")
+            relays.chain(addresses).collect::<Vec<_>>().join(" or ")
         ));
         let lifetime = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX);
         let expires = parse_time::now().0.saturating_add(lifetime);

@@ -24,7 +24,7 @@ use crate::{
     relay_client::{RelayClient, RelayEvent, random_session},
     relay_meetings::{MEETING_LASTS, PROBE_PAUSES, RelayMeetings},
     relay_message::{MeetingNumber, PathProbe, RelayRequest},
-    relay_name::{RelayGroupTag, RelayName, forget_relays, remember_relays},
+    relay_name::{MAX_RELAYS, RelayGroupTag, RelayName, forget_relays, remember_relays},
     relay_paths::is_relayed,
     relay_socket::{MAX_NOTICES, RelayInputs, RelaySocket},
 };
@@ -78,7 +78,12 @@ impl NodeRelays {
             forget_relays(member.workspace())?;
             return Ok(Vec::new());
         }
-        let names = remember_relays(member.workspace(), &options.relays)?;
+        let mut names = remember_relays(member.workspace(), &options.relays)?;
+        for name in &options.default_relays {
+            if names.len() < MAX_RELAYS && !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
         Ok(if options.is_lan_only { Vec::new() } else { names })
     }
 

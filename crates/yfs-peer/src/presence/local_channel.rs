@@ -6,6 +6,7 @@
 //! a side sent ends with the connection.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io,
     path::{Path, PathBuf},
@@ -39,6 +40,12 @@ const MAX_PATH_LEN: usize = 100;
 
 /// The greatest length of a message, in bytes.
 const MAX_LEN: usize = MAX_STATES_LEN + 256;
+
+/// The message of a server that asks for the end of what is known now, and the answer.
+pub(super) const ALL_SENT: &[u8] = &[2];
+
+/// The most documents that are listed: as many as the connections of a process have room for.
+const MAX_LISTED: usize = 64 * 256;
 
 /// The connection of a server to the process that connects the peers.
 #[derive(Debug)]
@@ -77,18 +84,52 @@ impl LocalPresence {
         Ok(Self { stream })
     }
 
+    /// Returns the editors at the servers of other peers, as they are known now.
+    ///
+    /// # Errors
+    ///
+    /// If the other process ends, or sends what cannot be decoded.
+    pub async fn read_all(self) -> io::Result<Vec<RemotePresence>> {
+        let (mut read_half, mut half) = self.stream.into_split();
+        write(&mut half, ALL_SENT).await?;
+        let mut editors = BTreeMap::new();
+        loop {
+            let frame = read(&mut read_half).await?;
+            if frame == ALL_SENT {
+                return Ok(editors.into_values().collect());
+            }
+            let known = RemotePresence::decode(&frame)?;
+            let key = (known.peer, known.doc.clone());
+            if known.editor_states().is_empty() {
+                editors.remove(&key);
+            } else if editors.len() < MAX_LISTED {
+                editors.insert(key, known);
+            }
+        }
+    }
+
     /// Splits the connection into its two directions. The stream ends with an error, or when the
     /// other process does.
     pub fn split(
         self,
     ) -> (PresenceSender, impl Stream<Item = io::Result<RemotePresence>> + Send + 'static) {
         let (read, half) = self.stream.into_split();
-        let received = frames(read).map(|frame| {
-            let (peer, doc, states) = decode_frame(&frame?).map_err(io::Error::other)?;
-            let peer = peer.ok_or_else(|| io::Error::other("no peer"))?;
-            Ok(RemotePresence { peer, doc, states })
-        });
+        let received = frames(read).map(|frame| RemotePresence::decode(&frame?));
         (PresenceSender { half }, received)
+    }
+}
+
+impl RemotePresence {
+    fn decode(frame: &[u8]) -> io::Result<Self> {
+        let (peer, doc, states) = decode_frame(frame).map_err(io::Error::other)?;
+        let peer = peer.ok_or_else(|| io::Error::other("no peer"))?;
+        Ok(Self { peer, doc, states })
+    }
+
+    /// Returns the state of each editor, which is JSON.
+    pub fn editor_states(&self) -> Vec<String> {
+        let entries = decode(&self.states).unwrap_or_default();
+        entries.iter().map(|entry| entry.state.to_owned()).collect()
     }
 }
 

@@ -6,7 +6,10 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     pin::pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -25,7 +28,7 @@ use crate::{
     peer_error::PeerError,
     presence::{
         PresenceSigner,
-        local_channel::{SocketAddress, decode_frame, encode_frame, frames, write},
+        local_channel::{ALL_SENT, SocketAddress, decode_frame, encode_frame, frames, write},
         presence_table::{NextPresence, PresenceLinkNumber},
         signed_presence::PresenceFrame,
     },
@@ -104,23 +107,39 @@ async fn serve(stream: UnixStream, member: &PeerMembership) -> Result<(), PeerEr
         return Ok(());
     }
     let presence = member.presence();
-    let wake = Arc::new(Notify::new());
-    let number = presence.state.lock().table.join(presence.own, true, wake.clone());
+    let server = LocalServer::default();
+    let number = presence.state.lock().table.join(presence.own, true, server.wake.clone());
     let ended = tokio::select! {
-        ended = receive_all(received, member, number) => ended,
-        ended = send_all(write_half, member, number, &wake) => ended,
+        ended = receive_all(received, member, number, &server) => ended,
+        ended = send_all(write_half, member, number, &server) => ended,
     };
     with_signer(member, |signer| presence.remove_server(number, signer))?;
     ended
+}
+
+/// What the two directions of a connection with a server share.
+#[derive(Default)]
+struct LocalServer {
+    /// Wakes the direction that sends.
+    wake: Arc<Notify>,
+    /// Whether the server asks for the end of what is known.
+    asks_for_end: AtomicBool,
 }
 
 async fn receive_all(
     mut received: impl Stream<Item = io::Result<Vec<u8>>> + Unpin,
     member: &PeerMembership,
     number: PresenceLinkNumber,
+    server: &LocalServer,
 ) -> Result<(), PeerError> {
     while let Some(frame) = received.next().await {
-        let (_, doc, states) = decode_frame(&frame?).map_err(io::Error::other)?;
+        let frame = frame?;
+        if frame == ALL_SENT {
+            server.asks_for_end.store(true, Ordering::Relaxed);
+            server.wake.notify_one();
+            continue;
+        }
+        let (_, doc, states) = decode_frame(&frame).map_err(io::Error::other)?;
         with_signer(member, |signer| {
             member.presence().set_editors(number, &doc, &states, signer);
         })?;
@@ -132,12 +151,16 @@ async fn send_all(
     mut half: OwnedWriteHalf,
     member: &PeerMembership,
     number: PresenceLinkNumber,
-    wake: &Notify,
+    server: &LocalServer,
 ) -> Result<(), PeerError> {
     loop {
         let next = member.presence().state.lock().table.next(number, |_| true);
         let Some(next) = next else {
-            wake.notified().await;
+            if server.asks_for_end.swap(false, Ordering::Relaxed) {
+                write(&mut half, ALL_SENT).await?;
+            } else {
+                server.wake.notified().await;
+            }
             continue;
         };
         if let NextPresence::Record((peer, doc), message) = next {

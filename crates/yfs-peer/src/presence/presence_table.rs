@@ -1,8 +1,10 @@
 //! The presence that a peer knows, and what each connection is still to be sent of it.
 //!
 //! Messages flood: what is new is sent on to all other connections. A record belongs to the
-//! connection that delivered it first, and ends with it; so does what was sent on from there. Times
-//! count from any fixed moment.
+//! connection that delivered it first. Where that ends, the record goes to another connection that
+//! delivered the same or was sent it, whose peer is informed that it is this one's only way now. If
+//! that peer has no other way, it says so, and the record goes on, or ends. Times count from any
+//! fixed moment.
 //!
 //! # Invariants
 //!
@@ -33,6 +35,9 @@ pub(crate) const MAX_RECORDS: usize = 256;
 /// The greatest length of the records of one connection, in bytes.
 pub(crate) const MAX_RECORDS_LEN: usize = 512 << 10;
 
+/// The most other connections that are remembered for one record.
+const MAX_OTHERS: usize = 8;
+
 /// How long the number of a record is remembered after its end, so that it is not accepted again.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
@@ -62,7 +67,17 @@ struct PresenceRecord {
     arrived: Duration,
     /// The connection that delivered it; `None` for this peer's own.
     via: Option<PresenceLinkNumber>,
+    /// Other connections whose peers have the same.
+    others: Vec<OtherCarrier>,
     message: Arc<SignedPresence>,
+}
+
+/// A connection whose peer has a record.
+#[derive(Debug, Clone, Copy)]
+struct OtherCarrier {
+    link: PresenceLinkNumber,
+    /// Whether it delivered the record. Else it was sent it, and may have it from this peer alone.
+    has_delivered: bool,
 }
 
 /// A record that has ended.
@@ -127,19 +142,37 @@ impl PresenceTable {
         self.n_links
     }
 
-    /// Removes a connection, and ends what it delivered.
+    /// Removes a connection. What it alone delivered ends.
     pub(crate) fn leave(&mut self, link: PresenceLinkNumber) {
         self.links.remove(&link);
-        self.withdraw_if(link, |_| true);
+        self.withdraw_if(link, |_| true, true);
     }
 
-    /// Ends what a connection delivered of a peer, which is out of reach there. A peer with a
+    /// Ends what a connection alone delivered of a peer, which is out of reach there. A peer with a
     /// connection of its own is not.
     pub(crate) fn withdraw(&mut self, link: PresenceLinkNumber, peer: PeerId) {
         let is_connected = self.links.values().any(|other| other.remote == peer);
-        if !is_connected {
-            self.withdraw_if(link, |of| of == peer);
+        self.withdraw_if(link, |of| of == peer, !is_connected);
+    }
+
+    /// Ends all that is known of a peer, which has stopped or lost its right.
+    pub(crate) fn forget(&mut self, peer: PeerId) {
+        let of_peer = self.records.keys().filter(|(of, _)| *of == peer);
+        let of_peer: Vec<PresenceKey> = of_peer.cloned().collect();
+        for key in &of_peer {
+            self.end(key, false);
+            self.inform_servers(key);
         }
+        let numbers: Vec<PresenceLinkNumber> = self.links.keys().copied().collect();
+        for number in numbers.into_iter().filter(|_| !of_peer.is_empty()) {
+            self.announce_withdrawn_to(number, peer);
+        }
+    }
+
+    /// Returns the certificates of the peers with records, one of each.
+    pub(crate) fn certificates(&self) -> BTreeMap<PeerId, PeerCertificate> {
+        let of_others = self.records.iter().filter(|(_, record)| record.via.is_some());
+        of_others.map(|((peer, _), record)| (*peer, record.message.certificate.clone())).collect()
     }
 
     /// Reports whether a record has this certificate, which was therefore checked.
@@ -174,6 +207,9 @@ impl PresenceTable {
             && let Some(link) = link
         {
             link.pending.remove(&key);
+            if let Some(record) = self.records.get_mut(&key) {
+                record.note_other(via, true);
+            }
         }
         let is_new = known.is_none_or(|known| sequence > known || is_direct && sequence != known);
         if !is_new || !is_empty && !self.has_room(via, &key, message.len()) {
@@ -190,7 +226,8 @@ impl PresenceTable {
             if let Some(link) = via.and_then(|via| self.links.get_mut(&via)) {
                 (link.n_records, link.len) = (link.n_records + 1, link.len + message.len());
             }
-            let record = PresenceRecord { sequence, arrived: since, via, message };
+            let others = Vec::new();
+            let record = PresenceRecord { sequence, arrived: since, via, others, message };
             self.records.insert(key.clone(), record);
         }
         for (number, link) in &mut self.links {
@@ -217,10 +254,10 @@ impl PresenceTable {
     /// Returns what to send over a connection next, if `may_send` permits its length in bytes.
     pub(crate) fn next(
         &mut self,
-        link: PresenceLinkNumber,
+        number: PresenceLinkNumber,
         may_send: impl FnOnce(usize) -> bool,
     ) -> Option<NextPresence> {
-        let link = self.links.get_mut(&link)?;
+        let link = self.links.get_mut(&number)?;
         if let Some(peer) = link.withdrawn.first().copied() {
             return may_send(0).then(|| {
                 link.withdrawn.remove(&peer);
@@ -236,10 +273,15 @@ impl PresenceTable {
                 continue;
             }
             let len = message.as_ref().map_or(0, |message| message.len());
-            return may_send(len).then(|| {
-                link.pending.remove(&key);
-                NextPresence::Record(key, message)
-            });
+            if !may_send(len) {
+                return None;
+            }
+            link.pending.remove(&key);
+            let carrier = Some(number).filter(|_| !link.is_server);
+            if let Some(record) = self.records.get_mut(&key) {
+                record.note_other(carrier, false);
+            }
+            return Some(NextPresence::Record(key, message));
         }
         None
     }
@@ -276,20 +318,72 @@ impl PresenceTable {
         self.ended.insert(key, ended);
     }
 
-    fn withdraw_if(&mut self, link: PresenceLinkNumber, is_gone: impl Fn(PeerId) -> bool) {
-        let delivered = self.records.iter().filter(|(_, record)| record.via == Some(link));
-        let gone = delivered.map(|(key, _)| key).filter(|(peer, _)| is_gone(*peer));
-        let gone: Vec<PresenceKey> = gone.cloned().collect();
-        for key in &gone {
-            self.end(key, true);
-            self.inform_servers(key);
-        }
-        for (number, other) in &mut self.links {
-            if *number != link && !other.is_server && !gone.is_empty() {
-                let others = gone.iter().map(|(peer, _)| *peer);
-                other.withdrawn.extend(others.filter(|peer| other.remote != *peer));
-                other.wake.notify_one();
+    /// Takes records from a connection: each goes to another one whose peer has the same, or ends,
+    /// if it may.
+    fn withdraw_if(
+        &mut self,
+        link: PresenceLinkNumber,
+        is_gone: impl Fn(PeerId) -> bool,
+        may_end: bool,
+    ) {
+        let mut gone = Vec::new();
+        for (key, record) in self.records.iter_mut().filter(|(key, _)| is_gone(key.0)) {
+            record.others.retain(|other| other.link != link);
+            if record.via == Some(link) {
+                gone.push(key.clone());
             }
+        }
+        let mut ended = BTreeSet::new();
+        for key in &gone {
+            if let Some(next) = self.hand_over(key) {
+                // Else two peers would each keep a record because the other has it.
+                self.announce_withdrawn_to(next, key.0);
+            } else if may_end {
+                self.end(key, true);
+                self.inform_servers(key);
+                ended.insert(key.0);
+            }
+        }
+        // Also to where that came from: its peer may have the record from here now.
+        let numbers: Vec<PresenceLinkNumber> = self.links.keys().copied().collect();
+        for peer in ended {
+            numbers.iter().for_each(|number| self.announce_withdrawn_to(*number, peer));
+        }
+    }
+
+    /// Gives a record to another connection whose peer has the same, and that has room for it:
+    /// first to one with the peer of the editors itself, then to one that delivered it. Returns
+    /// that connection.
+    fn hand_over(&mut self, key: &PresenceKey) -> Option<PresenceLinkNumber> {
+        let record = self.records.get(key)?;
+        let len = record.message.len();
+        let mut others = record.others.clone();
+        let is_direct = |link: &PresenceLinkNumber| {
+            self.links.get(link).is_some_and(|link| link.remote == key.0)
+        };
+        others.sort_by_key(|other| (!is_direct(&other.link), !other.has_delivered));
+        let next = others.into_iter().map(|other| other.link).find(|other| {
+            self.links.get(other).is_some_and(|link| {
+                link.n_records < MAX_RECORDS && link.len + len <= MAX_RECORDS_LEN
+            })
+        })?;
+        let mut record = self.release(key)?;
+        record.others.retain(|other| other.link != next);
+        record.via = Some(next);
+        if let Some(link) = self.links.get_mut(&next) {
+            (link.n_records, link.len) = (link.n_records + 1, link.len + len);
+        }
+        self.records.insert(key.clone(), record);
+        Some(next)
+    }
+
+    /// Informs the peer of a connection that another is out of reach of this one, except through
+    /// it.
+    fn announce_withdrawn_to(&mut self, link: PresenceLinkNumber, peer: PeerId) {
+        let link = self.links.get_mut(&link);
+        if let Some(link) = link.filter(|link| !link.is_server && link.remote != peer) {
+            link.withdrawn.insert(peer);
+            link.wake.notify_one();
         }
     }
 
@@ -298,6 +392,21 @@ impl PresenceTable {
         for link in servers.filter(|link| link.remote != key.0) {
             link.pending.insert(key.clone());
             link.wake.notify_one();
+        }
+    }
+}
+
+impl PresenceRecord {
+    /// Records that the peer of a connection has the same, unless this record is of that connection
+    /// or of this peer.
+    fn note_other(&mut self, link: Option<PresenceLinkNumber>, has_delivered: bool) {
+        let Some(link) = link.filter(|link| self.via.is_some_and(|via| via != *link)) else {
+            return;
+        };
+        if let Some(known) = self.others.iter_mut().find(|other| other.link == link) {
+            known.has_delivered |= has_delivered;
+        } else if self.others.len() < MAX_OTHERS {
+            self.others.push(OtherCarrier { link, has_delivered });
         }
     }
 }

@@ -45,9 +45,18 @@ async fn offer(ticket: &PeerTicket, lifetime: Duration) -> JoinCodeHost {
     JoinCodeHost::start(code(), ticket, options).await.unwrap()
 }
 
+fn local_search() -> JoinCodeSearch {
+    JoinCodeSearch {
+        at: None,
+        relays: Vec::new(),
+        is_lan_searched: false,
+        interface: LOOPBACK,
+        is_lan_only: true,
+    }
+}
+
 async fn redeem_at(code: &str, at: SocketAddr) -> Result<PeerTicket, JoinCodeError> {
-    let at = Some(at.to_string());
-    let search = JoinCodeSearch { at, interface: LOOPBACK, is_lan_only: true };
+    let search = JoinCodeSearch { at: Some(at.to_string()), ..local_search() };
     code.parse::<JoinCode>().unwrap().redeem(&search).await
 }
 
@@ -106,11 +115,7 @@ fn an_address_without_a_peer_is_named() {
         drop(listener);
         let absent = redeem_at("7-amber-falcon", at).await.unwrap_err().to_string();
         assert!(absent.contains(&format!("cannot reach {at}")), "{absent}");
-        let search = JoinCodeSearch {
-            at: Some("192.0.2.1:1".to_owned()),
-            interface: LOOPBACK,
-            is_lan_only: true,
-        };
+        let search = JoinCodeSearch { at: Some("192.0.2.1:1".to_owned()), ..local_search() };
         let foreign = code().redeem(&search).await.unwrap_err().to_string();
         assert!(foreign.contains("no address that may be used"), "{foreign}");
     });
@@ -131,7 +136,7 @@ fn stalling_joiners_do_not_end_the_code() {
         let mut stalled = Vec::new();
         for _ in 0..7 {
             let mut stream = TcpStream::connect(at).await.unwrap();
-            stream.write_all(b"yfscode1").await.unwrap();
+            stream.write_all(b"yfscode2").await.unwrap();
             stalled.push(stream);
         }
         redeem_at("7-amber-falcon", at).await.unwrap();
@@ -151,7 +156,7 @@ fn a_false_sharer_gives_no_ticket() {
             stream.read_exact(&mut hello).await.unwrap();
             let guess = PakeExchange::start(PakeSide::Sharer, &"7-amber-zebra".parse().unwrap());
             let answer = guess.message();
-            let keys = guess.finish(hello[9..].try_into().unwrap()).unwrap();
+            let keys = guess.finish(hello[10..].try_into().unwrap()).unwrap();
             stream.write_all(&[&[0], &answer[..]].concat()).await.unwrap();
             let mut confirmation = [0; 32];
             stream.read_exact(&mut confirmation).await.unwrap();
@@ -196,8 +201,8 @@ fn the_wire_carries_neither_words_nor_ticket() {
         code_hello(code.number(), exchange.message())
     };
     let (one, other) = (hello(&code()), hello(&code()));
-    assert_eq!(one[..9], other[..9]);
-    assert_ne!(one[9..], other[9..]);
+    assert_eq!(one[..10], other[..10]);
+    assert_ne!(one[10..], other[10..]);
     for word in ["amber", "falcon"] {
         assert!(!one.windows(word.len()).any(|part| part == word.as_bytes()));
     }

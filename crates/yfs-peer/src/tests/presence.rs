@@ -286,9 +286,10 @@ fn editors_are_seen_through_a_reader() {
 
     // The writer is cut off, and comes back.
     drop(right);
-    assert_eq!(known(&reader, &names), "no editor");
+    // The reader asks the owner whether it has them by another way.
     let [a, b] = &mut left;
     pump(a, b).unwrap();
+    assert_eq!(known(&reader, &names), "no editor");
     assert_eq!(known(&owner, &names), "no editor");
     let mut right = connect(&writer, &reader);
     settle(&mut left, &mut right);
@@ -299,6 +300,59 @@ fn editors_are_seen_through_a_reader() {
     settle(&mut left, &mut right);
     assert_eq!(known(&owner, &names), "no editor");
     assert!(left[0].next_frame().unwrap().is_none());
+}
+
+/// Of three peers, two lose their connection: each sees the editors of the other without a pause,
+/// through the third. Once the writer has lost the other connection as well, both forget it.
+#[test]
+fn editors_are_seen_while_there_is_any_way() {
+    let owner = TestPeer::owner();
+    let reader = owner.invite(PeerRights::Read);
+    let writer = owner.invite(PeerRights::Write);
+    let names = [("owner", &owner), ("writer", &writer), ("reader", &reader)];
+    let mut to_owner = connect(&writer, &owner);
+    let mut between = connect(&reader, &owner);
+    let mut to_reader = connect(&writer, &reader);
+    let doc = FileId::parse("plan").unwrap();
+    writer.member.presence().set_test_editors(&writer.member, &doc, &ana().states);
+    for _ in 0..2 {
+        for [from, to] in [&mut to_owner, &mut between, &mut to_reader] {
+            pump(from, to).unwrap();
+        }
+    }
+    let ana_there = r#"writer at plan [(7, "{\"user\":{\"name\":\"ana\"}}")]"#;
+    assert_eq!(known(&owner, &names), ana_there);
+    drop(to_owner);
+    assert_eq!(known(&owner, &names), ana_there);
+    for _ in 0..2 {
+        for [from, to] in [&mut between, &mut to_reader] {
+            pump(from, to).unwrap();
+        }
+        assert_eq!(known(&owner, &names), ana_there);
+        assert_eq!(known(&reader, &names), ana_there);
+    }
+    drop(to_reader);
+    let [from, to] = &mut between;
+    pump(from, to).unwrap();
+    assert_eq!(known(&owner, &names), "no editor");
+    assert_eq!(known(&reader, &names), "no editor");
+}
+
+/// A peer that is blocked vanishes, whichever connections delivered its editors.
+#[test]
+fn editors_of_a_peer_that_lost_its_right_vanish() {
+    let owner = TestPeer::owner();
+    let writer = owner.invite(PeerRights::Write);
+    let names = [("owner", &owner), ("writer", &writer)];
+    let [mut from, mut to] = connect(&writer, &owner);
+    let doc = FileId::parse("plan").unwrap();
+    writer.member.presence().set_test_editors(&writer.member, &doc, &ana().states);
+    pump(&mut from, &mut to).unwrap();
+    owner.member.expire_presence();
+    assert_ne!(known(&owner, &names), "no editor");
+    owner.member.block(BlockTarget::Peer(writer.member.id())).unwrap();
+    owner.member.expire_presence();
+    assert_eq!(known(&owner, &names), "no editor");
 }
 
 /// A server gets the editors of other peers through the socket, and no other workspace does. The

@@ -11,59 +11,59 @@ use crate::{
     relay_limits::{RelayAllowList, RelayLimits},
     relay_message::{
         ENVELOPE_LEN, MAX_DATAGRAM_LEN, RelayChallenge, RelayGroup, RelayRefusal, RelayReply,
-        RelayRequest, RelaySession,
+        RelayRequest, RelaySession, RelayVisit, VISIT_CODE_LEN,
     },
     relay_name::RelayGroupTag,
 };
 
-const GROUP: RelayGroup = [1; 16];
+pub(super) const GROUP: RelayGroup = [1; 16];
 
 /// A peer of the test: its number gives its key, its session and its address.
-fn key(n: u8) -> PeerSecretKey {
+pub(super) fn key(n: u8) -> PeerSecretKey {
     PeerSecretKey::from_seed([n; KEY_LEN])
 }
 
-fn id(n: u8) -> PeerId {
+pub(super) fn id(n: u8) -> PeerId {
     key(n).id()
 }
 
-fn session(n: u8) -> RelaySession {
+pub(super) fn session(n: u8) -> RelaySession {
     [n; 8]
 }
 
-fn at(n: u8) -> SocketAddr {
+pub(super) fn at(n: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, n], 1000 + u16::from(n)))
 }
 
-struct TestRelay {
-    core: RelayCore,
-    now: Duration,
+pub(super) struct TestRelay {
+    pub(super) core: RelayCore,
+    pub(super) now: Duration,
 }
 
 impl TestRelay {
-    fn new(limits: RelayLimits) -> Self {
+    pub(super) fn new(limits: RelayLimits) -> Self {
         Self::with(limits, RelayAllowList::default())
     }
 
-    fn with(limits: RelayLimits, allowed: RelayAllowList) -> Self {
+    pub(super) fn with(limits: RelayLimits, allowed: RelayAllowList) -> Self {
         Self {
             core: RelayCore::new(limits, allowed, [9; KEY_LEN], Duration::ZERO),
             now: Duration::ZERO,
         }
     }
 
-    fn send_bytes(&mut self, from: SocketAddr, datagram: &[u8]) -> RelayOutput {
+    pub(super) fn send_bytes(&mut self, from: SocketAddr, datagram: &[u8]) -> RelayOutput {
         let mut out = Vec::new();
         self.core.handle(self.now, from, datagram, &mut out);
         out
     }
 
     /// Sends a request of a peer from its address.
-    fn send(&mut self, n: u8, request: &RelayRequest<'_>) -> RelayOutput {
+    pub(super) fn send(&mut self, n: u8, request: &RelayRequest<'_>) -> RelayOutput {
         self.send_bytes(at(n), &request.encode(&session(n)))
     }
 
-    fn challenge(&mut self, from: SocketAddr, of: &RelaySession) -> RelayChallenge {
+    pub(super) fn challenge(&mut self, from: SocketAddr, of: &RelaySession) -> RelayChallenge {
         let out = self.send_bytes(from, &RelayRequest::Hello.encode(of));
         match RelayReply::decode(&out[0].1) {
             Some((_, RelayReply::Challenge(challenge))) => challenge,
@@ -83,7 +83,7 @@ impl TestRelay {
         answer(&out)
     }
 
-    fn register(&mut self, n: u8) {
+    pub(super) fn register(&mut self, n: u8) {
         assert_eq!(self.register_in(n, GROUP), Ok(()), "peer {n}");
     }
 
@@ -94,13 +94,13 @@ impl TestRelay {
         out == [(at(to), received.encode(&session(to)))]
     }
 
-    fn advance(&mut self, by: Duration) {
+    pub(super) fn advance(&mut self, by: Duration) {
         self.now += by;
     }
 }
 
 /// Returns how a registration was answered.
-fn answer(out: &RelayOutput) -> Result<(), RelayRefusal> {
+pub(super) fn answer(out: &RelayOutput) -> Result<(), RelayRefusal> {
     assert_eq!(out.len(), 1);
     match RelayReply::decode(&out[0].1).expect("a reply").1 {
         RelayReply::Registered { observed } => {
@@ -110,6 +110,11 @@ fn answer(out: &RelayOutput) -> Result<(), RelayRefusal> {
         RelayReply::Refused(refusal) => Err(refusal),
         other => panic!("{other:?}"),
     }
+}
+
+/// Returns a visit that the relay did not pass on.
+pub(super) fn visit(address: SocketAddr) -> RelayVisit {
+    RelayVisit { time: 0, address, session: session(1), code: [0; VISIT_CODE_LEN] }
 }
 
 fn pair() -> TestRelay {
@@ -342,6 +347,9 @@ fn strangers_get_less_than_they_send_and_leave_no_trace() {
         RelayRequest::Send { to: id(1), payload: b"x" },
         RelayRequest::Call { to: id(1), meeting: [5; 8] },
         RelayRequest::Leave,
+        RelayRequest::offer(&stranger, &session(3), [0; 24], (4711, GROUP)),
+        RelayRequest::Knock { challenge: [0; 24], number: 4711, payload: b"x" },
+        RelayRequest::Answer { visit: visit(at(1)), payload: b"x" },
     ];
     for n in 0..200 {
         for request in &requests {
@@ -362,7 +370,7 @@ proptest! {
     #[test]
     fn garbage_causes_no_more_than_it_is(
         datagrams in prop::collection::vec(
-            (0u8..8, prop::collection::vec(any::<u8>(), 0..120), 0usize..3, any::<bool>()),
+            (0u8..11, prop::collection::vec(any::<u8>(), 0..120), 0usize..3, any::<bool>()),
             1..40,
         ),
     ) {

@@ -17,36 +17,36 @@ use crate::{
 };
 
 /// How long anything may take. Generous: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Changes what a relay is about to send. The second parameter numbers the calls.
-type Lie = fn(&mut RelayOutput, usize);
+pub(super) type Lie = fn(&mut RelayOutput, usize);
 
 /// How a relay behaves.
 #[derive(Clone, Copy)]
-struct RelayConduct {
+pub(super) struct RelayConduct {
     /// Whether it helps peers to connect directly.
-    may_call: bool,
-    lie: Lie,
+    pub(super) may_call: bool,
+    pub(super) lie: Lie,
     /// Where it says that peers are, instead of helping them: a stranger, and the other peer.
-    meet_at: Option<[SocketAddr; 2]>,
+    pub(super) meet_at: Option<[SocketAddr; 2]>,
     /// A peer, and another to which what is for it is delivered, in its name.
-    impostor: Option<[PeerId; 2]>,
+    pub(super) impostor: Option<[PeerId; 2]>,
 }
 
 /// A relay that passes on what it receives, and no more.
-const HONEST: RelayConduct =
+pub(super) const HONEST: RelayConduct =
     RelayConduct { may_call: false, lie: |_, _| {}, meet_at: None, impostor: None };
 
 /// A relay in this process.
-struct LoopbackRelay {
-    name: RelayName,
-    address: SocketAddr,
+pub(super) struct LoopbackRelay {
+    pub(super) name: RelayName,
+    pub(super) address: SocketAddr,
     task: JoinHandle<()>,
 }
 
 impl LoopbackRelay {
-    async fn start(address: SocketAddr, conduct: RelayConduct) -> Self {
+    pub(super) async fn start(address: SocketAddr, conduct: RelayConduct) -> Self {
         let socket = UdpSocket::bind(address).await.unwrap();
         let address = socket.local_addr().unwrap();
         let task = tokio::spawn(serve(socket, conduct));
@@ -102,7 +102,7 @@ impl Drop for LoopbackRelay {
     }
 }
 
-fn loopback() -> SocketAddr {
+pub(super) fn loopback() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
@@ -285,7 +285,7 @@ async fn a_relay_cannot_make_peers_flood_others() {
 }
 
 /// A relay that loses a tenth of all datagrams, repeats, and reorders.
-fn lose(out: &mut RelayOutput, n: usize) {
+pub(super) fn lose(out: &mut RelayOutput, n: usize) {
     if n % 10 == 9 {
         out.clear();
     }
