@@ -1,16 +1,25 @@
 //! `yfs peers`: lists the peers of the workspace, and names, blocks or forgets them.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, Subcommand};
+use yfs::Workspace;
 use yfs_engine::time::Millis;
-use yfs_peer::{BlockTarget, PeerMembership, PeerNote, PeerStatus, is_running, read_status};
+use yfs_peer::{
+    BlockTarget, PeerId, PeerMembership, PeerNote, PeerStatus, is_running, read_status,
+};
 use yfs_server::peer_json;
 use yfs_wire::rfc3339;
 
 use crate::{
-    commands::peer_run::lock_dir,
+    commands::{
+        peer_run::lock_dir,
+        share_directory::{FoundShare, find_all, has_ticket},
+    },
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::sentence_size,
+    settings,
 };
 
 const HELP: &str = "\
@@ -33,7 +42,7 @@ Examples:
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
 behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, faults, error, blocked};
-times are milliseconds; via is direct or relayed, and if relayed, address is that of the relay;
+times are milliseconds; path is there for a peer of a share of one directory; via is direct or relayed, and if relayed, address is that of the relay;
 behind is the number of documents that changed here since the peer had everything
 (behind_at_least: within the last 10,000 updates).";
 
@@ -78,34 +87,116 @@ enum PeersAction {
     },
 }
 
+/// A workspace whose peers the command lists or changes: the found one, or a share of one of its
+/// directories.
+struct PeerGroup {
+    file: PathBuf,
+    workspace: Workspace,
+    /// The path of the directory, of a share.
+    path: Option<String>,
+}
+
 /// Runs `yfs peers`.
 pub(crate) async fn run(args: PeersArgs, context: &mut CommandContext) -> Result {
     let file = context.file()?;
     let workspace = context.writable()?;
-    let member = PeerMembership::of(&workspace)?;
-    let change = |text: &str, change: &dyn Fn(&mut PeerNote)| -> Result {
-        let peer = member.find_peer(text)?;
-        let mut note = member.note(peer)?;
-        change(&mut note);
-        Ok(member.set_note(peer, &note)?)
-    };
-    match args.action.unwrap_or(PeersAction::Ls) {
+    let shares = open_shares(&file, &workspace, context)?;
+    let whole = PeerGroup { file, workspace, path: None };
+    let groups: Vec<&PeerGroup> = std::iter::once(&whole).chain(&shares).collect();
+    let result = run_on(args.action.unwrap_or(PeersAction::Ls), &groups, context);
+    for share in shares {
+        share.workspace.close()?;
+    }
+    result
+}
+
+fn open_shares(
+    file: &Path,
+    workspace: &Workspace,
+    context: &mut CommandContext,
+) -> Result<Vec<PeerGroup>> {
+    let mut shares = Vec::new();
+    for FoundShare { file, directory } in find_all(file, workspace, context)? {
+        let path = workspace.nodes().path_of(&directory)?;
+        let path = path.map_or_else(|| format!("/.id/{directory}"), |path| path.to_string());
+        let share = context.open_at(&file, settings::one_shot(context.actor()))?;
+        shares.push(PeerGroup { file, workspace: share, path: Some(path) });
+    }
+    Ok(shares)
+}
+
+fn run_on(action: PeersAction, groups: &[&PeerGroup], context: &mut CommandContext) -> Result {
+    match action {
         PeersAction::Ls => {
-            let list = read_status(&workspace, is_running(&lock_dir(&file)))?;
-            print_list(&list, context)
+            for group in groups {
+                let list = read_status(&group.workspace, is_running(&lock_dir(&group.file)))?;
+                print_list(&list, group.path.as_deref(), context)?;
+            }
+            Ok(())
         }
-        PeersAction::Rename { peer, name } => Ok(member.rename(member.find_peer(&peer)?, &name)?),
-        PeersAction::Block { target } => block(&member, &target, context),
-        PeersAction::Unblock { peer } => change(&peer, &|note| note.is_blocked = false),
-        PeersAction::Forget { peer } => change(&peer, &|note| note.is_forgotten = true),
+        PeersAction::Rename { peer, name } => {
+            let (member, peer) = find_member(groups, &peer)?;
+            Ok(member.rename(peer, &name)?)
+        }
+        PeersAction::Block { target } => block(groups, &target, context),
+        PeersAction::Unblock { peer } => change_note(groups, &peer, |note| note.is_blocked = false),
+        PeersAction::Forget { peer } => change_note(groups, &peer, |note| note.is_forgotten = true),
     }
 }
 
-fn block(member: &PeerMembership, target: &str, context: &mut CommandContext) -> Result {
-    if let Some(ticket) = member.find_ticket(target) {
-        return Ok(member.block(BlockTarget::Ticket(ticket))?);
+/// Finds a peer among those of the workspace, or else of its shares.
+fn find_member(groups: &[&PeerGroup], text: &str) -> Result<(PeerMembership, PeerId)> {
+    let mut found = Vec::new();
+    let mut failure = None;
+    for group in groups {
+        if group.path.is_some() && !PeerMembership::is_shared(&group.workspace)? {
+            continue;
+        }
+        let member = PeerMembership::of(&group.workspace)?;
+        match member.find_peer(text) {
+            // A whole id is found in any group; it is that of the one that has the peer.
+            Ok(peer) if groups.len() == 1 || is_known(&member, peer)? => found.push((member, peer)),
+            Ok(_) => {}
+            Err(error) => failure = failure.or(Some(error)),
+        }
     }
-    let peer = member.find_peer(target)?;
+    match (found.pop(), found.is_empty()) {
+        (Some(found), true) => Ok(found),
+        (Some(_), false) => {
+            Err(CommandError::usage("peers of several workspaces have this name: use the id"))
+        }
+        (None, _) => match failure {
+            Some(error) => Err(error.into()),
+            None => Err(CommandError::other(format!("{text}: no peer has this id"))),
+        },
+    }
+}
+
+fn is_known(member: &PeerMembership, peer: PeerId) -> Result<bool> {
+    let contacts = member.contacts()?;
+    Ok(peer == member.id() || contacts.iter().any(|contact| contact.peer == peer))
+}
+
+fn change_note(groups: &[&PeerGroup], text: &str, change: impl Fn(&mut PeerNote)) -> Result {
+    let (member, peer) = find_member(groups, text)?;
+    let mut note = member.note(peer)?;
+    change(&mut note);
+    Ok(member.set_note(peer, &note)?)
+}
+
+fn block(groups: &[&PeerGroup], target: &str, context: &mut CommandContext) -> Result {
+    let whole = groups.first().expect("the workspace is one of the groups");
+    let whole = PeerMembership::of(&whole.workspace)?;
+    if let Some(ticket) = whole.find_ticket(target) {
+        for group in groups.iter().filter(|group| group.path.is_some()) {
+            if has_ticket(&group.workspace, ticket)? {
+                let member = PeerMembership::of(&group.workspace)?;
+                return Ok(member.block(BlockTarget::Ticket(ticket))?);
+            }
+        }
+        return Ok(whole.block(BlockTarget::Ticket(ticket))?);
+    }
+    let (member, peer) = find_member(groups, target)?;
     if peer == member.id() {
         return Err(CommandError::usage("this is the id of this workspace's store"));
     }
@@ -118,11 +209,14 @@ fn block(member: &PeerMembership, target: &str, context: &mut CommandContext) ->
     Ok(())
 }
 
-fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
+fn print_list(list: &[PeerStatus], path: Option<&str>, context: &mut CommandContext) -> Result {
     for status in list {
         if context.out.json {
-            let value =
+            let mut value =
                 serde_json::to_value(peer_json(status)).expect("strings and numbers are JSON");
+            if let Some(path) = path {
+                value["path"] = path.into();
+            }
             context.out.json_line(&value)?;
             continue;
         }
@@ -156,6 +250,9 @@ fn print_list(list: &[PeerStatus], context: &mut CommandContext) -> Result {
         }
         if let Some(error) = status.error.as_deref().filter(|_| !status.connected) {
             line += &format!("; {}", context.out.safe(error));
+        }
+        if let Some(path) = path {
+            line += &format!("; of {}", context.out.safe(path));
         }
         context.out.line(&line)?;
     }
