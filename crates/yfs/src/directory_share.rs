@@ -123,7 +123,7 @@ impl SharedDirectory {
 }
 
 impl DirectoryShare {
-    /// Opens the share of a directory, of which no other is open, in this process or another.
+    /// Opens the share of a directory. Only one may be open at a time, in all processes.
     ///
     /// # Errors
     ///
@@ -178,8 +178,11 @@ impl DirectoryShare {
         }
         self.read_logs()?;
         self.exchange_rows(&mut step)?;
-        self.exchange_contents(&mut step)?;
+        let failure = self.exchange_contents(&mut step)?;
         self.store_marks()?;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
         step.n_waiting = (self.dirty.len() + self.waiting_rows.len()) as u64;
         Ok(step)
     }

@@ -14,7 +14,12 @@ use yfs_engine::{content::ContentDoc, hash::ContentHash, id::FileId, main_doc::E
 use yfs_store::{Seq, StoreExt};
 
 use super::{DirectoryShare, ShareStep, bridge_records::RecordState, row_commit::copy_blobs};
-use crate::{error::Result, replica::ReplicaUpdate, state::WorkspaceState, workspace::Workspace};
+use crate::{
+    error::{Result, WorkspaceError},
+    replica::ReplicaUpdate,
+    state::WorkspaceState,
+    workspace::Workspace,
+};
 
 /// What one side has of a content.
 struct ContentSide {
@@ -34,23 +39,38 @@ impl DirectoryShare {
         Ok(())
     }
 
-    /// Exchanges the contents that were written.
-    pub(super) fn exchange_contents(&mut self, step: &mut ShareStep) -> Result<()> {
-        for id in std::mem::take(&mut self.dirty) {
-            let is_shared = self.is_shared_file(&id);
-            match is_shared.then(|| self.exchange_content(&id, step)) {
-                None | Some(Ok(true)) => {}
-                Some(Ok(false)) => {
+    /// Exchanges the contents that were written. Returns the failure of a content that one side
+    /// cannot read or take; the others are exchanged.
+    pub(super) fn exchange_contents(
+        &mut self,
+        step: &mut ShareStep,
+    ) -> Result<Option<WorkspaceError>> {
+        let mut failure = None;
+        let mut left = std::mem::take(&mut self.dirty);
+        while let Some(id) = left.pop_first() {
+            let exchanged = match self.is_shared_file(&id) {
+                true => self.exchange_content(&id, step),
+                false => Ok(true),
+            };
+            let exchanged = exchanged.and_then(|is_done| {
+                self.check_crash_point()?;
+                Ok(is_done)
+            });
+            match exchanged {
+                Ok(true) => {}
+                Ok(false) => drop(self.dirty.insert(id)),
+                Err(error) if concerns_one_content(&error) => {
                     self.dirty.insert(id);
+                    failure.get_or_insert(error);
                 }
-                Some(Err(error)) => {
+                Err(error) => {
                     self.dirty.insert(id);
+                    self.dirty.append(&mut left);
                     return Err(error);
                 }
             }
-            self.check_crash_point()?;
         }
-        Ok(())
+        Ok(failure)
     }
 
     fn is_shared_file(&self, id: &FileId) -> bool {
@@ -91,6 +111,11 @@ impl DirectoryShare {
         step.n_contents += receive(&self.origin, id, of_share.update)?;
         Ok(true)
     }
+}
+
+/// Reports whether an error says nothing of other contents.
+fn concerns_one_content(error: &WorkspaceError) -> bool {
+    error.is_damage() || matches!(error, WorkspaceError::Refused(_) | WorkspaceError::Content(_))
 }
 
 /// Returns the blobs that a content lists as its versions, without those that were erased.

@@ -67,6 +67,8 @@ struct PackedContent {
     text_size: u64,
     settled: Option<SettledForm>,
     blobs: BTreeSet<ContentHash>,
+    has_conversions: bool,
+    has_redactions: bool,
 }
 
 impl DirectoryShare {
@@ -188,7 +190,9 @@ fn write_side(
         let is_orphan = creation.row.parent.as_ref().is_some_and(|id| left_out.contains(id));
         let content = match creation.row.kind {
             _ if is_orphan => None,
-            NodeKind::File if creation.row.link.is_none() => pack_content(from, &creation.row.id)?,
+            NodeKind::File if creation.row.link.is_none() => {
+                pack_content(from, to, &creation.row.id)?
+            }
             _ => Some(PackedContent::none()),
         };
         let is_complete = |content: &PackedContent| {
@@ -228,11 +232,10 @@ impl CreationBatch {
         // An empty document is two zero bytes.
         let has_content = content.update.len() > 2;
         if has_content {
-            let inspected = inspect(&content.update, &to.options.limits)?;
-            if inspected.has_conversions {
+            if content.has_conversions {
                 to.note_converted([&row.id])?;
             }
-            if inspected.has_redactions {
+            if content.has_redactions {
                 to.note_redaction()?;
             }
             self.n_bytes += content.update.len();
@@ -272,27 +275,43 @@ impl CreationBatch {
 
 impl PackedContent {
     fn none() -> Self {
-        Self { update: Vec::new(), text_size: 0, settled: None, blobs: BTreeSet::new() }
+        Self {
+            update: Vec::new(),
+            text_size: 0,
+            settled: None,
+            blobs: BTreeSet::new(),
+            has_conversions: false,
+            has_redactions: false,
+        }
     }
 }
 
-/// Reads a content with its history; `None` if some of it is damaged.
-fn pack_content(state: &WorkspaceState, id: &FileId) -> Result<Option<PackedContent>> {
-    let was_in_memory = state.documents.has_slot(id);
-    let packed = state.documents.acquire(id).with(|loaded| {
-        if loaded.check_whole(id).is_err() {
+/// Reads a content with its history; `None` if some of it is damaged, or the other side's gate
+/// would not accept it.
+fn pack_content(
+    from: &WorkspaceState,
+    to: &WorkspaceState,
+    id: &FileId,
+) -> Result<Option<PackedContent>> {
+    let was_in_memory = from.documents.has_slot(id);
+    let packed = from.documents.acquire(id).with(|loaded| {
+        if loaded.check_whole(id).is_err() || loaded.doc.gate().health().is_err() {
             return None;
         }
         let is_text = loaded.doc.conversion().is_only_text();
+        let update = loaded.doc.gate().encode_state();
+        let inspected = inspect(&update, &to.options.limits).ok()?;
         Some(PackedContent {
-            update: loaded.doc.gate().encode_state(),
+            update,
             text_size: loaded.doc.text().len() as u64,
             settled: is_text.then_some(SettledForm::PlainText),
             blobs: super::content_exchange::named_blobs(&loaded.doc),
+            has_conversions: inspected.has_conversions,
+            has_redactions: inspected.has_redactions,
         })
     });
     if !was_in_memory {
-        state.documents.close(id);
+        from.documents.close(id);
     }
     packed
 }
