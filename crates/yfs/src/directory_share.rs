@@ -34,7 +34,7 @@ use yfs_engine::{
 };
 use yfs_store::Seq;
 
-use self::{bridge_records::BridgeRecords, row_commit::MainHeads};
+use self::{bridge_records::BridgeRecords, row_commit::MainHeads, share_marks::MarkPair};
 use crate::{
     error::{Result, WorkspaceError},
     workspace::Workspace,
@@ -55,10 +55,15 @@ pub struct DirectoryShare {
     settled: Option<MainHeads>,
     /// Files whose contents may differ.
     dirty: BTreeSet<FileId>,
+    /// Files that were written while they were outside of the directory, together with a directory
+    /// that left.
+    away: BTreeSet<FileId>,
     /// Rows of the share that wait for blobs.
     waiting_rows: BTreeSet<FileId>,
     /// Rows whose metadata one side refused.
     refused_meta: BTreeSet<FileId>,
+    /// Marks of both logs after which rows were agreed on.
+    proof: Option<MarkPair>,
     /// The marks that were stored last.
     stored_marks: String,
     /// The number of steps of the work after which it fails, in tests.
@@ -143,6 +148,8 @@ impl DirectoryShare {
             positions: LogPositions { origin: Seq::ZERO, share: Seq::ZERO },
             settled: None,
             dirty: BTreeSet::new(),
+            away: BTreeSet::new(),
+            proof: None,
             waiting_rows: BTreeSet::new(),
             refused_meta: BTreeSet::new(),
             stored_marks: String::new(),

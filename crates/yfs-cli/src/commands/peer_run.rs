@@ -356,7 +356,7 @@ async fn print_share_notices(
     while let Some(notice) = notices.recv().await {
         context.lock().unwrap_or_else(PoisonError::into_inner).remark(&notice);
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Reports what an exchange brought.

@@ -54,6 +54,8 @@ pub(super) struct BridgeRecords {
     store: Arc<dyn Store>,
     generation: u32,
     buckets: Vec<RecordBucket>,
+    /// Whether records changed since both logs were marked.
+    was_changed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -133,7 +135,7 @@ impl BridgeRecords {
             }
             buckets.push(bucket);
         }
-        Ok(Self { store: store.clone(), generation, buckets })
+        Ok(Self { store: store.clone(), generation, buckets, was_changed: false })
     }
 
     /// Returns the record of a row. After a side lost records of its log, it names no fields.
@@ -156,7 +158,18 @@ impl BridgeRecords {
         if bucket.records.get(id) != Some(&record) {
             bucket.records.insert(id.clone(), record);
             bucket.is_changed = true;
+            self.was_changed = true;
         }
+    }
+
+    /// Reports whether records changed since [`set_unchanged`](Self::set_unchanged).
+    pub(super) fn was_changed(&self) -> bool {
+        self.was_changed
+    }
+
+    /// Notes that both logs were marked after the last change.
+    pub(super) fn set_unchanged(&mut self) {
+        self.was_changed = false;
     }
 
     /// Returns the ids of all records.

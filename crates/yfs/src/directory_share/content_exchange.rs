@@ -10,16 +10,25 @@
 
 use std::collections::BTreeSet;
 
-use yfs_engine::{content::ContentDoc, hash::ContentHash, id::FileId, main_doc::EMPTY_UPDATE};
+use yfs_engine::{
+    content::ContentDoc,
+    gate::{DocRole, SplitSize, split},
+    hash::ContentHash,
+    id::FileId,
+    main_doc::EMPTY_UPDATE,
+};
 use yfs_store::{Seq, StoreExt};
 
-use super::{DirectoryShare, ShareStep, bridge_records::RecordState, row_commit::copy_blobs};
+use super::{DirectoryShare, ShareStep, row_commit::copy_blobs};
 use crate::{
     error::{Result, WorkspaceError},
     replica::ReplicaUpdate,
     state::WorkspaceState,
     workspace::Workspace,
 };
+
+/// The greatest size of a part of a content.
+const PART_SIZE: SplitSize = SplitSize { bytes: 16 << 20, structs: 1 << 19 };
 
 /// What one side has of a content.
 struct ContentSide {
@@ -47,12 +56,16 @@ impl DirectoryShare {
     ) -> Result<Option<WorkspaceError>> {
         let mut failure = None;
         let mut left = std::mem::take(&mut self.dirty);
+        left.append(&mut self.away);
         while let Some(id) = left.pop_first() {
-            let exchanged = match self.is_shared_file(&id) {
-                true => self.exchange_content(&id, step),
-                false => Ok(true),
-            };
-            let exchanged = exchanged.and_then(|is_done| {
+            if !self.is_shared_file(&id) {
+                // It may come back with its directory.
+                if self.share.state.is_file(&id) {
+                    self.away.insert(id);
+                }
+                continue;
+            }
+            let exchanged = self.exchange_content(&id, step).and_then(|is_done| {
                 self.check_crash_point()?;
                 Ok(is_done)
             });
@@ -74,7 +87,6 @@ impl DirectoryShare {
     }
 
     fn is_shared_file(&self, id: &FileId) -> bool {
-        let is_both = self.records.get(id).is_some_and(|record| record.state == RecordState::Both);
         let is_inside = || {
             let main = self.origin.state.main.read();
             let directory = main.tree().node(&self.directory);
@@ -82,7 +94,7 @@ impl DirectoryShare {
             node.zip(directory).is_some_and(|(node, directory)| node.is_within(directory))
         };
         let [origin, share] = [&self.origin.state, &self.share.state];
-        is_both && *id != self.directory && is_inside() && origin.is_file(id) && share.is_file(id)
+        *id != self.directory && is_inside() && origin.is_file(id) && share.is_file(id)
     }
 
     /// Gives each side what it lacks of a content. Reports false if the share has to wait for
@@ -97,7 +109,7 @@ impl DirectoryShare {
         };
         of_origin.blobs.extend(row_blob(origin));
         copy_blobs(origin, share, &of_origin.blobs)?;
-        step.n_contents += receive(&self.share, id, of_origin.update)?;
+        step.n_contents += receive(&self.share, id, &of_origin.update)?;
         self.check_crash_point()?;
         let of_share = read_side(share, id, &of_origin.state_vector)?;
         let new_blobs: BTreeSet<ContentHash> =
@@ -108,7 +120,7 @@ impl DirectoryShare {
             }
         }
         copy_blobs(share, origin, &new_blobs)?;
-        step.n_contents += receive(&self.origin, id, of_share.update)?;
+        step.n_contents += receive(&self.origin, id, &of_share.update)?;
         Ok(true)
     }
 }
@@ -140,14 +152,23 @@ fn read_side(state: &WorkspaceState, id: &FileId, theirs: &[u8]) -> Result<Conte
     side?
 }
 
-/// Passes an update to a workspace as one of another store: by the gate. Returns the number of
-/// records with new items.
-fn receive(to: &Workspace, id: &FileId, update: Vec<u8>) -> Result<u64> {
+/// Passes an update to a workspace as one of another store: by the gate, in parts that it accepts.
+/// Returns the number of records with new items.
+fn receive(to: &Workspace, id: &FileId, update: &[u8]) -> Result<u64> {
     if update == EMPTY_UPDATE {
         return Ok(0);
     }
-    let update = ReplicaUpdate { doc: id.clone(), update, is_new: true };
-    Ok(to.replication().receive(&[update])?.n_new)
+    let limits = &to.state.options.limits;
+    let size = SplitSize {
+        bytes: PART_SIZE.bytes.min(limits.message_bytes / 4),
+        structs: PART_SIZE.structs.min(limits.message_structs / 2),
+    };
+    let mut n_new = 0;
+    for update in split(DocRole::Content, update, size)? {
+        let update = ReplicaUpdate { doc: id.clone(), update, is_new: true };
+        n_new += to.replication().receive(&[update])?.n_new;
+    }
+    Ok(n_new)
 }
 
 /// Reads which documents were written after a position, and moves it to the end of the log.

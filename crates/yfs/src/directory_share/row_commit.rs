@@ -69,6 +69,8 @@ struct PackedContent {
     blobs: BTreeSet<ContentHash>,
     has_conversions: bool,
     has_redactions: bool,
+    /// Whether the content is passed on in parts, once the file is there.
+    is_unsent: bool,
 }
 
 impl DirectoryShare {
@@ -146,11 +148,19 @@ impl DirectoryShare {
         before.into_iter().for_each(|(id, record)| self.records.set(&id, record));
         self.records.save()?;
         self.check_crash_point()?;
-        let mut deferred = BTreeSet::new();
+        let (mut deferred, mut unsent) = (BTreeSet::new(), BTreeSet::new());
         let [origin, share] = [&self.origin, &self.share].map(|side| side.state.clone());
-        let is_written = write_side(&origin, &share, to_share, &mut heads.share, None)?
-            && self.check_crash_point().is_ok()
-            && write_side(&share, &origin, to_origin, &mut heads.origin, Some(&mut deferred))?;
+        let is_written =
+            write_side(&origin, &share, to_share, &mut heads.share, None, &mut unsent)?
+                && self.check_crash_point().is_ok()
+                && write_side(
+                    &share,
+                    &origin,
+                    to_origin,
+                    &mut heads.origin,
+                    Some(&mut deferred),
+                    &mut unsent,
+                )?;
         self.check_crash_point()?;
         if !is_written {
             return Ok(PlanOutcome::Stale);
@@ -161,7 +171,7 @@ impl DirectoryShare {
             }
         }
         self.waiting_rows.extend(deferred);
-        self.dirty.extend(contents);
+        self.dirty.extend(contents.into_iter().chain(unsent));
         self.records.save()?;
         Ok(PlanOutcome::Written)
     }
@@ -176,13 +186,15 @@ impl RowPlan {
 
 /// Writes the rows of one side; false if the rows there are no longer those at `head`. Files whose
 /// contents name blobs that the other side does not have are left out and added to `deferred`,
-/// unless that is none.
+/// unless that is none. Files that are created without their contents, which are too large for one
+/// update, are added to `unsent`.
 fn write_side(
     from: &Arc<WorkspaceState>,
     to: &Arc<WorkspaceState>,
     plan: SidePlan,
     head: &mut Seq,
     mut deferred: Option<&mut BTreeSet<FileId>>,
+    unsent: &mut BTreeSet<FileId>,
 ) -> Result<bool> {
     let mut batch = CreationBatch::default();
     let mut left_out: BTreeSet<FileId> = BTreeSet::new();
@@ -203,6 +215,9 @@ fn write_side(
             left_out.insert(creation.row.id);
             continue;
         };
+        if content.is_unsent {
+            unsent.insert(creation.row.id.clone());
+        }
         batch.add(from, to, creation, content)?;
         let is_full = batch.documents.len() >= MAX_NEW_FILES || batch.n_bytes >= MAX_NEW_BYTES;
         if is_full && !std::mem::take(&mut batch).commit(to, head)? {
@@ -282,12 +297,12 @@ impl PackedContent {
             blobs: BTreeSet::new(),
             has_conversions: false,
             has_redactions: false,
+            is_unsent: false,
         }
     }
 }
 
-/// Reads a content with its history; `None` if some of it is damaged, or the other side's gate
-/// would not accept it.
+/// Reads a content with its history; `None` if some of it is damaged.
 fn pack_content(
     from: &WorkspaceState,
     to: &WorkspaceState,
@@ -300,14 +315,18 @@ fn pack_content(
         }
         let is_text = loaded.doc.conversion().is_only_text();
         let update = loaded.doc.gate().encode_state();
-        let inspected = inspect(&update, &to.options.limits).ok()?;
+        let blobs = super::content_exchange::named_blobs(&loaded.doc);
+        let Ok(inspected) = inspect(&update, &to.options.limits) else {
+            return Some(PackedContent { blobs, is_unsent: true, ..PackedContent::none() });
+        };
         Some(PackedContent {
             update,
             text_size: loaded.doc.text().len() as u64,
             settled: is_text.then_some(SettledForm::PlainText),
-            blobs: super::content_exchange::named_blobs(&loaded.doc),
+            blobs,
             has_conversions: inspected.has_conversions,
             has_redactions: inspected.has_redactions,
+            is_unsent: false,
         })
     });
     if !was_in_memory {

@@ -137,11 +137,8 @@ impl<'p> RowPlanner<'p> {
 
     fn plan_node_of_share(&mut self, node: NodeRef<'p>) {
         let Some(id) = node.id() else { return };
-        let is_reserved = |workspace: &FileId| id == workspace;
-        if id == self.directory
-            || is_reserved(self.origin.tree().workspace())
-            || is_reserved(self.share.tree().workspace())
-        {
+        // Main documents have these names.
+        if [self.origin, self.share].iter().any(|main| main.tree().workspace() == id) {
             return;
         }
         let record = self.records.get(id);

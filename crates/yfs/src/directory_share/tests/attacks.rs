@@ -70,6 +70,7 @@ fn stage() -> (ShareStage, ShownTree) {
     mkdir(&stage.ana, "/private/inner").expect("made");
     put(&stage.ana, "/docs/plan.txt", "plan\n");
     mkdir(&stage.ana, "/docs/notes").expect("made");
+    put(&stage.ana, "/docs/notes/a.txt", "a\n");
     stage.settle();
     let outside = stage.outside();
     (stage, outside)
@@ -128,6 +129,9 @@ fn a_shared_node_is_not_moved_to_a_directory_outside() {
     let moved = RowChanges { parent: Some(Some(parent.clone())), ..Default::default() };
     stage.plant_change(&plan, moved.clone());
     stage.settle_and_check(&outside);
+    stage.plant_change(&stage.id_in_origin("/docs/notes/a.txt"), moved.clone());
+    stage.settle_and_check(&outside);
+    assert_eq!(text_of(&stage.ana, "/docs/notes/a.txt"), "a\n");
     stage.plant_row(&parent, "inner", None, NodeKind::Directory);
     stage.plant_change(&stage.id_in_share("/notes"), moved);
     stage.settle_and_check(&outside);
@@ -199,10 +203,23 @@ fn a_blob_of_the_origin_is_not_given_for_its_hash() {
     assert!(!is_given(&stage));
     assert_ne!(&stage.ana.read(&at("/docs/own.bin")).unwrap().data[..], b"\0secret bytes");
     assert!(stage.step().n_waiting > 0);
+    // Named only by the row, and only by the content, of new files.
+    let of_row = FileId::parse("planted-row").unwrap();
+    stage.plant_row(&of_row, "row.bin", None, NodeKind::File);
+    let blob = RowChanges { blob: Some(Some(BlobRef { hash, size })), ..Default::default() };
+    stage.plant_change(&of_row, blob);
+    let of_content = FileId::parse("planted-content").unwrap();
+    stage.plant_row(&of_content, "content.bin", None, NodeKind::File);
+    stage.plant_version(&of_content, hash, size);
+    stage.settle();
+    stage.settle();
+    assert!(!is_given(&stage));
     stage.restart();
     stage.settle();
     assert!(!is_given(&stage));
-    assert!(stage.origin.nodes().get(&new).unwrap().is_none(), "it waits for its bytes");
+    for id in [&new, &of_row, &of_content] {
+        assert!(stage.origin.nodes().get(id).unwrap().is_none(), "it waits for its bytes");
+    }
     drop(outside);
 
     // With the bytes, which their author then has, it is a file as any other.
@@ -242,11 +259,13 @@ fn invalid_names_and_metadata_of_the_share_stay_there() {
 fn a_row_that_changes_its_kind_is_ignored() {
     let (mut stage, outside) = stage();
     let notes = stage.id_in_share("/notes");
+    let row = |stage: &ShareStage| stage.origin.state.main.read().files().get(&notes);
+    let before = row(&stage);
     stage.plant(&[RowWrite::Delete { id: notes.clone() }]);
-    stage.plant_row(&notes, "notes", None, NodeKind::File);
-    put(&stage.ben, "/notes", "a file now\n");
+    stage.plant_row(&notes, "other", None, NodeKind::File);
+    put(&stage.ben, "/other", "a file now\n");
     stage.settle_and_check(&outside);
-    assert!(stage.origin.state.main.read().tree().node(&notes).unwrap().is_directory());
+    assert_eq!(row(&stage), before);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Nodes that enter and leave a shared directory, and what of others the share reveals.
 
-use yfs_engine::time::Millis;
+use std::sync::Arc;
+
+use yfs_engine::{gate::GateLimits, hash::ContentHash, time::Millis};
+use yfs_store::{SqliteStore, Store, StoreExt};
+use yfs_vfs::TextReplacement;
 
 use super::stage::{ShareStage, at, mkdir, mv, put, rm, shown, text_of};
 
@@ -80,7 +84,9 @@ fn a_directory_that_is_moved_out_takes_its_files_along() {
     stage.settle();
     mv(&stage.ana, "/docs/team", "/private/team").unwrap();
     put(&stage.ben, "/team/new.txt", "new\n");
+    put(&stage.ana, "/private/team/b.txt", "b\nwhile it was away\n");
     stage.settle();
+    assert!(!stage.reveals("while it was away"));
     stage.check_equal();
     assert!(shown(&stage.ben, "/").is_empty());
     assert!(!shown(&stage.ana, "/private").keys().any(|path| path.contains("new")));
@@ -111,6 +117,21 @@ fn a_file_that_a_peer_moves_into_a_directory_that_leaves_comes_back() {
     stage.settle();
     stage.check_equal();
     assert_eq!(shown(&stage.ben, "/").len(), 2);
+}
+
+#[test]
+fn directories_that_both_sides_move_into_each_other_make_no_cycle() {
+    let mut stage = ShareStage::new();
+    mkdir(&stage.ana, "/docs/a").unwrap();
+    mkdir(&stage.ana, "/docs/b").unwrap();
+    stage.settle();
+    mv(&stage.ana, "/docs/b", "/docs/a/b").unwrap();
+    mv(&stage.ben, "/a", "/b/a").unwrap();
+    stage.settle();
+    stage.check_equal();
+    let main = stage.origin.state.main.read();
+    assert!(main.tree().nodes().all(|node| !node.is_displaced()));
+    assert_eq!(main.tree().nodes().count(), 4);
 }
 
 #[test]
@@ -202,15 +223,115 @@ fn binary_files_are_passed_on_with_their_bytes() {
     let options = Default::default();
     stage.ana.write(&at("/docs/a.bin"), b"\0\x01 first", &options).unwrap();
     stage.settle();
-    stage.ana.write(&at("/docs/a.bin"), b"\0\x01 second", &options).unwrap();
+    let versions = [&b"\0\x01 between"[..], b"\0\x01 second"];
+    for bytes in versions {
+        stage.ana.write(&at("/docs/a.bin"), bytes, &options).unwrap();
+    }
     stage.ben.write(&at("/b.bin"), b"\0\x02 from ben", &options).unwrap();
     stage.settle();
     stage.check_equal();
     assert_eq!(&stage.ben.read(&at("/a.bin")).unwrap().data[..], b"\0\x01 second");
     assert_eq!(&stage.ana.read(&at("/docs/b.bin")).unwrap().data[..], b"\0\x02 from ben");
+    for bytes in versions {
+        assert!(stage.share.store().has_blob(&ContentHash::of(bytes)).unwrap(), "a past version");
+    }
 }
 
-/// A store that is put back from a backup has older values, which are no changes.
+/// One update may have at most a number of structs; a document may have any.
+#[test]
+fn a_content_that_is_too_large_for_one_update_holds_no_other_up() {
+    let limits = GateLimits { message_structs: 400, ..GateLimits::default() };
+    let mut stage = ShareStage::with_limits(limits);
+    let line = |n: usize| format!("line {n}\n");
+    put(&stage.ana, "/docs/long.txt", &(0..600).map(line).collect::<String>());
+    for n in 0..300 {
+        let edit = TextReplacement::once(&line(2 * n), &format!("edited {n}\n"));
+        stage.ana.edit(&at("/docs/long.txt"), &edit).unwrap();
+    }
+    put(&stage.ana, "/docs/short.txt", "short\n");
+    put(&stage.ben, "/other.txt", "other\n");
+    stage.settle();
+    assert_eq!(text_of(&stage.ben, "/short.txt"), "short\n");
+    assert_eq!(text_of(&stage.ana, "/docs/other.txt"), "other\n");
+    stage.check_equal();
+}
+
+#[test]
+fn records_that_cannot_be_read_are_dropped() {
+    let mut stage = ShareStage::new();
+    for n in 0..20 {
+        put(&stage.ana, &format!("/docs/{n}.txt"), "text\n");
+    }
+    stage.settle();
+    let store = stage.share.store().clone();
+    for number in 0..256_usize {
+        let setting = format!("share.rows.{number:02x}");
+        let Some(mut bytes) = store.get_meta(&setting).unwrap() else { continue };
+        bytes.truncate(bytes.len() * (number % 4) / 3);
+        if let Some(byte) = bytes.get_mut(number % 7) {
+            *byte ^= 0xff;
+        }
+        store.set_meta(&setting, &bytes).unwrap();
+    }
+    store.set_meta("share.marks", b"1.x \xff").unwrap();
+    mv(&stage.ana, "/docs/3.txt", "/docs/three.txt").unwrap();
+    put(&stage.ben, "/4.txt", "text\nof ben\n");
+    stage.restart();
+    stage.settle();
+    stage.check_equal();
+    assert_eq!(text_of(&stage.ana, "/docs/4.txt"), "text\nof ben\n");
+}
+
+/// A change that was about to be passed on is passed on, and not taken back, wherever the process
+/// ended.
+#[test]
+fn a_crash_loses_no_change() {
+    for after in 0..8 {
+        let mut stage = ShareStage::new();
+        for name in ["a", "b", "c", "d"] {
+            put(&stage.ana, &format!("/docs/{name}.txt"), "text\n");
+        }
+        stage.settle();
+        mv(&stage.ana, "/docs/a.txt", "/docs/ana.txt").unwrap();
+        mv(&stage.ben, "/b.txt", "/ben.txt").unwrap();
+        rm(&stage.ben, "/c.txt").unwrap();
+        put(&stage.ana, "/docs/d.txt", "text\nof ana\n");
+        put(&stage.ben, "/new.txt", "new\n");
+        stage.bridge().crash_after.set(Some(after));
+        assert!(stage.bridge().step().is_err(), "{after}");
+        stage.restart();
+        stage.settle();
+        stage.check_equal();
+        let shown: Vec<String> = shown(&stage.ana, "/docs").into_keys().collect();
+        assert_eq!(shown, ["/ana.txt", "/ben.txt", "/d.txt", "/new.txt"], "{after}");
+        assert_eq!(text_of(&stage.ben, "/d.txt"), "text\nof ana\n");
+    }
+}
+
+/// An origin that is put back from a backup has older values, which are no changes.
+#[test]
+fn an_older_copy_of_the_origin_undoes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let open = |name: &str| -> Arc<dyn Store> {
+        let file = home.path().join(name);
+        Arc::new(SqliteStore::open_or_create(&file).unwrap())
+    };
+    let mut stage = ShareStage::with_origin_in(open("origin.db"));
+    put(&stage.ana, "/docs/a.txt", "a\n");
+    stage.settle();
+    let copy = home.path().join("copy.db");
+    stage.origin.store().backup(&copy, &mut |_, _| ()).unwrap();
+    mv(&stage.ben, "/a.txt", "/b.txt").unwrap();
+    put(&stage.ben, "/b.txt", "a\nb\n");
+    stage.settle();
+    stage.check_equal();
+    stage.put_back_origin(open("copy.db"));
+    stage.settle();
+    stage.check_equal();
+    assert_eq!(text_of(&stage.ana, "/docs/b.txt"), "a\nb\n");
+}
+
+/// A share that is put back from a backup has older values, which are no changes.
 #[test]
 fn an_older_copy_of_the_share_undoes_nothing() {
     let mut stage = ShareStage::new();

@@ -10,6 +10,7 @@ use std::{
 
 use yfs_engine::{
     actor::{Actor, ActorKind},
+    gate::GateLimits,
     id::FileId,
     path::VPath,
     time::Millis,
@@ -69,10 +70,36 @@ impl ShareStage {
     }
 
     pub(super) fn with_skew(skew: i64) -> Self {
+        Self::with(skew, GateLimits::default(), Arc::new(MemoryStore::new()))
+    }
+
+    /// Both gates accept messages within these limits.
+    pub(super) fn with_limits(limits: GateLimits) -> Self {
+        Self::with(0, limits, Arc::new(MemoryStore::new()))
+    }
+
+    /// The workspace with the directory is in this store.
+    pub(super) fn with_origin_in(store: Arc<dyn Store>) -> Self {
+        Self::with(0, GateLimits::default(), store)
+    }
+
+    /// Opens an older copy of the origin instead of it.
+    pub(super) fn put_back_origin(&mut self, store: Arc<dyn Store>) {
+        self.bridge = None;
+        let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
+        self.origin = Workspace::open(store, options).expect("opened");
+        self.ana = self.origin.session(Actor::new(ActorKind::Human, "ana"));
+        self.restart();
+    }
+
+    fn with(skew: i64, limits: GateLimits, store: Arc<dyn Store>) -> Self {
         let time = Arc::new(AtomicI64::new(1_700_000_000_000));
-        let create = |options| Workspace::create(Arc::new(MemoryStore::new()), options);
-        let origin = create(options(&time, 0, "ana")).expect("a workspace");
-        let share = create(options(&time, skew, "ben")).expect("a workspace");
+        let create = |store, options: WorkspaceOptions| {
+            Workspace::create(store, WorkspaceOptions { limits, ..options })
+        };
+        let origin = create(store, options(&time, 0, "ana")).expect("a workspace");
+        let share =
+            create(Arc::new(MemoryStore::new()), options(&time, skew, "ben")).expect("a workspace");
         let ana = origin.session(Actor::new(ActorKind::Human, "ana"));
         let ben = share.session(Actor::new(ActorKind::Human, "ben"));
         let stage = Self { origin, share, ana, ben, bridge: None };
