@@ -43,8 +43,8 @@ Examples:
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
 behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, faults, error, blocked};
 times are milliseconds; via is direct or relayed, and if relayed, address is that of the relay;
-peers of a shared directory also have its path; behind is the number of documents that changed here
-since the peer had everything (behind_at_least: within the last 10,000 updates).";
+peers of a shared directory also have its path; behind is the number of documents that
+changed here since the peer had everything (behind_at_least: within the last 10,000 updates).";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]

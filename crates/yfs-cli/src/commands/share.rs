@@ -45,10 +45,10 @@ both reach.
 The first store that shares a workspace is its owner: only there can tickets be made and peers be
 blocked.
 
-With --path the peer gets one directory as a workspace of its own, with the whole history of its
-files, and no name or content of others. The command keeps both equal; `yfs share` and `yfs join`
-resume it after a restart. The directory may be renamed and moved. A file that is moved out of it
-goes to the trash of the peer.
+With --path the peer gets one directory as a workspace of its own, with the whole history of
+its files, and no name or content of others. The command keeps both equal; `yfs share` and
+`yfs join` resume it after a restart. The directory may be renamed and moved. A file that is
+moved out of it goes to the trash of the peer.
 
 Examples:
   yfs share                                       a ticket that allows to write, without an end
@@ -61,8 +61,8 @@ Examples:
   yfs share --path /docs                          one directory
 
 JSON: {ticket, ticket_id, peer, addresses, relays, rights, expires, once}, with --code {code,
-code_addresses, code_expires} instead of ticket, with --path also {path}; then one line {peer, sent,
-received, new} each time a peer and this side have the same.";
+code_addresses, code_expires} instead of ticket, with --path also {path}; then one line
+{peer, sent, received, new} each time a peer and this side have the same.";
 
 /// Invite a peer, and connect the workspace with its peers without a server
 #[derive(Debug, Args)]

@@ -87,6 +87,7 @@ fn a_directory_that_is_moved_out_takes_its_files_along() {
     put(&stage.ana, "/private/team/b.txt", "b\nwhile it was away\n");
     stage.settle();
     assert!(!stage.reveals("while it was away"));
+    stage.restart();
     stage.check_equal();
     assert!(shown(&stage.ben, "/").is_empty());
     assert!(!shown(&stage.ana, "/private").keys().any(|path| path.contains("new")));
