@@ -93,6 +93,7 @@ fn a_directory_that_is_moved_out_takes_its_files_along() {
     }
     stage.settle();
     stage.restart();
+    assert_eq!(stage.bridge().dirty.len(), 1, "nothing else is compared again");
     stage.check_equal();
     assert!(shown(&stage.ben, "/").is_empty());
     assert!(!shown(&stage.ana, "/private").keys().any(|path| path.contains("new")));
