@@ -230,7 +230,7 @@ fn what_cannot_be_shared_is_refused() {
     let here = shared_directory(home.path());
     let part = run(&here, &["share", "--path", "/docs"], b"");
     assert_eq!(part.code, Some(1));
-    assert!(part.stderr.contains("no such file or directory"), "{}", part.stderr);
+    assert!(part.stderr.contains("No such file or directory"), "{}", part.stderr);
     let bad = run(home.path(), &["join", "yfspeer_AAAA", "there"], b"");
     assert_eq!(bad.code, Some(1));
     assert!(bad.stderr.contains("not a valid ticket"), "{}", bad.stderr);
