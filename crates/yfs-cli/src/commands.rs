@@ -13,6 +13,8 @@ mod mirrored_sides;
 mod peer_run;
 #[cfg(feature = "peer")]
 mod share_code;
+#[cfg(feature = "peer")]
+mod share_directory;
 mod transfer_operands;
 
 /// Declares the commands, in the order of `yfs --help`.

@@ -182,6 +182,11 @@ impl CommandError {
         }
     }
 
+    /// Returns the text that reports print for it.
+    pub(crate) fn message(&self) -> String {
+        self.parts().to_string()
+    }
+
     fn parts(&self) -> ErrorParts {
         match self {
             Self::Closed => ErrorParts { code: "EPIPE", ..ErrorParts::default() },

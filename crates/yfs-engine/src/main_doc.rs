@@ -170,6 +170,15 @@ impl MainDoc {
         self.files.plan(&self.doc, writes, now)
     }
 
+    /// Does the same for writes that have a time each.
+    ///
+    /// # Errors
+    ///
+    /// If one of the writes cannot be made; then none is.
+    pub fn plan_each(&self, writes: &[(RowWrite, Millis)]) -> Result<Vec<u8>, TableError> {
+        self.files.plan_each(&self.doc, writes.iter().map(|(write, at)| (write, *at)))
+    }
+
     /// Returns the update that gives a setting a value, or removes it. Changes nothing.
     ///
     /// # Errors

@@ -29,6 +29,7 @@ mod base;
 mod base_record;
 mod cells;
 mod elements;
+mod field_times;
 mod format;
 mod iso;
 mod listed_kind;
@@ -50,6 +51,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 pub use self::{
     attributes::RowAttributes,
+    field_times::FieldTimes,
     listed_kind::{ListedChild, ListedKind},
     meta_parts::{
         HELD_KEY, MOVED_KEY, PURGE_KEY, REMOVAL_KEYS, REPLACED_KEY, TRASH_KNOWN_KEY,

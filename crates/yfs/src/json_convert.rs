@@ -71,7 +71,7 @@ pub(crate) fn without_nulls(patch: Any) -> Option<Any> {
 }
 
 /// Returns the merge patch from `before` to `after`.
-fn difference(before: &Value, after: Value) -> Value {
+pub(crate) fn difference(before: &Value, after: Value) -> Value {
     let (Value::Object(before), Value::Object(mut after)) = (before, after.clone()) else {
         return after;
     };

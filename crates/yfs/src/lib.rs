@@ -28,6 +28,7 @@ mod cache;
 pub mod clock;
 mod commit;
 mod content;
+pub mod directory_share;
 pub mod documents;
 #[cfg(test)]
 mod eager_disk;
@@ -62,6 +63,7 @@ pub use yfs_store::{
 };
 
 pub use crate::{
+    directory_share::{DirectoryShare, ShareStep, SharedDirectory},
     document_port::DocPort,
     documents::{DocHandle, DocumentProvider},
     error::WorkspaceError,

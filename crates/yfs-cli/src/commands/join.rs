@@ -9,7 +9,7 @@ use yfs_peer::{JoinCode, JoinCodeError, JoinCodeSearch, PeerMembership, PeerNode
 use crate::{
     commands::{
         clone, mirror,
-        peer_run::{PeerNetworkArgs, PeerRun},
+        peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
     },
     context::CommandContext,
     discover,
@@ -122,7 +122,8 @@ async fn connect(
     context: &mut CommandContext,
 ) -> Result {
     let node = PeerNode::start(workspace, args.network.options(file)?)?;
-    let run = PeerRun { workspace, file, policy: args.policy, is_once: args.no_wait };
+    let scope = PeerRunScope::Workspace(&args.network);
+    let run = PeerRun { workspace, file, policy: args.policy, is_once: args.no_wait, scope };
     let result = run.run(&node, context).await;
     node.stop().await;
     result

@@ -12,7 +12,10 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::{
     runtime::Handle,
-    sync::broadcast::{Receiver, error::RecvError},
+    sync::{
+        broadcast::{Receiver, error::RecvError},
+        mpsc,
+    },
 };
 use yfs::Workspace;
 use yfs_mirror::{Mirror, MirrorError};
@@ -20,7 +23,7 @@ use yfs_peer::{PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions, RelayNa
 use yfs_replica::ExchangeProgress;
 
 use crate::{
-    commands::{clone, mirror, sync},
+    commands::{clone, mirror, share_directory::RunningShares, sync},
     context::CommandContext,
     errors::{CommandError, Result},
     settings::peer_settings,
@@ -65,6 +68,15 @@ impl PeerNetworkArgs {
     /// Returns the options of a process that connects the workspace in a file.
     pub(crate) fn options(&self, file: &Path) -> Result<PeerOptions> {
         Ok(PeerOptions { lock_dir: Some(lock_dir(file)), ..self.peer_options()? })
+    }
+
+    /// Returns the options of a process that connects the share of a directory in a file. The port of
+    /// the settings is that of the workspace.
+    pub(crate) fn options_of_share(&self, file: &Path) -> Result<PeerOptions> {
+        let options = self.options(file)?;
+        let port = self.listen.map_or(0, |listen| listen.port());
+        let listen = SocketAddr::new(options.listen.ip(), port);
+        Ok(PeerOptions { listen, ..options })
     }
 
     /// Returns the options without a lock. Settings apply where no option is given.
@@ -112,6 +124,16 @@ pub(crate) struct PeerRun<'r> {
     pub(crate) policy: mirror::MirrorPolicyArgs,
     /// Whether the run ends once both sides have everything.
     pub(crate) is_once: bool,
+    pub(crate) scope: PeerRunScope<'r>,
+}
+
+/// What a run connects.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PeerRunScope<'r> {
+    /// A workspace, and the shares of its directories.
+    Workspace(&'r PeerNetworkArgs),
+    /// The share of a directory of the workspace in a file.
+    Directory(&'r Workspace, &'r Path),
 }
 
 /// The peers from which a command waits for everything.
@@ -158,6 +180,10 @@ impl PeerRun<'_> {
             let message = "no peer to connect with: none is known, or all are blocked or forgotten";
             return Err(CommandError::other(message));
         }
+        if let PeerRunScope::Directory(origin, file) = self.scope {
+            let directory = self.directory_beside(origin, file)?;
+            return self.run_continuously(events, directory, context).await;
+        }
         let unfinished = clone::unfinished_directory(self.workspace, self.file)?;
         let directory = unfinished.or_else(|| mirror::mirrored_directory(self.file));
         let must_ask = match directory {
@@ -185,6 +211,39 @@ impl PeerRun<'_> {
             return Ok(());
         }
         self.run_continuously(events, directory, context).await
+    }
+
+    /// Returns the directory of a workspace that is kept synchronized while a part of it is shared:
+    /// none if its own peers must be asked first.
+    fn directory_beside<'f>(&self, origin: &Workspace, file: &'f Path) -> Result<Option<&'f Path>> {
+        let Some(directory) = mirror::mirrored_directory(file) else { return Ok(None) };
+        let is_finished = clone::unfinished_directory(origin, file)?.is_none();
+        let is_proven =
+            is_finished && Mirror::is_proven(origin, directory).map_err(mirror::mirror_failure)?;
+        Ok(is_proven.then_some(directory))
+    }
+
+    /// Returns the workspace whose directory is kept synchronized.
+    fn mirrored(&self) -> &Workspace {
+        match self.scope {
+            PeerRunScope::Workspace(_) => self.workspace,
+            PeerRunScope::Directory(origin, _) => origin,
+        }
+    }
+
+    fn start_shares(
+        &self,
+        notices: &mpsc::UnboundedSender<String>,
+        context: &mut CommandContext,
+    ) -> Result<RunningShares> {
+        match self.scope {
+            PeerRunScope::Workspace(network) => {
+                RunningShares::resume_all(self.file, self.workspace, network, notices, context)
+            }
+            PeerRunScope::Directory(origin, _) => {
+                RunningShares::start(origin, self.workspace, notices)
+            }
+        }
     }
 
     /// Reports whether this peer may change the workspace.
@@ -240,8 +299,22 @@ impl PeerRun<'_> {
         directory: Option<&Path>,
         context: &mut CommandContext,
     ) -> Result {
+        let (sender, notices) = mpsc::unbounded_channel();
+        let shares = self.start_shares(&sender, context)?;
+        let result = self.run_beside(events, directory, notices, context).await;
+        shares.stop().await?;
+        result
+    }
+
+    async fn run_beside(
+        &self,
+        events: Receiver<PeerEvent>,
+        directory: Option<&Path>,
+        share_notices: mpsc::UnboundedReceiver<String>,
+        context: &mut CommandContext,
+    ) -> Result {
         let options = mirror::options(self.policy);
-        let start = |dir| Mirror::start(self.workspace, dir, options, &Handle::current());
+        let start = |dir| Mirror::start(self.mirrored(), dir, options, &Handle::current());
         let mirror = match directory.map(start) {
             Some(Err(MirrorError::Busy(_))) | None => None,
             Some(started) => Some(started?),
@@ -251,6 +324,7 @@ impl PeerRun<'_> {
         let result = tokio::select! {
             failure = self.print_events(events, &context) => failure,
             failure = sync::print_notices(mirror.as_ref(), &context) => failure,
+            () = print_share_notices(share_notices, &context) => Ok(()),
             () = wait_for_signal() => Ok(()),
         };
         if let Some(mirror) = mirror {
@@ -325,6 +399,17 @@ impl PeerRun<'_> {
             .and_then(|note| note.name);
         name.unwrap_or_else(|| format!("peer {}", peer.short()))
     }
+}
+
+/// Prints what shares of directories report.
+async fn print_share_notices(
+    mut notices: mpsc::UnboundedReceiver<String>,
+    context: &Mutex<&mut CommandContext>,
+) {
+    while let Some(notice) = notices.recv().await {
+        context.lock().unwrap_or_else(PoisonError::into_inner).remark(&notice);
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Reports what an exchange brought.

@@ -1,6 +1,10 @@
 //! `yfs peers`: lists the peers of the workspace, and names, blocks or forgets them.
 
-use std::{io::ErrorKind, path::Path, time::Duration};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -8,16 +12,21 @@ use tokio::time::timeout;
 use yfs::Workspace;
 use yfs_engine::time::Millis;
 use yfs_peer::{
-    BlockTarget, LocalPresence, PeerMembership, PeerNote, PeerStatus, is_running, read_status,
+    BlockTarget, LocalPresence, PeerId, PeerMembership, PeerNote, PeerStatus, is_running,
+    read_status,
 };
 use yfs_server::{peer_json, presence_json};
 use yfs_wire::{PeerPresenceJson, rfc3339};
 
 use crate::{
-    commands::peer_run::lock_dir,
+    commands::{
+        peer_run::lock_dir,
+        share_directory::{FoundShare, find_all, has_ticket},
+    },
     context::CommandContext,
     errors::{CommandError, Result},
     format_text::sentence_size,
+    settings,
 };
 
 /// How long the process that connects the peers may take to list who is there.
@@ -47,9 +56,10 @@ Examples:
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
 behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, forked, faults, error,
 blocked, presence: [{peer, id, path, editors}]}; times are milliseconds; via is direct or relayed,
-and if relayed, address is that of the relay; behind is the number of documents that changed here
-since the peer had everything (behind_at_least: within the last 10,000 updates); forked is the
-number of files that the peer sent with other content under the same ids (`yfs conflicts`).";
+and if relayed, address is that of the relay; peers of a shared directory also have its path; behind
+is the number of documents that changed here since the peer had everything (behind_at_least: within
+the last 10,000 updates); forked is the number of files that the peer sent with other content under
+the same ids (`yfs conflicts`).";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]
@@ -92,40 +102,126 @@ enum PeersAction {
     },
 }
 
+/// A workspace whose peers the command lists or changes: the found one, or a share of one of its
+/// directories.
+struct PeerGroup {
+    file: PathBuf,
+    workspace: Workspace,
+    /// The path of the directory, of a share.
+    path: Option<String>,
+}
+
 /// Runs `yfs peers`.
 pub(crate) async fn run(args: PeersArgs, context: &mut CommandContext) -> Result {
     let file = context.file()?;
     let workspace = context.writable()?;
-    let member = PeerMembership::of(&workspace)?;
-    let change = |text: &str, change: &dyn Fn(&mut PeerNote)| -> Result {
-        let peer = member.find_peer(text)?;
-        let mut note = member.note(peer)?;
-        change(&mut note);
-        Ok(member.set_note(peer, &note)?)
-    };
-    match args.action.unwrap_or(PeersAction::Ls) {
+    let shares = open_shares(&file, &workspace, context)?;
+    let whole = PeerGroup { file, workspace, path: None };
+    let groups: Vec<&PeerGroup> = std::iter::once(&whole).chain(&shares).collect();
+    let result = run_on(args.action.unwrap_or(PeersAction::Ls), &groups, context).await;
+    for share in shares {
+        share.workspace.close()?;
+    }
+    result
+}
+
+fn open_shares(
+    file: &Path,
+    workspace: &Workspace,
+    context: &mut CommandContext,
+) -> Result<Vec<PeerGroup>> {
+    let mut shares = Vec::new();
+    for FoundShare { file, directory } in find_all(file, workspace, context)? {
+        let path = workspace.nodes().path_of(&directory)?;
+        let path = path.map_or_else(|| format!("/.id/{directory}"), |path| path.to_string());
+        let share = context.open_at(&file, settings::one_shot(context.actor()))?;
+        shares.push(PeerGroup { file, workspace: share, path: Some(path) });
+    }
+    Ok(shares)
+}
+
+async fn run_on(
+    action: PeersAction,
+    groups: &[&PeerGroup],
+    context: &mut CommandContext,
+) -> Result {
+    match action {
         PeersAction::Ls => {
-            let dir = lock_dir(&file);
-            let is_running = is_running(&dir);
-            let list = read_status(&workspace, is_running)?;
-            let mut presence = Vec::new();
-            if is_running {
-                presence = read_presence(&dir, &workspace, context).await;
+            for group in groups {
+                let dir = lock_dir(&group.file);
+                let is_running = is_running(&dir);
+                let list = read_status(&group.workspace, is_running)?;
+                let mut presence = Vec::new();
+                if is_running {
+                    presence = read_presence(&dir, &group.workspace, context).await;
+                }
+                print_list(&list, group.path.as_deref(), &presence, context)?;
             }
-            print_list(&list, &presence, context)
+            Ok(())
         }
-        PeersAction::Rename { peer, name } => Ok(member.rename(member.find_peer(&peer)?, &name)?),
-        PeersAction::Block { target } => block(&member, &target, context),
-        PeersAction::Unblock { peer } => change(&peer, &|note| note.is_blocked = false),
-        PeersAction::Forget { peer } => change(&peer, &|note| note.is_forgotten = true),
+        PeersAction::Rename { peer, name } => {
+            let (member, peer) = find_member(groups, &peer)?;
+            Ok(member.rename(peer, &name)?)
+        }
+        PeersAction::Block { target } => block(groups, &target, context),
+        PeersAction::Unblock { peer } => change_note(groups, &peer, |note| note.is_blocked = false),
+        PeersAction::Forget { peer } => change_note(groups, &peer, |note| note.is_forgotten = true),
     }
 }
 
-fn block(member: &PeerMembership, target: &str, context: &mut CommandContext) -> Result {
-    if let Some(ticket) = member.find_ticket(target) {
-        return Ok(member.block(BlockTarget::Ticket(ticket))?);
+/// Finds a peer among those of the workspace, or else of its shares.
+fn find_member(groups: &[&PeerGroup], text: &str) -> Result<(PeerMembership, PeerId)> {
+    let mut found = Vec::new();
+    let mut failure = None;
+    for group in groups {
+        if group.path.is_some() && !PeerMembership::is_shared(&group.workspace)? {
+            continue;
+        }
+        let member = PeerMembership::of(&group.workspace)?;
+        match member.find_peer(text) {
+            // A whole id is found in any group; it is that of the one that has the peer.
+            Ok(peer) if groups.len() == 1 || is_known(&member, peer)? => found.push((member, peer)),
+            Ok(_) => {}
+            Err(error) => failure = failure.or(Some(error)),
+        }
     }
-    let peer = member.find_peer(target)?;
+    match (found.pop(), found.is_empty()) {
+        (Some(found), true) => Ok(found),
+        (Some(_), false) => {
+            Err(CommandError::usage("peers of several workspaces have this name: use the id"))
+        }
+        (None, _) => match failure {
+            Some(error) => Err(error.into()),
+            None => Err(CommandError::other(format!("{text}: no peer has this id"))),
+        },
+    }
+}
+
+fn is_known(member: &PeerMembership, peer: PeerId) -> Result<bool> {
+    let contacts = member.contacts()?;
+    Ok(peer == member.id() || contacts.iter().any(|contact| contact.peer == peer))
+}
+
+fn change_note(groups: &[&PeerGroup], text: &str, change: impl Fn(&mut PeerNote)) -> Result {
+    let (member, peer) = find_member(groups, text)?;
+    let mut note = member.note(peer)?;
+    change(&mut note);
+    Ok(member.set_note(peer, &note)?)
+}
+
+fn block(groups: &[&PeerGroup], target: &str, context: &mut CommandContext) -> Result {
+    let whole = groups.first().expect("the workspace is one of the groups");
+    let whole = PeerMembership::of(&whole.workspace)?;
+    if let Some(ticket) = whole.find_ticket(target) {
+        for group in groups.iter().filter(|group| group.path.is_some()) {
+            if has_ticket(&group.workspace, ticket)? {
+                let member = PeerMembership::of(&group.workspace)?;
+                return Ok(member.block(BlockTarget::Ticket(ticket))?);
+            }
+        }
+        return Ok(whole.block(BlockTarget::Ticket(ticket))?);
+    }
+    let (member, peer) = find_member(groups, target)?;
     if peer == member.id() {
         return Err(CommandError::usage("this is the id of this workspace's store"));
     }
@@ -168,6 +264,7 @@ fn to_json(value: impl serde::Serialize) -> Value {
 
 fn print_list(
     list: &[PeerStatus],
+    path: Option<&str>,
     presence: &[PeerPresenceJson],
     context: &mut CommandContext,
 ) -> Result {
@@ -176,6 +273,9 @@ fn print_list(
         if context.out.json {
             let mut value = to_json(peer_json(status));
             value["presence"] = of_peer.map(to_json).collect();
+            if let Some(path) = path {
+                value["path"] = path.into();
+            }
             context.out.json_line(&value)?;
             continue;
         }
@@ -212,6 +312,9 @@ fn print_list(
         }
         if let Some(error) = status.error.as_deref().filter(|_| !status.connected) {
             line += &format!("; {}", context.out.safe(error));
+        }
+        if let Some(path) = path {
+            line += &format!("; of {}", context.out.safe(path));
         }
         context.out.line(&line)?;
         for open in of_peer {

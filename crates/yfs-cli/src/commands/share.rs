@@ -1,11 +1,11 @@
 //! `yfs share`: invites a peer, and connects the workspace with its peers.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use clap::Args;
 use serde_json::json;
 use yfs::Workspace;
-use yfs_engine::time::Millis;
+use yfs_engine::{path::VPath, time::Millis};
 use yfs_peer::{
     MAX_LABEL_LEN, PeerError, PeerMembership, PeerNode, PeerRights, PeerTicket, TicketRequest,
     issue_ticket,
@@ -14,8 +14,9 @@ use yfs_peer::{
 use crate::{
     commands::{
         mirror,
-        peer_run::{PeerNetworkArgs, PeerRun},
+        peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
         share_code::{self, JoinCodeArgs, OfferedCode},
+        share_directory::{directory_at, note_ticket, open_or_create},
     },
     context::CommandContext,
     errors::{CommandError, Result},
@@ -45,6 +46,11 @@ third peer that both reach.
 The first store that shares a workspace is its owner: only there can tickets be made and peers be
 blocked.
 
+With --path the peer gets one directory as a workspace of its own, with the whole history of
+its files, and no name or content of others. The command keeps both equal; `yfs share` and
+`yfs join` resume it after a restart. The directory may be renamed and moved. A file that is
+moved out of it goes to the trash of the peer.
+
 Examples:
   yfs share                                       a ticket that allows to write, without an end
   yfs share --read-only --expires 7d --for ben
@@ -54,10 +60,11 @@ Examples:
   yfs share --code --relay relay.example.com      a code for a person behind another router
   yfs share --qr                                  the ticket as a QR code as well
   yfs share --relay relay.example.com             for peers behind routers
+  yfs share --path /docs                          one directory
 
 JSON: {ticket, ticket_id, peer, addresses, relays, rights, expires, once}, with --code {code,
-code_addresses, code_expires} instead of ticket; then one line {peer, sent, received, new} each time
-a peer and this side have the same.";
+code_addresses, code_expires} instead of ticket, with --path also {path}; then one line
+{peer, sent, received, new} each time a peer and this side have the same.";
 
 /// Invite a peer, and connect the workspace with its peers without a server
 #[derive(Debug, Args)]
@@ -69,7 +76,7 @@ pub(crate) struct ShareArgs {
     /// The end of the ticket and of the memberships that it gives, such as 7d or 12h
     #[arg(long, value_name = "AGE", value_parser = parse_time::parse_duration)]
     expires: Option<Duration>,
-    /// Share a part of the workspace only: not possible yet, see `yfs token`
+    /// Share this directory only: the peer gets nothing else of the workspace
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// The ticket admits one peer
@@ -89,23 +96,82 @@ pub(crate) struct ShareArgs {
     policy: mirror::MirrorPolicyArgs,
 }
 
+/// What is shared.
+struct SharedPart<'s> {
+    workspace: &'s Workspace,
+    file: &'s Path,
+    /// The directory, if it is a part of a workspace.
+    path: Option<&'s VPath>,
+    scope: PeerRunScope<'s>,
+}
+
 /// Runs `yfs share`.
 pub(crate) async fn run(args: ShareArgs, context: &mut CommandContext) -> Result {
-    if args.path.as_deref().is_some_and(|path| path != "/") {
-        return Err(CommandError::usage(
-            "a peer has the whole workspace: its main document names every file. To give access \
-             to a part, run `yfs serve` and `yfs token new --path`",
-        ));
-    }
     let request = request(&args)?;
+    let path = args.path.as_deref().map(|path| context.path(path)).transpose()?;
+    let path = path.map(|typed| typed.path).filter(|path| !path.is_root());
     let file = context.file()?;
     let workspace = context.open_at(&file, settings::following(context.actor()))?;
-    PeerMembership::of(&workspace)?.found()?;
-    let result = match PeerNode::start(&workspace, args.network.options(&file)?) {
+    let result = match &path {
+        Some(path) => share_part(&args, &workspace, &file, path, request, context).await,
+        None => {
+            let scope = PeerRunScope::Workspace(&args.network);
+            let part = SharedPart { workspace: &workspace, file: &file, path: None, scope };
+            share(&args, part, request, context).await
+        }
+    };
+    let flushed = workspace.flush();
+    workspace.close()?;
+    flushed?;
+    result
+}
+
+/// Shares a directory of a workspace.
+async fn share_part(
+    args: &ShareArgs,
+    origin: &Workspace,
+    origin_file: &Path,
+    path: &VPath,
+    request: TicketRequest,
+    context: &mut CommandContext,
+) -> Result {
+    let directory = directory_at(origin, path, context)?;
+    if PeerMembership::is_shared(origin)? && !args.read_only {
+        let certificate = PeerMembership::of(origin)?.certificate()?;
+        if certificate.signed.grant.rights == PeerRights::Read {
+            return Err(CommandError::usage(
+                "this store may only read the workspace, so what peers of the share write could \
+                 not be passed on: use --read-only",
+            ));
+        }
+    }
+    let (file, workspace) = open_or_create(origin_file, origin, &directory, context)?;
+    let scope = PeerRunScope::Directory(origin, origin_file);
+    let part = SharedPart { workspace: &workspace, file: &file, path: Some(path), scope };
+    let result = share(args, part, request, context).await;
+    let flushed = workspace.flush();
+    workspace.close()?;
+    flushed?;
+    result
+}
+
+/// Offers a ticket, and connects a workspace unless another process does.
+async fn share(
+    args: &ShareArgs,
+    part: SharedPart<'_>,
+    request: TicketRequest,
+    context: &mut CommandContext,
+) -> Result {
+    let SharedPart { workspace, file, scope, .. } = part;
+    PeerMembership::of(workspace)?.found()?;
+    let options = match part.path {
+        Some(_) => args.network.options_of_share(file)?,
+        None => args.network.options(file)?,
+    };
+    match PeerNode::start(workspace, options) {
         Ok(node) => {
-            let offered = offer(&args, &workspace, request, context).await;
-            let run =
-                PeerRun { workspace: &workspace, file: &file, policy: args.policy, is_once: false };
+            let offered = offer(args, &part, request, context).await;
+            let run = PeerRun { workspace, file, policy: args.policy, is_once: false, scope };
             let result = match offered {
                 Ok(offered) => {
                     let _reporting = offered.map(OfferedCode::report_in_background);
@@ -116,17 +182,13 @@ pub(crate) async fn run(args: ShareArgs, context: &mut CommandContext) -> Result
             node.stop().await;
             result
         }
-        Err(PeerError::AlreadyRunning) => match offer(&args, &workspace, request, context).await {
+        Err(PeerError::AlreadyRunning) => match offer(args, &part, request, context).await {
             Ok(Some(offered)) => offered.wait(context).await,
             Ok(None) => Ok(()),
             Err(failure) => Err(failure),
         },
         Err(error) => Err(error.into()),
-    };
-    let flushed = workspace.flush();
-    workspace.close()?;
-    flushed?;
-    result
+    }
 }
 
 fn request(args: &ShareArgs) -> Result<TicketRequest> {
@@ -148,18 +210,21 @@ fn request(args: &ShareArgs) -> Result<TicketRequest> {
 /// Prints a ticket, or offers a code that gives it.
 async fn offer(
     args: &ShareArgs,
-    workspace: &Workspace,
+    part: &SharedPart<'_>,
     request: TicketRequest,
     context: &mut CommandContext,
 ) -> Result<Option<OfferedCode>> {
     let is_once = request.is_once || args.code.is_wanted();
-    let ticket = issue_ticket(workspace, TicketRequest { is_once, ..request })?;
+    let ticket = issue_ticket(part.workspace, TicketRequest { is_once, ..request })?;
+    if part.path.is_some() {
+        note_ticket(part.workspace, ticket.signed.grant.id)?;
+    }
     let offered = if args.code.is_wanted() {
-        Some(args.code.offer(workspace, &ticket, &args.network, context).await?)
+        Some(args.code.offer(part.workspace, &ticket, &args.network, context).await?)
     } else {
         None
     };
-    print(&ticket, offered.as_ref(), context)?;
+    print(&ticket, part.path, offered.as_ref(), context)?;
     if args.qr && !context.out.json {
         context.out.line(&share_code::qr_code(&ticket)?)?;
     }
@@ -171,6 +236,7 @@ async fn offer(
 
 fn print(
     ticket: &PeerTicket,
+    path: Option<&VPath>,
     offered: Option<&OfferedCode>,
     context: &mut CommandContext,
 ) -> Result {
@@ -188,6 +254,9 @@ fn print(
         "expires": grant.expires.map(|at| at.0),
         "once": grant.is_once,
     });
+    if let Some(path) = path {
+        value["path"] = path.as_str().into();
+    }
     match offered {
         Some(offered) => offered.describe(&mut value),
         None => value["ticket"] = ticket.to_string().into(),

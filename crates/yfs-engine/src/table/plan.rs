@@ -50,9 +50,19 @@ impl FilesTable {
         writes: &[RowWrite],
         now: Millis,
     ) -> Result<Vec<u8>, TableError> {
+        self.plan_each(doc, writes.iter().map(|write| (write, now)))
+    }
+
+    /// Does the same for writes that have a time each, such as those that pass on what was written
+    /// elsewhere before.
+    pub fn plan_each<'w>(
+        &self,
+        doc: &GatedDoc,
+        writes: impl Iterator<Item = (&'w RowWrite, Millis)>,
+    ) -> Result<Vec<u8>, TableError> {
         let mut drafts: Vec<RowDraft> = Vec::new();
         let mut by_id: BTreeMap<&FileId, usize> = BTreeMap::new();
-        for write in writes {
+        for (write, now) in writes {
             let id = match write {
                 RowWrite::Create { row, .. } => &row.id,
                 RowWrite::Update { id, .. } | RowWrite::Delete { id } => id,

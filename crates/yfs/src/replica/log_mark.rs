@@ -67,7 +67,7 @@ impl Replication<'_> {
 
 impl WorkspaceState {
     /// Marks the log at a position, or a little before it unless the mark must be `exact`.
-    pub(super) fn mark(&self, seq: Seq, exact: bool) -> Result<LogCursor> {
+    pub(crate) fn mark(&self, seq: Seq, exact: bool) -> Result<LogCursor> {
         let mut last = self.mark.lock();
         if let Some(last) = &*last
             && last.seq <= seq
@@ -103,7 +103,7 @@ impl WorkspaceState {
     }
 
     /// Returns the position of a mark, if this log has it.
-    pub(super) fn find_mark(&self, cursor: &LogCursor) -> Result<Option<Seq>> {
+    pub(crate) fn find_mark(&self, cursor: &LogCursor) -> Result<Option<Seq>> {
         self.read_mark(&setting(cursor.slot), cursor)
     }
 

@@ -266,7 +266,11 @@ fn full_changes(row: FileRow) -> RowChanges {
 
 /// Copies a blob through a pipe, so that it is never in memory as a whole. One that the other store
 /// has is not copied: a move that lost a race against writers must not take longer each time.
-fn copy_blob(from: &WorkspaceState, to: &WorkspaceState, hash: &ContentHash) -> Result<()> {
+pub(crate) fn copy_blob(
+    from: &WorkspaceState,
+    to: &WorkspaceState,
+    hash: &ContentHash,
+) -> Result<()> {
     if to.store.blob_info(hash)?.is_some() {
         return Ok(());
     }

@@ -414,3 +414,25 @@ fn settings_keep_the_last_value() {
     assert_eq!(right.settings.get("profile"), None);
     left.check_invariants();
 }
+
+/// A program that passes changes on writes each with the time of the change, and learns which of
+/// two was later.
+#[test]
+fn writes_of_one_update_have_times_of_their_own() {
+    let mut ours = Ours::new(1);
+    ours.write(&[create("a", "a"), create("b", "b")], 100).unwrap();
+    let writes = [(rename("a", "x"), Millis(500)), (resize("b", 7), Millis(300))];
+    let writes = writes.iter().map(|(write, at)| (write, *at));
+    let update = ours.table.plan_each(&ours.doc, writes).unwrap();
+    ours.commit(&update);
+    let times = |id| ours.table.field_times(&file_id(id)).unwrap();
+    let (a, b) = (times("a"), times("b"));
+    assert_eq!((a.name, a.stat), (Millis(500), Millis(500)), "the row has all other fields");
+    assert_eq!((b.name, b.stat), (Millis(100), Millis(300)), "a cell has its own");
+    assert_eq!(ours.table.field_times(&file_id("c")), None);
+    // An earlier time does not lose against what is there.
+    let update = ours.table.plan_each(&ours.doc, [(&rename("a", "y"), Millis(50))].into_iter());
+    ours.commit(&update.unwrap());
+    assert_eq!(ours.table.get(&file_id("a")).unwrap().row.name, "y");
+    ours.check_invariants();
+}
