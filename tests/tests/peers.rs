@@ -133,7 +133,7 @@ fn parts_of_a_large_file_survive_a_kill() {
         .map(|at| ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8)
         .collect();
     fs::write(here.join("large.bin"), &content).unwrap();
-    ok(&here, &["mirror", "--once"]);
+    ok(&here, &["mirror", "--once", "."]);
     let share = Connected::share(&here, &[]);
     let there = home.path().join("there");
     let join = Connected::start(home.path(), &["join", &share.ticket(), "there"]);
