@@ -128,12 +128,12 @@ fn n_parts_kept(directory: &Path) -> usize {
 fn parts_of_a_large_file_survive_a_kill() {
     let home = tempfile::tempdir().unwrap();
     let here = shared_directory(home.path());
-    let (part, n_parts) = (256 << 10, 384_usize);
+    let (part, n_parts) = (256 << 10, 128_usize);
     let content: Vec<u8> = (0..n_parts * part)
         .map(|at| ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8)
         .collect();
     fs::write(here.join("large.bin"), &content).unwrap();
-    ok(&here, &["mirror", "--once"]);
+    ok(&here, &["mirror", "--once", "."]);
     let share = Connected::share(&here, &[]);
     let there = home.path().join("there");
     let join = Connected::start(home.path(), &["join", &share.ticket(), "there"]);

@@ -395,8 +395,17 @@ async fn a_server_exchanges_presence_through_the_socket_of_its_workspace() {
         states,
     };
     assert_eq!(received.next().await.unwrap().unwrap(), seen(ana().states));
+    // A process that wants the present state once.
+    let list = async || {
+        let listing = LocalPresence::connect(&dir, own).await.unwrap();
+        timeout(PATIENCE, listing.read_all()).await.expect("an end").unwrap()
+    };
+    let listed = list().await;
+    assert_eq!(listed, [seen(ana().states)]);
+    assert_eq!(listed[0].editor_states(), [r#"{"user":{"name":"ana"}}"#]);
     drop(to);
     assert_eq!(received.next().await.unwrap().unwrap(), seen(encode(&[])));
+    assert_eq!(list().await, []);
 
     // The server ends, and then the process that has the socket.
     drop((sender, received));
