@@ -214,7 +214,7 @@ impl PeerHistory {
         self.links.retain(|link| !link.ends.contains(&who));
         let SimulatedPeer { store, rights, workspace, .. } = &self.peers[who];
         let (store, rights) = (store.clone(), *rights);
-        // It has the same handle on the store: what it wrote later would count as the new one's own.
+        // It has the same handle on the store: what it wrote later would count as the new one's.
         workspace.clone().close().unwrap();
         let workspace = Workspace::open(store.clone(), options()).unwrap();
         self.peers[who] = SimulatedPeer::of(store, workspace, rights);

@@ -287,15 +287,24 @@ impl DocumentPool {
         if self.bytes.load(Ordering::Relaxed) <= self.budget {
             return;
         }
-        self.unload_some();
+        // Each is considered twice at most: when it was used, and when it was not used since.
+        let n_steps = 2 * self.loaded.lock().len();
+        self.unload_some(n_steps, self.budget);
         self.freed.return_if_due();
     }
 
-    fn unload_some(&self) {
-        // Each is considered twice at most: when it was used, and when it was not used since.
-        let n_steps = 2 * self.loaded.lock().len();
+    /// Unloads documents that were not used since the last call, until the pool has at most these
+    /// bytes. Reports whether there were any.
+    pub(crate) fn unload_idle(&self, budget: u64) -> bool {
+        let before = self.bytes.load(Ordering::Relaxed);
+        let n_steps = self.loaded.lock().len();
+        self.unload_some(n_steps, budget);
+        self.bytes.load(Ordering::Relaxed) < before
+    }
+
+    fn unload_some(&self, n_steps: usize, budget: u64) {
         for _ in 0..n_steps {
-            if self.bytes.load(Ordering::Relaxed) <= self.budget {
+            if self.bytes.load(Ordering::Relaxed) <= budget {
                 return;
             }
             let Some(entry) = self.loaded.lock().pop_front() else { return };

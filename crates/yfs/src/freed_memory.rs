@@ -81,8 +81,9 @@ pub fn return_freed_memory() {
     return_pages();
 }
 
-/// Makes the allocator use at most two arenas, for a process that is idle most of the time. It makes
-/// eight for each core otherwise, one for each thread, and each keeps pages that are partly used.
+/// Makes the allocator use at most two arenas, for a process that is idle most of the time. It
+/// makes eight for each core otherwise, one for each thread, and each keeps pages that are partly
+/// used.
 /// Must be called before threads are started, which keep the arena that they have.
 pub fn use_few_arenas() {
     set_arenas(2);

@@ -18,11 +18,15 @@ const WAIT: Duration = Duration::from_millis(250);
 /// How long news are collected before they are applied.
 const BURST: Duration = Duration::from_millis(4);
 
-/// The number of waits without news, 5 s, after which memory is given back.
-const REST_AFTER: u32 = 20;
+/// The number of waits without news, 5 s, after which memory is given back. So long a document must
+/// be unused to be unloaded then.
+const REST_AFTER: u64 = 20;
 
 /// The number of rows that stay in memory then: so many are read back in 5 ms.
 const RESTING_ROWS: u64 = 1024;
+
+/// The bytes of documents that stay in memory then, used or not.
+const RESTING_DOCUMENT_BYTES: u64 = 4 << 20;
 
 /// The pause after an error of the store.
 const REST_AFTER_ERROR: Duration = Duration::from_millis(500);
@@ -43,8 +47,13 @@ impl WorkspaceState {
         if self.check_writable().is_ok() && self.holds_more_rows_than(RESTING_ROWS) {
             self.checkpoint_live().ok();
         }
+        self.unload_idle_documents();
         self.store.release_memory();
         return_freed_memory();
+    }
+
+    fn unload_idle_documents(&self) -> bool {
+        self.documents.unload_idle(RESTING_DOCUMENT_BYTES)
     }
 }
 
@@ -58,7 +67,7 @@ pub(crate) fn spawn(state: &Arc<WorkspaceState>) {
 }
 
 fn follow(weak: &Weak<WorkspaceState>) {
-    let mut n_waits = 0;
+    let mut n_waits: u64 = 0;
     while let Some(state) = weak.upgrade() {
         if state.check_open().is_err() {
             return;
@@ -79,10 +88,13 @@ fn follow(weak: &Weak<WorkspaceState>) {
                 state.catch_up().map(drop)
             }
             Ok(false) => {
-                n_waits = REST_AFTER.min(n_waits) + 1;
+                n_waits += 1;
                 let done = state.upkeep();
                 if n_waits == REST_AFTER {
                     state.rest();
+                } else if n_waits.is_multiple_of(REST_AFTER) && state.unload_idle_documents() {
+                    // Reading is no news, but takes memory.
+                    return_freed_memory();
                 }
                 done
             }

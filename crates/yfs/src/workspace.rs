@@ -95,8 +95,8 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Opens the workspace in a store. Two open workspaces on one store need two handles on it: each
-    /// takes the records of its own handle for its own, and does not apply them again.
+    /// Opens the workspace in a store. Two open workspaces on one store need two handles on it:
+    /// each takes the records of its handle for its own, and does not apply them again.
     ///
     /// # Errors
     ///

@@ -70,8 +70,8 @@ impl PeerNetworkArgs {
         Ok(PeerOptions { lock_dir: Some(lock_dir(file)), ..self.peer_options()? })
     }
 
-    /// Returns the options of a process that connects the share of a directory in a file. The port of
-    /// the settings is that of the workspace.
+    /// Returns the options of a process that connects the share of a directory in a file. The port
+    /// of the settings is that of the workspace.
     pub(crate) fn options_of_share(&self, file: &Path) -> Result<PeerOptions> {
         let options = self.options(file)?;
         let port = self.listen.map_or(0, |listen| listen.port());

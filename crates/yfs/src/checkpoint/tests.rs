@@ -256,6 +256,32 @@ fn a_process_at_rest_holds_few_rows() {
     assert_eq!(show(&workspace), shown);
 }
 
+/// Documents that were read and not used since do not stay in memory.
+#[test]
+fn idle_documents_are_unloaded() {
+    let (disk, _) = sample();
+    let workspace = disk.open();
+    let reader = session(&workspace);
+    let read = |name: &str| {
+        let id = reader.stat(&path(name)).expect("found").id;
+        let n = workspace.state.documents.acquire(&id).with(|loaded| loaded.doc.text().len());
+        assert_eq!(n.expect("loaded"), 4);
+    };
+    let n_bytes = || workspace.documents().usage().1;
+    for at in 0..20 {
+        read(&format!("/d3/f{}", 3 + 7 * at));
+    }
+    let all = n_bytes();
+    assert!(!workspace.state.documents.unload_idle(0), "all were used");
+    read("/d3/f10");
+    assert!(workspace.state.documents.unload_idle(0));
+    let used = n_bytes();
+    assert!(0 < used && used < all / 10, "{used} of {all}");
+    assert!(workspace.state.documents.unload_idle(0));
+    assert_eq!(n_bytes(), 0);
+    assert_eq!(&reader.read(&path("/d3/f10")).expect("read").data[..], b"text");
+}
+
 /// A checkpoint lists the rows that changed before it. They are not taken for the ids of names that
 /// are not shown as they are stored.
 #[test]
