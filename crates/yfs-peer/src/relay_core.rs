@@ -134,7 +134,7 @@ struct SenderCount {
 /// A registration or an offer that a peer asks for.
 struct RelayApplication<'r> {
     session: RelaySession,
-    challenge: &'r RelayChallenge,
+    challenge: RelayChallenge,
     group: RelayGroup,
     peer: PeerId,
     is_signed: &'r dyn Fn() -> bool,
@@ -193,29 +193,18 @@ impl RelayCore {
             self.statistics.malformed += 1;
             return;
         };
+        let is_signed: &dyn Fn() -> bool = &|| request.is_signed(&session);
         let reply = match request {
             RelayRequest::Hello => {
                 Some(RelayReply::Challenge(self.challenge_at(millis(now), from)))
             }
             RelayRequest::Register { challenge, group, peer, .. } => {
-                let application = RelayApplication {
-                    session,
-                    challenge: &challenge,
-                    group,
-                    peer,
-                    is_signed: &|| request.is_signed(&session),
-                };
+                let application = RelayApplication { session, challenge, group, peer, is_signed };
                 let registered = self.register(now, from, &application);
                 Some(self.reply_to(registered, from))
             }
             RelayRequest::Offer { challenge, number, group, peer, .. } => {
-                let application = RelayApplication {
-                    session,
-                    challenge: &challenge,
-                    group,
-                    peer,
-                    is_signed: &|| request.is_signed(&session),
-                };
+                let application = RelayApplication { session, challenge, group, peer, is_signed };
                 let offered = self.offer(now, from, number, &application);
                 Some(self.reply_to(offered, from))
             }
@@ -375,7 +364,7 @@ impl RelayCore {
         from: SocketAddr,
         asked: &RelayApplication<'_>,
     ) -> Result<u64, RelayRefusal> {
-        let challenged_at = self.check_challenge(now, from, asked.challenge)?;
+        let challenged_at = self.check_challenge(now, from, &asked.challenge)?;
         self.count_attempt(now, from.ip())?;
         if !self.allowed.allows(asked.peer, &asked.group) {
             return Err(RelayRefusal::NotAllowed);

@@ -41,6 +41,18 @@ impl WorkspaceState {
         self.read_text(id, true)
     }
 
+    /// Returns the text of a file, as [`text`](Self::text) does, for a caller that does not come back
+    /// to it: what was not in memory does not stay there.
+    pub(crate) fn text_once(&self, id: &FileId) -> Result<CachedText> {
+        if let Some(text) = self.texts.get(id) {
+            return Ok(text);
+        }
+        if let Some(text) = self.single_text(id, false)? {
+            return Ok(text);
+        }
+        self.documents.read_once(id, |loaded| text_of(id, loaded))?
+    }
+
     fn read_text(&self, id: &FileId, keep: bool) -> Result<CachedText> {
         if let Some(text) = self.texts.get(id) {
             return Ok(text);
@@ -105,10 +117,7 @@ impl WorkspaceState {
 
     /// Reads the text of a document into the cache. The document's lock is held.
     fn cache_text(&self, id: &FileId, loaded: &mut LoadedDocument) -> Result<CachedText> {
-        loaded.check_readable(id)?;
-        let text = CachedText { content: loaded.doc.text().into(), head: loaded.head };
-        // A document in which the CRDT library panicked reads as empty.
-        loaded.doc.gate().health()?;
+        let text = text_of(id, loaded)?;
         self.texts.put(id, &text);
         self.live.set_size(id, text.content.len() as u64);
         Ok(text)
@@ -248,4 +257,13 @@ impl WorkspaceState {
         let later = past_heads.iter().filter(|past| is_covered && past.head.seq > head.seq);
         Ok(doc.version().before(later.map(|past| &past.change[..])).ok())
     }
+}
+
+/// Returns the text of a loaded document.
+fn text_of(id: &FileId, loaded: &mut LoadedDocument) -> Result<CachedText> {
+    loaded.check_readable(id)?;
+    let text = CachedText { content: loaded.doc.text().into(), head: loaded.head };
+    // A document in which the CRDT library panicked reads as empty.
+    loaded.doc.gate().health()?;
+    Ok(text)
 }

@@ -191,6 +191,21 @@ impl DocumentPool {
         DocHandle { entry: entry.clone(), pool: Arc::downgrade(self), is_pinned: false }
     }
 
+    /// Reads a document for a caller that does not come back to it, such as an index or a copy. One
+    /// that was not in memory does not stay there: it takes 16 KB for a file of 1 KB.
+    pub(crate) fn read_once<R>(
+        self: &Arc<Self>,
+        id: &FileId,
+        read: impl FnOnce(&mut LoadedDocument) -> R,
+    ) -> Result<R> {
+        let was_in_memory = self.has_slot(id);
+        let read = self.acquire(id).with(read);
+        if !was_in_memory {
+            self.close(id);
+        }
+        read
+    }
+
     /// Returns a handle if the document is in memory.
     pub(crate) fn peek(self: &Arc<Self>, id: &FileId) -> Option<DocHandle> {
         self.entries.contains_key(id).then(|| self.acquire(id)).filter(DocHandle::is_loaded)

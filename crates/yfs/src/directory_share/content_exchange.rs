@@ -101,8 +101,8 @@ impl DirectoryShare {
     /// blobs.
     fn exchange_content(&self, id: &FileId, step: &mut ShareStep) -> Result<bool> {
         let [origin, share] = [&self.origin.state, &self.share.state];
-        let known = read_side(share, id, &[0])?;
-        let mut of_origin = read_side(origin, id, &known.state_vector)?;
+        let known = share.documents.read_once(id, |loaded| loaded.doc.gate().state_vector())?;
+        let mut of_origin = read_side(origin, id, &known)?;
         let row_blob = |state: &WorkspaceState| {
             let row = state.main.read().files().get(id);
             row.and_then(|entry| entry.row.blob).map(|blob| blob.hash)
@@ -138,18 +138,13 @@ pub(super) fn named_blobs(doc: &ContentDoc) -> BTreeSet<ContentHash> {
 }
 
 fn read_side(state: &WorkspaceState, id: &FileId, theirs: &[u8]) -> Result<ContentSide> {
-    let was_in_memory = state.documents.has_slot(id);
-    let side = state.documents.acquire(id).with(|loaded| {
+    state.documents.read_once(id, |loaded| {
         Ok(ContentSide {
             state_vector: loaded.doc.gate().state_vector(),
             update: loaded.doc.gate().encode_diff(theirs)?,
             blobs: named_blobs(&loaded.doc),
         })
-    });
-    if !was_in_memory {
-        state.documents.close(id);
-    }
-    side?
+    })?
 }
 
 /// Passes an update to a workspace as one of another store: by the gate, in parts that it accepts.

@@ -3,7 +3,7 @@
 
 use std::{
     cell::Cell,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -308,8 +308,7 @@ fn pack_content(
     to: &WorkspaceState,
     id: &FileId,
 ) -> Result<Option<PackedContent>> {
-    let was_in_memory = from.documents.has_slot(id);
-    let packed = from.documents.acquire(id).with(|loaded| {
+    from.documents.read_once(id, |loaded| {
         if loaded.check_whole(id).is_err() || loaded.doc.gate().health().is_err() {
             return None;
         }
@@ -328,11 +327,7 @@ fn pack_content(
             has_redactions: inspected.has_redactions,
             is_unsent: false,
         })
-    });
-    if !was_in_memory {
-        from.documents.close(id);
-    }
-    packed
+    })
 }
 
 /// Copies blobs to the other side, and returns those that it has now.
@@ -341,14 +336,14 @@ pub(super) fn copy_blobs(
     to: &WorkspaceState,
     hashes: &BTreeSet<ContentHash>,
 ) -> Result<Vec<ContentHash>> {
-    let mut copied = BTreeMap::new();
+    let mut held = Vec::new();
     for hash in hashes {
         if from.store.has_blob(hash)? {
             copy_blob(from, to, hash)?;
-            copied.insert(*hash, ());
+            held.push(*hash);
         } else if to.store.has_blob(hash)? {
-            copied.insert(*hash, ());
+            held.push(*hash);
         }
     }
-    Ok(copied.into_keys().collect())
+    Ok(held)
 }

@@ -118,7 +118,7 @@ impl Replication<'_> {
                 continue;
             }
             // Redacted blobs are not fetched again.
-            let versions = self.state.documents.acquire(id).with(|loaded| {
+            let versions = self.state.documents.read_once(id, |loaded| {
                 let mut versions = loaded.doc.blobs().versions();
                 versions.retain(|version| !loaded.doc.redactions().names_blob(version.id));
                 versions

@@ -179,7 +179,7 @@ impl WorkspaceState {
         units.set(&form_key, Some(&form.encode()))?;
         let bytes = match form {
             ContentForm::Blob(blob) => self.indexed_blob(blob),
-            _ => self.text(id).ok().map(|text| {
+            _ => self.text_once(id).ok().map(|text| {
                 let stored = self.text_to_store(id, &text)?;
                 if let Some(stored) = stored {
                     units.set(&text_key(id), Some(&stored))?;

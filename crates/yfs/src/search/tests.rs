@@ -424,3 +424,24 @@ fn a_stored_text_of_a_damaged_document_is_not_used() {
     assert!(workspace.state.stored_text(&id).expect("read").is_none());
     assert_eq!(session(&workspace).read(&at).expect("read").data, "base\n");
 }
+
+/// A process that indexed files which had been edited kept the documents of all of them.
+#[test]
+fn indexing_leaves_no_document_in_memory() {
+    let disk = EagerDisk::new();
+    let workspace = disk.open();
+    let writer = session(&workspace);
+    for text in ["one", "two"] {
+        for at in 0..20 {
+            let file = path(&format!("/f{at}"));
+            writer.write(&file, text.as_bytes(), &WriteOptions::default()).expect("written");
+        }
+    }
+    drop(writer);
+    workspace.close().expect("closed");
+    let workspace = disk.open();
+    discard(&workspace.state.store).expect("discarded");
+    assert!(workspace.maintenance().renew_search_index().expect("renewed"));
+    assert_eq!(workspace.documents().usage(), (0, 0));
+    assert_eq!(workspace.state.texts.usage().0, 0);
+}

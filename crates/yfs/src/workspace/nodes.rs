@@ -207,9 +207,7 @@ impl Nodes<'_> {
     }
 
     fn read_durable_text(&self, id: &FileId, location: &ContentLocation) -> Result<DurableContent> {
-        let documents = &self.state.documents;
-        let was_in_memory = documents.has_slot(id);
-        let content = documents.acquire(id).with(|loaded| {
+        self.state.documents.read_once(id, |loaded| {
             loaded.check_readable(id)?;
             let data = bytes_of(loaded.doc.text().into());
             // A document in which the CRDT library panicked reads as empty.
@@ -217,13 +215,7 @@ impl Nodes<'_> {
             let version = version_token(loaded.head, location);
             let base = DurableVersion::Text(loaded.doc.version()).token();
             Ok(DurableContent { data, version, base })
-        })?;
-        if !was_in_memory {
-            // A copy reads each content once when it begins. Kept, their documents would take 16 KB
-            // for a file of 1 KB.
-            documents.close(id);
-        }
-        content
+        })?
     }
 
     /// Finds a version of a file with exactly this content, to be passed as the base of a write:
