@@ -9,7 +9,7 @@ use std::{
     net::SocketAddr,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -43,6 +43,12 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// How often a share is checked while files wait for their bytes, or after a failure.
 const TRY_EVERY: Duration = Duration::from_secs(2);
+
+/// How many times as long as the last comparison of rows took none follows, and the longest such
+/// time: so that edits in a large directory do not keep the process busy. Contents are passed on
+/// meanwhile.
+const ROWS_REST: u32 = 20;
+const MAX_ROWS_REST: Duration = Duration::from_secs(2);
 
 /// A share of a directory of the workspace.
 pub(crate) struct FoundShare {
@@ -192,10 +198,12 @@ async fn keep_equal(
     mut stopped: oneshot::Receiver<()>,
     notices: mpsc::UnboundedSender<String>,
 ) {
-    let mut last_notice = None;
+    let (mut last_notice, mut rows_due) = (None, Instant::now());
     loop {
+        let begun = Instant::now();
+        let with_rows = begun >= rows_due;
         let stepped = tokio::task::spawn_blocking(move || {
-            let step = share.step();
+            let step = if with_rows { share.step() } else { share.step_contents() };
             let path = share.path().ok().flatten();
             (share, step, path)
         });
@@ -221,6 +229,13 @@ async fn keep_equal(
             Ok(step) if is_busy(step) => Duration::ZERO,
             Ok(step) if step.n_waiting == 0 => CHECK_EVERY,
             _ => TRY_EVERY,
+        };
+        let at_most = match with_rows {
+            true => {
+                rows_due = Instant::now() + MAX_ROWS_REST.min(begun.elapsed() * ROWS_REST);
+                at_most
+            }
+            false => at_most.min(rows_due.saturating_duration_since(Instant::now())),
         };
         tokio::select! {
             _ = &mut stopped => return,

@@ -370,3 +370,22 @@ fn a_far_clock_of_a_peer_does_not_reach_the_origin() {
     stage.check_equal();
     assert_eq!(text_of(&stage.ben, "/c.txt"), "a\n");
 }
+
+#[test]
+fn contents_are_passed_on_before_rows() {
+    let mut stage = ShareStage::new();
+    put(&stage.ana, "/docs/a", "one\n");
+    stage.settle();
+    stage.ben.append(&at("/a"), b"of ben\n", &Default::default()).unwrap();
+    stage.ana.append(&at("/docs/a"), b"of ana\n", &Default::default()).unwrap();
+    put(&stage.ana, "/docs/new", "new\n");
+    mv(&stage.ana, "/docs/a", "/docs/b").unwrap();
+    let step = stage.bridge().step_contents().unwrap();
+    assert!(step.n_rows == 0 && step.n_contents > 0, "{step:?}");
+    let here = text_of(&stage.ana, "/docs/b");
+    assert!(here.contains("of ana") && here.contains("of ben"), "{here}");
+    assert_eq!(text_of(&stage.ben, "/a"), here);
+    assert_eq!(shown(&stage.ben, "/").len(), 1, "no new file, no rename");
+    stage.settle();
+    assert_eq!(shown(&stage.ana, "/docs"), shown(&stage.ben, "/"));
+}

@@ -64,7 +64,9 @@ impl ShareHistory {
             let after = self.rng.random_range(0..6);
             self.stage.bridge().crash_after.set(Some(after));
         }
-        let ended = self.stage.bridge().step().is_err();
+        let with_rows = self.rng.random_bool(0.6);
+        let bridge = self.stage.bridge();
+        let ended = if with_rows { bridge.step() } else { bridge.step_contents() }.is_err();
         if ended || self.rng.random_bool(0.1) {
             self.stage.restart();
         }
