@@ -267,8 +267,8 @@ pub trait LocalState: Send + Sync + Debug {
     /// Keeps facts of documents that were written.
     fn set_doc_facts(&self, facts: &[(DocName, DocFact)]) -> Result<(), StoreError>;
 
-    /// Makes the facts of all documents unknown if they cannot be read, and reports whether that
-    /// was so. Until then, a fact that cannot be read is unknown, and writing one fails.
+    /// Makes the facts of all documents unknown if their table is damaged, and reports whether it
+    /// was. Until then, a fact that cannot be read is unknown, and writing one may fail.
     fn repair_facts(&self) -> Result<bool, StoreError> {
         Ok(false)
     }

@@ -51,19 +51,13 @@ impl SqliteInner {
     }
 
     fn check_pages(&self, report: &mut CheckReport) -> Result<(), StoreError> {
-        let reader = self.reader()?;
-        let mut check = || -> rusqlite::Result<()> {
-            let mut statement = reader.prepare("PRAGMA quick_check(100)")?;
-            let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-            for row in rows {
-                let description = row?;
-                if description != "ok" {
-                    report.problems.push(CheckProblem { doc: None, blob: None, description });
-                }
-            }
-            Ok(())
-        };
-        collect_problem(check().map_err(store_error(CHECK)), &mut report.problems)
+        let found = page_problems(&*self.reader()?, "PRAGMA quick_check(100)")?;
+        report.problems.extend(found.into_iter().map(|description| CheckProblem {
+            doc: None,
+            blob: None,
+            description,
+        }));
+        Ok(())
     }
 
     fn check_docs(
@@ -215,6 +209,29 @@ impl SqliteInner {
         }
         Ok(())
     }
+}
+
+/// Returns what SQLite finds wrong with pages. Its check does not depend on what a damaged page
+/// happens to point to, as a query does.
+pub(super) fn page_problems(
+    reader: &Connection,
+    check: &'static str,
+) -> Result<Vec<String>, StoreError> {
+    let mut problems = Vec::new();
+    let mut read = || -> rusqlite::Result<()> {
+        let mut statement = reader.prepare(check)?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+        for row in rows {
+            problems.push(row?);
+        }
+        Ok(())
+    };
+    match read().map_err(store_error(CHECK)) {
+        Err(StoreError::Corrupt { detail, .. }) => problems.push(detail),
+        result => result?,
+    }
+    problems.retain(|problem| problem != "ok");
+    Ok(problems)
 }
 
 /// Counts the records that belong to no document, or are of no kind.

@@ -7,6 +7,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     SqliteInner,
+    check::page_problems,
     doc_values::write_fact,
     index::{DocEntry, IndexTotals},
     schema::{FACT_TABLE, store_error},
@@ -87,14 +88,10 @@ impl SqliteInner {
         })
     }
 
-    /// Makes the table of facts anew if it cannot be read, and reports whether that was so.
+    /// Makes the table of facts anew if it is damaged, and reports whether it was.
     pub(super) fn repair_facts(&self) -> Result<bool, StoreError> {
-        let read = "SELECT count(upto + size + coalesce(length(hash), 0)) FROM fact";
-        let count = self.reader()?.query_row(read, [], |row| row.get::<_, i64>(0));
-        match count.map_err(store_error(FACTS)) {
-            Ok(_) => return Ok(false),
-            Err(StoreError::Corrupt { .. }) => (),
-            Err(error) => return Err(error),
+        if page_problems(&*self.reader()?, "PRAGMA quick_check(fact)")?.is_empty() {
+            return Ok(false);
         }
         // Dropping the table would read it. Its pages go when the file is rewritten.
         let forget = "PRAGMA writable_schema = ON;
