@@ -28,6 +28,7 @@ mod index;
 mod local_tables;
 mod location;
 mod log;
+mod log_file_events;
 mod log_scan;
 mod parked;
 mod quarantine;

@@ -1,7 +1,8 @@
 //! Detection of appends by other handles.
 //!
-//! SQLite does not notify other processes of a commit, so a waiting thread polls: often while
-//! appends arrive, and every 20 ms while none do.
+//! SQLite does not notify other processes of a commit. A waiting thread polls often while appends
+//! arrive; while none do, the host reports when the write-ahead log is written ([`LogFileEvents`]).
+//! On hosts without such reports the thread polls every 20 ms.
 //!
 //! `PRAGMA data_version` reports whether another connection has committed, but takes and releases a
 //! lock of the shared memory file: 50 to 100 microseconds, which after each keystroke summed up to
@@ -11,7 +12,8 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -22,6 +24,7 @@ use super::{
     SqliteInner,
     location::{StoreLocation, beside},
     log,
+    log_file_events::LogFileEvents,
     schema::store_error,
 };
 use crate::{Seq, StoreError};
@@ -36,14 +39,35 @@ const FINAL_AFTER: Duration = Duration::from_millis(100);
 /// the log file and the end of its commit leaves the time as it is.
 const MAX_UNCHECKED: Duration = Duration::from_millis(500);
 
+/// How long the host must have been silent if a commit that it did not report shows that its
+/// reports do not arrive, and how late a report may be.
+const SILENT_FOR: Duration = Duration::from_secs(5);
+const REPORTED_WITHIN: Duration = Duration::from_secs(1);
+
+/// The pause while the host reports writes: what it does not report is then seen so late.
+const REPORTED_PAUSE: Duration = Duration::from_millis(250);
+
 /// The state by which one handle detects appends.
 #[derive(Debug)]
 pub(super) struct AppendWatch {
     poll: Mutex<WatchPoll>,
-    /// The greatest head that any thread of this handle has seen.
-    head: Mutex<u64>,
-    /// Appends of this handle and the polling thread wake the waiting threads.
+    growth: Arc<Growth>,
+}
+
+/// What wakes the threads that wait.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    known: Mutex<KnownGrowth>,
+    /// Appends of this handle, the polling thread and reports of the host wake the waiting threads.
     grown: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct KnownGrowth {
+    /// The greatest head that any thread of this handle has seen.
+    head: u64,
+    /// How many writes of the log file the host has reported.
+    n_writes: u64,
 }
 
 #[derive(Debug)]
@@ -61,6 +85,20 @@ struct WatchPoll {
     checked_at: Instant,
     /// The number of queries of the database.
     n_checks: u64,
+    reports: WriteReports,
+}
+
+/// Whether the host reports writes of the log file.
+#[derive(Debug)]
+struct WriteReports {
+    events: Option<LogFileEvents>,
+    /// How many there had been at the last check, and when one was new.
+    n_writes: u64,
+    last_at: Instant,
+    /// When a commit was seen of which there was no report.
+    missed_at: Option<Instant>,
+    /// Set once it is known that reports do not arrive.
+    is_given_up: bool,
 }
 
 /// The length of the write-ahead log, and the time of its last change.
@@ -82,20 +120,38 @@ impl AppendWatch {
             seen: None,
             checked_at: now,
             n_checks: 0,
+            reports: WriteReports::new(now),
         };
-        Self { poll: Mutex::new(poll), head: Mutex::default(), grown: Condvar::new() }
+        Self { poll: Mutex::new(poll), growth: Arc::default() }
     }
 
     /// Reports that the log has grown, and wakes waiting threads.
     pub(super) fn record_head(&self, head: u64) {
-        let mut known = self.head.lock();
-        *known = head.max(*known);
-        self.grown.notify_all();
+        self.growth.record_head(head);
     }
 
     /// Wakes all waiting threads for another reason.
     pub(super) fn wake(&self) {
+        self.growth.grown.notify_all();
+    }
+}
+
+impl Growth {
+    fn record_head(&self, head: u64) {
+        let mut known = self.known.lock();
+        known.head = head.max(known.head);
         self.grown.notify_all();
+    }
+
+    /// Reports that the log file was written.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no host reports it"))]
+    pub(super) fn record_write(&self) {
+        self.known.lock().n_writes += 1;
+        self.grown.notify_all();
+    }
+
+    pub(super) fn n_writes(&self) -> u64 {
+        self.known.lock().n_writes
     }
 }
 
@@ -104,19 +160,23 @@ impl SqliteInner {
         let until = Instant::now() + timeout;
         loop {
             self.ensure_open()?;
-            if *self.watch.head.lock() > after.0 {
+            let growth = &self.watch.growth;
+            if growth.known.lock().head > after.0 {
                 return Ok(true);
             }
-            let pause = self.watch.poll.lock().check_growth(&self.watch)?;
-            let mut head = self.watch.head.lock();
-            if *head > after.0 {
+            let n_writes = growth.n_writes();
+            let pause = self.watch.poll.lock().check_growth(growth)?;
+            let mut known = growth.known.lock();
+            if known.head > after.0 {
                 return Ok(true);
             }
             let now = Instant::now();
             if now >= until {
                 return Ok(false);
             }
-            self.watch.grown.wait_until(&mut head, until.min(now + pause));
+            if known.n_writes == n_writes {
+                growth.grown.wait_until(&mut known, until.min(now + pause));
+            }
         }
     }
 }
@@ -127,24 +187,29 @@ impl SqliteInner {
     pub(super) fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
         self.ensure_open()?;
         let mut poll = self.watch.poll.lock();
-        poll.check_growth(&self.watch)?;
+        poll.check_growth(&self.watch.growth)?;
         Ok(poll.version)
     }
 }
 
 impl WatchPoll {
     /// Checks whether the log has grown, and returns the delay until the next check.
-    fn check_growth(&mut self, watch: &AppendWatch) -> Result<Duration, StoreError> {
+    fn check_growth(&mut self, growth: &Arc<Growth>) -> Result<Duration, StoreError> {
+        if self.reports.take_new(growth) {
+            // A commit becomes visible after its writes: by the duration of a flush.
+            self.changed_at = Instant::now();
+        }
         // Read before the database: a commit in between changes it again.
         let stamp = LogFileStamp::read(&self.log_file);
         let is_same = stamp.is_some() && stamp == self.seen;
         if !is_same || self.checked_at.elapsed() >= MAX_UNCHECKED {
-            self.check_database(watch)?;
+            self.check_database(growth)?;
             self.seen = stamp.filter(LogFileStamp::is_final);
         }
         let pause_ms = match self.changed_at.elapsed().as_millis() {
             0..100 => 2,
             100..1000 => 5,
+            _ if self.reports.arrive(&self.log_file, growth) => return Ok(REPORTED_PAUSE),
             1000..10_000 => 10,
             _ => 20,
         };
@@ -152,7 +217,7 @@ impl WatchPoll {
     }
 
     /// Checks by the database whether the log has grown.
-    fn check_database(&mut self, watch: &AppendWatch) -> Result<(), StoreError> {
+    fn check_database(&mut self, growth: &Growth) -> Result<(), StoreError> {
         self.n_checks += 1;
         let connection = match &mut self.connection {
             Some(connection) => connection,
@@ -163,15 +228,62 @@ impl WatchPoll {
             let head = log::head(connection).map_err(store_error(ACTION))?;
             self.version = Some(version);
             self.changed_at = Instant::now();
-            watch.record_head(head);
+            self.reports.note_commit();
+            growth.record_head(head);
         }
         self.checked_at = Instant::now();
         Ok(())
     }
 }
 
+impl WriteReports {
+    fn new(now: Instant) -> Self {
+        Self { events: None, n_writes: 0, last_at: now, missed_at: None, is_given_up: false }
+    }
+
+    /// Reports whether the log file was written since the last call.
+    fn take_new(&mut self, growth: &Growth) -> bool {
+        let n_writes = growth.n_writes();
+        let is_new = n_writes != self.n_writes;
+        if is_new {
+            (self.n_writes, self.last_at, self.missed_at) = (n_writes, Instant::now(), None);
+        } else if self.missed_at.is_some_and(|at| at.elapsed() > REPORTED_WITHIN) {
+            (self.events, self.is_given_up) = (None, true);
+        }
+        is_new
+    }
+
+    /// Notes that a commit was seen. One report may be of several that follow each other closely.
+    fn note_commit(&mut self) {
+        if self.events.is_some() && self.last_at.elapsed() > SILENT_FOR {
+            self.missed_at.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Reports whether the next write is reported, and registers for that.
+    fn arrive(&mut self, log_file: &Path, growth: &Arc<Growth>) -> bool {
+        if self.is_given_up || self.missed_at.is_some() {
+            return false;
+        }
+        match &mut self.events {
+            Some(events) => {
+                if !events.renew(log_file) {
+                    self.events = None;
+                }
+            }
+            none => {
+                *none = LogFileEvents::start(log_file, growth);
+                self.last_at = Instant::now();
+                // What was written before the registration is not reported.
+                return false;
+            }
+        }
+        self.events.is_some()
+    }
+}
+
 impl LogFileStamp {
-    fn read(path: &std::path::Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         Some(Self { n_bytes: metadata.len(), modified: metadata.modified().ok()? })
     }
@@ -220,8 +332,8 @@ mod tests {
         let check = || {
             let watch = &here.inner.watch;
             let mut poll = watch.poll.lock();
-            poll.check_growth(watch).expect("checked");
-            (poll.n_checks, *watch.head.lock())
+            poll.check_growth(&watch.growth).expect("checked");
+            (poll.n_checks, watch.growth.known.lock().head)
         };
         let begun = Instant::now();
         for round in 1..4 {
@@ -238,5 +350,60 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
+    }
+
+    /// Until a handle looks only four times per second.
+    fn wait_for_rest(store: &SqliteStore) {
+        let begun = Instant::now();
+        let watch = &store.inner.watch;
+        while watch.poll.lock().check_growth(&watch.growth).expect("checked") < REPORTED_PAUSE {
+            assert!(begun.elapsed() < Duration::from_secs(120), "it polls");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_handle_at_rest_gets_a_report_of_each_commit() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("workspace.db");
+        let here = SqliteStore::create_new(&path).expect("a store");
+        let there = SqliteStore::open(&path).expect("a second handle");
+        for round in 0..2_u8 {
+            wait_for_rest(&here);
+            let n_writes = here.inner.watch.growth.n_writes();
+            there.set_meta("setting", &[round]).expect("written");
+            let begun = Instant::now();
+            while here.inner.watch.growth.n_writes() == n_writes {
+                assert!(begun.elapsed() < Duration::from_secs(120), "no report");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_handle_whose_reports_do_not_arrive_polls() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("workspace.db");
+        let here = SqliteStore::create_new(&path).expect("a store");
+        let there = SqliteStore::open(&path).expect("a second handle");
+        wait_for_rest(&here);
+        let watch = &here.inner.watch;
+        let mut poll = watch.poll.lock();
+        // A registration of another file: the log's writes are not reported.
+        let other = dir.path().join("other");
+        fs::write(&other, b"").expect("written");
+        poll.reports.events = LogFileEvents::start(&other, &watch.growth);
+        poll.reports.last_at -= 2 * SILENT_FOR;
+        there.set_meta("setting", b"1").expect("written");
+        poll.check_growth(&watch.growth).expect("checked");
+        let missed_at = poll.reports.missed_at.as_mut().expect("the commit was not reported");
+        *missed_at -= 2 * REPORTED_WITHIN;
+        poll.check_growth(&watch.growth).expect("checked");
+        assert!(poll.reports.is_given_up);
+        assert!(poll.reports.events.is_none());
+        poll.changed_at -= Duration::from_secs(60);
+        assert_eq!(poll.check_growth(&watch.growth).expect("checked"), Duration::from_millis(20));
     }
 }
