@@ -259,6 +259,19 @@ fn a_server_reports_the_peers_to_tokens_for_the_whole_workspace() {
     wait_until("no process connects them", || list()["running"] == false);
     assert_eq!(list()["peers"][0]["connected"], false);
 
+    // Peers of a shared directory have its path.
+    ok(&here, &["mkdir", "/docs"]);
+    let share = Connected::share(&here, &["--path", "/docs", "--for", "dora"]);
+    let join = Connected::start(home.path(), &["join", &share.ticket(), "docs"]);
+    wait_until("the peer of the directory is in step", || list()["peers"][1]["in_step"] == true);
+    let now = list();
+    assert_eq!(
+        [&now["peers"][0]["path"], &now["peers"][1]["path"]],
+        [&json!(null), &json!("/docs")]
+    );
+    assert_eq!(now["peers"][1]["name"], "dora");
+    drop((share, join));
+
     let part = client(token(&["new", "--path", "/docs"]).trim());
     assert_eq!(part.get("/api/peers").status, 403);
     assert_eq!(client("yfs_AAAA").get("/api/peers").status, 401);

@@ -197,6 +197,45 @@ fn rights_and_blocks_are_those_of_the_share() {
     assert!(!fs::read_to_string(there.join("plan.md")).unwrap().contains("later"));
 }
 
+/// The share of a directory of an encrypted workspace is encrypted, and opens with the same key,
+/// also after that was changed.
+#[test]
+fn a_share_of_an_encrypted_workspace_has_its_key() {
+    let home = tempfile::tempdir().unwrap();
+    let here = home.path().join("here");
+    fs::create_dir(&here).unwrap();
+    let keys = ["old.key", "new.key"].map(|name| home.path().join(name).display().to_string());
+    let [old, new] = [0, 1].map(|n| ["--key-file", keys[n].as_str()]);
+    ok(&here, &[&["init", "--encrypt"], &old[..]].concat());
+    ok(&here, &[&["mkdir", "/docs"], &old[..]].concat());
+    let write = ["write", "/docs/a.txt", "--content", "secret-text\n"];
+    ok(&here, &[&write, &old[..]].concat());
+    let share = share_docs(&here, &old);
+    let (joined, there) = join(home.path(), &share);
+    wait_for_file(&there, "a.txt", "secret-text\n");
+    fs::write(there.join("a.txt"), "secret-text of there\n").unwrap();
+    let text = || ok(&here, &[&["cat", "/docs/a.txt"], &old[..]].concat());
+    wait_until("the text is here", || text() == "secret-text of there\n");
+    drop(share);
+
+    ok(&here, &[&["key", "change", "--new-key-file", &keys[1]], &old[..]].concat());
+    let shares = fs::read_dir(here.join(".yfs/shares")).unwrap();
+    let [file] = shares.map(|entry| entry.unwrap().path()).collect::<Vec<_>>().try_into().unwrap();
+    let open_with =
+        |key: [&str; 2]| run(&file, &[&["ls", "/", "--workspace", "."], &key[..]].concat(), b"");
+    assert_eq!(open_with(new).stdout, b"a.txt\n");
+    let denied = open_with(old);
+    assert_eq!(denied.code, Some(1), "the old key opens the share: {}", denied.stderr);
+    let share = Connected::share(&here, &new);
+    fs::write(there.join("a.txt"), "secret-text of later\n").unwrap();
+    let text = || ok(&here, &[&["cat", "/docs/a.txt"], &new[..]].concat());
+    wait_until("the later text is here", || text() == "secret-text of later\n");
+    let listed = ok(&here, &[&["peers", "--json"], &new[..]].concat());
+    assert_eq!(serde_json::from_str::<Value>(&listed).unwrap()["path"], "/docs");
+    drop((share, joined));
+    check_no_secrets(&here);
+}
+
 #[test]
 fn what_is_no_directory_is_refused() {
     let home = tempfile::tempdir().unwrap();

@@ -13,8 +13,6 @@ mod mirrored_sides;
 mod peer_run;
 #[cfg(feature = "peer")]
 mod share_code;
-#[cfg(feature = "peer")]
-mod share_directory;
 mod transfer_operands;
 
 /// Declares the commands, in the order of `yfs --help`.
@@ -171,14 +169,14 @@ fn multi_threaded() -> std::io::Result<Runtime> {
 
 /// Creates the runtime of a command that runs for days and is idle most of the time.
 fn resident() -> std::io::Result<Runtime> {
-    yfs::use_few_arenas();
+    yfs::limit_arenas(2);
     multi_threaded()
 }
 
 /// Creates the runtime of a command that waits on the main thread and on one other thread.
 #[cfg(target_os = "linux")]
 fn one_worker() -> std::io::Result<Runtime> {
-    yfs::use_few_arenas();
+    yfs::limit_arenas(2);
     Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }
 

@@ -121,16 +121,6 @@ pub(crate) fn key_of_new(encrypt: bool) -> Result<Option<Arc<UnlockKey>>> {
     Ok(Some(key))
 }
 
-/// Returns the key that opened a workspace, for a store beside it; none if it is not encrypted.
-pub(crate) fn key_of_open(workspace: &Workspace) -> Result<Option<Arc<UnlockKey>>> {
-    if workspace.store().key_kind().map_err(WorkspaceError::from)?.is_none() {
-        return Ok(None);
-    }
-    let given = OPTIONS.get().map(KeyArgs::read).transpose()?.flatten();
-    let key = given.or_else(|| KNOWN.lock().clone());
-    key.map(Some).ok_or_else(|| CommandError::other("the key of the workspace is not known"))
-}
-
 /// Returns the key of the environment, or asks for a passphrase; `None` if there is no terminal.
 fn known_key(file: &Path, needed: NeededKey) -> Result<Option<Arc<UnlockKey>>> {
     let mut known = KNOWN.lock();

@@ -13,6 +13,7 @@ use yfs::{Workspace, clock::Clock};
 use yfs_peer::{
     JOIN_CODE_LIFETIME, JoinCode, JoinCodeHost, JoinCodeOptions, JoinCodeSearch, PeerError,
     PeerMembership, PeerOptions, PeerTicket, ReservedJoinCode, TicketRequest, issue_ticket,
+    note_ticket_of_share,
 };
 
 use crate::{error, workspace_slot::WorkspaceSlot};
@@ -26,6 +27,12 @@ pub(crate) struct CodeNetwork {
     listen: IpAddr,
     is_lan_only: bool,
     is_announced: bool,
+}
+
+/// What a ticket is for: the workspace, or the share of one of its directories.
+pub(crate) struct SharedWorkspace {
+    pub(crate) workspace: Workspace,
+    pub(crate) is_directory: bool,
 }
 
 /// Where a code is searched.
@@ -78,17 +85,17 @@ pub(crate) fn lifetime(ms: Option<f64>) -> napi::Result<Duration> {
     Ok(lifetime)
 }
 
-/// Makes a ticket for one peer, and offers it to the first one that has a new code. Returns the
-/// description of the code, which is offered until the workspace is closed.
+/// Makes a ticket for one peer of a workspace, and offers it to the first one that has a new code.
+/// Returns the description of the code, which is offered until the workspace in the slot is closed.
 pub(crate) async fn share_code(
     slot: WorkspaceSlot,
+    shared: SharedWorkspace,
     request: TicketRequest,
     network: CodeNetwork,
     lifetime: Duration,
 ) -> napi::Result<Value> {
     let of_peers = |error: PeerError| error::of_peers(&error);
-    let workspace = slot.get()?;
-    let (ticket, member) = blocking(move || issue(&workspace, request)).await?;
+    let (ticket, member) = blocking(move || shared.issue(request)).await?;
     let id = ticket.signed.grant.id.to_string();
     let reserved = ReservedJoinCode::reserve(&member, &ticket.relays).await.map_err(of_peers)?;
     let code = reserved.code().to_string();
@@ -119,12 +126,23 @@ pub(crate) async fn share_code(
     }))
 }
 
-fn issue(
-    workspace: &Workspace,
-    request: TicketRequest,
-) -> Result<(PeerTicket, Arc<PeerMembership>), PeerError> {
-    let ticket = issue_ticket(workspace, TicketRequest { is_once: true, ..request })?;
-    Ok((ticket, Arc::new(PeerMembership::of(workspace)?)))
+impl SharedWorkspace {
+    /// Signs a ticket.
+    pub(crate) fn issue_ticket(&self, request: TicketRequest) -> Result<PeerTicket, PeerError> {
+        let ticket = issue_ticket(&self.workspace, request)?;
+        if self.is_directory {
+            note_ticket_of_share(&self.workspace, ticket.signed.grant.id)?;
+        }
+        Ok(ticket)
+    }
+
+    fn issue(
+        &self,
+        request: TicketRequest,
+    ) -> Result<(PeerTicket, Arc<PeerMembership>), PeerError> {
+        let ticket = self.issue_ticket(TicketRequest { is_once: true, ..request })?;
+        Ok((ticket, Arc::new(PeerMembership::of(&self.workspace)?)))
+    }
 }
 
 async fn blocking<T: Send + 'static>(

@@ -34,6 +34,7 @@ mod maintenance;
 mod message;
 mod owned_future;
 mod pages;
+mod peer_shares;
 mod peers;
 mod sync_calls;
 mod thread_files;

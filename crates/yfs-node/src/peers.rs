@@ -9,22 +9,25 @@ use std::{
 use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{
-    Mutex as AsyncMutex, Notify,
-    broadcast::{Receiver, error::RecvError},
+use tokio::{
+    sync::{
+        Mutex as AsyncMutex, Notify,
+        broadcast::{Receiver, error::RecvError},
+    },
+    task::spawn_blocking,
 };
 use yfs::{Workspace, clock::Clock};
 use yfs_engine::time::Millis;
 use yfs_peer::{
-    BlockTarget, MAX_LABEL_LEN, PeerError, PeerEvent, PeerMembership, PeerNode, PeerNote,
-    PeerOptions, PeerRights, PeerStatus, RelayName, TicketRequest, is_running, issue_ticket,
-    read_status,
+    DirectoryShares, MAX_LABEL_LEN, PeerError, PeerEvent, PeerGroups, PeerMembership, PeerNode,
+    PeerOptions, PeerRights, PeerStatus, RelayName, TicketRequest, is_running, read_status,
 };
 
 use crate::{
     error,
-    join_codes::{self, CodeNetwork},
+    join_codes::{self, CodeNetwork, SharedWorkspace},
     owned_future::OwnedFuture,
+    peer_shares::{self, ConnectedShares, directory_to_share},
     workspace_slot::WorkspaceSlot,
 };
 
@@ -46,6 +49,7 @@ pub(crate) struct RunningNode(Mutex<Weak<HeldNode>>);
 struct HeldNode {
     node: Mutex<Option<PeerNode>>,
     network: CodeNetwork,
+    shares: ConnectedShares,
 }
 
 /// The events of the connections.
@@ -77,6 +81,7 @@ struct ShareOptions {
     once: bool,
     #[serde(rename = "for")]
     label: String,
+    path: Option<String>,
     code: bool,
     code_for_ms: Option<f64>,
 }
@@ -131,7 +136,11 @@ impl RunningNode {
 impl RunningNode {
     /// Returns the network of the connections, if there are any.
     fn network(&self) -> Option<CodeNetwork> {
-        Some(self.lock().upgrade()?.network)
+        Some(self.held()?.network)
+    }
+
+    fn held(&self) -> Option<Arc<HeldNode>> {
+        self.lock().upgrade()
     }
 }
 
@@ -164,6 +173,7 @@ impl NativePeers {
         let network = CodeNetwork::of(&options);
         let (slot, running, workspace) =
             (self.slot.clone(), self.running.clone(), self.slot.get()?);
+        let dir = self.dir.clone();
         Ok(OwnedFuture::blocking(move || {
             let mut running = running.lock();
             if running.upgrade().is_some() {
@@ -171,11 +181,13 @@ impl NativePeers {
             }
             let started = PeerMembership::of(&workspace)
                 .and_then(|member| member.found())
-                .and_then(|()| PeerNode::start(&workspace, options));
+                .and_then(|()| PeerNode::start(&workspace, options.clone()));
             let node = started.map_err(|error| error::of_peers(&error))?;
+            let shares = ConnectedShares::resume(&workspace, dir.as_deref(), options)
+                .map_err(|error| error::of_peers(&error))?;
             let addresses: Vec<String> = node.addresses().iter().map(ToString::to_string).collect();
             let answer = json!({ "addresses": addresses, "lanFailure": node.lan_failure() });
-            *running = slot.keep(HeldNode { node: Mutex::new(Some(node)), network })?;
+            *running = slot.keep(HeldNode { node: Mutex::new(Some(node)), network, shares })?;
             Ok(answer.to_string())
         }))
     }
@@ -188,12 +200,12 @@ impl NativePeers {
             let held = std::mem::take(&mut *running.lock());
             let taken = held.upgrade();
             slot.release(&held);
-            let node = taken
-                .and_then(|held| held.node.lock().unwrap_or_else(PoisonError::into_inner).take());
+            let Some(held) = taken else { return Ok(()) };
+            let node = held.node.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(node) = node {
                 node.stop().await;
             }
-            Ok(())
+            held.shares.stop().await.map_err(|error| error::of_peers(&error))
         }))
     }
 
@@ -217,19 +229,40 @@ impl NativePeers {
             return Err(error::invalid_options(&"`codeForMs` is for a code"));
         }
         let with_code = given.code.then(|| join_codes::lifetime(given.code_for_ms)).transpose()?;
+        let path = given.path.clone();
         let request = given.into_request()?;
-        if !self.is_running() && !self.dir.as_deref().is_some_and(is_running) {
+        let held = self.running.held();
+        let is_connected = held.is_some() || self.dir.as_deref().is_some_and(is_running);
+        // The share of a directory is connected here.
+        if held.is_none() && (path.is_some() || !is_connected) {
             return Err(error::not_connected());
         }
-        if let Some(lifetime) = with_code {
-            let (slot, network) = (self.slot.clone(), self.running.network().unwrap_or_default());
-            let shared = join_codes::share_code(slot, request, network, lifetime);
-            return Ok(OwnedFuture::future(async { Ok(shared.await?.to_string()) }));
-        }
-        self.ask(move |workspace| {
-            let ticket = issue_ticket(workspace, request)?;
+        let network = self.running.network().unwrap_or_default();
+        let opening = self.open_shared(path, held, &request)?;
+        let slot = self.slot.clone();
+        Ok(OwnedFuture::future(async move {
+            let shared = opening.await?;
+            if let Some(lifetime) = with_code {
+                let offered = join_codes::share_code(slot, shared, request, network, lifetime);
+                return Ok(offered.await?.to_string());
+            }
+            let issued = spawn_blocking(move || shared.issue_ticket(request)).await;
+            let issued = issued.map_err(|panic| error::died(&panic))?;
+            let ticket = issued.map_err(|error| error::of_peers(&error))?;
             let id = ticket.signed.grant.id.to_string();
             Ok(json!({ "ticket": ticket.to_string(), "id": id }).to_string())
+        }))
+    }
+
+    /// Lists the shared directories.
+    #[napi]
+    pub fn shares(&self) -> napi::Result<OwnedFuture<String>> {
+        let (held, dir) = (self.running.held(), self.dir.clone());
+        self.ask(move |workspace| {
+            let Some(dir) = dir else { return Ok("[]".to_owned()) };
+            let shares = DirectoryShares::of(workspace, &dir);
+            let connected = held.as_deref().map(|held| &held.shares);
+            Ok(peer_shares::describe_all(&shares, connected)?.to_string())
         })
     }
 
@@ -237,58 +270,41 @@ impl NativePeers {
     #[napi]
     pub fn list(&self) -> napi::Result<OwnedFuture<String>> {
         let is_connected = self.is_running();
-        let dir = self.dir.clone();
-        self.ask(move |workspace| {
-            let is_running = is_connected || dir.as_deref().is_some_and(is_running);
-            let list = read_status(workspace, is_running)?;
-            Ok(Value::from_iter(list.iter().map(peer_json)).to_string())
+        self.ask_groups(move |groups| {
+            let mut list = Vec::new();
+            for group in groups.iter() {
+                let path = group.path.as_deref();
+                let is_running = group.is_running() || (path.is_none() && is_connected);
+                let peers = read_status(&group.workspace, is_running)?;
+                list.extend(peers.iter().map(|status| peer_json(status, path)));
+            }
+            Ok(Value::from(list).to_string())
         })
     }
 
     /// Names a peer.
     #[napi]
     pub fn rename(&self, peer: String, name: String) -> napi::Result<OwnedFuture<()>> {
-        self.ask(move |workspace| {
-            let member = PeerMembership::of(workspace)?;
-            member.rename(member.find_peer(&peer)?, &name)
-        })
+        self.ask_groups(move |groups| groups.rename(&peer, &name))
     }
 
     /// Blocks a peer, or a ticket and all that joined with it. Returns whether all peers will
     /// follow, because this is the owner's store.
     #[napi]
     pub fn block(&self, target: String) -> napi::Result<OwnedFuture<bool>> {
-        self.ask(move |workspace| {
-            let member = PeerMembership::of(workspace)?;
-            if let Some(ticket) = member.find_ticket(&target) {
-                member.block(BlockTarget::Ticket(ticket))?;
-                return Ok(true);
-            }
-            let peer = member.find_peer(&target)?;
-            if peer == member.id() {
-                return Err(PeerError::NoPeer(target, "this is the id of this store"));
-            }
-            let is_owner = member.is_owner()?;
-            if is_owner {
-                member.block(BlockTarget::Peer(peer))?;
-            } else {
-                let note = PeerNote { is_blocked: true, ..member.note(peer)? };
-                member.set_note(peer, &note)?;
-            }
-            Ok(is_owner)
-        })
+        self.ask_groups(move |groups| groups.block(&target))
     }
 
     /// Allows connections with a peer that only this store blocked.
     #[napi]
     pub fn unblock(&self, peer: String) -> napi::Result<OwnedFuture<()>> {
-        self.change_note(peer, |note| note.is_blocked = false)
+        self.ask_groups(move |groups| groups.change_note(&peer, |note| note.is_blocked = false))
     }
 
     /// Does not list a peer or connect with it, until it connects itself.
     #[napi]
     pub fn forget(&self, peer: String) -> napi::Result<OwnedFuture<()>> {
-        self.change_note(peer, |note| note.is_forgotten = true)
+        self.ask_groups(move |groups| groups.change_note(&peer, |note| note.is_forgotten = true))
     }
 
     /// Returns the events of the connections, the first time with those since the start.
@@ -303,18 +319,46 @@ impl NativePeers {
 }
 
 impl NativePeers {
-    fn change_note(
+    /// Calls with the peers of the workspace and of its shared directories.
+    fn ask_groups<T: Send + 'static>(
         &self,
-        peer: String,
-        change: impl FnOnce(&mut PeerNote) + Send + 'static,
-    ) -> napi::Result<OwnedFuture<()>> {
+        work: impl FnOnce(&PeerGroups) -> Result<T, PeerError> + Send + 'static,
+    ) -> napi::Result<OwnedFuture<T>> {
+        let dir = self.dir.clone();
         self.ask(move |workspace| {
-            let member = PeerMembership::of(workspace)?;
-            let peer = member.find_peer(&peer)?;
-            let mut note = member.note(peer)?;
-            change(&mut note);
-            member.set_note(peer, &note)
+            let groups = PeerGroups::open(workspace, dir.as_deref())?;
+            let answer = work(&groups);
+            groups.close()?;
+            answer
         })
+    }
+
+    /// Opens what is shared: the workspace, or one of its directories.
+    fn open_shared(
+        &self,
+        path: Option<String>,
+        held: Option<Arc<HeldNode>>,
+        request: &TicketRequest,
+    ) -> napi::Result<impl Future<Output = napi::Result<SharedWorkspace>> + Send + 'static> {
+        let workspace = self.slot.get()?;
+        let (actor, request) = (self.slot.actor().clone(), request.clone());
+        let dir = self.dir.clone();
+        // The root is the whole.
+        let path = path.filter(|path| path.trim_matches('/') != "");
+        if path.is_some() && dir.is_none() {
+            return Err(error::invalid_options(&"a workspace in memory cannot share a directory"));
+        }
+        let open = move || {
+            let (Some(path), Some(dir), Some(held)) = (path, dir, held) else {
+                return Ok(SharedWorkspace { workspace, is_directory: false });
+            };
+            let directory = directory_to_share(&workspace, actor, &path, &request)?;
+            let shares = DirectoryShares::of(&workspace, &dir);
+            let opened = held.shares.open(&shares, &directory);
+            let workspace = opened.map_err(|error| error::of_peers(&error))?;
+            Ok(SharedWorkspace { workspace, is_directory: true })
+        };
+        Ok(async { spawn_blocking(open).await.map_err(|panic| error::died(&panic))? })
     }
 }
 
@@ -388,7 +432,7 @@ fn event_json(event: &PeerEvent) -> Option<Value> {
     })
 }
 
-fn peer_json(status: &PeerStatus) -> Value {
+fn peer_json(status: &PeerStatus, path: Option<&str>) -> Value {
     json!({
         "id": status.id,
         "name": status.name,
@@ -409,5 +453,6 @@ fn peer_json(status: &PeerStatus) -> Value {
         "faults": status.faults,
         "error": status.error,
         "blocked": status.blocked,
+        "path": path,
     })
 }

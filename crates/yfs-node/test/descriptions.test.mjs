@@ -212,6 +212,21 @@ test('queries are ended at their limits, and this process goes on', async (t) =>
   assert.deepEqual([many.results.length, many.results.at(-1)], [100_000, 99_999])
 })
 
+test('a small limit of memory is enough, whatever the threads of Node do', async (t) => {
+  // Each thread that allocated for the first time reserved 64 MB: 4 of 100 queries were ended.
+  const ws = await inMemory(t)
+  await ws.files.writeFile('/a.json', '1')
+  const lane = async () => {
+    for (let n = 0; n < 15; n++) {
+      const { results } = await ws.files.query('/a.json', '[range(1e5)] | length', {
+        maxMemory: 64 << 20,
+      })
+      assert.deepEqual(results, [100_000])
+    }
+  }
+  await Promise.all([lane(), lane(), lane(), lane()])
+})
+
 /** Returns how many processes this one has started and not reaped. */
 function children() {
   const list = `/proc/self/task/${process.pid}/children`

@@ -196,6 +196,78 @@ test('a code of words passes a relay, and wrong words end it', async (t) => {
   }
 })
 
+test('a peer of a directory has it and nothing else', async (t) => {
+  const { ws } = await shared(t, temporary(t, 'here.db'))
+  await ws.files.mkdir('/docs')
+  await ws.files.writeFile('/docs/plan.txt', 'one\n')
+  await ws.files.writeFile('/secret.txt', 'secret\n')
+  const { ticket, id } = await ws.peers.share({ path: '/docs', for: 'ben' })
+  const there = await joined(t, ticket, temporary(t, 'there.db'))
+  await textIs(there, '/plan.txt', 'one\n')
+  assert.deepEqual(
+    (await there.files.readdir('/')).map(({ name }) => name),
+    ['plan.txt'],
+  )
+  await there.files.appendFile('/plan.txt', 'two\n')
+  await textIs(ws, '/docs/plan.txt', 'one\ntwo\n')
+  await ws.files.writeFile('/docs/later.txt', 'three\n')
+  await textIs(there, '/later.txt', 'three\n')
+  assert.equal((await peerIs(ws, (peer) => peer.path === '/docs' && peer.connected)).name, 'ben')
+  await ws.peers.rename('ben', 'benedict')
+
+  // The next start resumes the share, also after a rename of the directory.
+  await ws.peers.stop()
+  const [stopped] = await ws.peers.shares()
+  assert.deepEqual([stopped.path, stopped.isRunning], ['/docs', false])
+  await ws.files.mv('/docs', '/papers')
+  await there.files.writeFile('/offline.txt', 'four\n')
+  await ws.peers.start(LOOPBACK)
+  await textIs(ws, '/papers/offline.txt', 'four\n')
+  const [share] = await ws.peers.shares()
+  assert.deepEqual([share.path, share.isRunning], ['/papers', true])
+  assert.match(share.notice, /^\/papers is shared/)
+
+  // A second ticket is for the same share.
+  await ws.peers.share({ path: '/papers', readOnly: true })
+  assert.equal((await ws.peers.shares()).length, 1)
+  assert.equal(await ws.peers.block(id), true)
+  const blocked = await peerIs(ws, (peer) => peer.path === '/papers' && peer.blocked)
+  assert.equal(blocked.name, 'benedict')
+  await ws.close()
+})
+
+test('a directory that cannot be shared is refused', async (t) => {
+  const file = temporary(t, 'ws.db')
+  const ws = await Workspace.open(file)
+  t.after(() => ws.close())
+  await ws.files.mkdir('/docs')
+  await ws.files.writeFile('/plan.txt', 'one\n')
+  await assert.rejects(ws.peers.share({ path: '/docs' }), { code: 'ERR_YFS_NOT_CONNECTED' })
+  await ws.peers.start(LOOPBACK)
+  await assert.rejects(ws.peers.share({ path: '/plan.txt' }), { code: 'ENOTDIR' })
+  await assert.rejects(ws.peers.share({ path: '/none' }), { code: 'ENOENT' })
+  await assert.rejects(ws.peers.share({ path: 1 }), { code: 'ERR_INVALID_ARG_TYPE' })
+  assert.deepEqual(await ws.peers.shares(), [])
+  assert.ok(!existsSync(join(dirname(file), 'shares')))
+
+  const { ws: inMemory } = await shared(t)
+  await inMemory.files.mkdir('/docs')
+  await assert.rejects(inMemory.peers.share({ path: '/docs' }), { code: 'ERR_INVALID_ARG_VALUE' })
+  assert.deepEqual(await inMemory.peers.shares(), [])
+
+  const { ticket } = await ws.peers.share({ readOnly: true })
+  const reader = await joined(t, ticket, temporary(t, 'reader.db'))
+  await assert.rejects(reader.peers.share({ path: '/docs' }), {
+    code: 'ERR_INVALID_ARG_VALUE',
+    message: /may only read/,
+  })
+  // For reading, the reader can pass the directory on.
+  const { ticket: second } = await reader.peers.share({ path: '/docs', readOnly: true })
+  await ws.files.writeFile('/docs/a.txt', 'a\n')
+  const third = await joined(t, second)
+  await textIs(third, '/a.txt', 'a\n')
+})
+
 const OTHER = `
 const { Workspace } = await import(process.argv[1])
 const ws = await Workspace.join(process.argv[2], process.argv[3])

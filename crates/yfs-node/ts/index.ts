@@ -42,6 +42,7 @@ export { YfsError } from './errors.js'
 export { Files } from './files.js'
 export type { NodeFs, NodeFsOptions } from './nodefs.js'
 export {
+  type DirectoryShare,
   type Peer,
   type PeerEvent,
   Peers,

@@ -210,6 +210,7 @@ export interface NativePeers {
   stop(): Promise<void>
   id(): Promise<string>
   share(options: string): Promise<string>
+  shares(): Promise<string>
   list(): Promise<string>
   rename(peer: string, name: string): Promise<void>
   block(target: string): Promise<boolean>

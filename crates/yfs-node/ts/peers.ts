@@ -32,6 +32,12 @@ export interface ShareOptions {
   /** For whom it is, as `list` shows it: at most 64 bytes. */
   for?: string
   /**
+   * The directory that is shared; the whole workspace by default. The peer gets nothing else. It is
+   * a workspace of its own, and kept equal by a process that connects: this one, from now on and
+   * after each `start`.
+   */
+  path?: string
+  /**
    * Whether a join code of words is offered instead of the ticket, for one peer, until it was used,
    * wrong words were tried, or the workspace is closed.
    */
@@ -96,6 +102,20 @@ export interface Peer {
   /** Why the last connection failed or ended. */
   error: string | null
   blocked: boolean
+  /** The path of the directory that is shared with it; null if that is the whole workspace. */
+  path: string | null
+}
+
+/** A shared directory. */
+export interface DirectoryShare {
+  /** The id of the directory; null if its share cannot be opened. */
+  id: string | null
+  /** Its path; null if it is in the trash or gone. */
+  path: string | null
+  /** Whether a process connects its peers. */
+  isRunning: boolean
+  /** What this process last reported of it, such as a failure. */
+  notice: string | null
 }
 
 /** An event of a connection. */
@@ -123,6 +143,7 @@ const SHARE: Members<ShareOptions> = {
   expiresInMs: 'count',
   once: 'boolean',
   for: 'string',
+  path: 'string',
   code: 'boolean',
   codeForMs: 'count',
 }
@@ -173,7 +194,12 @@ export class Peers {
     return JSON.parse(await asking(() => this.#native.share(given)))
   }
 
-  /** Lists the peers, without those that were forgotten. */
+  /** Lists the shared directories. */
+  async shares(): Promise<DirectoryShare[]> {
+    return JSON.parse(await asking(() => this.#native.shares()))
+  }
+
+  /** Lists the peers, without those that were forgotten; those of shared directories are last. */
   async list(): Promise<Peer[]> {
     return JSON.parse(await asking(() => this.#native.list()))
   }

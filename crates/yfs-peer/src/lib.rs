@@ -9,6 +9,8 @@
 //! - [`PeerSession`] is one side of one connection, without a transport.
 //! - [`PeerNode`] connects a workspace with its peers over QUIC.
 //! - [`JoinCode`] is a short code that two persons say to each other instead of a ticket.
+//! - [`DirectoryShares`] are workspaces with one directory of a workspace, which [`RunningShares`]
+//!   keeps equal with it. [`PeerGroups`] are the peers of the workspace and of these.
 //! - [`RelayServer`] passes datagrams between peers that cannot reach each other.
 //!
 //! ```
@@ -45,6 +47,7 @@
 mod carried;
 mod contact;
 mod dial;
+mod directory_shares;
 mod first_exchange;
 mod join_code;
 mod join_code_call;
@@ -58,6 +61,7 @@ mod membership;
 mod pake;
 mod peer_error;
 mod peer_grant;
+mod peer_groups;
 mod peer_key;
 mod peer_link;
 mod peer_message;
@@ -81,12 +85,16 @@ mod relay_name;
 mod relay_paths;
 mod relay_server;
 mod relay_socket;
+mod share_upkeep;
 #[cfg(test)]
 mod tests;
 mod ticket;
 
 pub use crate::{
     contact::PeerContact,
+    directory_shares::{
+        DirectoryShareFile, DirectoryShares, FailedShares, FoundShares, note_ticket_of_share,
+    },
     join_code::{JOIN_CODE_LIFETIME, JoinCode, JoinCodeError},
     join_code_call::JoinCodeSearch,
     join_code_host::{JoinCodeHost, JoinCodeOptions},
@@ -97,6 +105,7 @@ pub use crate::{
         BlockTarget, MAX_LABEL_LEN, PeerCertificate, PeerRights, SignedBlock, SignedGrant,
         TicketGrant, TicketId,
     },
+    peer_groups::{PeerGroup, PeerGroups},
     peer_key::{PeerId, PeerIdError, PeerSecretKey},
     peer_node::{PeerEvent, PeerNode, PeerOptions, is_running, issue_ticket},
     peer_session::PeerSession,
@@ -108,5 +117,6 @@ pub use crate::{
     relay_message::RelayRefusal,
     relay_name::{MAX_RELAYS, RELAY_PORT, RelayGroupTag, RelayName, RelayNameError},
     relay_server::RelayServer,
+    share_upkeep::{RunningShares, ShareReport},
     ticket::PeerTicket,
 };

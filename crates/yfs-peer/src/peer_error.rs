@@ -76,6 +76,9 @@ pub enum PeerError {
     /// No peer is known by a name or the beginning of an id, or several are.
     #[error("{0}: {1}")]
     NoPeer(String, &'static str),
+    /// The workspace was opened without its path and key, so its directories cannot be shared.
+    #[error("the key of the encrypted workspace is not known")]
+    KeyUnknown,
     /// The connection ended.
     #[error("the connection ended: {0}")]
     Gone(String),

@@ -4,7 +4,7 @@
 use axum::{Json, response::IntoResponse};
 use yfs::Workspace;
 use yfs_engine::{id::FileId, time::Millis};
-use yfs_peer::{PeerError, PeerId, PeerMembership, PeerStatus, is_running, read_status};
+use yfs_peer::{PeerError, PeerGroups, PeerId, PeerMembership, PeerStatus, is_running};
 use yfs_wire::{PeerJson, PeerList, PeerPresenceJson};
 
 use crate::{
@@ -24,8 +24,8 @@ pub(crate) async fn peers(caller: RequestCaller) -> Result {
     Ok(Json(list).into_response())
 }
 
-/// Describes a peer.
-pub fn peer_json(status: &PeerStatus) -> PeerJson {
+/// Describes a peer of the workspace, or of the shared directory at a path.
+pub fn peer_json(status: &PeerStatus, path: Option<&str>) -> PeerJson {
     let time = |ms: i64| Millis(ms).into();
     PeerJson {
         id: status.id.clone(),
@@ -47,6 +47,7 @@ pub fn peer_json(status: &PeerStatus) -> PeerJson {
         faults: status.faults,
         error: status.error.clone(),
         blocked: status.blocked,
+        path: path.map(str::to_owned),
     }
 }
 
@@ -54,8 +55,13 @@ fn read_peers(app: &ServerState) -> std::result::Result<PeerList, PeerError> {
     let running = app.store_dir.as_deref().is_some_and(is_running);
     let is_shared = PeerMembership::is_shared(&app.workspace)?;
     let id = is_shared.then(|| PeerMembership::of(&app.workspace)).transpose()?;
-    let statuses = read_status(&app.workspace, running)?;
-    let peers = statuses.iter().map(peer_json).collect();
+    let groups = PeerGroups::open(&app.workspace, app.store_dir.as_deref())?;
+    let mut peers = Vec::new();
+    for group in groups.iter() {
+        let path = group.path.as_deref();
+        peers.extend(group.status()?.iter().map(|status| peer_json(status, path)));
+    }
+    groups.close()?;
     let id = id.map(|member| member.id().to_string());
     Ok(PeerList { id, running, peers, presence: read_presence(app) })
 }

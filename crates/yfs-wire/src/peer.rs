@@ -51,6 +51,8 @@ pub struct PeerJson {
     pub error: Option<String>,
     /// Whether it is blocked.
     pub blocked: bool,
+    /// The path of the directory that is shared with it; null if that is the whole workspace.
+    pub path: Option<String>,
 }
 
 /// The answer of `GET /api/peers`.
@@ -62,7 +64,7 @@ pub struct PeerList {
     pub id: Option<String>,
     /// Whether a process connects the workspace with its peers.
     pub running: bool,
-    /// The peers, without those that were forgotten.
+    /// The peers, without those that were forgotten; those of shared directories are the last.
     pub peers: Vec<PeerJson>,
     /// The files that are open in editors on the servers of other peers.
     pub presence: Vec<PeerPresenceJson>,

@@ -81,12 +81,13 @@ pub fn return_freed_memory() {
     return_pages();
 }
 
-/// Makes the allocator use at most two arenas, for a process that is idle most of the time. It
-/// makes eight for each core otherwise, one for each thread, and each keeps pages that are partly
-/// used.
-/// Must be called before threads are started, which keep the arena that they have.
-pub fn use_few_arenas() {
-    set_arenas(2);
+/// Makes the allocator use at most `n` arenas. It makes eight for each core otherwise, one for each
+/// thread: each keeps pages that are partly used, which a process that is idle most of the time
+/// does not need, and reserves 64 MB of addresses, which a process with a limit may not have.
+///
+/// Threads that have an arena keep it.
+pub fn limit_arenas(n: u8) {
+    set_arenas(n.into());
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

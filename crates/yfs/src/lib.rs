@@ -68,7 +68,7 @@ pub use crate::{
     documents::{DocHandle, DocumentProvider},
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
-    freed_memory::{resident_memory, return_freed_memory, use_few_arenas},
+    freed_memory::{limit_arenas, resident_memory, return_freed_memory},
     fs::{TextInMemory, WorkspaceFs, blob_version_of, rooted::RootedFs},
     import::{
         DifferenceKind, DirectoryComparison, DirectoryDifference, ImportOptions, ImportReport,

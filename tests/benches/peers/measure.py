@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -113,7 +112,8 @@ class Process:
         return [pages * PAGE / 1e6 for pages in (resident, own)]
 
     def stop(self):
-        self.child.send_signal(signal.SIGINT)
+        # A process that was started in the background ignores SIGINT.
+        self.child.terminate()
         try:
             self.child.wait(PATIENCE)
         except subprocess.TimeoutExpired:

@@ -78,6 +78,9 @@ fn serve(input: &mut impl BufRead, output: impl Write) -> Result<u8, String> {
     };
     // A panic is caught where a library may have one, and its message is none for the caller.
     std::panic::set_hook(Box::new(|_| ()));
+    // A thread of an interpreter that allocates for the first time would reserve 64 MB for itself,
+    // which may be all that the limit allows.
+    yfs::limit_arenas(1);
     limit(Resource::Core, 0)?;
     limit(Resource::Cpu, request.cpu_seconds.max(1))?;
     limit(Resource::As, request.max_memory.saturating_add(address_space()))?;

@@ -1,11 +1,11 @@
 //! `yfs key`: shows and changes the key of an encrypted workspace.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use yfs::WorkspaceError;
-use yfs_store::{KeyKind, StoreError};
+use yfs::{Workspace, WorkspaceError};
+use yfs_store::{KeyKind, StoreError, UnlockKey};
 
 use crate::{
     context::CommandContext,
@@ -70,6 +70,8 @@ pub(crate) async fn run(args: KeyCommandArgs, context: &mut CommandContext) -> R
             // A workspace that is not encrypted is reported before the question.
             if store.key_kind().map_err(WorkspaceError::from)?.is_some() {
                 let key = KeyArgs::new(new_passphrase_file, new_key_file.clone()).read_new_key()?;
+                let key = Arc::new(key);
+                change_key_of_shares(&workspace, &key, context)?;
                 store.change_key(&key).map_err(change_failure)?;
                 context.remark("the key is changed");
                 if let Some(key) = &new_key_file {
@@ -100,6 +102,30 @@ pub(crate) async fn run(args: KeyCommandArgs, context: &mut CommandContext) -> R
         }));
     }
     context.out.line(&describe(kind))
+}
+
+/// Gives the shares of directories the new key as well: they contain the same files.
+#[cfg(feature = "peer")]
+fn change_key_of_shares(
+    workspace: &Workspace,
+    key: &Arc<UnlockKey>,
+    context: &mut CommandContext,
+) -> Result {
+    let dir = crate::commands::peer_run::lock_dir(&context.file()?);
+    for (file, error) in yfs_peer::DirectoryShares::of(workspace, &dir).change_key(key)? {
+        let error = CommandError::from(error);
+        context.fail(&CommandError::other(format!(
+            "{}: this share of a directory keeps its key: {}",
+            file.display(),
+            error.message()
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "peer"))]
+fn change_key_of_shares(_: &Workspace, _: &Arc<UnlockKey>, _: &mut CommandContext) -> Result {
+    Ok(())
 }
 
 /// Says what is left to do if the key was changed and the old one could not be cleared.

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use clap::{Args, ValueEnum};
@@ -19,11 +19,14 @@ use tokio::{
 };
 use yfs::Workspace;
 use yfs_mirror::{Mirror, MirrorError};
-use yfs_peer::{PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions, RelayName};
+use yfs_peer::{
+    DirectoryShareFile, DirectoryShares, PeerEvent, PeerId, PeerMembership, PeerNode, PeerOptions,
+    RelayName, RunningShares, ShareReport,
+};
 use yfs_replica::ExchangeProgress;
 
 use crate::{
-    commands::{clone, mirror, share_directory::RunningShares, sync},
+    commands::{clone, mirror, sync},
     context::CommandContext,
     errors::{CommandError, Result},
     settings::peer_settings,
@@ -132,8 +135,8 @@ pub(crate) struct PeerRun<'r> {
 pub(crate) enum PeerRunScope<'r> {
     /// A workspace, and the shares of its directories.
     Workspace(&'r PeerNetworkArgs),
-    /// The share of a directory of the workspace in a file.
-    Directory(&'r Workspace, &'r Path),
+    /// The share of a directory of a workspace, and the file of the workspace.
+    Directory(&'r DirectoryShares, &'r DirectoryShareFile, &'r Path),
 }
 
 /// The peers from which a command waits for everything.
@@ -180,8 +183,8 @@ impl PeerRun<'_> {
             let message = "no peer to connect with: none is known, or all are blocked or forgotten";
             return Err(CommandError::other(message));
         }
-        if let PeerRunScope::Directory(origin, file) = self.scope {
-            let directory = self.directory_beside(origin, file)?;
+        if let PeerRunScope::Directory(shares, _, file) = self.scope {
+            let directory = self.directory_beside(shares.origin(), file)?;
             return self.run_continuously(events, directory, context).await;
         }
         let unfinished = clone::unfinished_directory(self.workspace, self.file)?;
@@ -227,23 +230,20 @@ impl PeerRun<'_> {
     fn mirrored(&self) -> &Workspace {
         match self.scope {
             PeerRunScope::Workspace(_) => self.workspace,
-            PeerRunScope::Directory(origin, _) => origin,
+            PeerRunScope::Directory(shares, ..) => shares.origin(),
         }
     }
 
-    fn start_shares(
-        &self,
-        notices: &mpsc::UnboundedSender<String>,
-        context: &mut CommandContext,
-    ) -> Result<RunningShares> {
-        match self.scope {
+    fn start_shares(&self, report: &ShareReport) -> Result<RunningShares> {
+        Ok(match self.scope {
             PeerRunScope::Workspace(network) => {
-                RunningShares::resume_all(self.file, self.workspace, network, notices, context)
+                let shares = DirectoryShares::of(self.workspace, &lock_dir(self.file));
+                RunningShares::resume_all(&shares, &network.peer_options()?, report)?
             }
-            PeerRunScope::Directory(origin, _) => {
-                RunningShares::start(origin, self.workspace, notices)
+            PeerRunScope::Directory(shares, file, _) => {
+                RunningShares::start(shares, file, self.workspace, report)?
             }
-        }
+        })
     }
 
     /// Reports whether this peer may change the workspace.
@@ -300,7 +300,8 @@ impl PeerRun<'_> {
         context: &mut CommandContext,
     ) -> Result {
         let (sender, notices) = mpsc::unbounded_channel();
-        let shares = self.start_shares(&sender, context)?;
+        let report: ShareReport = Arc::new(move |_, notice| drop(sender.send(notice)));
+        let shares = self.start_shares(&report)?;
         let result = self.run_beside(events, directory, notices, context).await;
         shares.stop().await?;
         result

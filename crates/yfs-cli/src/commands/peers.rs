@@ -1,32 +1,19 @@
 //! `yfs peers`: lists the peers of the workspace, and names, blocks or forgets them.
 
-use std::{
-    io::ErrorKind,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{io::ErrorKind, path::Path, time::Duration};
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use tokio::time::timeout;
 use yfs::Workspace;
 use yfs_engine::time::Millis;
-use yfs_peer::{
-    BlockTarget, LocalPresence, PeerId, PeerMembership, PeerNote, PeerStatus, is_running,
-    read_status,
-};
+use yfs_peer::{LocalPresence, PeerGroups, PeerStatus};
 use yfs_server::{peer_json, presence_json};
 use yfs_wire::{PeerPresenceJson, rfc3339};
 
 use crate::{
-    commands::{
-        peer_run::lock_dir,
-        share_directory::{FoundShare, find_all, has_ticket},
-    },
-    context::CommandContext,
-    errors::{CommandError, Result},
+    commands::peer_run::lock_dir, context::CommandContext, errors::Result,
     format_text::sentence_size,
-    settings,
 };
 
 /// How long the process that connects the peers may take to list who is there.
@@ -55,8 +42,8 @@ Examples:
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
 behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, forked, faults, error,
-blocked, presence: [{peer, id, path, editors}]}; times are milliseconds; via is direct or relayed,
-and if relayed, address is that of the relay; peers of a shared directory also have its path; behind
+blocked, path, presence: [{peer, id, path, editors}]}; times are milliseconds; via is direct or relayed,
+and if relayed, address is that of the relay; path is that of the shared directory, or null; behind
 is the number of documents that changed here since the peer had everything (behind_at_least: within
 the last 10,000 updates); forked is the number of files that the peer sent with other content under
 the same ids (`yfs conflicts`).";
@@ -102,135 +89,45 @@ enum PeersAction {
     },
 }
 
-/// A workspace whose peers the command lists or changes: the found one, or a share of one of its
-/// directories.
-struct PeerGroup {
-    file: PathBuf,
-    workspace: Workspace,
-    /// The path of the directory, of a share.
-    path: Option<String>,
-}
-
 /// Runs `yfs peers`.
 pub(crate) async fn run(args: PeersArgs, context: &mut CommandContext) -> Result {
     let file = context.file()?;
     let workspace = context.writable()?;
-    let shares = open_shares(&file, &workspace, context)?;
-    let whole = PeerGroup { file, workspace, path: None };
-    let groups: Vec<&PeerGroup> = std::iter::once(&whole).chain(&shares).collect();
-    let result = run_on(args.action.unwrap_or(PeersAction::Ls), &groups, context).await;
-    for share in shares {
-        share.workspace.close()?;
+    let groups = PeerGroups::open(&workspace, Some(&lock_dir(&file)))?;
+    for (file, error) in &groups.unreadable {
+        context.remark(&format!("{}: cannot open this share: {error}", file.display()));
     }
+    let result = run_on(args.action.unwrap_or(PeersAction::Ls), &groups, context).await;
+    groups.close()?;
     result
 }
 
-fn open_shares(
-    file: &Path,
-    workspace: &Workspace,
-    context: &mut CommandContext,
-) -> Result<Vec<PeerGroup>> {
-    let mut shares = Vec::new();
-    for FoundShare { file, directory } in find_all(file, workspace, context)? {
-        let path = workspace.nodes().path_of(&directory)?;
-        let path = path.map_or_else(|| format!("/.id/{directory}"), |path| path.to_string());
-        let share = context.open_at(&file, settings::one_shot(context.actor()))?;
-        shares.push(PeerGroup { file, workspace: share, path: Some(path) });
-    }
-    Ok(shares)
-}
-
-async fn run_on(
-    action: PeersAction,
-    groups: &[&PeerGroup],
-    context: &mut CommandContext,
-) -> Result {
+async fn run_on(action: PeersAction, groups: &PeerGroups, context: &mut CommandContext) -> Result {
     match action {
         PeersAction::Ls => {
-            for group in groups {
-                let dir = lock_dir(&group.file);
-                let is_running = is_running(&dir);
-                let list = read_status(&group.workspace, is_running)?;
+            for group in groups.iter() {
                 let mut presence = Vec::new();
-                if is_running {
-                    presence = read_presence(&dir, &group.workspace, context).await;
+                if let Some(dir) = group.store_dir.as_deref().filter(|_| group.is_running()) {
+                    presence = read_presence(dir, &group.workspace, context).await;
                 }
-                print_list(&list, group.path.as_deref(), &presence, context)?;
-            }
-            Ok(())
-        }
-        PeersAction::Rename { peer, name } => {
-            let (member, peer) = find_member(groups, &peer)?;
-            Ok(member.rename(peer, &name)?)
-        }
-        PeersAction::Block { target } => block(groups, &target, context),
-        PeersAction::Unblock { peer } => change_note(groups, &peer, |note| note.is_blocked = false),
-        PeersAction::Forget { peer } => change_note(groups, &peer, |note| note.is_forgotten = true),
-    }
-}
-
-/// Finds a peer among those of the workspace, or else of its shares.
-fn find_member(groups: &[&PeerGroup], text: &str) -> Result<(PeerMembership, PeerId)> {
-    let mut found = Vec::new();
-    let mut failure = None;
-    for group in groups {
-        if group.path.is_some() && !PeerMembership::is_shared(&group.workspace)? {
-            continue;
-        }
-        let member = PeerMembership::of(&group.workspace)?;
-        match member.find_peer(text) {
-            // A whole id is found in any group; it is that of the one that has the peer.
-            Ok(peer) if groups.len() == 1 || is_known(&member, peer)? => found.push((member, peer)),
-            Ok(_) => {}
-            Err(error) => failure = failure.or(Some(error)),
-        }
-    }
-    match (found.pop(), found.is_empty()) {
-        (Some(found), true) => Ok(found),
-        (Some(_), false) => {
-            Err(CommandError::usage("peers of several workspaces have this name: use the id"))
-        }
-        (None, _) => match failure {
-            Some(error) => Err(error.into()),
-            None => Err(CommandError::other(format!("{text}: no peer has this id"))),
-        },
-    }
-}
-
-fn is_known(member: &PeerMembership, peer: PeerId) -> Result<bool> {
-    let contacts = member.contacts()?;
-    Ok(peer == member.id() || contacts.iter().any(|contact| contact.peer == peer))
-}
-
-fn change_note(groups: &[&PeerGroup], text: &str, change: impl Fn(&mut PeerNote)) -> Result {
-    let (member, peer) = find_member(groups, text)?;
-    let mut note = member.note(peer)?;
-    change(&mut note);
-    Ok(member.set_note(peer, &note)?)
-}
-
-fn block(groups: &[&PeerGroup], target: &str, context: &mut CommandContext) -> Result {
-    let whole = groups.first().expect("the workspace is one of the groups");
-    let whole = PeerMembership::of(&whole.workspace)?;
-    if let Some(ticket) = whole.find_ticket(target) {
-        for group in groups.iter().filter(|group| group.path.is_some()) {
-            if has_ticket(&group.workspace, ticket)? {
-                let member = PeerMembership::of(&group.workspace)?;
-                return Ok(member.block(BlockTarget::Ticket(ticket))?);
+                print_list(&group.status()?, group.path.as_deref(), &presence, context)?;
             }
         }
-        return Ok(whole.block(BlockTarget::Ticket(ticket))?);
+        PeersAction::Rename { peer, name } => groups.rename(&peer, &name)?,
+        PeersAction::Block { target } => {
+            if !groups.block(&target)? {
+                context.remark(
+                    "blocked here only: other peers follow the blocks of the owner's store",
+                );
+            }
+        }
+        PeersAction::Unblock { peer } => {
+            groups.change_note(&peer, |note| note.is_blocked = false)?;
+        }
+        PeersAction::Forget { peer } => {
+            groups.change_note(&peer, |note| note.is_forgotten = true)?;
+        }
     }
-    let (member, peer) = find_member(groups, target)?;
-    if peer == member.id() {
-        return Err(CommandError::usage("this is the id of this workspace's store"));
-    }
-    if member.is_owner()? {
-        return Ok(member.block(BlockTarget::Peer(peer))?);
-    }
-    let note = PeerNote { is_blocked: true, ..member.note(peer)? };
-    member.set_note(peer, &note)?;
-    context.remark("blocked here only: other peers follow the blocks of the owner's store");
     Ok(())
 }
 
@@ -271,11 +168,8 @@ fn print_list(
     for status in list {
         let of_peer = presence.iter().filter(|open| open.peer == status.id);
         if context.out.json {
-            let mut value = to_json(peer_json(status));
+            let mut value = to_json(peer_json(status, path));
             value["presence"] = of_peer.map(to_json).collect();
-            if let Some(path) = path {
-                value["path"] = path.into();
-            }
             context.out.json_line(&value)?;
             continue;
         }

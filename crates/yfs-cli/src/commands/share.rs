@@ -5,18 +5,18 @@ use std::{path::Path, time::Duration};
 use clap::Args;
 use serde_json::json;
 use yfs::Workspace;
-use yfs_engine::{path::VPath, time::Millis};
+use yfs_engine::{id::FileId, path::VPath, time::Millis};
 use yfs_peer::{
-    MAX_LABEL_LEN, PeerError, PeerMembership, PeerNode, PeerRights, PeerTicket, TicketRequest,
-    issue_ticket,
+    DirectoryShares, MAX_LABEL_LEN, PeerError, PeerMembership, PeerNode, PeerRights, PeerTicket,
+    TicketRequest, issue_ticket, note_ticket_of_share,
 };
+use yfs_vfs::{FileKind, Op};
 
 use crate::{
     commands::{
         mirror,
-        peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
+        peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope, lock_dir},
         share_code::{self, JoinCodeArgs, OfferedCode},
-        share_directory::{directory_at, note_ticket, open_or_create},
     },
     context::CommandContext,
     errors::{CommandError, Result},
@@ -145,14 +145,25 @@ async fn share_part(
             ));
         }
     }
-    let (file, workspace) = open_or_create(origin_file, origin, &directory, context)?;
-    let scope = PeerRunScope::Directory(origin, origin_file);
-    let part = SharedPart { workspace: &workspace, file: &file, path: Some(path), scope };
+    let shares = DirectoryShares::of(origin, &lock_dir(origin_file));
+    let (file, workspace) = shares.open_or_create(&directory)?;
+    let scope = PeerRunScope::Directory(&shares, &file, origin_file);
+    let part = SharedPart { workspace: &workspace, file: &file.file, path: Some(path), scope };
     let result = share(args, part, request, context).await;
     let flushed = workspace.flush();
     workspace.close()?;
     flushed?;
     result
+}
+
+/// Returns the directory at a path.
+fn directory_at(origin: &Workspace, path: &VPath, context: &CommandContext) -> Result<FileId> {
+    let (entry, _) = origin.fs_for(context.actor()).entry(path, Op::Open)?;
+    if entry.kind != FileKind::Directory {
+        let message = format!("{path}: only a directory can be shared; move the file into one");
+        return Err(CommandError::other(message));
+    }
+    Ok(entry.id)
 }
 
 /// Offers a ticket, and connects a workspace unless another process does.
@@ -217,7 +228,7 @@ async fn offer(
     let is_once = request.is_once || args.code.is_wanted();
     let ticket = issue_ticket(part.workspace, TicketRequest { is_once, ..request })?;
     if part.path.is_some() {
-        note_ticket(part.workspace, ticket.signed.grant.id)?;
+        note_ticket_of_share(part.workspace, ticket.signed.grant.id)?;
     }
     let offered = if args.code.is_wanted() {
         Some(args.code.offer(part.workspace, &ticket, &args.network, context).await?)
