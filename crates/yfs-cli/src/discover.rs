@@ -66,6 +66,12 @@ fn no_workspace_in(dir: &Path) -> String {
     format!("{}: no workspace in this directory; to create one, run `yfs init`", dir.display())
 }
 
+/// Returns the directory of a workspace's file, which also has the shares of its directories and
+/// the lock of the process that connects its peers.
+pub(crate) fn store_dir(file: &Path) -> PathBuf {
+    file.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
 /// Returns the path of the workspace's file in a directory, whether it exists or not.
 pub(crate) fn file_below(dir: &Path) -> PathBuf {
     dir.join(DIR).join(FILE)

@@ -183,6 +183,7 @@ impl CommandError {
     }
 
     /// Returns the text that reports print for it.
+    #[cfg(feature = "peer")]
     pub(crate) fn message(&self) -> String {
         self.parts().to_string()
     }

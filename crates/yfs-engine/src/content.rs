@@ -94,7 +94,7 @@ pub use self::{
     merge_marks::StateBeforeMerge,
     mixed_words::MixedPlace,
     rebase::TextOverlap,
-    redact::{ErasableContent, Redaction, RedactionView},
+    redact::{ErasableContent, ErasedItems, Redaction, RedactionView},
     reference::{ReferenceContent, ReferenceRoots},
     registers::RegisterEditor,
     single_text::single_text,

@@ -344,7 +344,7 @@ impl NativePeers {
         let (actor, request) = (self.slot.actor().clone(), request.clone());
         let dir = self.dir.clone();
         // The root is the whole.
-        let path = path.filter(|path| path.trim_matches('/') != "");
+        let path = path.filter(|path| !path.trim_matches('/').is_empty());
         if path.is_some() && dir.is_none() {
             return Err(error::invalid_options(&"a workspace in memory cannot share a directory"));
         }

@@ -41,8 +41,8 @@ impl WorkspaceState {
         self.read_text(id, true)
     }
 
-    /// Returns the text of a file, as [`text`](Self::text) does, for a caller that does not come back
-    /// to it: what was not in memory does not stay there.
+    /// Returns the text of a file, as [`text`](Self::text) does, for a caller that does not come
+    /// back to it: what was not in memory does not stay there.
     pub(crate) fn text_once(&self, id: &FileId) -> Result<CachedText> {
         if let Some(text) = self.texts.get(id) {
             return Ok(text);

@@ -21,6 +21,7 @@
 mod bridge_records;
 mod bridged_row;
 mod content_exchange;
+mod redactions;
 mod row_commit;
 mod row_plan;
 mod share_marks;
@@ -180,8 +181,8 @@ impl DirectoryShare {
         self.step_with(true)
     }
 
-    /// Passes on what was written to contents of files that both sides have. Rows, and with them new
-    /// files, wait for the next [`step`](Self::step): every edit changes the size in a row.
+    /// Passes on what was written to contents of files that both sides have. Rows, and with them
+    /// new files, wait for the next [`step`](Self::step): every edit changes the size in a row.
     ///
     /// # Errors
     ///

@@ -14,6 +14,7 @@ use crate::{
     clock::{Clock, IdSource, RandomIds, SystemClock},
     documents::DocumentProvider,
     error::WorkspaceError,
+    workspace::Workspace,
 };
 
 /// Options for opening a workspace.
@@ -93,6 +94,11 @@ impl Default for WorkspaceOptions {
 }
 
 impl WorkspaceOptions {
+    /// Returns the options with which a workspace was opened.
+    pub fn of(workspace: &Workspace) -> &Self {
+        &workspace.state.options
+    }
+
     /// Returns options for one command, without background threads.
     pub fn one_shot(actor: Actor) -> Self {
         Self {

@@ -111,7 +111,7 @@ fn change_key_of_shares(
     key: &Arc<UnlockKey>,
     context: &mut CommandContext,
 ) -> Result {
-    let dir = crate::commands::peer_run::lock_dir(&context.file()?);
+    let dir = crate::discover::store_dir(&context.file()?);
     for (file, error) in yfs_peer::DirectoryShares::of(workspace, &dir).change_key(key)? {
         let error = CommandError::from(error);
         context.fail(&CommandError::other(format!(

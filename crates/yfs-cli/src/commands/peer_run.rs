@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -28,6 +28,7 @@ use yfs_replica::ExchangeProgress;
 use crate::{
     commands::{clone, mirror, sync},
     context::CommandContext,
+    discover,
     errors::{CommandError, Result},
     settings::peer_settings,
     stop_signal::wait_for_signal,
@@ -70,7 +71,7 @@ enum Switch {
 impl PeerNetworkArgs {
     /// Returns the options of a process that connects the workspace in a file.
     pub(crate) fn options(&self, file: &Path) -> Result<PeerOptions> {
-        Ok(PeerOptions { lock_dir: Some(lock_dir(file)), ..self.peer_options()? })
+        Ok(PeerOptions { lock_dir: Some(discover::store_dir(file)), ..self.peer_options()? })
     }
 
     /// Returns the options of a process that connects the share of a directory in a file. The port
@@ -113,11 +114,6 @@ impl PeerNetworkArgs {
     pub(crate) fn named_relays(&self) -> &[RelayName] {
         &self.relay
     }
-}
-
-/// Returns the directory of the lock of the process that connects the workspace in a file.
-pub(crate) fn lock_dir(file: &Path) -> PathBuf {
-    file.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
 /// How a workspace is connected.
@@ -237,7 +233,7 @@ impl PeerRun<'_> {
     fn start_shares(&self, report: &ShareReport) -> Result<RunningShares> {
         Ok(match self.scope {
             PeerRunScope::Workspace(network) => {
-                let shares = DirectoryShares::of(self.workspace, &lock_dir(self.file));
+                let shares = DirectoryShares::of(self.workspace, &discover::store_dir(self.file));
                 RunningShares::resume_all(&shares, &network.peer_options()?, report)?
             }
             PeerRunScope::Directory(shares, file, _) => {

@@ -11,10 +11,7 @@ use yfs_peer::{LocalPresence, PeerGroups, PeerStatus};
 use yfs_server::{peer_json, presence_json};
 use yfs_wire::{PeerPresenceJson, rfc3339};
 
-use crate::{
-    commands::peer_run::lock_dir, context::CommandContext, errors::Result,
-    format_text::sentence_size,
-};
+use crate::{context::CommandContext, discover, errors::Result, format_text::sentence_size};
 
 /// How long the process that connects the peers may take to list who is there.
 const PRESENCE_WITHIN: Duration = Duration::from_secs(5);
@@ -42,11 +39,11 @@ Examples:
 
 JSON: one object per line: {id, name, rights, expires, connected, via, address, dialed, in_step,
 behind, behind_at_least, last_seen, bytes_sent, bytes_received, refused, forked, faults, error,
-blocked, path, presence: [{peer, id, path, editors}]}; times are milliseconds; via is direct or relayed,
-and if relayed, address is that of the relay; path is that of the shared directory, or null; behind
-is the number of documents that changed here since the peer had everything (behind_at_least: within
-the last 10,000 updates); forked is the number of files that the peer sent with other content under
-the same ids (`yfs conflicts`).";
+blocked, path, presence: [{peer, id, path, editors}]}; times are milliseconds; via is direct or
+relayed, and if relayed, address is that of the relay; path is that of the shared directory, or
+null; behind is the number of documents that changed here since the peer had everything
+(behind_at_least: within the last 10,000 updates); forked is the number of files that the peer sent
+with other content under the same ids (`yfs conflicts`).";
 
 /// List the peers of the workspace, and name, block or forget them
 #[derive(Debug, Args)]
@@ -93,7 +90,7 @@ enum PeersAction {
 pub(crate) async fn run(args: PeersArgs, context: &mut CommandContext) -> Result {
     let file = context.file()?;
     let workspace = context.writable()?;
-    let groups = PeerGroups::open(&workspace, Some(&lock_dir(&file)))?;
+    let groups = PeerGroups::open(&workspace, Some(&discover::store_dir(&file)))?;
     for (file, error) in &groups.unreadable {
         context.remark(&format!("{}: cannot open this share: {error}", file.display()));
     }

@@ -4,7 +4,10 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 use serde_json::json;
-use yfs::workspace::redact::{RedactionReport, RedactionScope};
+use yfs::{
+    Workspace,
+    workspace::redact::{RedactionReport, RedactionScope},
+};
 use yfs_wire::{RedactionJson, RedactionReportJson, Rfc3339Time};
 
 use crate::{
@@ -90,11 +93,34 @@ pub(crate) async fn run(args: RedactArgs, context: &mut CommandContext) -> Resul
         }
     }
     let redacted = workspace.history().redact(&path.path, scope, args.reason.as_deref())?;
+    remark_on_shares(&workspace, context)?;
     if context.out.json {
         return report(context, &path, &redacted, true);
     }
     context.remark(&summary(&redacted, "erased permanently"));
     report_held_content(context, &redacted);
+    Ok(())
+}
+
+/// Prints a remark about stores of shared directories that no process keeps equal: they may have
+/// the erased content.
+#[cfg(feature = "peer")]
+fn remark_on_shares(workspace: &Workspace, context: &mut CommandContext) -> Result {
+    let dir = crate::discover::store_dir(&context.file()?);
+    let shares = yfs_peer::DirectoryShares::of(workspace, &dir);
+    for share in shares.find()?.shares {
+        if !yfs_peer::is_running(share.dir()) {
+            let path = shares.path_of(&share.directory)?;
+            context.remark(&format!(
+                "{path} is shared: if its peers have the text, `yfs share` erases it there"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "peer"))]
+fn remark_on_shares(_: &Workspace, _: &mut CommandContext) -> Result {
     Ok(())
 }
 

@@ -24,7 +24,7 @@ use yfs_server::{
 };
 
 use crate::{
-    commands::{import, init, mirror, peer_run},
+    commands::{import, init, mirror},
     context::CommandContext,
     discover,
     errors::{CommandError, Result},
@@ -183,7 +183,7 @@ fn store_dir(args: &ServeArgs, context: &CommandContext) -> Option<PathBuf> {
         Some(dir) => discover::file_below(dir),
         None => context.file().ok()?,
     };
-    Some(peer_run::lock_dir(&file))
+    Some(discover::store_dir(&file))
 }
 
 /// Returns the directory to synchronize with the workspace: the named one, or the one that contains

@@ -15,10 +15,11 @@ use yfs_vfs::{FileKind, Op};
 use crate::{
     commands::{
         mirror,
-        peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope, lock_dir},
+        peer_run::{PeerNetworkArgs, PeerRun, PeerRunScope},
         share_code::{self, JoinCodeArgs, OfferedCode},
     },
     context::CommandContext,
+    discover,
     errors::{CommandError, Result},
     parse_time, settings,
 };
@@ -145,7 +146,7 @@ async fn share_part(
             ));
         }
     }
-    let shares = DirectoryShares::of(origin, &lock_dir(origin_file));
+    let shares = DirectoryShares::of(origin, &discover::store_dir(origin_file));
     let (file, workspace) = shares.open_or_create(&directory)?;
     let scope = PeerRunScope::Directory(&shares, &file, origin_file);
     let part = SharedPart { workspace: &workspace, file: &file.file, path: Some(path), scope };

@@ -64,8 +64,15 @@ pub struct ErasableContent {
     /// requested content: values that are stored once for several versions of rich text. Those
     /// values are not erased.
     pub held_by: Vec<usize>,
-    /// The pieces that live in the inactive root.
-    inactive: Vec<IdRange>,
+    /// The pieces that are not deleted, such as those that live in the inactive root.
+    to_delete: Vec<IdRange>,
+}
+
+/// What a replica of a document erased.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ErasedItems {
+    items: Vec<IdRange>,
+    blobs: Vec<ItemId>,
 }
 
 /// The redactions of one document.
@@ -103,6 +110,37 @@ impl RedactionView<'_> {
         self.records.iter().any(|redaction| redaction.blobs.contains(&blob))
     }
 
+    /// Returns the items and the versions by reference that were erased here.
+    pub fn erased(self) -> ErasedItems {
+        let items = self.replica.gate.deleted_among(&to_ranges(&self.records.all));
+        let blobs = self.records.iter().flat_map(|redaction| redaction.blobs.clone());
+        ErasedItems { items, blobs: blobs.collect() }
+    }
+
+    /// Returns what this document has of the items that another replica of it erased, and that was
+    /// not erased here. A redaction also deletes those that are not deleted here.
+    pub fn not_erased(self, elsewhere: &ErasedItems) -> ErasableContent {
+        let gate = &self.replica.gate;
+        let mut known = IdSet::new();
+        for range in &elsewhere.items {
+            let end = range.end().min(gate.clock_of(range.client));
+            if range.start < end {
+                known.merge_with(to_set(&[IdRange { len: end - range.start, ..*range }]));
+            }
+        }
+        known.diff_with(&self.records.all);
+        let ranges = to_ranges(&known);
+        let mut living = known;
+        living.diff_with(&to_set(&gate.deleted_among(&ranges)));
+        let piece = |range| ErasableItems { range, text: String::new() };
+        ErasableContent {
+            pieces: ranges.into_iter().map(piece).collect(),
+            blobs: elsewhere.blobs.iter().copied().filter(|blob| !self.names_blob(*blob)).collect(),
+            held_by: Vec::new(),
+            to_delete: to_ranges(&living),
+        }
+    }
+
     /// Returns an update without the content that was erased here.
     pub fn strip_update<'u>(self, update: &'u [u8]) -> Cow<'u, [u8]> {
         self.records.strip_update(self.replica, update)
@@ -127,8 +165,8 @@ impl RedactionRecords {
         &self.all
     }
 
-    /// Adds a record of content to erase, and deletes the part of it that lives in the inactive
-    /// root. It erases nothing yet.
+    /// Adds a record of content to erase, and deletes the part of it that is not deleted. It erases
+    /// nothing yet.
     pub(super) fn add(
         &mut self,
         replica: &mut ContentReplica,
@@ -138,8 +176,8 @@ impl RedactionRecords {
         let value = erasable.to_record(author);
         let (id, element) = (replica.next_item(), value.clone());
         // In one update: a peer that has the deletion also has the record.
-        let deletion = (!erasable.inactive.is_empty()).then(|| {
-            let update = NodeInserter::new(id.client, 0).finish(erasable.inactive.clone());
+        let deletion = (!erasable.to_delete.is_empty()).then(|| {
+            let update = NodeInserter::new(id.client, 0).finish(erasable.to_delete.clone());
             Update::decode_v1(&update).expect("we built a valid update")
         });
         let ((), change) = replica.edit(|txn| {

@@ -95,7 +95,7 @@ struct WriteReports {
     /// How many there had been at the last check, and when one was new.
     n_writes: u64,
     last_at: Instant,
-    /// When a commit was seen of which there was no report.
+    /// When a commit was seen that the host had not reported.
     missed_at: Option<Instant>,
     /// Set once it is known that reports do not arrive.
     is_given_up: bool,

@@ -56,9 +56,19 @@ impl DirectoryShare {
     ) -> Result<Option<WorkspaceError>> {
         let mut failure = None;
         let mut left = std::mem::take(&mut self.dirty);
-        left.append(&mut self.away);
+        let mut seen_away = std::mem::take(&mut self.away);
+        // What was written since may be a redaction.
+        seen_away.retain(|id| !left.contains(id));
+        left.extend(seen_away.iter().cloned());
         while let Some(id) = left.pop_first() {
             if !self.is_shared_file(&id) {
+                let passed =
+                    if seen_away.contains(&id) { Ok(()) } else { self.pass_redactions(&id) };
+                if let Err(error) = passed {
+                    self.dirty.insert(id);
+                    failure.get_or_insert(error);
+                    continue;
+                }
                 // It may come back with its directory.
                 if self.share.state.is_file(&id) {
                     self.away.insert(id);

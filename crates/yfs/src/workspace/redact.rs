@@ -241,7 +241,7 @@ impl History<'_> {
 
 impl crate::state::WorkspaceState {
     /// Compacts a document, and retries until no other process does so at the same time.
-    fn compact_fully(&self, doc: &DocName) -> Result<()> {
+    pub(crate) fn compact_fully(&self, doc: &DocName) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {
             if self.compact_doc(doc)? != CompactionOutcome::Raced {
                 return Ok(());

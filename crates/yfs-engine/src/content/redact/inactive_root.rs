@@ -102,7 +102,7 @@ impl ErasureScan<'_> {
         let ranges = inactive.iter().map(|content| content.range).collect();
         pieces.extend(inactive);
         pieces.sort_by_key(|piece| piece.range);
-        Ok(ErasableContent { pieces, blobs: Vec::new(), held_by, inactive: ranges })
+        Ok(ErasableContent { pieces, blobs: Vec::new(), held_by, to_delete: ranges })
     }
 
     /// Returns live items of the inactive root that are not needed. Late edits are not among them.

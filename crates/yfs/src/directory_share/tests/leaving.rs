@@ -6,6 +6,8 @@ use yfs_engine::{gate::GateLimits, hash::ContentHash, time::Millis};
 use yfs_store::{SqliteStore, Store, StoreExt};
 use yfs_vfs::TextReplacement;
 
+use crate::workspace::redact::RedactionScope;
+
 use super::stage::{ShareStage, at, mkdir, mv, put, rm, shown, text_of};
 
 #[test]
@@ -73,6 +75,40 @@ fn a_file_that_is_moved_out_is_trashed_in_the_share_and_comes_back() {
     stage.settle();
     stage.check_equal();
     assert_eq!(text_of(&stage.ben, "/plan.txt"), "zero\none\nwhile it was private\n");
+}
+
+#[test]
+fn what_is_redacted_after_a_file_left_is_erased_in_the_share() {
+    let mut stage = ShareStage::new();
+    put(&stage.ana, "/docs/plan.txt", "one\nfirst-secret\nother-secret\nkept\n");
+    stage.settle();
+    put(&stage.ana, "/docs/plan.txt", "one\nother-secret\nkept\n");
+    stage.settle();
+    mv(&stage.ana, "/docs/plan.txt", "/private/plan.txt").unwrap();
+    stage.settle();
+    // This deletion and this text stay private, until the deleted text is redacted.
+    put(&stage.ana, "/private/plan.txt", "one\nkept\nprivate\n");
+    stage.settle();
+    assert!(stage.reveals("first-secret") && stage.reveals("other-secret"));
+    let erase = |path| {
+        stage.origin.history().redact(&at(path), RedactionScope::History, None).expect("redacted")
+    };
+    assert_eq!(erase("/private/plan.txt").n_units, 26);
+    stage.settle();
+    for (text, is_there) in
+        [("first-secret", false), ("other-secret", false), ("private", false), ("kept", true)]
+    {
+        assert_eq!(stage.reveals(text), is_there, "{text}");
+    }
+    stage.restart();
+    let n_records = stage.share.store().head().unwrap();
+    stage.settle();
+    assert_eq!(stage.share.store().head().unwrap(), n_records, "it is erased once");
+
+    mv(&stage.ana, "/private/plan.txt", "/docs/plan.txt").unwrap();
+    stage.settle();
+    stage.check_equal();
+    assert_eq!(text_of(&stage.ben, "/plan.txt"), "one\nkept\nprivate\n");
 }
 
 #[test]
