@@ -7,7 +7,7 @@
 use std::{
     sync::{Arc, Weak},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{error::Result, freed_memory::return_freed_memory, state::WorkspaceState};
@@ -15,7 +15,8 @@ use crate::{error::Result, freed_memory::return_freed_memory, state::WorkspaceSt
 /// The longest wait for news, so that the thread notices the end of the workspace.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// How long news are collected before they are applied.
+/// The least time between two applications of news: a burst of appends, also of this process,
+/// causes few of them.
 const BURST: Duration = Duration::from_millis(4);
 
 /// The number of waits without news, 5 s, after which memory is given back. So long a document must
@@ -68,6 +69,7 @@ pub(crate) fn spawn(state: &Arc<WorkspaceState>) {
 
 fn follow(weak: &Weak<WorkspaceState>) {
     let mut n_waits: u64 = 0;
+    let mut applied_at = None;
     while let Some(state) = weak.upgrade() {
         if state.check_open().is_err() {
             return;
@@ -82,10 +84,12 @@ fn follow(weak: &Weak<WorkspaceState>) {
         }
         let done = match waited {
             Ok(true) => {
-                // Appends of this process wake the thread, too: a burst of them causes one check.
-                thread::sleep(BURST);
+                let since = applied_at.map_or(BURST, |at: Instant| at.elapsed());
+                thread::sleep(BURST.saturating_sub(since));
                 n_waits = 0;
-                state.catch_up().map(drop)
+                let caught_up = state.catch_up().map(drop);
+                applied_at = Some(Instant::now());
+                caught_up
             }
             Ok(false) => {
                 n_waits += 1;
