@@ -82,6 +82,9 @@ struct WatchPoll {
     /// The log file before the last query of the database; `None` if that does not show whether it
     /// changes later.
     seen: Option<LogFileStamp>,
+    /// The log file before the last query that saw a commit: nothing was written since, so no commit
+    /// is under way.
+    committed: Option<LogFileStamp>,
     checked_at: Instant,
     /// The number of queries of the database.
     n_checks: u64,
@@ -118,6 +121,7 @@ impl AppendWatch {
             version: None,
             changed_at: now,
             seen: None,
+            committed: None,
             checked_at: now,
             n_checks: 0,
             reports: WriteReports::new(now),
@@ -203,28 +207,33 @@ impl WatchPoll {
         let stamp = LogFileStamp::read(&self.log_file);
         let is_same = stamp.is_some() && stamp == self.seen;
         if !is_same || self.checked_at.elapsed() >= MAX_UNCHECKED {
-            self.check_database(growth)?;
+            if self.check_database(growth)? {
+                self.committed = stamp;
+            }
             self.seen = stamp.filter(LogFileStamp::is_final);
         }
+        let is_under_way = stamp.is_none() || stamp != self.committed;
         let pause_ms = match self.changed_at.elapsed().as_millis() {
             0..100 => 2,
-            100..1000 => 5,
+            100..1000 if is_under_way => 5,
             _ if self.reports.arrive(&self.log_file, growth) => return Ok(REPORTED_PAUSE),
+            100..1000 => 5,
             1000..10_000 => 10,
             _ => 20,
         };
         Ok(Duration::from_millis(pause_ms))
     }
 
-    /// Checks by the database whether the log has grown.
-    fn check_database(&mut self, growth: &Growth) -> Result<(), StoreError> {
+    /// Checks by the database whether the log has grown, and reports whether there was a commit.
+    fn check_database(&mut self, growth: &Growth) -> Result<bool, StoreError> {
         self.n_checks += 1;
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(self.location.connect()?),
         };
         let version = log::data_version(connection).map_err(store_error(ACTION))?;
-        if self.version != Some(version) {
+        let is_changed = self.version != Some(version);
+        if is_changed {
             let head = log::head(connection).map_err(store_error(ACTION))?;
             self.version = Some(version);
             self.changed_at = Instant::now();
@@ -232,7 +241,7 @@ impl WatchPoll {
             growth.record_head(head);
         }
         self.checked_at = Instant::now();
-        Ok(())
+        Ok(is_changed)
     }
 }
 
