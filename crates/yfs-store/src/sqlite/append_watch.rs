@@ -82,8 +82,8 @@ struct WatchPoll {
     /// The log file before the last query of the database; `None` if that does not show whether it
     /// changes later.
     seen: Option<LogFileStamp>,
-    /// The log file before the last query that saw a commit: nothing was written since, so no commit
-    /// is under way.
+    /// The log file before the last query that saw a commit: if it is unchanged, no commit is under
+    /// way.
     committed: Option<LogFileStamp>,
     checked_at: Instant,
     /// The number of queries of the database.
@@ -361,7 +361,8 @@ mod tests {
         }
     }
 
-    /// Until a handle looks only four times per second.
+    /// Waits until a handle checks only four times per second.
+    #[cfg(target_os = "linux")]
     fn wait_for_rest(store: &SqliteStore) {
         let begun = Instant::now();
         let watch = &store.inner.watch;
