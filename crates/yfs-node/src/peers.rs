@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -270,7 +270,7 @@ impl NativePeers {
     #[napi]
     pub fn list(&self) -> napi::Result<OwnedFuture<String>> {
         let is_connected = self.is_running();
-        self.ask_groups(move |groups| {
+        self.ask_groups(PeerGroups::open_to_read, move |groups| {
             let mut list = Vec::new();
             for group in groups.iter() {
                 let path = group.path.as_deref();
@@ -285,26 +285,30 @@ impl NativePeers {
     /// Names a peer.
     #[napi]
     pub fn rename(&self, peer: String, name: String) -> napi::Result<OwnedFuture<()>> {
-        self.ask_groups(move |groups| groups.rename(&peer, &name))
+        self.ask_groups(PeerGroups::open, move |groups| groups.rename(&peer, &name))
     }
 
     /// Blocks a peer, or a ticket and all that joined with it. Returns whether all peers will
     /// follow, because this is the owner's store.
     #[napi]
     pub fn block(&self, target: String) -> napi::Result<OwnedFuture<bool>> {
-        self.ask_groups(move |groups| groups.block(&target))
+        self.ask_groups(PeerGroups::open, move |groups| groups.block(&target))
     }
 
     /// Allows connections with a peer that only this store blocked.
     #[napi]
     pub fn unblock(&self, peer: String) -> napi::Result<OwnedFuture<()>> {
-        self.ask_groups(move |groups| groups.change_note(&peer, |note| note.is_blocked = false))
+        self.ask_groups(PeerGroups::open, move |groups| {
+            groups.change_note(&peer, |note| note.is_blocked = false)
+        })
     }
 
     /// Does not list a peer or connect with it, until it connects itself.
     #[napi]
     pub fn forget(&self, peer: String) -> napi::Result<OwnedFuture<()>> {
-        self.ask_groups(move |groups| groups.change_note(&peer, |note| note.is_forgotten = true))
+        self.ask_groups(PeerGroups::open, move |groups| {
+            groups.change_note(&peer, |note| note.is_forgotten = true)
+        })
     }
 
     /// Returns the events of the connections, the first time with those since the start.
@@ -322,11 +326,12 @@ impl NativePeers {
     /// Calls with the peers of the workspace and of its shared directories.
     fn ask_groups<T: Send + 'static>(
         &self,
+        open: fn(&Workspace, Option<&Path>) -> Result<PeerGroups, PeerError>,
         work: impl FnOnce(&PeerGroups) -> Result<T, PeerError> + Send + 'static,
     ) -> napi::Result<OwnedFuture<T>> {
         let dir = self.dir.clone();
         self.ask(move |workspace| {
-            let groups = PeerGroups::open(workspace, dir.as_deref())?;
+            let groups = open(workspace, dir.as_deref())?;
             let answer = work(&groups);
             groups.close()?;
             answer

@@ -89,8 +89,7 @@ impl DirectoryShares {
     }
 
     fn directory_of(&self, file: &Path) -> Result<Option<FileId>, PeerError> {
-        let options = WorkspaceOptions { read_only: true, ..self.options_of_one_call() };
-        let share = Workspace::open_at(file, options)?;
+        let share = Workspace::open_at(file, self.options_to_read())?;
         let shared = SharedDirectory::of(&share);
         share.close()?;
         let shared = shared?.filter(|shared| shared.origin == *self.origin.id());
@@ -117,6 +116,11 @@ impl DirectoryShares {
     /// Opens a share for one call.
     pub fn open_once(&self, share: &DirectoryShareFile) -> Result<Workspace, PeerError> {
         Ok(Workspace::open_at(&share.file, self.options_of_one_call())?)
+    }
+
+    /// Opens a share for reading: that commits nothing.
+    pub fn open_to_read(&self, share: &DirectoryShareFile) -> Result<Workspace, PeerError> {
+        Ok(Workspace::open_at(&share.file, self.options_to_read())?)
     }
 
     /// Opens the share of a directory, which is created the first time.
@@ -211,6 +215,10 @@ impl DirectoryShares {
             limits: options.limits,
             ..WorkspaceOptions::one_shot(options.actor.clone())
         }
+    }
+
+    fn options_to_read(&self) -> WorkspaceOptions {
+        WorkspaceOptions { read_only: true, ..self.options_of_one_call() }
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use yfs::Workspace;
 
 use crate::{
-    directory_shares::{DirectoryShares, FailedShares, FoundShares, has_ticket_of_share},
+    directory_shares::{
+        DirectoryShareFile, DirectoryShares, FailedShares, FoundShares, has_ticket_of_share,
+    },
     membership::{PeerMembership, PeerNote},
     peer_error::PeerError,
     peer_grant::BlockTarget,
@@ -58,6 +60,22 @@ impl PeerGroup {
 impl PeerGroups {
     /// Opens all groups. The workspace stays open when they are closed.
     pub fn open(workspace: &Workspace, store_dir: Option<&Path>) -> Result<Self, PeerError> {
+        Self::open_by(workspace, store_dir, DirectoryShares::open_once)
+    }
+
+    /// Opens all groups to list their peers; that commits nothing.
+    pub fn open_to_read(
+        workspace: &Workspace,
+        store_dir: Option<&Path>,
+    ) -> Result<Self, PeerError> {
+        Self::open_by(workspace, store_dir, DirectoryShares::open_to_read)
+    }
+
+    fn open_by(
+        workspace: &Workspace,
+        store_dir: Option<&Path>,
+        open: fn(&DirectoryShares, &DirectoryShareFile) -> Result<Workspace, PeerError>,
+    ) -> Result<Self, PeerError> {
         let whole = PeerGroup {
             workspace: workspace.clone(),
             store_dir: store_dir.map(Path::to_owned),
@@ -69,7 +87,7 @@ impl PeerGroups {
         let FoundShares { shares: found, unreadable } = shares.find()?;
         opened.unreadable = unreadable;
         for share in found {
-            match shares.open_once(&share) {
+            match open(&shares, &share) {
                 Ok(workspace) => opened.groups.push(PeerGroup {
                     workspace,
                     store_dir: Some(share.dir().to_owned()),
@@ -173,4 +191,38 @@ impl PeerGroups {
 fn is_known(member: &PeerMembership, peer: PeerId) -> Result<bool, PeerError> {
     let contacts = member.contacts()?;
     Ok(peer == member.id() || contacts.iter().any(|contact| contact.peer == peer))
+}
+
+#[cfg(test)]
+mod tests {
+    use yfs::WorkspaceOptions;
+    use yfs_engine::path::VPath;
+    use yfs_vfs::{MkdirOptions, Op};
+
+    use super::*;
+
+    /// `GET /api/peers` lists the peers of shares whose log another process follows.
+    #[test]
+    fn listing_commits_nothing() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("workspace.db");
+        let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("made");
+        let path = VPath::parse("/docs").expect("a path");
+        let session = workspace.session(WorkspaceOptions::of(&workspace).actor.clone());
+        session.mkdir(&path, &MkdirOptions::default()).expect("made");
+        let shares = DirectoryShares::of(&workspace, dir.path());
+        let directory = workspace.fs().entry(&path, Op::Open).expect("it is there").0.id;
+        let (_, share) = shares.open_or_create(&directory).expect("a share");
+        PeerMembership::of(&share).expect("a key").found().expect("a group");
+        let stamp = || share.store().commit_stamp().expect("a stamp").expect("it is known");
+        let before = stamp();
+        let groups = PeerGroups::open_to_read(&workspace, Some(dir.path())).expect("opened");
+        let paths: Vec<_> = groups.iter().map(|group| group.path.clone()).collect();
+        assert_eq!(paths, [None, Some("/docs".to_owned())]);
+        for group in groups.iter() {
+            assert_eq!(group.status().expect("listed"), []);
+        }
+        groups.close().expect("closed");
+        assert_eq!(stamp(), before);
+    }
 }

@@ -55,7 +55,7 @@ fn read_peers(app: &ServerState) -> std::result::Result<PeerList, PeerError> {
     let running = app.store_dir.as_deref().is_some_and(is_running);
     let is_shared = PeerMembership::is_shared(&app.workspace)?;
     let id = is_shared.then(|| PeerMembership::of(&app.workspace)).transpose()?;
-    let groups = PeerGroups::open(&app.workspace, app.store_dir.as_deref())?;
+    let groups = PeerGroups::open_to_read(&app.workspace, app.store_dir.as_deref())?;
     let mut peers = Vec::new();
     for group in groups.iter() {
         let path = group.path.as_deref();

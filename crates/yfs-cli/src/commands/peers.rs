@@ -90,11 +90,16 @@ enum PeersAction {
 pub(crate) async fn run(args: PeersArgs, context: &mut CommandContext) -> Result {
     let file = context.file()?;
     let workspace = context.writable()?;
-    let groups = PeerGroups::open(&workspace, Some(&discover::store_dir(&file)))?;
+    let action = args.action.unwrap_or(PeersAction::Ls);
+    let open = match action {
+        PeersAction::Ls => PeerGroups::open_to_read,
+        _ => PeerGroups::open,
+    };
+    let groups = open(&workspace, Some(&discover::store_dir(&file)))?;
     for (file, error) in &groups.unreadable {
         context.remark(&format!("{}: cannot open this share: {error}", file.display()));
     }
-    let result = run_on(args.action.unwrap_or(PeersAction::Ls), &groups, context).await;
+    let result = run_on(action, &groups, context).await;
     groups.close()?;
     result
 }
