@@ -107,15 +107,8 @@ pub(crate) fn directory_to_share(
     if entry.kind != FileKind::Directory {
         return Err(error::of_fs(&FsError::new(FsCode::ENOTDIR, Op::Open, path)));
     }
-    let is_reader = || {
-        let is_member = PeerMembership::is_shared(workspace)?;
-        let member = is_member.then(|| PeerMembership::of(workspace)).transpose()?;
-        let certificate = member.map(|member| member.certificate()).transpose()?;
-        Ok(certificate.is_some_and(|found| found.signed.grant.rights == PeerRights::Read))
-    };
-    if request.rights == PeerRights::Write
-        && is_reader().map_err(|error: PeerError| error::of_peers(&error))?
-    {
+    let may_write = PeerMembership::may_write(workspace);
+    if request.rights == PeerRights::Write && !may_write.map_err(|error| error::of_peers(&error))? {
         return Err(error::invalid_options(
             &"this store may only read the workspace: `readOnly` is needed",
         ));

@@ -134,11 +134,6 @@ impl RunningNode {
 }
 
 impl RunningNode {
-    /// Returns the network of the connections, if there are any.
-    fn network(&self) -> Option<CodeNetwork> {
-        Some(self.held()?.network)
-    }
-
     fn held(&self) -> Option<Arc<HeldNode>> {
         self.lock().upgrade()
     }
@@ -237,7 +232,7 @@ impl NativePeers {
         if held.is_none() && (path.is_some() || !is_connected) {
             return Err(error::not_connected());
         }
-        let network = self.running.network().unwrap_or_default();
+        let network = held.as_ref().map(|held| held.network).unwrap_or_default();
         let opening = self.open_shared(path, held, &request)?;
         let slot = self.slot.clone();
         Ok(OwnedFuture::future(async move {

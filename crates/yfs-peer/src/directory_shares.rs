@@ -45,6 +45,13 @@ pub struct DirectoryShareFile {
     pub directory: FileId,
 }
 
+/// What a call does with shares. One that reads commits nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShareAccess {
+    Read,
+    Change,
+}
+
 /// Files of shares with which a call failed, and why.
 pub type FailedShares = Vec<(PathBuf, PeerError)>;
 
@@ -77,22 +84,51 @@ impl DirectoryShares {
 
     /// Finds all shares.
     pub fn find(&self) -> Result<FoundShares, PeerError> {
-        let mut found = FoundShares::default();
-        for file in self.files()? {
-            match self.directory_of(&file) {
-                Ok(Some(directory)) => found.shares.push(DirectoryShareFile { file, directory }),
-                Ok(None) => {}
-                Err(error) => found.unreadable.push((file, error)),
-            }
+        let (opened, unreadable) = self.open_all(ShareAccess::Read)?;
+        let mut shares = Vec::new();
+        for (share, workspace) in opened {
+            workspace.close()?;
+            shares.push(share);
         }
-        Ok(found)
+        Ok(FoundShares { shares, unreadable })
     }
 
-    fn directory_of(&self, file: &Path) -> Result<Option<FileId>, PeerError> {
-        let share = Workspace::open_at(file, self.options_to_read())?;
-        let shared = SharedDirectory::of(&share);
-        share.close()?;
-        let shared = shared?.filter(|shared| shared.origin == *self.origin.id());
+    /// Opens all shares for one call.
+    pub(crate) fn open_all(
+        &self,
+        access: ShareAccess,
+    ) -> Result<(Vec<(DirectoryShareFile, Workspace)>, FailedShares), PeerError> {
+        let (mut opened, mut failed) = (Vec::new(), Vec::new());
+        for file in self.files()? {
+            match self.open_if_ours(&file, access) {
+                Ok(Some((directory, share))) => {
+                    opened.push((DirectoryShareFile { file, directory }, share));
+                }
+                Ok(None) => {}
+                Err(error) => failed.push((file, error)),
+            }
+        }
+        Ok((opened, failed))
+    }
+
+    fn open_if_ours(
+        &self,
+        file: &Path,
+        access: ShareAccess,
+    ) -> Result<Option<(FileId, Workspace)>, PeerError> {
+        let read_only = access == ShareAccess::Read;
+        let options = WorkspaceOptions { read_only, ..self.options_of_one_call() };
+        let share = Workspace::open_at(file, options)?;
+        match self.directory_of(&share)? {
+            Some(directory) => Ok(Some((directory, share))),
+            None => Ok(share.close().map(|()| None)?),
+        }
+    }
+
+    /// Returns the directory of a share; `None` if it is one of another workspace.
+    fn directory_of(&self, share: &Workspace) -> Result<Option<FileId>, PeerError> {
+        let shared = SharedDirectory::of(share)?;
+        let shared = shared.filter(|shared| shared.origin == *self.origin.id());
         Ok(shared.map(|shared| shared.directory))
     }
 
@@ -111,16 +147,6 @@ impl DirectoryShares {
     /// Opens a share for a process that keeps it open.
     pub fn open(&self, share: &DirectoryShareFile) -> Result<Workspace, PeerError> {
         Ok(Workspace::open_at(&share.file, self.options())?)
-    }
-
-    /// Opens a share for one call.
-    pub fn open_once(&self, share: &DirectoryShareFile) -> Result<Workspace, PeerError> {
-        Ok(Workspace::open_at(&share.file, self.options_of_one_call())?)
-    }
-
-    /// Opens a share for reading: that commits nothing.
-    pub fn open_to_read(&self, share: &DirectoryShareFile) -> Result<Workspace, PeerError> {
-        Ok(Workspace::open_at(&share.file, self.options_to_read())?)
     }
 
     /// Opens the share of a directory, which is created the first time.
@@ -161,13 +187,13 @@ impl DirectoryShares {
     /// call gave it already. Call it before the key of the workspace is changed. Returns the shares
     /// that could not be changed, and why.
     pub fn change_key(&self, key: &Arc<UnlockKey>) -> Result<FailedShares, PeerError> {
-        let change = |file: PathBuf| Some((self.change_key_of(&file, key).err()?, file));
-        Ok(self
-            .files()?
-            .into_iter()
-            .filter_map(change)
-            .map(|(error, file)| (file, error))
-            .collect())
+        let mut failed = Vec::new();
+        for file in self.files()? {
+            if let Err(error) = self.change_key_of(&file, key) {
+                failed.push((file, error));
+            }
+        }
+        Ok(failed)
     }
 
     fn change_key_of(&self, file: &Path, key: &Arc<UnlockKey>) -> Result<(), PeerError> {
@@ -179,11 +205,9 @@ impl DirectoryShares {
             }
             opened => opened?,
         };
-        let shared = SharedDirectory::of(&share);
-        let is_ours = |shared: &SharedDirectory| shared.origin == *self.origin.id();
-        let changed = match shared?.as_ref().is_some_and(is_ours) {
-            true => share.store().change_key(key),
-            false => Ok(()),
+        let changed = match self.directory_of(&share)? {
+            Some(_) => share.store().change_key(key),
+            None => Ok(()),
         };
         share.close()?;
         Ok(changed?)
@@ -215,10 +239,6 @@ impl DirectoryShares {
             limits: options.limits,
             ..WorkspaceOptions::one_shot(options.actor.clone())
         }
-    }
-
-    fn options_to_read(&self) -> WorkspaceOptions {
-        WorkspaceOptions { read_only: true, ..self.options_of_one_call() }
     }
 }
 

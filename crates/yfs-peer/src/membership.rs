@@ -130,6 +130,15 @@ impl PeerMembership {
         Ok(workspace.store().get_meta(OWNER_SETTING)?.is_some())
     }
 
+    /// Reports whether other peers accept the changes of this store: a workspace that is not shared
+    /// has none.
+    pub fn may_write(workspace: &Workspace) -> Result<bool, PeerError> {
+        if !Self::is_shared(workspace)? {
+            return Ok(true);
+        }
+        Ok(Self::of(workspace)?.certificate()?.signed.grant.rights == PeerRights::Write)
+    }
+
     /// Returns the workspace.
     pub fn workspace(&self) -> &Workspace {
         &self.workspace

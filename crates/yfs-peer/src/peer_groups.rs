@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use yfs::Workspace;
 
 use crate::{
-    directory_shares::{
-        DirectoryShareFile, DirectoryShares, FailedShares, FoundShares, has_ticket_of_share,
-    },
+    directory_shares::{DirectoryShares, FailedShares, ShareAccess, has_ticket_of_share},
     membership::{PeerMembership, PeerNote},
     peer_error::PeerError,
     peer_grant::BlockTarget,
@@ -60,7 +58,7 @@ impl PeerGroup {
 impl PeerGroups {
     /// Opens all groups. The workspace stays open when they are closed.
     pub fn open(workspace: &Workspace, store_dir: Option<&Path>) -> Result<Self, PeerError> {
-        Self::open_by(workspace, store_dir, DirectoryShares::open_once)
+        Self::open_with(workspace, store_dir, ShareAccess::Change)
     }
 
     /// Opens all groups to list their peers; that commits nothing.
@@ -68,13 +66,13 @@ impl PeerGroups {
         workspace: &Workspace,
         store_dir: Option<&Path>,
     ) -> Result<Self, PeerError> {
-        Self::open_by(workspace, store_dir, DirectoryShares::open_to_read)
+        Self::open_with(workspace, store_dir, ShareAccess::Read)
     }
 
-    fn open_by(
+    fn open_with(
         workspace: &Workspace,
         store_dir: Option<&Path>,
-        open: fn(&DirectoryShares, &DirectoryShareFile) -> Result<Workspace, PeerError>,
+        access: ShareAccess,
     ) -> Result<Self, PeerError> {
         let whole = PeerGroup {
             workspace: workspace.clone(),
@@ -84,17 +82,14 @@ impl PeerGroups {
         let mut opened = Self { groups: vec![whole], unreadable: Vec::new() };
         let Some(store_dir) = store_dir else { return Ok(opened) };
         let shares = DirectoryShares::of(workspace, store_dir);
-        let FoundShares { shares: found, unreadable } = shares.find()?;
+        let (found, unreadable) = shares.open_all(access)?;
         opened.unreadable = unreadable;
-        for share in found {
-            match open(&shares, &share) {
-                Ok(workspace) => opened.groups.push(PeerGroup {
-                    workspace,
-                    store_dir: Some(share.dir().to_owned()),
-                    path: Some(shares.path_of(&share.directory)?),
-                }),
-                Err(error) => opened.unreadable.push((share.file, error)),
-            }
+        for (share, workspace) in found {
+            opened.groups.push(PeerGroup {
+                workspace,
+                store_dir: Some(share.dir().to_owned()),
+                path: Some(shares.path_of(&share.directory)?),
+            });
         }
         Ok(opened)
     }

@@ -202,7 +202,7 @@ impl PeerRun<'_> {
             let is_changed =
                 mirror::synchronize_once(self.workspace, directory, self.policy, context)?;
             clone::set_complete(self.workspace, true)?;
-            if self.is_once && is_changed && self.may_write()? {
+            if self.is_once && is_changed && PeerMembership::may_write(self.workspace)? {
                 self.wait_until_in_step(&mut events, expected, context).await?;
             }
         }
@@ -240,12 +240,6 @@ impl PeerRun<'_> {
                 RunningShares::start(shares, file, self.workspace, report)?
             }
         })
-    }
-
-    /// Reports whether this peer may change the workspace.
-    fn may_write(&self) -> Result<bool> {
-        let certificate = PeerMembership::of(self.workspace)?.certificate()?;
-        Ok(certificate.signed.grant.rights == yfs_peer::PeerRights::Write)
     }
 
     /// Reports whether the workspace has all records that its directory was written from.

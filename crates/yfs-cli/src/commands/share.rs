@@ -137,14 +137,11 @@ async fn share_part(
     context: &mut CommandContext,
 ) -> Result {
     let directory = directory_at(origin, path, context)?;
-    if PeerMembership::is_shared(origin)? && !args.read_only {
-        let certificate = PeerMembership::of(origin)?.certificate()?;
-        if certificate.signed.grant.rights == PeerRights::Read {
-            return Err(CommandError::usage(
-                "this store may only read the workspace, so what peers of the share write could \
-                 not be passed on: use --read-only",
-            ));
-        }
+    if !args.read_only && !PeerMembership::may_write(origin)? {
+        return Err(CommandError::usage(
+            "this store may only read the workspace, so what peers of the share write could not be \
+             passed on: use --read-only",
+        ));
     }
     let shares = DirectoryShares::of(origin, &discover::store_dir(origin_file));
     let (file, workspace) = shares.open_or_create(&directory)?;

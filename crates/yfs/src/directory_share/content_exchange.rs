@@ -56,15 +56,14 @@ impl DirectoryShare {
     ) -> Result<Option<WorkspaceError>> {
         let mut failure = None;
         let mut left = std::mem::take(&mut self.dirty);
-        let mut seen_away = std::mem::take(&mut self.away);
         // What was written since may be a redaction.
-        seen_away.retain(|id| !left.contains(id));
+        let seen_away = &std::mem::take(&mut self.away) - &left;
         left.extend(seen_away.iter().cloned());
         while let Some(id) = left.pop_first() {
             if !self.is_shared_file(&id) {
-                let passed =
-                    if seen_away.contains(&id) { Ok(()) } else { self.pass_redactions(&id) };
-                if let Err(error) = passed {
+                if !seen_away.contains(&id)
+                    && let Err(error) = self.pass_redactions(&id)
+                {
                     self.dirty.insert(id);
                     failure.get_or_insert(error);
                     continue;
