@@ -16,7 +16,7 @@ use yfs::{
     clock::{IdSource as _, RandomIds},
 };
 use yfs_engine::id::FileId;
-use yfs_store::{StoreError, UnlockKey};
+use yfs_store::{DocHead, DocName, StoreError, UnlockKey};
 
 use crate::{peer_error::PeerError, peer_grant::TicketId};
 
@@ -91,6 +91,19 @@ impl DirectoryShares {
             shares.push(share);
         }
         Ok(FoundShares { shares, unreadable })
+    }
+
+    /// Finds the shares that have the content of a file, also those that it has left.
+    pub fn find_with(&self, file: &FileId) -> Result<Vec<DirectoryShareFile>, PeerError> {
+        let mut found = Vec::new();
+        for (share, workspace) in self.open_all(ShareAccess::Read)?.0 {
+            let head = workspace.store().doc_head(&DocName::from(file));
+            workspace.close()?;
+            if head? != DocHead::ZERO {
+                found.push(share);
+            }
+        }
+        Ok(found)
     }
 
     /// Opens all shares for one call.

@@ -93,7 +93,9 @@ pub(crate) async fn run(args: RedactArgs, context: &mut CommandContext) -> Resul
         }
     }
     let redacted = workspace.history().redact(&path.path, scope, args.reason.as_deref())?;
-    remark_on_shares(&workspace, context)?;
+    if redacted.n_units > 0 || !redacted.blobs.is_empty() {
+        remark_on_shares(&workspace, &path, context)?;
+    }
     if context.out.json {
         return report(context, &path, &redacted, true);
     }
@@ -102,17 +104,22 @@ pub(crate) async fn run(args: RedactArgs, context: &mut CommandContext) -> Resul
     Ok(())
 }
 
-/// Prints a remark about stores of shared directories that no process keeps equal: they may have
-/// the erased content.
+/// Prints a remark about each share of a directory that has the file and that no process keeps
+/// equal now.
 #[cfg(feature = "peer")]
-fn remark_on_shares(workspace: &Workspace, context: &mut CommandContext) -> Result {
+fn remark_on_shares(
+    workspace: &Workspace,
+    path: &TypedPath,
+    context: &mut CommandContext,
+) -> Result {
+    let file = workspace.fs_for(context.actor()).entry(&path.path, yfs_vfs::Op::Open)?.0.id;
     let dir = crate::discover::store_dir(&context.file()?);
     let shares = yfs_peer::DirectoryShares::of(workspace, &dir);
-    for share in shares.find()?.shares {
+    for share in shares.find_with(&file)? {
         if !yfs_peer::is_running(share.dir()) {
             let path = shares.path_of(&share.directory)?;
             context.remark(&format!(
-                "{path} is shared: if its peers have the text, `yfs share` erases it there"
+                "the share of {path} has the file, too: `yfs share` erases the text there"
             ));
         }
     }
@@ -120,7 +127,7 @@ fn remark_on_shares(workspace: &Workspace, context: &mut CommandContext) -> Resu
 }
 
 #[cfg(not(feature = "peer"))]
-fn remark_on_shares(_: &Workspace, _: &mut CommandContext) -> Result {
+fn remark_on_shares(_: &Workspace, _: &TypedPath, _: &mut CommandContext) -> Result {
     Ok(())
 }
 
