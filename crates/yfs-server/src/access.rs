@@ -44,19 +44,6 @@ impl AccessControl {
             Self::Tokens(keys) => keys.check(token),
         }
     }
-
-    /// Returns what the token of a request grants.
-    ///
-    /// # Errors
-    ///
-    /// As [`check`](Self::check).
-    pub(crate) fn of_request(
-        &self,
-        headers: &HeaderMap,
-        query: Option<&str>,
-    ) -> Result<AccessGrant, TokenError> {
-        self.check(&token_of(headers, query).unwrap_or_default())
-    }
 }
 
 /// Finds the token of a request: `Authorization: Bearer`, a sub-protocol, or `?token=`, which is

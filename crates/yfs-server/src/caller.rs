@@ -12,7 +12,8 @@ use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, FsCode, FsError, Op};
 
 use crate::{
-    access::{AccessGrant, confined, scoped},
+    access::{AccessGrant, confined, scoped, token_of},
+    grant_stream::CallerTokenSlot,
     problem::HttpProblem,
     serve::ServerState,
 };
@@ -68,10 +69,13 @@ impl FromRequestParts<ServerState> for RequestCaller {
     type Rejection = HttpProblem;
 
     async fn from_request_parts(parts: &mut Parts, app: &ServerState) -> Result<Self, HttpProblem> {
-        let checked = app.access.of_request(&parts.headers, parts.uri.query());
-        let grant = checked.inspect_err(|_| {
+        let token = token_of(&parts.headers, parts.uri.query()).unwrap_or_default();
+        let grant = app.access.check(&token).inspect_err(|_| {
             app.metrics.refused_callers.inc();
         })?;
+        if let Some(slot) = parts.extensions.get::<CallerTokenSlot>() {
+            slot.fill(token);
+        }
         parts.extensions.insert(MayWrite(grant.may_write()));
         Ok(Self { grant, app: app.clone() })
     }

@@ -71,7 +71,7 @@ async fn serve(
     let mut collab = CollabSession::default();
     let outbox = documents.outbox.clone();
     let began = Instant::now();
-    let mut ticks = interval(TICK);
+    let mut ticks = interval(TICK.min(documents.app.recheck));
     loop {
         tokio::select! {
             event = wire.receive() => {

@@ -18,9 +18,6 @@ use crate::{
     websocket_wire::CloseReason,
 };
 
-/// How often the server checks that a token is still valid.
-const RECHECK: Duration = Duration::from_secs(15);
-
 /// How long the server waits for a document that a client requests and this server does not know,
 /// because another process or replica may have just created it: clients treat the answer that there
 /// is none as final.
@@ -60,11 +57,20 @@ impl ConnectionCredential {
     ///
     /// If the token has expired or was revoked, or the file was moved out of its directory.
     pub(crate) fn check(&mut self, app: &ServerState, guid: &str) -> Result<(), CloseReason> {
-        if self.checked.elapsed() < RECHECK {
+        if self.checked.elapsed() < app.recheck {
             return Ok(());
         }
+        app.check(app.own_name(guid), &self.check_grant(app)?)
+    }
+
+    /// Checks now whether the token still grants anything, and returns what.
+    ///
+    /// # Errors
+    ///
+    /// If the token has expired or was revoked.
+    pub(crate) fn check_grant(&mut self, app: &ServerState) -> Result<AccessGrant, CloseReason> {
         self.checked = Instant::now();
-        app.check(app.own_name(guid), &self.grant(app)?)
+        self.grant(app)
     }
 
     /// Returns what the token grants.
@@ -195,6 +201,8 @@ mod tests {
         rooms::DocumentRooms,
     };
 
+    const RECHECK: Duration = Duration::from_secs(15);
+
     fn app(workspace: &Workspace, access: Door, n_joins: usize) -> ServerState {
         let metrics = Arc::default();
         let rooms = Arc::new(DocumentRooms::new(Arc::clone(&metrics)));
@@ -216,6 +224,7 @@ mod tests {
             audit: None,
             json_query: None,
             store_dir: None,
+            recheck: RECHECK,
         }
     }
 

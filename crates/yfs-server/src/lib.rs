@@ -37,6 +37,7 @@ mod document_access;
 mod events;
 mod extract;
 mod files;
+mod grant_stream;
 mod listen;
 mod mcp;
 mod metrics;

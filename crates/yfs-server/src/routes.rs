@@ -15,7 +15,9 @@ use tower_http::timeout::RequestBodyTimeoutLayer;
 use crate::{
     artifacts, blobs, collab,
     events::events,
-    files, mcp,
+    files,
+    grant_stream::under_grant,
+    mcp,
     metrics::{StatusLabel, metrics},
     openapi::openapi,
     origin::AllowedOrigins,
@@ -54,6 +56,7 @@ pub(crate) fn router(app: ServerState, options: &ServeOptions) -> Router {
         .route("/sync/{guid}", get(sync))
         .route("/collab", get(several))
         .route("/replicate", get(store))
+        .layer(from_fn_with_state(app.clone(), under_grant))
         .layer(RequestBodyTimeoutLayer::new(BODY_LIMIT))
         .layer(origins.cors())
         .layer(from_fn(move |headers: HeaderMap, request: Request, next: Next| {
@@ -87,3 +90,6 @@ async fn several(State(app): State<ServerState>, upgrade: WebsocketUpgrade) -> R
 async fn store(State(app): State<ServerState>, upgrade: WebsocketUpgrade) -> Response {
     upgrade.serve(move |socket, pass| replicate::run(socket, app, pass))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use thiserror::Error;
@@ -57,6 +58,8 @@ pub struct ServeOptions {
     pub json_query: Option<JsonQueryRunner>,
     /// The directory of the store, in which a lock shows whether a process connects its peers.
     pub store_dir: Option<PathBuf>,
+    /// How often connections and answers that last check that their token is still valid.
+    pub recheck: Duration,
 }
 
 /// The reason why serving failed.
@@ -114,6 +117,8 @@ pub(crate) struct ServerState {
     pub(crate) json_query: Option<JsonQueryRunner>,
     /// The directory of the store.
     pub(crate) store_dir: Option<PathBuf>,
+    /// How often connections and answers that last check that their token is still valid.
+    pub(crate) recheck: Duration,
 }
 
 impl Server {
@@ -151,7 +156,10 @@ impl Server {
     ) -> Result<(), ServeError> {
         let access = match self.options.open {
             true => AccessControl::Open,
-            false => AccessControl::Tokens(TokenKeys::of(workspace.store().clone())),
+            false => {
+                let keys = TokenKeys::of(workspace.store().clone());
+                AccessControl::Tokens(keys.with_clock(workspace.clock().clone()))
+            }
         };
         let audit = open_workspace_audit(&workspace).map_err(ServeError::Audit)?;
         let metrics = Arc::<ServerMetrics>::default();
@@ -172,6 +180,8 @@ impl Server {
             audit,
             json_query: self.options.json_query.clone(),
             store_dir: self.options.store_dir.clone(),
+            // An interval of zero would be none.
+            recheck: self.options.recheck.max(Duration::from_millis(1)),
         };
         let router = router(app, &self.options);
         let store_dir = self.options.store_dir.as_deref();
@@ -196,6 +206,7 @@ impl Default for ServeOptions {
             max_connections: 16_384,
             json_query: None,
             store_dir: None,
+            recheck: Duration::from_secs(15),
         }
     }
 }

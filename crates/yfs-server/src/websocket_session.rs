@@ -75,7 +75,7 @@ impl WebsocketSession {
 
     /// Serves until the client disconnects (`Ok`) or the server ends the session.
     async fn serve(&mut self, wire: &mut WebsocketWire) -> Result<(), CloseReason> {
-        let mut ticks = interval(TICK);
+        let mut ticks = interval(TICK.min(self.app.recheck));
         loop {
             tokio::select! {
                 event = wire.receive() => match event {

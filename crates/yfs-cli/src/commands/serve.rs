@@ -104,6 +104,7 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
         max_connections: args.max_connections,
         json_query: json_query_runner(),
         store_dir: store_dir(&args, context),
+        ..ServeOptions::default()
     };
     let server = Server::bind(&options).await?;
     raise_file_limit();

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use yfs::clock::{Clock, SystemClock};
 use yfs_engine::{actor::Actor, path::VPath, time::Millis};
 use yfs_store::{Store, StoreError};
 
@@ -35,7 +36,7 @@ const KEY_NAME_LEN: usize = 8;
 #[derive(Clone)]
 pub struct TokenKeys {
     store: Arc<dyn Store>,
-    clock: fn() -> Millis,
+    clock: Arc<dyn Clock>,
 }
 
 /// The reason why a token grants nothing.
@@ -91,8 +92,13 @@ struct IssuedRecord {
 impl TokenKeys {
     /// Reads the key of a store, which is created on first use.
     pub fn of(store: Arc<dyn Store>) -> Self {
-        let clock = || yfs::clock::Clock::now(&yfs::clock::SystemClock);
-        Self { store, clock }
+        Self { store, clock: Arc::new(SystemClock) }
+    }
+
+    /// Reads the time from another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
     }
 
     /// Returns the token of a grant. Equal grants have equal tokens.
@@ -149,7 +155,7 @@ impl TokenKeys {
     pub fn check(&self, token: &str) -> Result<AccessGrant, TokenError> {
         let claims = self.verified(token)?;
         let grant = claims.read().ok_or(TokenError::Invalid)?;
-        if grant.expires.is_some_and(|expires| expires <= (self.clock)()) {
+        if grant.expires.is_some_and(|expires| expires <= self.clock.now()) {
             return Err(TokenError::Expired);
         }
         if self.is_revoked(&grant.id)? {
@@ -160,7 +166,7 @@ impl TokenKeys {
 
     /// Revokes every token of a grant, for good.
     pub fn revoke(&self, id: &str) -> Result<(), TokenError> {
-        let now = (self.clock)().0.to_string();
+        let now = self.clock.now().0.to_string();
         Ok(self.store.set_meta(&format!("{REVOKED_SETTING}{id}"), now.as_bytes())?)
     }
 
