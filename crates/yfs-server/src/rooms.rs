@@ -322,8 +322,11 @@ impl DocumentWithPresence for DocSubscription {
         let update = self.room.without_echoes(update);
         let mut presence = self.room.presence.lock();
         let relayed = presence.receive(connection, &update, now)?;
-        let contested = presence.take_contested();
+        let (contested, returned) = (presence.take_contested(), presence.take_returned());
         drop(presence);
+        if let Some(left) = returned {
+            self.room.resend_remote(left);
+        }
         if !contested.is_empty() {
             let members = self.room.members.lock();
             let owners = members.iter().filter(|member| contested.contains(&member.connection));
@@ -357,7 +360,8 @@ impl Drop for DocSubscription {
     fn drop(&mut self) {
         self.rooms.metrics.open_documents.dec();
         self.room.members.lock().retain(|member| member.connection != self.connection);
-        let gone = self.room.presence.lock().leave(self.connection);
+        let now = self.rooms.now();
+        let gone = self.room.presence.lock().leave(self.connection, now);
         if let Some(update) = gone {
             self.room.relay(&update);
         }

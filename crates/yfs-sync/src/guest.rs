@@ -139,6 +139,10 @@ impl GuestSession {
         let mut is_contradicted = false;
         if let Some(own) = &mut self.own {
             for entry in entries.iter().filter(|entry| entry.id == own.id) {
+                // The hub publishes a first state at the next clock.
+                if entry.state == own.state {
+                    own.clock = own.clock.max(entry.clock);
+                }
                 // The hub reports that this client has left, or still has its earlier state.
                 if entry.clock >= own.clock && entry.state != own.state && own.state != GONE {
                     own.clock = entry.clock + 1;

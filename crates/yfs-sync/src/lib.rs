@@ -69,11 +69,13 @@ pub mod guest;
 pub mod hub;
 pub mod message;
 pub mod presence;
+mod presence_state;
 pub mod replica;
 pub mod simulated_network;
 mod sync_document;
 
 pub use crate::{
     frame::SharedFrame,
+    presence_state::checked_state,
     sync_document::{StateDiff, SyncDocument, SyncError},
 };

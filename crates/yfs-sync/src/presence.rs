@@ -1,20 +1,32 @@
 //! Presence: the clients at a document, as the y-protocols awareness CRDT stores them.
 //!
-//! The engine reads only the client id and the clock of a state. A connection owns the ids that it
-//! introduced: other connections cannot change them. They are removed when the connection closes,
-//! or when it did not renew them for [`EXPIRY`].
+//! A connection owns the ids that it introduced: other connections cannot change them. They are
+//! removed when the connection closes, or when it did not renew them for [`EXPIRY`]. States are
+//! [checked](crate::checked_state) before others get them.
+//!
+//! Clients remember the clock of a client that left, and ignore a state at that clock. A client
+//! that reconnects has the same clock as before, so a room publishes the first state of each at
+//! the next clock. Its client takes that clock for its own when it gets the state back, and so do
+//! the others. One that comes back has also forgotten the states of others and not their clocks:
+//! those that have not changed since it left are published again at their next clocks.
 //!
 //! A client that reconnects may be faster than the close of its old connection. So an entry of a
 //! second connection for the same client is stored as a claim. It takes effect when the first
 //! connection leaves or is not renewed. Until then the owner of the room is asked to check that the
 //! first connection is alive ([`PresenceRoom::take_contested`]).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use yfs_engine::{
     id::ClientId,
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint},
 };
+
+use crate::presence_state::checked_state;
 
 /// The lifetime of a state without renewal. Clients renew theirs every 15 seconds.
 pub const EXPIRY: Duration = Duration::from_secs(30);
@@ -53,12 +65,40 @@ pub struct PresenceEntry<'a> {
 #[derive(Debug)]
 pub struct PresenceRoom {
     clients: BTreeMap<u64, PresentClient>,
+    /// The clients that have left. At most [`MAX_CLIENTS`]; beyond it the first to leave go.
+    left: BTreeMap<u64, LeftClient>,
     max_clients_per_connection: usize,
+    /// Whether the room publishes first states at their next clocks. One that only repeats what a
+    /// hub publishes does not.
+    is_hub: bool,
     /// The sum of the lengths of all states, including those of claims, in bytes.
     bytes: usize,
     n_connections: u64,
     /// Connections whose clients other connections claim, and that the owner does not know of yet.
     contested: Vec<PresenceConnection>,
+    /// When the first left of the clients that are back, and that the owner does not know of yet.
+    returned: Option<Duration>,
+}
+
+/// A client that has left.
+#[derive(Debug, Clone, Copy)]
+struct LeftClient {
+    clock: u64,
+    at: Duration,
+}
+
+/// What a room does with an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryVerdict {
+    /// Nothing.
+    Ignore,
+    /// It publishes the state at this clock.
+    Publish(u64),
+    /// The client is back after it left, then: it publishes the state at this clock, and the others
+    /// that have not changed since.
+    PublishReturn(u64, Duration),
+    /// The client may be back on another connection: it publishes the others.
+    Return(Duration),
 }
 
 #[derive(Debug)]
@@ -67,6 +107,8 @@ struct PresentClient {
     state: String,
     connection: PresenceConnection,
     renewed: Duration,
+    /// When its clock was advanced.
+    changed: Duration,
     /// The entry of another connection for this client.
     claim: Option<Box<PresenceClaim>>,
 }
@@ -84,10 +126,13 @@ impl Default for PresenceRoom {
     fn default() -> Self {
         Self {
             clients: BTreeMap::new(),
+            left: BTreeMap::new(),
+            is_hub: true,
             max_clients_per_connection: MAX_CLIENTS_PER_CONNECTION,
             bytes: 0,
             n_connections: 0,
             contested: Vec::new(),
+            returned: None,
         }
     }
 }
@@ -95,7 +140,7 @@ impl Default for PresenceRoom {
 impl PresenceRoom {
     /// Makes a room whose only connection may own all clients: it leads to a hub.
     pub(crate) fn for_guest() -> Self {
-        Self { max_clients_per_connection: MAX_CLIENTS, ..Self::default() }
+        Self { max_clients_per_connection: MAX_CLIENTS, is_hub: false, ..Self::default() }
     }
 
     /// Adds a connection.
@@ -112,11 +157,40 @@ impl PresenceRoom {
         update: &[u8],
         now: Duration,
     ) -> Result<Option<Vec<u8>>, Lib0Error> {
-        let mut entries = decode(update)?;
+        let entries = decode(update)?;
         let own = |client: &&PresentClient| client.connection == connection;
         let mut n_own = self.clients.values().filter(own).count();
-        entries.retain(|entry| self.accept(connection, &mut n_own, entry, now));
-        Ok((!entries.is_empty()).then(|| encode(&entries)))
+        let mut published = BTreeSet::new();
+        let mut gone = Vec::new();
+        for PresenceEntry { id, clock, state } in entries {
+            let Some(state) = checked(state) else { continue };
+            let entry = PresenceEntry { id, clock, state: &state };
+            let (clock, returned) = match self.accept(connection, &mut n_own, &entry, now) {
+                EntryVerdict::Ignore => (None, None),
+                EntryVerdict::Publish(clock) => (Some(clock), None),
+                EntryVerdict::PublishReturn(clock, left) => (Some(clock), Some(left)),
+                EntryVerdict::Return(left) => (None, Some(left)),
+            };
+            match clock {
+                Some(clock) if state == GONE => gone.push((id, clock)),
+                Some(_) => drop(published.insert(id)),
+                None => {}
+            }
+            if let Some(left) = returned {
+                self.returned = Some(self.returned.map_or(left, |known| known.min(left)));
+                published.extend(self.advance_unchanged(id, left, now));
+            }
+        }
+        let present = published.iter().filter_map(|id| Some(self.clients.get(id)?.entry(*id)));
+        let mut relayed: Vec<PresenceEntry<'_>> = present.collect();
+        // Another entry of the same message may have brought a client back.
+        gone.retain(|(id, _)| !self.clients.contains_key(id));
+        relayed.extend(gone.iter().map(|(id, clock)| PresenceEntry {
+            id: *id,
+            clock: *clock,
+            state: GONE,
+        }));
+        Ok((!relayed.is_empty()).then(|| encode(&relayed)))
     }
 
     /// Returns the presence of all clients, or `None` without clients.
@@ -126,11 +200,7 @@ impl PresenceRoom {
 
     /// Returns the presence of each client.
     pub fn entries(&self) -> impl Iterator<Item = PresenceEntry<'_>> {
-        self.clients.iter().map(|(id, client)| PresenceEntry {
-            id: *id,
-            clock: client.clock,
-            state: &client.state,
-        })
+        self.clients.iter().map(|(id, client)| client.entry(*id))
     }
 
     /// Reports whether a connection owns a client.
@@ -140,13 +210,13 @@ impl PresenceRoom {
 
     /// Removes the clients of a connection, unless another connection claims them. Returns the
     /// update to send to the others.
-    pub fn leave(&mut self, connection: PresenceConnection) -> Option<Vec<u8>> {
+    pub fn leave(&mut self, connection: PresenceConnection, now: Duration) -> Option<Vec<u8>> {
         for client in self.clients.values_mut() {
             let claim = client.claim.take_if(|claim| claim.connection == connection);
             self.bytes -= claim.map_or(0, |claim| claim.state.len());
         }
         self.contested.retain(|contested| *contested != connection);
-        self.remove(|client| client.connection == connection)
+        self.remove(now, |client| client.connection == connection)
     }
 
     /// Transfers the clients of a connection to the one that replaces it.
@@ -162,10 +232,16 @@ impl PresenceRoom {
         std::mem::take(&mut self.contested)
     }
 
+    /// Returns when the first left of the clients that have come back since the last call. The owner
+    /// should publish again what it publishes beside this room, if it has not changed since.
+    pub fn take_returned(&mut self) -> Option<Duration> {
+        self.returned.take()
+    }
+
     /// Removes the clients that were not renewed in time. Returns the update to send to all
     /// connections.
     pub fn expire(&mut self, now: Duration) -> Option<Vec<u8>> {
-        self.remove(|client| now.saturating_sub(client.renewed) >= EXPIRY)
+        self.remove(now, |client| now.saturating_sub(client.renewed) >= EXPIRY)
     }
 
     /// Returns the state of each client.
@@ -178,39 +254,59 @@ impl PresenceRoom {
         self.clients.is_empty()
     }
 
-    fn remove(&mut self, goes: impl Fn(&PresentClient) -> bool) -> Option<Vec<u8>> {
-        let mut changed = Vec::new();
+    fn remove(&mut self, now: Duration, goes: impl Fn(&PresentClient) -> bool) -> Option<Vec<u8>> {
+        let (mut gone, mut inherited) = (Vec::new(), Vec::new());
         self.clients.retain(|id, client| {
             if !goes(client) {
                 return true;
             }
             self.bytes -= client.state.len();
             // A claim that meets the same condition is removed as well.
-            let claim = client.claim.take().map(|claim| PresentClient {
-                clock: claim.clock,
-                state: claim.state,
-                connection: claim.connection,
-                renewed: claim.made,
-                claim: None,
-            });
-            match claim {
+            match client.claim.take().map(|claim| client.heir(*claim, now)) {
                 Some(heir) if goes(&heir) => self.bytes -= heir.state.len(),
                 Some(heir) => {
-                    changed.push((*id, heir.clock, heir.state.clone()));
+                    inherited.push(*id);
                     *client = heir;
                     return true;
                 }
                 None => {}
             }
-            changed.push((*id, client.clock + 1, GONE.to_owned()));
+            // At an equal clock others remove a state, and its next one is newer.
+            gone.push((*id, client.clock));
             false
         });
-        let entries = changed.iter().map(|(id, clock, state)| PresenceEntry {
-            id: *id,
-            clock: *clock,
-            state,
+        for (id, clock) in &gone {
+            self.note_left(*id, *clock, now);
+        }
+        let inherited = inherited.iter().filter_map(|id| Some(self.clients.get(id)?.entry(*id)));
+        let gone =
+            gone.iter().map(|(id, clock)| PresenceEntry { id: *id, clock: *clock, state: GONE });
+        let mut changed: Vec<PresenceEntry<'_>> = inherited.chain(gone).collect();
+        changed.sort_by_key(|entry| entry.id);
+        (!changed.is_empty()).then(|| encode(&changed))
+    }
+
+    fn note_left(&mut self, id: u64, clock: u64, at: Duration) {
+        if self.left.len() >= MAX_CLIENTS {
+            let first = self.left.iter().min_by_key(|(_, left)| left.at);
+            if let Some(first) = first.map(|(id, _)| *id) {
+                self.left.remove(&first);
+            }
+        }
+        self.left.insert(id, LeftClient { clock, at });
+    }
+
+    /// Advances the clocks of all clients that have not changed since a client left. Returns their
+    /// ids.
+    fn advance_unchanged(&mut self, returned: u64, left: Duration, now: Duration) -> Vec<u64> {
+        let others = self.clients.iter_mut().filter(|(id, _)| **id != returned);
+        let unchanged = others.filter(|(_, client)| client.changed <= left);
+        let advanced = unchanged.filter_map(|(id, client)| {
+            client.clock = next_clock(client.clock)?;
+            client.changed = now;
+            Some(*id)
         });
-        (!changed.is_empty()).then(|| encode(&entries.collect::<Vec<_>>()))
+        advanced.collect()
     }
 
     fn accept(
@@ -219,45 +315,98 @@ impl PresenceRoom {
         n_own: &mut usize,
         entry: &PresenceEntry<'_>,
         now: Duration,
-    ) -> bool {
-        let PresenceEntry { id, clock, state } = *entry;
-        let known = self.clients.get(&id);
-        match known {
+    ) -> EntryVerdict {
+        match self.clients.get(&entry.id) {
             Some(known) if known.connection != connection => {
-                if !self.is_echo(connection, *n_own, entry) {
-                    self.claim(connection, entry, now);
+                if self.is_echo(connection, *n_own, entry) {
+                    return EntryVerdict::Ignore;
                 }
-                return false;
+                let is_return = self.claim(connection, entry, now) && self.is_hub;
+                if is_return { EntryVerdict::Return(now) } else { EntryVerdict::Ignore }
             }
-            // An equal clock is a renewal. It is relayed, so that its sender receives a message.
-            Some(known) if clock < known.clock => return false,
-            Some(_) => (),
-            None if state == GONE => return false,
-            None if self.clients.len() >= MAX_CLIENTS => return false,
-            None if *n_own >= self.max_clients_per_connection => return false,
-            None => (),
-        }
-        let before = known.map_or(0, |known| known.state.len());
-        if state == GONE {
-            if let Some(claim) = self.clients.remove(&id).and_then(|client| client.claim) {
-                self.bytes -= claim.state.len();
+            Some(known) if entry.state == GONE && !self.is_hub && entry.clock < known.clock => {
+                EntryVerdict::Ignore
             }
-            self.bytes -= before;
-            *n_own -= 1;
-            return true;
+            Some(_) if entry.state == GONE => self.withdraw(n_own, entry, now),
+            Some(_) => self.change(entry, now),
+            None => self.introduce(connection, n_own, entry, now),
         }
-        let bytes = self.bytes - before + state.len();
-        if state.len() > MAX_STATE_LEN || bytes > MAX_BYTES {
-            return false;
+    }
+
+    /// Removes a client that its connection reports as gone.
+    fn withdraw(
+        &mut self,
+        n_own: &mut usize,
+        entry: &PresenceEntry<'_>,
+        now: Duration,
+    ) -> EntryVerdict {
+        let Some(known) = self.clients.remove(&entry.id) else { return EntryVerdict::Ignore };
+        self.bytes -= known.state.len() + known.claim.map_or(0, |claim| claim.state.len());
+        *n_own -= 1;
+        let clock = entry.clock.max(known.clock);
+        self.note_left(entry.id, clock, now);
+        EntryVerdict::Publish(clock)
+    }
+
+    /// Replaces the state of a client by that of its connection, or renews it.
+    fn change(&mut self, entry: &PresenceEntry<'_>, now: Duration) -> EntryVerdict {
+        let Some(known) = self.clients.get_mut(&entry.id) else { return EntryVerdict::Ignore };
+        let is_same = known.state == entry.state;
+        let clock = match entry.clock > known.clock {
+            true => Some(entry.clock),
+            // A renewal. It is relayed, so that its sender receives a message.
+            false if is_same => Some(known.clock),
+            // The client does not know yet at which clock its last state was published. Those of a
+            // room that repeats a hub are the hub's, and an older one is old.
+            false if self.is_hub => next_clock(known.clock),
+            false => Some(entry.clock).filter(|clock| *clock == known.clock),
+        };
+        let bytes = self.bytes - known.state.len() + entry.state.len();
+        let Some(clock) = clock.filter(|_| bytes <= MAX_BYTES) else {
+            return EntryVerdict::Ignore;
+        };
+        if clock != known.clock {
+            known.changed = now;
         }
         self.bytes = bytes;
-        let claim = self.clients.get_mut(&id).and_then(|known| known.claim.take());
-        let client =
-            PresentClient { clock, state: state.to_owned(), connection, renewed: now, claim };
-        if self.clients.insert(id, client).is_none() {
-            *n_own += 1;
+        (known.clock, known.renewed) = (clock, now);
+        if !is_same {
+            entry.state.clone_into(&mut known.state);
         }
-        true
+        EntryVerdict::Publish(clock)
+    }
+
+    /// Adds a client.
+    fn introduce(
+        &mut self,
+        connection: PresenceConnection,
+        n_own: &mut usize,
+        entry: &PresenceEntry<'_>,
+        now: Duration,
+    ) -> EntryVerdict {
+        let left = self.left.get(&entry.id).copied().filter(|_| self.is_hub);
+        // A client that has just been sent the state of one that left sends it back.
+        let is_late_echo = *n_own > 0 && left.is_some_and(|left| entry.clock <= left.clock);
+        let has_room = self.clients.len() < MAX_CLIENTS
+            && *n_own < self.max_clients_per_connection
+            && self.bytes + entry.state.len() <= MAX_BYTES;
+        if entry.state == GONE || is_late_echo || !has_room {
+            return EntryVerdict::Ignore;
+        }
+        let before = entry.clock.max(left.map_or(0, |left| left.clock));
+        let clock = if self.is_hub { next_clock(before) } else { Some(entry.clock) };
+        let Some(clock) = clock else { return EntryVerdict::Ignore };
+        self.left.remove(&entry.id);
+        self.bytes += entry.state.len();
+        *n_own += 1;
+        let state = entry.state.to_owned();
+        let client =
+            PresentClient { clock, state, connection, renewed: now, changed: now, claim: None };
+        self.clients.insert(entry.id, client);
+        match left {
+            Some(left) => EntryVerdict::PublishReturn(clock, left.at),
+            None => EntryVerdict::Publish(clock),
+        }
     }
 
     /// Reports whether an entry repeats what its connection was sent. Clients of y-websocket send
@@ -281,27 +430,62 @@ impl PresenceRoom {
         is_same && (n_own > 0 || claims_another())
     }
 
-    /// Stores the entry of a connection for a client that another connection owns.
-    fn claim(&mut self, connection: PresenceConnection, entry: &PresenceEntry<'_>, now: Duration) {
-        let Some(known) = self.clients.get_mut(&entry.id) else { return };
+    /// Stores the entry of a connection for a client that another connection owns. Reports whether
+    /// the connection had not claimed the client before.
+    fn claim(
+        &mut self,
+        connection: PresenceConnection,
+        entry: &PresenceEntry<'_>,
+        now: Duration,
+    ) -> bool {
+        let Some(known) = self.clients.get_mut(&entry.id) else { return false };
         let before = known.claim.as_ref().map_or(0, |claim| claim.state.len());
         // Other clients would ignore an older clock.
-        let is_possible = entry.clock >= known.clock && entry.state.len() <= MAX_STATE_LEN;
+        let is_possible = entry.clock >= known.clock;
         if !is_possible || self.bytes - before + entry.state.len() > MAX_BYTES {
-            return;
+            return false;
         }
         if entry.state == GONE {
             let withdrawn = known.claim.take_if(|claim| claim.connection == connection);
             self.bytes -= withdrawn.map_or(0, |claim| claim.state.len());
-            return;
+            return false;
         }
+        let is_first = known.claim.as_ref().is_none_or(|claim| claim.connection != connection);
         self.bytes = self.bytes - before + entry.state.len();
         let (clock, state) = (entry.clock, entry.state.to_owned());
         known.claim = Some(Box::new(PresenceClaim { clock, state, connection, made: now }));
         if !self.contested.contains(&known.connection) {
             self.contested.push(known.connection);
         }
+        is_first
     }
+}
+
+impl PresentClient {
+    fn entry(&self, id: u64) -> PresenceEntry<'_> {
+        PresenceEntry { id, clock: self.clock, state: &self.state }
+    }
+
+    /// Returns the client after its connection has left, in favor of the one that claims it. Its
+    /// state is published at a clock at which others have no other state of it.
+    fn heir(&self, claim: PresenceClaim, now: Duration) -> Self {
+        let is_new = claim.clock > self.clock || claim.state == self.state;
+        let next = if is_new { None } else { next_clock(self.clock) };
+        let clock = next.unwrap_or(claim.clock.max(self.clock));
+        let changed = if clock == self.clock { self.changed } else { now };
+        let PresenceClaim { state, connection, made: renewed, .. } = claim;
+        Self { clock, state, connection, renewed, changed, claim: None }
+    }
+}
+
+/// Returns the state of an entry as others may get it.
+fn checked(state: &str) -> Option<Cow<'_, str>> {
+    if state == GONE { Some(state.into()) } else { checked_state(state) }
+}
+
+/// Returns the clock after another; `None` if JavaScript could not represent it.
+fn next_clock(clock: u64) -> Option<u64> {
+    Some(clock + 1).filter(|next| *next < ClientId::LIMIT)
 }
 
 /// Decodes an awareness update.
@@ -341,145 +525,4 @@ pub fn encode(entries: &[PresenceEntry<'_>]) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: Duration = Duration::from_secs(100);
-
-    fn one(id: u64, clock: u64, state: &str) -> Vec<u8> {
-        encode(&[PresenceEntry { id, clock, state }])
-    }
-
-    /// Returns a room with client 7 at clock 5, its connection, and another connection.
-    fn room() -> (PresenceRoom, PresenceConnection, PresenceConnection) {
-        let mut room = PresenceRoom::default();
-        let (a, b) = (room.enter(), room.enter());
-        assert_eq!(room.receive(a, &one(7, 5, "{}"), NOW), Ok(Some(one(7, 5, "{}"))));
-        (room, a, b)
-    }
-
-    #[test]
-    fn presence_comes_and_goes_with_its_connection() {
-        let (mut room, a, b) = room();
-        assert_eq!(room.all(), Some(one(7, 5, "{}")));
-        assert_eq!(room.leave(b), None);
-        assert_eq!(room.leave(a), Some(one(7, 6, GONE)));
-        assert_eq!(room.all(), None);
-        assert_eq!(room.bytes, 0);
-    }
-
-    #[test]
-    fn nobody_speaks_for_another_connection() {
-        let (mut room, _, b) = room();
-        assert_eq!(room.receive(b, &one(7, 9, GONE), NOW), Ok(None));
-        assert_eq!(room.all(), Some(one(7, 5, "{}")));
-    }
-
-    #[test]
-    fn a_client_that_reconnects_is_present_as_soon_as_its_old_connection_is_gone() {
-        let (mut room, old, new) = room();
-        assert_eq!(room.receive(new, &one(7, 5, "[1]"), NOW), Ok(None));
-        assert_eq!(room.receive(new, &one(7, 6, "[22]"), NOW), Ok(None));
-        assert_eq!(room.take_contested(), [old]);
-        assert!(room.take_contested().is_empty());
-        assert_eq!(room.all(), Some(one(7, 5, "{}")));
-        assert_eq!(room.leave(old), Some(one(7, 6, "[22]")));
-        assert_eq!(room.all(), Some(one(7, 6, "[22]")));
-        assert_eq!(room.leave(new), Some(one(7, 7, GONE)));
-        assert_eq!(room.bytes, 0);
-    }
-
-    #[test]
-    fn a_claim_ends_with_its_connection_or_with_what_it_claims() {
-        let (mut room, old, new) = room();
-        room.receive(new, &one(7, 6, "[]"), NOW).unwrap();
-        assert_eq!(room.leave(new), None);
-        assert_eq!(room.leave(old), Some(one(7, 6, GONE)));
-        assert_eq!(room.bytes, 0);
-        room.receive(old, &one(8, 1, "{}"), NOW).unwrap();
-        for said in [one(8, 0, "[]"), one(8, 2, "[]"), one(8, 3, GONE)] {
-            assert_eq!(room.receive(new, &said, NOW), Ok(None));
-        }
-        assert_eq!(room.leave(old), Some(one(8, 2, GONE)));
-        // Neither connection has renewed its state in time.
-        room.receive(old, &one(9, 1, "{}"), NOW).unwrap();
-        room.receive(new, &one(9, 2, "[]"), NOW).unwrap();
-        assert_eq!(room.expire(NOW + EXPIRY), Some(one(9, 2, GONE)));
-        assert_eq!(room.bytes, 0);
-        room.receive(old, &one(9, 3, "{}"), NOW).unwrap();
-        let later = NOW + EXPIRY / 2;
-        room.receive(new, &one(9, 4, "[]"), later).unwrap();
-        assert_eq!(room.expire(NOW + EXPIRY), Some(one(9, 4, "[]")));
-    }
-
-    /// A member that had been sent the state of another seemed to have it after the other had left,
-    /// for up to 30 s.
-    #[test]
-    fn what_a_client_repeats_of_another_is_no_claim() {
-        let (mut room, a, b) = room();
-        room.receive(b, &one(8, 1, "{}"), NOW).unwrap();
-        assert_eq!(room.receive(b, &one(7, 5, "{}"), NOW), Ok(None));
-        assert!(room.take_contested().is_empty());
-        assert_eq!(room.leave(a), Some(one(7, 6, GONE)));
-        // A client that reconnects claims its own state, and repeats those of others then.
-        room.receive(a, &one(7, 7, "{}"), NOW).unwrap();
-        let c = room.enter();
-        room.receive(c, &one(7, 7, "{}"), NOW).unwrap();
-        room.receive(c, &one(8, 1, "{}"), NOW).unwrap();
-        assert_eq!(room.take_contested(), [a]);
-        assert_eq!(room.leave(b), Some(one(8, 2, GONE)));
-        assert_eq!(room.leave(a), Some(one(7, 7, "{}")));
-    }
-
-    #[test]
-    fn a_connection_that_replaces_another_keeps_its_clients() {
-        let (mut room, old, new) = room();
-        room.transfer_clients(old, new);
-        assert_eq!(room.leave(old), None);
-        assert_eq!(room.receive(new, &one(7, 6, "[]"), NOW), Ok(Some(one(7, 6, "[]"))));
-    }
-
-    #[test]
-    fn old_news_is_dropped_and_renewals_pass() {
-        let (mut room, a, _) = room();
-        assert_eq!(room.receive(a, &one(7, 4, "{}"), NOW), Ok(None));
-        assert_eq!(room.receive(a, &one(7, 5, "{}"), NOW), Ok(Some(one(7, 5, "{}"))));
-    }
-
-    #[test]
-    fn who_is_not_renewed_expires() {
-        let (mut room, a, b) = room();
-        room.receive(b, &one(8, 1, "{}"), NOW).unwrap();
-        let later = NOW + EXPIRY - Duration::from_millis(1);
-        assert_eq!(room.expire(later), None);
-        room.receive(a, &one(7, 5, "{}"), later).unwrap();
-        assert_eq!(room.expire(NOW + EXPIRY), Some(one(8, 2, GONE)));
-        assert_eq!(room.all(), Some(one(7, 5, "{}")));
-        // The id is free again, for any connection.
-        assert!(room.receive(a, &one(8, 1, "{}"), later).unwrap().is_some());
-    }
-
-    #[test]
-    fn a_connection_speaks_for_so_many_and_no_more() {
-        let mut room = PresenceRoom::default();
-        let a = room.enter();
-        let entry = |id| PresenceEntry { id, clock: 1, state: "{}" };
-        let many: Vec<_> = (0..=MAX_CLIENTS_PER_CONNECTION as u64).map(entry).collect();
-        let relayed = room.receive(a, &encode(&many), NOW).unwrap().unwrap();
-        assert_eq!(decode(&relayed).unwrap().len(), MAX_CLIENTS_PER_CONNECTION);
-        let long = "x".repeat(MAX_STATE_LEN + 1);
-        assert_eq!(room.receive(a, &one(1, 2, &long), NOW), Ok(None));
-    }
-
-    #[test]
-    fn broken_updates_are_refused() {
-        let mut room = PresenceRoom::default();
-        let a = room.enter();
-        assert!(room.receive(a, &[255, 255, 3], NOW).is_err());
-        assert!(room.receive(a, &[2, 7, 1, 2, b'{', b'}'], NOW).is_err());
-        assert_eq!(room.all(), None);
-        // A clock that could not be incremented.
-        assert_eq!(room.receive(a, &one(7, u64::MAX, "{}"), NOW), Err(Lib0Error::Number));
-        assert_eq!(room.receive(a, &one(1 << 53, 1, "{}"), NOW), Err(Lib0Error::Number));
-    }
-}
+mod tests;

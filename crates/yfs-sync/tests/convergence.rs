@@ -231,7 +231,7 @@ impl World {
         let Some(link) = self.guests[who].link.take() else { return };
         self.network.cut(link);
         let session = self.sessions.remove(&link).unwrap();
-        if let Some(update) = self.room.leave(session.connection()) {
+        if let Some(update) = self.room.leave(session.connection(), self.now) {
             self.broadcast(&update);
         }
     }

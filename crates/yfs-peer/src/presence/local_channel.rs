@@ -24,7 +24,10 @@ use yfs_engine::{
     id::{FileId, WorkspaceId},
     lib0::{Lib0Error, Lib0Reader, write_buffer, write_string},
 };
-use yfs_sync::presence::{PresenceEntry, decode};
+use yfs_sync::{
+    checked_state,
+    presence::{PresenceEntry, decode, encode},
+};
 
 use crate::{
     peer_grant::read_array,
@@ -123,6 +126,13 @@ impl RemotePresence {
     fn decode(frame: &[u8]) -> io::Result<Self> {
         let (peer, doc, states) = decode_frame(frame).map_err(io::Error::other)?;
         let peer = peer.ok_or_else(|| io::Error::other("no peer"))?;
+        // The signature of a peer covers states as it sent them.
+        let entries = decode(&states).map_err(io::Error::other)?;
+        let shown = entries.iter().filter_map(|entry| Some((entry, checked_state(entry.state)?)));
+        let shown: Vec<_> = shown.collect();
+        let entries =
+            shown.iter().map(|(entry, state)| PresenceEntry { state: state.as_ref(), ..**entry });
+        let states = encode(&entries.collect::<Vec<_>>());
         Ok(Self { peer, doc, states })
     }
 

@@ -3,12 +3,14 @@
 //! A message has all editors of the peer at the document, so that the last one replaces all before
 //! it, and an editor that is not in it has left. A peer passes the messages of others on unchanged.
 
-use serde::de::IgnoredAny;
 use yfs_engine::{
     id::{ClientId, FileId, WorkspaceId},
     lib0::{Lib0Error, Lib0Reader, write_buffer, write_string, write_var_uint},
 };
-use yfs_sync::presence::{PresenceEntry, decode, encode};
+use yfs_sync::{
+    checked_state,
+    presence::{PresenceEntry, decode, encode},
+};
 
 use crate::{
     peer_grant::PeerCertificate,
@@ -158,9 +160,9 @@ pub(crate) fn encode_states<'a>(entries: impl IntoIterator<Item = PresenceEntry<
     encode(&fitting)
 }
 
-/// Reports whether a state is a JSON object. Clients parse it, and fail if it is not JSON.
+/// Reports whether clients can show a state. It may have members that are left out before.
 fn is_state(state: &str) -> bool {
-    state.starts_with('{') && serde_json::from_str::<IgnoredAny>(state).is_ok()
+    checked_state(state).is_some()
 }
 
 fn signed_bytes(workspace: &WorkspaceId, frame: &[u8]) -> Vec<u8> {

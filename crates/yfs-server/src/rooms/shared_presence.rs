@@ -133,13 +133,15 @@ impl DocumentRooms {
     /// Accepts the editors of another peer.
     pub(crate) fn receive_remote(&self, arrived: &RemotePresence) {
         let Ok(entries) = decode(&arrived.states) else { return };
-        let mut remote = self.shared.remote.lock();
+        let remote = &mut *self.shared.remote.lock();
         let docs = &mut remote.docs;
         if docs.len() >= MAX_REMOTE_DOCUMENTS && !docs.contains_key(&arrived.doc) {
             return;
         }
         let editors = docs.entry(arrived.doc.clone()).or_default();
-        let changes = editors.replace(arrived.peer, &entries, self.now());
+        let left = &remote.left;
+        let left_clock = |id| Some(left.get(&(arrived.doc.clone(), id))?.0);
+        let changes = editors.replace(arrived.peer, &entries, left_clock, self.now());
         if editors.is_empty() {
             docs.remove(&arrived.doc);
         }
@@ -203,6 +205,16 @@ impl DocumentRoom {
         };
         entries.retain(|entry| !is_echo(entry));
         encode(&entries).into()
+    }
+
+    /// Sends the editors of other peers again that have not changed since a member left that is
+    /// back.
+    pub(super) fn resend_remote(self: &Arc<Self>, left: Duration) {
+        let now = self.began.elapsed();
+        let mut remote = self.shared.remote.lock();
+        let Some(editors) = remote.docs.get_mut(&self.guid) else { return };
+        let changes = editors.advance_unchanged(left, now);
+        self.send_remote(&changes);
     }
 
     /// Sends changes of the editors of other peers to all members.

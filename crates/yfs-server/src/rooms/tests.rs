@@ -356,7 +356,7 @@ async fn what_an_editor_repeats_of_another_peer_is_not_its_own() {
     assert!(room.rooms.editors_of(&room.guid).is_empty());
     // The other has moved to this server.
     room.say(8, 4, "{}");
-    assert_eq!(room.rooms.editors_of(&room.guid), [(8, 4, "{}".to_owned())]);
+    assert_eq!(room.rooms.editors_of(&room.guid), [(8, 5, "{}".to_owned())]);
     room.receive(1, &[(9, 3, "{}")]);
     room.say(9, 4, "{}");
     assert_eq!(room.rooms.editors_of(&room.guid).len(), 2);
@@ -368,10 +368,10 @@ async fn only_the_editors_of_this_server_are_shared() {
     room.say(7, 1, "{}");
     room.rooms.set_shared(true);
     assert_eq!(room.rooms.changed_documents().await, [room.guid.clone()].into());
-    assert_eq!(room.rooms.editors_of(&room.guid), [(7, 1, "{}".to_owned())]);
+    assert_eq!(room.rooms.editors_of(&room.guid), [(7, 2, "{}".to_owned())]);
     room.receive(1, &[(8, 1, "{}")]);
     assert_eq!(room.rooms.editors_of(&room.guid).len(), 1);
-    room.say(7, 2, "{}");
+    room.say(7, 3, "{}");
     assert_eq!(room.rooms.changed_documents().await, [room.guid.clone()].into());
     // The last member goes, and its room with it.
     let ObservedRoom { rooms, guid, member, .. } = room;
