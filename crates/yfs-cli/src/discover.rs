@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use yfs::WorkspaceError;
+
 use crate::errors::{CommandError, Result};
 
 /// The subdirectory that contains a workspace, beside the files that it was created from.
@@ -18,8 +20,8 @@ pub(crate) const FILE: &str = "workspace.db";
 
 /// Returns the file of the named workspace, or of the one found from the current directory upwards.
 pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
-    match named {
-        Some(named) => find_in(named),
+    let found = match named {
+        Some(named) => find_in(named)?,
         None => {
             let here =
                 env::current_dir().map_err(|error| CommandError::host(Path::new("."), &error))?;
@@ -30,9 +32,12 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
                      to create one, run `yfs init`; to name one, pass --workspace",
                     here.display()
                 ))
-            })
+            })?
         }
-    }
+    };
+    // Before its configuration is read.
+    yfs::check_store_directory(&found).map_err(WorkspaceError::from)?;
+    Ok(found)
 }
 
 /// Returns the file of the workspace at `named`, which is the file itself or a directory.

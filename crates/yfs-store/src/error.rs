@@ -42,6 +42,26 @@ pub enum StoreError {
         /// The path that was opened.
         path: PathBuf,
     },
+    /// A file of the store, or its directory, is a link. What the store writes there would change
+    /// another file.
+    #[error("{path:?} is a link: a store with links in its directory is not opened")]
+    LinkInStore {
+        /// The link.
+        path: PathBuf,
+    },
+    /// The store belongs to another user, who may have prepared it.
+    #[error(
+        "{path:?} belongs to user {owner} and this process to user {user}: it is not used; \
+         if you trust that user, set YFS_SAFE_DIRECTORY to this path"
+    )]
+    OtherOwner {
+        /// The directory.
+        path: PathBuf,
+        /// The id of its owner.
+        owner: u32,
+        /// The id of the user of this process.
+        user: u32,
+    },
     /// The file at this path is not a store.
     #[error("{path:?} is not a store")]
     NotAStore {

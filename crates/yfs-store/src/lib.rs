@@ -54,7 +54,7 @@ pub use record::{
     StoredDocument, TailPage, TouchedDocument,
 };
 pub use report::{CheckProblem, CheckReport, DocFact, DocStats, StoreStats};
-pub use sqlite::{OpenOptions, SqliteStore};
+pub use sqlite::{OpenOptions, SqliteStore, check_store_directory};
 pub use store::{
     BlobStore, CompactionOutcome, LocalState, MergeError, MergeFn, MergedSnapshot, Store, StoreExt,
     UpdateLog, WriterClaim,

@@ -30,6 +30,7 @@ mod location;
 mod log;
 mod log_file_events;
 mod log_scan;
+mod own_directory;
 mod parked;
 mod quarantine;
 mod reserve;
@@ -61,6 +62,7 @@ use rusqlite::Connection;
 use yfs_crypt::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, time::Millis};
 
+pub use self::own_directory::check_store_directory;
 use self::{
     append_watch::AppendWatch,
     index::LogIndex,

@@ -60,6 +60,7 @@ pub mod workspace;
 
 pub use yfs_store::{
     Cipher, KeyError, KeyKind, PartialFile, SealedDirectory, SpoolFile, UnlockKey,
+    check_store_directory,
 };
 
 pub use crate::{

@@ -17,14 +17,14 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, RowIndex, params};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use yfs_engine::{
     hash::ContentHash,
     id::{FileId, WorkspaceId},
 };
 use yfs_vfs::{FileKind, VersionToken};
 
-use yfs::Cipher;
+use yfs::{Cipher, WorkspaceError};
 
 use super::{
     DiskStamp, EditBase, MirrorNode, MirrorState, WorkspaceSide,
@@ -127,6 +127,7 @@ pub enum WriteIntent {
 fn private_file(path: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     let options = options.create(true).truncate(false).write(true).mode(0o600);
+    let options = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     let file = options.open(path)?;
     if file.metadata()?.mode() & 0o077 != 0 {
         file.set_permissions(Permissions::from_mode(0o600))?;
@@ -174,6 +175,7 @@ impl MirrorDatabase {
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(builder.recursive(true), 0o700);
         builder.create(&dir).map_err(|error| host(&dir, error))?;
+        yfs::check_store_directory(&dir.join(DATABASE)).map_err(WorkspaceError::from)?;
         // The database changes all the time, so git ignores it. An existing `.gitignore` stays.
         let ignored = dir.join(".gitignore");
         if !ignored.exists() {

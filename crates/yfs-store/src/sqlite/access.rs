@@ -9,14 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::location::{beside, directory_of};
+use super::{
+    location::{beside, directory_of},
+    own_directory::{SUFFIXES, is_store_directory},
+};
 use crate::{HandleOrigin, StoreError};
-
-/// A directory of this name contains only a store and its files.
-const STORE_DIRECTORY: &str = ".yfs";
-
-/// The files that may lie beside the database.
-const SUFFIXES: [&str; 5] = ["", "-wal", "-shm", "-seal", "-reserve"];
 
 const ACTION: &str = "restrict the permissions of the store";
 
@@ -49,6 +46,29 @@ pub(super) fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
     Ok((temporary, file))
 }
 
+/// Opens a file beside a store, but not through a link.
+pub(super) fn open_no_link(path: &Path, options: &mut fs::OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
+    }
+    options.open(path)
+}
+
+/// Opens a file beside a store that is written by position: only if it has no other name.
+pub(super) fn open_only_name(path: &Path, options: &mut fs::OpenOptions) -> io::Result<File> {
+    let file = open_no_link(path, options)?;
+    #[cfg(unix)]
+    {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || std::os::unix::fs::MetadataExt::nlink(&metadata) != 1 {
+            return Err(io::Error::other("the file has another name"));
+        }
+    }
+    Ok(file)
+}
+
 /// Removes the permissions of other users from the files of a store, and returns the files that had
 /// any.
 ///
@@ -59,14 +79,14 @@ pub(super) fn temporary_file(path: &Path) -> io::Result<(PathBuf, File)> {
 pub(super) fn restrict_modes(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let directory = directory_of(path);
-    let own = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let own = own.file_name().is_some_and(|name| name == STORE_DIRECTORY);
+    let own = is_store_directory(directory).then(|| directory.to_owned());
     let files = SUFFIXES.map(|suffix| beside(path, suffix));
     let mut restricted_paths = Vec::new();
-    for path in own.then(|| directory.to_owned()).into_iter().chain(files) {
-        let Ok(metadata) = fs::metadata(&path) else { continue };
+    for path in own.into_iter().chain(files) {
+        // Other users cannot put a link there: the directory is the first to be restricted.
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         let mode = metadata.mode() & 0o7777;
-        if mode & 0o077 == 0 {
+        if mode & 0o077 == 0 || metadata.is_symlink() {
             continue;
         }
         let private = fs::Permissions::from_mode(mode & !0o077);

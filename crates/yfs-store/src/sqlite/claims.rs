@@ -21,7 +21,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::id::ClientId;
 
-use super::{SqliteInner, schema::store_error};
+use super::{SqliteInner, access::open_only_name, schema::store_error};
 use crate::{StoreError, WriterClaim, record::new_ids};
 
 const CLAIM: &str = "claim client ids";
@@ -94,7 +94,7 @@ impl SqliteInner {
 
     /// Returns the seal of the file beside the store as it is now.
     fn seal(&self) -> io::Result<Vec<u8>> {
-        let mut file = File::open(self.seal_path())?;
+        let mut file = open_only_name(&self.seal_path(), OpenOptions::new().read(true))?;
         let mut generation = [0; 16];
         file.read_exact(&mut generation)?;
         describe(&file, &self.path, generation)
@@ -108,7 +108,7 @@ impl SqliteInner {
         options.write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(self.seal_path())?;
+        let mut file = open_only_name(&self.seal_path(), &mut options)?;
         file.rewind()?;
         file.write_all(&generation)?;
         file.sync_all()?;

@@ -14,7 +14,11 @@ use std::{
     },
 };
 
-use super::{SqliteInner, access::temporary_file, location::beside};
+use super::{
+    SqliteInner,
+    access::{open_only_name, temporary_file},
+    location::beside,
+};
 use crate::StoreError;
 
 /// The reserved space, in bytes.
@@ -82,7 +86,7 @@ impl DiskReserve {
 
     /// Frees part of the reserve.
     fn shrink(&self) -> io::Result<()> {
-        let file = fs::File::options().write(true).open(&self.path)?;
+        let file = open_only_name(&self.path, fs::File::options().write(true))?;
         let len = file.metadata()?.len();
         file.set_len(len.saturating_sub(OPENING_BYTES))
     }

@@ -17,6 +17,7 @@ use super::{
     blobs::UPLOAD_TABLE,
     holder,
     location::{StoreLocation, beside, directory_of},
+    own_directory::check_store_directory,
     quarantine,
     seal::ValueSeal,
     wipe,
@@ -101,6 +102,7 @@ pub(super) fn open(
     options: OpenOptions,
     key: Option<&UnlockKey>,
 ) -> Result<OpenedFile, StoreError> {
+    check_store_directory(path)?;
     let n_bytes = len_of(path, options.create)?;
     ensure_writable(path)?;
     if n_bytes == 0 {
@@ -156,6 +158,7 @@ fn unlock(
 
 /// Reports whether a store is encrypted, so that a caller can ask for the key first.
 pub(super) fn is_encrypted(path: &Path) -> Result<bool, StoreError> {
+    check_store_directory(path)?;
     len_of(path, false)?;
     let connection = StoreLocation::readable(path)?.connect()?;
     Ok(format(&connection, path)? == Some(ENCRYPTED_FORMAT))
@@ -167,6 +170,7 @@ pub(super) fn open_read_only(
     path: &Path,
     key: Option<&UnlockKey>,
 ) -> Result<(StoreLocation, Connection, u32, ValueSeal), StoreError> {
+    check_store_directory(path)?;
     len_of(path, false)?;
     let location = StoreLocation::readable(path)?;
     let connection = location.connect()?;

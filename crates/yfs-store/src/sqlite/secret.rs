@@ -12,7 +12,11 @@ use std::{
 };
 
 use super::{
-    SqliteInner, access::temporary_file, location::beside, schema::sync_directory, seal::ValuePlace,
+    SqliteInner,
+    access::{open_no_link, temporary_file},
+    location::beside,
+    schema::sync_directory,
+    seal::ValuePlace,
 };
 use crate::StoreError;
 
@@ -69,7 +73,7 @@ impl SqliteInner {
 
 /// Reads a secret. A file that is a copy of another contains none.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
+    let file = match open_no_link(path, File::options().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
