@@ -68,6 +68,16 @@ fn opening_a_file_writes_nothing_in_prosemirror() {
 }
 
 #[test]
+fn text_is_typed_where_the_page_shows_it_whatever_ends_its_lines() {
+    play("line_ends.mjs", &[]);
+}
+
+#[test]
+fn the_presence_of_others_is_no_style_and_no_error() {
+    play("presence.mjs", &[]);
+}
+
+#[test]
 fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
     play("swap.mjs", &[]);
 }

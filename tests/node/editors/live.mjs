@@ -69,7 +69,9 @@ function connect(doc, guid, protocol) {
 
 function codemirror(doc, awareness) {
   const text = doc.getText('text')
-  const state = EditorState.create({ doc: text.toString(), extensions: [yCollab(text, awareness)] })
+  // One that splits at CR as well counts CR LF as one.
+  const extensions = [EditorState.lineSeparator.of('\n'), yCollab(text, awareness)]
+  const state = EditorState.create({ doc: text.toString(), extensions })
   const view = new EditorView({ state, parent: document.body })
   return {
     shown: () => view.state.doc.toString(),

@@ -4,6 +4,7 @@
 import { effect } from '@preact/signals'
 import { documentPool, type OpenDocument } from '../src/documents'
 import { openEditor, type EditorHandle } from '../src/editors'
+import { playRandomText } from './random_texts'
 import { connect, type HarnessWorkspace } from './workspace'
 
 export interface Harness {
@@ -12,6 +13,7 @@ export interface Harness {
   open(path: string, at?: { line: number; column?: number }): string
   acquire(id: string): OpenDocument
   release(id: string): void
+  playRandomText(seed: number): string | null
 }
 
 declare global {
@@ -40,6 +42,7 @@ window.harness = {
   open,
   acquire: (id) => pool.acquire(id),
   release: (id) => pool.release(id),
+  playRandomText,
 }
 const path = query.get('path')
 if (path !== null) {

@@ -7,6 +7,7 @@ import { IndexeddbPersistence } from 'y-indexeddb'
 import { WebsocketProvider } from 'y-websocket'
 import * as Y from 'yjs'
 import { openBrowserCopy } from './browser_copy'
+import { checkedUser, checkPresence } from './presence'
 import { readSelection } from './read_selection'
 import type { SavedState } from './saved_state'
 import type { EditorWorkspace } from './types'
@@ -66,7 +67,8 @@ export class OpenDocument {
       params: workspace.token === '' ? {} : { token: workspace.token },
     })
     this.awareness = this.provider.awareness
-    const { name, color } = workspace.user
+    checkPresence(this.provider)
+    const { name, color } = checkedUser(workspace.user)!
     this.awareness.setLocalStateField('user', { name, color, colorLight: `${color}33` })
     this.isLoaded = this.loaded
     this.refused = this.closed

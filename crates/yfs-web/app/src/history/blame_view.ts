@@ -88,6 +88,8 @@ export function mountBlameView(options: MountOptions): MountedEditor {
     state: EditorState.create({
       extensions: [
         EditorState.readOnly.of(true),
+        // The server's lines end in LF: a CR is a character in them.
+        EditorState.lineSeparator.of('\n'),
         blameLines,
         colors,
         authors,
@@ -106,7 +108,7 @@ export function mountBlameView(options: MountOptions): MountedEditor {
       const lines = await readBlame(workspace, options.path())
       if (isGone) return
       notice?.remove()
-      const insert = lines.map(({ text }) => text).join('\n')
+      const insert = lines.map(({ text }) => text.replace(/\r$/, '')).join('\n')
       const changes = { from: 0, to: view.state.doc.length, insert }
       const isSame = view.state.doc.toString() === insert
       view.dispatch({ ...(isSame ? {} : { changes }), effects: setLines.of(lines) })

@@ -5,6 +5,7 @@ import { WebsocketProvider } from 'y-websocket'
 import * as Y from 'yjs'
 import type { EditorUser, EditorWorkspace, FileRow, SchemaProfile } from '../documents'
 import { openBrowserCopy } from '../documents/browser_copy'
+import { checkPresence } from '../documents/presence'
 import {
   ListingKeeper,
   loadKeptWorkspace,
@@ -105,6 +106,7 @@ export class Session implements EditorWorkspace {
       params: token === '' ? {} : { token },
       disableBc: true,
     })
+    checkPresence(this.provider)
     this.rows.value = rowsOf(main)
     main.on('update', () => {
       this.rows.value = rowsOf(main)

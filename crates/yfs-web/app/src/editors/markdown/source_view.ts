@@ -5,6 +5,7 @@ import { EditorState } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
+import { LineEnds } from '../text/line_ends'
 import { LanguageSlot, revealLine, viewExtensions } from '../text/setup'
 import { readSource } from './read_source'
 
@@ -28,15 +29,18 @@ export function mountSourceView(options: MountOptions): MountedEditor {
   void language.load(view, options.name)
   let timer: ReturnType<typeof setTimeout> | undefined
   let pendingLine: [number, number | undefined] | null = null
+  let ends = LineEnds.of('')
   let destroyed = false
   let isRead = false
   let failure: HTMLElement | null = null
 
-  const show = (text: string) => {
+  const show = (file: string) => {
     const shown = view.state.doc.toString()
+    ends = LineEnds.of(file)
+    const text = file.replace(/\r\n?/g, '\n')
     if (shown !== text) view.dispatch({ changes: leastChange(shown, text) })
     isRead = true
-    if (pendingLine !== null) revealLine(view, ...pendingLine)
+    if (pendingLine !== null) revealLine(view, ends.lineOf(pendingLine[0]), pendingLine[1])
     pendingLine = null
   }
   const refresh = async () => {
@@ -65,7 +69,7 @@ export function mountSourceView(options: MountOptions): MountedEditor {
   return {
     focus: () => view.focus(),
     reveal: (line, column) => {
-      if (isRead) revealLine(view, line, column)
+      if (isRead) revealLine(view, ends.lineOf(line), column)
       else pendingLine = [line, column]
     },
     rename: (name) => void language.load(view, name),

@@ -1,12 +1,13 @@
 // CodeMirror on `Y.Text('text')`.
 
 import { Compartment, EditorState } from '@codemirror/state'
-import { EditorView, keymap } from '@codemirror/view'
-import { yCollab, yUndoManagerKeymap } from 'y-codemirror.next'
+import { EditorView } from '@codemirror/view'
 import * as Y from 'yjs'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
 import { editingExtensions, LanguageSlot, revealLine, viewExtensions } from './setup'
+import { TextBinding } from './text_binding'
+import { lineEnds } from './text_changes'
 
 /** Texts longer than this open read-only, in UTF-16 code units. */
 const LARGE_TEXT = 1 << 20
@@ -23,20 +24,20 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
   const access = new Compartment()
   const language = new LanguageSlot()
   const undoManager = new Y.UndoManager(text)
+  const bound = new TextBinding(text, opened.awareness, undoManager).open()
   let unlocked = !isLarge
   let readOnly = options.readOnly
 
   const view = new EditorView({
     parent: container,
     state: EditorState.create({
-      doc: text.toString(),
+      doc: bound.doc,
       extensions: [
         access.of(editable(unlocked && !readOnly)),
-        keymap.of(yUndoManagerKeymap),
+        bound.extensions,
         editingExtensions(),
         viewExtensions(`Text of ${name}`),
         language.extension(),
-        yCollab(text, opened.awareness, { undoManager }),
       ],
     }),
   })
@@ -59,7 +60,9 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
   }
   return {
     focus: () => view.focus(),
-    reveal: (line, column) => revealLine(view, line, column),
+    reveal: (line, column) => {
+      revealLine(view, view.state.field(lineEnds).lineOf(line), column)
+    },
     rename: (newName) => {
       if (!isLarge) void language.load(view, newName)
     },
