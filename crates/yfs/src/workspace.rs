@@ -39,6 +39,7 @@ pub mod damage;
 pub mod damaged_blobs;
 pub mod document;
 mod history;
+pub(crate) mod left_copies;
 pub mod lost_contents;
 pub mod misplaced;
 pub mod move_between;
