@@ -1,18 +1,24 @@
-//! SIGINT (Ctrl-C) and SIGTERM: the first asks a command to end, the second ends it.
+//! SIGINT (Ctrl-C) and SIGTERM: the first asks a command to end, the second ends it, and so do 30
+//! seconds in which it has not ended. Nothing that was acknowledged is lost by that.
 //!
-//! A handler stays for the rest of the process, so what arrives while the command does not wait for
+//! Signals are received on a thread of their own, because a command may keep all others busy. A
+//! handler stays for the rest of the process, so what arrives while the command does not wait for
 //! a signal, for example while it writes a directory, is kept until it does.
 
-use std::{process, sync::OnceLock};
+use std::{process, sync::OnceLock, thread, time::Duration};
 
 use futures::future::select_all;
 use tokio::{
+    runtime::{Builder, Runtime},
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
 };
 
 /// Whether a signal was received, once handlers are installed.
 static RECEIVED: OnceLock<watch::Receiver<bool>> = OnceLock::new();
+
+/// The time that a command has to end by itself.
+const TIME_TO_END: Duration = Duration::from_secs(30);
 
 /// What a shell adds to the number of the signal that ended a process.
 const KILLED_BY: i32 = 128;
@@ -30,19 +36,32 @@ pub(crate) fn wait_for_signal() -> impl Future<Output = ()> {
 
 fn install() -> watch::Receiver<bool> {
     let (sender, receiver) = watch::channel(false);
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
-    // A signal without a handler ends the process at once.
-    let signals = kinds.into_iter().filter_map(|kind| Some((kind, signal(kind).ok()?)));
-    let mut signals: Vec<(SignalKind, Signal)> = signals.collect();
-    tokio::spawn(async move {
-        loop {
-            let kind = next_of(&mut signals).await;
-            if sender.send_replace(true) {
-                process::exit(KILLED_BY + kind.as_raw_value());
-            }
-        }
-    });
+    if let Ok(runtime) = Builder::new_current_thread().enable_io().build() {
+        let signals = handlers(&runtime);
+        thread::spawn(move || runtime.block_on(receive_all(signals, sender)));
+    }
     receiver
+}
+
+/// Installs the handlers. A signal without one ends the process at once.
+fn handlers(runtime: &Runtime) -> Vec<(SignalKind, Signal)> {
+    let _context = runtime.enter();
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
+    kinds.into_iter().filter_map(|kind| Some((kind, signal(kind).ok()?))).collect()
+}
+
+async fn receive_all(mut signals: Vec<(SignalKind, Signal)>, sender: watch::Sender<bool>) {
+    loop {
+        let kind = next_of(&mut signals).await;
+        let end = move || process::exit(KILLED_BY + kind.as_raw_value());
+        if sender.send_replace(true) {
+            end();
+        }
+        thread::spawn(move || {
+            thread::sleep(TIME_TO_END);
+            end()
+        });
+    }
 }
 
 async fn next_of(signals: &mut [(SignalKind, Signal)]) -> SignalKind {

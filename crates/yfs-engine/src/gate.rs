@@ -5,9 +5,10 @@
 //! checks it against [`GateLimits`]; then the update is resolved against the document: the list of
 //! each item, and whether all items that it refers to exist. yrs decodes and applies only updates
 //! that pass both, in one transaction. Structs and deletions that need missing items are parked,
-//! outside the document. The gate rejects input that can hang, exhaust or poison; unknown roots and
-//! kinds are kept but not read, because a rejected struct makes all later work of its author
-//! incomplete.
+//! outside the document. The gate rejects input that can hang, exhaust or poison, and content that
+//! does not belong into its list (`list_shape.rs`); a log that has such content is read without it.
+//! Unknown roots are kept but not read, because a rejected struct makes all later work of its
+//! author incomplete.
 //!
 //! # Invariants
 //!
@@ -33,8 +34,11 @@ mod item_set;
 mod json;
 mod lazy;
 mod limits;
+mod list_shape;
+mod list_values;
 mod live_content;
 mod merge;
+mod misplaced;
 mod parked;
 mod parse;
 mod receive;
@@ -63,9 +67,11 @@ pub(crate) use item_lists::{RecentChanges, uncovered};
 pub(crate) use item_origins::{ItemOrigins, origins_of_items};
 pub use item_set::ItemSet;
 pub use limits::GateLimits;
+pub(crate) use list_values::{types_in, values_in};
 pub(crate) use live_content::atoms_of;
 pub use live_content::{LiveContent, LivingContent};
 pub use merge::{MergedUpdate, merge};
+pub use misplaced::find_misplaced;
 pub use parked::{ParkedTotals, ParkedUpdate};
 pub(crate) use parse::{ItemParent, StructKind, UpdateStruct, parse};
 pub use refusal::GateRejection;

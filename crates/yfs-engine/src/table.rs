@@ -194,6 +194,9 @@ impl FilesTable {
 
     /// Absorbs an update that the document has just integrated, and returns the ids whose entries
     /// were added, changed or removed, in order of first mention.
+    ///
+    /// Elements with ids that name another document are no rows
+    /// ([decision 81](../../../docs/decisions/0081-a-row-names-a-file-only.md)).
     pub fn absorb(&mut self, doc: &GatedDoc, scan: &UpdateScan) -> Vec<FileId> {
         let mut touched = Vec::new();
         for (element, value) in scan.values() {
@@ -204,11 +207,17 @@ impl FilesTable {
             match element.root {
                 RootIx::Files => {
                     let Ok(id) = FileId::parse(key) else { continue };
+                    if !may_be_row(doc, &id) {
+                        continue;
+                    }
                     let row = read_row(&members);
                     self.add_row(&mut touched, id, element.id, stamp, row);
                 }
                 RootIx::Cells => {
                     let Some((id, field)) = RowField::split_key(key) else { continue };
+                    if !may_be_row(doc, &id) {
+                        continue;
+                    }
                     let cell = CellSlot::new(field, read_cell(field, &members));
                     self.add_cell(&mut touched, id, element.id, stamp, cell);
                 }
@@ -413,6 +422,13 @@ impl FilesTable {
         let hash = self.hasher.hash_one(id);
         self.by_id.find(hash, |ix| self.nodes.get(*ix).id.as_str() == id).copied()
     }
+}
+
+/// Reports whether an id that a peer wrote may be that of a file or directory: not the id of the
+/// main document, whose document would be opened as the content of a file, and no guid that names
+/// the content of another file.
+fn may_be_row(main: &GatedDoc, id: &FileId) -> bool {
+    id != main.guid() && FileId::within_guid(id.as_str()).is_none()
 }
 
 /// Returns what several live cells of metadata say together, the winner first; `None` if the winner

@@ -14,6 +14,8 @@
 mod attacks;
 #[path = "hostile/child.rs"]
 mod child;
+#[path = "hostile/contents.rs"]
+mod contents;
 #[path = "hostile/corpus.rs"]
 mod corpus;
 #[path = "hostile/fuzz.rs"]
@@ -28,9 +30,10 @@ const LIMIT: Duration = Duration::from_secs(200);
 #[test]
 fn child_process() {
     if let Some(case) = child::case() {
-        child::with_small_stack(move || match case.strip_prefix("fuzz:") {
-            Some(seed) => fuzz::run(seed),
-            None => attacks::run(&case),
+        child::with_small_stack(move || match case.split_once(':') {
+            Some(("fuzz", seed)) => fuzz::run(seed),
+            Some(("contents", list)) => contents::run(list),
+            _ => attacks::run(&case),
         });
     }
 }
@@ -49,6 +52,19 @@ fn attacks_on_yrs_end_at_the_gate() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// An emoji in `getText('richtext')` kept every reader of the workspace busy for ever.
+#[test]
+fn every_content_in_every_list_is_read_to_its_end() {
+    let mut refused = String::new();
+    for list in contents::lists() {
+        let outcome = child::spawn(&format!("contents:{}", list.name), LIMIT);
+        let Outcome::Finished(said) = &outcome else { panic!("{}: {outcome:?}", list.name) };
+        let lines = said.lines().filter(|line| line.starts_with('<'));
+        lines.for_each(|line| refused += &format!("{}\n", line.trim_end()));
+    }
+    expect_test::expect_file!["hostile/contents.txt"].assert_eq(&refused);
 }
 
 #[test]

@@ -146,7 +146,11 @@ impl ServerState {
     /// Rejects a document that is not the content of a file that the grant covers. Only a grant of
     /// the whole workspace covers the main document.
     fn check(&self, guid: &str, grant: &AccessGrant) -> Result<(), CloseReason> {
-        let path = || self.workspace.nodes().path_of(&FileId::parse(guid).ok()?).ok()?;
+        // The main document is no file, whatever a row says.
+        let path = || {
+            let id = FileId::parse(guid).ok().filter(|id| id != self.workspace.id())?;
+            self.workspace.nodes().path_of(&id).ok()?
+        };
         if grant.is_whole() || path().is_some_and(|path| grant.covers(&path)) {
             return Ok(());
         }
@@ -190,7 +194,11 @@ const MAX_JOIN_WAIT: Duration = Duration::from_secs(30);
 #[cfg(test)]
 mod tests {
     use yfs::{Workspace, WorkspaceOptions};
-    use yfs_engine::path::VPath;
+    use yfs_engine::{
+        gate::UpdateBuilder,
+        id::{ClientId, ItemId},
+        path::VPath,
+    };
     use yfs_store::MemoryStore;
     use yfs_vfs::{FileSystem, MkdirOptions, MoveOptions, WriteOptions};
 
@@ -323,6 +331,45 @@ mod tests {
             assert_eq!(open(other).unwrap_err().code(), 4404);
         }
         assert_eq!(open(&format!("opensidian.notes.{id}.content")).unwrap_err().code(), 4404);
+    }
+
+    /// A member planted a row with the id of the workspace in a directory; a token for that
+    /// directory then opened the main document, and renamed everything.
+    #[tokio::test]
+    async fn a_row_with_the_id_of_the_main_document_opens_nothing() {
+        let (workspace, path) = (workspace(), |text| VPath::parse(text).unwrap());
+        let fs = workspace.fs();
+        fs.mkdir(&path("/docs"), &MkdirOptions::default()).await.unwrap();
+        let made = fs.write(&path("/docs/a.txt"), "text".into(), &WriteOptions::default()).await;
+        let file = made.unwrap().id.to_string();
+        let whole = workspace.documents().port(workspace.id().as_str()).unwrap();
+        let directory = fs.stat(&path("/docs")).await.unwrap().id.to_string();
+        let ids = [workspace.id().to_string(), format!("{}.files.{file}.content", workspace.id())];
+        let row = |(clock, id): (usize, &String)| {
+            let val = serde_json::json!({
+                "id": id, "name": format!("planted-{clock}.txt"), "parentId": directory,
+                "type": "file", "size": 0, "createdAt": 1, "updatedAt": 1, "trashedAt": null,
+            });
+            let element = serde_json::json!({ "key": id, "val": val, "ts": 2e12 });
+            yfs_engine::Any::from_json(&element.to_string()).unwrap()
+        };
+        let rows: Vec<yfs_engine::Any> = ids.iter().enumerate().map(row).collect();
+        let mut planted = UpdateBuilder::new();
+        let first = ItemId::new(ClientId::new(666).unwrap(), 0);
+        planted.array_run(first, None, None, "table:files", &rows);
+        whole.receive(&planted.finish()).unwrap();
+        let entries = fs.readdir(&path("/docs")).await.unwrap();
+        assert_eq!(entries.len(), 1, "what is no file is not shown: {entries:?}");
+        let keys = TokenKeys::of(workspace.store().clone());
+        let app = app(&workspace, Door::Tokens(keys.clone()), 1);
+        let owner = AccessGrant::owner("human:ana".parse().unwrap());
+        let grant = AccessGrant { id: "one".to_owned(), path: path("/docs"), ..owner };
+        let pass = ConnectionCredential::new(keys.issue(&grant).unwrap());
+        assert_eq!(app.open(workspace.id().as_str(), &pass).unwrap_err().code(), 4403);
+        // The longer name is still that of the file.
+        assert_eq!(app.open(&ids[1], &pass).unwrap().port.guid().as_str(), file);
+        let put = fs.write(&path("/docs/planted-0.txt"), "x".into(), &WriteOptions::default());
+        assert_ne!(put.await.unwrap().id.to_string(), ids[0]);
     }
 
     #[tokio::test]

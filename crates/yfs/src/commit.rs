@@ -188,6 +188,11 @@ impl WorkspaceState {
     ) -> Result<Option<Committed<T>>> {
         let now = self.now();
         let Transaction { main, new_documents, changes, preconditions, blobs, value } = transaction;
+        // No row has the id of the main document; a caller that was given one by a peer ends here.
+        let mut contents = changes.iter().map(|change| &change.id);
+        if contents.any(|id| *id == self.id) || new_documents.iter().any(|new| new.id == self.id) {
+            return Err(WorkspaceError::NoFile(self.id.clone()));
+        }
         // Records that other processes log after this transaction's rows must not be applied before
         // those rows are.
         let _tailing = main.changes_rows().then(|| self.tailing.lock());

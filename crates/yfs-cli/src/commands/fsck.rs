@@ -43,6 +43,10 @@ A damaged blob is found only by this command, and by whatever reads it: reading 
 long as reading the disk. It makes no other file unreadable, so the workspace is mirrored and
 served.
 
+Records of versions before the check may have content in a list that it does not belong into, for
+example text between the paragraphs of an editor. It is never read; --repair moves the records with
+it to the quarantine, and keeps everything else that they contain.
+
 The content of a file stays if the records that named the file are set aside. --recover makes
 files of such contents in /lost+found, with their history.
 
@@ -54,7 +58,7 @@ Examples:
   yfs fsck --recover
 
 JSON: one object for each problem and each missing content: {doc, path, what}; then {records,
-snapshots, blobs, problems, missing, repaired, without_file}.";
+snapshots, blobs, problems, missing, repaired, without_file, misplaced}.";
 
 /// Check the integrity of the workspace
 #[derive(Debug, Args)]
@@ -107,12 +111,15 @@ pub(crate) async fn run(args: FsckArgs, context: &mut CommandContext) -> Result 
     if args.repair {
         blobs.mend(&workspace, context)?;
     }
+    let n_misplaced = check_misplaced(&workspace, args.repair, context)?;
     let n_recoverable = show_recoverable(&workspace, args.recover, context)?;
     check_derived_maps(&workspace, args.repair, context)?;
     let n_unowned = workspace.maintenance().contents_without_files()?.len();
-    show_summary(context, &report, [n_missing, n_repaired, n_unowned, n_recoverable])?;
+    let counts = [n_missing, n_repaired, n_unowned, n_recoverable, n_misplaced];
+    show_summary(context, &report, counts)?;
     let n_accepted = if args.accept { accept(&workspace, context)? } else { 0 };
-    if n_problems > n_accepted || (n_lost > 0 || n_recoverable > 0) && !args.accept {
+    let is_open = n_lost > 0 || n_recoverable > 0 || n_misplaced > 0;
+    if n_problems > n_accepted || is_open && !args.accept {
         context.exit_with(EXIT_FAILED);
     }
     Ok(())
@@ -151,6 +158,30 @@ fn repair(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
         context.remark(&format!("{path}: {records} moved to the quarantine"));
     }
     Ok(repaired.len())
+}
+
+/// Reports content that does not belong into its list, or sets it aside. Returns the number of
+/// documents with such content.
+fn check_misplaced(
+    workspace: &Workspace,
+    repair: bool,
+    context: &mut CommandContext,
+) -> Result<usize> {
+    let maintenance = workspace.maintenance();
+    let found = match repair {
+        true => maintenance.set_misplaced_aside()?,
+        false => maintenance.misplaced_contents()?,
+    };
+    for content in &found {
+        let items = counted(content.n_items, "character or value", "characters or values");
+        let then = if repair { "moved to the quarantine" } else { "not read" };
+        let what = format!("{items} where they do not belong, {then}");
+        show_problem(context, Some(&content.id), content.path.as_deref(), &what)?;
+    }
+    if !repair && !found.is_empty() {
+        context.remark("`yfs fsck --repair` takes out what does not belong there");
+    }
+    Ok(found.len())
 }
 
 /// Reports the contents that lost their rows with damaged records, or makes files of them. Returns
@@ -211,7 +242,7 @@ fn accept(workspace: &Workspace, context: &mut CommandContext) -> Result<usize> 
 fn show_summary(
     context: &mut CommandContext,
     report: &CheckReport,
-    [n_missing, n_repaired, n_unowned, n_listed]: [usize; 4],
+    [n_missing, n_repaired, n_unowned, n_listed, n_misplaced]: [usize; 5],
 ) -> Result {
     let CheckReport { n_records, n_snapshots, n_blobs, problems, .. } = report;
     let n_problems = problems.len();
@@ -224,6 +255,7 @@ fn show_summary(
             "missing": n_missing,
             "repaired": n_repaired,
             "without_file": n_unowned,
+            "misplaced": n_misplaced,
         }));
     }
     let read = format!("{n_records} records, {n_snapshots} snapshots and {n_blobs} blobs");

@@ -238,6 +238,7 @@ pub(crate) async fn exchange(
     if progress.n_lacking > 0 {
         context.remark(&format!("{} blobs are missing on both sides", progress.n_lacking));
     }
+    report_forked(workspace, &progress, context)?;
     report_unsent(workspace, &progress, context)?;
     context.remark(&format!(
         "{} updates received, {} new; {} sent; {} and {} transferred",
@@ -248,6 +249,27 @@ pub(crate) async fn exchange(
         sentence_size(progress.bytes_sent),
     ));
     Ok(progress)
+}
+
+/// Reports the files that have other content under the same ids at the server: they differ from now
+/// on, and no later exchange makes them equal.
+fn report_forked(
+    workspace: &Workspace,
+    progress: &Exchanged,
+    context: &mut CommandContext,
+) -> Result {
+    for doc in &progress.forked {
+        let path = match doc == workspace.id() {
+            true => Some("the table of files".to_owned()),
+            false => workspace.nodes().path_of(doc)?.map(|path| path.to_string()),
+        };
+        let file = path.unwrap_or_else(|| doc.to_string());
+        let file = context.out.safe(&file).into_owned();
+        context.remark(&format!(
+            "the server sent other content of {file} under the same ids: `yfs conflicts`"
+        ));
+    }
+    Ok(())
 }
 
 /// Reports the received files whose contents are in conflict.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The version of the keys and values. A checkpoint of another version is not read.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// What table and tree know without reading a row.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,7 +21,7 @@ use super::{
     version::read_deletes,
 };
 use crate::{
-    gate::{IdRange, UpdateScan},
+    gate::{IdRange, UpdateScan, values_in},
     id::ItemId,
     lib0::Lib0Reader,
     rich::ROOT,
@@ -150,7 +150,7 @@ fn read_recorded(replica: &ContentReplica) -> IdSet {
     }
     replica.gate.read(|txn| {
         let Some(array) = txn.get_array(ASIDE) else { return };
-        for element in array.iter(txn) {
+        for element in values_in(txn, &array) {
             let Out::Any(Any::Map(members)) = element else { continue };
             let Some(Any::Buffer(bytes)) = members.get(RANGES) else { continue };
             if let Ok(ranges) = read_deletes(&mut Lib0Reader::new(bytes)) {

@@ -27,6 +27,9 @@ pub struct RedactedMerge {
     pub has_redactions: bool,
     /// What waits in the updates that stay.
     pub parked: ParkedTotals,
+    /// The updates with content that does not belong into its list: see
+    /// [`MergedUpdate::misplaced`].
+    pub misplaced: Vec<Vec<u8>>,
 }
 
 /// Merges a snapshot and updates of a content document into one state, as
@@ -43,10 +46,16 @@ pub fn compact(
     let changes = merged.changes.iter().map(StateChange::encode).collect();
     let name = RootIx::Redactions.name().as_bytes();
     if !merged.state.windows(name.len()).any(|bytes| bytes == name) {
-        let MergedUpdate { state, absorbed, parked, .. } = merged;
-        let rewritten = Vec::new();
-        let has_redactions = false;
-        return Ok(RedactedMerge { state, absorbed, rewritten, changes, has_redactions, parked });
+        let MergedUpdate { state, absorbed, parked, misplaced, .. } = merged;
+        return Ok(RedactedMerge {
+            state,
+            absorbed,
+            rewritten: Vec::new(),
+            changes,
+            has_redactions: false,
+            parked,
+            misplaced,
+        });
     }
     let id = crate::id::FileId::from_bytes([0; 16]);
     let mut doc = ContentDoc::new(&id, ClientId::from_random(0), GateLimits::default());
@@ -64,5 +73,6 @@ pub fn compact(
         changes,
         has_redactions: doc.redactions().n_records() > 0,
         parked: merged.parked,
+        misplaced: merged.misplaced,
     })
 }

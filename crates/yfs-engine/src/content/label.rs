@@ -13,7 +13,7 @@ use super::{
     replica::{ContentReplica, LocalChange},
 };
 use crate::{
-    gate::RootIx,
+    gate::{RootIx, values_in},
     id::{ClientId, ItemId},
 };
 
@@ -94,7 +94,7 @@ impl VersionLabels {
         };
         let ((), change) = replica.edit(|txn| {
             let array = txn.get_or_insert_array(RootIx::Labels.name());
-            let values: Vec<Out> = array.iter(txn).collect();
+            let values: Vec<Out> = values_in(txn, &array).collect();
             for (index, _) in values.iter().enumerate().rev().filter(|(_, value)| is_named(value)) {
                 array.remove(txn, index as u32);
             }

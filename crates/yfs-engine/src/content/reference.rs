@@ -5,10 +5,11 @@
 //! No marker names the version that wrote a document. If all roots of yfs are empty, these are
 //! read, and a conversion moves their content to the roots that readers and editors of yfs use.
 
-use yrs::{Any, Array as _, GetString as _, Map as _, MapRef, Out, ReadTxn};
+use yrs::{Any, GetString as _, Map as _, MapRef, Out, ReadTxn};
 
 use super::{replica::ContentReplica, rich};
 use crate::{
+    gate::values_in,
     kind::DEFAULT_PROFILE,
     lib0::as_number,
     rich::{LiveChild, glance_in, into_nodes},
@@ -107,8 +108,7 @@ fn content_text(txn: &impl ReadTxn) -> Option<ReferenceContent> {
 
 fn last_entry(txn: &impl ReadTxn) -> Option<ReferenceContent> {
     let entries = txn.get_array(TIMELINE)?;
-    let last = entries.len(txn).checked_sub(1)?;
-    let Out::YMap(entry) = entries.get(txn, last)? else { return None };
+    let Out::YMap(entry) = values_in(txn, &entries).last()? else { return None };
     let text = match entry.get(txn, CONTENT) {
         Some(Out::YText(text)) => text.get_string(txn),
         Some(Out::YXmlFragment(fragment)) => {
@@ -172,7 +172,9 @@ fn cell(txn: &impl ReadTxn, map: &MapRef, key: &str) -> String {
         None | Some(Out::Any(Any::Null | Any::Undefined)) => String::new(),
         Some(Out::Any(Any::String(text))) => text.to_string(),
         Some(Out::YText(text)) => text.get_string(txn),
-        Some(value) => value.to_string(txn),
+        Some(Out::Any(value)) => value.to_string(),
+        // No reader of a sheet shows other types.
+        Some(_) => String::new(),
     };
     match said.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", said.replace('"', "\"\"")),

@@ -2,7 +2,8 @@
 //! begins with it needs the yrs document only where it would anyway.
 //!
 //! The bytes are, in unsigned integers of lib0 unless said otherwise: the number of structs; the
-//! lists but the first, each depth, 0 and the place of its root, or 1 and its name; the places of
+//! lists but the first, each depth, then 1 and its name, or the number of its shape times 4, plus 2
+//! if the engine reads its root, and the place of that root; the places of
 //! types (client, clock, place); the clients, each with its id, end, last right origin (0, or 1,
 //! client and clock), ranges of places (distance of the start, tag) and deleted ranges (distance
 //! from the last end, length); and the client that wrote last to each of the arrays (index,
@@ -17,6 +18,7 @@ use super::{
     item_lists::{ClientItems, ItemList, ItemLists, ListTag},
     lazy::LazyDoc,
     limits::GateLimits,
+    list_shape::ListShape,
     role::{DocRole, UpdateSource},
     update_scan::RootIx,
 };
@@ -103,7 +105,7 @@ fn write_places(out: &mut Vec<u8>, places: &ItemLists) {
                 write_string(out, name);
             }
             None => {
-                write_var_uint(out, u64::from(list.is_ours) << 1);
+                write_var_uint(out, u64::from(list.is_ours) << 1 | list.shape.number() << 2);
                 write_var_uint(out, u64::from(list.top));
             }
         }
@@ -157,7 +159,8 @@ fn read_places(reader: &mut Lib0Reader<'_>) -> Result<ItemLists, Lib0Error> {
             places.roots.insert(name.into(), ix);
             ItemList::of_root(DocRole::Main, name)
         } else {
-            ItemList::of_type(depth, form & 2 != 0, reader.var_u32()?)
+            let shape = ListShape::of_number(form >> 2);
+            ItemList::of_type(depth, form & 2 != 0, reader.var_u32()?, shape)
         };
         places.table.push(list);
     }

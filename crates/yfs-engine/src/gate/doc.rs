@@ -60,6 +60,9 @@ pub struct ReceiveOutcome {
     /// Structs, as updates, that can never be integrated, or that were parked and dropped because
     /// too much was parked.
     pub refused: Vec<(Vec<u8>, GateRejection)>,
+    /// Items from a log whose content does not belong into their list. The document has them
+    /// without that content, as deleted items.
+    pub misplaced: Vec<IdRange>,
 }
 
 /// The last struct that a client wrote.
@@ -106,6 +109,11 @@ impl GatedDoc {
             contents: OnceLock::new(),
             poisoned: None,
         }
+    }
+
+    /// Returns the guid of the document.
+    pub(crate) fn guid(&self) -> &FileId {
+        self.doc.guid()
     }
 
     /// Adds clients of this process; updates from others must not contain their items.
@@ -384,8 +392,9 @@ impl GatedDoc {
             ours: None,
             is_message: false,
         };
-        let UpdateResolution { overlay, waiting, cut, deletes, later, .. } =
+        let UpdateResolution { overlay, waiting, cut, misplaced, deletes, later, .. } =
             resolve(&question, &parsed)?;
+        debug_assert!(misplaced.is_empty(), "our own content belongs into its list");
         if let Some(RunCut { refusal, .. }) = cut.into_iter().next() {
             return Err(refusal);
         }

@@ -138,6 +138,16 @@ impl GatedDoc {
 ///
 /// If it cannot be read.
 pub fn erase(update: &[u8], ranges: &[IdRange]) -> Result<Option<Vec<u8>>, GateRejection> {
+    rewrite_as_deleted(update, ranges, has_content)
+}
+
+/// Rewrites an update with the items in `ranges` as deleted ones, if their kind is among those;
+/// returns `None` if there are none.
+pub(super) fn rewrite_as_deleted(
+    update: &[u8],
+    ranges: &[IdRange],
+    is_erased: impl Fn(StructKind) -> bool,
+) -> Result<Option<Vec<u8>>, GateRejection> {
     if ranges.is_empty() {
         return Ok(None);
     }
@@ -150,7 +160,7 @@ pub fn erase(update: &[u8], ranges: &[IdRange]) -> Result<Option<Vec<u8>>, GateR
         let (mut written, mut n_written) = (Vec::new(), 0);
         for item in structs {
             let whole = item.clock..item.clock + item.len;
-            let parts = if has_content(item.kind) {
+            let parts = if is_erased(item.kind) {
                 overlaps(ranges, run.client, whole.clone())
             } else {
                 Vec::new()

@@ -1,10 +1,13 @@
 //! Inspects an update without the document that it is for.
 
 use super::{
+    item_lists::ItemLists,
     item_set::push_range,
     limits::GateLimits,
     parse::{ItemParent, ParsedUpdate, StructKind, UpdateStruct, parse},
     refusal::GateRejection,
+    resolve::{ResolveRequest, resolve},
+    role::DocRole,
     update_scan::{IdRange, RootIx},
 };
 use crate::{
@@ -51,6 +54,8 @@ pub struct InspectedUpdate {
     pub has_conversions: bool,
     /// Whether some of it may wait for items of other updates in an empty document.
     pub may_wait: bool,
+    /// Whether it puts content into an empty document that does not belong into its list.
+    pub is_misplaced: bool,
 }
 
 /// Inspects an update from a peer without the document that it is for.
@@ -61,10 +66,17 @@ pub struct InspectedUpdate {
 pub fn inspect(update: &[u8], limits: &GateLimits) -> Result<InspectedUpdate, GateRejection> {
     let parsed = parse(update, limits, true)?;
     let begins = |root| parsed.structs.iter().any(|item| item.parent == ItemParent::Root(root));
+    let may_wait = may_wait(&parsed);
+    let is_misplaced = !may_wait && {
+        let (places, role) = (&ItemLists::default(), DocRole::Content);
+        let question = ResolveRequest { places, role, limits, ours: None, is_message: false };
+        resolve(&question, &parsed).is_ok_and(|resolved| !resolved.misplaced.is_empty())
+    };
     Ok(InspectedUpdate {
         has_redactions: begins(RootIx::Redactions.name()),
         has_conversions: begins(CONVERSIONS),
-        may_wait: may_wait(&parsed),
+        may_wait,
+        is_misplaced,
     })
 }
 

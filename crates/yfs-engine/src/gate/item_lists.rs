@@ -11,6 +11,7 @@ use hashbrown::{HashMap, HashSet};
 use yrs::{ClientID, IdSet, Snapshot};
 
 use super::{
+    list_shape::ListShape,
     role::DocRole,
     update_scan::{IdRange, RootIx},
 };
@@ -70,15 +71,23 @@ pub(crate) struct ItemList {
     pub(crate) top: u32,
     /// The array of [`RootIx`] that it is, if any.
     pub(crate) read: Option<RootIx>,
-    /// Whether it is the root `text` of a content document.
-    pub(crate) is_text: bool,
+    /// The kind of the list.
+    pub(crate) shape: ListShape,
     /// Whether it is a root that the engine reads, or in one.
     pub(crate) is_ours: bool,
 }
 
 /// The roots of a content document that the engine reads beside the arrays of [`RootIx`].
-const CONTENT_ROOTS: [&str; 7] =
-    ["text", "richtext", "frontmatter", "markdown-source", "fs:conv", "content", "timeline"];
+const CONTENT_ROOTS: [&str; 8] = [
+    "text",
+    "richtext",
+    "frontmatter",
+    "markdown-source",
+    "fs:conv",
+    "fs:aside",
+    "content",
+    "timeline",
+];
 
 impl ItemList {
     pub(crate) fn of_root(role: DocRole, name: &str) -> Self {
@@ -87,14 +96,14 @@ impl ItemList {
             root: Some(name.into()),
             top: 0,
             read: RootIx::of(role, name),
-            is_text: role == DocRole::Content && name == "text",
+            shape: ListShape::of_root(role, name),
             is_ours: RootIx::of(role, name).is_some()
                 || (role == DocRole::Content && CONTENT_ROOTS.contains(&name)),
         }
     }
 
-    pub(crate) fn of_type(depth: u16, is_ours: bool, top: u32) -> Self {
-        Self { depth, root: None, top, read: None, is_text: false, is_ours }
+    pub(crate) fn of_type(depth: u16, is_ours: bool, top: u32, shape: ListShape) -> Self {
+        Self { depth, root: None, top, read: None, shape, is_ours }
     }
 }
 
@@ -147,7 +156,7 @@ impl Default for ItemLists {
     fn default() -> Self {
         Self {
             clients: HashMap::new(),
-            table: vec![ItemList::of_type(0, false, 0)],
+            table: vec![ItemList::of_type(0, false, 0, ListShape::Unknown)],
             roots: HashMap::new(),
             types: HashMap::new(),
             n_structs: 0,

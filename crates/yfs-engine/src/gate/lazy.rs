@@ -68,6 +68,11 @@ impl LazyDoc {
         Self { source: Some((source, limits)), ..Self::new(guid, DocRole::Main, client) }
     }
 
+    /// Returns the guid of the document.
+    pub(super) fn guid(&self) -> &FileId {
+        &self.guid
+    }
+
     /// Makes an empty document with the settings of this one.
     pub(super) fn emptied(&self) -> Self {
         Self::new(&self.guid, self.role, self.client)

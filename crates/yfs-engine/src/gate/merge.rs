@@ -4,7 +4,7 @@ use super::{
     GateRejection,
     canonical::canonical,
     change::StateChange,
-    doc::GatedDoc,
+    doc::{GatedDoc, ReceiveOutcome},
     limits::GateLimits,
     parked::ParkedTotals,
     role::{DocRole, UpdateSource},
@@ -23,6 +23,9 @@ pub struct MergedUpdate {
     pub changes: Vec<StateChange>,
     /// What waits in the others.
     pub parked: ParkedTotals,
+    /// Those of the snapshot and the updates with content that does not belong into its list. The
+    /// state does not have that content.
+    pub misplaced: Vec<Vec<u8>>,
 }
 
 /// Merges a snapshot and updates into one state, and verifies it: in an empty document the state
@@ -37,8 +40,11 @@ pub fn merge(
     updates: &[Vec<u8>],
 ) -> Result<MergedUpdate, GateRejection> {
     let mut doc = new_doc(role);
-    if let Some(snapshot) = snapshot {
-        load(&mut doc, snapshot)?;
+    let mut misplaced = Vec::new();
+    if let Some(snapshot) = snapshot
+        && !load(&mut doc, snapshot)?.misplaced.is_empty()
+    {
+        misplaced.push(snapshot.to_vec());
     }
     let mut absorbed = Vec::with_capacity(updates.len());
     let mut changes = Vec::with_capacity(updates.len());
@@ -47,6 +53,9 @@ pub fn merge(
             Err(refusal @ GateRejection::Poisoned { .. }) => return Err(refusal),
             received => received,
         };
+        if received.as_ref().is_ok_and(|received| !received.misplaced.is_empty()) {
+            misplaced.push(update.clone());
+        }
         absorbed.push(received.is_ok());
         changes.push(received.map_or_else(|_| StateChange::default(), StateChange::of));
     }
@@ -63,7 +72,8 @@ pub fn merge(
     {
         return Err(GateRejection::Poisoned { reason: "the merged state differs".to_owned() });
     }
-    Ok(MergedUpdate { state, absorbed, changes, parked: doc.parked_totals() })
+    let parked = doc.parked_totals();
+    Ok(MergedUpdate { state, absorbed, changes, parked, misplaced })
 }
 
 fn new_doc(role: DocRole) -> GatedDoc {
@@ -71,12 +81,12 @@ fn new_doc(role: DocRole) -> GatedDoc {
     GatedDoc::new(&guid, role, ClientId::from_random(0), GateLimits::default())
 }
 
-fn load(doc: &mut GatedDoc, state: &[u8]) -> Result<(), GateRejection> {
+fn load(doc: &mut GatedDoc, state: &[u8]) -> Result<ReceiveOutcome, GateRejection> {
     let received = doc.receive(state, UpdateSource::Store)?;
     if received.parked {
         return Err(GateRejection::Poisoned {
             reason: "the merged state is incomplete".to_owned(),
         });
     }
-    Ok(())
+    Ok(received)
 }

@@ -13,6 +13,7 @@ use super::{
     item_lists::{ItemLists, ListTag},
     lazy,
     limits::GateLimits,
+    misplaced::without_items,
     parked::{CHUNK_STRUCTS, HeldDeletes, ParkedChunk, ParkedSet, encode},
     parse::{ParsedUpdate, StructKind, parse},
     resolve::{ResolveRequest, RunCut, UpdateOverlay, UpdateResolution, WaitingStructs, resolve},
@@ -66,6 +67,12 @@ impl GatedDoc {
         self.health()?;
         let parsed = parse(update, &self.limits, source == UpdateSource::Wire)?;
         let mut prepared = self.prepare(&parsed, source)?;
+        if !prepared.resolved.misplaced.is_empty() {
+            let misplaced = std::mem::take(&mut prepared.resolved.misplaced);
+            let update = without_items(update, &misplaced)?;
+            let received = self.receive(&update, source)?;
+            return Ok(received.with_misplaced(misplaced));
+        }
         self.hold_back_deletes(&parsed, &mut prepared)?;
         self.check_room(&prepared, source)?;
         let mut received = ReceiveOutcome {
@@ -455,6 +462,13 @@ impl GatedDoc {
             .as_ref()
             .map_err(Clone::clone)
             .and_then(|parsed| Ok((parsed, self.prepare(parsed, UpdateSource::Store)?)));
+        if let Ok((_, prepared)) = &prepared
+            && !prepared.resolved.misplaced.is_empty()
+        {
+            let update = without_items(update, &prepared.resolved.misplaced)?;
+            received.misplaced.extend(&prepared.resolved.misplaced);
+            return self.retry_with(&update, ages, limit, received);
+        }
         let refusal = match (limit, &prepared) {
             (Some(limit), Ok((parsed, prepared))) => {
                 self.check_ordering(parsed, &prepared.resolved.overlay, limit).err()

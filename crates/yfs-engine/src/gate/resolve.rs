@@ -15,6 +15,7 @@ use super::{
     item_lists::{self, ItemList, ItemLists, ListTag},
     json,
     limits::GateLimits,
+    list_shape::ListShape,
     parse::{ItemParent, ParsedUpdate, StructKind, UpdateStruct},
     rewrite::json_values,
     role::DocRole,
@@ -36,6 +37,9 @@ pub(crate) struct UpdateResolution<'a> {
     /// Structs that can never be integrated, and the structs behind them. Only updates from a log
     /// are divided like this; of a message they are the reason to refuse all of it.
     pub(crate) cut: Vec<RunCut>,
+    /// Items with content that does not belong into their list. They are taken as deleted, and yrs
+    /// must get them so. Only updates from a log have some; a message with one is refused.
+    pub(crate) misplaced: Vec<IdRange>,
     /// Whether the document holds a part of some struct, so that yrs is to get the rest only.
     pub(crate) has_rests: bool,
     /// Deletions of items that are there, or will be.
@@ -137,14 +141,14 @@ pub(crate) fn resolve<'a>(
     if let Some(id) = needs.chain(unknown).find(|id| resolver.is_ours(id.client)) {
         return Err(GateRejection::OurClient { client: id.client });
     }
-    let UpdateResolver { overlay, waiting, cut, has_rests, .. } = resolver;
-    Ok(UpdateResolution { overlay, waiting, cut, has_rests, deletes, later })
+    let UpdateResolver { overlay, waiting, cut, misplaced, has_rests, .. } = resolver;
+    Ok(UpdateResolution { overlay, waiting, cut, misplaced, has_rests, deletes, later })
 }
 
 impl UpdateResolution<'_> {
     /// Reports whether all structs and deletions can be integrated as they are.
     pub(crate) fn is_plain(&self) -> bool {
-        self.is_whole() && !self.has_rests
+        self.is_whole() && !self.has_rests && self.misplaced.is_empty()
     }
 
     /// Reports whether all structs and deletions can be integrated.
@@ -179,6 +183,7 @@ struct UpdateResolver<'q, 'p, 'a> {
     may_conflict: bool,
     waiting: Vec<WaitingStructs>,
     cut: Vec<RunCut>,
+    misplaced: Vec<IdRange>,
     has_rests: bool,
 }
 
@@ -231,6 +236,7 @@ impl<'q, 'p, 'a> UpdateResolver<'q, 'p, 'a> {
             may_conflict,
             waiting,
             cut,
+            misplaced: Vec::new(),
             has_rests: false,
         }
     }
@@ -513,55 +519,83 @@ impl<'q, 'p, 'a> UpdateResolver<'q, 'p, 'a> {
         if self.may_conflict && item.parent != ItemParent::Inherited {
             self.count_conflicts(place, item.key)?;
         }
-        let is_hollow = item.kind == StructKind::Deleted;
-        let tag = if place == 0 { ListTag::GONE } else { ListTag::new(place, is_entry, is_hollow) };
-        if item.kind == StructKind::Type && !tag.is_gone() {
-            let around = self.place_of(tag);
-            let (depth, is_ours) = (around.depth + 1, around.is_ours);
-            let top = if around.root.is_some() { tag.place() } else { around.top };
-            if depth > self.question.limits.type_depth {
-                return Err(GateRejection::TooDeep { id });
-            }
-            let place = self.add_place(ItemList::of_type(depth, is_ours, top));
-            self.overlay.types.insert(id, place);
+        if place == 0 {
+            return Ok(ListTag::GONE);
+        }
+        let tag = ListTag::new(place, is_entry, item.kind == StructKind::Deleted);
+        if let Some(content) = self.misplaced(item, tag) {
+            self.note_misplaced(client, item, tag, content)?;
+            return Ok(ListTag::new(place, is_entry, true));
+        }
+        if item.kind == StructKind::Type {
+            self.add_type(id, item, tag)?;
         }
         Ok(tag)
     }
 
-    /// Refuses content that would harm a reader of the list, and reads the values of our arrays.
+    /// Adds the list that the type of a struct is.
+    fn add_type(
+        &mut self,
+        id: ItemId,
+        item: &UpdateStruct<'a>,
+        tag: ListTag,
+    ) -> Result<(), GateRejection> {
+        let around = self.place_of(tag);
+        let (depth, is_ours) = (around.depth + 1, around.is_ours);
+        let top = if around.root.is_some() { tag.place() } else { around.top };
+        if depth > self.question.limits.type_depth {
+            return Err(GateRejection::TooDeep { id });
+        }
+        let shape = ListShape::of_type(self.parsed.bytes, item);
+        let place = self.add_place(ItemList::of_type(depth, is_ours, top, shape));
+        self.overlay.types.insert(id, place);
+        Ok(())
+    }
+
+    /// Returns the content of a struct if it does not belong into a list.
+    fn misplaced(&self, item: &UpdateStruct<'a>, tag: ListTag) -> Option<&'static str> {
+        let list = self.place_of(tag);
+        // yrs uses such a document after it was collected with its parent.
+        let is_collected = self.question.role == DocRole::Main && list.root.is_none();
+        if item.kind == StructKind::Doc && is_collected {
+            return Some("a document");
+        }
+        list.shape.misplaced(self.parsed.bytes, item, tag.is_entry())
+    }
+
+    /// Refuses content that does not belong into its list, or notes it if it is in a log.
+    fn note_misplaced(
+        &mut self,
+        client: ClientId,
+        item: &UpdateStruct<'a>,
+        tag: ListTag,
+        content: &'static str,
+    ) -> Result<(), GateRejection> {
+        let start = item.clock.max(self.end_of(client));
+        if self.question.is_message {
+            let list = self.place_of(tag).root.as_deref().unwrap_or("a nested type").to_owned();
+            let id = ItemId::new(client, start);
+            return Err(GateRejection::WrongContent { content, list, id });
+        }
+        self.misplaced.push(IdRange { client, start, len: item.clock + item.len - start });
+        Ok(())
+    }
+
+    /// Checks the depth of content that the engine reads, and reads the values of our arrays.
     fn read(
         &mut self,
         from: ItemId,
         item: &UpdateStruct<'a>,
         tag: ListTag,
     ) -> Result<(), GateRejection> {
-        if tag.is_gone() {
+        if tag.is_gone() || tag.is_hollow() {
             return Ok(());
         }
         let place = self.place_of(tag);
         if self.parsed.is_deep && place.is_ours {
             self.check_depth(from, item)?;
         }
-        let wrong = |content| {
-            let list = place.root.as_deref().unwrap_or("a nested type").to_owned();
-            Err(GateRejection::WrongContent { content, list, id: from })
-        };
         let is_element = !tag.is_entry();
-        match item.kind {
-            // yrs iterates for ever over such an array.
-            StructKind::String if place.read.is_some() => return wrong("text"),
-            // yrs counts these as text, but cannot delete them as text.
-            StructKind::Any | StructKind::Json | StructKind::Binary | StructKind::Doc
-                if place.is_text && is_element =>
-            {
-                return wrong("values");
-            }
-            // yrs uses such a document after it was collected with its parent.
-            StructKind::Doc if self.question.role == DocRole::Main && place.root.is_none() => {
-                return wrong("a document");
-            }
-            _ => {}
-        }
         let Some(root) = place.read.filter(|_| is_element) else { return Ok(()) };
         match item.kind {
             StructKind::Any => self.read_values(from, item, root),

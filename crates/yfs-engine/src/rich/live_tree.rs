@@ -13,15 +13,14 @@ use yfs_markdown::{
     },
 };
 use yrs::{
-    Any, Array as _, ArrayRef, BranchID, Out, ReadTxn, Text as _, Xml as _, XmlElementRef,
-    XmlFragment, XmlTextRef,
-    branch::{Branch, BranchPtr},
-    types::text::YChange,
+    Any, BranchID, Out, ReadTxn, Text as _, Xml as _, XmlElementRef, XmlFragment, XmlTextRef,
+    branch::Branch, types::text::YChange,
 };
 
 use super::ROOT;
 use crate::{
     content::diff::utf16_len,
+    gate::types_in,
     id::{ClientId, ItemId},
 };
 
@@ -184,8 +183,8 @@ impl<T: ReadTxn> LiveTreeReader<'_, T> {
             return kids;
         }
         // The children that yrs lists as XML end before the first that is not XML: a peer that puts
-        // a string or a map there would hide the children behind it.
-        for child in ArrayRef::from(BranchPtr::from(parent.as_ref())).iter(self.txn) {
+        // a map there would hide the children behind it.
+        for child in types_in(self.txn, parent.as_ref()) {
             match child {
                 Out::YXmlElement(element) => {
                     if let Some(element) = self.element(element, depth + 1) {

@@ -12,11 +12,11 @@ use std::{
     iter, mem,
 };
 
-use yrs::{Any, Array, Out, ReadTxn};
+use yrs::{Any, Out, ReadTxn};
 
 use super::{timestamp::ElementTimestamp, value_slab::ValueSlab};
 use crate::{
-    gate::GatedDoc,
+    gate::{GatedDoc, values_in},
     id::{ClientId, ItemId},
     lib0::{ObjectMembers, ValueView, write_any},
 };
@@ -324,7 +324,7 @@ pub(super) fn rank<V>(
     let (mut ranks, mut bytes) = (Vec::new(), Vec::new());
     doc.read(|txn| {
         let Some(array) = txn.get_array(root) else { return };
-        for (rank, out) in (0..).zip(array.iter(txn)) {
+        for (rank, out) in (0..).zip(values_in(txn, &array)) {
             #[cfg(test)]
             crate::steps::count(1);
             let Out::Any(Any::Map(element)) = out else { continue };

@@ -36,7 +36,8 @@ pub(crate) fn all() -> Vec<Attack> {
         ("nested-any", "refused 4422"),
         ("nested-any-of-an-application", "ok"),
         ("nested-any-in-rows", "main refused 4422"),
-        ("nested-any-in-rich-text", "content refused 4422"),
+        ("nested-any-in-front-matter", "content refused 4422"),
+        ("nested-any-in-rich-text", "content refused 4415"),
         ("nested-json", "refused 4422"),
         ("nested-json-array", "refused 4422"),
         ("nested-xml", "refused 4422"),
@@ -288,6 +289,11 @@ fn large(name: &str) -> Option<Vec<Vec<u8>>> {
             let root = if name.ends_with("rows") { "table:files" } else { "richtext" };
             let maps = [118, 1, 1, b'a'].repeat(65);
             one(5, 0, 1).item(8, root).number(1).bytes(&maps).bytes(&[126]).end()
+        }
+        "nested-any-in-front-matter" => {
+            let maps = [118, 1, 1, b'a'].repeat(65);
+            let key = one(5, 0, 1).item(0x28, "frontmatter").string("key").number(1);
+            key.bytes(&maps).bytes(&[126]).end()
         }
         "nested-json" => one(5, 0, 1).item(5, "text").string(&nested).end(),
         "nested-json-array" => one(5, 0, 1).item(2, "arr").number(1).string(&nested).end(),

@@ -9,8 +9,9 @@
 //! - A claim is one transaction that is on disk before the call returns.
 //! - A file beside the store contains a random number that changes with each claim. The store
 //!   records that number, the identity of that file, the time of its last change by the system's
-//!   clock, and the boot id of the machine. A copy, a restored backup or a rewound disk differs in
-//!   at least one of them, and then every released id is discarded.
+//!   clock, and the boot id of the machine. A copy, a restored backup or a disk that was set back
+//!   while the machine was off differs in at least one of them, and then every released id is
+//!   discarded. A volume or a machine that is set back while it runs differs in none of them.
 
 use std::{
     fs::{File, OpenOptions},

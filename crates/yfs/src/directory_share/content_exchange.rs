@@ -31,10 +31,10 @@ use crate::{
 const PART_SIZE: SplitSize = SplitSize { bytes: 16 << 20, structs: 1 << 19 };
 
 /// What one side has of a content.
-struct ContentSide {
+pub(super) struct ContentSide {
     state_vector: Vec<u8>,
     /// What the other side lacks.
-    update: Vec<u8>,
+    pub(super) update: Vec<u8>,
     blobs: BTreeSet<ContentHash>,
 }
 
@@ -62,7 +62,8 @@ impl DirectoryShare {
         while let Some(id) = left.pop_first() {
             if !self.is_shared_file(&id) {
                 if !seen_away.contains(&id)
-                    && let Err(error) = self.pass_redactions(&id)
+                    && let Err(error) =
+                        self.pass_redactions(&id).and_then(|()| self.note_late_edit(&id))
                 {
                     self.dirty.insert(id);
                     failure.get_or_insert(error);
@@ -130,6 +131,7 @@ impl DirectoryShare {
         }
         copy_blobs(share, origin, &new_blobs)?;
         step.n_contents += receive(&self.origin, id, &of_share.update)?;
+        self.forget_late_edit(id)?;
         Ok(true)
     }
 }
@@ -146,7 +148,7 @@ pub(super) fn named_blobs(doc: &ContentDoc) -> BTreeSet<ContentHash> {
     kept.map(|version| version.hash).collect()
 }
 
-fn read_side(state: &WorkspaceState, id: &FileId, theirs: &[u8]) -> Result<ContentSide> {
+pub(super) fn read_side(state: &WorkspaceState, id: &FileId, theirs: &[u8]) -> Result<ContentSide> {
     state.documents.read_once(id, |loaded| {
         Ok(ContentSide {
             state_vector: loaded.doc.gate().state_vector(),

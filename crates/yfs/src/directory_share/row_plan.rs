@@ -32,10 +32,10 @@ use super::{
     bridge_records::{BridgeRecord, BridgeRecords, RecordState},
     bridged_row::{BridgedField, BridgedRow, RowPlacement},
 };
-use crate::json_convert::{difference, from_json, to_json};
-
-/// The label of the removal of a node that left the directory.
-const LEFT_LABEL: &str = "left the shared directory";
+use crate::{
+    json_convert::{difference, from_json, to_json},
+    workspace::left_copies::LEFT_LABEL,
+};
 
 /// What to write.
 #[derive(Debug, Default)]

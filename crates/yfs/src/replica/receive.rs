@@ -232,7 +232,7 @@ impl Replication<'_> {
                     }
                     may_be_first &= !inspected.has_conversions && !inspected.has_redactions;
                     // What waits is counted when the document is changed in memory.
-                    may_be_first &= !inspected.may_wait;
+                    may_be_first &= !inspected.may_wait && !inspected.is_misplaced;
                     accepted.push(*update);
                 }
             }
@@ -332,9 +332,18 @@ impl ContentArrival<'_> {
                 Ok(applied.updates)
             }
             Err(WorkspaceError::Refused(refusal)) => {
+                // The log of the sender may be older than the rule: without what does not belong
+                // there, the rest of the update is sound, and later work of its author needs it.
+                let rest = match &refusal {
+                    GateRejection::WrongContent { .. } => doc.gate().without_misplaced(update)?,
+                    _ => None,
+                };
                 let refused = (self.id.clone(), update.to_vec(), refusal);
                 outcome.borrow_mut().refused.push(refused);
-                Ok(Vec::new())
+                match rest {
+                    Some(rest) => self.receive_part(state, doc, &rest, outcome),
+                    None => Ok(Vec::new()),
+                }
             }
             Err(error) => Err(error),
         }

@@ -1,7 +1,7 @@
 //! Compaction: replaces the log with snapshots.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     sync::{Arc, atomic::Ordering},
 };
 
@@ -103,14 +103,29 @@ impl WorkspaceState {
 
     /// Compacts one document, and reports whether it has records of redacted content.
     fn compact_and_erase(&self, doc: &DocName) -> Result<(CompactionOutcome, bool)> {
-        let role = if *doc == self.main_name { DocRole::Main } else { DocRole::Content };
+        let role = self.role_of(doc);
         let (erases, parked) = (Cell::new(false), Cell::new(ParkedTotals::default()));
-        let compacted = self.store.compact(doc, &|snapshot, records| {
-            let (merged, found) = merge_records(role, snapshot, records)?;
-            erases.set(found.has_redactions);
-            parked.set(found.parked);
-            Ok(merged)
-        })?;
+        let (misplaced, set_aside) = (RefCell::new(Vec::new()), Cell::new(false));
+        let compact = || {
+            self.store.compact(doc, &|snapshot, records| {
+                let (merged, found) = merge_records(role, snapshot, records)?;
+                erases.set(found.has_redactions);
+                parked.set(found.parked);
+                if !found.misplaced.is_empty() && !set_aside.get() {
+                    *misplaced.borrow_mut() = found.misplaced;
+                    return Err("it has content that is to be set aside first".into());
+                }
+                Ok(merged)
+            })
+        };
+        let mut compacted = compact();
+        if !misplaced.borrow().is_empty() {
+            // The snapshot will not have what does not belong there.
+            self.set_misplaced_aside(doc, &misplaced.borrow())?;
+            set_aside.set(true);
+            compacted = compact();
+        }
+        let compacted = compacted?;
         if parked.get().n_updates > 0 && role == DocRole::Content {
             // A process that noted nothing of this kind may have logged them.
             let id = FileId::from(doc);
@@ -187,6 +202,8 @@ pub(super) struct MergeFindings {
     has_redactions: bool,
     /// What waits in the records that stay.
     pub(super) parked: ParkedTotals,
+    /// The updates with content that does not belong into its list.
+    misplaced: Vec<Vec<u8>>,
 }
 
 /// Merges records.
@@ -201,15 +218,19 @@ pub(super) fn merge_records(
         let (state, absorbed) = (merged.state, merged.absorbed);
         return Ok((
             MergedSnapshot { state, absorbed, rewritten: Vec::new(), changes: Vec::new() },
-            MergeFindings { has_redactions: false, parked: merged.parked },
+            MergeFindings {
+                has_redactions: false,
+                parked: merged.parked,
+                misplaced: merged.misplaced,
+            },
         ));
     }
     let compacted = content::compact(snapshot, &updates)?;
-    let content::RedactedMerge { state, absorbed, rewritten, changes, has_redactions, parked } =
-        compacted;
+    let content::RedactedMerge { state, absorbed, rewritten, changes, .. } = compacted;
+    let content::RedactedMerge { has_redactions, parked, misplaced, .. } = compacted;
     Ok((
         MergedSnapshot { state, absorbed, rewritten, changes },
-        MergeFindings { has_redactions, parked },
+        MergeFindings { has_redactions, parked, misplaced },
     ))
 }
 

@@ -130,6 +130,7 @@ impl Workspace {
         };
         conflicts.extend(state.removal_conflicts()?);
         conflicts.extend(state.fork_conflicts()?);
+        conflicts.extend(state.late_share_edits()?);
         for id in blobs {
             let n_others = state.documents.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
             if n_others > 0 {

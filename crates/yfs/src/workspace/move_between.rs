@@ -62,6 +62,10 @@ impl Workspace {
         self.state.refresh()?;
         let by = Some(&self.state.options.actor);
         let mut parcel = self.state.pack_subtree(path)?;
+        // Here a peer may have given a file the id of the other workspace.
+        if parcel.rows.iter().any(|row| row.id == other.state.id) {
+            return Err(WorkspaceError::NoFile(other.state.id.clone()));
+        }
         self.send_subtree(other, &parcel)?;
         other
             .state

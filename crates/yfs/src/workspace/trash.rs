@@ -100,6 +100,9 @@ impl Trash<'_> {
     /// above it that exists; if another object has its name, it is named `NAME (restored)`. A
     /// purge is reversed.
     ///
+    /// What left a [shared directory](crate::DirectoryShare) is copied: it is itself trashed again
+    /// for as long as it is elsewhere. A member of the directory that it belongs to has the copy.
+    ///
     /// # Errors
     ///
     /// Fails with `ENOENT` if the id is unknown, with `EINVAL` if it is not in the trash, with
@@ -115,6 +118,10 @@ impl Trash<'_> {
         to: Option<&VPath>,
         label: Option<&str>,
     ) -> Result<VPath> {
+        self.state.check_writable()?;
+        if let Some(copy) = self.copy_what_left(id, to)? {
+            return Ok(copy);
+        }
         let actor = &self.state.options.actor;
         let by = RunAuthor { label: label.map(Into::into), ..self.state.author_now() };
         self.state.commit(StructureAccess::Change, Some(actor), |main| {

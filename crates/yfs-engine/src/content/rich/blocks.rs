@@ -246,7 +246,9 @@ fn clocks_of(txn: &impl ReadTxn) -> HashMap<ClientId, u32> {
 fn children(txn: &impl ReadTxn) -> Option<(Vec<ItemId>, Vec<XmlElementRef>)> {
     let fragment = txn.get_xml_fragment(ROOT)?;
     let (mut ids, mut handles) = (Vec::new(), Vec::new());
-    let Some(first) = fragment.first_child() else { return Some((ids, handles)) };
+    let Some(first) = fragment.first_child() else {
+        return (fragment.len(txn) == 0).then_some((ids, handles));
+    };
     // A step from sibling to sibling costs less than the `children` of yrs.
     let XmlOut::Element(first) = first else { return None };
     let behind: Vec<XmlOut> = first.siblings(txn).collect();

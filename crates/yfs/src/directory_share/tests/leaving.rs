@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use yfs_engine::{gate::GateLimits, hash::ContentHash, time::Millis};
+use yfs_engine::{gate::GateLimits, hash::ContentHash, id::FileId, ops, time::Millis};
 use yfs_store::{SqliteStore, Store, StoreExt};
 use yfs_vfs::TextReplacement;
 
-use crate::workspace::redact::RedactionScope;
+use crate::{
+    Workspace,
+    commit::{StructureAccess, Transaction},
+    workspace::{conflicts::ConflictKind, redact::RedactionScope},
+};
 
 use super::stage::{ShareStage, at, mkdir, mv, put, rm, shown, text_of};
 
@@ -63,9 +67,10 @@ fn a_file_that_is_moved_out_is_trashed_in_the_share_and_comes_back() {
     stage.settle();
     assert!(!stage.reveals("while it was private"));
 
-    // A peer that restores it sees only what it had, and not for long.
+    // A peer that restores it, with a version that does not copy, sees only what it had, and not
+    // for long.
     let id = stage.id_in_origin("/private/plan.txt");
-    stage.share.trash().restore(&id, None).unwrap();
+    restore_itself(&stage.share, &id);
     put(&stage.ben, "/plan.txt", "zero\none\n");
     stage.settle();
     stage.check_equal();
@@ -75,6 +80,59 @@ fn a_file_that_is_moved_out_is_trashed_in_the_share_and_comes_back() {
     stage.settle();
     stage.check_equal();
     assert_eq!(text_of(&stage.ben, "/plan.txt"), "zero\none\nwhile it was private\n");
+}
+
+fn restore_itself(share: &Workspace, id: &FileId) {
+    let restored = share.state.commit(StructureAccess::Change, None, |main| {
+        let writes = ops::plan_restore(main.tree(), main, id, None).expect("it is in the trash");
+        Ok(Transaction::rows(writes, ()))
+    });
+    restored.expect("restored");
+}
+
+/// `trash restore` said yes, and the file was gone at the next command; no conflict was listed.
+#[test]
+fn what_a_guest_typed_in_a_file_that_left_can_be_got_out_and_the_owner_gets_a_conflict() {
+    let mut stage = ShareStage::new();
+    put(&stage.ana, "/docs/f.txt", "line\n");
+    mkdir(&stage.ana, "/docs/notes").unwrap();
+    put(&stage.ana, "/docs/notes/n.txt", "note\n");
+    stage.settle();
+    let (file, directory) = (stage.id_in_share("/f.txt"), stage.id_in_share("/notes"));
+    put(&stage.ben, "/f.txt", "line\nGUESTWORD\n");
+    put(&stage.ben, "/notes/n.txt", "note\nGUESTNOTE\n");
+    mv(&stage.ana, "/docs/f.txt", "/private/f.txt").unwrap();
+    mv(&stage.ana, "/docs/notes", "/private/notes").unwrap();
+    stage.settle();
+    assert_eq!(text_of(&stage.ana, "/private/f.txt"), "line\n");
+    let late = |stage: &ShareStage| -> Vec<(ConflictKind, String)> {
+        let conflicts = stage.origin.conflicts().unwrap().into_iter();
+        conflicts.map(|conflict| (conflict.kind, conflict.path)).collect()
+    };
+    let of = |path: &str| (ConflictKind::Late, path.to_owned());
+    let mut both = late(&stage);
+    both.sort();
+    assert_eq!(both, [of("/private/f.txt"), of("/private/notes/n.txt")]);
+
+    let trash = stage.share.trash();
+    assert_eq!(trash.restore(&file, None).unwrap(), at("/f.txt"));
+    assert_eq!(trash.restore(&directory, None).unwrap(), at("/notes"));
+    assert_eq!(trash.restore(&file, None).unwrap(), at("/f (restored).txt"));
+    stage.settle();
+    stage.check_equal();
+    for path in ["/f.txt", "/f (restored).txt"] {
+        assert_eq!(text_of(&stage.ben, path), "line\nGUESTWORD\n");
+        assert_eq!(text_of(&stage.ana, &format!("/docs{path}")), "line\nGUESTWORD\n");
+    }
+    assert_eq!(text_of(&stage.ana, "/docs/notes/n.txt"), "note\nGUESTNOTE\n");
+    assert_eq!(text_of(&stage.ana, "/private/f.txt"), "line\n", "the original stays");
+    assert_eq!(late(&stage).len(), 2);
+
+    mv(&stage.ana, "/private/f.txt", "/docs/back.txt").unwrap();
+    stage.settle();
+    stage.check_equal();
+    assert_eq!(text_of(&stage.ana, "/docs/back.txt"), "line\nGUESTWORD\n");
+    assert_eq!(late(&stage), [of("/private/notes/n.txt")]);
 }
 
 #[test]
@@ -255,9 +313,14 @@ fn a_purged_file_stays_in_the_trash_of_the_share() {
     stage.origin.trash().expire(std::time::Duration::ZERO).unwrap();
     stage.settle();
     assert!(stage.share.trash().list().unwrap().iter().any(|entry| entry.id == id));
-    stage.share.trash().restore(&id, None).unwrap();
+    restore_itself(&stage.share, &id);
     stage.settle();
     assert!(shown(&stage.ben, "/").is_empty());
+    // What a peer keeps of it is a new file.
+    stage.share.trash().restore(&id, None).unwrap();
+    stage.settle();
+    stage.check_equal();
+    assert_ne!(stage.id_in_origin("/docs/a.txt"), id);
 }
 
 #[test]
