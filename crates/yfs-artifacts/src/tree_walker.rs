@@ -2,18 +2,12 @@
 
 use std::collections::HashMap;
 
-use ignore::{
-    Match,
-    gitignore::{Gitignore, GitignoreBuilder},
-};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use yfs_types::path::VPath;
-use yfs_vfs::{FileKind, FileSystem, FileSystemExt, FsCode, FsError, WalkEntry, WalkOptions};
-
-/// The names of files with rules; later ones take precedence over earlier ones.
-const RULE_FILES: [&str; 2] = [".gitignore", ".yfsignore"];
-
-/// The longest file of rules that is read, in bytes.
-const MAX_RULES_LEN: u64 = 1 << 20;
+use yfs_vfs::{
+    FileKind, FileSystem, FileSystemExt, FsCode, FsError, WalkEntry, WalkOptions,
+    ignore_rules::{IgnoreRuleList, IgnoreVerdict, MAX_RULES_LEN, RULE_FILES},
+};
 
 /// The most entries of a tree.
 const MAX_ENTRIES: usize = 2_000_000;
@@ -146,8 +140,8 @@ fn compile(patterns: &[String]) -> Result<Gitignore, SelectionPatternError> {
 async fn read_rules(
     fs: &dyn FileSystem,
     entries: &[WalkEntry],
-) -> Result<HashMap<VPath, Gitignore>, FsError> {
-    let mut builders: HashMap<VPath, GitignoreBuilder> = HashMap::new();
+) -> Result<HashMap<VPath, IgnoreRuleList>, FsError> {
+    let mut lists: HashMap<VPath, IgnoreRuleList> = HashMap::new();
     // Siblings come in the order of their names, so the later file of rules comes later.
     for WalkEntry { path, entry, .. } in entries {
         let is_rules = RULE_FILES.contains(&entry.name.as_str()) && entry.kind == FileKind::File;
@@ -156,28 +150,22 @@ async fn read_rules(
             continue;
         };
         let Some(content) = fs.read_if_exists(path).await? else { continue };
-        let builder = builders.entry(directory).or_insert_with(|| GitignoreBuilder::new(""));
-        for line in String::from_utf8_lossy(&content).lines() {
-            // As git does, a line that is no pattern is passed over.
-            builder.add_line(None, line).ok();
-        }
+        lists.entry(directory).or_default().add_text(&content);
     }
-    let built = builders.into_iter();
-    Ok(built.filter_map(|(path, builder)| Some((path, builder.build().ok()?))).collect())
+    Ok(lists)
 }
 
-fn is_ignored(rules: &HashMap<VPath, Gitignore>, path: &VPath, is_directory: bool) -> bool {
+fn is_ignored(rules: &HashMap<VPath, IgnoreRuleList>, path: &VPath, is_directory: bool) -> bool {
     if rules.is_empty() {
         return false;
     }
     let mut directory = path.parent();
     while let Some(above) = directory {
-        if let Some(found) = rules.get(&above) {
-            match found.matched(relative(path, &above), is_directory) {
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
-                Match::None => (),
-            }
+        let verdict = rules
+            .get(&above)
+            .and_then(|found| found.verdict(relative(path, &above).as_bytes(), is_directory));
+        if let Some(verdict) = verdict {
+            return verdict == IgnoreVerdict::Excluded;
         }
         directory = above.parent();
     }

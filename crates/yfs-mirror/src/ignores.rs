@@ -1,43 +1,49 @@
 //! The rules of `.gitignore` and `.yfsignore` files, which exclude paths from mirroring.
 //!
-//! The semantics are those of git: the files of a directory apply to the paths below it, the
-//! innermost file with a matching rule decides, and no rule includes a path below an excluded
-//! directory again. `.yfsignore` takes precedence over `.gitignore` in the same directory.
-//! `.git/info/exclude` counts as a file of the mirrored directory itself.
+//! The semantics are those of git ([`yfs_vfs::ignore_rules`]): the files of a directory apply to
+//! the paths below it, the innermost file with a matching rule decides, and no rule includes a path
+//! below an excluded directory again. `.yfsignore` takes precedence over `.gitignore` in the same
+//! directory. `.git/info/exclude` counts as a file of the mirrored directory itself.
 
 use std::{
     collections::HashMap,
     ffi::OsStr,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use ignore::{
-    Match,
-    gitignore::{Gitignore, GitignoreBuilder},
-};
 use yfs::import::ignores::ignore_rules;
-use yfs_vfs::confined_dir::ConfinedRoot;
+use yfs_vfs::{
+    confined_dir::ConfinedRoot,
+    ignore_rules::{IgnoreRuleList, IgnoreVerdict, MAX_RULES_LEN, RULE_FILES, is_leftover},
+};
 
-/// The names of files with rules; later ones take precedence over earlier ones.
-const FILES: [&str; 2] = [".gitignore", ".yfsignore"];
+use crate::held_rules::RuleTexts;
 
-/// The maximum length of such a file, in bytes. Longer ones are not read.
-const MAX_LEN: u64 = 1 << 20;
+/// The file of git that applies to the whole directory, below all others.
+const GIT_EXCLUDE: &str = ".git/info/exclude";
 
 /// The rules of all directories, each read when it is first needed.
 #[derive(Debug)]
 pub(crate) struct IgnoreRules {
     /// The patterns of the options, which no file overrides.
-    of_options: Gitignore,
-    of_dirs: HashMap<PathBuf, Option<Arc<Gitignore>>>,
+    of_options: IgnoreRuleList,
+    of_dirs: HashMap<PathBuf, Option<Arc<IgnoreRuleList>>>,
 }
 
 /// The rules for the entries of a directory that is not excluded itself.
 #[derive(Debug)]
 pub(crate) struct EntryRules {
     /// The directories with rules, the innermost first.
-    of_dirs: Vec<(PathBuf, Arc<Gitignore>)>,
+    of_dirs: Vec<(PathBuf, Arc<IgnoreRuleList>)>,
+}
+
+/// A directory that is about to move.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DirectoryMove<'a> {
+    pub(crate) old: &'a Path,
+    pub(crate) new: &'a Path,
 }
 
 impl IgnoreRules {
@@ -48,7 +54,7 @@ impl IgnoreRules {
 
     /// Reports whether a name is that of a file with rules.
     pub(crate) fn is_rules(name: &OsStr) -> bool {
-        FILES.iter().any(|file| name == *file)
+        RULE_FILES.iter().any(|file| name == *file)
     }
 
     /// Forgets the rules of a directory and of all directories below it, which may have moved.
@@ -58,69 +64,102 @@ impl IgnoreRules {
 
     /// Reports whether a path is excluded, by its own name or by a directory above it.
     pub(crate) fn is_ignored(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
-        let mut ancestors: Vec<&Path> = path.ancestors().collect();
-        // From the outermost directory inwards. The last ancestor is the empty path of the mirrored
-        // directory itself.
-        ancestors.pop();
-        ancestors.iter().rev().any(|at| self.is_matched(root, at, is_dir || *at != path))
+        outermost_first(path).any(|at| {
+            let rules = self.entry_rules(root, at.parent().unwrap_or(Path::new("")));
+            self.is_entry_ignored(&rules, at, is_dir || at != path)
+        })
     }
 
     /// Returns the rules for the entries of a directory that is not excluded.
     pub(crate) fn entry_rules(&mut self, root: &ConfinedRoot, dir: &Path) -> EntryRules {
-        let rules = |dir: &Path| Some((dir.to_owned(), self.read_rules(root, dir)?));
+        let rules = |dir: &Path| Some((dir.to_owned(), self.rules_of(root, dir)?));
         EntryRules { of_dirs: dir.ancestors().filter_map(rules).collect() }
     }
 
     /// Reports whether an entry of a directory that is not excluded is itself excluded.
     pub(crate) fn is_entry_ignored(&self, rules: &EntryRules, path: &Path, is_dir: bool) -> bool {
-        if self.of_options.matched(path, is_dir).is_ignore() {
-            return true;
-        }
-        for (dir, rules) in &rules.of_dirs {
-            let relative = path.strip_prefix(dir).unwrap_or(path);
-            match rules.matched(relative, is_dir) {
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
-                Match::None => (),
-            }
-        }
-        false
+        self.verdict(rules, path, is_dir) == Some(IgnoreVerdict::Excluded)
     }
 
-    fn is_matched(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
+    /// Reports whether an entry is a file that editors leave behind, and no rule includes it.
+    pub(crate) fn is_leftover(&mut self, root: &ConfinedRoot, path: &Path, is_dir: bool) -> bool {
+        let name = path.file_name().unwrap_or_default();
+        if is_dir || !is_leftover(name.as_bytes()) {
+            return false;
+        }
         let rules = self.entry_rules(root, path.parent().unwrap_or(Path::new("")));
-        self.is_entry_ignored(&rules, path, is_dir)
+        self.verdict(&rules, path, is_dir).is_none()
+    }
+
+    /// Reports whether an entry below a directory, at the relative path `below`, is excluded once
+    /// the directory has moved, with the files of rules in it.
+    pub(crate) fn is_ignored_after(
+        &mut self,
+        root: &ConfinedRoot,
+        DirectoryMove { old, new }: DirectoryMove<'_>,
+        below: &Path,
+        is_dir: bool,
+    ) -> bool {
+        outermost_first(below).any(|at| {
+            let inner = at.ancestors().skip(1).map(|dir| (old.join(dir), new.join(dir)));
+            let outer = new.ancestors().skip(1).map(|dir| (dir.to_owned(), dir.to_owned()));
+            let of_dirs = inner
+                .chain(outer)
+                .filter_map(|(on_disk, dir)| Some((dir, self.rules_of(root, &on_disk)?)));
+            let rules = EntryRules { of_dirs: of_dirs.collect() };
+            self.is_entry_ignored(&rules, &new.join(at), is_dir || at != below)
+        })
+    }
+
+    fn verdict(&self, rules: &EntryRules, path: &Path, is_dir: bool) -> Option<IgnoreVerdict> {
+        if self.of_options.excludes(path.as_os_str().as_bytes(), is_dir) {
+            return Some(IgnoreVerdict::Excluded);
+        }
+        rules.of_dirs.iter().find_map(|(dir, rules)| {
+            let relative = path.strip_prefix(dir).unwrap_or(path);
+            rules.verdict(relative.as_os_str().as_bytes(), is_dir)
+        })
     }
 
     /// Returns the rules of a directory, which it reads on the first call.
-    fn read_rules(&mut self, root: &ConfinedRoot, dir: &Path) -> Option<Arc<Gitignore>> {
+    fn rules_of(&mut self, root: &ConfinedRoot, dir: &Path) -> Option<Arc<IgnoreRuleList>> {
         if let Some(known) = self.of_dirs.get(dir) {
             return known.clone();
         }
-        let read = read(root, dir).map(Arc::new);
+        let mut list = IgnoreRuleList::default();
+        read_texts(root, dir, |_, text| list.add_text(&text));
+        let read = (!list.is_empty()).then(|| Arc::new(list));
         self.of_dirs.insert(dir.to_owned(), read.clone());
         read
     }
 }
 
-fn read(root: &ConfinedRoot, dir: &Path) -> Option<Gitignore> {
-    // The builder matches paths relative to the directory.
-    let mut builder = GitignoreBuilder::new("");
-    let mut has_rules = false;
-    let mut add = |dir: &Path, name: &str| {
-        let text = root.dir(dir).and_then(|dir| dir.read(OsStr::new(name), MAX_LEN));
-        let Ok((text, _)) = text else { return };
-        has_rules = true;
-        for line in String::from_utf8_lossy(&text).lines() {
-            // Invalid patterns are ignored.
-            builder.add_line(None, line).ok();
-        }
-    };
-    if dir.as_os_str().is_empty() {
-        add(Path::new(".git/info"), "exclude");
+/// Returns the texts of the files of rules in directories.
+pub(crate) fn texts_of(root: &ConfinedRoot, dirs: impl Iterator<Item = PathBuf>) -> RuleTexts {
+    let mut texts = RuleTexts::new();
+    for dir in dirs {
+        read_texts(root, &dir, |path, text| drop(texts.insert(path, text)));
     }
-    FILES.iter().for_each(|file| add(dir, file));
-    if has_rules { builder.build().ok() } else { None }
+    texts
+}
+
+/// Reads the files of rules of a directory, in the order of their precedence.
+fn read_texts(root: &ConfinedRoot, dir: &Path, mut add: impl FnMut(PathBuf, Vec<u8>)) {
+    let of_git = dir.as_os_str().is_empty().then_some(GIT_EXCLUDE);
+    for file in of_git.into_iter().chain(RULE_FILES) {
+        let path = dir.join(file);
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { continue };
+        if let Ok((text, _)) = root.dir(above).and_then(|dir| dir.read(name, MAX_RULES_LEN)) {
+            add(path, text);
+        }
+    }
+}
+
+/// Returns a path and the directories above it, the outermost first, without the empty path.
+pub(crate) fn outermost_first(path: &Path) -> impl Iterator<Item = &Path> {
+    let mut ancestors: Vec<&Path> = path.ancestors().collect();
+    ancestors.retain(|at| !at.as_os_str().is_empty());
+    ancestors.into_iter().rev()
 }
 
 #[cfg(test)]

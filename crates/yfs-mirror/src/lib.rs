@@ -22,6 +22,8 @@
 //! - `.git` and `.yfs` are never mirrored, at any depth. Of the former the mirror reads only
 //!   `.git/info/exclude`; in the latter it keeps only its own state. It leaves alone the files that
 //!   `.gitignore` and `.yfsignore` name.
+//! - Rules that other writers change never let the mirror import what they excluded before
+//!   (`held_rules`).
 //! - The mirror recognizes its own writes by their content, never by time.
 //!
 //! # Cost
@@ -46,6 +48,7 @@
 
 mod crash_points;
 pub mod error;
+mod held_rules;
 mod ignores;
 mod lease;
 pub mod merge_plan;
@@ -54,6 +57,7 @@ pub mod mirror_state;
 mod mirror_worker;
 pub mod options;
 mod pending_deletions;
+mod pending_rules;
 pub mod report;
 mod sync_engine;
 mod unread;

@@ -25,6 +25,7 @@ use crate::{
     mirror_worker::{self, MirrorWorker, WorkerMessage},
     options::MirrorOptions,
     pending_deletions::PendingDeletions,
+    pending_rules,
     report::{MirrorNotice, MirrorReport},
     sync_engine::{self, MirrorEngine, Notify},
     witness,
@@ -179,6 +180,17 @@ impl Mirror {
         let pending = PendingDeletions::read(directory)?;
         pending.map(|pending| pending.confirm(directory)).transpose()?;
         Ok(pending.is_some())
+    }
+
+    /// Accepts the rules of other writers that wait in a directory, because they include files that
+    /// were excluded. A running mirror imports the files within seconds, and otherwise the next one
+    /// does. Reports whether any rules waited.
+    ///
+    /// # Errors
+    ///
+    /// [`MirrorError::Host`] if the mirror's files cannot be read or written.
+    pub fn accept_rules(directory: &Path) -> Result<bool> {
+        pending_rules::accept(directory)
     }
 
     /// Waits until both sides are quiet and equal, except for skipped paths. Returns the report so

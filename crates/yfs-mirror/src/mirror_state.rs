@@ -26,6 +26,7 @@ use crate::merge_plan::parked_name;
 mod column_seal;
 pub mod database;
 pub mod former;
+mod rule_views;
 pub mod superseded;
 
 /// An object that is in both trees.

@@ -41,6 +41,11 @@ pub struct MirrorOptions {
     /// [`Mirror::once`](crate::Mirror::once) fails. Passes that delete at most 10 files need no
     /// confirmation, and files whose content gets another name do not count.
     pub confirm_deletions: bool,
+    /// Whether the rules of `.gitignore` and `.yfsignore` files that other writers changed count,
+    /// although they include files of the directory that were excluded. Without it, and without
+    /// [`TrustPolicy::AnyAuthor`], such files wait for a person
+    /// ([`Mirror::accept_rules`](crate::Mirror::accept_rules)).
+    pub accept_rules: bool,
     /// Whether each written file survives a power cut before the next step.
     pub sync: bool,
     /// How long the directory and the workspace must be quiet before the mirror makes a pass.
@@ -71,6 +76,7 @@ impl Default for MirrorOptions {
             ignores: Vec::new(),
             max_file_len: 256 << 20,
             confirm_deletions: false,
+            accept_rules: false,
             sync: false,
             quiet: Duration::from_millis(25),
             patience: Duration::from_millis(100),

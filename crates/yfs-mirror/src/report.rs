@@ -53,6 +53,12 @@ pub struct MirrorNotice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoticeReason {
+    /// The rules excluded it before other writers changed them. It is not imported before a person
+    /// accepts their rules ([`Mirror::accept_rules`](crate::Mirror::accept_rules)).
+    HeldByRules,
+    /// Another writer moved the directory, and it has files that are excluded only under its
+    /// present name. It keeps that.
+    WouldInclude,
     /// Tools execute or load a file of this name automatically, and another author made it.
     Risky,
     /// The workspace makes the file executable, and another author made that change.
@@ -118,6 +124,12 @@ pub enum NoticeReason {
 impl fmt::Display for NoticeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::HeldByRules => {
+                "not mirrored: excluded before other writers changed the rules (see --accept-rules)"
+            }
+            Self::WouldInclude => {
+                "not moved here: it has files that are excluded only under this name (see --trust)"
+            }
             Self::Risky => {
                 "not written: tools execute or load such files automatically (see --trust)"
             }

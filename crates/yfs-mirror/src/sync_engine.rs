@@ -22,6 +22,7 @@ mod mirror_reporter;
 mod mirrored_directory;
 mod open_files;
 mod replace_file;
+mod rule_keeper;
 mod scanner;
 mod superseded;
 mod superseded_schedule;
@@ -175,7 +176,8 @@ impl MirrorEngine {
     /// Completes the operations that a crash interrupted.
     pub(crate) fn recover(&mut self) -> Result<()> {
         let Self { context, pass } = self;
-        CrashRecovery { context, pass }.recover()
+        CrashRecovery { context, pass }.recover()?;
+        context.restore_held_rules()
     }
 
     /// Makes a pass: scans the objects that may have changed, and synchronizes both sides.
@@ -184,12 +186,14 @@ impl MirrorEngine {
         let Self { context, pass } = self;
         context.directory.check_exists()?;
         pass.reschedule_absent();
+        pass.follow_person(context)?;
         SupersededKeeper { context, pass }.check_superseded()?;
         let scan = DiskScanner::new(context, pass).scan_disk();
         CrashRecovery { context, pass }.clean_up_strays()?;
         self.import(scan)?;
         let Self { context, pass } = self;
         DiskApplier { context, pass }.apply_to_disk()?;
+        context.finish_holding_rules()?;
         context.clear_pending()?;
         context.commit(&[])?;
         let did = context.reporter.n_done() != n_before;

@@ -55,6 +55,7 @@ pub mod grep;
 pub mod guarded_fs;
 #[cfg(target_os = "linux")]
 pub mod host;
+pub mod ignore_rules;
 pub mod line_page;
 pub mod memory;
 pub mod name_escaping;

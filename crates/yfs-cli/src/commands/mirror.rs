@@ -36,9 +36,15 @@ another process mirrors DIR.
 If an older copy of the workspace was put back, both sides are merged as at the first
 synchronization: nothing in DIR is overwritten or deleted.
 
-.git, .yfs and paths that .gitignore or .yfsignore exclude are not mirrored. Executable bits, and
-files that tools execute or load automatically (.vscode, .envrc, .npmrc and similar), are not
-written to DIR, unless you pass --trust; do so only if you trust all writers of the workspace.
+.git, .yfs and paths that .gitignore or .yfsignore exclude are not mirrored, nor are files that
+editors leave behind (f~, .#f, #f#, .f.swp, .~lock.f#, ~$f, .DS_Store, Thumbs.db, 4913 and
+similar), unless a line of these files (`!*~`) includes them or the workspace has them. If other
+writers change the rules so that they include files of DIR, these files are reported and not
+mirrored, until you pass --accept-rules or change the rules in DIR.
+
+Executable bits, and files that tools and agents execute or load automatically (.vscode, .envrc,
+.npmrc, AGENTS.md and similar), are not written to DIR, unless you pass --trust; do so only if you
+trust all writers of the workspace.
 
 A file that is larger than --max-size is reported and not mirrored. If a mirrored file grows over
 it, the workspace keeps the earlier content, and the file on disk stays as it is until the limit is
@@ -52,6 +58,7 @@ Other commands can use the workspace meanwhile. Ctrl-C stops the mirror.
 Examples:
   yfs mirror ~/notes
   yfs mirror . --once                       synchronize once, and exit
+  yfs mirror . --once --accept-rules        mirror what changed rules of other writers include
   yfs mirror build --workspace ~/notes      mirror a workspace to another directory
 
 Exit status: 0; 1 if the mirror stopped because of an error, and with --once if a path could not be
@@ -74,6 +81,9 @@ pub(crate) struct MirrorArgs {
     /// Delete files in DIR even if they are more than half of all
     #[arg(long)]
     confirm: bool,
+    /// Mirror also what is included by rules (.gitignore, .yfsignore) that other writers changed
+    #[arg(long)]
+    accept_rules: bool,
     #[command(flatten)]
     policy: MirrorPolicyArgs,
 }
@@ -103,15 +113,21 @@ pub(crate) const DEFAULT_POLICY: MirrorPolicyArgs =
 
 /// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
-    let options = MirrorOptions { confirm_deletions: args.confirm, ..options(args.policy) };
+    let (confirm_deletions, accept_rules) = (args.confirm, args.accept_rules);
+    let options =
+        MirrorOptions { confirm_deletions, accept_rules, ..options(args.policy) };
     let workspace = open(&args.dir, args.once, context)?;
     let result = if args.once {
         Mirror::once(&workspace, &args.dir, options).map_err(mirror_failure)
     } else {
         run_mirror(&workspace, &args.dir, options, context).await
     };
-    if args.confirm && result.as_ref().is_err_and(is_busy) && confirm(&args.dir, context)? {
-        return Ok(workspace.close()?);
+    if result.as_ref().is_err_and(is_busy) {
+        let is_confirmed = args.confirm && confirm(&args.dir, context)?;
+        let is_accepted = args.accept_rules && accept_changed_rules(&args.dir, context)?;
+        if is_confirmed || is_accepted {
+            return Ok(workspace.close()?);
+        }
     }
     let report = result?;
     print_report(&report, args.once, context)?;
@@ -141,6 +157,17 @@ fn confirm(dir: &Path, context: &mut CommandContext) -> Result<bool> {
         pending.n_files
     ));
     Ok(true)
+}
+
+/// Accepts the rules of other writers that wait, for the process that mirrors the directory. Returns
+/// whether any wait.
+fn accept_changed_rules(dir: &Path, context: &mut CommandContext) -> Result<bool> {
+    let is_accepted = Mirror::accept_rules(dir).map_err(mirror_failure)?;
+    if is_accepted {
+        let dir = dir.display();
+        context.remark(&format!("accepted: the process that mirrors {dir} applies the rules"));
+    }
+    Ok(is_accepted)
 }
 
 /// Returns the options of a mirror.

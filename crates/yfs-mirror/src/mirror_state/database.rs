@@ -30,9 +30,13 @@ use super::{
     DiskStamp, EditBase, MirrorNode, MirrorState, WorkspaceSide,
     column_seal::{ColumnPlace, ColumnSeal},
     former::FORMER_TABLE,
+    rule_views::{self, RULE_VIEW_TABLE},
     superseded::{PendingEdit, SupersededFile},
 };
-use crate::error::{MirrorError, Result};
+use crate::{
+    error::{MirrorError, Result},
+    held_rules::HeldRules,
+};
 
 /// The subdirectory of the mirrored directory that belongs to yfs.
 pub const DIR: &str = ".yfs";
@@ -196,6 +200,7 @@ impl MirrorDatabase {
         let connection = Connection::open(dir.join(DATABASE))?;
         connection.execute_batch(TABLES)?;
         connection.execute_batch(FORMER_TABLE)?;
+        connection.execute_batch(RULE_VIEW_TABLE)?;
         let database = Self { connection, seal: ColumnSeal::new(cipher), _lock: lock };
         database.check_workspace(directory, workspace)?;
         if !database.seal.is_plain() {
@@ -211,12 +216,14 @@ impl MirrorDatabase {
         if self.connection.query_row(find, [], |_| Ok(())).optional()?.is_some() {
             return Ok(());
         }
+        // Files that wait for a person go on to wait.
+        let held = rule_views::read(&ColumnSeal::default(), &self.connection)?;
         self.connection.execute_batch(
             "DELETE FROM node; DELETE FROM intent; DELETE FROM overwrite; DELETE FROM superseded;
-             DELETE FROM former; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
+             DELETE FROM former; DELETE FROM rule_view; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
              INSERT INTO meta (key, value) VALUES ('sealed', '1');",
         )?;
-        Ok(())
+        rule_views::write(&self.seal, &self.connection, &held)
     }
 
     fn check_workspace(&self, directory: &Path, workspace: &WorkspaceId) -> Result<()> {
@@ -287,6 +294,18 @@ impl MirrorDatabase {
         state.take_changed();
         state.superseded.changed.clear();
         Ok(state)
+    }
+
+    /// Returns the rules that the directory had before other writers changed them.
+    pub(crate) fn held_rules(&self) -> Result<HeldRules> {
+        rule_views::read(&self.seal, &self.connection)
+    }
+
+    /// Writes these rules.
+    pub(crate) fn write_held_rules(&mut self, held: &HeldRules) -> Result<()> {
+        let transaction = self.connection.transaction()?;
+        rule_views::write(&self.seal, &transaction, held)?;
+        Ok(transaction.commit()?)
     }
 
     /// Reports whether nothing was agreed on, as when a directory is mirrored for the first time.

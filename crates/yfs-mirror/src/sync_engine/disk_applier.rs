@@ -4,6 +4,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    ffi::OsStr,
     io,
     path::{Path, PathBuf},
 };
@@ -19,6 +20,7 @@ use super::{
 };
 use crate::{
     error::Result,
+    ignores::IgnoreRules,
     merge_plan::{MergeWinner, ObjectLocation, TargetLocation, decide_winner, parked_name},
     mirror_state::{DiskStamp, MirrorNode},
     options::TrustPolicy,
@@ -120,12 +122,30 @@ impl DiskApplier<'_> {
         }
         let objects: HashMap<FileId, TreeNode> =
             objects.into_iter().map(|(_, id, object)| (id, object)).collect();
+        if self.changes_rules(&objects, &wanted) {
+            self.context.hold_rules()?;
+        }
         LayoutApplier { context: self.context, pass: self.pass }.apply_layout(wanted, &objects)?;
         self.context.commit(&[])?;
         let standing: Vec<TreeNode> =
             standing.iter().filter_map(|id| objects.get(id).cloned()).collect();
         self.apply_contents(&standing)?;
         self.apply_attributes(&standing)
+    }
+
+    /// Reports whether the changes of other writers may be to files of rules.
+    fn changes_rules(
+        &self,
+        objects: &HashMap<FileId, TreeNode>,
+        removals: &[TargetLocation],
+    ) -> bool {
+        let is_rules = |name: &str| IgnoreRules::is_rules(OsStr::new(name));
+        let is_node = |id| {
+            let node = self.context.state.get(id);
+            node.is_some_and(|node| IgnoreRules::is_rules(&node.name))
+        };
+        objects.iter().any(|(id, object)| is_rules(&object.name) || is_node(id))
+            || removals.iter().any(|removal| is_node(&removal.id))
     }
 
     /// Returns the objects to apply, each directory before its content, and adds the removals to
@@ -339,9 +359,20 @@ impl DiskApplier<'_> {
         }
         if is_known {
             let now = self.context.state.path(id);
-            if self.context.directory.is_ignored(&now, is_dir) {
+            if self.context.directory.held.has_excluded(id)
+                || self.context.directory.is_ignored(&now, is_dir)
+            {
                 return Ok(DiskPermission::None);
             }
+            if is_dir && self.context.would_include(id, &path) {
+                self.context.reporter.skip(&now, NoticeReason::WouldInclude);
+                return Ok(DiskPermission::None);
+            }
+        } else if self.context.directory.held.excludes(&path, is_dir)
+            && self.context.directory.facts(&path).is_ok_and(|facts| facts.is_some())
+        {
+            self.context.reporter.skip(&path, NoticeReason::HeldByRules);
+            return Ok(DiskPermission::None);
         }
         if self.context.options.trust == TrustPolicy::Directory
             && untrusted_files::is_risky(names())

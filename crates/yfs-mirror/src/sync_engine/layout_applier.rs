@@ -256,6 +256,7 @@ impl LayoutApplier<'_> {
 
     fn note_moved_directory(&mut self, id: &FileId, old: &Path) {
         let new = self.context.state.path(id);
+        self.context.directory.held.rename(old, &new);
         self.context.directory.ignores.forget(old);
         self.context.directory.ignores.forget(&new);
         if self.context.directory.watch.is_some() {

@@ -79,8 +79,9 @@ impl MirrorContext {
         let path = directory.canonicalize().map_err(host)?;
         let (database, state) =
             MirrorDatabase::open(&path, workspace.id(), workspace.store().cipher(CIPHER))?;
+        let held = database.held_rules()?;
         let directory =
-            MirroredDirectory::open(path, options.host, &options.ignores).map_err(host)?;
+            MirroredDirectory::open(path, options.host, &options.ignores, held).map_err(host)?;
         let pending = PendingDeletions::read(&directory.path)?;
         superseded::open_dir(&directory.root).map_err(host)?;
         let name = database.actor_name()?;

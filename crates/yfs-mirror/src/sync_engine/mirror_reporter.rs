@@ -80,6 +80,11 @@ impl MirrorReporter {
         self.report.skipped.retain(|_, why| !matches!(why, NoticeReason::Failed(_)));
     }
 
+    /// Notes that no path waits any more because of the rules of other writers.
+    pub(super) fn clear_held(&mut self) {
+        self.report.skipped.retain(|_, why| *why != NoticeReason::HeldByRules);
+    }
+
     /// Counts a failure at a path, and returns the number of them.
     pub(super) fn count_failure(&mut self, path: &Path) -> u32 {
         let n_times = self.failed.entry(path.to_owned()).or_default();

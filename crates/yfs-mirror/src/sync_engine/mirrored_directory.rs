@@ -14,6 +14,7 @@ use yfs_vfs::{
 use super::is_absent;
 use crate::{
     error::{MirrorError, Result},
+    held_rules::HeldRules,
     ignores::{EntryRules, IgnoreRules},
     mirror_state::database::DIR,
     watch::DirectoryWatch,
@@ -26,6 +27,8 @@ pub(super) struct MirroredDirectory {
     pub(super) root: ConfinedRoot,
     pub(super) rules: HostRules,
     pub(super) ignores: IgnoreRules,
+    /// The rules that the directory had before other writers changed them.
+    pub(super) held: HeldRules,
     /// The watches of its subdirectories; none if the mirror does not watch.
     pub(super) watch: Option<DirectoryWatch>,
 }
@@ -36,13 +39,15 @@ impl MirroredDirectory {
         path: PathBuf,
         rules: Option<HostRules>,
         ignores: &[String],
+        held: HeldRules,
     ) -> io::Result<Self> {
         let root = ConfinedRoot::open(&path, MountPolicy::OneDevice)?;
         let rules = match rules {
             Some(rules) => rules,
             None => probe_host_rules(&root)?,
         };
-        Ok(Self { path, root, rules, ignores: IgnoreRules::new(ignores), watch: None })
+        let ignores = IgnoreRules::new(ignores);
+        Ok(Self { path, root, rules, ignores, held, watch: None })
     }
 
     /// Fails if the whole directory was unmounted or deleted: its files do not count as missing

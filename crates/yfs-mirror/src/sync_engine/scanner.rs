@@ -150,6 +150,10 @@ impl<'a> DiskScanner<'a> {
         if is_ignored {
             return Ok(false);
         }
+        if self.context.directory.held.has_excluded(&id) {
+            self.context.reporter.skip(path, NoticeReason::HeldByRules);
+            return Ok(false);
+        }
         if !is_dir {
             if now != stamp || self.pass.racy.contains(&id) {
                 self.found.changed.push(id);
@@ -170,6 +174,19 @@ impl<'a> DiskScanner<'a> {
     fn is_another_object(&self, id: &FileId, now: &DiskStamp) -> bool {
         let other = self.context.state.at_place(now.place);
         other.is_some_and(|node| node.id != *id && node.stamp.is_same_inode(now))
+    }
+
+    /// Reports whether an object that the state does not have is a file that editors leave behind,
+    /// and not one of the workspace.
+    fn is_leftover(&mut self, path: &Path, is_dir: bool) -> bool {
+        let directory = &mut self.context.directory;
+        if !directory.ignores.is_leftover(&directory.root, path, is_dir) {
+            return false;
+        }
+        let parent = path.parent().and_then(|above| self.context.state.directory(above));
+        let name = path.file_name().and_then(OsStr::to_str);
+        let (Some(parent), Some(name)) = (parent, name) else { return true };
+        !matches!(self.context.workspace.nodes().child(parent.as_ref(), name), Ok(Some(_)))
     }
 
     /// Scans the content of a known directory.
@@ -217,6 +234,13 @@ impl<'a> DiskScanner<'a> {
     fn scan_new_object(&mut self, path: &Path, facts: &HostStat) -> io::Result<bool> {
         let is_dir = facts.kind == FileKind::Directory;
         if self.context.directory.is_ignored(path, is_dir) {
+            return Ok(false);
+        }
+        if self.context.directory.held.excludes(path, is_dir) {
+            self.context.reporter.skip(path, NoticeReason::HeldByRules);
+            return Ok(false);
+        }
+        if self.is_leftover(path, is_dir) {
             return Ok(false);
         }
         if facts.kind == FileKind::Other {

@@ -32,6 +32,9 @@ const RACY: Duration = Duration::from_millis(20);
 /// The interval at which the engine requests bytes that have not arrived.
 const ABSENT_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
+/// How often the engine checks whether a person accepted the rules of other writers.
+const ACCEPTANCE_POLL: Duration = Duration::from_secs(1);
+
 /// The number of retries after a failure.
 const MAX_RETRIES: u32 = 5;
 
@@ -66,11 +69,14 @@ pub(super) struct SyncPass {
     /// Temporary files that no operation uses any more.
     pub(super) strays: Vec<PathBuf>,
     pub(super) superseded: SupersededSchedule,
+    /// Whether files of rules may have changed on disk.
+    pub(super) has_new_rules: bool,
 }
 
 impl SyncPass {
     /// Notes that an object on disk may have changed.
     pub(super) fn touch_disk(&mut self, path: PathBuf, all_below: bool) {
+        self.note_rules(&path);
         *self.disk.entry(path).or_default() |= all_below;
     }
 
@@ -109,6 +115,9 @@ impl SyncPass {
         let is_due = is_disk_due || self.all_work || !self.work.is_empty();
         let asked = self.absent.values().map(|asked| *asked + ABSENT_RETRY_INTERVAL);
         let again = is_due.then(|| Instant::now() + context.options.quiet);
+        // A person may accept the rules of others.
+        let is_holding = !context.directory.held.is_empty();
+        let again = again.into_iter().chain(is_holding.then(|| Instant::now() + ACCEPTANCE_POLL));
         let held_back = context.open_files.next_due().chain(self.superseded.next_due());
         waits.chain(asked).chain(again).chain(held_back).min()
     }
@@ -230,6 +239,7 @@ impl SyncPass {
         context.directory.unwatch(&old);
         context.directory.ignores.forget(&old);
         context.directory.ignores.forget(path);
+        context.directory.held.rename(&old, path);
         context.state.update(id, |node| (node.parent, node.name) = (parent, name.to_owned()));
         self.missing.remove(id);
         self.moved.insert(id.clone());
@@ -242,7 +252,9 @@ impl SyncPass {
     /// An excluded object does not count as missing: it stays in the workspace.
     pub(super) fn note_missing(&mut self, context: &mut MirrorContext, id: FileId) {
         let is_dir = context.state.get(&id).is_some_and(|node| node.kind == FileKind::Directory);
-        if context.directory.is_ignored(&context.state.path(&id), is_dir) {
+        if context.directory.held.has_excluded(&id)
+            || context.directory.is_ignored(&context.state.path(&id), is_dir)
+        {
             return;
         }
         self.missing.entry(id).or_insert_with(Instant::now);

@@ -5,6 +5,7 @@
 mod both_ways;
 mod exchanges;
 mod full_disk;
+mod ignored;
 mod joining;
 mod restart;
 mod returns;

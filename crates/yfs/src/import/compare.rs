@@ -2,12 +2,14 @@
 
 use std::{
     collections::HashSet,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
-use ignore::gitignore::Gitignore;
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileKind, name_escaping::HostRules, reserved_names::TEMPORARY};
+use yfs_vfs::{
+    FileKind, ignore_rules::IgnoreRuleList, name_escaping::HostRules, reserved_names::TEMPORARY,
+};
 
 use super::{
     ImportOptions, RESERVED, SkipReason, SkippedPath, files,
@@ -116,7 +118,7 @@ impl DirectoryComparison {
         fs: &WorkspaceFs,
         directory: &Path,
         found: &HashSet<VPath>,
-        ignores: &Gitignore,
+        ignores: &IgnoreRuleList,
     ) -> Result<()> {
         for item in fs.list_all(&VPath::root())? {
             if item.entry.kind == FileKind::Directory || found.contains(&item.path) {
@@ -124,7 +126,7 @@ impl DirectoryComparison {
             }
             let Some(host) = host_path(directory, &item.path) else { continue };
             let relative = host.strip_prefix(directory).unwrap_or(&host);
-            if ignores.matched_path_or_any_parents(relative, false).is_ignore() {
+            if ignores.excludes_below(relative.as_os_str().as_bytes(), false) {
                 continue;
             }
             // What is there all the same is left out by a rule.

@@ -4,6 +4,7 @@ use std::{
     fs::Metadata,
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
     time::UNIX_EPOCH,
 };
 
@@ -11,11 +12,12 @@ use ignore::{DirEntry, WalkBuilder};
 use smol_str::SmolStr;
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_vfs::{
+    ignore_rules::IgnoreVerdict,
     reserved_names::TEMPORARY,
     stat::{DEFAULT_DIRECTORY_MODE, DEFAULT_FILE_MODE},
 };
 
-use super::{ImportOptions, SkipReason, SkippedPath, names::ImportNames};
+use super::{ImportOptions, SkipReason, SkippedPath, ignores::ImportIgnores, names::ImportNames};
 use crate::error::{Result, WorkspaceError};
 
 /// Directories and files that belong to tools, at any depth.
@@ -73,7 +75,8 @@ pub(crate) fn scan(
     }
     std::fs::read_dir(&root).map_err(host)?;
     let mut entries = Vec::new();
-    for entry in walker(&root, options) {
+    let ignores = Arc::new(ImportIgnores::new(&root, options));
+    for entry in walker(&root, options, Arc::clone(&ignores)) {
         match entry {
             Ok(entry) if entry.depth() == 0 => (),
             Ok(entry) => entries.push(entry),
@@ -88,6 +91,9 @@ pub(crate) fn scan(
     for entry in &entries {
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
         match names.destination(entry.path(), is_directory, is_there) {
+            // The workspace keeps up with a file that it has, whatever its name.
+            Some(Ok(to))
+                if !is_directory && ignores.is_leftover(entry.path()) && !is_there(&to) => {}
             Some(Ok(to)) => scan.add_dir_entry(entry, to, options),
             Some(Err(error)) => {
                 let (path, why) = (entry.path().display().to_string(), error.to_string());
@@ -100,21 +106,10 @@ pub(crate) fn scan(
     Ok(scan)
 }
 
-fn walker(root: &Path, options: &ImportOptions) -> ignore::Walk {
-    let in_repository = root.ancestors().any(|dir| dir.join(".git").exists());
+fn walker(root: &Path, options: &ImportOptions, ignores: Arc<ImportIgnores>) -> ignore::Walk {
     let hidden = options.hidden;
-    let ignores = options.ignore_rules();
-    let top = root.to_owned();
-    let mut builder = WalkBuilder::new(root);
-    builder.standard_filters(false);
-    if options.gitignore {
-        builder.add_custom_ignore_filename(".yfsignore");
-    }
-    builder
-        .git_ignore(options.gitignore)
-        .git_exclude(options.gitignore)
-        .parents(options.gitignore && in_repository)
-        .require_git(false)
+    WalkBuilder::new(root)
+        .standard_filters(false)
         .follow_links(false)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| {
@@ -122,8 +117,7 @@ fn walker(root: &Path, options: &ImportOptions) -> ignore::Walk {
                 return true;
             }
             let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-            let relative = entry.path().strip_prefix(&top).unwrap_or(entry.path());
-            if ignores.matched(relative, is_dir).is_ignore() {
+            if ignores.verdict(entry.path(), is_dir) == Some(IgnoreVerdict::Excluded) {
                 return false;
             }
             match entry.file_name().to_str() {
