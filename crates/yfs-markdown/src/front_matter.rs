@@ -4,26 +4,34 @@
 //! Editors share front matter as a map. The text of the file is more than the map: comments, order,
 //! quotes. So the text is kept beside the map as a template, and a write replaces only the keys of
 //! the template that differ. An outdated template costs only formatting, because the map takes
-//! precedence.
+//! precedence. A property that the map cannot hold is kept as its lines, under its name. TOML
+//! between `+++` lines is kept as text.
 //!
 //! # Invariants
 //!
 //! - The parts that [`split`] returns are the text, byte for byte.
 //! - [`patch`] of a template with its own values is the template.
-//! - The result of [`patch`] reads as the given values, for any template.
-//! - Text over [`MAX_LEN`], nested deeper than [`MAX_DEPTH`], or with aliases is kept unchanged and
-//!   not read: so a map is at most a few times as large as its text.
+//! - The result of [`patch`] reads as the given values, for any template that is read as a whole.
+//! - [`FrontMatter::patched`] changes the lines of properties whose values changed, and no others.
+//! - Text over [`MAX_LEN`] is kept unchanged and not read, and so is a property that is nested
+//!   deeper than [`MAX_DEPTH`] or has an alias: so a map is at most a few times as large as its
+//!   text.
 
 mod emit;
+mod property_lines;
 mod read;
 mod scalar;
 #[cfg(test)]
 mod tests;
+mod toml;
+
+use std::collections::BTreeMap;
 
 use smol_str::SmolStr;
 use thiserror::Error;
 
 pub use emit::write;
+pub use property_lines::{FrontMatterParts, are_property_lines};
 pub use read::{YamlMapping, read};
 
 use crate::tree::AttributeValue;
@@ -50,7 +58,7 @@ pub struct SplitFile<'a> {
 pub struct FrontMatter<'a> {
     /// The line above, with the byte order mark if there is one.
     pub open: &'a str,
-    /// The YAML, up to and with the end of its last line.
+    /// The YAML or TOML, up to and with the end of its last line.
     pub yaml: &'a str,
     /// The line below.
     pub close: &'a str,
@@ -91,9 +99,47 @@ pub enum FrontMatterError {
 pub fn split(text: &str) -> SplitFile<'_> {
     let whole = SplitFile { front: None, body: text };
     let Some((front, body)) = fenced(text) else { return whole };
-    match read(front.yaml) {
-        Err(FrontMatterError::NotMapping) => whole,
-        _ => SplitFile { front: Some(front), body },
+    let is_front = match front.is_toml() {
+        true => toml::is_toml(front.yaml),
+        false => read(front.yaml) != Err(FrontMatterError::NotMapping),
+    };
+    if is_front { SplitFile { front: Some(front), body } } else { whole }
+}
+
+impl FrontMatter<'_> {
+    fn is_toml(&self) -> bool {
+        self.open.contains("+++")
+    }
+
+    /// Returns the values for the shared map, and the lines of all other properties.
+    ///
+    /// ```
+    /// use yfs_markdown::front_matter::split;
+    ///
+    /// let file = split("---\ntitle: Tides\npost: 125276004817190914\n---\n");
+    /// let parts = file.front.map(|front| front.parts()).unwrap_or_default();
+    /// assert_eq!(parts.entries, [("title".into(), "Tides".into())]);
+    /// assert_eq!(parts.lines["post"], "post: 125276004817190914\n");
+    /// ```
+    pub fn parts(&self) -> FrontMatterParts {
+        if self.is_toml() { FrontMatterParts::default() } else { property_lines::parts(self.yaml) }
+    }
+
+    /// Returns the text between the fences with the given values. `lines` are the properties that
+    /// no map holds; `None` if this text was stored whole, so that all of its properties stay.
+    pub fn patched(
+        &self,
+        values: &[(SmolStr, AttributeValue)],
+        lines: Option<&BTreeMap<String, String>>,
+    ) -> String {
+        if self.is_toml() {
+            return toml::patch(self.yaml, values);
+        }
+        if read(self.yaml).is_err() {
+            return property_lines::patch(self.yaml, values, lines);
+        }
+        let patched = patch(self.yaml, values);
+        property_lines::append(patched, values, lines.into_iter().flatten(), |_| false)
     }
 }
 
@@ -102,13 +148,15 @@ fn fenced(text: &str) -> Option<(FrontMatter<'_>, &str)> {
     let blanks = [' ', '\t', '\r', '\n'];
     let mut lines = text[n_mark..].split_inclusive('\n');
     let first = lines.next()?;
-    if first.trim_end_matches(blanks) != "---" || !first.ends_with('\n') {
+    let fence = first.trim_end_matches(blanks);
+    if !matches!(fence, "---" | "+++") || !first.ends_with('\n') {
         return None;
     }
+    let closes = |line: &str| line == fence || fence == "---" && line == "...";
     let start = n_mark + first.len();
     let mut at = start;
     for line in lines {
-        if matches!(line.trim_end_matches(blanks), "---" | "...") {
+        if closes(line.trim_end_matches(blanks)) {
             let (open, yaml) = (&text[..start], &text[start..at]);
             let (close, body) = text[at..].split_at(line.len());
             return Some((FrontMatter { open, yaml, close }, body));

@@ -64,7 +64,7 @@ fn end_line(out: &mut String, has_crlf: bool) {
     }
 }
 
-fn with_ends(text: &str, has_crlf: bool) -> String {
+pub(super) fn with_ends(text: &str, has_crlf: bool) -> String {
     match has_crlf {
         true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
         false => text.to_owned(),
@@ -145,7 +145,7 @@ fn plain(value: &AttributeValue) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
         match character {
@@ -168,7 +168,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-fn key_text(key: &str) -> String {
+pub(super) fn key_text(key: &str) -> String {
     if scalar::may_be_plain(key) { key.to_owned() } else { quoted(key) }
 }
 

@@ -22,6 +22,8 @@ pub struct YamlMapping {
     pub(super) scalars: Vec<Option<(Range<usize>, ScalarQuotes)>>,
     /// Whether two entries share a line, or there are braces around.
     pub(super) is_flow: bool,
+    /// Whether a value has an anchor, to which aliases may refer.
+    pub(super) has_anchor: bool,
 }
 
 /// The quotes around a scalar.
@@ -42,7 +44,12 @@ pub fn read(yaml: &str) -> Result<YamlMapping, FrontMatterError> {
         return Err(FrontMatterError::TooLarge);
     }
     let byte_of: Vec<usize> = yaml.char_indices().map(|(at, _)| at).chain([yaml.len()]).collect();
-    let mut reader = YamlReader { parser: Parser::new_from_str(yaml), unsuited: None, byte_of };
+    let mut reader = YamlReader {
+        parser: Parser::new_from_str(yaml),
+        unsuited: None,
+        has_anchor: false,
+        byte_of,
+    };
     let mapping = reader.document(yaml)?;
     match reader.unsuited {
         Some(what) => Err(FrontMatterError::Unsuited(what)),
@@ -54,6 +61,7 @@ struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     /// A value that a shared map cannot represent. Reading goes on: it may be no YAML at all.
     unsuited: Option<&'static str>,
+    has_anchor: bool,
     byte_of: Vec<usize>,
 }
 
@@ -96,7 +104,8 @@ impl<'a> YamlReader<'a> {
         }
         is_flow |= starts.windows(2).any(|pair| pair[0] == pair[1]);
         let places = places(yaml, &starts);
-        Ok(YamlMapping { entries, places, scalars, is_flow })
+        let has_anchor = self.has_anchor;
+        Ok(YamlMapping { entries, places, scalars, is_flow, has_anchor })
     }
 
     /// Continues to the end: text that is no YAML is no scalar either.
@@ -167,8 +176,9 @@ impl<'a> YamlReader<'a> {
             return Err(FrontMatterError::TooLarge);
         }
         Ok(match event {
-            Event::Scalar(text, style, _, tag) => {
+            Event::Scalar(text, style, anchor, tag) => {
                 self.note_tag(tag.is_some());
+                self.has_anchor |= anchor > 0;
                 match style {
                     ScalarStyle::Plain => self.plain(&text),
                     _ => AttributeValue::string(&*text),
@@ -178,8 +188,9 @@ impl<'a> YamlReader<'a> {
                 self.unsuited = Some("an alias");
                 AttributeValue::Null
             }
-            Event::SequenceStart(_, tag) => {
+            Event::SequenceStart(anchor, tag) => {
                 self.note_tag(tag.is_some());
+                self.has_anchor |= anchor > 0;
                 let mut values = Vec::new();
                 loop {
                     match self.next()?.0 {
@@ -188,8 +199,9 @@ impl<'a> YamlReader<'a> {
                     }
                 }
             }
-            Event::MappingStart(_, tag) => {
+            Event::MappingStart(anchor, tag) => {
                 self.note_tag(tag.is_some());
+                self.has_anchor |= anchor > 0;
                 let mut entries = Entries::new();
                 loop {
                     match self.next()?.0 {
@@ -221,7 +233,7 @@ impl<'a> YamlReader<'a> {
 }
 
 /// Returns the length of the scalar that the text begins with.
-fn quoted_len(text: &str, quotes: ScalarQuotes) -> Option<usize> {
+pub(super) fn quoted_len(text: &str, quotes: ScalarQuotes) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 1;
     match quotes {

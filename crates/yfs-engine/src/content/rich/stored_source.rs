@@ -3,13 +3,14 @@
 //!
 //! Root `Y.Map("markdown-source")` holds the former entry by entry and, under [`FRONT`], the text
 //! of the front matter as a template. Root `Y.Map("frontmatter")` holds the entries of the front
-//! matter and takes precedence over the template.
+//! matter and takes precedence over the template. So do the lines of properties that it cannot
+//! hold, which have keys of their own: two writers who change two properties both keep theirs.
 
 use std::collections::BTreeMap;
 
 use smol_str::SmolStr;
 use yfs_markdown::{
-    front_matter::{self, Entries, FrontMatter, same_value},
+    front_matter::{self, Entries, FrontMatter, are_property_lines, same_value},
     source::SourceMap,
     tree::AttributeValue,
 };
@@ -23,6 +24,10 @@ pub(in crate::content) const SOURCE: &str = "markdown-source";
 pub(in crate::content) const FRONT_MATTER: &str = "frontmatter";
 /// The key of the front matter's text among the source.
 const FRONT: &str = "front";
+/// What the keys of properties that no map can hold begin with.
+const LINES: &str = "y:";
+/// Stands in the head of a template whose other properties have keys of their own.
+const IN_PARTS: &str = " parts";
 
 /// The stored source and front matter of a file.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -76,10 +81,11 @@ impl RichMemory {
         let mut source = map.entries();
         let mut entries = Entries::new();
         if let Some(front) = front {
-            source.insert(FRONT.to_owned(), template(front));
-            // Front matter that cannot be shared as a map is kept as text only.
-            entries =
-                front_matter::read(front.yaml).map(|mapping| mapping.entries).unwrap_or_default();
+            let parts = front.parts();
+            source.insert(FRONT.to_owned(), template(front, !parts.lines.is_empty()));
+            let lines = parts.lines.into_iter();
+            source.extend(lines.map(|(name, text)| ([LINES, name.as_str()].concat(), text)));
+            entries = parts.entries;
         }
         entries.sort_by(|(left, _), (right, _)| left.cmp(right));
         Self { source, entries }
@@ -93,7 +99,7 @@ impl RichMemory {
 
     /// Returns the memory of the text without the front matter.
     pub(in crate::content) fn without_front(mut self) -> Self {
-        self.source.remove(FRONT);
+        self.source.retain(|key, _| key != FRONT && !key.starts_with(LINES));
         self.entries.clear();
         self
     }
@@ -106,17 +112,23 @@ impl RichMemory {
 
     /// Returns the front matter as it stands in the file.
     pub(super) fn front(&self) -> String {
-        let template = self.source.get(FRONT).and_then(|text| front_of(text));
-        match template {
-            Some(FrontMatter { open, yaml, close }) => {
-                let is_raw = front_matter::read(yaml).is_err() && self.entries.is_empty();
-                let yaml =
-                    if is_raw { yaml.to_owned() } else { front_matter::patch(yaml, &self.entries) };
-                [open, &yaml, close].concat()
-            }
-            None if self.entries.is_empty() => String::new(),
-            None => ["---\n", &front_matter::write(&self.entries), "---\n"].concat(),
+        let lines: BTreeMap<String, String> = self
+            .source
+            .iter()
+            .filter(|(_, text)| are_property_lines(text))
+            .filter_map(|(key, text)| Some((key.strip_prefix(LINES)?.to_owned(), text.clone())))
+            .collect();
+        if let Some((front, is_in_parts)) = self.source.get(FRONT).and_then(|text| front_of(text)) {
+            // The lines of another writer may be there without a template of theirs.
+            let has_lines = is_in_parts || !lines.is_empty();
+            let yaml = front.patched(&self.entries, Some(&lines).filter(|_| has_lines));
+            return [front.open, &yaml, front.close].concat();
         }
+        if self.entries.is_empty() && lines.is_empty() {
+            return String::new();
+        }
+        let lines: String = lines.into_values().collect();
+        ["---\n", &front_matter::write(&self.entries), &lines, "---\n"].concat()
     }
 
     /// Returns the edit that turns this memory into `new`.
@@ -234,15 +246,17 @@ fn merge(base: &AttributeValue, here: &AttributeValue, new: AttributeValue) -> A
     AttributeValue::Object(merged)
 }
 
-/// The lengths of the fences in bytes, then the text.
-fn template(front: FrontMatter<'_>) -> String {
+/// The lengths of the fences in bytes, and whether other properties are apart; then the text.
+fn template(front: FrontMatter<'_>, is_in_parts: bool) -> String {
     let FrontMatter { open, yaml, close } = front;
-    format!("{} {}\n{open}{yaml}{close}", open.len(), close.len())
+    let parts = if is_in_parts { IN_PARTS } else { "" };
+    format!("{} {}{parts}\n{open}{yaml}{close}", open.len(), close.len())
 }
 
 /// Parses a template from an untrusted document.
-fn front_of(template: &str) -> Option<FrontMatter<'_>> {
-    let (lengths, text) = template.split_once('\n')?;
+fn front_of(template: &str) -> Option<(FrontMatter<'_>, bool)> {
+    let (head, text) = template.split_once('\n')?;
+    let lengths = head.strip_suffix(IN_PARTS).unwrap_or(head);
     let (n_open, n_close) = lengths.split_once(' ')?;
     let (n_open, n_close): (usize, usize) = (n_open.parse().ok()?, n_close.parse().ok()?);
     let (open, rest) = text.split_at_checked(n_open)?;
@@ -251,5 +265,5 @@ fn front_of(template: &str) -> Option<FrontMatter<'_>> {
     let split = front_matter::split(&whole);
     // A template that is no front matter would change the body of the document.
     (split.front? == FrontMatter { open, yaml, close } && split.body.is_empty())
-        .then_some(FrontMatter { open, yaml, close })
+        .then_some((FrontMatter { open, yaml, close }, lengths.len() < head.len()))
 }

@@ -1,6 +1,7 @@
 //! Tests of files of rich text: a read returns the written bytes, and text typed by others stays.
 
 mod files;
+mod properties;
 mod random;
 mod writers;
 
