@@ -2,14 +2,17 @@
 //!
 //! The sources are copied, so that nothing is written beside them. A bundle that is ready can be
 //! named by `YFS_WEB_DIST`. Without either, nothing is embedded, and the server says so at `/`.
+//!
+//! # Invariants
+//! - Only inputs are declared to Cargo. A path below `OUT_DIR` is always newer than the run that
+//!   wrote it, so declaring one would build this crate and all above it again each time.
+//! - The same sources give the same bytes, entity tags included, with every toolchain.
 
 use std::{
     env,
     error::Error,
     fmt::Write as _,
-    fs,
-    hash::{DefaultHasher, Hasher as _},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -35,8 +38,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo:rerun-if-changed=app/{source}");
     }
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let bundle = match env::var_os("YFS_WEB_DIST") {
-        Some(ready) => Some(PathBuf::from(ready)),
+    let bundle = match env::var_os("YFS_WEB_DIST").map(PathBuf::from) {
+        Some(ready) => {
+            println!("cargo:rerun-if-changed={}", ready.display());
+            Some(ready)
+        }
         None => match build(&out) {
             Ok(bundle) => Some(bundle),
             Err(reason) => {
@@ -47,7 +53,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut files = Vec::new();
     if let Some(bundle) = &bundle {
-        println!("cargo:rerun-if-changed={}", bundle.display());
         list(bundle, bundle, &mut files)?;
     }
     files.sort();
@@ -85,11 +90,13 @@ fn build(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     Ok(to.join("dist"))
 }
 
-/// Returns the entity tag of a content. It is weak: the compressed form has the same one.
+/// Returns the entity tag of a content: its FNV-1a hash. The standard library's hasher may differ
+/// from one toolchain to the next. The tag is weak: the compressed form has the same one.
 fn etag(content: &[u8]) -> String {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(content);
-    format!("W/\"{:016x}\"", hasher.finish())
+    let hash = content.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("W/\"{hash:016x}\"")
 }
 
 fn run(command: &mut Command, dir: &Path) -> Result<(), Box<dyn Error>> {

@@ -73,7 +73,26 @@ fn has_hash(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
     use super::*;
+
+    #[test]
+    fn a_build_without_a_change_builds_nothing_since_the_build_script_declares_inputs_only() {
+        let out = Path::new(env!("OUT_DIR"));
+        let build = out.parent().expect("Cargo makes it in a directory of the build script");
+        let printed = fs::read_to_string(build.join("output")).expect("Cargo keeps what it said");
+        let declared: Vec<_> = printed
+            .lines()
+            .filter_map(|line| line.split_once("rerun-if-changed=").map(|(_, path)| path))
+            .collect();
+        assert!(declared.contains(&"app/src"), "{declared:?}");
+        for path in declared {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+            assert!(!path.ancestors().any(|above| above.ends_with(build)), "{path:?} is an output");
+            assert!(path.exists(), "{path:?} is missing, which Cargo takes for a change");
+        }
+    }
 
     #[test]
     fn names_with_a_hash_are_kept_for_ever() {
