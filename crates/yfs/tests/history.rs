@@ -681,6 +681,14 @@ fn whole_lines_that_go_leave_the_lines_beside_them_alone() {
 #[test]
 fn a_line_that_is_appended_is_no_edit_of_the_line_before() {
     check_authors(
+        "/a.md",
+        &[("human:zoe", "One line.\n"), ("agent:bot", "One line.\n4. Another\n")],
+        expect![[r#"
+            zoe|One line.
+            bot|4. Another
+        "#]],
+    );
+    check_authors(
         "/a.txt",
         &[("human:zoe", "no end"), ("agent:bot", "no end\nmore\n")],
         expect![[r#"

@@ -206,7 +206,10 @@ fn ids_below(kids: &[LiveChild], lists: &mut Vec<ItemId>, elements: &mut Vec<Ite
         match kid {
             LiveChild::Text(text) => lists.extend(text.slots.iter().map(|slot| slot.id)),
             LiveChild::Element(element) => {
-                elements.push(element.id);
+                // The end of a line within a paragraph is no edit of its first line.
+                if !matches!(element.name.as_str(), "hardbreak" | "hard_break") {
+                    elements.push(element.id);
+                }
                 ids_below(&element.kids, lists, elements);
             }
         }
