@@ -77,7 +77,7 @@ pub use yfs_markdown::weight::weight as rich_weight;
 
 pub use self::{
     anchor::{Anchor, AnchorError, AnchorSide, ResolvedAnchor},
-    blame::BlamePiece,
+    blame::{BlamePiece, BlameTouch, BlamedText},
     blobs::{BlobVersion, BlobVersions, NewBlob},
     classify::{
         ByteClassification, DEFAULT_TEXT_BYTES, MAX_RICH_WEIGHT, MAX_TEXT_BYTES, classify,

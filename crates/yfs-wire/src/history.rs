@@ -106,7 +106,7 @@ impl From<&HistoryEntry> for LogEntryJson {
     }
 }
 
-/// A line of a file and its author: the one of most of its characters.
+/// A line of a file and its author: the one that edited it last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[cfg_attr(feature = "schema", ts(rename = "BlameLine", concrete(T = UnixMillis)))]
@@ -118,11 +118,11 @@ pub struct BlameLineJson<T = UnixMillis> {
     pub text: String,
     /// The author, if known.
     pub actor: Option<String>,
-    /// The time when the author wrote it.
+    /// The time of the author's edit.
     pub at: Option<T>,
-    /// The version that contains the change.
+    /// The version that contains the edit.
     pub version: Option<u64>,
-    /// All authors of the line.
+    /// All authors of the line, each run of edits by itself.
     pub shares: Vec<BlameShareJson<T>>,
 }
 
@@ -140,7 +140,8 @@ pub struct BlameShareJson<T = UnixMillis> {
     pub label: Option<String>,
     /// The version that contains the change.
     pub version: Option<u64>,
-    /// The number of characters.
+    /// The number of characters, without the end of the line unless the line is empty; 0 for an
+    /// edit that deleted some of the line or changed a format.
     pub chars: usize,
 }
 

@@ -50,6 +50,21 @@ fn blame(workspace: &Workspace, path: &str) -> String {
     shown.collect()
 }
 
+/// Returns the actor of each line, and the shares of lines of several.
+fn authors(workspace: &Workspace, path: &str) -> String {
+    let lines = workspace.history().blame(&at(path)).unwrap();
+    let name = |actor: &Option<Actor>| {
+        actor.as_ref().map_or_else(|| "-".to_owned(), |actor| actor.name.to_string())
+    };
+    let shown = lines.iter().map(|line| {
+        let shares = line.shares.iter();
+        let shares = shares.map(|share| format!(" {}={}", name(&share.actor), share.n_chars));
+        let shares = if line.is_shared() { shares.collect() } else { String::new() };
+        format!("{}|{}{shares}\n", name(&line.actor), line.text)
+    });
+    shown.collect()
+}
+
 fn is_in_files(directory: &Path, secret: &str) -> bool {
     fs::read_dir(directory).unwrap().any(|entry| {
         let path = entry.unwrap().path();
@@ -157,7 +172,7 @@ fn blame_survives_moves_compaction_and_reloads() {
     let shown = blame(&workspace, "/a.txt");
     expect![[r#"
         1 human:ada v1 first line
-        2 human:ada v1 second lines
+        2 agent:bot v2 second lines
         3 human:ada v1 
         4 human:eve v3 this was written anew by eve, the end
         5 agent:bot v2 and more
@@ -165,7 +180,8 @@ fn blame_survives_moves_compaction_and_reloads() {
     .assert_eq(&shown);
     let lines = workspace.history().blame(&at("/a.txt")).unwrap();
     let shares: Vec<_> = lines[1].shares.iter().map(|share| share.n_chars).collect();
-    assert_eq!(shares, [12, 1]);
+    // The end of the line is no text of it.
+    assert_eq!(shares, [11, 1]);
     let before = timeline(&workspace, "/a.txt");
     now(workspace.fs().mv(&at("/a.txt"), &at("/b.txt"), &MoveOptions::default())).unwrap();
     workspace.maintenance().compact(&mut |_, _| ()).unwrap();
@@ -394,7 +410,7 @@ fn rich_text_has_the_same_history() {
         2 human:ada v1 
         3 human:ada v4 New.
         4 human:ada v4 
-        5 human:ada v1 We *begin* there, see [the list](https://example.org/we-start).
+        5 human:ada v4 We *begin* there, see [the list](https://example.org/we-start).
         6 human:ada v1 
         7 human:ada v1 - one
         8 human:ada v1 - two
@@ -414,7 +430,8 @@ fn rich_text_has_the_same_history() {
         workspace.history().redact(&at("/a.md"), RedactionScope::Version(3), None).unwrap();
     assert!(erased.pieces.iter().any(|piece| piece.contains("SECRET3")));
     assert_eq!(cat(&workspace, "/a.md"), now_says);
-    assert_eq!(blame(&workspace, "/a.md"), shown);
+    // What was deleted is erased, and with it the edit that deleted it.
+    assert_eq!(blame(&workspace, "/a.md"), shown.replace("5 human:ada v4", "5 human:eve v3"));
     let readable =
         [1, 2, 3, 4].map(|n| workspace.history().version_content(&at("/a.md"), n).is_ok());
     // The older versions had the text as well that the third had and the last has no more.
@@ -580,4 +597,177 @@ fn what_was_a_text_before_it_was_bytes_is_a_version_and_the_reverse() {
     assert_eq!(now_said.last().unwrap(), &("a text\n".to_owned(), true));
     let blamed = workspace.history().blame(&at("/a.txt")).unwrap();
     assert_eq!(blamed[0].version, Some(now_said.len() as u64));
+}
+
+/// Each state of a file with its writer; what blame shows of the last one.
+fn check_authors(path: &str, states: &[(&str, &str)], expected: expect_test::Expect) {
+    let workspace = create();
+    for (actor, text) in states {
+        write_as(&workspace, actor, path, text);
+    }
+    let shown = authors(&workspace, path);
+    expected.assert_eq(&shown);
+    workspace.maintenance().compact(&mut |_, _| ()).unwrap();
+    assert_eq!(authors(&workspace, path), shown);
+}
+
+/// blame named the writer of most characters: an agent's one number was the first writer's.
+#[test]
+fn the_last_writer_of_a_line_is_its_author() {
+    let zoe = "timeout = 30\nretries = 3\nhost = a.example.org\nmode = slow\n";
+    let bot = zoe.replace("30\n", "3000\n");
+    let ben = bot.replace("= 3\n", "= 9\n").replace("a.example", "prod.example");
+    check_authors(
+        "/conf.ini",
+        &[("human:zoe", zoe), ("agent:bot", &bot), ("human:ben", &ben)],
+        expect![[r#"
+            bot|timeout = 3000 zoe=10 bot=4
+            ben|retries = 9 zoe=10 ben=1
+            ben|host = prod.example.org zoe=19 ben=4
+            zoe|mode = slow
+        "#]],
+    );
+    check_authors(
+        "/conf.md",
+        &[("human:zoe", "The limit is 30 m.\n"), ("agent:bot", "The limit is 3000 m.\n")],
+        expect![[r#"
+            bot|The limit is 3000 m. zoe=16 bot=4
+        "#]],
+    );
+}
+
+#[test]
+fn a_deletion_within_a_line_makes_its_writer_the_last_one() {
+    for path in ["/a.txt", "/a.md"] {
+        check_authors(
+            path,
+            &[
+                ("human:zoe", "do not delete it\n\nthe second one\n\nthe third one\n"),
+                ("agent:bot", "do delete it\n\nthe second one\n\nthe third one\n"),
+                ("human:ben", "do delete it\n\nthe second one\n\nthe third\n"),
+            ],
+            expect![[r#"
+                bot|do delete it zoe=12 bot=0
+                zoe|
+                zoe|the second one
+                zoe|
+                ben|the third zoe=9 ben=0
+            "#]],
+        );
+    }
+}
+
+#[test]
+fn whole_lines_that_go_leave_the_lines_beside_them_alone() {
+    let all = "foo one\nfoo two\nfoo three\nfoo four\n";
+    for gone in ["foo one\n", "foo two\n", "foo two\nfoo three\n", "foo four\n"] {
+        let workspace = create();
+        write_as(&workspace, "human:zoe", "/a.txt", all);
+        write_as(&workspace, "agent:bot", "/a.txt", &all.replace(gone, ""));
+        let shown = authors(&workspace, "/a.txt");
+        assert!(!shown.contains("bot"), "{gone:?}: {shown}");
+    }
+    // Two lines joined are one line that was edited.
+    check_authors(
+        "/a.txt",
+        &[("human:zoe", "one\ntwo\nthree\n"), ("agent:bot", "one\ntwothree\n")],
+        expect![[r#"
+            zoe|one
+            bot|twothree
+        "#]],
+    );
+}
+
+#[test]
+fn a_line_that_is_appended_is_no_edit_of_the_line_before() {
+    check_authors(
+        "/a.md",
+        &[("human:zoe", "One line.\n"), ("agent:bot", "One line.\n4. Another\n")],
+        expect![[r#"
+            zoe|One line.
+            bot|4. Another
+        "#]],
+    );
+    check_authors(
+        "/a.txt",
+        &[("human:zoe", "no end"), ("agent:bot", "no end\nmore\n")],
+        expect![[r#"
+            zoe|no end
+            bot|more
+        "#]],
+    );
+}
+
+/// The blank line after a paragraph was of the one who edited the paragraph, front matter of none.
+#[test]
+fn the_marks_of_markdown_have_authors() {
+    let zoe = "---\ntitle: Plan\nowner: zoe\n---\n# Plan\n\nThe first words.\n\n---\n\n- [ ] one\n\
+               - [ ] two\n\n```js\nlet a = 1\n\nlet b = 2\n```\n\n\
+               See [it](https://a.example) there.\n";
+    let bot = zoe.replace("owner: zoe", "owner: bot").replace("first words", "first 3 words");
+    let ben = bot
+        .replace("[ ] two", "[x] two")
+        .replace("b = 2", "b = 3")
+        .replace("https://a.example", "https://b.example");
+    check_authors(
+        "/a.md",
+        &[("human:zoe", zoe), ("agent:bot", &bot), ("human:ben", &ben)],
+        expect![[r#"
+            zoe|---
+            zoe|title: Plan
+            bot|owner: bot
+            zoe|---
+            zoe|# Plan
+            zoe|
+            bot|The first 3 words. zoe=16 bot=2
+            zoe|
+            zoe|---
+            zoe|
+            zoe|- [ ] one
+            ben|- [x] two zoe=9 ben=0
+            zoe|
+            zoe|```js
+            zoe|let a = 1
+            zoe|
+            ben|let b = 3 zoe=8 ben=1
+            zoe|```
+            zoe|
+            ben|See [it](https://b.example) there. zoe=34 ben=0
+        "#]],
+    );
+}
+
+/// Changes of blocks that change no text of them.
+#[test]
+fn the_shape_of_a_block_has_an_author() {
+    let zoe = "# Plan\n\nSome words.\n\n```js\nlet a = 1\n```\n\n- one\n- two\n\n![pic](x.png)\n\n\
+               | k | v |\n| --- | --- |\n| 1 | 2 |\n";
+    let bot = zoe
+        .replace("# Plan", "## Plan")
+        .replace("Some words", "**Some** words")
+        .replace("```js", "```ts")
+        .replace("x.png", "y.png")
+        .replace("| 2 |", "| 3 |");
+    check_authors(
+        "/a.md",
+        &[("human:zoe", zoe), ("agent:bot", &bot)],
+        expect![[r#"
+            bot|## Plan zoe=7 bot=0
+            zoe|
+            bot|**Some** words. zoe=15 bot=0
+            zoe|
+            bot|```ts zoe=5 bot=0
+            zoe|let a = 1
+            zoe|```
+            zoe|
+            zoe|- one
+            zoe|- two
+            zoe|
+            bot|![pic](y.png) zoe=13 bot=0
+            zoe|
+            zoe|| k | v |
+            zoe|| --- | --- |
+            bot|| 1 | 3 | zoe=8 bot=1
+        "#]],
+    );
 }

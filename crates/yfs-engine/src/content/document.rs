@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    Anchor, AnchorError, AnchorSide, BlamePiece, ContentBase, ContentError, ContentWriteResult,
+    Anchor, AnchorError, AnchorSide, BlamedText, ContentBase, ContentError, ContentWriteResult,
     ErasableContent, ResolvedAnchor, RunAuthor, SpliceResult, TextOverlap, Version,
     anchor::AnchoredText,
     aside, blame,
@@ -39,7 +39,7 @@ pub struct ContentDoc {
     /// How the content is to be kept.
     kind: ContentRoot,
     pub(super) rich: RichCache,
-    registers: ContentRegisters,
+    pub(super) registers: ContentRegisters,
     conversions: ConversionHistory,
 }
 
@@ -313,13 +313,9 @@ impl ContentDoc {
         Ok(ContentWriteResult { update, overlaps: Vec::new() })
     }
 
-    /// Returns the text and the author of each piece, in order. Text in no piece has no known
-    /// author.
-    pub fn blame(&mut self) -> (String, Vec<BlamePiece>) {
-        let is_rich = self.conversion().is_rich();
-        let AnchoredText { text, spans, .. } = self.anchored_text();
-        let pieces = blame::blame_text(&self.registers.log, &text, &spans, is_rich);
-        (text, pieces)
+    /// Returns the text, the author of each piece, and the edits that left no text.
+    pub fn blame(&mut self) -> BlamedText {
+        blame::blame_document(self)
     }
 
     /// Anchors a place in the text, in bytes.

@@ -110,6 +110,18 @@ pub(super) fn rich_spans(
     profile: SchemaProfile,
     is_one: impl Fn(&LiveChild) -> bool,
 ) -> Vec<ItemSpan> {
+    rich_spans_and_pieces(gate, text, now, profile, is_one).0
+}
+
+/// Returns the spans of some blocks of rich text, in order, and all pieces of the blocks: also
+/// those that are not found in the file.
+pub(super) fn rich_spans_and_pieces(
+    gate: &mut GatedDoc,
+    text: &str,
+    now: &Version,
+    profile: SchemaProfile,
+    is_one: impl Fn(&LiveChild) -> bool,
+) -> (Vec<ItemSpan>, Vec<SpanPiece>) {
     let (pieces, _) = gate.edit(|txn| {
         let (mut kids, mut found) = (live(txn, profile), Vec::new());
         kids.retain(is_one);
@@ -132,7 +144,7 @@ pub(super) fn rich_spans(
             offset += part.len();
         }
     }
-    spans
+    (spans, pieces)
 }
 
 impl SpanPiece {

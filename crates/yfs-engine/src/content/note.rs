@@ -109,7 +109,7 @@ impl StateNote {
     }
 
     /// Returns the snapshot that it holds: a partial one if it builds on another note.
-    fn snapshot(&self) -> Option<Snapshot> {
+    pub(super) fn snapshot(&self) -> Option<Snapshot> {
         match self {
             Self::Nothing | Self::Unknown => None,
             Self::Whole(bytes) => read_snapshot(&mut Lib0Reader::new(bytes)).ok(),

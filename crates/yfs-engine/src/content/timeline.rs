@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
 use smol_str::SmolStr;
+use yrs::IdSet;
 
 use super::{
     LogEntry, RunAuthor, Version, VersionLabel,
@@ -69,6 +70,14 @@ pub struct Timeline<'a> {
     pub(super) conversions: &'a ConversionHistory,
 }
 
+/// Deletions, with the run that made them.
+pub(super) struct NotedDeletions {
+    /// The entry of the run.
+    pub(super) run: ItemId,
+    /// At least the items that the run deleted. What an earlier run deleted is its own.
+    pub(super) deleted: IdSet,
+}
+
 /// A version with the state that it was listed for.
 struct ListedVersion<'a> {
     past: PastVersion,
@@ -100,6 +109,8 @@ struct TimelinePass<'a> {
     unlisted: Vec<&'a LogEntry>,
     /// The size of the state that was listed last.
     size: StateSize,
+    /// The notes that were visited, each with the run that led to it.
+    noted: Vec<(ItemId, &'a StateNote)>,
 }
 
 impl<'a> Timeline<'a> {
@@ -116,6 +127,31 @@ impl<'a> Timeline<'a> {
         })
     }
 
+    /// Returns the deletions that the notes record, in order of time.
+    pub(super) fn noted_deletions(self) -> Vec<NotedDeletions> {
+        self.pass_all(|pass| {
+            let noted = pass.noted.iter().filter_map(|(run, note)| {
+                let deleted = note.snapshot()?.delete_set;
+                (!deleted.is_empty()).then_some(NotedDeletions { run: *run, deleted })
+            });
+            let mut all: Vec<NotedDeletions> = noted.collect();
+            let deleted = self.replica.version().snapshot().delete_set.clone();
+            all.extend(pass.last_run().map(|run| NotedDeletions { run, deleted }));
+            all
+        })
+    }
+
+    /// Returns some versions, in the order of the places that are given.
+    pub(super) fn versions_at(self, places: &[usize]) -> Vec<Option<Version>> {
+        self.pass(|listed| {
+            let version = |place: &usize| match listed.get(*place)?.mark {
+                None => Some(self.replica.version()),
+                Some(mark) => Some(self.state_at(mark)?.version()),
+            };
+            places.iter().map(version).collect()
+        })
+    }
+
     /// Returns the past versions that can still be read, with their places in the timeline.
     pub(super) fn readable_past(self) -> Vec<(usize, Version)> {
         let versions = self.versions();
@@ -126,6 +162,11 @@ impl<'a> Timeline<'a> {
 
     /// Walks the timeline, and passes the versions in order of time to `read`.
     fn pass<R>(self, read: impl FnOnce(Vec<ListedVersion<'_>>) -> R) -> R {
+        self.pass_all(|pass| read(std::mem::take(&mut pass.listed)))
+    }
+
+    /// Walks the timeline, and passes the finished walk to `read`.
+    fn pass_all<R>(self, read: impl FnOnce(&mut TimelinePass<'_>) -> R) -> R {
         let log = self.log.entries();
         let mut marks: Vec<(Order, ItemId, TimelineMark<'_>)> = Vec::new();
         let orders = orders(&log, self.log.notes());
@@ -154,12 +195,13 @@ impl<'a> Timeline<'a> {
             open: None,
             unlisted: Vec::new(),
             size: (0, 0),
+            noted: Vec::new(),
         };
         for (order, _, mark) in &marks {
             pass.visit_mark(*order, mark);
         }
         pass.end();
-        read(pass.listed)
+        read(&mut pass)
     }
 
     /// Returns the state that a mark notes, if all notes that it builds on are known.
@@ -201,7 +243,9 @@ impl<'a> TimelinePass<'a> {
     fn visit_mark(&mut self, order: Order, mark: &'a TimelineMark<'a>) {
         let goes_on = self.enter(mark);
         if let Some(goes_on) = goes_on {
+            let n_listed = self.listed.len();
             self.list_if_due(order, Some(mark), goes_on);
+            self.note_run(mark, self.listed.len() > n_listed);
         }
         match mark {
             TimelineMark::Run(entry) => {
@@ -215,6 +259,27 @@ impl<'a> TimelinePass<'a> {
                 self.tip = None;
             }
         }
+    }
+
+    /// Keeps the note of a mark with the run that led to it: the last one of the version that it
+    /// ends, else the one that the note builds on, else the last one.
+    fn note_run(&mut self, mark: &TimelineMark<'a>, is_listed: bool) {
+        let note = match mark {
+            TimelineMark::Run(entry) => self.doc.log.notes().get(entry.entry),
+            TimelineMark::Label(_, note) => note,
+        };
+        let listed = self.listed.last().filter(|_| is_listed);
+        let listed = listed.and_then(|version| version.past.runs.last()).copied();
+        let base = note.base().filter(|base| self.orders.contains_key(base));
+        let run = listed.or(base).or(self.open.map(|run| run.entry));
+        self.noted.extend(run.map(|run| (run, note)));
+    }
+
+    /// Returns the run that led to the current state.
+    fn last_run(&self) -> Option<ItemId> {
+        let current = self.listed.iter().find(|version| version.past.current);
+        let run = current.and_then(|version| version.past.runs.last()).copied();
+        run.or(self.open.map(|run| run.entry))
     }
 
     /// Makes the state that a mark notes the current one. Returns whether it goes on from the state

@@ -1,4 +1,4 @@
-"""A backend for deepagents 0.6 and 0.7 over any filesystem of yfs.
+"""A backend for deepagents 0.7 over any filesystem of yfs.
 
     from deepagents import create_deep_agent
     import yfs

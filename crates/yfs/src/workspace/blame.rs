@@ -1,15 +1,14 @@
 //! Blame: the author of each current line.
 //!
-//! The main author of a line is the one who wrote most of its characters, its end included; of
-//! equal ones, the latest. The shares of all authors are returned as well.
-
-use std::collections::BTreeMap;
+//! The author of a line is the last writer that edited it: that typed in it, deleted within it, or
+//! changed a format of it. The shares of all writers are returned as well
+//! (`docs/decisions/0099-the-last-writer-of-a-line-is-its-author.md`).
 
 use hashbrown::HashMap;
 use smol_str::SmolStr;
 use yfs_engine::{
     actor::Actor,
-    content::{BlamePiece, RunAuthor},
+    content::{BlamedText, RunAuthor},
     id::ItemId,
     path::VPath,
     time::Millis,
@@ -32,13 +31,13 @@ pub struct BlameLine {
     pub number: usize,
     /// Its text, without its end.
     pub text: String,
-    /// The main author; `None` if that was not recorded.
+    /// The last writer of the line; `None` if that was not recorded.
     pub actor: Option<Actor>,
-    /// When the main author's latest run in the line began.
+    /// When the last run that edited the line began.
     pub at: Option<Millis>,
     /// The version that this run made.
     pub version: Option<u64>,
-    /// The shares of all runs, in order of their first character.
+    /// The shares of all runs: in order of their first character, then those without one.
     pub shares: Vec<BlameShare>,
 }
 
@@ -54,7 +53,8 @@ pub struct BlameShare {
     pub label: Option<SmolStr>,
     /// The version that the run made.
     pub version: Option<u64>,
-    /// The number of characters of the line from this run, the end of the line included.
+    /// The number of characters of the line from this run: 0 if it only deleted some of the line, or
+    /// changed a format. The end of a line counts in an empty line only.
     pub n_chars: usize,
 }
 
@@ -88,80 +88,93 @@ impl WorkspaceState {
             return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
         }
         let handle = self.documents.acquire(&found.id);
-        let (text, pieces, timeline, numbers) = handle.with(|loaded| {
+        let (blamed, timeline, numbers) = handle.with(|loaded| {
             loaded.check_readable(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
-            let (text, pieces) = loaded.doc.blame();
+            let blamed = loaded.doc.blame();
             let numbers = numbers_of_texts(&loaded.doc, found);
-            Ok::<_, FsError>((text, pieces, loaded.doc.timeline().versions(), numbers))
+            Ok::<_, FsError>((blamed, loaded.doc.timeline().versions(), numbers))
         })??;
         let mut versions: HashMap<ItemId, u64> = HashMap::new();
         for (number, past) in numbers.into_iter().zip(&timeline) {
             versions.extend(past.runs.iter().map(|run| (*run, number)));
         }
-        Ok(divide_pieces(&text, &pieces, &versions))
+        Ok(divide_pieces(&blamed, &versions))
     }
 }
 
-/// Divides pieces among lines.
-fn divide_pieces(
-    text: &str,
-    pieces: &[BlamePiece],
-    versions: &HashMap<ItemId, u64>,
-) -> Vec<BlameLine> {
+/// Divides pieces and touches among lines.
+fn divide_pieces(blamed: &BlamedText, versions: &HashMap<ItemId, u64>) -> Vec<BlameLine> {
+    let BlamedText { text, pieces, touches } = blamed;
     let mut lines = Vec::new();
     let (mut start, mut first) = (0, 0);
+    let mut touches = touches.iter().peekable();
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
         let end = start + line.len();
+        // The end of a line is no text of it, but all that an empty line has.
+        let said = line.trim_end_matches(['\r', '\n']);
+        let counted = if said.is_empty() { end } else { start + said.len() };
         while pieces.get(first).is_some_and(|piece| piece.range.end <= start) {
             first += 1;
         }
-        let mut shares: Vec<(Option<ItemId>, BlameShare)> = Vec::new();
-        for piece in pieces[first..].iter().take_while(|piece| piece.range.start < end) {
-            let part = piece.range.start.max(start)..piece.range.end.min(end);
-            let n_chars = text[part].chars().count();
-            match shares.iter_mut().find(|(run, _)| *run == piece.run) {
-                Some((_, share)) => share.n_chars += n_chars,
-                None => shares.push((piece.run, make_share(piece, n_chars, versions))),
-            }
+        let mut shares = LineShares { versions, shares: Vec::new() };
+        for piece in pieces[first..].iter().take_while(|piece| piece.range.start < counted) {
+            let part = piece.range.start.max(start)..piece.range.end.min(counted);
+            shares.add(piece.run, piece.author.as_ref(), text[part].chars().count());
         }
-        let shares: Vec<BlameShare> = shares.into_iter().map(|(_, share)| share).collect();
-        let latest = main_share(&shares);
-        lines.push(BlameLine {
-            number,
-            text: line.strip_suffix('\n').unwrap_or(line).to_owned(),
-            actor: latest.and_then(|share| share.actor.clone()),
-            at: latest.and_then(|share| share.at),
-            version: latest.and_then(|share| share.version),
-            shares,
-        });
+        let is_last = end == text.len() && !line.ends_with('\n');
+        while let Some(touch) =
+            touches.next_if(|touch| touch.at < end || is_last && touch.at == end)
+        {
+            shares.add(Some(touch.run), Some(&touch.author), 0);
+        }
+        lines.push(shares.into_line(number, line.strip_suffix('\n').unwrap_or(line)));
         start = end;
     }
     lines
 }
 
-fn make_share(piece: &BlamePiece, n_chars: usize, versions: &HashMap<ItemId, u64>) -> BlameShare {
-    let author: Option<&RunAuthor> = piece.author.as_ref();
-    BlameShare {
-        actor: author.map(|author| author.actor.clone()),
-        at: author.map(|author| author.at),
-        label: author.and_then(|author| author.label.clone()),
-        version: piece.run.and_then(|run| versions.get(&run).copied()),
-        n_chars,
+/// The shares of one line, by their runs.
+struct LineShares<'a> {
+    versions: &'a HashMap<ItemId, u64>,
+    shares: Vec<(Option<ItemId>, BlameShare)>,
+}
+
+impl LineShares<'_> {
+    fn add(&mut self, run: Option<ItemId>, author: Option<&RunAuthor>, n_chars: usize) {
+        if let Some((_, share)) = self.shares.iter_mut().find(|(other, _)| *other == run) {
+            share.n_chars += n_chars;
+            return;
+        }
+        let share = BlameShare {
+            actor: author.map(|author| author.actor.clone()),
+            at: author.map(|author| author.at),
+            label: author.and_then(|author| author.label.clone()),
+            version: run.and_then(|run| self.versions.get(&run).copied()),
+            n_chars,
+        };
+        self.shares.push((run, share));
+    }
+
+    fn into_line(self, number: usize, text: &str) -> BlameLine {
+        let shares: Vec<BlameShare> = self.shares.into_iter().map(|(_, share)| share).collect();
+        // Versions are in order of what their writers knew, so a wrong clock changes little.
+        let last = shares.iter().max_by_key(|share| (share.version, share.at));
+        BlameLine {
+            number,
+            text: text.to_owned(),
+            actor: last.and_then(|share| share.actor.clone()),
+            at: last.and_then(|share| share.at),
+            version: last.and_then(|share| share.version),
+            shares,
+        }
     }
 }
 
-/// Returns the latest share of the main author: the author of the most characters; of equal ones,
-/// the latest.
-fn main_share(shares: &[BlameShare]) -> Option<&BlameShare> {
-    let mut by_actor: BTreeMap<Option<String>, (usize, &BlameShare)> = BTreeMap::new();
-    for share in shares {
-        let key = share.actor.as_ref().map(ToString::to_string);
-        let (n_chars, latest) = by_actor.entry(key).or_insert((0, share));
-        *n_chars += share.n_chars;
-        if share.at > latest.at {
-            *latest = share;
-        }
+impl BlameLine {
+    /// Reports whether several actors have a share in the line.
+    pub fn is_shared(&self) -> bool {
+        let mut shares = self.shares.iter();
+        let first = shares.next();
+        first.is_some_and(|first| shares.any(|share| share.actor != first.actor))
     }
-    let most = by_actor.into_values().max_by_key(|(n_chars, latest)| (*n_chars, latest.at));
-    most.map(|(_, latest)| latest)
 }

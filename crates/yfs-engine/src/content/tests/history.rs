@@ -255,13 +255,14 @@ impl World {
     }
 
     fn check_equal(mut self, compacted: &[u8]) {
-        let (text, blamed) = self.replicas[0].blame();
+        let blame = self.replicas[0].blame();
+        let (text, blamed) = (blame.text.clone(), &blame.pieces);
         let timeline = self.replicas[0].timeline().versions();
         let texts: Vec<_> =
             (0..timeline.len()).map(|nth| past_text(&self.replicas[0], nth)).collect();
         let places: Vec<_> =
             self.anchors.iter().map(|(_, anchor)| self.replicas[0].resolve(anchor)).collect();
-        for piece in &blamed {
+        for piece in blamed {
             let actor = piece.author.as_ref().unwrap().actor.name.as_str();
             for c in text[piece.range.clone()].chars().filter(|c| *c != '\n') {
                 assert_eq!(self.typed[&c], actor, "{c:?}");
@@ -282,7 +283,7 @@ impl World {
             assert_eq!(past.redacted, text.is_none(), "{past:?}");
         }
         for replica in &mut self.replicas {
-            assert_eq!(replica.blame(), (text.clone(), blamed.clone()));
+            assert_eq!(replica.blame(), blame);
             assert_eq!(replica.redactions().in_order().len(), replica.redactions().n_records());
             assert_eq!(replica.timeline().versions(), timeline);
             for (nth, text) in texts.iter().enumerate() {

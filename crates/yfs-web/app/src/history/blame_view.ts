@@ -13,6 +13,13 @@ const REFRESH_MS = 500
 
 const setLines = StateEffect.define<BlameLine[]>()
 
+/** Returns the names of those who have a share in a line beside its author. */
+function otherAuthors(line: BlameLine): string[] {
+  const others = new Set(line.shares.map(({ actor }) => actor))
+  others.delete(line.actor)
+  return [...others].map((actor) => actorInfo(actor).name)
+}
+
 class AuthorMarker extends GutterMarker {
   constructor(
     private readonly line: BlameLine,
@@ -25,6 +32,7 @@ class AuthorMarker extends GutterMarker {
     return (
       other.line.actor === this.line.actor &&
       other.line.at === this.line.at &&
+      otherAuthors(other.line).join() === otherAuthors(this.line).join() &&
       other.isFirst === this.isFirst
     )
   }
@@ -36,8 +44,11 @@ class AuthorMarker extends GutterMarker {
     mark.dataset['kind'] = kind
     mark.style.setProperty('--person', color)
     const when = this.line.at === null ? '' : `, ${new Date(this.line.at).toLocaleString()}`
-    mark.title = `${name} (${title})${when}`
-    mark.textContent = this.isFirst ? `${kind === 'agent' ? '✦ ' : ''}${name}` : ''
+    const others = otherAuthors(this.line)
+    const shared = others.length === 0 ? '' : `; also ${others.join(', ')}`
+    mark.title = `${name} (${title})${when}${shared}`
+    const shown = this.isFirst ? `${kind === 'agent' ? '✦ ' : ''}${name}` : ''
+    mark.textContent = others.length === 0 ? shown : `${shown}+`
     return mark
   }
 }
