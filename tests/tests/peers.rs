@@ -326,3 +326,35 @@ fn a_relay_needs_no_workspace_and_prints_what_it_did() {
     let wrong = run(home.path(), &["relay", "--allow", "0123"], b"");
     assert!(wrong.stderr.contains("64 hexadecimal digits"), "{}", wrong.stderr);
 }
+
+/// Any user of the machine can list the arguments of a process, and `join` runs for hours.
+#[test]
+fn a_ticket_is_not_among_the_arguments_of_the_process_that_joined() {
+    let home = tempfile::tempdir().unwrap();
+    let here = shared_directory(home.path());
+    let share = Connected::share(&here, &["--for", "ben"]);
+    let ticket = share.ticket();
+    let join = Connected::start(home.path(), &["join", &ticket, "there"]);
+    wait_for_file(&home.path().join("there"), "plan.txt", "one\n");
+    let arguments = fs::read(format!("/proc/{}/cmdline", join.pid())).unwrap();
+    let arguments = String::from_utf8(arguments).unwrap();
+    assert!(arguments.contains("there") && !arguments.contains("yfspeer_"), "{arguments}");
+    drop(join);
+
+    // Nor need it ever be there.
+    let args = join_once(&["-", "piped"]);
+    let piped = run(home.path(), &args, format!("{ticket}\n").as_bytes());
+    assert_eq!(piped.code, Some(0), "{}", piped.stderr);
+    wait_for_file(&home.path().join("piped"), "plan.txt", "one\n");
+    let named = command()
+        .args(join_once(&["-", "named"]))
+        .env("YFS_TICKET", &ticket)
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    assert!(named.status.success(), "{}", String::from_utf8_lossy(&named.stderr));
+    let nothing = run(home.path(), &join_once(&["-", "none"]), b"");
+    assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
+    assert!(!home.path().join("none").exists());
+    drop(share);
+}

@@ -13,10 +13,11 @@ mod query_process;
 mod query_worker;
 mod sql;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use tokio::sync::Semaphore;
 
 pub use self::query_worker::{run_query_here, serve_json_query};
 
@@ -31,7 +32,28 @@ pub struct JsonQueryRunner {
     pub arguments: Vec<String>,
     /// The limits of each query.
     pub limits: JsonQueryLimits,
+    /// The share of a caller that others must not wait for; `None` for all that there is.
+    pub share: Option<QueryShare>,
 }
+
+/// How many queries of one caller run at once, in however many sessions. Others wait.
+#[derive(Debug, Clone)]
+pub struct QueryShare(Arc<Semaphore>);
+
+impl QueryShare {
+    /// Makes a share of so many queries.
+    pub fn new(n_queries: usize) -> Self {
+        Self(Arc::new(Semaphore::new(n_queries)))
+    }
+}
+
+impl PartialEq for QueryShare {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for QueryShare {}
 
 /// A query.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +106,8 @@ pub enum DocumentFormat {
 pub struct JsonQueryLimits {
     /// The CPU time, in whole seconds.
     pub cpu_time: Duration,
+    /// The time from the start of the process to its end, on a busy machine or with a slow disk.
+    pub wall_time: Duration,
     /// The address space of the process, in bytes, beyond that of the program when it begins.
     pub max_memory: u64,
     /// The results, in bytes; more are cut.
@@ -133,7 +157,8 @@ impl DocumentFormat {
 
 impl Default for JsonQueryLimits {
     fn default() -> Self {
-        Self { cpu_time: Duration::from_secs(5), max_memory: 1 << 30, max_output_len: 1 << 20 }
+        let (cpu_time, wall_time) = (Duration::from_secs(5), Duration::from_secs(60));
+        Self { cpu_time, wall_time, max_memory: 1 << 30, max_output_len: 1 << 20 }
     }
 }
 
@@ -141,6 +166,6 @@ impl JsonQueryRunner {
     /// Makes a runner of a program that serves a query when called with one argument.
     pub fn new(program: impl Into<PathBuf>, argument: &str) -> Self {
         let limits = JsonQueryLimits::default();
-        Self { program: program.into(), arguments: vec![argument.to_owned()], limits }
+        Self { program: program.into(), arguments: vec![argument.to_owned()], limits, share: None }
     }
 }

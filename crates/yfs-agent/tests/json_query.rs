@@ -106,6 +106,7 @@ async fn check_hostile_queries() {
         cpu_time: Duration::from_secs(1),
         max_memory: 256 << 20,
         max_output_len: 10_000,
+        ..JsonQueryLimits::default()
     };
     for query in [
         "def f: f; f",
@@ -314,6 +315,7 @@ async fn check_damaged_parquet() {
         cpu_time: Duration::from_secs(2),
         max_memory: 256 << 20,
         max_output_len: 10_000,
+        ..JsonQueryLimits::default()
     };
     let runner = JsonQueryRunner { limits, ..JsonQueryRunner::new(program, SERVE) };
     let file = parquet_files().swap_remove(0);

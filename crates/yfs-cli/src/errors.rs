@@ -134,13 +134,22 @@ pub(crate) fn write_stderr(text: &str) {
 /// Prints clap's help, version or error message, and returns the exit code.
 pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
     let is_json = std::env::args_os().any(|arg| arg == "--json");
+    let text = error.render().to_string();
+    if error.use_stderr()
+        && !is_json
+        && text
+            .chars()
+            .any(|char| crate::format_text::controls_terminal(char) && !matches!(char, '\n' | '\t'))
+    {
+        write_stderr(crate::format_text::escape_lines(&text).trim_end());
+        return EXIT_USAGE.into();
+    }
     if !error.use_stderr() || !is_json {
         return match error.print() {
             Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(EXIT_USAGE)),
             Err(_) => EXIT_CLOSED.into(),
         };
     }
-    let text = error.render().to_string();
     let message = text.trim_start_matches("error: ").lines().next().unwrap_or("wrong usage");
     write_stderr(&json!({ "error": { "code": "USAGE", "message": message } }).to_string());
     EXIT_USAGE.into()

@@ -1,6 +1,9 @@
 //! Formatting of text for terminals: escaped names, sizes, counts.
 
-use std::fmt::{self, Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
 
 /// A text from an untrusted source, displayed without the characters that control a terminal.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +31,35 @@ impl fmt::Display for EscapedText<'_> {
 
 /// Reports whether a character moves the cursor, changes colors or changes the direction of text.
 pub(crate) fn controls_terminal(char: char) -> bool {
-    char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    char.is_control()
+        || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}'
+            | '\u{200f}' | '\u{61c}')
+}
+
+/// Escapes what controls a terminal in JSON, which has such characters only within strings: the
+/// value stays the same.
+pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(controls_terminal) {
+        return json.into();
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for char in json.chars() {
+        match controls_terminal(char) {
+            true => write!(escaped, "\\u{:04x}", u32::from(char)).expect("a string takes all"),
+            false => escaped.push(char),
+        }
+    }
+    escaped.into()
+}
+
+/// Escapes what controls a terminal in text of several lines that may have colors.
+pub(crate) fn escape_lines(text: &str) -> String {
+    let escaped = text.chars().map(|char| match char {
+        '\n' | '\t' => char.to_string(),
+        _ if controls_terminal(char) => char.escape_default().to_string(),
+        _ => char.to_string(),
+    });
+    escaped.collect()
 }
 
 /// Formats a number of bytes as `ls -h` and `du -h` do: `0`, `812`, `1.5K`, `12M`, always rounded
@@ -83,6 +114,17 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names with the C1 control CSI or marks of direction reached the terminal by `--json`.
+    #[test]
+    fn json_for_a_terminal_has_no_controls_and_the_same_value() {
+        let value = serde_json::json!({ "path": "a\u{9b}31m\u{202e}b\u{7f}\u{200f}\u{61c}é\n" });
+        let json = value.to_string();
+        let escaped = escape_json(&json);
+        assert_eq!(escaped, r#"{"path":"a\u009b31m\u202eb\u007f\u200f\u061cé\n"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        assert_eq!(escape_lines("a\u{9b}b\n"), "a\\u{9b}b\n");
+    }
 
     #[test]
     fn sizes_are_those_of_ls() {

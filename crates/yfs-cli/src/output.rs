@@ -13,7 +13,7 @@ use yfs_vfs::FileKind;
 use crate::{
     args::{ColorChoice, GlobalArgs},
     errors::Result,
-    format_text::EscapedText,
+    format_text::{EscapedText, escape_json},
     pager::Pager,
 };
 
@@ -133,6 +133,9 @@ impl CommandOutput {
 
     /// Writes a JSON value on one line.
     pub(crate) fn json_line(&mut self, value: &Value) -> Result {
+        if self.is_terminal {
+            return self.line(&escape_json(&value.to_string()));
+        }
         serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;
         self.raw(b"\n")
     }

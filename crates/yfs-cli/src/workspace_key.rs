@@ -110,6 +110,7 @@ pub(crate) fn key_of_new(encrypt: bool) -> Result<Option<Arc<UnlockKey>>> {
         };
     }
     if let Some(key) = options.read_or_make()? {
+        keep_out_of_dumps();
         return Ok(Some(key));
     }
     let found = key_file_of_environment()?.map_or_else(passphrase_of_environment, |k| Ok(Some(k)));
@@ -118,7 +119,20 @@ pub(crate) fn key_of_new(encrypt: bool) -> Result<Option<Arc<UnlockKey>>> {
         None => Arc::new(ask_twice("Passphrase")?),
     };
     *KNOWN.lock() = Some(key.clone());
+    keep_out_of_dumps();
     Ok(Some(key))
+}
+
+/// Makes the memory of this process, which has a key, unreadable for other processes of the user,
+/// and keeps it out of core dumps. A system that refuses does not stop the command.
+fn keep_out_of_dumps() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).ok();
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
+    }
 }
 
 /// Returns the key of the environment, or asks for a passphrase; `None` if there is no terminal.
@@ -131,6 +145,9 @@ fn known_key(file: &Path, needed: NeededKey) -> Result<Option<Arc<UnlockKey>>> {
             }
             (found, _) => found,
         };
+        if known.is_some() {
+            keep_out_of_dumps();
+        }
     }
     Ok(known.clone())
 }

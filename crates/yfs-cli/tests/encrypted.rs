@@ -509,6 +509,19 @@ fn a_key_file_in_the_directory_is_remarked() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("keep it elsewhere"));
 }
 
+/// A crash would have written the key into a file of the working directory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_with_a_key_leaves_no_core_dump() {
+    let workspace = Workspace::create();
+    let mut server = Running::start(&workspace, &["serve", "--port", "0", "--json"]);
+    server.lines.read_line(&mut String::new()).unwrap();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", server.child.id())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    let words: Vec<_> = core.split_whitespace().collect();
+    assert_eq!(words[4..6], ["0", "0"], "{core}");
+}
+
 /// A command that runs until it is dropped.
 struct Running {
     child: Child,

@@ -1,26 +1,38 @@
 //! The server on streamable HTTP.
 
-use std::{convert::Infallible, fmt, sync::Arc};
+use std::{
+    collections::HashSet,
+    convert::Infallible,
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, request::Parts};
-use http_body::Body;
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use rmcp::{
     ServerHandler,
     model::Extensions,
     transport::streamable_http_server::{
-        StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+        StreamableHttpServerConfig, StreamableHttpService,
+        session::{SessionManager, local::LocalSessionManager},
     },
 };
+use yfs_vfs::CancellationToken;
 
-use crate::{open_session::SessionOpener, server::McpServer};
+use crate::{open_session::SessionOpener, server::McpServer, session_owners::SessionOwners};
+
+/// The header with the id of a session.
+const SESSION_HEADER: &str = "mcp-session-id";
 
 /// The most bytes of a request.
 const MAX_REQUEST_LEN: usize = 16 << 20;
 
 /// The most sessions of clients of older protocol versions. Each is closed after five minutes
-/// without a request.
+/// without a request. Beyond it, the credential with the most sessions loses its longest unused.
 const MAX_SESSIONS: usize = 1024;
 
 /// The server on streamable HTTP: without sessions for protocol version 2026-07-28, with sessions
@@ -32,6 +44,17 @@ const MAX_SESSIONS: usize = 1024;
 pub struct McpHttpService<S = McpServer> {
     service: StreamableHttpService<S, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    owners: Arc<SessionOwners>,
+}
+
+/// Is cancelled when the client of a request no longer waits for its answer.
+#[derive(Debug, Clone)]
+pub(crate) struct AbandonedRequest(pub(crate) CancellationToken);
+
+/// A body that cancels the work on its request when it is dropped.
+struct CancellingBody {
+    body: BoxBody<Bytes, Infallible>,
+    abandoned: CancellationToken,
 }
 
 /// The opener of the client that sent a request, whose credential was checked.
@@ -52,31 +75,91 @@ impl<S: ServerHandler> McpHttpService<S> {
         let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
         config.max_request_body_bytes = MAX_REQUEST_LEN;
         let make = move || Ok(make());
-        Self { service: StreamableHttpService::new(make, sessions.clone(), config), sessions }
+        let service = StreamableHttpService::new(make, sessions.clone(), config);
+        Self { service, sessions, owners: Arc::default() }
     }
 
-    /// Answers a request.
-    pub async fn handle<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
+    /// Answers a request. Work on it ends when the answer is dropped.
+    pub async fn handle<B>(&self, mut request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
     where
         B: Body + Send + 'static,
         B::Error: fmt::Display,
     {
+        let opener = request.extensions().get::<RequestOpener>();
+        let credential = opener.map_or("", |opener| opener.0.credential()).to_owned();
+        let session = request.headers().get(SESSION_HEADER);
+        let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        if session.as_ref().is_some_and(|id| !self.owners.note_use(id, &credential)) {
+            // The same answer as for a session that there is not.
+            return plain_answer(StatusCode::NOT_FOUND, "Not Found: Session not found");
+        }
         let begins = request.method() == Method::POST
-            && !request.headers().contains_key("mcp-session-id")
+            && session.is_none()
             && !request.headers().contains_key("mcp-protocol-version");
-        if begins && self.sessions.sessions.read().await.len() >= MAX_SESSIONS {
-            let mut response = Response::new(Full::from("too many sessions").boxed());
-            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            return response;
+        if begins {
+            self.make_room().await;
         }
         let ends = request.method() == Method::DELETE;
+        let abandoned = CancellationToken::new();
+        request.extensions_mut().insert(AbandonedRequest(abandoned.clone()));
         let mut response = self.service.handle(request).await;
         if ends && response.status() == StatusCode::ACCEPTED {
             // The session is closed now; clients warn about a status that promises it for later.
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        response
+        let begun = response.headers().get(SESSION_HEADER).filter(|_| session.is_none());
+        if let Some(id) = begun.and_then(|id| id.to_str().ok()) {
+            self.owners.note_begin(id, credential);
+        }
+        response.map(|body| CancellingBody { body, abandoned }.boxed())
     }
+
+    /// Ends sessions until there is room for another.
+    async fn make_room(&self) {
+        loop {
+            let open: HashSet<String> =
+                self.sessions.sessions.read().await.keys().map(|id| id.to_string()).collect();
+            self.owners.retain(&open);
+            if open.len() < MAX_SESSIONS {
+                return;
+            }
+            let Some(ended) = self.owners.take_oldest_of_most() else { return };
+            // It may have ended by itself.
+            self.sessions.close_session(&ended.into()).await.ok();
+        }
+    }
+}
+
+impl Body for CancellingBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for CancellingBody {
+    fn drop(&mut self) {
+        self.abandoned.cancel();
+    }
+}
+
+fn plain_answer(status: StatusCode, text: &'static str) -> Response<BoxBody<Bytes, Infallible>> {
+    let mut response = Response::new(Full::from(text).boxed());
+    *response.status_mut() = status;
+    response
 }
 
 impl Default for McpHttpService {
@@ -88,6 +171,15 @@ impl Default for McpHttpService {
 impl<S> fmt::Debug for McpHttpService<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpHttpService").finish_non_exhaustive()
+    }
+}
+
+impl AbandonedRequest {
+    /// Returns the token of a request; one that is never cancelled for requests not over HTTP.
+    pub(crate) fn of(extensions: &Extensions) -> CancellationToken {
+        let parts = extensions.get::<Parts>();
+        let abandoned = parts.and_then(|parts| parts.extensions.get::<Self>());
+        abandoned.map(|abandoned| abandoned.0.clone()).unwrap_or_default()
     }
 }
 

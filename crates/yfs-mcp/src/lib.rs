@@ -38,6 +38,7 @@ mod prompts;
 mod resources;
 mod rules_file;
 mod server;
+mod session_owners;
 mod session_shell;
 mod stdio;
 mod tool_calls;

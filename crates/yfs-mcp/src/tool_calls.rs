@@ -1,6 +1,6 @@
 //! Tools: definitions and replies in the form of the protocol.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use rmcp::{
@@ -20,6 +20,7 @@ use yfs_agent::{CallContext, ReplyBlock, ToolDefinition, ToolReply, tool::Progre
 
 use crate::{
     approvals::{CANNOT_ASK, CallApprovals},
+    http_service::AbandonedRequest,
     open_session::OpenedSession,
 };
 
@@ -92,7 +93,16 @@ pub(crate) async fn call_tool(
         let peer = context.peer.clone();
         tokio::spawn(forward_progress(peer, token, reports, has_ended.clone()))
     });
-    let called = approvals.scope(call).await;
+    let abandoned = AbandonedRequest::of(&context.extensions);
+    let mut call = pin!(approvals.scope(call));
+    let called = tokio::select! {
+        called = &mut call => called,
+        () = abandoned.cancelled() => {
+            // The tool ends its work where it can, and leaves nothing half done.
+            context.ct.cancel();
+            call.await
+        }
+    };
     if let Some(forwarding) = forwarding {
         has_ended.notify_one();
         // What was reported belongs before the result.

@@ -136,8 +136,10 @@ impl QueryOptions {
             cpu_time: Duration::from_secs((self.cpu_time_ms / 1000.0).ceil() as u64),
             max_memory: self.max_memory,
             max_output_len: self.max_output_len,
+            ..JsonQueryLimits::default()
         };
-        Ok((query, JsonQueryRunner { program: self.program, arguments: self.arguments, limits }))
+        let (program, arguments) = (self.program, self.arguments);
+        Ok((query, JsonQueryRunner { program, arguments, limits, share: None }))
     }
 }
 

@@ -6,15 +6,18 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
-    task::JoinHandle,
+    sync::watch,
+    task::{AbortHandle, JoinHandle},
     time::{sleep_until, timeout},
 };
 
@@ -29,8 +32,10 @@ use crate::{
     ticket::PeerTicket,
 };
 
-/// The most connections at once. Others are closed without an answer.
-const MAX_CONNECTIONS: usize = 8;
+/// The most connections at once, and of one address. Beyond it, one that has sent nothing is closed
+/// for the new one, the oldest first: a joiner sends its first message at once.
+const MAX_CONNECTIONS: usize = 64;
+const MAX_PER_ADDRESS: usize = 8;
 
 /// The time for a whole exchange.
 pub(crate) const EXCHANGE_WITHIN: Duration = Duration::from_secs(10);
@@ -117,6 +122,40 @@ impl JoinCodeHost {
     }
 }
 
+/// The connections that are answered, oldest first.
+#[derive(Debug, Default)]
+struct OpenJoiners(Vec<OpenJoiner>);
+
+#[derive(Debug)]
+struct OpenJoiner {
+    from: IpAddr,
+    /// Whether its first message has arrived.
+    has_spoken: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+impl OpenJoiners {
+    /// Makes room for a connection from an address; reports whether there is any.
+    fn make_room(&mut self, from: IpAddr) -> bool {
+        self.0.retain(|joiner| !joiner.task.is_finished());
+        let n_of = |from: IpAddr| self.0.iter().filter(|joiner| joiner.from == from).count();
+        let crowded = match (n_of(from) >= MAX_PER_ADDRESS, self.0.len() >= MAX_CONNECTIONS) {
+            (true, _) => from,
+            (false, false) => return true,
+            // The address with the most gives way.
+            (false, true) => {
+                let addresses = self.0.iter().map(|joiner| joiner.from);
+                addresses.max_by_key(|from| n_of(*from)).unwrap_or(from)
+            }
+        };
+        let is_silent = |joiner: &OpenJoiner| !joiner.has_spoken.load(Ordering::Relaxed);
+        let oldest = self.0.iter().position(|joiner| joiner.from == crowded && is_silent(joiner));
+        let Some(oldest) = oldest else { return false };
+        self.0.remove(oldest).task.abort();
+        true
+    }
+}
+
 impl Drop for JoinCodeHost {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
@@ -143,7 +182,7 @@ async fn serve_code(
     outcome: Arc<watch::Sender<Option<JoinCodeOutcome>>>,
     announcement: Option<LanCodeAnnouncement>,
 ) {
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut joiners = OpenJoiners::default();
     let is_over = || offer.outcome(Instant::now()).is_some();
     let ends = offer.ends();
     loop {
@@ -156,16 +195,18 @@ async fn serve_code(
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 };
-                let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
-                if is_lan_only && !is_local(from) {
+                if is_lan_only && !is_local(from) || !joiners.make_room(from.ip()) {
                     continue;
                 }
                 let (offer, outcome) = (offer.clone(), outcome.clone());
-                tokio::spawn(async move {
-                    timeout(EXCHANGE_WITHIN, answer_joiner(stream, &offer)).await.ok();
+                let has_spoken = Arc::new(AtomicBool::new(false));
+                let spoken = has_spoken.clone();
+                let task = tokio::spawn(async move {
+                    timeout(EXCHANGE_WITHIN, answer_joiner(stream, &offer, &spoken)).await.ok();
                     report_outcome(&offer, &outcome);
-                    drop(slot);
                 });
+                let task = task.abort_handle();
+                joiners.0.push(OpenJoiner { from: from.ip(), has_spoken, task });
             }
             () = expired, if !is_over() => {}
             () = sleep_until((ends + LINGER).into()) => break,
@@ -181,9 +222,14 @@ fn report_outcome(offer: &CodeOffer, outcome: &watch::Sender<Option<JoinCodeOutc
 }
 
 /// Carries one exchange. Reads messages of fixed lengths only.
-async fn answer_joiner(mut stream: TcpStream, offer: &CodeOffer) -> std::io::Result<()> {
+async fn answer_joiner(
+    mut stream: TcpStream,
+    offer: &CodeOffer,
+    has_spoken: &AtomicBool,
+) -> std::io::Result<()> {
     let mut hello = [0; CODE_HELLO_LEN];
     stream.read_exact(&mut hello).await?;
+    has_spoken.store(true, Ordering::Relaxed);
     let (keys, answer) = match offer.begin(&hello, Instant::now()) {
         Ok(begun) => begun,
         Err(refusal) => return refuse(stream, refusal).await,

@@ -229,6 +229,7 @@ mod tests {
             conflicts,
             mcp,
             mcp_sessions: Arc::default(),
+            query_shares: Arc::default(),
             audit: None,
             json_query: None,
             store_dir: None,

@@ -3,6 +3,7 @@
 //! A client presents a token as everywhere else, and sees what it grants. `?profile=` chooses the
 //! tools.
 
+mod query_shares;
 mod stateless_sessions;
 
 use std::{fmt::Write as _, sync::Arc};
@@ -21,7 +22,7 @@ use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, RequestOpener, SessionOpener, SessionRefusal,
 };
 
-pub(crate) use self::stateless_sessions::StatelessSessions;
+pub(crate) use self::{query_shares::QueryShares, stateless_sessions::StatelessSessions};
 use crate::{
     access::{AccessGrant, labelled},
     caller::RequestCaller,
@@ -65,7 +66,9 @@ pub(crate) async fn mcp(
     };
     let credential = format!("{:?} {profile}", caller.grant);
     let (workspace, grant, audit) = (app.workspace.clone(), caller.grant, app.audit.clone());
-    let (json_query, stateless) = (app.json_query.clone(), app.mcp_sessions.clone());
+    let share = Some(app.query_shares.of(&grant.id));
+    let json_query = app.json_query.clone().map(|runner| JsonQueryRunner { share, ..runner });
+    let stateless = app.mcp_sessions.clone();
     let opener =
         GrantOpener { workspace, grant, profile, audit, json_query, credential, stateless };
     request.extensions_mut().insert(RequestOpener(Arc::new(opener)));

@@ -79,6 +79,13 @@ impl From<FsError> for HttpProblem {
         if matches!(WorkspaceError::cause_of(&error), Some(WorkspaceError::Closed)) {
             return WorkspaceError::Closed.into();
         }
+        if let Some(absent) = WorkspaceError::cause_of(&error).filter(|e| e.is_absent_blob()) {
+            let reason = "the content has not arrived at this server yet";
+            let mut problem = Self::new(StatusCode::CONFLICT, format!("{reason}: {absent}"));
+            problem.body.path = error.path.as_deref().map(str::to_owned);
+            problem.body.code = Some(error.code.as_str());
+            return problem;
+        }
         let path = error.path.as_deref().map(str::to_owned);
         let code = Some(error.code.as_str());
         let detail = match &error.source {
@@ -101,6 +108,7 @@ impl From<WorkspaceError> for HttpProblem {
             WorkspaceError::NoDocument(_) | WorkspaceError::NoFile(_) => StatusCode::NOT_FOUND,
             WorkspaceError::ReadOnly => StatusCode::FORBIDDEN,
             WorkspaceError::Redacted { .. } => StatusCode::GONE,
+            error if error.is_absent_blob() => StatusCode::CONFLICT,
             WorkspaceError::Refused(_) | WorkspaceError::Anchor(_) => StatusCode::BAD_REQUEST,
             WorkspaceError::Closed => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
@@ -146,6 +154,18 @@ mod tests {
     use yfs_vfs::Op;
 
     use super::*;
+
+    /// It was answered as a failure of the server.
+    #[test]
+    fn content_that_has_not_arrived_is_a_conflict() {
+        let hash = yfs_engine::hash::ContentHash::of(b"elsewhere");
+        let absent = || WorkspaceError::from(StoreError::NoBlob { hash });
+        let read = FsError::new(FsCode::EIO, Op::Read, "/a.bin").caused_by(absent());
+        for error in [absent(), read.into()] {
+            let problem = HttpProblem::from(error);
+            assert_eq!(problem.status, StatusCode::CONFLICT);
+        }
+    }
 
     #[test]
     fn a_call_that_waits_while_the_workspace_closes_is_answered_as_a_later_one() {

@@ -13,7 +13,7 @@ use tokio::{
     net::TcpListener,
     sync::{Semaphore, broadcast},
 };
-use yfs::{Workspace, workspace::conflicts::ConflictReport};
+use yfs::{Workspace, clock::clock_of, workspace::conflicts::ConflictReport};
 use yfs_agent::{
     audit::{AuditSink, open_workspace_audit},
     json_query::JsonQueryRunner,
@@ -24,7 +24,7 @@ use crate::{
     access::{AccessControl, TokenKeys},
     body::BodyBudget,
     listen,
-    mcp::StatelessSessions,
+    mcp::{QueryShares, StatelessSessions},
     metrics::ServerMetrics,
     presence_bridge,
     rooms::DocumentRooms,
@@ -111,6 +111,8 @@ pub(crate) struct ServerState {
     pub(crate) mcp: McpHttpService,
     /// The sessions at `/mcp` of clients whose protocol version has none.
     pub(crate) mcp_sessions: Arc<StatelessSessions>,
+    /// The shares of tokens in the queries of agents.
+    pub(crate) query_shares: Arc<QueryShares>,
     /// The receiver of the records of what agents do; `None` for a store without a file.
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     /// The program that runs the queries of agents.
@@ -158,7 +160,7 @@ impl Server {
             true => AccessControl::Open,
             false => {
                 let keys = TokenKeys::of(workspace.store().clone());
-                AccessControl::Tokens(keys.with_clock(workspace.clock().clone()))
+                AccessControl::Tokens(keys.with_clock(clock_of(&workspace)))
             }
         };
         let audit = open_workspace_audit(&workspace).map_err(ServeError::Audit)?;
@@ -177,6 +179,7 @@ impl Server {
             conflicts: self.conflicts.clone(),
             mcp: McpHttpService::new(),
             mcp_sessions: Arc::default(),
+            query_shares: Arc::default(),
             audit,
             json_query: self.options.json_query.clone(),
             store_dir: self.options.store_dir.clone(),

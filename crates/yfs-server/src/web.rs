@@ -9,9 +9,10 @@ use yfs_web::WebFile;
 
 use crate::{files::unchanged, problem::HttpProblem};
 
-/// What the page may load: its own files, and contents of the workspace and of the web as images.
-const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' blob: data: \
-                      https: http:; media-src blob:; frame-src blob:; object-src 'none'; \
+/// What the page may load, beside its connections: its own files, and contents of the workspace and
+/// of the web as images.
+const POLICY: &str = "default-src 'self'; img-src 'self' blob: data: https:; media-src blob:; \
+                      frame-src blob:; object-src 'none'; \
                       style-src 'self' 'unsafe-inline'; worker-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
@@ -49,6 +50,17 @@ pub(crate) async fn service_worker(headers: HeaderMap) -> Response {
     }
 }
 
+/// Returns the policy of the page that was asked for at a host: it connects to this host only. Some
+/// browsers do not count a WebSocket of the same host as the same origin.
+fn policy(headers: &HeaderMap) -> HeaderValue {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-.:[]".contains(char);
+    let host = host.filter(|host| !host.is_empty() && host.chars().all(is_plain));
+    let sockets = host.map_or_else(String::new, |host| format!(" ws://{host} wss://{host}"));
+    let policy = format!("{POLICY}; connect-src 'self'{sockets}");
+    HeaderValue::from_str(&policy).expect("the host was checked")
+}
+
 fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     let takes_brotli = accepted.is_some_and(|accepted| {
@@ -72,9 +84,32 @@ fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
     set.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
     let age = if file.is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     set.insert(header::CACHE_CONTROL, HeaderValue::from_static(age));
-    set.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    set.insert(header::CONTENT_SECURITY_POLICY, policy(headers));
     set.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // The token is in the fragment of the link, which no request has; the path is in none either.
     set.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page could connect to any host by a WebSocket.
+    #[test]
+    fn the_page_connects_to_its_own_host_only() {
+        let connects = |host: &'static str| {
+            let headers = [(header::HOST, HeaderValue::from_static(host))].into_iter().collect();
+            let policy = policy(&headers);
+            let policy = policy.to_str().unwrap();
+            policy.split("; ").find(|part| part.starts_with("connect-src")).unwrap().to_owned()
+        };
+        let own = "connect-src 'self' ws://files.example:81 wss://files.example:81";
+        assert_eq!(connects("files.example:81"), own);
+        assert_eq!(connects("[::1]:4680"), "connect-src 'self' ws://[::1]:4680 wss://[::1]:4680");
+        for host in ["", "a b", "a; img-src *", "*", "a/*", "a,b"] {
+            assert_eq!(connects(host), "connect-src 'self'", "{host:?}");
+        }
+        assert!(!POLICY.contains("http:") && !POLICY.contains("ws:"));
+    }
 }

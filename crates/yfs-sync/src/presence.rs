@@ -232,8 +232,8 @@ impl PresenceRoom {
         std::mem::take(&mut self.contested)
     }
 
-    /// Returns when the first left of the clients that have come back since the last call. The owner
-    /// should publish again what it publishes beside this room, if it has not changed since.
+    /// Returns when the first left of the clients that have come back since the last call. The
+    /// owner should publish again what it publishes beside this room, if it has not changed since.
     pub fn take_returned(&mut self) -> Option<Duration> {
         self.returned.take()
     }

@@ -19,7 +19,7 @@ use yfs_vfs::ChangeAuthor;
 use crate::{
     Replication, WorkspaceFs,
     checkpoint::{CheckpointHome, OpenedMain},
-    clock::{Clock, IdSource, RandomIds},
+    clock::{IdSource, RandomIds},
     documents::DocumentPool,
     error::{Result, WorkspaceError},
     load_document, log_follower,
@@ -206,11 +206,6 @@ impl Workspace {
     /// Returns the store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.state.store
-    }
-
-    /// Returns the clock of the workspace.
-    pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.state.options.clock
     }
 
     /// Returns the history of files: versions, authors, anchors, redaction.

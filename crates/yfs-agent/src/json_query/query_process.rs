@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use yfs_vfs::CancellationToken;
 
 use super::{
@@ -19,6 +19,12 @@ use super::{
 
 /// The most bytes of a reason that is reported.
 const MAX_REASON_LEN: u64 = 2_000;
+
+/// The most queries of this process that run at once, which bounds their memory. Others wait.
+const MAX_RUNNING: usize = 4;
+
+/// The permits of all queries of this process, whichever session, route or token they come from.
+static RUNNING: Semaphore = Semaphore::const_new(MAX_RUNNING);
 
 /// Ends a process when dropped.
 ///
@@ -45,6 +51,19 @@ impl JsonQueryRunner {
         document: Bytes,
         cancel: &CancellationToken,
     ) -> Result<JsonQueryOutput, JsonQueryError> {
+        // The semaphores are never closed. The share comes first: a query that waits for it
+        // holds nothing of others.
+        let admitted = async {
+            let of_caller = match &self.share {
+                Some(share) => share.0.acquire().await.ok(),
+                None => None,
+            };
+            (of_caller, RUNNING.acquire().await.ok())
+        };
+        let _permits = tokio::select! {
+            permits = admitted => permits,
+            () = cancel.cancelled() => return Err(JsonQueryError::Cancelled),
+        };
         let request = QueryRequest {
             query,
             cpu_seconds: self.limits.cpu_time.as_secs(),
@@ -84,6 +103,9 @@ impl JsonQueryRunner {
         let read = tokio::select! {
             read = receiver => read,
             () = cancel.cancelled() => return Err(JsonQueryError::Cancelled),
+            () = tokio::time::sleep(self.limits.wall_time) => {
+                return Err(JsonQueryError::Exceeded);
+            }
         };
         drop(killer);
         read.map_err(|_| JsonQueryError::Process(io::ErrorKind::BrokenPipe.into()))?

@@ -1,6 +1,10 @@
 //! `yfs join`: makes a clone of a peer's workspace, and connects it with its peers.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{BufRead, Read},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 use yfs::{Workspace, WorkspaceOptions, replica::BlobPolicy};
@@ -38,6 +42,7 @@ Examples:
   yfs join yfspeer_... notes
   yfs join 7-amber-falcon notes
   yfs join 4711-amber-falcon notes --relay relay.example.com
+  yfs join - notes < ticket.txt                   not in the list of processes
   cd notes && yfs join                            continue after a restart
   yfs join yfspeer_... notes --blobs wanted       without past versions of binary files
   yfs join yfspeer_... notes --no-wait            exit once everything was received
@@ -45,12 +50,21 @@ Examples:
 JSON: {received, bytes_received, blobs} for the first exchange, then one line
 {peer, sent, received, new} each time a peer and this side have the same.";
 
+/// The ticket that stands for one that is not among the arguments.
+const FROM_ELSEWHERE: &str = "-";
+
+/// The variable with that ticket.
+const TICKET_VARIABLE: &str = "YFS_TICKET";
+
+/// The longest line of standard input that is read.
+const MAX_TICKET_LEN: u64 = 64 << 10;
+
 /// Copy the workspace of a peer, and stay connected with its peers
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct JoinArgs {
-    /// The ticket or the join code, as `yfs share` prints it
-    #[arg(requires = "dir")]
+    /// The ticket or the join code, as `yfs share` prints it; `-` for standard input
+    /// or YFS_TICKET
     ticket: Option<String>,
     /// The directory, which is created if it is missing; it must not contain a workspace
     dir: Option<PathBuf>,
@@ -89,10 +103,15 @@ enum BlobChoice {
 /// Runs `yfs join`.
 pub(crate) async fn run(args: JoinArgs, context: &mut CommandContext) -> Result {
     let (file, workspace) = match (&args.ticket, &args.dir) {
+        (Some(_), None) => {
+            return Err(CommandError::usage("a ticket needs a directory: `yfs join TICKET DIR`"));
+        }
         (Some(ticket), Some(dir)) => {
+            hide_ticket(ticket);
             let file = discover::file_below(dir);
             check_is_free(&file, dir)?;
-            let ticket = read_ticket(ticket, &args).await?;
+            let ticket = ticket_or_other(ticket)?;
+            let ticket = read_ticket(&ticket, &args).await?;
             (file.clone(), create(&ticket, &file, &args, context)?)
         }
         _ => {
@@ -140,6 +159,43 @@ fn check_is_free(file: &Path, dir: &Path) -> Result {
         return Err(CommandError::other(message));
     }
     Ok(())
+}
+
+/// Starts the command again without the ticket among its arguments, which all users of the machine
+/// can list as long as the command runs. A ticket is a password; a join code is one guess.
+fn hide_ticket(ticket: &str) {
+    let is_ticket = !JoinCode::is_like(ticket) && ticket.parse::<PeerTicket>().is_ok();
+    if ticket == FROM_ELSEWHERE || !is_ticket {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    let arguments = std::env::args_os().map(|argument| match argument == ticket {
+        true => FROM_ELSEWHERE.into(),
+        false => argument,
+    });
+    let mut arguments = arguments.collect::<Vec<std::ffi::OsString>>().into_iter();
+    let mut command = std::process::Command::new(program);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    // If it fails, the command goes on as it is.
+    command.args(arguments).env(TICKET_VARIABLE, ticket).exec();
+}
+
+/// Returns a ticket, which may be in the environment or come from standard input.
+fn ticket_or_other(ticket: &str) -> Result<String> {
+    if ticket != FROM_ELSEWHERE {
+        return Ok(ticket.to_owned());
+    }
+    if let Some(ticket) = std::env::var(TICKET_VARIABLE).ok().filter(|ticket| !ticket.is_empty()) {
+        return Ok(ticket.trim().to_owned());
+    }
+    let mut line = String::new();
+    std::io::stdin().lock().take(MAX_TICKET_LEN).read_line(&mut line)?;
+    match line.trim() {
+        "" => Err(CommandError::usage("standard input has no ticket")),
+        ticket => Ok(ticket.to_owned()),
+    }
 }
 
 /// Reads a ticket, or gets it with a join code.

@@ -104,6 +104,7 @@ pub(crate) async fn run(args: QueryArgs, context: &mut CommandContext) -> Result
         cpu_time: args.timeout.max(Duration::from_secs(1)),
         max_memory: args.memory,
         max_output_len: usize::try_from(args.limit).unwrap_or(usize::MAX),
+        ..JsonQueryLimits::default()
     };
     let runner = JsonQueryRunner { limits, ..runner };
     if args.paths.is_empty() {

@@ -207,3 +207,20 @@ fn the_wire_carries_neither_words_nor_ticket() {
         assert!(!one.windows(word.len()).any(|part| part == word.as_bytes()));
     }
 }
+
+/// Silent connections had all slots for ten seconds each, and the joiner was not answered.
+#[test]
+fn silent_connections_do_not_keep_the_joiner_out() {
+    run(async {
+        let ticket = ticket();
+        let host = offer(&ticket, HOUR).await;
+        let at = host.addresses()[0];
+        let mut silent = Vec::new();
+        for _ in 0..300 {
+            silent.push(TcpStream::connect(at).await.unwrap());
+        }
+        redeem_at("7-amber-falcon", at).await.unwrap();
+        assert_eq!(outcome(&host).await, JoinCodeOutcome::Used);
+        drop(silent);
+    });
+}

@@ -19,7 +19,7 @@ use crate::StoreError;
 /// A directory of this name contains only a store and its files.
 const STORE_DIRECTORY: &str = ".yfs";
 
-/// The directory with files of a mirrored directory: what the user keeps there are no files of ours.
+/// The directory with files of the user, which a mirror keeps: they are no files of the store.
 const KEPT_FILES: &str = "superseded";
 
 /// The deepest directory whose entries are checked: checkpoints have the most.
@@ -124,7 +124,7 @@ fn caller_of_sudo() -> Option<u32> {
     std::env::var("SUDO_UID").ok()?.parse().ok()
 }
 
-/// Reports whether the user trusts a directory, whoever owns it.
+/// Reports whether the user trusts a directory of any owner.
 #[cfg(unix)]
 fn is_trusted(directory: &Path) -> bool {
     let Some(trusted) = std::env::var_os(SAFE_VARIABLE) else { return false };
