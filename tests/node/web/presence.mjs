@@ -105,7 +105,7 @@ async function checkApplication(stage) {
   const peers = joinAs(stage, workspace, statesOf('text'))
   await until(() => page.getByTitle(/Mallory/).count(), 'Mallory above the tree')
   await until(() => page.getByTitle(/Nobody/).count(), 'the last one above the tree')
-  const { wrong } = await stylesOf(page, '[style*="--person"], [style*="color"]')
+  const { wrong } = await stylesOf(page, '[style*="--person"], [style*="background"]')
   assertEqual(wrong, [], 'the styles above the tree')
   for (const peer of peers) peer.destroy()
 }
