@@ -78,6 +78,16 @@ fn the_presence_of_others_is_no_style_and_no_error() {
 }
 
 #[test]
+fn headings_are_undone_and_no_space_stays_at_the_end_of_a_block_in_milkdown() {
+    play("writing.mjs", &["gfm"]);
+}
+
+#[test]
+fn headings_are_undone_and_no_space_stays_at_the_end_of_a_block_in_prosemirror() {
+    play("writing.mjs", &["commonmark"]);
+}
+
+#[test]
 fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
     play("swap.mjs", &[]);
 }

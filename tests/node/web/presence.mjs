@@ -56,7 +56,7 @@ const stylesOf = (page, selector) =>
   page.evaluate((selector) => {
     const found = [...document.querySelectorAll(selector)]
     const color = '(#[0-9a-f]{6,8}|rgba?\\([0-9., ]+\\))'
-    const allowed = new RegExp(`^((--person|[a-z-]*color): ?${color};? ?)*$`, 'i')
+    const allowed = new RegExp(`^((--person|[a-z-]*color|background): ?${color};? ?)*$`, 'i')
     const styles = found.map((element) => element.getAttribute('style') ?? '')
     return { nFound: found.length, wrong: styles.filter((style) => !allowed.test(style)) }
   }, selector)
@@ -105,7 +105,7 @@ async function checkApplication(stage) {
   const peers = joinAs(stage, workspace, statesOf('text'))
   await until(() => page.getByTitle(/Mallory/).count(), 'Mallory above the tree')
   await until(() => page.getByTitle(/Nobody/).count(), 'the last one above the tree')
-  const { wrong } = await stylesOf(page, '[style*="--person"], [style*="color"]')
+  const { wrong } = await stylesOf(page, '[style*="--person"], [style*="background"]')
   assertEqual(wrong, [], 'the styles above the tree')
   for (const peer of peers) peer.destroy()
 }

@@ -4,8 +4,17 @@ import { dropCursor } from '@milkdown/kit/prose/dropcursor'
 import { gapCursor } from '@milkdown/kit/prose/gapcursor'
 import { keydownHandler } from 'prosemirror-keymap'
 import { Plugin } from 'prosemirror-state'
-import { redo, undo, yCursorPlugin, ySyncPlugin, yUndoPlugin } from 'y-prosemirror'
-import type * as Y from 'yjs'
+import {
+  defaultDeleteFilter,
+  defaultProtectedNodes,
+  redo,
+  undo,
+  yCursorPlugin,
+  ySyncPlugin,
+  ySyncPluginKey,
+  yUndoPlugin,
+} from 'y-prosemirror'
+import * as Y from 'yjs'
 import type { MountOptions } from '../mounted_editor'
 import { showBriefly } from '../notice'
 import { blockWindow } from './block_window'
@@ -13,6 +22,7 @@ import { ImageLoader, ImageView } from './image_view'
 import { richClicks } from './rich_clicks'
 import type { RichView } from './rich_view'
 import { slashMenu } from './slash_menu'
+import { trimTrailingSpace } from './trailing_space'
 import { uploadImages } from './upload_images'
 
 function renderCursor(user: { name: string; color: string }): HTMLElement {
@@ -25,6 +35,17 @@ function renderCursor(user: { name: string; color: string }): HTMLElement {
   name.textContent = user.name
   cursor.append('\u2060', name, '\u2060')
   return cursor
+}
+
+/**
+ * Returns the undo of a fragment. It takes back all that this view wrote: y-prosemirror's own leaves
+ * out a change of a person if a plugin, such as the one of list numbers, added to it.
+ */
+function undoManagerOf(fragment: Y.XmlFragment): Y.UndoManager {
+  return new Y.UndoManager(fragment, {
+    trackedOrigins: new Set([ySyncPluginKey]),
+    deleteFilter: (item) => defaultDeleteFilter(item, defaultProtectedNodes),
+  })
 }
 
 /** Binds the view; returns a function that releases what the binding holds. */
@@ -42,13 +63,14 @@ export function bindView(
     slashMenu(blocks),
     uploadImages(workspace, path, report),
     richClicks(path),
+    trimTrailingSpace(),
     ...view.state.plugins,
     dropCursor({ color: 'var(--accent)', width: 2 }),
     gapCursor(),
     new Plugin({ props: { nodeViews: { image: (node) => new ImageView(node, images) } } }),
     ySyncPlugin(fragment),
     yCursorPlugin(opened.awareness, { cursorBuilder: renderCursor }),
-    yUndoPlugin(),
+    yUndoPlugin({ undoManager: undoManagerOf(fragment) }),
     new Plugin({ props: { handleKeyDown: undoKeys } }),
   ]
   view.updateState(view.state.reconfigure({ plugins }))

@@ -41,7 +41,8 @@ export const headingIds = $prose((ctx) => {
   const update = (view: EditorView) => {
     const idOf = ctx.get(headingIdGenerator.key)
     const counts = new Map<string, number>()
-    const tr = view.state.tr.setMeta('addToHistory', false).setMeta(key, false)
+    // y-prosemirror writes these ids with the change before them, so undo takes both back.
+    const tr = view.state.tr.setMeta(key, false)
     view.state.doc.descendants((node, position) => {
       if (node.type === heading && node.textContent.trim() !== '') {
         const plain = idOf(node)
