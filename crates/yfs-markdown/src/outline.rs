@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::{
     parse::BlockSpan,
-    tree::{AttributeValue, MarkdownNode, TreeElement},
+    tree::{AttributeValue, MarkdownNode, TextMark, TreeElement},
 };
 
 /// A tree, flat.
@@ -261,8 +261,15 @@ fn range(span: Option<&BlockSpan>) -> Range<usize> {
     span.map(|span| span.range.clone()).unwrap_or_default()
 }
 
+/// Reports whether a paragraph has no text that markdown can show: nothing, or blanks.
 pub(crate) fn is_empty_paragraph(element: &TreeElement) -> bool {
-    element.name == "paragraph" && element.children.is_empty()
+    let is_blank = |node: &MarkdownNode| {
+        let MarkdownNode::Text(run) = node else { return false };
+        let is_code = |mark: &TextMark| matches!(mark.name.as_str(), "code" | "inlineCode");
+        run.text.chars().all(|character| matches!(character, ' ' | '\t'))
+            && !run.marks.iter().any(is_code)
+    };
+    element.name == "paragraph" && element.children.iter().all(is_blank)
 }
 
 /// Makes the row below the head of a table that has no other: schemas require one.

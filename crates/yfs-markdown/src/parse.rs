@@ -14,6 +14,7 @@ mod blocks;
 mod inline;
 mod loose_lists;
 mod masked_text;
+mod trace;
 
 use std::{borrow::Cow, ops::Range};
 
@@ -63,6 +64,15 @@ pub fn parse_like_editors(text: &str, profile: SchemaProfile) -> TreeElement {
 /// Parses normalized markdown, and returns the range of each block.
 pub(crate) fn parse_spans(normalised: &str, profile: SchemaProfile) -> (TreeElement, BlockSpan) {
     blocks::build(normalised, ParseMode { profile, strict: false })
+}
+
+/// Parses normalized markdown, and returns the place of each character and inline element of its
+/// leaves. `None` if these are not known.
+pub(crate) fn parse_places(
+    normalised: &str,
+    profile: SchemaProfile,
+) -> Option<(TreeElement, Vec<Range<usize>>)> {
+    blocks::build_traced(normalised, ParseMode { profile, strict: false })
 }
 
 /// Normalizes line ends to `\n` and NUL to U+FFFD. The number of lines stays.

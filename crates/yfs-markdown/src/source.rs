@@ -28,6 +28,7 @@ mod key;
 mod prefixes;
 mod record_source;
 mod render;
+mod template;
 #[cfg(test)]
 mod tests;
 
@@ -59,6 +60,7 @@ pub struct SourceMap {
     leaves: BTreeMap<LeafKey, Vec<SourceRecord>>,
     /// Records by the leaves before and after.
     gaps: BTreeMap<(LeafKey, LeafKey), Vec<SourceRecord>>,
+    index: template::IndexCell,
 }
 
 /// The properties of the whole file.
@@ -71,6 +73,9 @@ struct FileStyle {
     is_open: bool,
     /// Whether links are defined apart, so that brackets in text need a backslash.
     has_definitions: bool,
+    /// Whether leaves without a record may be written like similar ones: whoever made the memory
+    /// gave a record to each leaf that must not.
+    has_templates: bool,
 }
 
 /// The lines of one leaf or gap.
@@ -86,7 +91,13 @@ struct SourceRecord {
 
 impl Default for FileStyle {
     fn default() -> Self {
-        Self { end: LineEnd::Lf, has_mark: false, is_open: false, has_definitions: false }
+        Self {
+            end: LineEnd::Lf,
+            has_mark: false,
+            is_open: false,
+            has_definitions: false,
+            has_templates: false,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     inline::{InlineCollector, is_line_break},
     loose_lists::is_spread,
     masked_text::MaskedText,
+    trace::InlineTrace,
 };
 use crate::{
     outline::empty_row,
@@ -88,6 +89,26 @@ struct TreeBuilder<'a> {
 pub(super) fn build(text: &str, mode: ParseMode) -> (TreeElement, BlockSpan) {
     let no_html = mode.strict && mode.profile == SchemaProfile::CommonMark;
     let masked = MaskedText::new(text, no_html);
+    let (document, root, _) = builder(mode, &masked).run(events(mode, &masked));
+    (document, root)
+}
+
+/// Builds the document, and notes the place of each character.
+pub(super) fn build_traced(
+    text: &str,
+    mode: ParseMode,
+) -> Option<(TreeElement, Vec<Range<usize>>)> {
+    let masked = MaskedText::new(text, false);
+    if masked.is_masked() {
+        return None;
+    }
+    let mut builder = builder(mode, &masked);
+    builder.inline.trace = Some(InlineTrace::default());
+    let (document, _, trace) = builder.run(events(mode, &masked));
+    Some((document, trace?.places))
+}
+
+fn events<'a>(mode: ParseMode, masked: &'a MaskedText<'_>) -> OffsetIter<'a> {
     let options = match mode.profile {
         SchemaProfile::CommonMark => Options::empty(),
         SchemaProfile::Gfm => {
@@ -97,18 +118,20 @@ pub(super) fn build(text: &str, mode: ParseMode) -> (TreeElement, BlockSpan) {
                 | Options::ENABLE_TASKLISTS
         }
     };
-    let events = Parser::new_ext(&masked.text, options).into_offset_iter();
+    Parser::new_ext(&masked.text, options).into_offset_iter()
+}
+
+fn builder<'a>(mode: ParseMode, masked: &'a MaskedText<'a>) -> TreeBuilder<'a> {
     TreeBuilder {
         mode,
-        masked: &masked,
-        inline: InlineCollector::new(mode, &masked),
+        masked,
+        inline: InlineCollector::new(mode, masked),
         stack: vec![BlockFrame::new(OpenBlock::Document, 0..masked.text.len(), 0)],
         nodes: Vec::new(),
         spans: Vec::new(),
         n_ignored: 0,
         n_by_heading_id: HashMap::new(),
     }
-    .run(events)
 }
 
 impl BlockFrame {
@@ -118,7 +141,7 @@ impl BlockFrame {
 }
 
 impl<'a> TreeBuilder<'a> {
-    fn run(mut self, events: OffsetIter<'a>) -> (TreeElement, BlockSpan) {
+    fn run(mut self, events: OffsetIter<'a>) -> (TreeElement, BlockSpan, Option<InlineTrace>) {
         for (event, range) in events {
             match event {
                 Event::Start(tag) if !is_inline(&tag) => self.start(tag, range),
@@ -133,6 +156,7 @@ impl<'a> TreeBuilder<'a> {
                 }
                 Event::TaskListMarker(is_checked) => self.task(is_checked),
                 Event::Html(text) | Event::Text(text) if self.is_verbatim() => {
+                    self.trace_verbatim(&text, range);
                     self.top().text.push_str(&text);
                 }
                 event => self.inline_event(event, range),
@@ -143,7 +167,27 @@ impl<'a> TreeBuilder<'a> {
         }
         let range = self.top().range.clone();
         let (children, spans) = filled(self.nodes, self.spans, range.end);
-        (TreeElement::new("doc").with_children(children), BlockSpan { range, children: spans })
+        let document = TreeElement::new("doc").with_children(children);
+        (document, BlockSpan { range, children: spans }, self.inline.trace)
+    }
+
+    /// Notes the text of code or HTML. A block of HTML may be one element.
+    fn trace_verbatim(&mut self, text: &str, range: Range<usize>) {
+        let is_element = self.is_gfm() && matches!(self.top().block, OpenBlock::Html);
+        let is_first = self.top().text.is_empty();
+        let Some(trace) = &mut self.inline.trace else { return };
+        match (is_element, is_first) {
+            (false, _) => trace.verbatim(&self.masked.text, text, range),
+            (true, true) => trace.element(range),
+            (true, false) => trace.extend_last(range.end),
+        }
+    }
+
+    /// Removes the places of line ends that the tree leaves out.
+    fn trim_trace(&mut self, n_characters: usize) {
+        if let Some(trace) = &mut self.inline.trace {
+            trace.places.truncate(trace.places.len().saturating_sub(n_characters));
+        }
     }
 
     fn is_gfm(&self) -> bool {
@@ -215,6 +259,9 @@ impl<'a> TreeBuilder<'a> {
             Tag::TableRow => OpenBlock::Row { is_head: false },
             _ => {
                 let is_head = matches!(self.top().block, OpenBlock::Row { is_head: true });
+                if let Some(trace) = &mut self.inline.trace {
+                    trace.cell(&self.masked.text, &range);
+                }
                 OpenBlock::Cell { is_head }
             }
         };
@@ -300,10 +347,15 @@ impl<'a> TreeBuilder<'a> {
                 }
             }
             OpenBlock::Code { info } => {
+                self.trim_trace(usize::from(frame.text.ends_with('\n')));
                 let code = self.code(&info, &frame.text);
                 self.add(code.into(), leaf(range));
             }
             OpenBlock::Html => {
+                if !self.is_gfm() {
+                    let kept = frame.text.trim_end_matches('\n').len();
+                    self.trim_trace(frame.text.len() - kept);
+                }
                 let paragraph = self.html(&frame.text);
                 self.add(paragraph.into(), leaf(range));
             }

@@ -1,9 +1,11 @@
 //! Converts inline events to runs of text and inline elements, with the open marks.
 
+use std::ops::Range;
+
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 use smol_str::SmolStr;
 
-use super::{ParseMode, masked_text::MaskedText};
+use super::{ParseMode, masked_text::MaskedText, trace::InlineTrace};
 use crate::{
     schema::SchemaProfile,
     tree::{AttributeValue, MarkdownNode, TextMark, TreeElement},
@@ -27,6 +29,7 @@ struct OpenImage {
     depth: usize,
     /// Whether the part that an editor would use as the text has been read.
     is_done: bool,
+    range: Range<usize>,
 }
 
 /// Collects the inline content of one text block after the other.
@@ -38,12 +41,14 @@ pub(super) struct InlineCollector<'a> {
     open: Vec<OpenInline>,
     image: Option<OpenImage>,
     children: Vec<MarkdownNode>,
+    /// The places of all characters and elements so far, if they are asked for.
+    pub(super) trace: Option<InlineTrace>,
 }
 
 impl<'a> InlineCollector<'a> {
     pub(super) fn new(mode: ParseMode, masked: &'a MaskedText<'a>) -> Self {
         let (marks, open, children) = (Vec::new(), Vec::new(), Vec::new());
-        Self { mode, masked, marks, open, image: None, children }
+        Self { mode, masked, marks, open, image: None, children, trace: None }
     }
 
     /// Ends the block and returns its content.
@@ -56,38 +61,39 @@ impl<'a> InlineCollector<'a> {
     }
 
     /// Handles an inline event that begins at `at` of the masked text.
-    pub(super) fn event(&mut self, event: Event<'_>, at: std::ops::Range<usize>) {
+    pub(super) fn event(&mut self, event: Event<'_>, at: Range<usize>) {
         if self.image.is_some() {
             self.event_in_image(event, &at);
             return;
         }
         match event {
-            Event::Text(text) => self.text(&text, at.start),
+            Event::Text(text) => self.text(&text, at),
             Event::Code(code) => {
                 let masked = self.masked;
                 let name = if self.is_gfm() { "inlineCode" } else { "code" };
                 self.push_mark(name, TextMark::new(name));
-                self.push(&masked.restore(&code));
+                self.push_code(&masked.restore(&code), at);
                 self.pop_mark();
             }
-            Event::SoftBreak => self.soft_break(),
+            Event::SoftBreak => self.soft_break(at),
             Event::HardBreak => {
                 let hard = match self.is_gfm() {
                     true => TreeElement::new("hardbreak").with("isInline", false),
                     false => TreeElement::new("hard_break"),
                 };
-                self.element(hard);
+                self.element(hard, at);
             }
-            Event::InlineHtml(html) | Event::Html(html) => self.html(&html),
+            Event::InlineHtml(html) | Event::Html(html) => self.html(&html, at),
             Event::FootnoteReference(label) => {
                 let label = SmolStr::new(&label);
                 self.element(
                     TreeElement::new("footnote_reference")
                         .with("label", AttributeValue::String(label)),
+                    at,
                 );
             }
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text, at.start),
-            Event::Start(tag) => self.start(tag, at.start),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text, at),
+            Event::Start(tag) => self.start(tag, at),
             Event::End(TagEnd::Image) => {}
             Event::End(_) => self.pop_mark(),
             _ => {}
@@ -98,7 +104,8 @@ impl<'a> InlineCollector<'a> {
         self.mode.profile == SchemaProfile::Gfm
     }
 
-    fn text(&mut self, text: &str, at: usize) {
+    fn text(&mut self, text: &str, range: Range<usize>) {
+        let at = range.start;
         let is_escaped_bar = text.starts_with('|')
             && at > 0
             && self.masked.text.as_bytes()[at - 1] == b'\\'
@@ -106,14 +113,28 @@ impl<'a> InlineCollector<'a> {
             && !self.mode.strict;
         // In a table that this profile keeps as text, the backslash carries meaning.
         if is_escaped_bar {
-            self.push("\\");
+            self.push("\\", at - 1..at);
         }
         let masked = self.masked;
-        self.push(&masked.restore(text));
+        self.push(&masked.restore(text), range);
     }
 
     /// Adds text under the open marks, to the run before if that has the same.
-    fn push(&mut self, text: &str) {
+    fn push(&mut self, text: &str, range: Range<usize>) {
+        if let Some(trace) = &mut self.trace {
+            trace.text(&self.masked.text, text, range);
+        }
+        self.push_untraced(text);
+    }
+
+    fn push_code(&mut self, code: &str, range: Range<usize>) {
+        if let Some(trace) = &mut self.trace {
+            trace.code(&self.masked.text, code, range);
+        }
+        self.push_untraced(code);
+    }
+
+    fn push_untraced(&mut self, text: &str) {
         match self.children.last_mut() {
             Some(MarkdownNode::Text(last)) if last.marks == self.marks => last.text.push_str(text),
             _ if text.is_empty() => {}
@@ -121,35 +142,38 @@ impl<'a> InlineCollector<'a> {
         }
     }
 
-    fn soft_break(&mut self) {
+    fn soft_break(&mut self, at: Range<usize>) {
         match (self.mode.profile, self.mode.strict) {
             (SchemaProfile::Gfm, _) => {
-                self.element(TreeElement::new("hardbreak").with("isInline", true));
+                self.element(TreeElement::new("hardbreak").with("isInline", true), at);
             }
             (SchemaProfile::CommonMark, strict) => {
-                self.push(if strict { " " } else { "\n" });
+                self.push(if strict { " " } else { "\n" }, at);
             }
         }
     }
 
-    fn html(&mut self, html: &str) {
+    fn html(&mut self, html: &str, at: Range<usize>) {
         match self.mode.profile {
             SchemaProfile::Gfm if self.mode.strict && is_line_break(html) => {}
             SchemaProfile::Gfm => {
                 let value = AttributeValue::string(html);
-                self.element(TreeElement::new("html").with("value", value));
+                self.element(TreeElement::new("html").with("value", value), at);
             }
-            SchemaProfile::CommonMark => self.push(html),
+            SchemaProfile::CommonMark => self.push(html, at),
         }
     }
 
-    fn element(&mut self, mut element: TreeElement) {
+    fn element(&mut self, mut element: TreeElement, at: Range<usize>) {
+        if let Some(trace) = &mut self.trace {
+            trace.element(at);
+        }
         element.marks.clone_from(&self.marks);
         self.children.push(element.into());
     }
 
-    fn start(&mut self, tag: Tag<'_>, at: usize) {
-        let marker = match self.masked.text.as_bytes().get(at) {
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+        let marker = match self.masked.text.as_bytes().get(range.start) {
             Some(b'_') => "_",
             _ => "*",
         };
@@ -183,6 +207,7 @@ impl<'a> InlineCollector<'a> {
                     alternative: String::new(),
                     depth: 1,
                     is_done: false,
+                    range,
                 });
             }
             _ => self.push_mark("", TextMark::new("")),
@@ -221,7 +246,7 @@ impl<'a> InlineCollector<'a> {
         }
     }
 
-    fn event_in_image(&mut self, event: Event<'_>, at: &std::ops::Range<usize>) {
+    fn event_in_image(&mut self, event: Event<'_>, at: &Range<usize>) {
         let Some(image) = &mut self.image else { return };
         let is_editor_of_commonmark =
             self.mode.strict && self.mode.profile == SchemaProfile::CommonMark;
@@ -275,7 +300,7 @@ impl<'a> InlineCollector<'a> {
                 element.with("alt", alternative.as_str()).with("title", title)
             }
         };
-        self.element(element);
+        self.element(element, image.range);
     }
 }
 

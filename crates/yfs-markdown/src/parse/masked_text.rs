@@ -55,6 +55,11 @@ impl<'a> MaskedText<'a> {
         Self { text: Cow::Owned(masked), base: Some(base) }
     }
 
+    /// Reports whether any character stands in for another.
+    pub(super) fn is_masked(&self) -> bool {
+        self.base.is_some()
+    }
+
     /// Puts the original characters back.
     pub(super) fn restore<'b>(&self, text: &'b str) -> Cow<'b, str> {
         let Some(base) = self.base else { return Cow::Borrowed(text) };

@@ -51,17 +51,22 @@ pub(super) fn plan_among<'a>(
     n_by_key: &HashMap<LeafKey, usize>,
 ) -> WritePlan<'a> {
     let mut records = match_records(keys, map);
-    for (leaf, record) in outline.leaves.iter().zip(&mut records) {
-        if is_forgotten(leaf.top) {
+    let mut bodies: Vec<Option<Cow<'a, [OutputLine]>>> = vec![None; keys.len()];
+    for (index, record) in records.iter_mut().enumerate() {
+        if is_forgotten(outline.leaves[index].top) {
             *record = None;
+        } else if let Some(record) = *record {
+            bodies[index] = record.lines.as_deref().map(Cow::Borrowed);
+        } else if let Some(found) = map.by_template(outline, index, profile, map.style.care()) {
+            *record = Some(found.record);
+            bodies[index] = Some(Cow::Owned(found.lines));
         }
     }
     let mut plan = WritePlan::canonical(outline, profile);
     plan.prefixes = prefixes(outline, &records);
     plan.cares.fill(map.style.care());
     plan.gaps = gaps(outline, keys, map, is_forgotten, n_by_key);
-    plan.bodies =
-        records.iter().map(|record| record.and_then(|record| record.lines.as_deref())).collect();
+    plan.bodies = bodies;
     plan.end = map.style.end;
     let n_bytes: usize = outline.leaves.iter().map(|leaf| text_len(&leaf.element.children)).sum();
     plan.max_len = MAX_LEN + 8 * n_bytes + 512 * outline.leaves.len() + 2 * map.len();
@@ -209,7 +214,7 @@ fn gaps<'a>(
     is_forgotten: &dyn Fn(usize) -> bool,
     n_by_key: &HashMap<LeafKey, usize>,
 ) -> Vec<Option<Cow<'a, [OutputLine]>>> {
-    let near = BlankGap::new(n_by_key, map);
+    let near = BlankGaps::new(n_by_key, map);
     let mut n_used: HashMap<(LeafKey, LeafKey), usize> = HashMap::new();
     let mut gaps: Vec<Option<Cow<'a, [OutputLine]>>> = Vec::with_capacity(keys.len() + 1);
     for index in 0..=keys.len() {
@@ -223,21 +228,30 @@ fn gaps<'a>(
             continue;
         }
         let leaf = outline.leaves.get(index);
-        // Beside a new neighbor, a gap without a blank line may join two blocks that should be
-        // apart.
-        let is_safe = |lines: &&[OutputLine]| {
-            !leaf.is_some_and(|leaf| leaf.stands_apart)
-                || lines.iter().any(|line| line.text.trim().is_empty())
-        };
         let is_forgotten = leaf.is_some_and(|leaf| is_forgotten(leaf.top));
-        let found = near.find(keys, index).filter(is_safe).filter(|_| !is_forgotten);
+        let found = near_gap(outline, keys, index, &near).filter(|_| !is_forgotten);
         gaps.push(found.map(Cow::Borrowed));
     }
     place_orphans(keys, map, &n_used, &mut gaps);
     gaps
 }
 
-fn pair(keys: &[LeafKey], index: usize) -> (LeafKey, LeafKey) {
+/// Returns the gap before a leaf as it is beside the same leaf elsewhere.
+pub(super) fn near_gap<'a>(
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
+    index: usize,
+    near: &BlankGaps<'a, '_>,
+) -> Option<&'a [OutputLine]> {
+    // Beside a new neighbor, a gap without a blank line may join two blocks that should be apart.
+    let is_safe = |lines: &&[OutputLine]| {
+        !outline.leaves.get(index).is_some_and(|leaf| leaf.stands_apart)
+            || lines.iter().any(|line| line.text.trim().is_empty())
+    };
+    near.find(keys, index).filter(is_safe)
+}
+
+pub(super) fn pair(keys: &[LeafKey], index: usize) -> (LeafKey, LeafKey) {
     let before = index.checked_sub(1).map_or(START, |before| keys[before]);
     (before, keys.get(index).copied().unwrap_or(END))
 }
@@ -247,44 +261,57 @@ pub(super) fn has_definitions(lines: &[OutputLine]) -> bool {
     lines.iter().any(|line| !line.text.trim_matches([' ', '\t', '>']).is_empty())
 }
 
-/// Blank gaps that lost one neighbor. Only these may get another: all others without memory are as
-/// usual.
-struct BlankGap<'a, 'b> {
-    before_key: HashMap<LeafKey, Vec<&'a SourceRecord>>,
-    after_key: HashMap<LeafKey, Vec<&'a SourceRecord>>,
-    n_by_key: &'b HashMap<LeafKey, usize>,
+/// Blank gaps by one neighbor, for leaves that got another one.
+///
+/// A memory that has templates has a record of each usual gap beside a leaf that has an unusual one
+/// elsewhere, so any of them may be taken. Of an older one only gaps that lost a neighbor may: all
+/// others without memory are as usual.
+pub(super) struct BlankGaps<'a, 'b> {
+    by_after: HashMap<LeafKey, Vec<&'a SourceRecord>>,
+    by_before: HashMap<LeafKey, Vec<&'a SourceRecord>>,
+    /// The number of leaves of each key, if only gaps that lost a neighbor count.
+    n_by_key: Option<&'b HashMap<LeafKey, usize>>,
 }
 
-impl<'a, 'b> BlankGap<'a, 'b> {
+impl<'a, 'b> BlankGaps<'a, 'b> {
     /// The greatest number of candidates that are examined.
     const MAX: usize = 32;
 
-    fn new(n_by_key: &'b HashMap<LeafKey, usize>, map: &'a SourceMap) -> Self {
-        let (mut before_key, mut after_key) = (HashMap::new(), HashMap::new());
-        let is_there = |key: &LeafKey| [START, END].contains(key) || n_by_key.contains_key(key);
+    pub(super) fn new(n_by_key: &'b HashMap<LeafKey, usize>, map: &'a SourceMap) -> Self {
+        let (mut by_after, mut by_before) = (HashMap::new(), HashMap::new());
+        let n_by_key = Some(n_by_key).filter(|_| !map.style.has_templates);
+        let is_gone = |key: &LeafKey| match n_by_key {
+            None => true,
+            Some(n_by_key) => ![START, END].contains(key) && !n_by_key.contains_key(key),
+        };
         for ((before, after), records) in &map.gaps {
+            // Without lines a gap is as usual.
             let is_blank = |record: &&SourceRecord| {
-                record.lines.as_deref().is_some_and(|lines| !has_definitions(lines))
+                record.lines.as_deref().is_none_or(|lines| !has_definitions(lines))
             };
             for record in records.iter().filter(is_blank).filter(|record| record.may_repeat()) {
-                if !is_there(before) {
-                    before_key.entry(*after).or_insert_with(Vec::new).push(record);
+                if is_gone(before) {
+                    by_after.entry(*after).or_insert_with(Vec::new).push(record);
                 }
-                if !is_there(after) {
-                    after_key.entry(*before).or_insert_with(Vec::new).push(record);
+                if is_gone(after) {
+                    by_before.entry(*before).or_insert_with(Vec::new).push(record);
                 }
             }
         }
-        Self { before_key, after_key, n_by_key }
+        Self { by_after, by_before, n_by_key }
     }
 
-    /// Finds a gap with the same surroundings, or beside the only leaf of its kind.
-    fn find(&self, keys: &[LeafKey], index: usize) -> Option<&'a [OutputLine]> {
+    /// Finds a gap with the same surroundings, or beside the only leaf of its kind, or that is the
+    /// same wherever the leaf is.
+    pub(super) fn find(&self, keys: &[LeafKey], index: usize) -> Option<&'a [OutputLine]> {
         let (before, after) = pair(keys, index);
         let hint = LeafKey::hint_around(keys, index);
-        for (by_key, key) in [(&self.before_key, after), (&self.after_key, before)] {
+        for (by_key, key) in [(&self.by_after, after), (&self.by_before, before)] {
             let Some(records) = by_key.get(&key) else { continue };
-            let is_only = [START, END].contains(&key) || self.n_by_key.get(&key) == Some(&1);
+            let is_only = match self.n_by_key {
+                None => is_unanimous(records),
+                Some(n_by_key) => [START, END].contains(&key) || n_by_key.get(&key) == Some(&1),
+            };
             let mut records = records.iter().take(Self::MAX);
             if let Some(found) = records.find(|record| record.hint == hint || is_only) {
                 return found.lines.as_deref();
@@ -292,6 +319,17 @@ impl<'a, 'b> BlankGap<'a, 'b> {
         }
         None
     }
+
+    /// Reports whether the gap between two leaves does not depend on those around.
+    pub(super) fn is_plain(&self, before: LeafKey, after: LeafKey) -> bool {
+        let lists = [self.by_after.get(&after), self.by_before.get(&before)];
+        self.n_by_key.is_none() && lists.into_iter().flatten().all(|records| is_unanimous(records))
+    }
+}
+
+fn is_unanimous(records: &[&SourceRecord]) -> bool {
+    let is_same = |record: &&SourceRecord| record.lines == records[0].lines;
+    records.len() <= BlankGaps::MAX && records.iter().all(is_same)
 }
 
 /// Puts definitions between two leaves, one of them deleted, beside the other, or at the end.
@@ -322,7 +360,7 @@ fn place_orphans<'a>(
     for ((before, after), hint, lines) in orphans {
         let at = |key: LeafKey, step: usize| {
             let places = places.get(&key).map(Vec::as_slice).unwrap_or_default();
-            places.iter().take(BlankGap::MAX).map(move |place| place + step)
+            places.iter().take(BlankGaps::MAX).map(move |place| place + step)
         };
         let step = usize::from(before != START);
         let end = (after == END).then_some(keys.len());

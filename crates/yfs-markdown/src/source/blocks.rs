@@ -23,7 +23,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     SourceMap,
-    apply_source::{self, has_definitions},
+    apply_source::{self, BlankGaps, has_definitions},
     key::{END, LeafKey, START},
 };
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
     parse::parse,
     schema::SchemaProfile,
     tree::{MarkdownNode, TreeElement},
-    tree_equality::same_node,
+    tree_equality::{has_end_blanks, same_but_blanks},
     write::emit::emit_blocks,
 };
 
@@ -45,8 +45,9 @@ pub struct RenderedBlocks {
     blocks: Vec<SourceBlock>,
     /// The number of leaves of each key.
     n_by_key: HashMap<LeafKey, usize>,
-    /// The number of blocks without text: empty paragraphs, which markdown cannot express.
-    n_silent: usize,
+    /// The number of blocks that markdown cannot express: empty paragraphs, and those with blanks
+    /// at their end.
+    n_inexact: usize,
 }
 
 /// One block of the document.
@@ -55,6 +56,7 @@ struct SourceBlock {
     /// The number of bytes of its text, with the gap before it.
     len: usize,
     keys: Box<[LeafKey]>,
+    is_exact: bool,
 }
 
 impl SourceMap {
@@ -71,6 +73,7 @@ impl SourceMap {
 
     /// Reports whether leaves and gaps are written alike wherever they stand.
     fn is_plain(&self, keys: &[LeafKey], n_by_key: &HashMap<LeafKey, usize>) -> bool {
+        let near = BlankGaps::new(n_by_key, self);
         let is_plain_leaf = |key: &LeafKey| match self.leaves.get(key).map(Vec::as_slice) {
             None => true,
             Some([record]) => record.may_repeat() || n_by_key.get(key) == Some(&1),
@@ -78,7 +81,7 @@ impl SourceMap {
         };
         let is_plain_gap =
             |pair: &[LeafKey]| match self.gaps.get(&(pair[0], pair[1])).map(Vec::as_slice) {
-                None => true,
+                None => !self.style.has_templates || near.is_plain(pair[0], pair[1]),
                 Some([record]) => record.may_repeat(),
                 Some(_) => false,
             };
@@ -89,7 +92,8 @@ impl SourceMap {
     fn forgets(&self, keys: &[LeafKey]) -> bool {
         let is_gap =
             |(before, after): &(LeafKey, LeafKey)| keys.contains(before) || keys.contains(after);
-        self.style == super::FileStyle::default()
+        let style = super::FileStyle { has_templates: false, ..self.style };
+        style == super::FileStyle::default()
             && !keys.iter().any(|key| self.leaves.contains_key(key))
             && !self.gaps.keys().any(is_gap)
     }
@@ -126,9 +130,9 @@ impl RenderedBlocks {
         let outline = TreeOutline::new(document);
         let keys = LeafKey::of_leaves(&outline);
         let n_by_key = count(&keys);
-        let (text, blocks) = write_blocks(&outline, &keys, map, profile, &n_by_key)?;
-        let n_silent = document.children.iter().filter(|node| is_silent(node)).count();
-        Some(Self { text, blocks, n_by_key, n_silent })
+        let (text, blocks) = write_blocks(&outline, &keys, map, profile, &n_by_key, [true; 2])?;
+        let n_inexact = blocks.iter().filter(|block| !block.is_exact).count();
+        Some(Self { text, blocks, n_by_key, n_inexact })
     }
 
     /// Returns the text.
@@ -138,7 +142,7 @@ impl RenderedBlocks {
 
     /// Reports whether the text expresses all of the document.
     pub fn is_exact(&self) -> bool {
-        self.n_silent == 0
+        self.n_inexact == 0
     }
 
     /// Returns the number of blocks.
@@ -243,9 +247,10 @@ impl RenderedBlocks {
         };
         let skipped = if first.is_some() { n_first } else { 0 };
         self.text.replace_range(here.start + n_old_first..here.end, &text[skipped..]);
-        let n_silent =
-            |blocks: &[SourceBlock]| blocks.iter().filter(|block| block.keys.is_empty()).count();
-        self.n_silent = self.n_silent - n_silent(&self.blocks[window.clone()]) + n_silent(&blocks);
+        let n_inexact =
+            |blocks: &[SourceBlock]| blocks.iter().filter(|block| !block.is_exact).count();
+        self.n_inexact -= n_inexact(&self.blocks[window.clone()]);
+        self.n_inexact += n_inexact(&blocks);
         let kept = first.into_iter().chain(blocks.into_iter().skip(usize::from(n_before > 0)));
         debug_assert_eq!(n_new + n_before + n_after, part.children.len());
         self.blocks.splice(window, kept.collect::<Vec<_>>());
@@ -265,7 +270,8 @@ impl RenderedBlocks {
         if !map.is_plain(keys, &self.n_by_key) {
             return None;
         }
-        let (text, blocks) = write_blocks(outline, keys, map, profile, &self.n_by_key)?;
+        let are_ends = [window.start == 0, window.end == self.blocks.len()];
+        let (text, blocks) = write_blocks(outline, keys, map, profile, &self.n_by_key, are_ends)?;
         let here = self.part(window.clone());
         let is_same = reads_back(&text, outline.document(), profile)
             && self.is_same_around(window, &here, &text, &blocks, n_before, n_after);
@@ -284,7 +290,8 @@ impl RenderedBlocks {
     fn has_near_gaps(&self, map: &SourceMap) -> bool {
         let is_there =
             |key: &LeafKey| [START, END].contains(key) || self.n_by_key.contains_key(key);
-        map.gaps.keys().any(|(before, after)| !is_there(before) || !is_there(after))
+        !map.style.has_templates
+            && map.gaps.keys().any(|(before, after)| !is_there(before) || !is_there(after))
     }
 
     /// Counts removed and added leaves.
@@ -355,7 +362,7 @@ pub(super) fn reads_as(read: &TreeElement, nodes: &[MarkdownNode]) -> bool {
     let is_same = read
         .children
         .iter()
-        .all(|read_node| said.next().is_some_and(|node| same_node(read_node, node)));
+        .all(|read_node| said.next().is_some_and(|node| same_but_blanks(read_node, node)));
     is_same && said.next().is_none()
 }
 
@@ -365,28 +372,39 @@ fn count(keys: &[LeafKey]) -> HashMap<LeafKey, usize> {
     n_by_key
 }
 
-/// Writes a document, and returns the part of the text of each block.
+/// Writes a part of a document, and returns the part of the text of each block. `are_ends` says
+/// whether it begins and ends the document.
 fn write_blocks(
     outline: &TreeOutline<'_>,
     keys: &[LeafKey],
     map: &SourceMap,
     profile: SchemaProfile,
     n_by_key: &HashMap<LeafKey, usize>,
+    are_ends: [bool; 2],
 ) -> Option<(String, Vec<SourceBlock>)> {
-    let plan = apply_source::plan_among(outline, keys, map, profile, &|_| false, n_by_key);
+    let mut plan = apply_source::plan_among(outline, keys, map, profile, &|_| false, n_by_key);
+    for (gap, is_end) in [0, keys.len()].into_iter().zip(are_ends) {
+        if !is_end {
+            plan.gaps[gap] = None;
+        }
+    }
     let (text, starts) = emit_blocks(outline, &plan);
     if text.len() > plan.max_len {
         return None;
     }
-    let mut blocks: Vec<SourceBlock> =
-        outline.document().iter().map(|_| SourceBlock { len: 0, keys: Box::default() }).collect();
+    let empty = |node: &MarkdownNode| {
+        let is_exact = !is_silent(node) && !has_end_blanks(node);
+        SourceBlock { len: 0, keys: Box::default(), is_exact }
+    };
+    let mut blocks: Vec<SourceBlock> = outline.document().iter().map(empty).collect();
     let mut leaf = 0;
     while let Some(first) = outline.leaves.get(leaf) {
         let n_leaves =
             outline.leaves[leaf..].iter().take_while(|leaf| leaf.top == first.top).count();
         let end = starts.get(leaf + n_leaves).copied().unwrap_or(text.len());
-        blocks[first.top] =
-            SourceBlock { len: end - starts[leaf], keys: keys[leaf..leaf + n_leaves].into() };
+        let block = &mut blocks[first.top];
+        block.len = end - starts[leaf];
+        block.keys = keys[leaf..leaf + n_leaves].into();
         leaf += n_leaves;
     }
     Some((text, blocks))

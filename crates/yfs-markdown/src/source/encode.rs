@@ -84,8 +84,12 @@ impl FileStyle {
             LineEnd::CrLf => " crlf",
             LineEnd::Cr => " cr",
         });
-        let flags =
-            [(self.has_mark, " mark"), (self.is_open, " open"), (self.has_definitions, " defs")];
+        let flags = [
+            (self.has_mark, " mark"),
+            (self.is_open, " open"),
+            (self.has_definitions, " defs"),
+            (self.has_templates, " like"),
+        ];
         text.extend(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name));
         text
     }
@@ -99,6 +103,7 @@ impl FileStyle {
                 "mark" => style.has_mark = true,
                 "open" => style.is_open = true,
                 "defs" => style.has_definitions = true,
+                "like" => style.has_templates = true,
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     outline::{ContainerKind, TreeOutline},
-    tree::{AttributeValue, MarkdownNode, TextMark},
+    tree::{AttributeValue, MarkdownNode, TextMark, TreeElement},
     tree_equality::is_derived,
 };
 
@@ -27,23 +27,25 @@ impl LeafKey {
 
     fn of(outline: &TreeOutline<'_>, index: usize) -> Self {
         let leaf = &outline.leaves[index];
+        Self::of_parts(&ContainerPath::of(outline, index), leaf.checked, leaf.element)
+    }
+
+    /// Returns the key of a leaf in some containers.
+    pub(super) fn of_parts(
+        path: &ContainerPath,
+        checked: Option<bool>,
+        element: &TreeElement,
+    ) -> Self {
         let mut hasher = LeafHasher(0xcbf2_9ce4_8422_2325);
-        for container in outline.chain(index) {
-            hasher.byte(match outline.containers[container].kind {
-                ContainerKind::Quote => b'q',
-                ContainerKind::Footnote => b'f',
-                ContainerKind::Item { list, .. } if outline.lists[list].start.is_some() => b'o',
-                ContainerKind::Item { .. } => b'b',
-            });
-        }
-        hasher.byte(match leaf.checked {
+        hasher.bytes(&path.0);
+        hasher.byte(match checked {
             None => 0,
             Some(false) => 1,
             Some(true) => 2,
         });
-        hasher.text(&leaf.element.name);
-        hasher.attributes(&leaf.element.name, &leaf.element.attributes);
-        hasher.nodes(&leaf.element.children);
+        hasher.text(&element.name);
+        hasher.attributes(&element.name, &element.attributes);
+        hasher.nodes(&element.children);
         Self(hasher.finish())
     }
 
@@ -79,6 +81,22 @@ impl LeafKey {
             key |= digit << (6 * at);
         }
         Some(Self(key))
+    }
+}
+
+/// The kinds of the containers around a leaf, outermost first.
+#[derive(Debug)]
+pub(super) struct ContainerPath(Vec<u8>);
+
+impl ContainerPath {
+    pub(super) fn of(outline: &TreeOutline<'_>, leaf: usize) -> Self {
+        let kind = |container: usize| match outline.containers[container].kind {
+            ContainerKind::Quote => b'q',
+            ContainerKind::Footnote => b'f',
+            ContainerKind::Item { list, .. } if outline.lists[list].start.is_some() => b'o',
+            ContainerKind::Item { .. } => b'b',
+        };
+        Self(outline.chain(leaf).into_iter().map(kind).collect())
     }
 }
 

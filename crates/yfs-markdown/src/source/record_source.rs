@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{
     FileStyle, SourceMap, SourceRecord,
+    apply_source::{self, BlankGaps},
     key::{END, LeafKey, START},
-    prefixes,
+    prefixes, template,
 };
 use crate::{
     outline::{ContainerKind, TreeOutline},
@@ -43,6 +44,7 @@ pub fn remember(text: &str, profile: SchemaProfile) -> (TreeElement, SourceMap) 
         has_mark: body.len() < text.len(),
         is_open: physical.last().is_some_and(|(_, end)| end.is_none()),
         has_definitions: false,
+        has_templates: false,
     };
     let outline = TreeOutline::with_spans(&document, &root);
     let reader = SourceReader::new(&outline, &normalised, &physical, style.end);
@@ -53,8 +55,65 @@ pub fn remember(text: &str, profile: SchemaProfile) -> (TreeElement, SourceMap) 
     let keys = LeafKey::of_leaves(&outline);
     let leaves = kept_leaves(&reader, &keys, profile, style.care());
     let gaps = kept_gaps(&reader, &keys);
-    let map = SourceMap { style, leaves, gaps };
+    let mut map = SourceMap { style, leaves, gaps, index: template::IndexCell::default() };
+    if !map.leaves.is_empty() || !map.gaps.is_empty() {
+        map.style.has_templates = true;
+        keep_usual_leaves(&mut map, &outline, &keys, profile);
+        keep_usual_gaps(&mut map, &reader, &keys);
+    }
     (document, map)
+}
+
+/// Gives a record to each leaf in the usual notation that would be written like a similar one.
+fn keep_usual_leaves(
+    map: &mut SourceMap,
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
+    profile: SchemaProfile,
+) {
+    let care = map.style.care();
+    let mut usual = BTreeMap::new();
+    for (index, key) in keys.iter().enumerate() {
+        if map.leaves.contains_key(key) || usual.contains_key(key) {
+            continue;
+        }
+        let Some(found) = map.by_template(outline, index, profile, care) else { continue };
+        let usual_body = body(&outline.leaves[index], profile, care);
+        let is_usual = found.record.prefixes.iter().all(Option::is_none)
+            && found.lines.iter().map(|line| line.text.as_str()).eq(body::lines(&usual_body))
+            && found.lines.iter().all(|line| !line.is_whole && line.end.is_none());
+        if !is_usual {
+            let prefixes = vec![None; outline.chain(index).len()];
+            // With its lines: it is the template of what it becomes.
+            let lines = body::lines(&usual_body).map(|line| OutputLine::new(line.to_owned()));
+            let lines = Some(lines.collect());
+            usual.insert(*key, vec![SourceRecord { hint: 0, prefixes, lines }]);
+        }
+    }
+    map.leaves.extend(usual);
+    map.index = template::IndexCell::default();
+}
+
+/// Gives a record to each usual gap that would be written like one beside the same leaf.
+fn keep_usual_gaps(map: &mut SourceMap, reader: &SourceReader<'_>, keys: &[LeafKey]) {
+    let no_counts = HashMap::new();
+    let near = BlankGaps::new(&no_counts, map);
+    let mut usual = BTreeMap::new();
+    for index in 0..=keys.len() {
+        let pair = apply_source::pair(keys, index);
+        if map.gaps.contains_key(&pair) {
+            continue;
+        }
+        let lines: Vec<OutputLine> = reader.gap(index).iter().map(|line| line.to_line()).collect();
+        let found = apply_source::near_gap(reader.outline, keys, index, &near);
+        if found.is_some_and(|found| found != lines.as_slice()) {
+            // Without lines it is as usual, which depends on the list around.
+            let (hint, prefixes) = (LeafKey::hint_around(keys, index), Vec::new());
+            let record = SourceRecord { hint, prefixes, lines: None };
+            usual.entry(pair).or_insert_with(|| vec![record]);
+        }
+    }
+    map.gaps.extend(usual);
 }
 
 impl FileStyle {
@@ -113,6 +172,8 @@ struct SourceReader<'a> {
     outline: &'a TreeOutline<'a>,
     end: LineEnd,
     prefixes: Vec<LinePrefix>,
+    /// The number of items of each list.
+    n_items: Vec<usize>,
     /// The first line of each leaf, and the one after its last.
     places: Vec<(usize, usize)>,
     /// All lines, as the emitter expects them.
@@ -132,7 +193,13 @@ impl<'a> SourceReader<'a> {
         let prefixes = prefixes::read(outline, lines, &line_of);
         let places = places(outline, lines, &line_of);
         let cuts = Vec::with_capacity(lines.len());
-        let mut reader = Self { outline, end, prefixes, places, cuts };
+        let mut n_items = vec![0; outline.lists.len()];
+        for container in &outline.containers {
+            if let ContainerKind::Item { list, .. } = container.kind {
+                n_items[list] += 1;
+            }
+        }
+        let mut reader = Self { outline, end, prefixes, n_items, places, cuts };
         reader.cut(lines);
         reader
     }
@@ -268,6 +335,12 @@ fn kept_leaves(
     };
     let is_kept =
         |index: usize| !has_usual_lines[index] || outline.chain(index).iter().any(is_in_unusual);
+    // Prefixes that no other container has as well are found by the words of the leaf.
+    let has_own_prefix =
+        |container: &usize| is_in_unusual(container) && !has_prefix_of_neighbor(reader, *container);
+    let has_lines: Vec<bool> = (0..keys.len())
+        .map(|at| !has_usual_lines[at] || outline.chain(at).iter().any(has_own_prefix))
+        .collect();
     kept(keys, is_kept, |index| {
         let prefixes = outline.chain(index).into_iter().map(|at| {
             let LinePrefix { first, rest } = &reader.prefixes[at];
@@ -275,13 +348,33 @@ fn kept_leaves(
         });
         let prefixes = prefixes.collect();
         let lines = reader.leaf(index).iter().map(|line| line.to_line());
-        let lines = (!has_usual_lines[index]).then(|| lines.collect());
+        let lines = has_lines[index].then(|| lines.collect());
         let hint = index.checked_sub(1).map_or(START, |before| keys[before]).hint();
         SourceRecord { hint, prefixes, lines }
     })
     .into_iter()
     .map(|(key, records)| (key, without_needless_hint(records)))
     .collect()
+}
+
+/// The least number of items that keep the marker of a list while one is edited.
+const MIN_ITEMS: usize = 3;
+
+/// Reports whether the items around a container have the same prefix, so that it stays known.
+fn has_prefix_of_neighbor(reader: &SourceReader<'_>, container: usize) -> bool {
+    let containers = &reader.outline.containers;
+    let ContainerKind::Item { list, index } = containers[container].kind else { return false };
+    let list_of = |at: &usize| match containers[*at].kind {
+        ContainerKind::Item { list, .. } => Some(list),
+        _ => None,
+    };
+    let n_items = reader.n_items[list];
+    let shape =
+        |at: usize| reader.prefixes[at].first.replace(|sign: char| sign.is_ascii_digit(), "");
+    let before = (0..container).rev().find(|at| list_of(at) == Some(list));
+    let behind = || (container + 1..containers.len()).find(|at| list_of(at) == Some(list));
+    let neighbor = if index == 0 { behind() } else { before };
+    n_items >= MIN_ITEMS && neighbor.is_some_and(|neighbor| shape(neighbor) == shape(container))
 }
 
 /// Marks all lists of a row as unusual if one of them is: the usual marker of a list depends on the

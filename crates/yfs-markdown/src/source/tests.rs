@@ -56,10 +56,13 @@ fn what_differs_is_remembered_leaf_by_leaf() {
     check_entries(
         "* one\n* two\n",
         expect![[r#"
-            0 = * |  
+            0 1 * |  
+            aone
             --
-            0 = * |  
-        "#]],
+            0 1 * |  
+            atwo
+            --
+            1 lf like"#]],
     );
     check_entries(
         "a\n\n\n\n[x]: /y\n\nb [x]",
@@ -74,27 +77,31 @@ fn what_differs_is_remembered_leaf_by_leaf() {
             0 1 
             ab [x]
             --
-            1 lf open defs"#]],
+            1 lf open defs like"#]],
     );
     check_entries(
         "> a\n>b\n",
         expect![[r#"
-            0 = > |>
-        "#]],
+            0 2 > |>
+            aa
+            ab
+            --
+            1 lf like"#]],
     );
     check_entries(
         "same\n***\nother\n\n---\nsame\n",
         expect![[r#"
-        46146 0 
-        --
-        45395 0 
-        --
-        8823 0 
-        --
-        13080 1 
-        a***
-        45331 = 
-    "#]],
+            46146 0 
+            --
+            45395 0 
+            --
+            8823 0 
+            --
+            13080 1 
+            a***
+            45331 = 
+            --
+            1 lf like"#]],
     );
 }
 
@@ -141,11 +148,9 @@ fn a_change_touches_the_lines_of_its_leaf() {
         "guide",
         "map",
         expect![[r#"
-        -See [the *guide*][guide],  and_so on
-        -wrapped \* here
-        +See [the *map*](<https://example.org/a b> "Guide"),  and_so on
-        +wrapped * here
-    "#]],
+            -See [the *guide*][guide],  and_so on
+            +See [the *map*](<https://example.org/a b> "Guide"),  and_so on
+        "#]],
     );
     check_change(
         NOTES,
@@ -192,11 +197,9 @@ fn a_change_in_lists_and_quotes_touches_one_line() {
         "quoted",
         "said",
         expect![[r#"
-        ->quoted
-        ->  and more
-        +>said
-        +> and more
-    "#]],
+            ->quoted
+            +>said
+        "#]],
     );
     check_change(
         NOTES,

@@ -48,7 +48,7 @@ pub(crate) struct WritePlan<'a> {
     /// By container.
     pub(crate) prefixes: Vec<LinePrefix>,
     /// The remembered lines of leaves.
-    pub(crate) bodies: Vec<Option<&'a [OutputLine]>>,
+    pub(crate) bodies: Vec<Option<Cow<'a, [OutputLine]>>>,
     /// The remembered lines before leaves; one more for those after the last.
     pub(crate) gaps: Vec<Option<Cow<'a, [OutputLine]>>>,
     /// The usual line end.
@@ -137,7 +137,7 @@ pub(crate) fn emit_blocks(outline: &TreeOutline<'_>, plan: &WritePlan<'_>) -> (S
         for container in &chain[n_shared..] {
             emitter.open.push(OpenPrefix { container: *container, is_pending: true });
         }
-        match plan.bodies[index] {
+        match &plan.bodies[index] {
             Some(lines) => lines.iter().for_each(|line| emitter.line(line)),
             None => {
                 let body = body(leaf, plan.profile, plan.cares[index]);

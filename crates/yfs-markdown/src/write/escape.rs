@@ -27,11 +27,14 @@ pub(super) struct EscapeContext {
     pub(super) link_follows: bool,
 }
 
-/// Appends text, escaped so that it stands for itself.
+/// Appends text, escaped so that it stands for itself. Blanks at the end of a block are left out:
+/// markdown does not show them, and a person who has just typed one does not expect a reference.
 pub(super) fn escape(text: &str, around: &EscapeContext, out: &mut String) {
+    let ends_block = around.ends_line && !around.is_followed;
+    let text = if ends_block { text.trim_end_matches(BLANKS) } else { text };
     let start = if around.begins_line { begin_line(text, around, out) } else { 0 };
     let end = match around.ends_line && !around.in_cell {
-        true => text.trim_end_matches([' ', '\t']).len().max(start),
+        true => text.trim_end_matches(BLANKS).len().max(start),
         false => text.len(),
     };
     let mut brackets = None;
@@ -61,10 +64,13 @@ pub(super) fn escape(text: &str, around: &EscapeContext, out: &mut String) {
     text[end..].chars().for_each(|character| out.push_str(reference(character)));
 }
 
+/// The characters that markdown leaves out at the edges of a line.
+const BLANKS: [char; 2] = [' ', '\t'];
+
 /// Appends the start of a line: blanks would vanish there, and some characters open a block.
 /// Returns the number of bytes appended from the text.
 fn begin_line(text: &str, around: &EscapeContext, out: &mut String) -> usize {
-    let n_blanks = text.len() - text.trim_start_matches([' ', '\t']).len();
+    let n_blanks = text.len() - text.trim_start_matches(BLANKS).len();
     if n_blanks > 0 {
         text[..n_blanks].chars().for_each(|character| out.push_str(reference(character)));
         return n_blanks;
@@ -76,16 +82,16 @@ fn begin_line(text: &str, around: &EscapeContext, out: &mut String) -> usize {
     at + 1
 }
 
+fn reference(blank: char) -> &'static str {
+    if blank == '\t' { "&#9;" } else { "&#32;" }
+}
+
 /// Reports whether [`needs_backslash`] must check a character, or it is a line break.
 fn may_have_meaning(byte: u8) -> bool {
     matches!(
         byte,
         b'\\' | b'`' | b'*' | b'_' | b'[' | b']' | b'<' | b'&' | b'~' | b'|' | b'!' | b'\n'
     )
-}
-
-fn reference(blank: char) -> &'static str {
-    if blank == '\t' { "&#9;" } else { "&#32;" }
 }
 
 /// One character in its text.

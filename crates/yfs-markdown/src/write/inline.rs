@@ -82,7 +82,13 @@ pub(crate) fn inline(children: &[MarkdownNode], context: BlockContext) -> String
     };
     let runs = &runs[..n_solid];
     let until = extents(runs);
-    let mut writer = InlineWriter { context, runs, out: String::new(), open: Vec::new() };
+    let mut writer = InlineWriter {
+        context,
+        runs,
+        out: String::new(),
+        open: Vec::new(),
+        beside_words: Vec::new(),
+    };
     for (at, until) in until.iter().enumerate() {
         writer.run(at, until);
     }
@@ -96,6 +102,8 @@ struct InlineWriter<'a> {
     runs: &'a [DelimiterRun<'a>],
     out: String,
     open: Vec<MarkDelimiter<'a>>,
+    /// Those of them that are beside a word, where `_` would be a letter.
+    beside_words: Vec<MarkDelimiter<'a>>,
 }
 
 /// Returns for each mark of each run the index of the first run after it without the mark.
@@ -142,7 +150,7 @@ impl<'a> InlineWriter<'a> {
                     self.out.push_str("\\!");
                 }
             }
-            self.open_mark(mark);
+            self.open_mark(mark, until);
         }
         match autolink {
             Some(href) => self.out.extend(["<", href, ">"]),
@@ -150,7 +158,15 @@ impl<'a> InlineWriter<'a> {
         }
     }
 
-    fn open_mark(&mut self, mark: MarkDelimiter<'a>) {
+    fn open_mark(&mut self, mark: MarkDelimiter<'a>, until: usize) {
+        let is_word = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
+        let after = match self.runs.get(until).map(|run| &run.kind) {
+            Some(RunKind::Text(text)) => text.chars().next(),
+            _ => None,
+        };
+        if is_word(self.out.chars().next_back()) || is_word(after) {
+            self.beside_words.push(mark);
+        }
         match mark {
             MarkDelimiter::Link { .. } => self.out.push('['),
             mark => self.delimiter(mark),
@@ -161,6 +177,7 @@ impl<'a> InlineWriter<'a> {
     fn close_from(&mut self, first: usize) {
         while self.open.len() > first {
             let Some(mark) = self.open.pop() else { return };
+            let closed = mark;
             match mark {
                 MarkDelimiter::Link { href, title } => {
                     self.out.push_str("](");
@@ -170,10 +187,17 @@ impl<'a> InlineWriter<'a> {
                 }
                 mark => self.delimiter(mark),
             }
+            self.beside_words.retain(|mark| *mark != closed);
         }
     }
 
     fn delimiter(&mut self, mark: MarkDelimiter<'_>) {
+        let is_beside_word = self.beside_words.contains(&mark);
+        let mark = match mark {
+            MarkDelimiter::Emphasis('_') if is_beside_word => MarkDelimiter::Emphasis('*'),
+            MarkDelimiter::Strong('_') if is_beside_word => MarkDelimiter::Strong('*'),
+            mark => mark,
+        };
         match mark {
             MarkDelimiter::Emphasis(marker) => self.out.push(match (self.context.care, marker) {
                 (EscapeCare::Other, '*') => '_',

@@ -3,6 +3,7 @@
 mod golden;
 mod hostile;
 mod json;
+mod keystrokes;
 
 mod bounds;
 mod editors;

@@ -99,7 +99,7 @@ fn a_line_that_moves_down_keeps_what_others_type_in_it() {
 fn what_others_typed_in_a_block_that_goes_stays() {
     let base = "First.\n\nA paragraph that goes.\n\nLast.\n";
     let theirs = base.replace("that goes", "that really goes");
-    assert_eq!(both(base, &theirs, "First.\n\nLast.\n"), "First.\n\nreally&#32;\n\nLast.\n");
+    assert_eq!(both(base, &theirs, "First.\n\nLast.\n"), "First.\n\nreally\n\nLast.\n");
 }
 
 #[test]

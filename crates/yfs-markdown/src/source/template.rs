@@ -1,0 +1,206 @@
+//! Leaves without a memory that resemble a remembered one: they were edited, and keep the notation
+//! of all that was not.
+//!
+//! The memory of a leaf is found by its content, so an edit loses it. The record is still there. It
+//! is found again by its words, and is the *template* of the new leaf: character by character, what
+//! both have keeps the bytes of the template, and so does the notation between two of these. What
+//! is new is written as usual. The result is read back.
+//!
+//! # Invariants
+//!
+//! - The template of a leaf depends on the leaf and the memory alone, not on other leaves. So an
+//!   edit of one leaf does not change how another is written, and blocks can be written one by one.
+//!
+//! # Cost
+//!
+//! Finding a template costs the words of the leaf; writing by it, a few readings of leaf and
+//! template.
+
+mod alone;
+mod atoms;
+mod splice;
+mod words;
+
+use std::{collections::HashMap, sync::OnceLock};
+
+use self::{alone::LeafReader, splice::rewritten, words::LeafWords};
+use super::{SourceMap, SourceRecord, key::LeafKey};
+use crate::{
+    outline::TreeOutline, schema::SchemaProfile, tree::MarkdownNode, write::emit::OutputLine,
+    write::inline::EscapeCare,
+};
+
+/// The greatest number of records that are compared with a leaf.
+const MAX_COMPARED: usize = 64;
+/// The greatest number of records that are tried as its template.
+const MAX_TRIED: usize = 3;
+/// How much less similar a template of the same kind may be, in thousandths.
+const MAX_LESS_SIMILAR: usize = 100;
+
+/// The records that may be templates, by the words in them.
+#[derive(Debug, Default)]
+pub(super) struct TemplateIndex {
+    records: Vec<IndexedRecord>,
+    by_feature: HashMap<u64, Vec<u32>>,
+    /// The definitions of links by label in lower case.
+    definitions: HashMap<String, String>,
+}
+
+#[derive(Debug)]
+struct IndexedRecord {
+    key: LeafKey,
+    /// Its place among the records of the key.
+    at: usize,
+    words: LeafWords,
+}
+
+/// An index that is made on first use. It is no part of a memory's value.
+#[derive(Debug, Default)]
+pub(super) struct IndexCell(OnceLock<TemplateIndex>);
+
+impl Clone for IndexCell {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for IndexCell {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for IndexCell {}
+
+/// A leaf that has a template.
+#[derive(Debug)]
+pub(super) struct TemplateMatch<'a> {
+    pub(super) record: &'a SourceRecord,
+    /// The lines of the leaf.
+    pub(super) lines: Vec<OutputLine>,
+}
+
+impl SourceMap {
+    /// Finds the template of a leaf and writes the leaf by it.
+    pub(super) fn by_template<'a>(
+        &'a self,
+        outline: &TreeOutline<'_>,
+        leaf: usize,
+        profile: SchemaProfile,
+        care: EscapeCare,
+    ) -> Option<TemplateMatch<'a>> {
+        if self.leaves.is_empty() || !self.style.has_templates {
+            return None;
+        }
+        let index = self.index.0.get_or_init(|| TemplateIndex::new(self));
+        let text = text_of(&outline.leaves[leaf].element.children);
+        let found = index.similar(&LeafWords::new(&text));
+        if found.is_empty() {
+            return None;
+        }
+        let reader = LeafReader::new(outline, leaf, profile, &index.definitions);
+        let wanted = reader.canonical(care)?;
+        let best = found.first()?.0;
+        let mut other = None;
+        for (similarity, number) in found {
+            let IndexedRecord { key, at, .. } = &index.records[number];
+            let record = self.leaves.get(key)?.get(*at)?;
+            let lines = record.lines.as_deref()?;
+            if record.len() > 256 + 16 * text.len() {
+                continue;
+            }
+            let Some(rewritten) = rewritten(&reader, lines, *key, &wanted) else { continue };
+            let found = TemplateMatch { record, lines: rewritten.lines };
+            // Of two that are as similar, the one of the same kind: a heading of the same level.
+            if rewritten.is_framed && similarity + MAX_LESS_SIMILAR >= best {
+                return Some(found);
+            }
+            other = other.or(Some(found));
+        }
+        other
+    }
+}
+
+fn text_of(nodes: &[MarkdownNode]) -> String {
+    let mut text = String::new();
+    push_text(nodes, &mut text);
+    text
+}
+
+fn push_text(nodes: &[MarkdownNode], text: &mut String) {
+    for node in nodes {
+        match node {
+            MarkdownNode::Text(run) => text.push_str(&run.text),
+            MarkdownNode::Element(element) => {
+                for name in ["alt", "value", "label"] {
+                    text.push(' ');
+                    text.push_str(element.text_attribute(name));
+                }
+                text.push(' ');
+                push_text(&element.children, text);
+                text.push(' ');
+            }
+        }
+    }
+}
+
+impl TemplateIndex {
+    fn new(map: &SourceMap) -> Self {
+        let mut index = Self::default();
+        for (key, records) in &map.leaves {
+            for (at, record) in records.iter().enumerate() {
+                let Some(lines) = &record.lines else { continue };
+                let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+                let words = LeafWords::of_source(&lines.join("\n"));
+                let number = index.records.len() as u32;
+                for feature in words.features() {
+                    index.by_feature.entry(feature).or_default().push(number);
+                }
+                index.records.push(IndexedRecord { key: *key, at, words });
+            }
+        }
+        let lines = map.gaps.values().flatten().filter_map(|record| record.lines.as_deref());
+        let mut label = None;
+        for line in lines.flatten() {
+            let line = line.text.trim_start_matches([' ', '\t', '>']);
+            let defined = line.strip_prefix('[').and_then(|line| line.split_once("]:"));
+            if let Some((name, _)) = defined {
+                label = Some(name.to_lowercase());
+            }
+            if let Some(label) = &label {
+                let text = index.definitions.entry(label.clone()).or_default();
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        index
+    }
+
+    /// Returns the records that are most like some words, the most similar first, each behind its
+    /// similarity.
+    fn similar(&self, words: &LeafWords) -> Vec<(usize, usize)> {
+        let mut lists: Vec<&Vec<u32>> =
+            words.features().iter().filter_map(|feature| self.by_feature.get(feature)).collect();
+        lists.sort_by_key(|list| list.len());
+        let mut compared: Vec<u32> = Vec::new();
+        for list in lists {
+            let n_left = MAX_COMPARED.saturating_sub(compared.len());
+            if n_left == 0 {
+                break;
+            }
+            compared.extend(list.iter().take(n_left));
+        }
+        compared.sort_unstable();
+        compared.dedup();
+        let mut found: Vec<(usize, usize)> = compared
+            .into_iter()
+            .filter_map(|number| {
+                let record = &self.records[number as usize];
+                Some((words.similarity(&record.words)?, number as usize))
+            })
+            .collect();
+        found.sort_by_key(|(similarity, number)| (usize::MAX - similarity, *number));
+        found.truncate(MAX_TRIED);
+        found
+    }
+}
