@@ -182,7 +182,7 @@ pub(crate) struct AdmittedConnection {
 const MAX_JOIN_WAIT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use yfs::{Workspace, WorkspaceOptions};
     use yfs_engine::path::VPath;
     use yfs_store::MemoryStore;
@@ -195,7 +195,7 @@ mod tests {
         rooms::DocumentRooms,
     };
 
-    fn app(workspace: &Workspace, access: Door, n_joins: usize) -> ServerState {
+    pub(crate) fn app(workspace: &Workspace, access: Door, n_joins: usize) -> ServerState {
         let metrics = Arc::default();
         let rooms = Arc::new(DocumentRooms::new(Arc::clone(&metrics)));
         let joins = Arc::new(Semaphore::new(n_joins));
@@ -213,6 +213,7 @@ mod tests {
             conflicts,
             mcp,
             mcp_sessions: Arc::default(),
+            listings: Arc::default(),
             audit: None,
             json_query: None,
             store_dir: None,

@@ -28,6 +28,7 @@ use crate::{
     presence_bridge,
     rooms::DocumentRooms,
     routes::router,
+    tree_response::ListingTags,
 };
 
 /// The default port.
@@ -108,6 +109,8 @@ pub(crate) struct ServerState {
     pub(crate) mcp: McpHttpService,
     /// The sessions at `/mcp` of clients whose protocol version has none.
     pub(crate) mcp_sessions: Arc<StatelessSessions>,
+    /// The entity tags of the last listings of the tree.
+    pub(crate) listings: Arc<ListingTags>,
     /// The receiver of the records of what agents do; `None` for a store without a file.
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     /// The program that runs the queries of agents.
@@ -169,6 +172,7 @@ impl Server {
             conflicts: self.conflicts.clone(),
             mcp: McpHttpService::new(),
             mcp_sessions: Arc::default(),
+            listings: Arc::default(),
             audit,
             json_query: self.options.json_query.clone(),
             store_dir: self.options.store_dir.clone(),
