@@ -1,62 +1,120 @@
-//! Measures an edit of a file that was edited many times before.
+//! Measures an edit of a file that was edited many times before, and opening such a file.
 //!
-//! An edit notes the state of the document that it found. The cost of that must not grow with the
-//! number of earlier edits. Edits in random places also show the walk of yrs over the pieces of the
-//! text; edits at its beginning do not.
+//! The cost of an edit must not grow with the number of earlier edits. An edit is made as the
+//! workspace makes it: the text is read, two characters are replaced, the text is read again.
+//! `tests/benches/earlier_edits.mjs` measures the same of Yjs.
+//!
+//! Arguments are numbers of earlier edits; the default is 1,000 to 40,000.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
-use std::time::Instant;
+use std::time::Duration;
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use rustix::time::{ClockId, clock_gettime};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     content::{ContentDoc, RunAuthor},
-    gate::GateLimits,
+    gate::{GateLimits, UpdateSource},
     id::{ClientId, FileId},
     time::Millis,
 };
 
 /// The numbers of earlier edits.
-const EARLIER: [usize; 4] = [0, 1_000, 10_000, 20_000];
+const EARLIER: [usize; 4] = [1_000, 10_000, 20_000, 40_000];
 
 /// The number of edits that are measured.
-const MEASURED: usize = 1_000;
+const MEASURED: usize = 500;
 
-fn text(kilobytes: usize) -> String {
-    (0..kilobytes * 25).map(|n| format!("line {n:5} of a text with many words in it\n")).collect()
+/// The size of the text.
+const KILOBYTES: usize = 100;
+
+/// Who writes.
+#[derive(Debug, Clone, Copy)]
+enum Writers {
+    /// One client.
+    One,
+    /// A hundred clients, one after another.
+    Hundred,
+    /// Two clients that get each other's edits at once.
+    Two,
+}
+
+/// Returns the CPU time of this thread.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn new_doc(nth: usize) -> ContentDoc {
+    let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
+    let client = ClientId::new((1 << 51) + nth as u64).unwrap();
+    ContentDoc::new(&id, client, GateLimits::default())
 }
 
 /// Replaces two characters by others, which nearly always leaves a deleted range.
-fn edit(doc: &mut ContentDoc, random: &mut ChaCha8Rng, len: usize, by: &RunAuthor) {
+fn edit(doc: &mut ContentDoc, random: &mut ChaCha8Rng, by: &RunAuthor) -> Vec<u8> {
+    let len = doc.text().len();
     let at = random.random_range(0..len - 1);
     let new = random.random_range(1_000..10_000_u32).to_string();
-    let _written = doc.replace_range(at..at + 2, &new[2..], by).unwrap();
+    let written = doc.replace_range(at..at + 2, &new[2..], by).unwrap();
+    assert_eq!(doc.text().len(), len);
+    written.update.unwrap_or_default()
 }
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     // A test run only checks that it works.
-    let is_test = std::env::args().any(|argument| argument == "--test");
+    let is_test = arguments.iter().any(|argument| argument == "--test");
+    let mut earlier: Vec<usize> = arguments.iter().filter_map(|n| n.parse().ok()).collect();
+    if earlier.is_empty() {
+        earlier = if is_test { vec![100] } else { EARLIER.to_vec() };
+    }
     let by = RunAuthor::new(Actor::new(ActorKind::Agent, "reviewer"), Millis(1_795_296_141_108));
-    for (kilobytes, is_random) in [(10, true), (100, true), (10, false)] {
-        let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
-        let client = ClientId::new((1 << 51) + 1).unwrap();
-        let mut doc = ContentDoc::new(&id, client, GateLimits::default());
-        let text = text(kilobytes);
-        let _written = doc.write(&text, None, &by).unwrap();
-        let places = if is_random { text.len() } else { 2 };
-        let (mut random, mut n_edits) = (ChaCha8Rng::seed_from_u64(7), 0);
-        for earlier in if is_test { &EARLIER[..1] } else { &EARLIER } {
-            while n_edits < *earlier {
-                edit(&mut doc, &mut random, places, &by);
+    for writers in [Writers::One, Writers::Hundred, Writers::Two] {
+        let (mut doc, mut other) = (new_doc(1), new_doc(2));
+        let text: String = (0..KILOBYTES * 25)
+            .map(|n| format!("line {n:5} of a text with many words in it\n"))
+            .collect();
+        let first = doc.write(&text, None, &by).unwrap().update.unwrap();
+        let _received = other.receive(&first, UpdateSource::Wire).unwrap();
+        let (mut random, mut n_edits, mut n_writers) = (ChaCha8Rng::seed_from_u64(7), 0, 2);
+        let last = *earlier.last().unwrap();
+        for &earlier in &earlier {
+            let mut run = |doc: &mut ContentDoc, other: &mut ContentDoc| {
+                let update = edit(doc, &mut random, &by);
+                if matches!(writers, Writers::Two) && !update.is_empty() {
+                    let _received = other.receive(&update, UpdateSource::Wire).unwrap();
+                    std::mem::swap(doc, other);
+                }
+            };
+            while n_edits < earlier {
+                if matches!(writers, Writers::Hundred) && n_edits * 100 / last > n_writers - 2 {
+                    n_writers += 1;
+                    let state = doc.gate().encode_state();
+                    doc = new_doc(n_writers);
+                    let _received = doc.receive(&state, UpdateSource::Store).unwrap();
+                }
+                run(&mut doc, &mut other);
                 n_edits += 1;
             }
-            let begun = Instant::now();
-            (0..MEASURED).for_each(|_| edit(&mut doc, &mut random, places, &by));
+            let begun = cpu();
+            (0..MEASURED).for_each(|_| run(&mut doc, &mut other));
             n_edits += MEASURED;
-            let each = begun.elapsed() / MEASURED as u32;
-            let where_to = if is_random { "anywhere" } else { "at the start" };
-            println!("{kilobytes} KB, {earlier} earlier edits {where_to}: {each:.1?} an edit");
+            let each = (cpu() - begun) / MEASURED as u32;
+            let (open, bytes) = open(&doc);
+            println!("{writers:?}, {earlier} earlier edits: {each:.1?} an edit");
+            println!("  open {open:.1?}, {bytes} bytes");
         }
     }
+}
+
+/// Opens a document from its state; returns the time, and the size of the state.
+fn open(doc: &ContentDoc) -> (Duration, usize) {
+    let state = doc.gate().encode_state();
+    let begun = cpu();
+    let mut opened = new_doc(9_999);
+    let _received = opened.receive(&state, UpdateSource::Store).unwrap();
+    assert_eq!(opened.text(), doc.text());
+    (cpu() - begun, state.len())
 }

@@ -192,7 +192,7 @@ pub(crate) struct AdmittedConnection {
 const MAX_JOIN_WAIT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use yfs::{Workspace, WorkspaceOptions};
     use yfs_engine::{
         gate::UpdateBuilder,
@@ -211,7 +211,7 @@ mod tests {
 
     const RECHECK: Duration = Duration::from_secs(15);
 
-    fn app(workspace: &Workspace, access: Door, n_joins: usize) -> ServerState {
+    pub(crate) fn app(workspace: &Workspace, access: Door, n_joins: usize) -> ServerState {
         let metrics = Arc::default();
         let rooms = Arc::new(DocumentRooms::new(Arc::clone(&metrics)));
         let joins = Arc::new(Semaphore::new(n_joins));
@@ -230,6 +230,7 @@ mod tests {
             mcp,
             mcp_sessions: Arc::default(),
             query_shares: Arc::default(),
+            listings: Arc::default(),
             audit: None,
             json_query: None,
             store_dir: None,

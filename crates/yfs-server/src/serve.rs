@@ -29,6 +29,7 @@ use crate::{
     presence_bridge,
     rooms::DocumentRooms,
     routes::router,
+    tree_response::ListingTags,
 };
 
 /// The default port.
@@ -113,6 +114,8 @@ pub(crate) struct ServerState {
     pub(crate) mcp_sessions: Arc<StatelessSessions>,
     /// The shares of tokens in the queries of agents.
     pub(crate) query_shares: Arc<QueryShares>,
+    /// The entity tags of the last listings of the tree.
+    pub(crate) listings: Arc<ListingTags>,
     /// The receiver of the records of what agents do; `None` for a store without a file.
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     /// The program that runs the queries of agents.
@@ -180,6 +183,7 @@ impl Server {
             mcp: McpHttpService::new(),
             mcp_sessions: Arc::default(),
             query_shares: Arc::default(),
+            listings: Arc::default(),
             audit,
             json_query: self.options.json_query.clone(),
             store_dir: self.options.store_dir.clone(),

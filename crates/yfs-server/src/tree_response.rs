@@ -1,11 +1,18 @@
 //! The tree as JSON: all files, with the guid under which each is synced.
+//!
+//! # Cost
+//!
+//! A client that has the listing of the present position of the log costs no walk.
+
+use std::collections::HashMap;
 
 use axum::{
     http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
 };
-use yfs_engine::kind::profile_name;
-use yfs_vfs::{FileKind, WalkOptions};
+use parking_lot::Mutex;
+use yfs_engine::{kind::profile_name, path::VPath};
+use yfs_vfs::{ChangeCursor, FileKind, FileSystem, WalkOptions};
 use yfs_wire::{TreeEntryJson, TreeJson};
 
 use crate::{
@@ -14,12 +21,43 @@ use crate::{
     problem::Result,
 };
 
+/// The most directories whose last listing is known.
+const MAX_LISTINGS: usize = 256;
+
+/// The entity tags of the last listings, by the directory that a token covers, each with the
+/// position of the log before it.
+#[derive(Debug, Default)]
+pub(crate) struct ListingTags(Mutex<HashMap<VPath, (ChangeCursor, String)>>);
+
+impl ListingTags {
+    /// Returns the tag of a directory's listing at a position, if it was made.
+    fn at(&self, path: &VPath, position: &ChangeCursor) -> Option<String> {
+        let tags = self.0.lock();
+        tags.get(path).filter(|(made, _)| made == position).map(|(_, etag)| etag.clone())
+    }
+
+    fn insert(&self, path: &VPath, position: ChangeCursor, etag: &str) {
+        let mut tags = self.0.lock();
+        if tags.len() >= MAX_LISTINGS && !tags.contains_key(path) {
+            tags.clear();
+        }
+        tags.insert(path.clone(), (position, etag.to_owned()));
+    }
+}
+
 /// Answers `GET /api/tree`. The entity tag is a hash of the answer, so that a client that has it
 /// gets no second copy: of 10,000 files it is 1.2 MB.
 pub(crate) async fn tree(caller: RequestCaller, headers: HeaderMap) -> Result {
+    // Read before the listing: what changes meanwhile makes the next request list again.
+    let position = apart(async { caller.confined().cursor().await }).await?;
+    let known = caller.app.listings.at(&caller.grant.path, &position);
+    if let Some(etag) = known.filter(|etag| unchanged(&headers, etag)) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
+    }
     let tree = apart(async { list(&caller).await }).await?;
     let json = serde_json::to_vec(&tree).expect("strings and numbers are JSON");
     let etag = format!("\"{}\"", blake3::hash(&json).to_hex());
+    caller.app.listings.insert(&caller.grant.path, position, &etag);
     if unchanged(&headers, &etag) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
     }
@@ -46,4 +84,68 @@ async fn list(caller: &RequestCaller) -> Result<TreeJson> {
     let entries = entries.collect();
     let (id, profile) = (workspace.id().to_string(), profile_name(workspace.profile()));
     Ok(TreeJson { workspace: id, profile, entries })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
+
+    use axum::http::HeaderValue;
+    use yfs::{Workspace, WorkspaceOptions};
+    use yfs_engine::actor::{Actor, ActorKind};
+    use yfs_store::MemoryStore;
+    use yfs_vfs::{
+        WriteOptions,
+        work_meter::{WorkMeter, metered},
+    };
+
+    use super::*;
+    use crate::{access::AccessControl, document_access::tests::app};
+
+    #[derive(Debug, Default)]
+    struct ObjectCount(AtomicU64);
+
+    impl WorkMeter for ObjectCount {
+        fn count_objects(&self, n_objects: u64) {
+            self.0.fetch_add(n_objects, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks for the tree; returns the status, the tag, and the number of objects that were listed.
+    async fn ask(caller: RequestCaller, known: &str) -> (StatusCode, String, u64) {
+        let (counted, mut headers) = (Arc::new(ObjectCount::default()), HeaderMap::new());
+        headers.insert(header::IF_NONE_MATCH, HeaderValue::from_str(known).unwrap());
+        let answer = metered(counted.clone(), tree(caller, headers)).await.unwrap();
+        let etag = answer.headers()[header::ETAG].to_str().unwrap().to_owned();
+        (answer.status(), etag, counted.0.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_client_that_has_the_tree_costs_no_walk_until_it_changes() {
+        let store = Arc::new(MemoryStore::new());
+        let workspace = Workspace::create(store, WorkspaceOptions::default()).unwrap();
+        let session = workspace.session(Actor::new(ActorKind::Agent, "ana"));
+        let write = |name: &str, text: &str| {
+            let path = VPath::parse(name).unwrap();
+            session.write(&path, text.as_bytes(), &WriteOptions::default()).unwrap();
+        };
+        write("/a.txt", "one");
+        write("/b.txt", "two");
+        let app = app(&workspace, AccessControl::Open, 1);
+        let caller = || {
+            let grant = app.access.of_request(&HeaderMap::new(), None).unwrap();
+            RequestCaller { grant, app: app.clone() }
+        };
+        let (status, etag, n_listed) = ask(caller(), "none").await;
+        assert_eq!((status, n_listed), (StatusCode::OK, 2));
+        assert_eq!(ask(caller(), &etag).await, (StatusCode::NOT_MODIFIED, etag.clone(), 0));
+        write("/a.txt", "longer");
+        let (status, changed, n_listed) = ask(caller(), &etag).await;
+        assert_eq!((status, n_listed), (StatusCode::OK, 2));
+        assert_ne!(changed, etag);
+        assert_eq!(ask(caller(), &changed).await, (StatusCode::NOT_MODIFIED, changed, 0));
+    }
 }

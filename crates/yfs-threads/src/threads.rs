@@ -5,7 +5,7 @@ use yfs::{Workspace, WorkspaceError, WorkspaceFs};
 use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
     CopyOptions, FileKind, FileSystem, FsCode, FsError, Metadata, MkdirOptions, RemoveOptions,
-    TreeTotals, WalkOptions,
+    Stat, TreeTotals, WalkOptions,
 };
 
 use crate::{
@@ -276,12 +276,7 @@ impl Threads {
     ) -> Result<Option<ThreadInfo>, ThreadError> {
         let path = address.directory(&self.root);
         let missing = |error: &FsError| matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR);
-        let stat = match self.fs.lstat(&path).await {
-            Ok(stat) if stat.is_directory() => stat,
-            Ok(_) => return Ok(None),
-            Err(error) if missing(&error) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(stat) = self.stat_of(&path).await? else { return Ok(None) };
         let entries = match self.fs.walk(&path, &WalkOptions::default()).await {
             Err(error) if missing(&error) => return Ok(None),
             entries => entries?,
@@ -299,7 +294,7 @@ impl Threads {
             }
         }
         let record = thread_record(&stat.metadata);
-        let archived = record.get(ARCHIVED).and_then(serde_json::Value::as_i64).map(Millis);
+        let archived = archived_at(&stat);
         let forked_from = record.get(FORKED_FROM).and_then(serde_json::Value::as_str);
         Ok(Some(ThreadInfo {
             id: address.to_string(),
@@ -311,6 +306,15 @@ impl Threads {
             forked_from: forked_from.map(str::to_owned),
             totals,
         }))
+    }
+
+    /// Returns the metadata of a thread's directory; `None` if there is none.
+    async fn stat_of(&self, path: &VPath) -> Result<Option<Stat>, ThreadError> {
+        match self.fs.lstat(path).await {
+            Ok(stat) => Ok(Some(stat).filter(Stat::is_directory)),
+            Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Makes a thread with the files that another has now, in one step: it exists with all of them
@@ -345,16 +349,14 @@ impl Threads {
         self.open_address(target).await
     }
 
-    /// Archives a thread: it is read-only from now on, and not in lists unless they ask for it.
+    /// Archives a thread and describes it: it is read-only from now on, and not in lists unless
+    /// they ask for it.
     ///
     /// # Errors
     ///
     /// Fails with [`ThreadError::Missing`] if there is no such thread.
     pub async fn archive(&self, id: &str, at: Millis) -> Result<ThreadInfo, ThreadError> {
-        let info = self.info(id).await?;
-        if info.archived.is_none() {
-            self.set_record(&info.path, ARCHIVED, at.0.into())?;
-        }
+        self.set_archived(id, Some(at)).await?;
         self.info(id).await
     }
 
@@ -364,11 +366,25 @@ impl Threads {
     ///
     /// As [`archive`](Self::archive).
     pub async fn unarchive(&self, id: &str) -> Result<ThreadInfo, ThreadError> {
-        let info = self.info(id).await?;
-        if info.archived.is_some() {
-            self.set_record(&info.path, ARCHIVED, serde_json::Value::Null)?;
-        }
+        self.set_archived(id, None).await?;
         self.info(id).await
+    }
+
+    /// [Archives](Self::archive) a thread at a time, or [reverses](Self::unarchive) that, without
+    /// reading its files. A thread that is archived keeps its time.
+    ///
+    /// # Errors
+    ///
+    /// As [`archive`](Self::archive).
+    pub async fn set_archived(&self, id: &str, at: Option<Millis>) -> Result<(), ThreadError> {
+        let path = self.strategy.parse_address(id)?.directory(&self.root);
+        let stat = self.stat_of(&path).await?;
+        let stat = stat.ok_or_else(|| ThreadError::Missing(id.to_owned()))?;
+        if archived_at(&stat).is_some() != at.is_some() {
+            let value = at.map_or(serde_json::Value::Null, |at| at.0.into());
+            self.set_record(&path, ARCHIVED, value)?;
+        }
+        Ok(())
     }
 
     fn set_record(
@@ -416,4 +432,9 @@ impl Threads {
         self.fs.restore_removed(&latest.id, &path)?;
         self.open_address(address).await
     }
+}
+
+/// Returns when the thread with this directory was archived, if it is.
+fn archived_at(directory: &Stat) -> Option<Millis> {
+    thread_record(&directory.metadata).get(ARCHIVED).and_then(serde_json::Value::as_i64).map(Millis)
 }

@@ -22,6 +22,7 @@ use yfs_vfs::{
     CopyOptions, FileSystem, FsCode, GlobQuery, GrepQuery, MoveOptions, RemoveOptions,
     WriteOptions,
     conformance::{self, BackendCapabilities},
+    work_meter::{WorkMeter, metered},
 };
 
 fn path(text: &str) -> VPath {
@@ -243,6 +244,36 @@ async fn an_archived_thread_is_read_only_and_not_listed() {
     threads.unarchive("t").await.unwrap();
     write(&threads, "t", "/a", "writable").await;
     assert!(matches!(threads.archive("none", Millis(0)).await, Err(ThreadError::Missing(_))));
+}
+
+/// Counts the objects that a call lists.
+#[derive(Debug, Default)]
+struct ObjectCount(AtomicI64);
+
+impl WorkMeter for ObjectCount {
+    fn count_objects(&self, n_objects: u64) {
+        self.0.fetch_add(n_objects as i64, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn archiving_a_thread_lists_no_file_and_describing_it_lists_each_once() {
+    let workspace = workspace();
+    let threads = Threads::open(&workspace);
+    for number in 0..20 {
+        write(&threads, "t", &format!("/f{number}"), "text").await;
+    }
+    for (at, is_archived) in [(Some(Millis(1)), true), (None, false)] {
+        let count = Arc::new(ObjectCount::default());
+        metered(count.clone(), threads.set_archived("t", at)).await.unwrap();
+        assert_eq!(count.0.swap(0, Ordering::Relaxed), 0);
+        let info = metered(count.clone(), threads.info("t")).await.unwrap();
+        assert_eq!(info.archived.is_some(), is_archived);
+        assert_eq!(count.0.load(Ordering::Relaxed), 20);
+    }
+    let count = Arc::new(ObjectCount::default());
+    metered(count.clone(), threads.archive("t", Millis(2))).await.unwrap();
+    assert_eq!(count.0.load(Ordering::Relaxed), 20);
 }
 
 #[tokio::test]

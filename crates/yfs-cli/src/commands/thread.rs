@@ -355,12 +355,16 @@ async fn archive(
 ) -> Result {
     let threads = place.writable(context)?;
     for id in ids {
-        let info = match archived {
-            true => threads.archive(id, parse_time::now()).await,
-            false => threads.unarchive(id).await,
+        let at = archived.then(parse_time::now);
+        let part = threads.set_archived(id, at).await.map_err(CommandError::from);
+        let part = match part {
+            // Only the description takes a walk over the files.
+            Ok(()) if context.out.json => match threads.info(id).await {
+                Ok(info) => print_json_only(context, &describe(&info)),
+                Err(error) => Err(error.into()),
+            },
+            part => part,
         };
-        let part = info.map_err(CommandError::from);
-        let part = part.and_then(|info| print_json_only(context, &describe(&info)));
         context.continue_after(part)?;
     }
     Ok(())

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use yrs::{
-    Any, Out, ReadTxn, Text, TextRef, TransactionMut, WriteTxn,
+    Any, Out, ReadTxn, Text, TextRef, TransactionMut, Update, WriteTxn,
     types::{Delta, text::YChange},
+    updates::decoder::Decode as _,
 };
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     writer::BodyWriter,
 };
 use crate::{
-    gate::{RootIx, UpdateBuilder},
+    gate::{RootIx, TextChange, UpdateBuilder},
     id::ItemId,
 };
 
@@ -81,7 +82,7 @@ impl PlainBody {
             update.array_run(first, None, None, RootIx::Log.name(), std::slice::from_ref(entry));
         }
         let after_entry = ItemId::new(first.client, u32::from(entry.is_some()));
-        update.text_run(after_entry, TEXT, text);
+        update.text_run(after_entry, None, None, TEXT, text);
         let change = writer.replica.begin_with_text(update.finish(), text)?;
         writer.finish(first, entry)?;
         Ok(change.update)
@@ -95,7 +96,12 @@ impl PlainBody {
     ) -> Result<Option<Vec<u8>>, ContentError> {
         let entry = writer.begin_run();
         let known = writer.replica.take_plain_text();
-        let update = commit_text(writer, entry, |txn, root| root.push(txn, text))?;
+        let len = writer.replica.plain_len_utf16();
+        let edits = [TextChange { at: len, delete: 0, insert: text }];
+        let update = match write_by_items(writer, entry.is_some(), len, &edits) {
+            Some(update) => commit_update(writer, entry, &update)?,
+            None => commit_text(writer, entry, |txn, root| root.push(txn, text))?,
+        };
         if let Some(known) = known {
             writer.replica.keep_plain_text(known + text);
         }
@@ -121,23 +127,62 @@ impl PlainBody {
         let len_utf16 = utf16_len(current);
         let edits = text_changes(writer, new, ops, len_utf16)?;
         let entry = writer.begin_run();
-        let update = commit_text(writer, entry, |txn, root| {
-            if edits.len() > MAX_WALKS {
-                root.apply_delta(txn, delta(&edits));
-                return;
-            }
-            for edit in edits.iter().rev() {
-                if !edit.insert.is_empty() {
-                    root.insert(txn, edit.at, edit.insert);
-                }
-                if edit.delete > 0 {
-                    root.remove_range(txn, edit.at + utf16_len(edit.insert), edit.delete);
-                }
-            }
-        })?;
+        let update = match write_by_items(writer, entry.is_some(), len_utf16, &edits) {
+            Some(update) => commit_update(writer, entry, &update)?,
+            None => commit_by_index(writer, entry, &edits)?,
+        };
         writer.replica.keep_plain_text(applied(current, new, ops));
         Ok(update)
     }
+}
+
+/// Makes changes whose positions yrs finds.
+fn commit_by_index(
+    writer: &mut BodyWriter<'_>,
+    entry: Option<Any>,
+    edits: &[TextChange<'_>],
+) -> Result<Option<Vec<u8>>, ContentError> {
+    commit_text(writer, entry, |txn, root| {
+        if edits.len() > MAX_WALKS {
+            root.apply_delta(txn, delta(edits));
+            return;
+        }
+        for edit in edits.iter().rev() {
+            if !edit.insert.is_empty() {
+                root.insert(txn, edit.at, edit.insert);
+            }
+            if edit.delete > 0 {
+                root.remove_range(txn, edit.at + utf16_len(edit.insert), edit.delete);
+            }
+        }
+    })
+}
+
+/// Writes changes relative to items, as an update behind the entry; `None` if yrs has to find the
+/// positions. A text with embeds is longer than its characters.
+fn write_by_items(
+    writer: &mut BodyWriter<'_>,
+    has_entry: bool,
+    len_utf16: u32,
+    edits: &[TextChange<'_>],
+) -> Option<Vec<u8>> {
+    let mut first = writer.replica.next_item();
+    first.clock += u32::from(has_entry);
+    writer.replica.gate.write_text_changes(first, len_utf16, edits)
+}
+
+/// Applies an update of the text in one transaction with the entry.
+fn commit_update(
+    writer: &mut BodyWriter<'_>,
+    entry: Option<Any>,
+    update: &[u8],
+) -> Result<Option<Vec<u8>>, ContentError> {
+    let change = writer.commit(entry, |txn| {
+        let update = Update::decode_v1(update).expect("we built a valid update");
+        txn.apply_update(update).expect("it names items of the document");
+        assert!(txn.prune_pending().is_none(), "it names items of the document");
+    })?;
+    Ok(change.update)
 }
 
 /// Returns changes whose inserted texts contain the blanks around them.
@@ -201,7 +246,7 @@ fn text_changes<'a>(
     ops: &[RebaseOp],
     len_utf16: u32,
 ) -> Result<Vec<TextChange<'a>>, ContentError> {
-    let changes = ops.iter().map(|op| TextChange::new(op, new));
+    let changes = ops.iter().map(|op| TextChange::of(op, new));
     if writer.replica.plain_len_utf16() == len_utf16 {
         return Ok(changes.collect());
     }
@@ -228,16 +273,8 @@ fn find_embeds(writer: &BodyWriter<'_>, len_utf16: u32) -> Result<Vec<u32>, Cont
     if complete { Ok(embeds) } else { Err(ContentError::NotText) }
 }
 
-/// A change of the text, in UTF-16 code units.
-#[derive(Debug, Clone, Copy)]
-struct TextChange<'a> {
-    at: u32,
-    delete: u32,
-    insert: &'a str,
-}
-
 impl<'a> TextChange<'a> {
-    fn new(op: &RebaseOp, new: &'a str) -> Self {
+    fn of(op: &RebaseOp, new: &'a str) -> Self {
         Self { at: op.at.units, delete: op.delete.units, insert: &new[op.insert.clone()] }
     }
 

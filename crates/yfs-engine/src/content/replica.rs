@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     gate::{
-        DocRole, GateLimits, GateRejection, GatedDoc, IdRange, ReceiveOutcome, RootIx,
-        UpdateSource, deleted_by,
+        DocRole, GateLimits, GateRejection, GatedDoc, IdRange, ReceiveOutcome, RecordedChange,
+        RootIx, UpdateSource, byte_offset, deleted_by,
     },
     id::{ClientId, FileId, ItemId},
     rich::ROOT,
@@ -68,8 +68,17 @@ impl ContentReplica {
         update: &[u8],
         source: UpdateSource,
     ) -> Result<ReceiveOutcome, GateRejection> {
+        let known = self.plain_text.take();
+        if known.is_some() {
+            self.gate.record_text_changes();
+        }
         let received = self.gate.receive(update, source);
         self.drop_caches();
+        if let (Some(text), Some(changes)) = (known, self.gate.take_text_changes())
+            && let Some(text) = with_changes(text, &changes)
+        {
+            self.keep_plain_text(text);
+        }
         received
     }
 
@@ -244,6 +253,12 @@ impl ContentReplica {
         self.plain_text.take()
     }
 
+    /// Reports whether the plain text is known without reading it from the document.
+    #[cfg(test)]
+    pub(super) fn knows_plain_text(&self) -> bool {
+        self.plain_text.get().is_some()
+    }
+
     /// Keeps the plain text that an edit resulted in. A document with other content between the
     /// letters reads its text again.
     pub(super) fn keep_plain_text(&mut self, text: String) {
@@ -263,6 +278,16 @@ impl ContentReplica {
     pub(super) fn plain_len_utf16(&self) -> u32 {
         self.gate.read(|txn| txn.get_text(TEXT).map_or(0, |text| text.len(txn)))
     }
+}
+
+/// Returns a text after changes, each beside those before it; `None` if a character was cut.
+fn with_changes(mut text: String, changes: &[RecordedChange]) -> Option<String> {
+    for RecordedChange { at, delete, insert } in changes {
+        let start = byte_offset(&text, *at)?;
+        let end = start + byte_offset(&text[start..], *delete)?;
+        text.replace_range(start..end, insert);
+    }
+    Some(text)
 }
 
 /// Returns the state of a document at a version, as an update.

@@ -3,6 +3,7 @@
 
 mod aside;
 mod before;
+mod earlier_edits;
 mod history;
 mod reference;
 mod replicas;

@@ -18,6 +18,7 @@ use super::{
     parse::parse,
     resolve::{ResolveRequest, RunCut, UpdateResolution, resolve},
     role::{DocRole, UpdateSource},
+    text_edit::{OrderCache, RecordedChange},
     update_scan::{IdRange, RootIx, UpdateScan},
 };
 use crate::{
@@ -42,6 +43,10 @@ pub struct GatedDoc {
     pub(super) newest: HashMap<RootIx, ClientId>,
     /// The contents of items, while they are compared with those that arrive.
     pub(super) contents: OnceLock<ItemContents>,
+    /// The order of the text, by which edits are written.
+    pub(super) order: OrderCache,
+    /// The changes of the text since they are recorded; `None` if they are not.
+    pub(super) recorded: Option<Vec<RecordedChange>>,
     poisoned: Option<String>,
 }
 
@@ -90,6 +95,8 @@ impl GatedDoc {
             has_dropped: false,
             newest: HashMap::new(),
             contents: OnceLock::new(),
+            order: OrderCache::Walks(0),
+            recorded: None,
             poisoned: None,
         }
     }
@@ -107,6 +114,8 @@ impl GatedDoc {
             has_dropped: false,
             newest: HashMap::new(),
             contents: OnceLock::new(),
+            order: OrderCache::Walks(0),
+            recorded: None,
             poisoned: None,
         }
     }
@@ -164,8 +173,7 @@ impl GatedDoc {
             );
         }
         let UpdateResolution { overlay, deletes, .. } = prepared.resolved;
-        self.note_contents(&parsed, &overlay.order);
-        self.commit(overlay, &deletes);
+        self.commit_parsed(&parsed, overlay, &deletes);
         Ok(())
     }
 
@@ -403,8 +411,7 @@ impl GatedDoc {
         if let Some(id) = missing {
             return Err(GateRejection::Nonsense { what: "an edit that lacks an item", id });
         }
-        self.note_contents(&parsed, &overlay.order);
-        self.commit(overlay, &deletes);
+        self.commit_parsed(&parsed, overlay, &deletes);
         Ok(())
     }
 

@@ -297,19 +297,18 @@ impl GatedDoc {
             ForYrs::Later(update) => {
                 self.doc.postpone(&update);
                 received.changed = true;
-                self.note_contents(parsed, &overlay.order);
-                received.scans.push(self.commit(overlay, &deletes));
+                received.scans.push(self.commit_parsed(parsed, overlay, &deletes));
             }
             ForYrs::Now(updates) => {
                 self.doc.make();
                 self.health()?;
                 let (changed, deleted) = self.apply(updates)?;
-                self.note_contents(parsed, &overlay.order);
-                let scan = self.commit(overlay, &deletes);
+                let scan = self.commit_parsed(parsed, overlay, &deletes);
                 // A document that was made from the log may hold what arrives only now.
                 received.changed |= changed || !scan.grown.is_empty() || !scan.deleted.is_empty();
                 received.scans.push(scan);
                 let implied = self.places.delete(&deleted);
+                self.note_implied(&implied);
                 if let Some(scan) = received.scans.last_mut() {
                     scan.implied = implied;
                 }

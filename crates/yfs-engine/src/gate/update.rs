@@ -8,7 +8,7 @@
 use yrs::Any;
 
 use super::{
-    parse::{StructKind, normalise},
+    parse::{StructKind, normalise, utf16_len},
     rewrite::{write_deletes, write_id},
     update_scan::IdRange,
 };
@@ -76,29 +76,27 @@ impl UpdateBuilder {
     ) {
         assert!(n_values > 0, "a run has at least one value");
         let mut bytes = Vec::with_capacity(values.len() + 64);
-        let left_flag = if origin.is_some() { 0x80 } else { 0 };
-        let right_flag = if right.is_some() { 0x40 } else { 0 };
-        bytes.push(StructKind::Any as u8 | left_flag | right_flag);
-        for neighbour in [origin, right].into_iter().flatten() {
-            write_id(&mut bytes, neighbour);
-        }
-        if origin.is_none() && right.is_none() {
-            write_var_uint(&mut bytes, 1);
-            write_string(&mut bytes, root);
-        }
+        write_links(&mut bytes, StructKind::Any, origin, right, root);
         write_var_uint(&mut bytes, n_values as u64);
         bytes.extend_from_slice(values);
         self.runs.push((id, bytes));
     }
 
-    /// Adds text to the root `root`, which is empty. The first code unit gets the item `id`.
-    pub(crate) fn text_run(&mut self, id: ItemId, root: &str, text: &str) {
-        let mut bytes = Vec::with_capacity(text.len() + root.len() + 8);
-        bytes.push(StructKind::String as u8);
-        write_var_uint(&mut bytes, 1);
-        write_string(&mut bytes, root);
+    /// Adds text to the root `root`, behind `origin` and before `right`. The first code unit gets
+    /// the item `id`. Returns the number of code units.
+    pub(crate) fn text_run(
+        &mut self,
+        id: ItemId,
+        origin: Option<ItemId>,
+        right: Option<ItemId>,
+        root: &str,
+        text: &str,
+    ) -> u32 {
+        let mut bytes = Vec::with_capacity(text.len() + root.len() + 32);
+        write_links(&mut bytes, StructKind::String, origin, right, root);
         write_string(&mut bytes, text);
         self.runs.push((id, bytes));
+        utf16_len(text) as u32
     }
 
     /// Deletes one item.
@@ -135,6 +133,26 @@ impl UpdateBuilder {
         }
         write_delete_set(&mut out, self.deletes);
         out
+    }
+}
+
+/// Writes the beginning of a struct in a root.
+fn write_links(
+    bytes: &mut Vec<u8>,
+    kind: StructKind,
+    origin: Option<ItemId>,
+    right: Option<ItemId>,
+    root: &str,
+) {
+    let left_flag = if origin.is_some() { 0x80 } else { 0 };
+    let right_flag = if right.is_some() { 0x40 } else { 0 };
+    bytes.push(kind as u8 | left_flag | right_flag);
+    for neighbor in [origin, right].into_iter().flatten() {
+        write_id(bytes, neighbor);
+    }
+    if origin.is_none() && right.is_none() {
+        write_var_uint(bytes, 1);
+        write_string(bytes, root);
     }
 }
 
