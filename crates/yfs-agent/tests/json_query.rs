@@ -158,7 +158,36 @@ fn check_documents() {
     assert!(yaml("a: *none").starts_with("Error: the document is not YAML"));
     assert!(yaml("a: [1").starts_with("Error: the document is not YAML"));
     let invalid = run_here(QueryDialect::Jq, DocumentFormat::Yaml, b"a: \xff", ".");
-    assert_eq!(invalid, "Error: the document is not UTF-8");
+    assert_eq!(invalid, "{\"a\":\"ÿ\"}");
+    check_encodings();
+}
+
+/// Tables in Latin-1 and UTF-16 were read as UTF-8, with status 0; statistics decoded them.
+fn check_encodings() {
+    let read = |format, document: &[u8]| run_here(QueryDialect::Jq, format, document, ".");
+    let utf16 = |text: &str, mark: &[u8]| {
+        let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+        mark.iter().copied().chain(units).collect::<Vec<u8>>()
+    };
+    let latin = b"name;ort\nJ\xf6rg;K\xf6ln\nM\xfcller;D\xfcren\n";
+    assert_eq!(
+        read(DocumentFormat::Csv, latin),
+        "{\"name\":\"Jörg\",\"ort\":\"Köln\"}\n{\"name\":\"Müller\",\"ort\":\"Düren\"}"
+    );
+    let table = "a;b\n1;é\n";
+    for mark in [&b"\xff\xfe"[..], b""] {
+        assert_eq!(read(DocumentFormat::Csv, &utf16(table, mark)), "{\"a\":1,\"b\":\"é\"}");
+    }
+    assert_eq!(read(DocumentFormat::Tsv, &utf16("a\n1\n", b"\xff\xfe")), "{\"a\":1}");
+    assert_eq!(read(DocumentFormat::Json, b"{\"a\":\"\xe9t\xe9\"}"), "{\"a\":\"été\"}");
+    assert_eq!(read(DocumentFormat::Json, &utf16("[1]", b"\xff\xfe")), "[1]");
+    let bytes = read(DocumentFormat::Csv, b"a,b\n\x00\x01\x02\x03\x00,\xff\n");
+    assert!(bytes.starts_with("Error: the document is not text"), "{bytes}");
+    // The delimiter is that of the statistics.
+    assert_eq!(
+        read(DocumentFormat::Csv, b"a;b,c;d\n1;2,5;3\n2;3,5;4\n"),
+        "{\"a\":1,\"b,c\":\"2,5\",\"d\":3}\n{\"a\":2,\"b,c\":\"3,5\",\"d\":4}"
+    );
 }
 
 /// The cases are those of the tests of `jql-runner` 9, whose results are the reference.

@@ -1,5 +1,7 @@
 //! What kind of content a file has: by its first bytes, and by its name where they leave it open.
 
+use std::borrow::Cow;
+
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::{
@@ -64,6 +66,21 @@ pub fn detect_content(head: &[u8], name: &str, is_whole: bool) -> DetectedConten
         None => (ContentKind::Text, text_type(name, &text).to_owned()),
     };
     DetectedContent { media_type: kind.1, kind: kind.0, encoding: Some(encoding) }
+}
+
+/// Decodes a whole text in the encoding that [`detect_content`] finds. Returns `None` for bytes that
+/// are no text, or are not valid in that encoding.
+pub fn decode_text(content: &[u8]) -> Option<Cow<'_, str>> {
+    let head = &content[..content.len().min(HEAD_LEN)];
+    let mut encoding = detect_encoding(head, head.len() == content.len())?;
+    if encoding == UTF_8 && valid_prefix(content).len() < content.len() {
+        // Behind the head stands the first character that is not ASCII.
+        let mut detector = chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
+        detector.feed(content, true);
+        encoding = detector.guess(None, chardetng::Utf8Detection::Allow);
+    }
+    let (text, had_errors) = encoding.decode_with_bom_removal(content);
+    (!had_errors).then_some(text)
 }
 
 /// Returns the extension that files of a media type have, with its dot.

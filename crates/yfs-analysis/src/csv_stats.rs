@@ -253,22 +253,103 @@ impl CsvPass {
         }
     }
 
-    /// Reports whether the first record names the columns: all its values are different words, and
-    /// some column below has another type than text, or no value that equals its name.
+    /// Reports whether the first record names the columns.
+    ///
+    /// It does if some name cannot be a value of the typed column below it, or all names are words
+    /// that differ or do not occur as values below, or the names that could be values count up, as
+    /// years do. Values that stand for a missing one are no names.
     fn has_headers(&self) -> bool {
-        let are_words = self.first.iter().all(|name| {
-            let mut kinds = ColumnKinds::default();
-            kinds.narrow(name.as_bytes());
-            !name.is_empty() && kinds.is_string()
+        let names: Vec<ColumnName<'_>> =
+            self.first.iter().map(|name| ColumnName::of(name)).collect();
+        let n_words = names.iter().filter(|name| name.kinds.is_string()).count();
+        let n_empty = names.iter().filter(|name| name.text.is_empty()).count();
+        if names.is_empty() || n_empty == names.len() {
+            return false;
+        }
+        if n_words + n_empty == names.len() && n_empty * 2 <= names.len() {
+            return self.are_names(&names) || self.has_names_beside_types(&names);
+        }
+        let numbers: Vec<i64> = names.iter().filter_map(|name| name.text.parse().ok()).collect();
+        let count_up = numbers.windows(2).all(|pair| pair[1] == pair[0].saturating_add(1));
+        let are_numbers = n_words + n_empty + numbers.len() == names.len();
+        let is_row_of_years = are_numbers && count_up && self.are_years_as_names(&names, &numbers);
+        if is_row_of_years {
+            return true;
+        }
+        let fits = |(name, column): &(&ColumnName<'_>, &ColumnRecord)| {
+            !name.text.is_empty() && !name.kinds.is_string() && column.allows(name.text)
+        };
+        let n_fitting = names.iter().zip(&self.columns).filter(fits).count();
+        self.has_names_beside_types(&names) && (n_fitting == 0 || are_numbers && count_up)
+    }
+
+    /// Reports whether words, some perhaps empty, are names: they differ, or none of them occurs as
+    /// a value in the first records.
+    fn are_names(&self, names: &[ColumnName<'_>]) -> bool {
+        let mut words: Vec<&str> = names.iter().map(|name| name.text).collect();
+        words.sort_unstable();
+        words.dedup();
+        if words.len() == names.len() && words.first() != Some(&"") {
+            return true;
+        }
+        let is_value = names.iter().enumerate().any(|(column, name)| {
+            let mut below = self.rows.iter().filter_map(|row| row.get(column));
+            !name.text.is_empty() && below.any(|value| value == name.text)
         });
-        let mut names = self.first.clone();
-        names.sort();
-        names.dedup();
-        are_words && names.len() == self.first.len() && !self.first.is_empty()
+        !is_value && !self.rows.is_empty() && !names.iter().any(ColumnName::is_missing)
+    }
+
+    /// Reports whether some name cannot be a value of the column below it.
+    fn has_names_beside_types(&self, names: &[ColumnName<'_>]) -> bool {
+        names.iter().zip(&self.columns).any(|(name, column)| {
+            let is_typed = column.n_values > 0 && !column.kinds.is_string();
+            is_typed && !name.text.is_empty() && !name.is_missing() && !column.allows(name.text)
+        })
+    }
+
+    /// Reports whether numbers are the years of columns: beside a word, and no year stands below
+    /// the only one.
+    fn are_years_as_names(&self, names: &[ColumnName<'_>], numbers: &[i64]) -> bool {
+        let are_years = numbers.iter().all(|number| (1800..=2100).contains(number));
+        let has_word = names.iter().any(|name| name.kinds.is_string());
+        let is_year =
+            |value: &String| value.parse::<i64>().is_ok_and(|value| (1800..=2100).contains(&value));
+        let below = names.iter().enumerate().filter(|(_, name)| !name.kinds.is_string());
+        let mut below =
+            below.filter_map(|(column, _)| self.rows.first().and_then(|row| row.get(column)));
+        let is_alone = numbers.len() < 2 && below.any(is_year);
+        are_years && has_word && !numbers.is_empty() && !self.rows.is_empty() && !is_alone
+    }
+}
+
+/// A value of the first record, which may be a name.
+struct ColumnName<'a> {
+    text: &'a str,
+    kinds: ColumnKinds,
+}
+
+impl<'a> ColumnName<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut kinds = ColumnKinds::default();
+        kinds.narrow(text.as_bytes());
+        Self { text, kinds }
+    }
+
+    /// Reports whether the value stands for a missing one.
+    fn is_missing(&self) -> bool {
+        let missing = ["na", "n/a", "nan", "null", "none", "nil", "-", "?", "."];
+        missing.iter().any(|word| self.text.eq_ignore_ascii_case(word))
     }
 }
 
 impl ColumnRecord {
+    /// Reports whether a value has a type that all values of the column have.
+    fn allows(&self, value: &str) -> bool {
+        let mut kinds = self.kinds;
+        kinds.narrow(value.as_bytes());
+        !kinds.is_string()
+    }
+
     fn add(&mut self, value: &[u8], is_cut: bool, hash: u64) {
         if value.is_empty() && !is_cut {
             return;
@@ -291,13 +372,25 @@ impl ColumnRecord {
 
 fn is_integer(value: &[u8]) -> bool {
     let digits = value.strip_prefix(b"-").or(value.strip_prefix(b"+")).unwrap_or(value);
-    !digits.is_empty() && digits.len() <= 38 && digits.iter().all(u8::is_ascii_digit)
+    !digits.is_empty()
+        && digits.len() <= 38
+        && digits.iter().all(u8::is_ascii_digit)
+        && !is_code(digits)
+}
+
+/// Reports whether digits are a code and no number, such as the zip code `02108`: a number would
+/// lose its zeros.
+fn is_code(digits: &[u8]) -> bool {
+    matches!(digits, [b'0', b'0'..=b'9', ..])
 }
 
 fn is_float(value: &[u8]) -> bool {
     let is_plain = value.len() <= 64
         && value.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'));
-    is_plain && std::str::from_utf8(value).is_ok_and(|text| text.parse::<f64>().is_ok())
+    let unsigned = value.strip_prefix(b"-").or(value.strip_prefix(b"+")).unwrap_or(value);
+    is_plain
+        && !is_code(unsigned)
+        && std::str::from_utf8(value).is_ok_and(|text| text.parse::<f64>().is_ok())
 }
 
 /// Reports whether a value has the form `2026-11-25`.
@@ -322,37 +415,63 @@ fn is_date_time(value: &[u8]) -> bool {
 ///
 /// A table has at least two columns in at least two records. Of a text that is named as a table,
 /// half of the records decide.
-pub(crate) fn find_delimiter(head: &str, is_whole: bool, is_named: bool) -> Option<u8> {
+pub fn find_delimiter(head: &str, is_whole: bool, is_named: bool) -> Option<u8> {
     let (min_records, min_even) = if is_named { (1, 5) } else { (2, 9) };
     let candidates = [b',', b'\t', b';', b'|'];
     let scored = candidates.into_iter().filter_map(|delimiter| {
-        let widths = record_widths(head, delimiter, is_whole);
+        let (widths, is_open) = record_widths(head, delimiter, is_whole);
+        // Verses and statements end with a delimiter, and have one field.
         let first = *widths.first()?;
+        if is_open && first == 2 && !is_named {
+            return None;
+        }
         let n_even = widths.iter().filter(|width| **width == first).count();
         let is_table =
             first >= 2 && widths.len() >= min_records && n_even * 10 >= widths.len() * min_even;
         is_table.then_some((n_even * first, delimiter))
     });
     // Of two with the same score, the first one in the list.
-    scored.rev().max_by_key(|(score, _)| *score).map(|(_, delimiter)| delimiter)
+    let best = scored.rev().max_by_key(|(score, _)| *score).map(|(_, delimiter)| delimiter);
+    best.or_else(|| most_frequent(head).filter(|_| is_named))
 }
 
-/// Returns the numbers of fields of the first complete records.
-fn record_widths(head: &str, delimiter: u8, is_whole: bool) -> Vec<usize> {
+/// Returns the delimiter that the first line has most often, if it has one: records of a table may
+/// have any number of fields.
+fn most_frequent(head: &str) -> Option<u8> {
+    let mut counts = [(b',', 0_usize), (b';', 0), (b'\t', 0), (b'|', 0)];
+    let mut is_quoted = false;
+    for byte in head.lines().next()?.bytes() {
+        is_quoted ^= byte == b'"';
+        if let Some((_, count)) = counts.iter_mut().find(|(one, _)| *one == byte && !is_quoted) {
+            *count += 1;
+        }
+    }
+    // The first one of the most frequent.
+    let best = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+    best.filter(|(_, count)| *count > 0).map(|(byte, _)| byte)
+}
+
+/// Returns the numbers of fields of the first complete records, and whether the last field of nearly
+/// all of them is empty.
+fn record_widths(head: &str, delimiter: u8, is_whole: bool) -> (Vec<usize>, bool) {
     const MAX_RECORDS: usize = 100;
     let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
     let (mut field, mut widths, mut width) = ([0; 1_024], Vec::new(), 0);
+    let (mut n_open, mut len) = (0, 0);
     let mut input = head.as_bytes();
     while widths.len() < MAX_RECORDS {
-        let (result, n_read, _) = reader.read_field(input, &mut field);
+        let (result, n_read, n_written) = reader.read_field(input, &mut field);
         input = &input[n_read..];
+        len += n_written;
         match result {
             ReadFieldResult::Field { record_end } => {
                 width += 1;
                 if record_end {
+                    n_open += usize::from(len == 0);
                     widths.push(width);
                     width = 0;
                 }
+                len = 0;
             }
             ReadFieldResult::OutputFull => (),
             // Reading on without input ends the last record.
@@ -360,5 +479,6 @@ fn record_widths(head: &str, delimiter: u8, is_whole: bool) -> Vec<usize> {
             ReadFieldResult::InputEmpty | ReadFieldResult::End => break,
         }
     }
-    widths
+    let is_open = n_open + widths.len() / 10 >= widths.len();
+    (widths, is_open)
 }

@@ -46,7 +46,10 @@ mod tokens;
 pub use crate::{
     analyzer::{ContentAnalysis, ContentAnalyzer, analyze},
     cardinality::RELATIVE_ERROR,
-    content_type::{ContentKind, DetectedContent, HEAD_LEN, detect_content, extension_for},
+    content_type::{
+        ContentKind, DetectedContent, HEAD_LEN, decode_text, detect_content, extension_for,
+    },
+    csv_stats::find_delimiter,
     describe::{describe_stats, type_words},
     file_stats::{
         BinaryStats, ConfigFormat, CsvDataType, CsvStats, FileStats, HtmlStats, JsonArrayStats,

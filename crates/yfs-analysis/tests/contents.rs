@@ -636,3 +636,71 @@ proptest! {
         }
     }
 }
+
+/// Returns the names and types of the columns, and the number of rows.
+fn table_of(name: &str, content: &[u8]) -> String {
+    match analyze(name, content).stats {
+        FileStats::Csv(table) => {
+            let columns = table.headers.iter().zip(&table.data_types);
+            let columns: Vec<String> =
+                columns.map(|(header, data_type)| format!("{header}:{data_type:?}")).collect();
+            format!("{} rows, {}", table.rows, columns.join(" "))
+        }
+        _ => "no table".to_owned(),
+    }
+}
+
+/// A first record with an empty name, a repeated name, a year or a yes was a row of data.
+#[test]
+fn the_first_record_of_a_table_names_its_columns() {
+    let cases = [
+        (",name,n\n0,Ann,1\n1,Bo,2\n", "2 rows, :Integer name:String n:Integer"),
+        ("day,open,open\n2020-01-01,1,2\n", "1 rows, day:Date open:Integer open:Integer"),
+        ("name,age,\nann,3,\nbo,4,\n", "2 rows, name:String age:Integer :Empty"),
+        ("name,note,note\nann,x,y\nbo,z,\n", "2 rows, name:String note:String note:String"),
+        ("country,2019,2020\nA,1,2\nB,3,4\n", "2 rows, country:String 2019:Integer 2020:Integer"),
+        ("country,2019\nA,1\nB,3\n", "2 rows, country:String 2019:Integer"),
+        ("id,yes,no\n1,3,4\n2,5,6\n", "2 rows, id:Integer yes:Integer no:Integer"),
+        (",0,1\n0,5.5,6\n1,7,8\n", "3 rows, column_1:Integer column_2:Float column_3:Integer"),
+        ("x,0,1\n0,5.5,6\n1,7,8\n", "2 rows, x:Integer 0:Float 1:Integer"),
+        ("when,yes\n2020-01-01,1\n", "1 rows, when:Date yes:Integer"),
+        // Data from the first record on.
+        ("1,2,3\n4,5,6\n", "2 rows, column_1:Integer column_2:Integer column_3:Integer"),
+        ("5.1,NA,3\n4.9,3.0,1\n", "2 rows, column_1:Float column_2:String column_3:Integer"),
+        ("Tom,1990\nBob,1985\n", "2 rows, column_1:String column_2:Integer"),
+        ("2020-01-01,1\n2020-01-02,2\n", "2 rows, column_1:Date column_2:Integer"),
+        ("ann,,x\nann,y,x\nann,,x\n", "3 rows, column_1:String column_2:String column_3:String"),
+    ];
+    for (content, expected) in cases {
+        assert_eq!(table_of("a.csv", content.as_bytes()), expected, "{content:?}");
+    }
+}
+
+/// Zip codes were integers, which lose their zeros.
+#[test]
+fn digits_with_leading_zeros_are_text() {
+    let cases = [
+        ("city,zip\nBoston,02108\nAustin,73301\n", "2 rows, city:String zip:String"),
+        ("id,share\n0,0.5\n10,0\n", "2 rows, id:Integer share:Float"),
+        ("id,code\n1,007.5\n", "1 rows, id:Integer code:String"),
+    ];
+    for (content, expected) in cases {
+        assert_eq!(table_of("a.csv", content.as_bytes()), expected, "{content:?}");
+    }
+}
+
+/// Lines that end with a delimiter were a table of two columns, one of them empty.
+#[test]
+fn verses_and_statements_are_no_table() {
+    for (name, text) in [
+        ("poem.txt", "Roses are red,\nViolets are blue,\nSugar is sweet,\n"),
+        ("q.txt", "SELECT 1;\nSELECT 2;\n"),
+        ("snippet", "const a = 1;\nlet b = 2;\n"),
+    ] {
+        assert_eq!(analyze(name, text.as_bytes()).media_type, "text/plain", "{name}");
+    }
+    // A table whose last column has gaps, or that has a delimiter behind its last column.
+    for text in ["a,b\n1,\n2,3\n", "a,b,\n1,2,\n3,4,\n"] {
+        assert_eq!(analyze("t", text.as_bytes()).media_type, "text/csv", "{text:?}");
+    }
+}

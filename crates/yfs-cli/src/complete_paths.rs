@@ -90,9 +90,12 @@ fn complete_path(typed: &OsStr) -> Vec<CompletionCandidate> {
 fn paths_from(typed: &str, named: Option<PathBuf>) -> Option<Vec<CompletionCandidate>> {
     let (directory, begun) = typed.rsplit_once('/').unwrap_or(("", typed));
     let prefix = &typed[..typed.len() - begun.len()];
+    let is_relative = named.is_none() && !typed.starts_with('/');
+    let here =
+        if is_relative { discover::standing(&discover::find(None).ok()?) } else { VPath::root() };
     let workspace = open_workspace(named)?;
     let fs = workspace.fs();
-    let directory = VPath::parse(&format!("/{directory}")).ok()?;
+    let directory = VPath::parse(&format!("{here}/{directory}")).ok()?;
     let names = fs.names(&directory).ok()?;
     let is_shown =
         |name: &str| name.starts_with(begun) && (begun.starts_with('.') || !name.starts_with('.'));

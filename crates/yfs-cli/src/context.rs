@@ -1,9 +1,10 @@
 //! The environment of a command: the workspace, standard output, and a reporter of failures.
 
 use std::{
+    borrow::Cow,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use yfs::{Workspace, WorkspaceFs, WorkspaceOptions, clock::new_step};
@@ -40,6 +41,8 @@ pub(crate) struct CommandContext {
     workspace: Option<Workspace>,
     /// The earlier time at which the command reads the workspace.
     past: Option<Millis>,
+    /// The path at which the command stands, once it was needed.
+    standing: OnceLock<VPath>,
     /// Whether a part of the command failed and the rest continued.
     failed: bool,
     /// The exit code of a command that defines its own, as `grep` does.
@@ -55,6 +58,7 @@ impl CommandContext {
             report: ErrorReporter::of(cli),
             workspace: None,
             past: None,
+            standing: OnceLock::new(),
             failed: false,
             exit_code: None,
         }
@@ -200,9 +204,31 @@ impl CommandContext {
         self.globals.actor.clone().unwrap_or_else(human)
     }
 
-    /// Parses a path, and keeps the text as typed.
+    /// Returns the path at which the command stands: relative paths begin there. It is the current
+    /// directory below a mirrored one, and else the root.
+    fn standing(&self) -> &VPath {
+        self.standing.get_or_init(|| match self.globals.workspace {
+            Some(_) => VPath::root(),
+            None => self.file().map_or_else(|_| VPath::root(), |file| discover::standing(&file)),
+        })
+    }
+
+    /// Returns the directory that a command without an operand is about.
+    pub(crate) fn here(&self) -> TypedPath {
+        match self.standing() {
+            root if root.is_root() => TypedPath::root(),
+            here => TypedPath::new(".", here.clone()),
+        }
+    }
+
+    /// Parses a path, and keeps the text as typed. A relative one begins where the command stands.
     pub(crate) fn path(&self, typed: &str) -> Result<TypedPath> {
-        match VPath::parse(typed) {
+        let is_relative = !typed.is_empty() && !typed.starts_with('/');
+        let whole = match self.standing() {
+            here if is_relative && !here.is_root() => Cow::Owned(format!("{here}/{typed}")),
+            _ => Cow::Borrowed(typed),
+        };
+        match VPath::parse(&whole) {
             Ok(path) => Ok(TypedPath::new(typed, path)),
             Err(error) => Err(FsError::bad_path(Op::Open, typed, error).into()),
         }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use yfs::WorkspaceError;
+use yfs_engine::path::VPath;
 
 use crate::errors::{CommandError, Result};
 
@@ -86,4 +87,15 @@ pub(crate) fn file_below(dir: &Path) -> PathBuf {
 pub(crate) fn mirrored_directory(file: &Path) -> Option<&Path> {
     let state_dir = file.parent().filter(|dir| dir.ends_with(DIR))?;
     state_dir.join(MIRROR_FILE).is_file().then(|| state_dir.parent())?
+}
+
+/// Returns the path in a workspace at which a command stands: that of the current directory, if it
+/// is below the mirrored directory of the workspace's file; else the root.
+pub(crate) fn standing(file: &Path) -> VPath {
+    let below = || {
+        let directory = mirrored_directory(file)?.canonicalize().ok()?;
+        let here = env::current_dir().ok()?.canonicalize().ok()?;
+        VPath::parse(&format!("/{}", here.strip_prefix(directory).ok()?.to_str()?)).ok()
+    };
+    below().unwrap_or_else(VPath::root)
 }

@@ -8,6 +8,7 @@ use std::{
     process::ExitCode,
 };
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 use yfs::WorkspaceError;
 use yfs_artifacts::ArtifactError;
@@ -15,9 +16,9 @@ use yfs_mirror::MirrorError;
 use yfs_replica::ReplicaError;
 use yfs_server::{ServeError, access::TokenError};
 use yfs_threads::{ThreadError, ThreadFileError};
-use yfs_vfs::{FsCode, FsError};
+use yfs_vfs::{FsCode, FsError, Op};
 
-use crate::{args::CliArgs, format_text::EscapedText};
+use crate::{args::CliArgs, discover, format_text::EscapedText};
 
 /// The result of a command.
 pub(crate) type Result<T = (), E = CommandError> = std::result::Result<T, E>;
@@ -83,12 +84,15 @@ pub(crate) struct ErrorReporter {
     command: &'static str,
     /// Whether to report failures as JSON.
     pub(crate) json: bool,
+    /// Whether the command line names the workspace.
+    is_named: bool,
 }
 
 impl ErrorReporter {
     /// Creates the reporter for a command line.
     pub(crate) fn of(cli: &CliArgs) -> Self {
-        Self { command: cli.command.name(), json: cli.globals.json }
+        let is_named = cli.globals.workspace.is_some();
+        Self { command: cli.command.name(), json: cli.globals.json, is_named }
     }
 
     /// Reports a failure on standard error.
@@ -104,7 +108,7 @@ impl ErrorReporter {
             }
             json!({ "error": error }).to_string()
         } else {
-            format!("yfs {}: {}{}", self.command, parts, parts.disk_hint())
+            format!("yfs {}: {}{}", self.command, parts, parts.disk_hint(self.is_named))
         };
         write_stderr(&text);
     }
@@ -134,17 +138,25 @@ pub(crate) fn write_stderr(text: &str) {
 /// Prints clap's help, version or error message, and returns the exit code.
 pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
     let is_json = std::env::args_os().any(|arg| arg == "--json");
-    let text = error.render().to_string();
-    if error.use_stderr()
-        && !is_json
-        && text
-            .chars()
-            .any(|char| crate::format_text::controls_terminal(char) && !matches!(char, '\n' | '\t'))
-    {
-        write_stderr(crate::format_text::escape_lines(&text).trim_end());
-        return EXIT_USAGE.into();
-    }
+    let tip = error.use_stderr().then(|| tip_of(error)).flatten();
     if !error.use_stderr() || !is_json {
+        let text = error.render().to_string();
+        if let Some(tip) = tip {
+            let message = text.lines().next().unwrap_or("error: wrong usage");
+            let message = crate::format_text::escape_lines(message);
+            write_stderr(&format!(
+                "{}\n\n  tip: {tip}\n\nFor more information, try '--help'.",
+                message.trim_end()
+            ));
+            return EXIT_USAGE.into();
+        }
+        let controls = |char| {
+            crate::format_text::controls_terminal(char) && !matches!(char, '\n' | '\t')
+        };
+        if error.use_stderr() && text.chars().any(controls) {
+            write_stderr(crate::format_text::escape_lines(&text).trim_end());
+            return EXIT_USAGE.into();
+        }
         return match error.print() {
             Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(EXIT_USAGE)),
             Err(_) => EXIT_CLOSED.into(),
@@ -153,6 +165,48 @@ pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
     let message = text.trim_start_matches("error: ").lines().next().unwrap_or("wrong usage");
     write_stderr(&json!({ "error": { "code": "USAGE", "message": message } }).to_string());
     EXIT_USAGE.into()
+}
+
+/// Returns the command that the user may have meant, where the nearest name is another one.
+fn tip_of(error: &clap::Error) -> Option<String> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.skip_while(|word| word.starts_with('-')).collect();
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    match (error.kind(), words.first().map(String::as_str)) {
+        (ErrorKind::InvalidSubcommand, first) => {
+            let unknown = word(ContextKind::InvalidSubcommand)?;
+            match (first, unknown) {
+                (Some("versions"), "log" | "list" | "history") => {
+                    Some("`yfs versions ls FILE` lists the versions of a file".to_owned())
+                }
+                (Some("versions"), file) => Some(format!(
+                    "`yfs versions ls {}` lists the versions of a file",
+                    EscapedText::new(file)
+                )),
+                (Some(typed), "restore") if typed == unknown => Some(
+                    "`yfs versions restore FILE N` brings a version of a file back, \
+                     `yfs trash restore PATH` a deleted file, and `yfs undo` takes changes back"
+                        .to_owned(),
+                ),
+                (Some(typed), "history" | "revisions") if typed == unknown => Some(
+                    "`yfs log` lists all changes, `yfs versions ls FILE` the versions of a file"
+                        .to_owned(),
+                ),
+                _ => None,
+            }
+        }
+        (ErrorKind::UnknownArgument, Some("write" | "append")) => {
+            let is_text = !word(ContextKind::InvalidArg)?.starts_with('-');
+            is_text.then(|| {
+                "`--content TEXT` passes a text; else the content is read from standard input"
+                    .to_owned()
+            })
+        }
+        _ => None,
+    }
 }
 
 impl CommandError {
@@ -244,16 +298,44 @@ impl CommandError {
 }
 
 impl ErrorParts {
-    /// Returns a hint if the workspace has no such path, but the current directory has.
-    fn disk_hint(&self) -> &'static str {
+    /// Returns a hint if the workspace has no such path, but the disk has. `is_named` says that the
+    /// command line names the workspace.
+    fn disk_hint(&self, is_named: bool) -> String {
         let is_missing = self.code == FsCode::ENOENT.as_str() && self.dest.is_none();
         let path = self.path.as_deref().filter(|_| is_missing).unwrap_or_default();
         let relative = path.trim_start_matches('/');
-        match !relative.is_empty() && Path::new(relative).symlink_metadata().is_ok() {
-            true => " (it is on the disk, not in the workspace; `yfs import` copies it)",
-            false => "",
+        let file = discover::find(None).ok().filter(|_| !is_named && !relative.is_empty());
+        if let Some(directory) = file.as_deref().and_then(discover::mirrored_directory)
+            && directory.join(relative).symlink_metadata().is_ok()
+        {
+            // An import would make a second file of it.
+            let directory = directory.display().to_string();
+            let directory = EscapedText::new(&directory);
+            return format!(
+                " (it is on the disk; `yfs mirror {directory} --once` takes it in, unless it is \
+                 excluded)"
+            );
+        }
+        if relative.is_empty() || Path::new(relative).symlink_metadata().is_err() {
+            return String::new();
+        }
+        match file.as_deref().and_then(|file| path_below(file, relative)) {
+            Some(path) => {
+                let path = EscapedText::new(&path);
+                format!(" (paths begin at the root of the workspace; the file here may be {path})")
+            }
+            None => " (it is on the disk, not in the workspace; `yfs import` copies it)".to_owned(),
         }
     }
+}
+
+/// Returns the path of a file of the current directory from the directory of a workspace, if that
+/// is above.
+fn path_below(file: &Path, relative: &str) -> Option<String> {
+    let directory = discover::store_dir(file).parent()?.canonicalize().ok()?;
+    let here = std::env::current_dir().ok()?.canonicalize().ok()?;
+    let below = here.strip_prefix(directory).ok()?.to_str()?.to_owned();
+    (!below.is_empty()).then(|| format!("/{below}/{relative}"))
 }
 
 impl fmt::Display for ErrorParts {
@@ -376,7 +458,14 @@ fn fs_parts(error: &FsError) -> ErrorParts {
 
 /// Returns the message of `strerror`, as tools print it, and the cause if there is one.
 fn fs_message(error: &FsError) -> String {
-    let reason = capitalized(error.code.message());
+    let reason = match error.code {
+        // The words of POSIX are about a network filesystem.
+        FsCode::ESTALE if error.op != Op::Watch => {
+            "The file is not at the expected version: it was changed since; read it again"
+                .to_owned()
+        }
+        code => capitalized(code.message()),
+    };
     if matches!(WorkspaceError::cause_of(error), Some(WorkspaceError::Damaged(_))) {
         return format!("{reason} ({DAMAGED_HINT})");
     }

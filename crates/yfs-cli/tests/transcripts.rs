@@ -48,6 +48,13 @@ fn a_mirror_deletes_only_what_the_store_proves() {
     check("mirror");
 }
 
+/// A mirror's directory was a place from which no file of a subdirectory was found.
+#[test]
+#[cfg(target_os = "linux")]
+fn paths_begin_where_one_stands_below_a_mirror() {
+    check("standing");
+}
+
 #[test]
 fn what_a_file_was_before_is_kept() {
     check("versions");

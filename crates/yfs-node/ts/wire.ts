@@ -266,7 +266,7 @@ export type Version = {
 }
 
 /**
- * A line of a file and its author: the one of most of its characters.
+ * A line of a file and its author: the one that edited it last.
  */
 export type BlameLine = {
   /**
@@ -282,11 +282,11 @@ export type BlameLine = {
    */
   actor: string | null,
   /**
-   * The time when the author wrote it.
+   * The time of the author's edit.
    */
   at: UnixMillis | null,
   /**
-   * The version that contains the change.
+   * The version that contains the edit.
    */
   version: number | null,
   /**
@@ -316,7 +316,7 @@ export type BlameShare = {
    */
   version: number | null,
   /**
-   * The number of characters.
+   * The number of characters, the end of a line not counted; 0 for an edit that left none.
    */
   chars: number,
 }

@@ -91,7 +91,8 @@ impl RemoteServer {
         };
         let (url, query) = url.split_once('?').unwrap_or((url, ""));
         let in_query = query.split('&').find_map(|pair| pair.strip_prefix("token="));
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| bad("it has no scheme"))?;
+        let no_scheme = || bad(&format!("it has no scheme; `http://{url}` has one"));
+        let (scheme, rest) = url.split_once("://").ok_or_else(no_scheme)?;
         let scheme = match scheme {
             "http" | "ws" => "ws",
             "https" | "wss" => "wss",

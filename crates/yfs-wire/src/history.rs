@@ -122,7 +122,7 @@ pub struct BlameLineJson<T = UnixMillis> {
     pub at: Option<T>,
     /// The version that contains the edit.
     pub version: Option<u64>,
-    /// All authors of the line, each run of edits by itself.
+    /// All authors of the line.
     pub shares: Vec<BlameShareJson<T>>,
 }
 
@@ -140,8 +140,7 @@ pub struct BlameShareJson<T = UnixMillis> {
     pub label: Option<String>,
     /// The version that contains the change.
     pub version: Option<u64>,
-    /// The number of characters, without the end of the line unless the line is empty; 0 for an
-    /// edit that deleted some of the line or changed a format.
+    /// The number of characters, the end of a line not counted; 0 for an edit that left none.
     pub chars: usize,
 }
 

@@ -6,6 +6,7 @@ use jaq_json::{
     read::{self, parse_single_num},
 };
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
+use yfs_analysis::{HEAD_LEN, find_delimiter};
 
 use super::DocumentFormat;
 
@@ -45,19 +46,10 @@ pub(super) fn read_document<'a>(
     }
 }
 
-/// Returns the delimiter that the first line has most often; a comma if it has none.
+/// Returns the delimiter of a table, as its statistics find it; a comma if it has one column.
 fn delimiter_of(document: &[u8]) -> u8 {
-    let line = document.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let mut counts = [(b',', 0_usize), (b';', 0), (b'\t', 0), (b'|', 0)];
-    let mut is_quoted = false;
-    for byte in line {
-        is_quoted ^= *byte == b'"';
-        if let Some((_, count)) = counts.iter_mut().find(|(one, _)| one == byte && !is_quoted) {
-            *count += 1;
-        }
-    }
-    // The first one of the most frequent.
-    counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(byte, _)| byte)
+    let head = String::from_utf8_lossy(&document[..document.len().min(HEAD_LEN)]);
+    find_delimiter(&head, document.len() <= HEAD_LEN, true).unwrap_or(b',')
 }
 
 /// Reads the rows of a table as objects, whose keys are the cells of the first row.

@@ -3,7 +3,10 @@
 //! It reads a line of JSON with the query and its limits, then the document, and writes the
 //! results. Its exit code says how it ended.
 
-use std::io::{self, BufRead, Write};
+use std::{
+    borrow::Cow,
+    io::{self, BufRead, Write},
+};
 
 use jaq_core::{
     Compiler, Ctx, Vars, data,
@@ -13,8 +16,11 @@ use jaq_core::{
 use jaq_json::{Val, write};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
+use yfs_analysis::decode_text;
 
-use super::{JsonQuery, QueryDialect, documents::read_document, jql::run_jql, sql::run_sql};
+use super::{
+    DocumentFormat, JsonQuery, QueryDialect, documents::read_document, jql::run_jql, sql::run_sql,
+};
 
 /// The exit code of a query with all its results.
 pub(super) const EXIT_DONE: u8 = 0;
@@ -145,6 +151,7 @@ pub fn run_query_here(
 }
 
 fn run(query: &JsonQuery, document: &[u8], output: &mut impl Write) -> Result<u8, String> {
+    let document = &*decoded(query.format, document)?;
     let values = read_document(query.format, document);
     let mut output = ResultWriter { output, raw: query.raw };
     let written = match query.dialect {
@@ -166,6 +173,19 @@ fn run(query: &JsonQuery, document: &[u8], output: &mut impl Write) -> Result<u8
         Ok(()) => Ok(EXIT_DONE),
         Err(QueryEnd::Full) => Ok(EXIT_TRUNCATED),
         Err(QueryEnd::Failed(reason)) => Err(reason),
+    }
+}
+
+/// Returns a document of text in UTF-8, decoded as statistics decode it.
+fn decoded(format: DocumentFormat, document: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    let is_utf8 = || !document.contains(&0) && std::str::from_utf8(document).is_ok();
+    if format == DocumentFormat::Parquet || is_utf8() {
+        return Ok(Cow::Borrowed(document));
+    }
+    match decode_text(document) {
+        Some(Cow::Borrowed(text)) => Ok(Cow::Borrowed(text.as_bytes())),
+        Some(Cow::Owned(text)) => Ok(Cow::Owned(text.into_bytes())),
+        None => Err("the document is not text in a known encoding".to_owned()),
     }
 }
 

@@ -17,10 +17,11 @@ use crate::{
 };
 
 const HELP: &str = "\
-A line is attributed to the actor that wrote most of its characters; if several wrote equally many,
-to the one that wrote last. Moving, renaming or restoring the file changes no attribution. The first
-column is the number of the version that contains the edit (`yfs versions show PATH N`). The author
-`-` is a peer that recorded no actor.
+The author of a line is the actor that edited it last: that typed in it, deleted within it, or
+changed a format of it. A `+` behind the name marks a line in which others have a share too;
+--json has the shares. Moving, renaming or restoring the file changes no attribution. The first
+column is the number of the version that contains the last edit (`yfs versions show PATH N`). The
+author `-` is a peer that recorded no actor.
 
 Examples:
   yfs blame plan.md
@@ -28,7 +29,7 @@ Examples:
   yfs blame --json plan.md              all authors of each line
 
 JSON: one object per line: {line, text, actor, at, version,
-shares: [{actor, at, label, version, chars}]}.";
+shares: [{actor, at, label, version, chars}]}. `chars` is 0 for an edit that left no text.";
 
 /// Print the author of each line of a file
 #[derive(Debug, Args)]
@@ -91,7 +92,9 @@ pub(crate) async fn run(args: BlameArgs, context: &mut CommandContext) -> Result
         let time = line.at.map_or_else(|| " ".repeat(16), parse_time::minute);
         let actor = context.out.safe(&name(line)).into_owned();
         let pad = " ".repeat(widest.saturating_sub(actor.width()));
-        let head = format!("{version:>4}  {actor}{pad}  {time}");
+        // The mark takes the place of a space, so that the columns stay.
+        let (mark, gap) = if line.is_shared() { ("+", " ") } else { ("", "  ") };
+        let head = format!("{version:>4}  {actor}{mark}{pad}{gap}{time}");
         let number = context.out.painted(TextRole::Number, &format!("{:>digits$}", line.number));
         let text = context.out.safe(&line.text).into_owned();
         context.out.line(format!("{head}  {number}  {text}").trim_end())?;

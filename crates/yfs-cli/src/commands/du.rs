@@ -67,7 +67,7 @@ struct OpenDirectory {
 pub(crate) async fn run(args: DuArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let operands =
-        if args.paths.is_empty() { vec![TypedPath::root()] } else { context.paths(&args.paths) };
+        if args.paths.is_empty() { vec![context.here()] } else { context.paths(&args.paths) };
     let mut total = 0;
     for operand in operands {
         match print_tree(&args, context, &fs, &operand).await {

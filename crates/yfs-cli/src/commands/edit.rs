@@ -23,7 +23,7 @@ Examples:
   yfs edit src/main.rs --old foo --new bar --all
   yfs edit plan.md --old-file old.txt --new-file - < new.txt
 
-JSON: {path, replaced, merged, version}.";
+JSON: {path, replaced, merged}; with --expect also `version`, which the next --expect takes.";
 
 /// Replace text in a file
 #[derive(Debug, Args)]

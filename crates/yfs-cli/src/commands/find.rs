@@ -80,7 +80,7 @@ pub(crate) async fn run(mut args: FindArgs, context: &mut CommandContext) -> Res
         past: context.past(),
     };
     let mut run = FindRun::new(&plan, fs, environment);
-    let roots = if paths.is_empty() { vec![TypedPath::root()] } else { context.paths(paths) };
+    let roots = if paths.is_empty() { vec![context.here()] } else { context.paths(paths) };
     for root in roots {
         let part = search(&mut run, context, &root).await;
         if !matches!(part, Ok(FindOutcome::Quit)) {

@@ -162,7 +162,7 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
     let fs = context.reader()?;
     let patterns = args.patterns(context, &fs).await?;
     let n_operands = args.paths.len();
-    let roots = if n_operands == 0 { vec![TypedPath::root()] } else { context.paths(&args.paths) };
+    let roots = if n_operands == 0 { vec![context.here()] } else { context.paths(&args.paths) };
     let (mut n_found, mut failed_silently) = (0, false);
     let mut first = true;
     for root in roots {

@@ -115,7 +115,7 @@ struct ListRow {
 pub(crate) async fn run(args: LsArgs, context: &mut CommandContext) -> Result {
     let fs = context.reader()?;
     let operands =
-        if args.paths.is_empty() { vec![TypedPath::root()] } else { context.paths(&args.paths) };
+        if args.paths.is_empty() { vec![context.here()] } else { context.paths(&args.paths) };
     let n_operands = args.paths.len();
     let (mut rows, mut dirs) = (Vec::new(), Vec::new());
     for operand in operands {
