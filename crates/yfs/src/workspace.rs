@@ -40,6 +40,7 @@ pub mod damaged_blobs;
 pub mod document;
 mod history;
 pub mod lost_contents;
+mod lost_words;
 pub mod move_between;
 pub mod nodes;
 pub mod parked;
