@@ -139,8 +139,8 @@ pub(crate) fn write_stderr(text: &str) {
 pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
     let is_json = std::env::args_os().any(|arg| arg == "--json");
     let tip = error.use_stderr().then(|| tip_of(error)).flatten();
+    let text = error.render().to_string();
     if !error.use_stderr() || !is_json {
-        let text = error.render().to_string();
         if let Some(tip) = tip {
             let message = text.lines().next().unwrap_or("error: wrong usage");
             let message = crate::format_text::escape_lines(message);
@@ -150,9 +150,8 @@ pub(crate) fn wrong_usage(error: &clap::Error) -> ExitCode {
             ));
             return EXIT_USAGE.into();
         }
-        let controls = |char| {
-            crate::format_text::controls_terminal(char) && !matches!(char, '\n' | '\t')
-        };
+        let controls =
+            |char| crate::format_text::controls_terminal(char) && !matches!(char, '\n' | '\t');
         if error.use_stderr() && text.chars().any(controls) {
             write_stderr(crate::format_text::escape_lines(&text).trim_end());
             return EXIT_USAGE.into();

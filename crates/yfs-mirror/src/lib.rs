@@ -59,6 +59,7 @@ pub mod options;
 mod pending_deletions;
 mod pending_rules;
 pub mod report;
+mod seen_texts;
 mod sync_engine;
 mod unread;
 pub mod untrusted_files;

@@ -27,6 +27,7 @@ mod column_seal;
 pub mod database;
 pub mod former;
 mod rule_views;
+mod seen_text_rows;
 pub mod superseded;
 
 /// An object that is in both trees.

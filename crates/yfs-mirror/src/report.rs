@@ -97,6 +97,9 @@ pub enum NoticeReason {
     Overlapped(Option<Actor>),
     /// A save was merged with a change by another writer, and their words meet: a description.
     Mixed(String),
+    /// A save of an earlier text took out this many words that others wrote since. The workspace
+    /// lists them as a conflict.
+    TookOut(usize),
     /// The directory contains files that are not in the workspace, so it stays.
     NotEmpty,
     /// The hash of its content is known, but the bytes have not arrived in this store yet.
@@ -164,6 +167,14 @@ impl fmt::Display for NoticeReason {
             Self::Overlapped(by) => {
                 let by = by.as_ref().map_or("another writer".to_owned(), ToString::to_string);
                 return write!(f, "{by} changed the same place; the file has both changes");
+            }
+            Self::TookOut(n_words) => {
+                let words = if *n_words == 1 { "word" } else { "words" };
+                return write!(
+                    f,
+                    "a save of an earlier text took out {n_words} {words} that others wrote since \
+                     (see `yfs conflicts`)"
+                );
             }
             Self::Mixed(what) => return write!(f, "{what} (see `yfs conflicts`)"),
             Self::NotEmpty => "kept, because it contains files that are not in the workspace",

@@ -148,6 +148,7 @@ impl MirrorEngine {
         let Self { context, pass } = self;
         context.directory.ignores.forget(Path::new(""));
         context.reporter.clear_failures();
+        pass.moved.extend(std::mem::take(&mut pass.failed_moves).into_keys());
         pass.touch_disk(PathBuf::new(), true);
         pass.all_work = true;
         pass.racy.extend(std::mem::take(&mut pass.emptied).into_keys());

@@ -1,61 +1,35 @@
-//! The texts written by the mirror that no program has read yet.
+//! Watching for the first reader of each text that the mirror wrote.
 //!
-//! A program reads a file, the mirror writes text of others into it, and the program saves the text
-//! that it read together with its own changes. Compared with the latest text on disk, the save
-//! deletes the text of the others; compared with the text that the program read, it only adds its
-//! own. So the mirror watches each inode that it wrote to: as long as no program has read it, a
-//! save is an edit of an earlier text. Of the earlier texts that programs may know, the mirror
-//! takes the one from which the save differs least. Once a program has read the inode, a save
-//! deletes what it leaves out.
+//! A text that no program has read is not what a later save began with, so it is the first that
+//! [`SeenTexts`] drops. The mirror watches each inode that it wrote to. Texts of others that a
+//! program reads meanwhile, or may have read while no mirror ran, are kept.
 
 use std::{
     collections::{HashMap, VecDeque},
     fs::File,
     mem::MaybeUninit,
     os::fd::AsRawFd,
-    sync::Arc,
 };
 
 use rustix::{
     fd::OwnedFd,
     fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags},
 };
-use yfs_engine::{content::diff::diff_chars, id::FileId};
+use yfs_engine::id::FileId;
 
-use crate::mirror_state::EditBase;
+use crate::{
+    mirror_state::EditBase,
+    seen_texts::{SaveOrigin, SeenTexts},
+};
 
-/// How many files are watched, how many texts are kept of each, and the maximum length of a text in
-/// bytes.
+/// How many files are watched.
 const MAX_FILES: usize = 512;
-const MAX_TEXTS: usize = 16;
-const MAX_LEN: usize = 256 << 10;
 
-/// A text that was on the disk, and its base for a write.
-#[derive(Debug, Clone)]
-struct EarlierText {
-    text: Arc<str>,
-    base: EditBase,
-}
-
-/// Whether programs used a text that the mirror wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReadState {
-    /// No program has read it.
-    Unread,
-    /// A program has read it.
-    Read,
-    /// A program wrote to the file, and no program had read it before.
-    WrittenUnread,
-}
-
-/// A file that the mirror wrote to.
-#[derive(Debug)]
-struct WrittenFile {
-    watch: i32,
-    state: ReadState,
-    written: Arc<str>,
-    /// The texts before, from the last one that a program may have read, oldest first.
-    earlier: VecDeque<EarlierText>,
+/// Bytes that the mirror is about to write, in an open inode that no program can have read yet.
+pub(crate) struct NewText<'a> {
+    pub(crate) data: &'a [u8],
+    pub(crate) base: EditBase,
+    pub(crate) file: &'a File,
 }
 
 /// A watcher that detects the first reader of each file that the mirror wrote to.
@@ -63,61 +37,45 @@ struct WrittenFile {
 pub(crate) struct UnreadTexts {
     inotify: Option<OwnedFd>,
     by_watch: HashMap<i32, FileId>,
-    files: HashMap<FileId, WrittenFile>,
+    watches: HashMap<FileId, i32>,
     order: VecDeque<FileId>,
+    pub(crate) texts: SeenTexts,
 }
 
 impl UnreadTexts {
     /// Starts to watch. If the host has no inotify, every text counts as read.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(texts: SeenTexts) -> Self {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
-        let (by_watch, files, order) = (HashMap::new(), HashMap::new(), VecDeque::new());
-        Self { inotify, by_watch, files, order }
+        let (by_watch, watches, order) = (HashMap::new(), HashMap::new(), VecDeque::new());
+        Self { inotify, by_watch, watches, order, texts }
     }
 
-    /// Notes that a file gets other bytes, in an open inode that no program can have read yet.
+    /// Notes that a file gets other bytes.
     ///
     /// `old` is the text on disk until now. Call [`ignore_own`](Self::ignore_own) after the write.
-    pub(crate) fn will_write(&mut self, id: &FileId, old: (&[u8], &EditBase), new: (&[u8], &File)) {
+    pub(crate) fn will_write(&mut self, id: &FileId, old: (&[u8], &EditBase), new: NewText<'_>) {
         self.take_events(None);
-        let (old, base) = old;
-        let (new, file) = new;
-        let known = self.forget(id);
-        let is_small = old.len() <= MAX_LEN && new.len() <= MAX_LEN;
-        let texts = (std::str::from_utf8(old), std::str::from_utf8(new));
-        let (Some(inotify), true, (Ok(old), Ok(new))) = (&self.inotify, is_small, texts) else {
-            return;
-        };
-        let mut earlier = match known {
-            Some(known) if known.state == ReadState::Unread => known.earlier,
-            _ => VecDeque::new(),
-        };
-        if earlier.len() >= MAX_TEXTS {
-            // The first one stays, because programs have read it.
-            earlier.remove(1);
-        }
-        earlier.push_back(EarlierText { text: old.into(), base: base.clone() });
-        let flags = WatchFlags::ACCESS | WatchFlags::MODIFY;
-        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        self.stop_watching(id);
+        self.texts.note_written(id, old, (new.data, &new.base));
+        let flags = WatchFlags::ACCESS;
+        let path = format!("/proc/self/fd/{}", new.file.as_raw_fd());
+        let inotify = self.inotify.as_ref();
+        let watch = inotify.and_then(|inotify| inotify::add_watch(inotify, path, flags).ok());
         // Without a watch the text counts as read.
-        let Ok(watch) = inotify::add_watch(inotify, path, flags) else { return };
-        let written = new.into();
+        let Some(watch) = watch else { return self.texts.note_read(id) };
         self.by_watch.insert(watch, id.clone());
-        let entry = WrittenFile { watch, state: ReadState::Unread, written, earlier };
-        self.files.insert(id.clone(), entry);
+        self.watches.insert(id.clone(), watch);
         self.order.push_back(id.clone());
         while self.order.len() > MAX_FILES {
             let Some(oldest) = self.order.pop_front() else { break };
-            // The mirror may have written to it again since.
-            if !self.order.contains(&oldest) {
-                self.forget(&oldest);
-            }
+            self.texts.note_read(&oldest);
+            self.stop_watching(&oldest);
         }
     }
 
     /// Reports whether the mirror watches for the first reader of a file.
     pub(crate) fn is_watched(&self, id: &FileId) -> bool {
-        self.files.contains_key(id)
+        self.watches.contains_key(id)
     }
 
     /// Processes the events that programs caused until now.
@@ -128,61 +86,49 @@ impl UnreadTexts {
     /// Drops the events of a file that the mirror itself caused since it caught up. No program
     /// could cause events meanwhile.
     pub(crate) fn ignore_own(&mut self, id: &FileId) {
-        let watch = self.files.get(id).map(|file| file.watch);
+        let watch = self.watches.get(id).copied();
         self.take_events(watch);
     }
 
-    /// Returns the base of a save, if the program cannot have read what the mirror wrote last.
-    pub(crate) fn base_of_save(&mut self, id: &FileId, saved: &[u8]) -> Option<EditBase> {
+    /// Decides which text a save is an edit of.
+    pub(crate) fn origin_of_save(&mut self, id: &FileId, saved: &[u8]) -> SaveOrigin {
         self.take_events(None);
-        let file = self.files.get(id).filter(|file| file.state != ReadState::Read)?;
-        let saved = std::str::from_utf8(saved).ok()?;
-        let mut best = (cost(&file.written, saved), None);
-        for earlier in file.earlier.iter().rev() {
-            let cost = cost(&earlier.text, saved);
-            if cost < best.0 {
-                best = (cost, Some(earlier));
-            }
-        }
-        best.1.map(|earlier| earlier.base.clone())
+        self.texts.origin_of_save(id, saved)
     }
 
-    /// Stops to watch a file, because a program knows its text.
-    pub(crate) fn note_saved(&mut self, id: &FileId) {
-        self.forget(id);
+    /// Stops to watch a file, because a program wrote it.
+    pub(crate) fn note_saved(&mut self, id: &FileId, data: &[u8], base: &EditBase) {
+        self.stop_watching(id);
+        self.texts.note_saved(id, data, base);
     }
 
-    fn forget(&mut self, id: &FileId) -> Option<WrittenFile> {
-        let file = self.files.remove(id)?;
+    /// Forgets a file.
+    pub(crate) fn forget(&mut self, id: &FileId) {
+        self.stop_watching(id);
+        self.texts.forget(id);
+    }
+
+    fn stop_watching(&mut self, id: &FileId) {
+        let Some(watch) = self.watches.remove(id) else { return };
         self.order.retain(|other| other != id);
-        self.by_watch.remove(&file.watch);
+        self.by_watch.remove(&watch);
         if let Some(inotify) = &self.inotify {
             // The inode may be gone, and its watch with it.
-            inotify::remove_watch(inotify, file.watch).ok();
+            inotify::remove_watch(inotify, watch).ok();
         }
-        Some(file)
     }
 
     fn take_events(&mut self, ignored: Option<i32>) {
         let Some(inotify) = &self.inotify else { return };
         for (watch, flags) in pending(inotify) {
-            if Some(watch) != ignored {
-                self.apply(watch, flags);
+            if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+                self.watches.keys().for_each(|id| self.texts.note_read(id));
+            } else if Some(watch) != ignored
+                && flags.contains(ReadFlags::ACCESS)
+                && let Some(id) = self.by_watch.get(&watch)
+            {
+                self.texts.note_read(id);
             }
-        }
-    }
-
-    fn apply(&mut self, watch: i32, flags: ReadFlags) {
-        if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-            self.files.values_mut().for_each(|file| file.state = ReadState::Read);
-            return;
-        }
-        let file = self.by_watch.get(&watch).and_then(|id| self.files.get_mut(id));
-        let Some(file) = file.filter(|file| file.state == ReadState::Unread) else { return };
-        if flags.contains(ReadFlags::ACCESS) {
-            file.state = ReadState::Read;
-        } else if flags.contains(ReadFlags::MODIFY) {
-            file.state = ReadState::WrittenUnread;
         }
     }
 }
@@ -197,9 +143,4 @@ fn pending(inotify: &OwnedFd) -> Vec<(i32, ReadFlags)> {
         events.push((event.wd(), event.events()));
     }
     events
-}
-
-/// Returns the number of bytes in the differences of two texts.
-fn cost(old: &str, new: &str) -> usize {
-    diff_chars(old, new).iter().map(|splice| splice.old.len() + splice.new.len()).sum()
 }

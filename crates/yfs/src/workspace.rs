@@ -41,6 +41,7 @@ pub mod document;
 mod history;
 pub(crate) mod left_copies;
 pub mod lost_contents;
+mod lost_words;
 pub mod misplaced;
 pub mod move_between;
 pub mod nodes;

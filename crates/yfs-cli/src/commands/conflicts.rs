@@ -24,6 +24,9 @@ another changed the file without knowing of that, the file with the change is in
 trash. `resolve --restore` puts it back; `resolve --delete` keeps it in the trash. For a
 directory, both concern all files in it.
 
+If a save in a mirrored directory began with an earlier text and took out what others wrote since
+(kind `overwritten`), the line has the `yfs undo` that brings it back.
+
 If a writer gave two peers different changes under the same ids, the file differs between
 them (kind `forked`). `yfs repair PATH` at one of them gives the other its text; the text that
 was sent here is in the quarantine.

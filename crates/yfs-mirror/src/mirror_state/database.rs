@@ -31,11 +31,13 @@ use super::{
     column_seal::{ColumnPlace, ColumnSeal},
     former::FORMER_TABLE,
     rule_views::{self, RULE_VIEW_TABLE},
+    seen_text_rows::{self, SEEN_TEXT_TABLE},
     superseded::{PendingEdit, SupersededFile},
 };
 use crate::{
     error::{MirrorError, Result},
     held_rules::HeldRules,
+    seen_texts::SeenTexts,
 };
 
 /// The subdirectory of the mirrored directory that belongs to yfs.
@@ -201,6 +203,7 @@ impl MirrorDatabase {
         connection.execute_batch(TABLES)?;
         connection.execute_batch(FORMER_TABLE)?;
         connection.execute_batch(RULE_VIEW_TABLE)?;
+        connection.execute_batch(SEEN_TEXT_TABLE)?;
         let database = Self { connection, seal: ColumnSeal::new(cipher), _lock: lock };
         database.check_workspace(directory, workspace)?;
         if !database.seal.is_plain() {
@@ -220,7 +223,7 @@ impl MirrorDatabase {
         let held = rule_views::read(&ColumnSeal::default(), &self.connection)?;
         self.connection.execute_batch(
             "DELETE FROM node; DELETE FROM intent; DELETE FROM overwrite; DELETE FROM superseded;
-             DELETE FROM former; DELETE FROM rule_view; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
+             DELETE FROM former; DELETE FROM rule_view; DELETE FROM seen_text; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
              INSERT INTO meta (key, value) VALUES ('sealed', '1');",
         )?;
         rule_views::write(&self.seal, &self.connection, &held)
@@ -294,6 +297,18 @@ impl MirrorDatabase {
         state.take_changed();
         state.superseded.changed.clear();
         Ok(state)
+    }
+
+    /// Returns the texts that files of the directory had.
+    pub(crate) fn seen_texts(&self) -> Result<SeenTexts> {
+        seen_text_rows::read(&self.seal, &self.connection)
+    }
+
+    /// Writes those texts that changed.
+    pub(crate) fn write_seen_texts(&mut self, texts: &mut SeenTexts) -> Result<()> {
+        let transaction = self.connection.transaction()?;
+        seen_text_rows::write(&self.seal, &transaction, texts)?;
+        Ok(transaction.commit()?)
     }
 
     /// Returns the rules that the directory had before other writers changed them.

@@ -5,7 +5,14 @@
 //! written to the document before. After a crash, recovery finds out from this record whether the
 //! write was completed, and does not repeat it.
 
-use std::{ffi::OsStr, io, path::Path, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeSet, HashSet},
+    ffi::OsStr,
+    io,
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
 
 use bytes::Bytes;
 use smol_str::{SmolStr, format_smolstr};
@@ -332,21 +339,23 @@ impl ContentImporter<'_> {
         is_known: bool,
     ) -> Result<bool, FsError> {
         let mode = Some(read.stamp.mode).filter(|mode| *mode != node.stamp.mode);
-        // The base of a save by a program that cannot have read the current bytes is what was there
-        // before.
-        let unread = self.context.unread.base_of_save(&node.id, &read.data);
+        let origin = self.context.unread.origin_of_save(&node.id, &read.data);
         // Each save is a version of its own, so that the content it removed can be found again,
         // however soon the next save came. Clocks of filesystems tick every few milliseconds, so
         // the label contains the hash as well as the time.
         let hash = read.hash.to_string();
+        let label = format_smolstr!("save {} {}", read.stamp.mtime_ms(), &hash[..8]);
         let written = self.context.workspace.write_edit(DiskEdit {
             id: &node.id,
             data: read.data.clone(),
-            base: unread.as_ref().unwrap_or(&node.base),
+            base: origin.base.as_ref().unwrap_or(&node.base),
             mode,
             mtime_ms: read.stamp.mtime_ms(),
-            label: format_smolstr!("save {} {}", read.stamp.mtime_ms(), &hash[..8]),
+            label: label.clone(),
         })?;
+        if !origin.lost.is_empty() {
+            self.report_lost_words(&node.id, &label, &origin.lost);
+        }
         let why = match written {
             EditOutcome::Replaced if !is_known => NoticeReason::Unmerged,
             EditOutcome::Overlapped(by) => NoticeReason::Overlapped(by),
@@ -355,6 +364,24 @@ impl ContentImporter<'_> {
         let path = self.context.state.path(&node.id);
         self.context.reporter.notify_event(&path, why);
         Ok(true)
+    }
+
+    /// Reports that a save took out words of others, unless others wrote them again meanwhile.
+    fn report_lost_words(&mut self, id: &FileId, label: &str, words: &BTreeSet<String>) {
+        let Ok(held) = self.context.workspace.nodes().read_durable(id) else { return };
+        let text = String::from_utf8_lossy(&held.data);
+        let left: HashSet<&str> = text.split_whitespace().collect();
+        let lost = words.iter().map(String::as_str).filter(|word| !left.contains(word));
+        let lost: Vec<&str> = lost.collect();
+        if lost.is_empty() {
+            return;
+        }
+        let path = self.context.state.path(id);
+        let why = match self.context.workspace.note_lost_words(id, label, &lost) {
+            Ok(()) => NoticeReason::TookOut(lost.len()),
+            Err(error) => NoticeReason::Failed(error.to_string()),
+        };
+        self.context.reporter.notify_event(&path, why);
     }
 
     /// Records the result of an edit: the disk shows the workspace's version, or bytes that were
@@ -367,7 +394,6 @@ impl ContentImporter<'_> {
         is_told: bool,
     ) -> Result<()> {
         let id = &node.id;
-        self.context.unread.note_saved(id);
         self.context.reporter.count_workspace(|counts| counts.written += 1);
         self.context.reporter.clear_skipped(path);
         let held = self.context.workspace.nodes().read_durable(id).ok();
@@ -390,6 +416,7 @@ impl ContentImporter<'_> {
             }
         };
         self.pass.work.insert(id.clone());
+        self.context.unread.note_saved(id, &read.data, &base);
         self.context.state.update(id, |node| {
             (node.stamp, node.hash) = (read.stamp, read.hash);
             (node.work, node.base) = (work, base);

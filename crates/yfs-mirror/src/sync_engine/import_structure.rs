@@ -4,7 +4,10 @@
 //! parent directory must exist. So the import proceeds in rounds. If a round makes no progress, two
 //! objects exchange places, and one of them gets a temporary name.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use smol_str::SmolStr;
 use yfs::workspace::nodes::{NewNodeContent, NewObject, TreeNode};
@@ -179,8 +182,9 @@ impl StructureImporter<'_> {
                 self.record_imported_move(id, &path)
             }
             Err(error) => {
-                // The next passes apply the workspace's name to the disk, and retry the import.
+                // Nothing on disk changes again, so no scan would find it: it is tried again.
                 self.pass.moved.remove(id);
+                self.pass.failed_moves.insert(id.clone(), Instant::now());
                 self.pass.work.insert(id.clone());
                 self.pass.record_workspace_failure(self.context, &path, &error);
                 Ok(())

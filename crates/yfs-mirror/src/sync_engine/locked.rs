@@ -25,6 +25,7 @@ use crate::{
     error::Result,
     lease::{self, ProgramLocks},
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
+    unread::NewText,
 };
 
 /// How long one pass tries to get a lock, and how often.
@@ -105,7 +106,8 @@ impl LockedFileMerger<'_> {
         };
         self.context.database.record_intents(&[(id.clone(), intent)])?;
         crate::crash_points::point("intended-overwrite");
-        self.context.unread.will_write(id, (old, &node.base), (&held.data, file));
+        let text = NewText { data: &held.data, base: EditBase::Version(held.base.clone()), file };
+        self.context.unread.will_write(id, (old, &node.base), text);
         let written = lease::overwrite(file, old, &held.data);
         self.context.unread.ignore_own(id);
         crate::crash_points::point("overwritten");

@@ -58,7 +58,7 @@ pub(super) struct MirrorContext {
     pub(super) former_bases: HashMap<FileId, EditBase>,
     pub(super) reporter: MirrorReporter,
     pub(super) open_files: OpenFileTracker,
-    /// Texts that no program has read yet.
+    /// The texts that files had, and the watch for readers of the last ones.
     pub(super) unread: UnreadTexts,
     /// The mass deletion that waits for a confirmation.
     pub(super) pending: Option<PendingDeletions>,
@@ -79,7 +79,7 @@ impl MirrorContext {
         let path = directory.canonicalize().map_err(host)?;
         let (database, state) =
             MirrorDatabase::open(&path, workspace.id(), workspace.store().cipher(CIPHER))?;
-        let held = database.held_rules()?;
+        let (held, seen) = (database.held_rules()?, database.seen_texts()?);
         let directory =
             MirroredDirectory::open(path, options.host, &options.ignores, held).map_err(host)?;
         let pending = PendingDeletions::read(&directory.path)?;
@@ -99,7 +99,7 @@ impl MirrorContext {
             options,
             reporter: MirrorReporter::new(notify),
             open_files: OpenFileTracker::default(),
-            unread: UnreadTexts::new(),
+            unread: UnreadTexts::new(seen),
             pending,
         })
     }
@@ -130,6 +130,9 @@ impl MirrorContext {
     /// Writes the changes of the state to the database, and settles the intents of objects. The
     /// store is synced before, so that it has all that the state says both sides agree on.
     pub(super) fn commit(&mut self, settled: &[FileId]) -> Result<()> {
+        if self.unread.texts.is_changed() {
+            self.database.write_seen_texts(&mut self.unread.texts)?;
+        }
         if !self.state.is_changed() && settled.is_empty() {
             return Ok(());
         }

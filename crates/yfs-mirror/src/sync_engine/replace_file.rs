@@ -25,6 +25,7 @@ use crate::{
     lease::{OpenWriters, ProgramLocks},
     merge_plan::parked_name,
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
+    unread::NewText,
 };
 
 /// The length in bytes above which a file is compared with the state by length and time, if those
@@ -233,7 +234,7 @@ impl<'a> FileReplacer<'a> {
             return Ok(false);
         }
         if facts.size > MAX_COMPARED {
-            self.context.unread.note_saved(&node.id);
+            self.context.unread.forget(&node.id);
             return self.pass.is_recorded(&self.context.options, dir, &node.name, node);
         }
         // A file that changes while it is read has new content as well.
@@ -241,7 +242,9 @@ impl<'a> FileReplacer<'a> {
             return Ok(false);
         };
         let new = dir.open_file(&parked_name(&node.id), false)?;
-        self.context.unread.will_write(&node.id, (&data, &node.base), (&one.held.data, &new));
+        let base = EditBase::Version(one.held.base.clone());
+        let text = NewText { data: &one.held.data, base, file: &new };
+        self.context.unread.will_write(&node.id, (&data, &node.base), text);
         Ok(ContentHash::of(&data) == node.hash)
     }
 

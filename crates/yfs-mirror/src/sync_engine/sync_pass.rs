@@ -64,6 +64,9 @@ pub(super) struct SyncPass {
     /// Files whose hash is known and whose bytes have not arrived, and when they were last
     /// requested.
     absent: HashMap<FileId, Instant>,
+    /// Objects whose move could not be written to the workspace, as in a full store, and when that
+    /// was last tried.
+    pub(super) failed_moves: HashMap<FileId, Instant>,
     /// How often each object was moved out of the way since the last full scan.
     pub(super) n_parked: HashMap<FileId, u32>,
     /// Temporary files that no operation uses any more.
@@ -113,7 +116,8 @@ impl SyncPass {
         let waits = self.missing.values().chain(self.emptied.values()).map(soon);
         let is_disk_due = !(self.disk.is_empty() && self.later.is_empty());
         let is_due = is_disk_due || self.all_work || !self.work.is_empty();
-        let asked = self.absent.values().map(|asked| *asked + ABSENT_RETRY_INTERVAL);
+        let asked = self.absent.values().chain(self.failed_moves.values());
+        let asked = asked.map(|asked| *asked + ABSENT_RETRY_INTERVAL);
         let again = is_due.then(|| Instant::now() + context.options.quiet);
         // A person may accept the rules of others.
         let is_holding = !context.directory.held.is_empty();
@@ -122,10 +126,13 @@ impl SyncPass {
         waits.chain(asked).chain(again).chain(held_back).min()
     }
 
-    /// Schedules the files whose bytes had not arrived for another attempt.
+    /// Schedules the files whose bytes had not arrived for another attempt, and the moves that could
+    /// not be written.
     pub(super) fn reschedule_absent(&mut self) {
         let due = self.absent.extract_if(|_, asked| asked.elapsed() >= ABSENT_RETRY_INTERVAL);
         self.work.extend(due.map(|(id, _)| id));
+        let due = self.failed_moves.extract_if(|_, tried| tried.elapsed() >= ABSENT_RETRY_INTERVAL);
+        self.moved.extend(due.map(|(id, _)| id));
     }
 
     /// Notes why the workspace cannot return the content of a file. The file on disk stays as it
@@ -279,7 +286,7 @@ impl SyncPass {
             self.waiting.remove(id);
             self.racy.remove(id);
             context.open_files.forget(id);
-            context.unread.note_saved(id);
+            context.unread.forget(id);
         }
     }
 

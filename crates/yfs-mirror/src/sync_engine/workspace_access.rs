@@ -123,6 +123,11 @@ impl WorkspaceAccess {
         Ok(conflicts.into_iter().map(|conflict| conflict.detail).collect())
     }
 
+    /// Notes that a save took out words of others.
+    pub(super) fn note_lost_words(&self, id: &FileId, label: &str, words: &[&str]) -> Result<()> {
+        Ok(self.workspace.note_lost_words(id, label, words)?)
+    }
+
     /// Returns how much the mirror has written to a file.
     pub(super) fn n_written(&self, id: &FileId) -> Result<u64, WorkspaceError> {
         self.nodes().n_written_by(id, &self.actor)

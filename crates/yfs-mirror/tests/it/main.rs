@@ -12,6 +12,7 @@ mod returns;
 mod safety;
 mod settling;
 mod size_limit;
+mod stale;
 mod storms;
 mod support;
 mod time_travel;

@@ -72,6 +72,9 @@ pub enum ConflictKind {
     /// under the same ids. [`Maintenance::repair`](crate::Maintenance::repair), at one of the
     /// peers, gives all the content of that one.
     Forked,
+    /// A save of an earlier text took out words that others had written since. It ends when they
+    /// are in the file again, or after 30 days.
+    Overwritten,
 }
 
 /// A file in the trash whose content another file took over.
@@ -108,6 +111,7 @@ impl ConflictKind {
             Self::Words => "words",
             Self::Late => "late",
             Self::Forked => "forked",
+            Self::Overwritten => "overwritten",
         }
     }
 }
@@ -131,6 +135,7 @@ impl Workspace {
         conflicts.extend(state.removal_conflicts()?);
         conflicts.extend(state.fork_conflicts()?);
         conflicts.extend(state.late_share_edits()?);
+        conflicts.extend(state.lost_word_conflicts()?);
         for id in blobs {
             let n_others = state.documents.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
             if n_others > 0 {
