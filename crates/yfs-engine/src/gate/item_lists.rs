@@ -102,6 +102,11 @@ impl ItemList {
         }
     }
 
+    /// Reports whether it is the root `text` of a content document.
+    pub(crate) fn is_text_root(&self) -> bool {
+        self.root.is_some() && self.shape == ListShape::Text
+    }
+
     pub(crate) fn of_type(depth: u16, is_ours: bool, top: u32, shape: ListShape) -> Self {
         Self { depth, root: None, top, read: None, shape, is_ours }
     }
