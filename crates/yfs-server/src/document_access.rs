@@ -370,8 +370,9 @@ pub(crate) mod tests {
         assert_eq!(app.open(workspace.id().as_str(), &pass).unwrap_err().code(), 4403);
         // The longer name is still that of the file.
         assert_eq!(app.open(&ids[1], &pass).unwrap().port.guid().as_str(), file);
-        let put = fs.write(&path("/docs/planted-0.txt"), "x".into(), &WriteOptions::default());
-        assert_ne!(put.await.unwrap().id.to_string(), ids[0]);
+        let (planted, options) = (path("/docs/planted-0.txt"), WriteOptions::default());
+        let put = fs.write(&planted, "x".into(), &options).await.unwrap();
+        assert_ne!(put.id.to_string(), ids[0]);
     }
 
     #[tokio::test]

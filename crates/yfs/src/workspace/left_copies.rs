@@ -1,9 +1,9 @@
 //! Copies of what left a shared directory.
 //!
 //! A file that leaves the directory is trashed in the share, and the share trashes it again
-//! whenever a peer restores it ([decision 82](../../../../docs/decisions/0082-what-left-is-restored-as-a-copy.md)).
-//! So a restore copies it: the copy is a new file of the directory, and the original waits in the
-//! trash until it is back.
+//! whenever a peer restores it. So a restore copies it: the copy is a new file of the directory,
+//! and the original waits in the trash until it is back. See
+//! [decision 82](../../../../docs/decisions/0082-what-left-is-restored-as-a-copy.md).
 
 use yfs_engine::{
     id::FileId,
