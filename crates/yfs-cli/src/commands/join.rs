@@ -179,7 +179,7 @@ fn hide_ticket(ticket: &str) {
         command.arg0(name);
     }
     // If it fails, the command goes on as it is.
-    command.args(arguments).env(TICKET_VARIABLE, ticket).exec();
+    drop(command.args(arguments).env(TICKET_VARIABLE, ticket).exec());
 }
 
 /// Returns a ticket, which may be in the environment or come from standard input.
