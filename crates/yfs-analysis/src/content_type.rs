@@ -68,8 +68,8 @@ pub fn detect_content(head: &[u8], name: &str, is_whole: bool) -> DetectedConten
     DetectedContent { media_type: kind.1, kind: kind.0, encoding: Some(encoding) }
 }
 
-/// Decodes a whole text in the encoding that [`detect_content`] finds. Returns `None` for bytes that
-/// are no text, or are not valid in that encoding.
+/// Decodes a whole text in the encoding that [`detect_content`] finds. Returns `None` for bytes
+/// that are no text, or are not valid in that encoding.
 pub fn decode_text(content: &[u8]) -> Option<Cow<'_, str>> {
     let head = &content[..content.len().min(HEAD_LEN)];
     let mut encoding = detect_encoding(head, head.len() == content.len())?;

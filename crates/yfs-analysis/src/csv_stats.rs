@@ -451,8 +451,8 @@ fn most_frequent(head: &str) -> Option<u8> {
     best.filter(|(_, count)| *count > 0).map(|(byte, _)| byte)
 }
 
-/// Returns the numbers of fields of the first complete records, and whether the last field of nearly
-/// all of them is empty.
+/// Returns the numbers of fields of the first complete records, and whether the last field of
+/// nearly all of them is empty.
 fn record_widths(head: &str, delimiter: u8, is_whole: bool) -> (Vec<usize>, bool) {
     const MAX_RECORDS: usize = 100;
     let mut reader = ReaderBuilder::new().delimiter(delimiter).build();

@@ -63,7 +63,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PythonWriteOutcome>()?;
     let python = module.py();
     module.add("EditRefusedError", python.get_type::<EditRefusedError>())?;
-    module.add("WorkspaceError", python.get_type::<WorkspaceFailedError>())?;
+    // Tracebacks print the name of the type.
+    let failed = python.get_type::<WorkspaceFailedError>();
+    failed.setattr("__name__", "WorkspaceError")?;
+    failed.setattr("__qualname__", "WorkspaceError")?;
+    module.add("WorkspaceError", failed)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(workspace::open, module)?)?;
     module.add_function(wrap_pyfunction!(filesystem::memory_fs, module)?)?;

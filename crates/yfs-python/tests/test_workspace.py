@@ -158,3 +158,8 @@ def test_an_interpreter_ends_with_calls_in_flight(tmp_path):
         arguments = [sys.executable, "-c", script, str(tmp_path / f"w{turn}.db")]
         ran = subprocess.run(arguments, capture_output=True, text=True)
         assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_error_of_a_workspace_has_one_name():
+    assert yfs.WorkspaceError.__name__ == "WorkspaceError"
+    assert yfs.WorkspaceError.__qualname__ == "WorkspaceError"

@@ -53,8 +53,8 @@ pub struct BlameShare {
     pub label: Option<SmolStr>,
     /// The version that the run made.
     pub version: Option<u64>,
-    /// The number of characters of the line from this run: 0 if it only deleted some of the line, or
-    /// changed a format. The end of a line counts in an empty line only.
+    /// The number of characters of the line from this run: 0 if it only deleted some of the line,
+    /// or changed a format. The end of a line counts in an empty line only.
     pub n_chars: usize,
 }
 
