@@ -73,7 +73,7 @@ struct FileStyle {
     is_open: bool,
     /// Whether links are defined apart, so that brackets in text need a backslash.
     has_definitions: bool,
-    /// Whether leaves without a record may be written like similar ones: whoever made the memory
+    /// Whether leaves without a record may be written like similar ones: the writer of the memory
     /// gave a record to each leaf that must not.
     has_templates: bool,
 }

@@ -183,6 +183,13 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
+    /// Removes the places of line ends behind a block of HTML, which may be one element.
+    fn trim_html_trace(&mut self, text: &str) {
+        if !self.is_gfm() {
+            self.trim_trace(text.len() - text.trim_end_matches('\n').len());
+        }
+    }
+
     /// Removes the places of line ends that the tree leaves out.
     fn trim_trace(&mut self, n_characters: usize) {
         if let Some(trace) = &mut self.inline.trace {
@@ -352,10 +359,7 @@ impl<'a> TreeBuilder<'a> {
                 self.add(code.into(), leaf(range));
             }
             OpenBlock::Html => {
-                if !self.is_gfm() {
-                    let kept = frame.text.trim_end_matches('\n').len();
-                    self.trim_trace(frame.text.len() - kept);
-                }
+                self.trim_html_trace(&frame.text);
                 let paragraph = self.html(&frame.text);
                 self.add(paragraph.into(), leaf(range));
             }

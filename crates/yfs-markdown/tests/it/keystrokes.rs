@@ -162,7 +162,7 @@ fn one_letter_changes_one_letter_of_the_file() {
         "$$\n\\alpha_{i_j}\n$$\n",
         "Inline \\(a_b\\) here\n",
         "A line  \nwith two blanks,\\\na backslash, <br> and &nbsp; an entity &copy; here\n",
-        "See [the guide][guide] and [![badge]][ci] more.\n\n[guide]: /g\n[badge]: /b.svg\n[ci]: /c\n",
+        "See [the guide][guide] and [![badge]][ci].\n\n[guide]: /g\n[badge]: /b.svg\n[ci]: /c\n",
         "|  a   | b |\n|:-----|--:|\n|  one | `x \\| y` |\n| two |   |\n",
         "a | b\n--|--\n1 | 2\n",
         "Title\n=====\n\nOther title\n---\ntext\n",
