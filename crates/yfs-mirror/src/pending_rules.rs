@@ -1,5 +1,5 @@
-//! Rules of other writers that wait for a person, as two files beside the mirror's database. They let
-//! another process accept the rules while a mirror runs.
+//! Rules of other writers that wait for a person, as two files beside the mirror's database. They
+//! let another process accept the rules while a mirror runs.
 
 use std::{fs, io, path::Path};
 

@@ -159,8 +159,8 @@ fn confirm(dir: &Path, context: &mut CommandContext) -> Result<bool> {
     Ok(true)
 }
 
-/// Accepts the rules of other writers that wait, for the process that mirrors the directory. Returns
-/// whether any wait.
+/// Accepts the rules of other writers that wait, for the process that mirrors the directory.
+/// Returns whether any wait.
 fn accept_changed_rules(dir: &Path, context: &mut CommandContext) -> Result<bool> {
     let is_accepted = Mirror::accept_rules(dir).map_err(mirror_failure)?;
     if is_accepted {

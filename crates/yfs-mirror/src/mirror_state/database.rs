@@ -223,7 +223,8 @@ impl MirrorDatabase {
         let held = rule_views::read(&ColumnSeal::default(), &self.connection)?;
         self.connection.execute_batch(
             "DELETE FROM node; DELETE FROM intent; DELETE FROM overwrite; DELETE FROM superseded;
-             DELETE FROM former; DELETE FROM rule_view; DELETE FROM seen_text; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
+             DELETE FROM former; DELETE FROM rule_view; DELETE FROM seen_text;
+             VACUUM; PRAGMA wal_checkpoint(TRUNCATE);
              INSERT INTO meta (key, value) VALUES ('sealed', '1');",
         )?;
         rule_views::write(&self.seal, &self.connection, &held)

@@ -126,8 +126,8 @@ impl SyncPass {
         waits.chain(asked).chain(again).chain(held_back).min()
     }
 
-    /// Schedules the files whose bytes had not arrived for another attempt, and the moves that could
-    /// not be written.
+    /// Schedules the files whose bytes had not arrived for another attempt, and the moves that
+    /// could not be written.
     pub(super) fn reschedule_absent(&mut self) {
         let due = self.absent.extract_if(|_, asked| asked.elapsed() >= ABSENT_RETRY_INTERVAL);
         self.work.extend(due.map(|(id, _)| id));

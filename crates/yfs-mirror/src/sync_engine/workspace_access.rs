@@ -125,7 +125,7 @@ impl WorkspaceAccess {
 
     /// Notes that a save took out words of others.
     pub(super) fn note_lost_words(&self, id: &FileId, label: &str, words: &[&str]) -> Result<()> {
-        Ok(self.workspace.note_lost_words(id, label, words)?)
+        Ok(self.workspace.history().note_lost_words(id, label, words)?)
     }
 
     /// Returns how much the mirror has written to a file.

@@ -5,6 +5,7 @@
 mod both_ways;
 mod exchanges;
 mod full_disk;
+mod full_store;
 mod ignored;
 mod joining;
 mod restart;

@@ -129,7 +129,7 @@ fn an_exact_earlier_text_is_a_revert_that_is_reported_and_undone() {
     assert!(pair.conflicts(path).is_empty());
 }
 
-/// A person who removes what just arrived is told, and needs no second attempt.
+/// The removal counts at once, and is reported.
 #[test]
 fn a_removal_of_what_others_wrote_just_before_is_a_conflict() {
     let path = "plan.txt";

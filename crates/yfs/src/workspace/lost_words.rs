@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use yfs_engine::{id::FileId, time::Millis};
 
 use super::{
-    Workspace,
     conflicts::{ConflictKind, ConflictReport, path_of},
+    history::History,
 };
 use crate::{error::Result, state::WorkspaceState};
 
@@ -32,12 +32,12 @@ struct LostWords {
     at: Millis,
 }
 
-impl Workspace {
+impl History<'_> {
     /// Notes that a save took out words that others had written since the text that it is an edit
     /// of. `label` is the label of its version. They are a conflict until they are in the file
     /// again.
     pub fn note_lost_words(&self, id: &FileId, label: &str, words: &[&str]) -> Result<()> {
-        let state = &self.state;
+        let state = self.state;
         let now = state.now();
         let mut list = state.lost_words()?;
         list.retain(|lost| now.0 - lost.at.0 < MAX_AGE_MS);
