@@ -136,7 +136,7 @@ mod tests {
         write("/b.txt", "two");
         let app = app(&workspace, AccessControl::Open, 1);
         let caller = || {
-            let grant = app.access.of_request(&HeaderMap::new(), None).unwrap();
+            let grant = app.access.check("").unwrap();
             RequestCaller { grant, app: app.clone() }
         };
         let (status, etag, n_listed) = ask(caller(), "none").await;

@@ -179,7 +179,10 @@ fn follow(
             let Some(tag) = places.tag(id).filter(|_| item.kind != StructKind::Skip) else {
                 continue;
             };
-            if id.clock >= end || !places.table[tag.place() as usize].is_text_root() || tag.is_entry() {
+            if id.clock >= end
+                || !places.table[tag.place() as usize].is_text_root()
+                || tag.is_entry()
+            {
                 continue;
             }
             let is_deleted = item.kind == StructKind::Deleted;
