@@ -111,7 +111,7 @@ fn parse(path: &str) -> VPath {
     path.parse().expect("a path")
 }
 
-/// Makes files of which only those in `/proj` and `/memories` are served, and all need an approval.
+/// Makes files. Only those in `/proj` and `/memories` are served, and all need an approval.
 async fn served(broker: Arc<dyn ApprovalBroker>) -> Arc<dyn FileSystem> {
     let inner = Arc::new(MemoryFs::new());
     for path in ["/proj/sub/f.txt", "/proj/sub/deep/g.txt", "/proj/a.txt", "/memories/n.md", "/x"] {

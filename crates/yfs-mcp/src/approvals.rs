@@ -240,7 +240,7 @@ fn question_of(request: &ApprovalRequest) -> ElicitRequest {
         json!({
             "type": "string",
             "title": "Approval",
-            "description": "once: this call; session: also later calls on the same object and what is below it",
+            "description": "once: this call; session: later calls too, and all below the object",
             "enum": ["once", "session", "refuse"],
             "default": "once",
         }),

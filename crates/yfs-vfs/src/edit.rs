@@ -1,7 +1,7 @@
 //! Replacing text inside a file: find and replace as one atomic step.
 //!
 //! Clients write `\n` for the line ends that they read, and some write `\r\n`. So the text to find
-//! and the text that replaces it get the line ends of the file, where the caller cannot mean others.
+//! and the text that replaces it get the line ends of the file, unless the caller means others.
 
 use std::borrow::Cow;
 
