@@ -162,6 +162,76 @@ const DOCUMENTS: &[&str] = &[
     "justfile",
 ];
 
+/// Filesystems that stand on no other one.
+const BACKENDS: &[&str] = &["HostFs", "MemoryFs", "SnapshotFs", "WorkspaceFs"];
+
+/// Methods of filesystems that a wrapper leaves to the defaults of the trait: a directory of a
+/// workspace asks no one, has no hard links, and reads lines from whole files, as the workspace.
+const DEFAULTED: &[(&str, &[&str])] =
+    &[("RootedFs", &["read_lines", "link", "for_call", "without_questions"])];
+
+/// A wrapper that leaves out a method of `FileSystem` gets the default of the trait instead of what
+/// it wraps. For `without_links` that was a way around the permissions.
+#[test]
+fn wrappers_of_a_filesystem_leave_no_method_out() {
+    let names_of = |body: &str| -> BTreeSet<String> {
+        let lines = body.lines().filter_map(|line| {
+            let line = line.strip_prefix("    ")?;
+            line.strip_prefix("async fn ").or_else(|| line.strip_prefix("fn "))
+        });
+        let name = |line: &str| line.split(['(', '<']).next().unwrap_or_default().to_owned();
+        lines.map(name).collect()
+    };
+    let path = root().join("crates/yfs-vfs/src/file_system.rs");
+    let source = fs::read_to_string(path).expect("the trait is there");
+    let (_, body) = source.split_once("pub trait FileSystem").expect("the trait");
+    let methods = names_of(body.split("\n}\n").next().expect("a body"));
+    assert!(methods.contains("without_links") && methods.len() > 30, "{methods:?}");
+    let mut n_wrappers = 0;
+    for file in rust_sources() {
+        let source = fs::read_to_string(&file).expect("a source file");
+        let is_ours = !source.contains("bashkit::");
+        for part in source.split("\nimpl").skip(1).filter(|_| is_ours) {
+            let (head, body) = part.split_once('\n').unwrap_or((part, ""));
+            let Some((_, name)) = head.split_once(" FileSystem for ") else { continue };
+            let name = name.split(['<', ' ']).next().unwrap_or_default();
+            if BACKENDS.contains(&name) {
+                continue;
+            }
+            n_wrappers += 1;
+            let defaulted = DEFAULTED.iter().find(|(wrapper, _)| *wrapper == name);
+            let own = names_of(body.split("\n}\n").next().unwrap_or_default());
+            let is_missing = |method: &&String| {
+                !own.contains(*method)
+                    && !defaulted.is_some_and(|(_, names)| names.contains(&method.as_str()))
+            };
+            let missing: Vec<_> = methods.iter().filter(is_missing).collect();
+            assert!(missing.is_empty(), "{name} leaves out {missing:?}");
+        }
+    }
+    assert!(n_wrappers >= 6, "{n_wrappers} wrappers");
+}
+
+/// Returns the Rust files of the crates' sources.
+fn rust_sources() -> Vec<PathBuf> {
+    let mut pending = vec![root().join("crates")];
+    let mut files = Vec::new();
+    while let Some(dir) = pending.pop() {
+        for entry in fs::read_dir(dir).expect("a directory").flatten() {
+            let path = entry.path();
+            let is_source = path.components().any(|part| part.as_os_str() == "src");
+            match path.is_dir() {
+                true if entry.file_name() != "node_modules" => pending.push(path),
+                false if is_source && path.extension().is_some_and(|ext| ext == "rs") => {
+                    files.push(path);
+                }
+                _ => (),
+            }
+        }
+    }
+    files
+}
+
 #[test]
 fn crates_depend_only_on_the_layers_below() {
     let allowed: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();

@@ -22,8 +22,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use yfs_types::path::VPath;
 
-use self::grant_file::GrantFile;
 pub use self::grant_file::GrantFileError;
+use self::grant_file::{GrantFile, GrantFileStamp};
 use crate::permissions::{ApprovalBroker, ApprovalDecision, ApprovalRequest};
 
 /// A question about one directory.
@@ -80,6 +80,8 @@ struct SharedApprovals {
 struct ApprovalState {
     kept: BTreeSet<VPath>,
     session: BTreeSet<VPath>,
+    /// The stamp that the file had before it was read; a file that is replaced has another.
+    stamp: Option<GrantFileStamp>,
     /// The open questions. The task that asks one owns the sender, removes the question when it is
     /// answered, and drops the sender if it panics.
     open: HashMap<VPath, watch::Receiver<Option<DirectoryAnswer>>>,
@@ -121,6 +123,18 @@ impl DirectoryApprovals {
         Self { shared: Arc::new(SharedApprovals { asker, file, state }) }
     }
 
+    /// Makes the file, without approvals, if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be written.
+    pub fn keep_file(&self) -> Result<(), GrantFileError> {
+        match &self.shared.file {
+            Some(file) if file.stamp().is_none() => file.update(|_| ()).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the approved directories in order.
     pub fn grants(&self) -> Vec<DirectoryGrant> {
         let state = self.shared.state.lock();
@@ -141,7 +155,8 @@ impl DirectoryApprovals {
             Some(file) => {
                 let mut was_kept = false;
                 let kept = file.update(|kept| was_kept = kept.remove(directory))?;
-                self.shared.state.lock().kept = kept;
+                let mut state = self.shared.state.lock();
+                (state.kept, state.stamp) = (kept, None);
                 was_kept
             }
             None => false,
@@ -231,13 +246,17 @@ impl Drop for OpenQuestion<'_> {
 }
 
 impl SharedApprovals {
-    /// Reads the approvals that other processes added or revoked. Without a readable file there are
-    /// none.
+    /// Reads the approvals that other processes added or revoked, if the file is another one since.
+    /// Without a readable file there are none.
     fn read_file(&self) {
-        if let Some(file) = &self.file {
-            let kept = file.read().unwrap_or_default();
-            self.state.lock().kept = kept;
+        let Some(file) = &self.file else { return };
+        let stamp = file.stamp();
+        if stamp.is_some() && self.state.lock().stamp == stamp {
+            return;
         }
+        let kept = file.read().unwrap_or_default();
+        let mut state = self.state.lock();
+        (state.kept, state.stamp) = (kept, stamp);
     }
 
     /// Records an answer. An approval that cannot be written to the file holds for the session.
@@ -252,7 +271,10 @@ impl SharedApprovals {
                     })
                 };
                 match tokio::task::spawn_blocking(write).await {
-                    Ok(Ok(kept)) => self.state.lock().kept = kept,
+                    Ok(Ok(kept)) => {
+                        let mut state = self.state.lock();
+                        (state.kept, state.stamp) = (kept, None);
+                    }
                     _ => {
                         self.state.lock().session.insert(directory.clone());
                     }
@@ -275,10 +297,13 @@ impl ApprovalState {
 
 #[async_trait]
 impl ApprovalBroker for DirectoryApprovals {
-    /// Asks for the directory that holds the object; for a call that reaches all below a path, for
-    /// that path.
+    fn is_approved(&self, request: &ApprovalRequest) -> bool {
+        DirectoryApprovals::is_approved(self, &request.directory)
+    }
+
+    /// Asks for the directory that holds the object, or for the object if it is a directory.
     async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {
-        let directory = directory_of(request);
+        let directory = request.directory.clone();
         // The approval is remembered here, where it can be revoked, and not by the filesystem.
         if self.request(&directory).await {
             ApprovalDecision::Once
@@ -286,11 +311,4 @@ impl ApprovalBroker for DirectoryApprovals {
             ApprovalDecision::Refuse
         }
     }
-}
-
-/// Returns the directory whose approval a request needs: the one that holds the object, or for a
-/// call that reaches all below a path, that path.
-pub fn directory_of(request: &ApprovalRequest) -> VPath {
-    let holder = request.path.parent().filter(|_| !request.is_subtree);
-    holder.unwrap_or_else(|| request.path.clone())
 }

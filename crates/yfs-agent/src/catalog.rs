@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use smol_str::SmolStr;
 use thiserror::Error;
 
-use yfs_vfs::work_meter::metered;
+use yfs_vfs::{CallScope, work_meter::metered};
 
 use crate::{
     audit::{AuditOutcome, AuditRecord},
@@ -228,9 +228,14 @@ impl ToolCatalog {
         let Some(tool) = found.filter(|tool| tool.is_offered_by(session)) else {
             return Err(UnknownTool { name: name.into() });
         };
-        let call = ToolCall::new(session, name, context);
+        let scope = match tool.definition.annotations.read_only {
+            true => CallScope::new(),
+            false => CallScope::changing(),
+        };
+        let call = ToolCall::with_scope(session, name, context, scope.clone());
         if session.audit().is_none() {
-            return Ok(tool.run(call, arguments).await);
+            let reply = tool.run(call, arguments).await;
+            return Ok(reply.with_left_out(scope.n_left_out(), &tool.definition));
         }
         let digest = blake3::hash(arguments.to_string().as_bytes()).to_hex().to_string();
         let mut recorded = RecordedCall {
@@ -248,7 +253,7 @@ impl ToolCatalog {
                 AuditOutcome::Failed { reason }
             }
         };
-        Ok(reply)
+        Ok(reply.with_left_out(scope.n_left_out(), &tool.definition))
     }
 }
 

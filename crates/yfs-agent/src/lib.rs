@@ -46,7 +46,7 @@
 //! files.write_text(&"/keys/id".parse().unwrap(), "secret").await?;
 //! let access = [AccessKind::Read, AccessKind::Write];
 //! let rule = PermissionRule::new(RuleMode::Deny, &access, "/keys/**");
-//! let fs = PermittedFs::new(files, PermissionRules::new([rule]).unwrap());
+//! let fs = PermittedFs::new(files, PermissionRules::new([rule]).unwrap()).unwrap();
 //! fs.symlink("/keys/id", &"/innocent".parse().unwrap()).await?;
 //! assert!(fs.read(&"/innocent".parse().unwrap()).await.is_err());
 //! # Ok::<(), yfs_vfs::FsError>(())

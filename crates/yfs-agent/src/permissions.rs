@@ -4,6 +4,7 @@
 //! every object that a call reaches, however the path is spelled. Rules in the mode
 //! [`RuleMode::Interrupt`] ask an [`ApprovalBroker`].
 
+mod access_limits;
 mod admission;
 mod broker;
 mod lookup;
@@ -16,8 +17,9 @@ mod search;
 mod tests;
 
 pub use self::{
+    access_limits::AccessLimits,
     broker::{ApprovalBroker, ApprovalDecision, ApprovalRequest, RefusingBroker},
     object_places::ObjectPlaces,
-    permitted_fs::{PermissionRefusal, PermittedFs},
+    permitted_fs::{MissingLinkHandle, PermissionRefusal, PermittedFs},
     rules::{AccessKind, BadRule, PermissionRule, PermissionRules, RuleMode},
 };

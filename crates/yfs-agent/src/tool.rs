@@ -144,6 +144,28 @@ impl ToolReply {
         Self { structured: serde_json::to_value(value).ok(), ..self }
     }
 
+    /// Adds how many files were left out because an approval is missing, if any were: as a text,
+    /// and as the member `n_left_out` of a structured result that may have further members.
+    #[must_use]
+    pub(crate) fn with_left_out(mut self, n_left_out: u64, tool: &ToolDefinition) -> Self {
+        if n_left_out == 0 {
+            return self;
+        }
+        let text = match n_left_out {
+            1 => "1 file was left out: approval needed".to_owned(),
+            n => format!("{n} files were left out: approval needed"),
+        };
+        self.blocks.push(ReplyBlock::Text(text));
+        let schema = tool.output_schema.as_ref();
+        let is_open = schema.is_none_or(|schema| {
+            schema.get("additionalProperties").is_none_or(|more| *more != Value::Bool(false))
+        });
+        if let Some(Value::Object(members)) = self.structured.as_mut().filter(|_| is_open) {
+            members.insert("n_left_out".to_owned(), n_left_out.into());
+        }
+        self
+    }
+
     /// Returns the text blocks, joined with newlines.
     pub fn joined_text(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_types::{id::FileId, path::VPath};
 use yfs_vfs::{
-    ChangeAuthor, EditOutcome, EditRefusal, FileContent, FileKind, FileSystem, FsCode, FsError, Op,
+    CallScope, ChangeAuthor, EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError, Op,
     TextReplacement,
 };
 
@@ -27,6 +27,7 @@ pub struct ToolCall {
     audited: Option<AuditedFs>,
     author: ChangeAuthor,
     context: CallContext,
+    scope: CallScope,
 }
 
 /// The result of an edit.
@@ -50,9 +51,21 @@ pub(crate) struct KnownFile {
 }
 
 impl ToolCall {
-    /// Begins a call of `tool`. Its changes are one step of the history.
+    /// Begins a call of `tool`. Its changes are one step of the history, and an approval for once
+    /// counts for all of it.
     pub fn new(session: &AgentSession, tool: &str, context: CallContext) -> Self {
+        Self::with_scope(session, tool, context, CallScope::new())
+    }
+
+    /// Begins a call with a scope, which says whether the tool changes what it reads.
+    pub(crate) fn with_scope(
+        session: &AgentSession,
+        tool: &str,
+        context: CallContext,
+        scope: CallScope,
+    ) -> Self {
         let files = session.fs().in_new_step().unwrap_or_else(|| session.fs().clone());
+        let files = files.for_call(&scope).unwrap_or(files);
         let origin = || AuditOrigin {
             actor: session.actor().clone(),
             session: session.id().clone(),
@@ -68,7 +81,7 @@ impl ToolCall {
         let label = change_label(session.id(), context.call_id.as_deref());
         let author =
             ChangeAuthor { actor: session.actor().clone(), label: Some(label), step: None };
-        Self { session: session.clone(), fs, audited, author, context }
+        Self { session: session.clone(), fs, audited, author, context, scope }
     }
 
     /// Returns the session.
@@ -79,6 +92,11 @@ impl ToolCall {
     /// Returns the filesystem, which records changes if the session has an audit sink.
     pub fn fs(&self) -> &Arc<dyn FileSystem> {
         &self.fs
+    }
+
+    /// Returns what the operations of the call share.
+    pub fn scope(&self) -> &CallScope {
+        &self.scope
     }
 
     /// Returns the circumstances of the call.
@@ -154,37 +172,14 @@ impl ToolCall {
         let changed_since_read = known.is_some() && !is_current;
         let expected_version = stat.version.filter(|_| is_current);
         let expecting = TextReplacement { expected_version, ..edit.clone() };
-        let (edited, edit) = match self.fs.edit(path, &expecting).await {
-            Err(error) if error.code == FsCode::ESTALE => (self.fs.edit(path, &edit).await?, edit),
-            Err(error) if error.edit_refusal() == Some(&EditRefusal::NotFound) => {
-                let edit = self.with_file_newlines(path, edit).await.ok_or(error)?;
-                (self.fs.edit(path, &edit).await?, edit)
-            }
-            edited => (edited?, edit),
+        let edited = match self.fs.edit(path, &expecting).await {
+            Err(error) if error.code == FsCode::ESTALE => self.fs.edit(path, &edit).await?,
+            edited => edited?,
         };
         if let Some(known) = known {
             self.remember_edit((path, &stat.id), known, &edit, &edited);
         }
         Ok(MergedEdit { n_replaced: edited.n_replaced, changed_since_read })
-    }
-
-    /// Returns the edit with the line endings of the file, if these are all that keep it from being
-    /// found: models write `\\n` for the `\\r\\n` that they read.
-    async fn with_file_newlines(
-        &self,
-        path: &VPath,
-        edit: TextReplacement,
-    ) -> Option<TextReplacement> {
-        if !edit.old.contains('\n') || edit.old.contains('\r') {
-            return None;
-        }
-        let content = self.fs.read(path).await.ok()?;
-        let old = edit.old.replace('\n', "\r\n");
-        if !std::str::from_utf8(&content.data).ok()?.contains(&old) {
-            return None;
-        }
-        let new = edit.new.replace("\r\n", "\n").replace('\n', "\r\n");
-        Some(TextReplacement { old, new, ..edit })
     }
 
     fn remember_edit(

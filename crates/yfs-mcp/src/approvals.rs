@@ -222,23 +222,25 @@ impl CallApprovals {
 /// Returns the name of a question, which is the same when the call is repeated.
 fn key_of(request: &ApprovalRequest) -> String {
     let below = if request.is_subtree { "/**" } else { "" };
-    format!("{}:{}{below}", verb_of(request.access), request.path)
+    format!("{}:{}{below}", verb_of(request), request.path)
 }
 
 fn question_of(request: &ApprovalRequest) -> ElicitRequest {
-    let (verb, path) = (verb_of(request.access), &request.path);
-    let object = match (request.is_subtree, request.spelled == request.path) {
-        (true, _) => format!("{path} and everything below it"),
-        (false, true) => path.to_string(),
-        (false, false) => format!("{path} (named {})", request.spelled),
-    };
+    let mut object = shown_path(&request.path);
+    if request.is_subtree {
+        object += " and everything below it";
+    }
+    if request.spelled != request.path {
+        object += &format!(" (named {})", shown_path(&request.spelled));
+    }
+    let verb = verb_of(request);
     let message = format!("May the agent {verb} {object}?");
     question(
         message,
         json!({
             "type": "string",
             "title": "Approval",
-            "description": "once: this call; session: also later calls on the same object",
+            "description": "once: this call; session: later calls too, and all below the object",
             "enum": ["once", "session", "refuse"],
             "default": "once",
         }),
@@ -246,6 +248,7 @@ fn question_of(request: &ApprovalRequest) -> ElicitRequest {
 }
 
 fn question_about(directory: &VPath) -> ElicitRequest {
+    let directory = shown_path(directory);
     let message = format!("May the agent use {directory} and everything below it?");
     question(
         message,
@@ -269,11 +272,27 @@ fn question(message: String, approval: Value) -> ElicitRequest {
     ElicitRequest::new(params)
 }
 
-fn verb_of(access: AccessKind) -> &'static str {
-    match access {
-        AccessKind::Read => "read",
-        AccessKind::Write => "change",
+fn verb_of(request: &ApprovalRequest) -> &'static str {
+    match (request.access, request.reads) {
+        (AccessKind::Read, _) => "read",
+        (AccessKind::Write, false) => "change",
+        (AccessKind::Write, true) => "read and change",
     }
+}
+
+/// Returns a path as a question shows it: characters that would change how the question appears,
+/// such as line ends and those that reverse the text, are escaped.
+fn shown_path(path: &VPath) -> String {
+    let is_plain = |char: char| match char {
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => false,
+        '\u{61c}' | '\u{feff}' | '\u{ad}' => false,
+        char => !char.is_control(),
+    };
+    let show = |char: char| match is_plain(char) {
+        true => char.to_string(),
+        false => char.escape_unicode().to_string(),
+    };
+    path.as_str().chars().map(show).collect()
 }
 
 fn decision_of(result: &ElicitResult) -> ApprovalDecision {

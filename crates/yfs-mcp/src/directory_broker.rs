@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use yfs_agent::{
     approval::{
         AnswerFuture, DirectoryAnswer, DirectoryApprovals, DirectoryAsker, DirectoryQuestion,
-        GrantFileError, directory_of,
+        GrantFileError,
     },
     permissions::{ApprovalBroker, ApprovalDecision, ApprovalRequest},
 };
@@ -52,8 +52,12 @@ impl DirectoryAsker for ElicitingAsker {
 
 #[async_trait]
 impl ApprovalBroker for DirectoryBroker {
+    fn is_approved(&self, request: &ApprovalRequest) -> bool {
+        self.approvals.is_approved(&request.directory)
+    }
+
     async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {
-        let directory = directory_of(request);
+        let directory = request.directory.clone();
         if self.approvals.is_approved(&directory) {
             return ApprovalDecision::Once;
         }

@@ -58,7 +58,7 @@ async fn no_command_gets_through() {
                 }
                 let rules =
                     if with_rules { rules.clone() } else { PermissionRules::new([]).unwrap() };
-                let fs = Arc::new(PermittedFs::new(inner.clone(), rules));
+                let fs = Arc::new(PermittedFs::new(inner.clone(), rules).unwrap());
                 let shell = ShellExecutor::new(fs, ShellLimits::default());
                 let ran = shell.execute(attempt, &ExecuteOptions::default()).await.unwrap();
                 let locked = inner.read_to_string(&parse("/locked/cfg")).await.ok();
@@ -152,13 +152,13 @@ async fn rules_hold_across_the_commands_of_a_session() {
     workspace.fs().write_text(&parse("/drop/hush"), "TOPSECRET\n").await.unwrap();
     let rule = PermissionRule::new(RuleMode::Deny, &[AccessKind::Read], "/drop/**");
     let rules = PermissionRules::new([rule]).expect("a rule");
-    let session = PermittedFs::new(Arc::new(workspace.fs()), rules);
+    let session = PermittedFs::new(Arc::new(workspace.fs()), rules).unwrap();
     let files = {
         let workspace = workspace.clone();
         move |command: &str| {
             let actor = Actor::new(ActorKind::Agent, "coder");
             let fs = workspace.fs_for(actor).labelled(command);
-            Arc::new(session.with_inner(Arc::new(fs))) as Arc<dyn FileSystem>
+            Arc::new(session.with_inner(Arc::new(fs)).unwrap()) as Arc<dyn FileSystem>
         }
     };
     let shell = ShellExecutor::for_each_command(Arc::new(files), ShellLimits::default());
@@ -183,7 +183,7 @@ async fn a_forced_removal_reports_what_it_could_not_remove() {
         PermissionRule::new(RuleMode::Deny, &both, "/{secret,secret/**}"),
         PermissionRule::new(RuleMode::Deny, &[AccessKind::Write], "/{locked,locked/**}"),
     ]);
-    let fs = Arc::new(PermittedFs::new(inner.clone(), rules.unwrap()));
+    let fs = Arc::new(PermittedFs::new(inner.clone(), rules.unwrap()).unwrap());
     let shell = ShellExecutor::new(fs, ShellLimits::default());
     for (script, expected) in [
         ("rm -rf /secret", "rm: cannot remove '/secret': Permission denied\n"),

@@ -12,7 +12,9 @@ use bytes::Bytes;
 use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
 
 use crate::{
+    call_scope::CallScope,
     changes::{ChangeCursor, ChangePage},
+    collected,
     edit::{EditOutcome, TextReplacement},
     error::{FsCode, FsError, Op},
     glob::{GlobQuery, GlobResult},
@@ -130,11 +132,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Returns the contents of several files, each as [`read`](Self::read) does, and each as of a
     /// moment of its own. For searches, which read many small files.
     async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        let mut contents = Vec::with_capacity(paths.len());
-        for path in paths {
-            contents.push(self.read(path).await.map(|content| content.data));
-        }
-        contents
+        collected::read_each(self, paths).await
     }
 
     /// Returns up to `len` bytes starting at byte `offset`: fewer only at the end of the file, none
@@ -329,7 +327,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// needs does not grow with the tree. What changes between two batches may be listed as it was
     /// before or as it is then. An error ends the stream.
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
-        Box::pin(futures::stream::once(self.walk(path, options)))
+        collected::walk_in_one_batch(self, path, options)
     }
 
     /// Lists the names of a tree, directory by directory: the given one first, then those in it in
@@ -370,13 +368,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, FsError> {
-        let mut result = self.grep(query).await?;
-        for file in std::mem::take(&mut result.files) {
-            if sink.add(file, true).is_break() {
-                break;
-            }
-        }
-        Ok(result)
+        collected::grep_collected(self, query, sink).await
     }
 
     /// Returns the number and size of the objects below a directory. A file or link counts as
@@ -398,6 +390,15 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Returns a handle to the same filesystem whose changes are one step, which is undone as a
     /// whole, or `None` if the backend keeps no record of steps.
     fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        None
+    }
+
+    /// Returns a handle to the same filesystem for one call, or `None` if calls make no difference.
+    ///
+    /// What a person approves for once counts for all operations of the call. Searches on the
+    /// handle report in the scope which files they left out because an approval is missing.
+    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
+        let _ = scope;
         None
     }
 

@@ -4,22 +4,24 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::{StreamExt, stream};
 use yfs_types::{path::VPath, time::Millis};
 
 use crate::{
+    call_scope::CallScope,
     changes::{ChangeCursor, ChangePage},
     edit::{EditOutcome, TextReplacement},
-    error::{FsError, Op},
+    error::{FsCode, FsError, Op},
     file_system::{FileContent, FileSystem, WriteOutcome},
     glob::{GlobQuery, GlobResult},
-    grep::{GrepQuery, GrepResult},
+    grep::{GrepQuery, GrepResult, GrepSink},
     line_page::LinePage,
     options::{
         ChangesOptions, CopyOptions, MkdirOptions, MoveOptions, RemoveOptions, StreamOptions,
         WalkOptions, WriteOptions,
     },
     stat::{DirEntry, Metadata, Stat, TreeTotals, WalkEntry},
-    stream::ChunkStream,
+    stream::{ChunkStream, DirectoryStream, WalkStream},
 };
 
 /// One call, as a guard sees it.
@@ -68,7 +70,7 @@ impl<'a> GuardedCall<'a> {
     }
 
     /// Makes the error that rejects the call.
-    pub fn refused(&self, code: crate::error::FsCode) -> FsError {
+    pub fn refused(&self, code: FsCode) -> FsError {
         let error = FsError::bare(code, self.op);
         FsError { path: self.path.map(Into::into), dest: self.dest.map(Into::into), ..error }
     }
@@ -83,6 +85,14 @@ impl<G: FsGuard> GuardedFs<G> {
     /// Returns the guard.
     pub fn guard(&self) -> &G {
         &self.guard
+    }
+
+    /// Checks a walk, which returns nothing if it is refused or its result is to be lost.
+    async fn check_walk(&self, path: &VPath) -> Option<FsError> {
+        match self.guard.check_call(&GuardedCall::reads(Op::Walk, path)).await {
+            Ok(lost) => lost,
+            Err(error) => Some(error),
+        }
     }
 
     async fn run_checked<T>(
@@ -100,6 +110,26 @@ impl<G: FsGuard> GuardedFs<G> {
 impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.run_checked(GuardedCall::reads(Op::Read, path), self.inner.read(path)).await
+    }
+
+    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        let mut checks = Vec::with_capacity(paths.len());
+        let mut admitted = Vec::with_capacity(paths.len());
+        for path in paths {
+            let checked = self.guard.check_call(&GuardedCall::reads(Op::Read, path)).await;
+            if checked.is_ok() {
+                admitted.push(path.clone());
+            }
+            checks.push(checked);
+        }
+        let mut contents = self.inner.read_many(&admitted).await.into_iter();
+        let content_of = |checked: Result<Option<FsError>, FsError>| {
+            let lost = checked?;
+            let content =
+                contents.next().unwrap_or_else(|| Err(FsError::bare(FsCode::EIO, Op::Read)))?;
+            lost.map_or(Ok(content), Err)
+        };
+        checks.into_iter().map(content_of).collect()
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
@@ -224,12 +254,45 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
         self.run_checked(GuardedCall::reads(Op::Walk, path), self.inner.walk(path, options)).await
     }
 
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        let checked = stream::once(self.check_walk(path));
+        Box::pin(checked.flat_map(move |refusal| -> WalkStream<'a> {
+            match refusal {
+                Some(error) => Box::pin(stream::iter([Err(error)])),
+                None => self.inner.walk_batches(path, options),
+            }
+        }))
+    }
+
+    fn walk_directories<'a>(
+        &'a self,
+        path: &'a VPath,
+        options: &'a WalkOptions,
+    ) -> DirectoryStream<'a> {
+        let checked = stream::once(self.check_walk(path));
+        Box::pin(checked.flat_map(move |refusal| -> DirectoryStream<'a> {
+            match refusal {
+                Some(error) => Box::pin(stream::iter([Err(error)])),
+                None => self.inner.walk_directories(path, options),
+            }
+        }))
+    }
+
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         self.run_checked(GuardedCall::reads(Op::Glob, &query.root), self.inner.glob(query)).await
     }
 
     async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
         self.run_checked(GuardedCall::reads(Op::Grep, &query.root), self.inner.grep(query)).await
+    }
+
+    async fn grep_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
+        let call = GuardedCall::reads(Op::Grep, &query.root);
+        self.run_checked(call, self.inner.grep_each(query, sink)).await
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
@@ -243,6 +306,11 @@ impl<G: FsGuard + 'static> FileSystem for GuardedFs<G> {
 
     fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
         let inner = self.inner.in_new_step()?;
+        Some(Arc::new(Self { inner, guard: self.guard.clone() }))
+    }
+
+    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.for_call(scope)?;
         Some(Arc::new(Self { inner, guard: self.guard.clone() }))
     }
 

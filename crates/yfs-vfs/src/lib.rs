@@ -39,8 +39,10 @@
 //! # }).unwrap();
 //! ```
 
+pub mod call_scope;
 mod change_log;
 pub mod changes;
+pub mod collected;
 #[cfg(unix)]
 pub mod confined_dir;
 pub mod conformance;
@@ -74,6 +76,7 @@ pub use tokio_util::sync::CancellationToken;
 #[cfg(target_os = "linux")]
 pub use crate::host::HostFs;
 pub use crate::{
+    call_scope::CallScope,
     changes::{ChangeCursor, ChangeKind, ChangePage, CursorLost, FileChange},
     directory_listing::DirectoryListing,
     edit::{EditOutcome, EditRefusal, TextReplacement},

@@ -7,7 +7,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -26,6 +26,15 @@ const MAX_FILE_LEN: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(super) struct GrantFile {
     path: PathBuf,
+}
+
+/// What tells a file of approvals from the one that replaces it: its inode, and when and how it was
+/// changed last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GrantFileStamp {
+    inode: (u64, u64),
+    len: u64,
+    changed: (i64, i64),
 }
 
 /// The content of the file.
@@ -60,8 +69,15 @@ pub enum GrantFileError {
 }
 
 impl GrantFile {
+    /// Makes the file of a path. Links are followed now, and no more later: another program could
+    /// change where they lead.
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path }
+        let resolved = path.canonicalize().ok().or_else(|| {
+            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let directory = directory.unwrap_or(Path::new(".")).canonicalize().ok()?;
+            Some(directory.join(path.file_name()?))
+        });
+        Self { path: resolved.unwrap_or(path) }
     }
 
     /// Reads the approved directories; none if there is no file.
@@ -85,6 +101,13 @@ impl GrantFile {
             _ => Err(self.damaged(format!("{text:?} is not a path of a directory"))),
         };
         format.directories.iter().map(parse).collect()
+    }
+
+    /// Returns the stamp of the file, or `None` if there is no file.
+    pub(super) fn stamp(&self) -> Option<GrantFileStamp> {
+        let stat = fs::metadata(&self.path).ok()?;
+        let changed = (stat.ctime(), stat.ctime_nsec());
+        Some(GrantFileStamp { inode: (stat.dev(), stat.ino()), len: stat.len(), changed })
     }
 
     /// Changes the approved directories and returns them.

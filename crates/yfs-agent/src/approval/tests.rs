@@ -216,6 +216,7 @@ async fn every_directory_needs_an_approval() {
     let access = [AccessKind::Read, AccessKind::Write];
     let rule = PermissionRule::new(RuleMode::Interrupt, &access, "/**");
     let fs = PermittedFs::new(inner, PermissionRules::new([rule]).unwrap())
+        .unwrap()
         .with_broker(Arc::new(approvals));
     assert!(fs.read(&parse("/proj/a")).await.is_ok());
     assert!(fs.read(&parse("/proj/d/b")).await.is_ok());

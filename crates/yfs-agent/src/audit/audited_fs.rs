@@ -12,10 +12,11 @@ use parking_lot::Mutex;
 use smol_str::SmolStr;
 use yfs_types::{actor::Actor, path::VPath, time::Millis};
 use yfs_vfs::{
-    ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry, EditOutcome,
-    FileContent, FileSystem, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, LinePage,
-    Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions, TextReplacement,
-    TreeTotals, VersionToken, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
+    CallScope, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
+    DirectoryStream, EditOutcome, FileContent, FileSystem, FsError, GlobQuery, GlobResult,
+    GrepQuery, GrepResult, GrepSink, LinePage, Metadata, MkdirOptions, MoveOptions, Op,
+    RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, VersionToken, WalkEntry,
+    WalkOptions, WalkStream, WriteOptions, WriteOutcome,
 };
 
 use super::{AuditOutcome, AuditRecord, AuditSink, AuditedFile};
@@ -196,6 +197,10 @@ impl FileSystem for AuditedFs {
         self.inner.read(path).await
     }
 
+    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        self.inner.read_many(paths).await
+    }
+
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         self.inner.read_range(path, offset, len).await
     }
@@ -294,6 +299,18 @@ impl FileSystem for AuditedFs {
         self.inner.walk(path, options).await
     }
 
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        self.inner.walk_batches(path, options)
+    }
+
+    fn walk_directories<'a>(
+        &'a self,
+        path: &'a VPath,
+        options: &'a WalkOptions,
+    ) -> DirectoryStream<'a> {
+        self.inner.walk_directories(path, options)
+    }
+
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         self.inner.glob(query).await
     }
@@ -302,12 +319,30 @@ impl FileSystem for AuditedFs {
         self.inner.grep(query).await
     }
 
+    async fn grep_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
+        self.inner.grep_each(query, sink).await
+    }
+
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         self.inner.totals(path).await
     }
 
+    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.without_links()?;
+        Some(Arc::new(Self { inner, ..self.clone() }))
+    }
+
     fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
         let inner = self.inner.in_new_step()?;
+        Some(Arc::new(Self { inner, ..self.clone() }))
+    }
+
+    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.for_call(scope)?;
         Some(Arc::new(Self { inner, ..self.clone() }))
     }
 

@@ -160,7 +160,7 @@ async fn refused_transfers_are_permission_denied() {
     let access = [AccessKind::Read, AccessKind::Write];
     let rule = PermissionRule::new(RuleMode::Deny, &access, "/secret/**");
     let rules = PermissionRules::new([rule]).unwrap();
-    let fs = PermittedFs::new(Arc::new(MemoryFs::new()), rules);
+    let fs = PermittedFs::new(Arc::new(MemoryFs::new()), rules).unwrap();
     let uploaded = upload_files(&fs, vec![("/secret/a".to_owned(), "x".into())]).await;
     let code = uploaded[0].error.as_ref().map(|error| error.code);
     assert_eq!(code, Some(TransferCode::PermissionDenied));

@@ -11,11 +11,11 @@ use bytes::Bytes;
 use tokio::sync::Mutex;
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
-    ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode, DirEntry,
-    EditOutcome, EditRefusal, FileContent, FileKind, FileSystem, FsCode, FsError, GlobQuery,
-    GlobResult, GrepQuery, GrepResult, LinePage, Metadata, MkdirOptions, MoveOptions, Op,
-    RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions,
-    WriteOptions, WriteOutcome,
+    CallScope, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode,
+    DirEntry, DirectoryStream, EditOutcome, EditRefusal, FileContent, FileKind, FileSystem, FsCode,
+    FsError, GlobQuery, GlobResult, GrepQuery, GrepResult, GrepSink, LinePage, Metadata,
+    MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals,
+    WalkEntry, WalkOptions, WalkStream, WriteOptions, WriteOutcome,
 };
 
 /// The most times that a change starts over because another writer was faster.
@@ -107,7 +107,7 @@ impl HookedFs {
         // A missing source is the backend's to report.
         let Ok(stat) = self.inner.lstat(from).await else { return Ok(()) };
         let (mut added_bytes, mut added_files) = (0, 0);
-        if adds {
+        if adds && stat.kind != FileKind::Symlink {
             let source = self.inner.totals(from).await?;
             (added_bytes, added_files) = (signed(source.n_bytes), signed(source.n_files));
             if let Some(len) = self.len_at(to, false).await {
@@ -237,6 +237,10 @@ impl FileSystem for HookedFs {
         self.inner.read(path).await
     }
 
+    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        self.inner.read_many(paths).await
+    }
+
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         self.inner.read_range(path, offset, len).await
     }
@@ -363,12 +367,32 @@ impl FileSystem for HookedFs {
         self.inner.walk(path, options).await
     }
 
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        self.inner.walk_batches(path, options)
+    }
+
+    fn walk_directories<'a>(
+        &'a self,
+        path: &'a VPath,
+        options: &'a WalkOptions,
+    ) -> DirectoryStream<'a> {
+        self.inner.walk_directories(path, options)
+    }
+
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         self.inner.glob(query).await
     }
 
     async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
         self.inner.grep(query).await
+    }
+
+    async fn grep_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
+        self.inner.grep_each(query, sink).await
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
@@ -382,6 +406,11 @@ impl FileSystem for HookedFs {
 
     fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
         let inner = self.inner.in_new_step()?;
+        Some(Arc::new(Self { inner, ..self.clone() }))
+    }
+
+    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.for_call(scope)?;
         Some(Arc::new(Self { inner, ..self.clone() }))
     }
 

@@ -9,11 +9,12 @@
 
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 use yfs_types::path::VPath;
-use yfs_vfs::{FsCode, FsError, Op, WalkOptions};
+use yfs_vfs::{CallScope, FsCode, FsError, Op, WalkOptions};
 
 use super::{
     broker::{ApprovalDecision, ApprovalRequest},
     lookup::{CheckedPath, rebased},
+    object_places::GrantedObject,
     permitted_fs::{PermissionRefusal, PermittedFs},
     rules::{AccessKind, RuleMode},
 };
@@ -56,14 +57,6 @@ pub(super) enum PlaceGuard<'a> {
 pub(super) struct Admission<'a> {
     pub(super) paths: Vec<CheckedPath>,
     _guard: PlaceGuard<'a>,
-}
-
-/// The access that a broker approved during this call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ApprovedAccess {
-    access: AccessKind,
-    path: VPath,
-    is_subtree: bool,
 }
 
 impl<'a> AccessNeed<'a> {
@@ -110,37 +103,50 @@ impl PermittedFs {
         needs: &[AccessNeed<'_>],
         alone: bool,
     ) -> Result<Admission<'_>, FsError> {
-        let mut approved = Vec::new();
+        // Without a call to which it belongs, an approval is for this operation.
+        let scope = self.call().cloned().unwrap_or_default();
         for _ in 0..MAX_ATTEMPTS {
             let guard = if alone {
                 PlaceGuard::Exclusive(self.lock().write().await)
             } else {
                 PlaceGuard::Shared(self.lock().read().await)
             };
-            let (paths, questions) = self.check_needs(op, needs, &approved).await?;
+            let (paths, questions) = self.check_needs(op, needs, &scope).await?;
             if questions.is_empty() {
                 return Ok(Admission { paths, _guard: guard });
             }
             drop(guard);
             for (request, checked) in questions {
-                let access = request.access;
-                if self.purpose.is_some() {
-                    return Err(Self::refusal(access, op, &request.spelled));
-                }
-                match self.broker().decide(&request).await {
-                    ApprovalDecision::Refuse => {
-                        return Err(Self::refusal(access, op, &request.spelled));
-                    }
-                    ApprovalDecision::Session => {
-                        self.places().grant(access, checked.granted_object());
-                    }
-                    ApprovalDecision::Once => (),
-                }
-                let ApprovalRequest { path, is_subtree, .. } = request;
-                approved.push(ApprovedAccess { access, path, is_subtree });
+                self.ask(&request, &checked, &scope).await?;
             }
         }
         Err(FsError::new(FsCode::EBUSY, op, needs.first().map_or("/", |need| need.path.as_str())))
+    }
+
+    /// Asks for an approval, and records it.
+    async fn ask(
+        &self,
+        request: &ApprovalRequest,
+        checked: &CheckedPath,
+        scope: &CallScope,
+    ) -> Result<(), FsError> {
+        let ApprovalRequest { access, op, .. } = *request;
+        if self.search().is_some() {
+            self.note_left_out(checked);
+            return Err(Self::refusal(access, op, &request.spelled));
+        }
+        let decision = self.broker().decide(request).await;
+        if decision == ApprovalDecision::Refuse {
+            return Err(Self::refusal(access, op, &request.spelled));
+        }
+        let also = (access == AccessKind::Write && request.reads).then_some(AccessKind::Read);
+        for access in [Some(access), also].into_iter().flatten() {
+            if decision == ApprovalDecision::Session {
+                self.places().grant(access, checked.granted_object());
+            }
+            scope.approve(access == AccessKind::Write, &request.path);
+        }
+        Ok(())
     }
 
     /// Checks all needs. Returns the questions that must be answered first.
@@ -148,10 +154,10 @@ impl PermittedFs {
         &self,
         op: Op,
         needs: &[AccessNeed<'_>],
-        approved: &[ApprovedAccess],
+        scope: &CallScope,
     ) -> Result<(Vec<CheckedPath>, Vec<(ApprovalRequest, CheckedPath)>), FsError> {
         let mut paths: Vec<CheckedPath> = Vec::new();
-        let mut questions = Vec::new();
+        let mut questions: Vec<(ApprovalRequest, CheckedPath)> = Vec::new();
         for need in needs {
             let AccessNeed { access, path, .. } = *need;
             // Refused before the walk, so that the answer does not depend on what exists.
@@ -161,36 +167,72 @@ impl PermittedFs {
             let checked = self.check_path(op, path, need.follow).await?;
             let own = self.mode_of(access, &checked);
             let below = self.mode_below(op, need, &checked, paths.first()).await?;
-            for (mode, is_subtree) in [(own, false), (below, true)] {
-                let key = ApprovedAccess { access, path: checked.real.clone(), is_subtree };
-                // The approval to move an object covers that it can be read at its new place.
-                let is_asked = op == Op::Rename
-                    && access == AccessKind::Read
-                    && questions.iter().any(|(request, _): &(ApprovalRequest, _)| {
-                        request.path == key.path && request.is_subtree == is_subtree
-                    });
-                let to_move = ApprovedAccess { access: AccessKind::Write, ..key.clone() };
-                let is_granted = || {
-                    is_asked
-                        || approved.contains(&key)
-                        || (op == Op::Rename && approved.contains(&to_move))
-                        || (!is_subtree && self.granted_root() == Some(&checked.real))
-                        || (!is_subtree
-                            && self.places().has_grant(access, &checked.granted_object()))
-                };
-                match mode {
-                    RuleMode::Deny => return Err(Self::refusal(access, op, path)),
-                    RuleMode::Interrupt if !is_granted() => {
-                        let (spelled, path) = (path.clone(), key.path);
-                        let request = ApprovalRequest { access, op, spelled, path, is_subtree };
-                        questions.push((request, checked.clone()));
-                    }
-                    _ => (),
+            match own.max(below) {
+                RuleMode::Deny => return Err(Self::refusal(access, op, path)),
+                RuleMode::Interrupt if !self.is_granted(op, access, &checked, scope) => {
+                    let request = self.request_for(op, need, &checked, scope);
+                    add_question(&mut questions, request, &checked);
                 }
+                _ => (),
             }
             paths.push(checked);
         }
         Ok((paths, questions))
+    }
+
+    /// Reports whether an approval covers an access: of the object or of a directory above it, in
+    /// this call, for the session, or as the broker knows.
+    pub(super) fn is_granted(
+        &self,
+        op: Op,
+        access: AccessKind,
+        checked: &CheckedPath,
+        scope: &CallScope,
+    ) -> bool {
+        let covers = |access: AccessKind| {
+            let has_grant = |object| self.places().has_grant(access, &object);
+            scope.is_approved(access == AccessKind::Write, &checked.real)
+                || has_grant(checked.granted_object())
+                || checked.above.iter().any(|id| has_grant(GrantedObject::Existing(id.clone())))
+        };
+        // The approval to move an object covers that it can be read at its new place.
+        let is_move = op == Op::Rename && access == AccessKind::Read;
+        covers(access)
+            || (is_move && covers(AccessKind::Write))
+            || self.broker().is_approved(&self.plain_request(op, access, &checked.real, checked))
+    }
+
+    fn plain_request(
+        &self,
+        op: Op,
+        access: AccessKind,
+        spelled: &VPath,
+        checked: &CheckedPath,
+    ) -> ApprovalRequest {
+        let (path, is_subtree) = (checked.real.clone(), checked.is_directory());
+        let holder = path.parent().filter(|holder| !self.rules().is_above_served(holder));
+        let directory = holder.filter(|_| !is_subtree).unwrap_or_else(|| path.clone());
+        let spelled = spelled.clone();
+        ApprovalRequest { access, op, spelled, path, is_subtree, reads: false, directory }
+    }
+
+    /// Returns the question about a need. A call that changes what it reads asks for both at once.
+    fn request_for(
+        &self,
+        op: Op,
+        need: &AccessNeed<'_>,
+        checked: &CheckedPath,
+        scope: &CallScope,
+    ) -> ApprovalRequest {
+        let request = self.plain_request(op, need.access, need.path, checked);
+        let changes = need.access == AccessKind::Read
+            && scope.changes(need.path)
+            && self.mode_of(AccessKind::Write, checked) == RuleMode::Interrupt
+            && !self.is_granted(op, AccessKind::Write, checked, scope);
+        match changes {
+            true => ApprovalRequest { access: AccessKind::Write, reads: true, ..request },
+            false => request,
+        }
     }
 
     /// Returns the strictest mode of all rules about an object, and about the parents that a write
@@ -221,7 +263,8 @@ impl PermittedFs {
         }
         let strictest = |place: &VPath| self.rules().strictest_below(access, place);
         let pattern = checked.places.iter().map(strictest).max().unwrap_or(RuleMode::Allow);
-        let may_be_bound = !self.places().is_empty();
+        let guarded = self.guarded_files().await;
+        let may_be_bound = !self.places().is_empty() || !guarded.is_empty();
         if need.reach == AccessReach::Everything && pattern == RuleMode::Deny {
             return Ok(RuleMode::Deny);
         }
@@ -237,7 +280,8 @@ impl PermittedFs {
         for found in entries {
             let as_place = |place: &VPath| rebased(&found.path, &source.real, place);
             let moved = self.places().of(&found.entry.id);
-            let own = moved.iter().cloned();
+            let names = guarded.iter().filter(|(id, _)| *id == found.entry.id);
+            let own = moved.iter().cloned().chain(names.map(|(_, path)| path.clone()));
             let modes = checked.places.iter().map(as_place).chain(own);
             let mode = modes.map(|place| self.rules().mode_at(access, &place)).max();
             strictest = strictest.max(mode.unwrap_or(RuleMode::Allow));
@@ -249,5 +293,21 @@ impl PermittedFs {
     pub(super) fn refusal(access: AccessKind, op: Op, spelled: &VPath) -> FsError {
         let refusal = PermissionRefusal { access, path: spelled.clone() };
         FsError::new(FsCode::EACCES, op, spelled).caused_by(refusal)
+    }
+}
+
+/// Adds a question, or widens the one about the same object.
+fn add_question(
+    questions: &mut Vec<(ApprovalRequest, CheckedPath)>,
+    request: ApprovalRequest,
+    checked: &CheckedPath,
+) {
+    let asked = questions.iter_mut().find(|(asked, _)| asked.path == request.path);
+    match asked {
+        Some((asked, _)) if asked.access != request.access => {
+            (asked.access, asked.reads) = (AccessKind::Write, true);
+        }
+        Some((asked, _)) => asked.reads |= request.reads,
+        None => questions.push((request, checked.clone())),
     }
 }

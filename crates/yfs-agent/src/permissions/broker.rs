@@ -20,14 +20,19 @@ pub struct ApprovalRequest {
     pub spelled: VPath,
     /// The path that the operation would act on, without symbolic links.
     pub path: VPath,
-    /// Whether the operation reaches everything below the path.
+    /// Whether the answer covers everything below the path, because a directory is there.
     pub is_subtree: bool,
+    /// Whether the call reads the object that it is to change, so that one answer covers both.
+    pub reads: bool,
+    /// The directory that holds the object, or the object itself if it is a directory or is alone
+    /// what the session may use.
+    pub directory: VPath,
 }
 
-/// The answer to an [`ApprovalRequest`].
+/// The answer to an [`ApprovalRequest`]. It covers the object and everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalDecision {
-    /// This call may proceed.
+    /// The call of the tool, with all its operations on the object, may proceed.
     Once,
     /// This and later calls with the same access to the same object may proceed.
     Session,
@@ -41,6 +46,12 @@ pub enum ApprovalDecision {
 /// after the answer, so an approval never applies to another object.
 #[async_trait]
 pub trait ApprovalBroker: Send + Sync + fmt::Debug {
+    /// Returns whether an access is approved already, without asking.
+    fn is_approved(&self, request: &ApprovalRequest) -> bool {
+        let _ = request;
+        false
+    }
+
     /// Decides about one access.
     async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision;
 }

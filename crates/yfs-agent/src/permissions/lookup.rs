@@ -9,7 +9,7 @@ use yfs_types::{
     id::FileId,
     path::{MAX_PATH_LEN, VPath},
 };
-use yfs_vfs::{FileKind, FsCode, FsError, Op, Stat};
+use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, Stat};
 
 use super::{
     object_places::GrantedObject,
@@ -27,6 +27,8 @@ pub(super) struct CheckedPath {
     pub(super) real: VPath,
     /// The object at its end, if there is one.
     pub(super) stat: Option<Stat>,
+    /// The ids of the directories above the object; none if nothing is known of ids.
+    pub(super) above: Vec<FileId>,
     /// The spelled path, the real path, and the places that the object and the directories above it
     /// had before.
     pub(super) places: Vec<VPath>,
@@ -56,6 +58,20 @@ impl CheckedPath {
         }
     }
 
+    /// Returns an entry of a directory, as its listing describes it.
+    pub(super) fn entry_of(directory: &Self, entry: &DirEntry) -> Self {
+        let place = |above: &VPath| above.join(&entry.name);
+        let mut above = directory.above.clone();
+        above.push(entry.id.clone());
+        Self {
+            real: place(&directory.real),
+            stat: Some(Stat::new(entry.id.clone(), entry.kind)),
+            above,
+            places: directory.places.iter().map(place).collect(),
+            missing_parents: Vec::new(),
+        }
+    }
+
     pub(super) fn is_directory(&self) -> bool {
         self.stat.as_ref().is_some_and(Stat::is_directory)
     }
@@ -72,7 +88,10 @@ impl PermittedFs {
         let mut start = spelled.clone();
         // A backend may have a second path of an object. Then the walk starts again from the first.
         for _ in 0..3 {
-            let walk = self.walk_path(op, spelled, &start, follow).await?;
+            let walk = match self.walk_at_once(&start, follow).await {
+                Some(walk) => walk,
+                None => self.walk_path(op, spelled, &start, follow).await?,
+            };
             let alias = self.alias_of(op, spelled, &walk).await?;
             if let Some(path) = alias {
                 start = path;
@@ -84,11 +103,36 @@ impl PermittedFs {
                     places.push(place);
                 }
             }
+            if walk.stat.as_ref().is_some_and(|stat| stat.n_links > 1) {
+                let id = walk.stat.as_ref().map(|stat| stat.id.clone());
+                let guarded = self.guarded_files().await.into_iter();
+                places
+                    .extend(guarded.filter(|(own, _)| Some(own) == id.as_ref()).map(|(_, at)| at));
+            }
             let mut missing_parents = walk.missing;
             missing_parents.pop();
-            return Ok(CheckedPath { real: walk.at, stat: walk.stat, places, missing_parents });
+            let above = walk.chain.into_iter().map(|(_, id)| id).collect();
+            return Ok(CheckedPath {
+                real: walk.at,
+                stat: walk.stat,
+                above,
+                places,
+                missing_parents,
+            });
         }
         Err(Self::refusal(AccessKind::Read, op, spelled))
+    }
+
+    /// Returns the walk to an object that is there and to which no link leads, by one call of the
+    /// backend. `None` if the path must be walked, also where ids on the way decide.
+    async fn walk_at_once(&self, start: &VPath, follow: bool) -> Option<PathWalk> {
+        if !self.places().is_empty() || self.places().has_grants() {
+            return None;
+        }
+        let stat = self.handle().lstat(start).await.ok()?;
+        let is_walked = follow && stat.kind == FileKind::Symlink;
+        let walk = PathWalk { pending: Vec::new(), at: start.clone(), ..PathWalk::new(start) };
+        (!is_walked).then(|| PathWalk { stat: Some(stat), ..walk })
     }
 
     async fn walk_path(
@@ -146,6 +190,9 @@ impl PermittedFs {
             if stat.kind != FileKind::Symlink || is_kept {
                 walk.enter(path, stat);
                 continue;
+            }
+            if !self.follows_links() {
+                return fail(FsCode::ELOOP);
             }
             walk.n_links += 1;
             if walk.n_links > MAX_LINKS {

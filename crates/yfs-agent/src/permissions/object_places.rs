@@ -56,8 +56,21 @@ impl ObjectPlaces {
         self.grants.lock().insert((access, object));
     }
 
+    pub(super) fn has_grants(&self) -> bool {
+        !self.grants.lock().is_empty()
+    }
+
     pub(super) fn has_grant(&self, access: AccessKind, object: &GrantedObject) -> bool {
         self.grants.lock().contains(&(access, object.clone()))
+    }
+
+    /// Passes the grants of a missing object to the object that was created there.
+    pub(super) fn rebind_created(&self, path: &VPath, id: &FileId) {
+        for access in [AccessKind::Read, AccessKind::Write] {
+            if self.has_grant(access, &GrantedObject::Missing(path.clone())) {
+                self.grant(access, GrantedObject::Existing(id.clone()));
+            }
+        }
     }
 
     /// Binds the object with the id `new` to all that `old` is bound to: some backends give a file

@@ -8,10 +8,11 @@ use thiserror::Error;
 use tokio::sync::RwLock;
 use yfs_types::{id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{
-    ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode, DirEntry,
-    EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError, GlobQuery, GlobResult,
-    GrepQuery, GrepResult, LinePage, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
-    StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome,
+    CallScope, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode,
+    DirEntry, DirectoryStream, EditOutcome, FileContent, FileKind, FileSystem, FsCode, FsError,
+    GlobQuery, GlobResult, GrepQuery, GrepResult, GrepSink, LinePage, Metadata, MkdirOptions,
+    MoveOptions, Op, RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, WalkEntry,
+    WalkOptions, WalkStream, WriteOptions, WriteOutcome, collected, walk,
 };
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     broker::{ApprovalBroker, RefusingBroker},
     object_places::ObjectPlaces,
     rules::{AccessKind, PermissionRules, RuleMode},
-    search::SearchPurpose,
+    search::{PermittedSearch, SearchPurpose},
 };
 
 /// A filesystem that refuses what its rules do not allow, and hides what they do not let read.
@@ -35,8 +36,8 @@ use super::{
 ///
 /// A refused call returns `EACCES` whether or not the object exists, with the path as the caller
 /// spelled it and a [`PermissionRefusal`] as its source. Listings, searches, totals and changes
-/// leave out what the rules do not let read. A search reads the files that need no question, and
-/// does not ask.
+/// leave out what the rules do not let read. A search asks for its root only; below it, it reads
+/// what needs no approval or has one, and counts the other files in the [`CallScope`].
 #[derive(Debug, Clone)]
 pub struct PermittedFs {
     inner: Arc<dyn FileSystem>,
@@ -48,11 +49,21 @@ pub struct PermittedFs {
     /// Held from the checks of a call to its end; exclusively by calls that change where paths
     /// lead. The clones of one filesystem share it.
     lock: Arc<RwLock<()>>,
-    /// The purpose of a search, for which no question is asked.
-    pub(super) purpose: Option<SearchPurpose>,
-    /// The root of a search, which was admitted already.
-    search_root: Option<VPath>,
+    /// The search for which this handle is, which asks no question.
+    search: Option<PermittedSearch>,
+    /// The call for which this handle is.
+    call: Option<CallScope>,
+    /// Whether paths lead through links.
+    follows_links: bool,
+    /// Files that rules bind by every name that they have.
+    guarded: Arc<[VPath]>,
 }
+
+/// The backend has no handle that follows no links, so that what was checked might not be what is
+/// used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the filesystem has no handle that follows no links, so no rule can bind its files")]
+pub struct MissingLinkHandle;
 
 /// The cause of an `EACCES` of a [`PermittedFs`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -70,18 +81,37 @@ pub struct PermissionRefusal {
 impl PermittedFs {
     /// Wraps a filesystem. Rules in the mode `Interrupt` refuse until there is a
     /// [broker](Self::with_broker).
-    pub fn new(inner: Arc<dyn FileSystem>, rules: PermissionRules) -> Self {
-        let handle = inner.without_links().unwrap_or_else(|| inner.clone());
-        Self {
+    ///
+    /// Several sets of rules are one layer: see [`PermissionRules::all_of`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filesystem has no [handle without links](FileSystem::without_links). One that
+    /// has no links at all returns itself there.
+    pub fn new(
+        inner: Arc<dyn FileSystem>,
+        rules: PermissionRules,
+    ) -> Result<Self, MissingLinkHandle> {
+        let handle = inner.without_links().ok_or(MissingLinkHandle)?;
+        Ok(Self {
             inner,
             handle,
             rules,
             broker: Arc::new(RefusingBroker),
             places: Arc::default(),
             lock: Arc::default(),
-            purpose: None,
-            search_root: None,
-        }
+            search: None,
+            call: None,
+            follows_links: true,
+            guarded: Arc::new([]),
+        })
+    }
+
+    /// Binds some files by their hard links as well: whatever a rule says of one of these paths, it
+    /// says of every other name of the file that is there at the time of a call.
+    #[must_use]
+    pub fn guarding_files(self, paths: &[VPath]) -> Self {
+        Self { guarded: paths.into(), ..self }
     }
 
     /// Sets the side that decides about rules in the mode `Interrupt`.
@@ -99,10 +129,13 @@ impl PermittedFs {
 
     /// Returns a filesystem of the same session on another handle of the same files, for example
     /// one whose changes have another label.
-    #[must_use]
-    pub fn with_inner(&self, inner: Arc<dyn FileSystem>) -> Self {
-        let handle = inner.without_links().unwrap_or_else(|| inner.clone());
-        Self { inner, handle, ..self.clone() }
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`new`](Self::new) does.
+    pub fn with_inner(&self, inner: Arc<dyn FileSystem>) -> Result<Self, MissingLinkHandle> {
+        let handle = inner.without_links().ok_or(MissingLinkHandle)?;
+        Ok(Self { inner, handle, ..self.clone() })
     }
 
     /// Returns the earlier places of objects.
@@ -145,19 +178,47 @@ impl PermittedFs {
         &self.lock
     }
 
-    /// Returns this filesystem for a search, whose root is admitted already.
-    pub(super) fn for_search(&self, purpose: SearchPurpose, root: VPath) -> Self {
-        Self { purpose: Some(purpose), search_root: Some(root), ..self.clone() }
+    /// Returns this filesystem for a search.
+    pub(super) fn for_search(&self, purpose: SearchPurpose) -> Self {
+        Self { search: Some(PermittedSearch::new(purpose)), ..self.clone() }
     }
 
-    pub(super) fn granted_root(&self) -> Option<&VPath> {
-        self.search_root.as_ref()
+    /// Returns this filesystem for a call.
+    pub(super) fn in_call(&self, scope: &CallScope) -> Self {
+        Self { call: Some(scope.clone()), ..self.clone() }
+    }
+
+    pub(super) fn search(&self) -> Option<&PermittedSearch> {
+        self.search.as_ref()
+    }
+
+    pub(super) fn call(&self) -> Option<&CallScope> {
+        self.call.as_ref()
+    }
+
+    pub(super) fn guards_files(&self) -> bool {
+        !self.guarded.is_empty()
+    }
+
+    /// Returns the guarded files that are there, with their ids.
+    pub(super) async fn guarded_files(&self) -> Vec<(FileId, VPath)> {
+        let mut files = Vec::new();
+        for path in &*self.guarded {
+            if let Ok(stat) = self.handle.lstat(path).await {
+                files.push((stat.id, path.clone()));
+            }
+        }
+        files
+    }
+
+    pub(super) fn follows_links(&self) -> bool {
+        self.follows_links
     }
 
     /// Replaces the paths of an error by the spelled path: the path without links is not the
     /// caller's to know. A link that appeared after the checks refuses the call.
     pub(super) fn spell(&self, error: FsError, op: Op, spelled: &VPath) -> FsError {
-        if error.code == FsCode::ELOOP && error.path.is_some() {
+        if self.follows_links && error.code == FsCode::ELOOP && error.path.is_some() {
             return Self::refusal(AccessKind::Read, op, spelled);
         }
         FsError { path: Some(spelled.as_str().into()), dest: None, op, ..error }
@@ -191,6 +252,8 @@ impl PermittedFs {
         let old = admission.paths.first().and_then(|path| path.stat.as_ref());
         if let Some(old) = old {
             self.places.rebind(&old.id, id);
+        } else if let Some(created) = admission.paths.first() {
+            self.places.rebind_created(&created.real, id);
         }
     }
 }
@@ -211,6 +274,10 @@ impl FileSystem for PermittedFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         let admission = self.admit(Op::Open, &[AccessNeed::read(path)]).await?;
         Self::spelled(self.handle.read(only(&admission)).await, path, None)
+    }
+
+    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        collected::read_each(self, paths).await
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
@@ -395,6 +462,18 @@ impl FileSystem for PermittedFs {
         self.walk_permitted(path, options).await
     }
 
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        collected::walk_in_one_batch(self, path, options)
+    }
+
+    fn walk_directories<'a>(
+        &'a self,
+        path: &'a VPath,
+        options: &'a WalkOptions,
+    ) -> DirectoryStream<'a> {
+        walk::walk_directories(self, path, options)
+    }
+
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         self.glob_permitted(query).await
     }
@@ -403,16 +482,34 @@ impl FileSystem for PermittedFs {
         self.grep_permitted(query).await
     }
 
+    async fn grep_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
+        collected::grep_collected(self, query, sink).await
+    }
+
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         self.totals_permitted(path).await
     }
 
     fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(self.with_inner(self.inner.in_new_step()?)))
+        Some(Arc::new(self.with_inner(self.inner.in_new_step()?).ok()?))
+    }
+
+    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.inner.for_call(scope).unwrap_or_else(|| self.inner.clone());
+        Some(Arc::new(self.with_inner(inner).ok()?.in_call(scope)))
+    }
+
+    fn without_links(&self) -> Option<Arc<dyn FileSystem>> {
+        let inner = self.handle.clone();
+        Some(Arc::new(Self { inner, follows_links: false, ..self.clone() }))
     }
 
     fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
-        Some(Arc::new(Self { purpose: Some(SearchPurpose::Contents), ..self.clone() }))
+        Some(Arc::new(self.for_search(SearchPurpose::Descriptions)))
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

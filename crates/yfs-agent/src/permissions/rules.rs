@@ -1,4 +1,5 @@
 //! Rules about paths: ordered, the first match decides, and what no rule matches is allowed.
+//! Several sets of rules may bind together: the strictest of their answers decides.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -44,10 +45,18 @@ pub struct PermissionRule {
     pub mode: RuleMode,
 }
 
-/// Compiled rules in their order.
+/// Compiled rules: one or several sets, each in its order.
 #[derive(Clone)]
 pub struct PermissionRules {
+    sets: Vec<RuleSet>,
+}
+
+/// Rules in their order.
+#[derive(Debug, Clone)]
+struct RuleSet {
     rules: Arc<[CompiledRule]>,
+    /// The directories that alone are allowed, if the rules say so.
+    served: Arc<[VPath]>,
 }
 
 #[derive(Debug)]
@@ -102,6 +111,11 @@ impl PermissionRule {
         Self { operations: operations.to_vec(), paths: vec![path.into()], mode }
     }
 
+    /// Makes a rule about one path.
+    pub fn exact(mode: RuleMode, operations: &[AccessKind], path: &VPath) -> Self {
+        Self::new(mode, operations, escape_literal(path.as_str()))
+    }
+
     /// Makes a rule about a directory itself and everything below it.
     pub fn subtree(mode: RuleMode, operations: &[AccessKind], directory: &VPath) -> Self {
         let literal = escape_literal(directory.as_str().trim_end_matches('/'));
@@ -144,7 +158,14 @@ impl PermissionRules {
             rules.push(CompiledRule { matches_root: true, ..compiled });
         }
         rules.push(CompiledRule::new(deny, false)?);
-        Ok(Self { rules: rules.into() })
+        let set = RuleSet { rules: rules.into(), served: directories.into() };
+        Ok(Self { sets: vec![set] })
+    }
+
+    /// Joins rules that bind together: an access needs to be allowed by all of them, and the
+    /// strictest mode decides.
+    pub fn all_of(rules: impl IntoIterator<Item = Self>) -> Self {
+        Self { sets: rules.into_iter().flat_map(|rules| rules.sets).collect() }
     }
 
     /// Compiles rules for a filesystem that takes `/A` and `/a` for one path.
@@ -157,15 +178,43 @@ impl PermissionRules {
         ignore_case: bool,
     ) -> Result<Self, BadRule> {
         let compiled = rules.into_iter().map(|rule| CompiledRule::new(rule, ignore_case));
-        Ok(Self { rules: compiled.collect::<Result<_, _>>()? })
+        let rules = compiled.collect::<Result<_, _>>()?;
+        Ok(Self { sets: vec![RuleSet { rules, served: Arc::new([]) }] })
     }
 
-    /// Returns the mode of the first rule that matches the path as it is spelled.
+    /// Returns the mode of the first rule that matches the path as it is spelled, in each set; the
+    /// strictest of several.
+    ///
+    /// A directory above those that alone are allowed shows only the way to them, so that reading
+    /// it needs no approval.
     pub fn mode_at(&self, access: AccessKind, path: &VPath) -> RuleMode {
         let form_c = normalized(path);
         let path = form_c.as_ref().unwrap_or(path);
-        let mut matching = self.rules.iter().filter(|rule| rule.matches(access, path));
-        matching.next().map_or(RuleMode::Allow, |rule| rule.mode)
+        let modes = self.sets.iter().map(|set| set.mode_at(access, path));
+        match modes.max().unwrap_or(RuleMode::Allow) {
+            RuleMode::Interrupt if access == AccessKind::Read && self.is_above_served(path) => {
+                RuleMode::Allow
+            }
+            mode => mode,
+        }
+    }
+
+    /// Reports whether a path lies above the directories that alone are allowed.
+    pub(super) fn is_above_served(&self, path: &VPath) -> bool {
+        self.sets.iter().any(|set| {
+            set.served.iter().any(|served| served.starts_with(path))
+                && !set.served.iter().any(|served| path.starts_with(served))
+        })
+    }
+
+    /// Returns the directories that alone are allowed and lie below a path, but not below another.
+    pub(super) fn served_below(&self, path: &VPath) -> Vec<VPath> {
+        let served = self.sets.iter().flat_map(|set| set.served.iter());
+        let mut below: Vec<VPath> =
+            served.filter(|served| served.starts_with(path) && *served != path).cloned().collect();
+        below.sort();
+        below.dedup();
+        below
     }
 
     /// Returns the strictest mode that a path below `directory` could have, whatever objects there
@@ -173,16 +222,8 @@ impl PermissionRules {
     pub fn strictest_below(&self, access: AccessKind, directory: &VPath) -> RuleMode {
         let form_c = normalized(directory);
         let directory = form_c.as_ref().unwrap_or(directory);
-        let mut strictest = RuleMode::Allow;
-        for rule in self.rules.iter().filter(|rule| rule.operations.contains(&access)) {
-            if rule.patterns.iter().any(|pattern| pattern.may_match_below(directory)) {
-                strictest = strictest.max(rule.mode);
-            }
-            if rule.covers_below(directory) {
-                break;
-            }
-        }
-        strictest
+        let strictest = self.sets.iter().map(|set| set.strictest_below(access, directory));
+        strictest.max().unwrap_or(RuleMode::Allow)
     }
 
     /// Reports whether a rule restricts a path, or could restrict one below it.
@@ -194,9 +235,30 @@ impl PermissionRules {
     }
 }
 
+impl RuleSet {
+    fn mode_at(&self, access: AccessKind, path: &VPath) -> RuleMode {
+        let mut matching = self.rules.iter().filter(|rule| rule.matches(access, path));
+        matching.next().map_or(RuleMode::Allow, |rule| rule.mode)
+    }
+
+    fn strictest_below(&self, access: AccessKind, directory: &VPath) -> RuleMode {
+        let mut strictest = RuleMode::Allow;
+        for rule in self.rules.iter().filter(|rule| rule.operations.contains(&access)) {
+            if rule.patterns.iter().any(|pattern| pattern.may_match_below(directory)) {
+                strictest = strictest.max(rule.mode);
+            }
+            if rule.covers_below(directory) {
+                break;
+            }
+        }
+        strictest
+    }
+}
+
 impl fmt::Debug for PermissionRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PermissionRules").field("n_rules", &self.rules.len()).finish()
+        let n_rules: usize = self.sets.iter().map(|set| set.rules.len()).sum();
+        f.debug_struct("PermissionRules").field("n_rules", &n_rules).finish()
     }
 }
 

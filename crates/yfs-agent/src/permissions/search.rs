@@ -4,10 +4,16 @@
 //! indexes. Otherwise the search reads through this filesystem, so that limits and counts consider
 //! only what the caller may read.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use parking_lot::Mutex;
 use yfs_types::path::VPath;
 use yfs_vfs::{
-    ChangeKind, ChangePage, DirEntry, FileChange, FileKind, FileSystem, FsError, GlobQuery,
-    GlobResult, GrepQuery, GrepResult, Op, TreeTotals, WalkEntry, WalkOptions, walk,
+    CallScope, ChangeKind, ChangePage, DirEntry, FileChange, FileKind, FileSystem, FsError,
+    GlobQuery, GlobResult, GrepQuery, GrepResult, Op, TreeTotals, WalkEntry, WalkOptions, walk,
 };
 
 use super::{
@@ -17,26 +23,76 @@ use super::{
     rules::{AccessKind, RuleMode},
 };
 
-/// The purpose of a search, which decides how objects appear that need a question.
+/// The purpose of a search, which decides how objects appear that need an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchPurpose {
-    /// Names are listed; directories that need a question appear empty.
+    /// Names are listed; directories that need an approval appear empty.
     Names,
-    /// Contents are read; objects that need a question are left out.
+    /// Contents are read: all names are seen, and files that need an approval cannot be read.
     Contents,
+    /// Objects are described; those that need an approval are left out.
+    Descriptions,
+}
+
+/// One search, and what it left out. Clones are handles of one search.
+#[derive(Debug, Clone)]
+pub(super) struct PermittedSearch {
+    purpose: SearchPurpose,
+    /// The directories that were not listed.
+    closed: Arc<Mutex<Vec<VPath>>>,
+    /// The number of files that were not read.
+    n_unread: Arc<AtomicU64>,
+}
+
+impl PermittedSearch {
+    pub(super) fn new(purpose: SearchPurpose) -> Self {
+        Self { purpose, closed: Arc::default(), n_unread: Arc::default() }
+    }
 }
 
 impl PermittedFs {
+    /// Counts an object that a search leaves out.
+    pub(super) fn note_left_out(&self, checked: &CheckedPath) {
+        let Some(search) = self.search() else { return };
+        if checked.is_directory() {
+            search.closed.lock().push(checked.real.clone());
+            return;
+        }
+        search.n_unread.fetch_add(1, Ordering::Relaxed);
+        if let Some(scope) = self.call() {
+            scope.leave_out(&checked.real);
+        }
+    }
+
     pub(super) async fn list_permitted(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        if self.purpose.is_some() {
+        if let Some(search) = self.search() {
+            let guard = self.lock().read().await;
             let checked = self.check_path(Op::Scandir, path, true).await?;
-            let is_root = self.granted_root() == Some(&checked.real);
-            if !is_root && self.mode_of(AccessKind::Read, &checked) == RuleMode::Interrupt {
-                return Ok(Vec::new());
+            let scope = self.call().cloned().unwrap_or_default();
+            let mode = self.mode_of(AccessKind::Read, &checked);
+            let is_closed = mode == RuleMode::Interrupt
+                && !self.is_granted(Op::Scandir, AccessKind::Read, &checked, &scope);
+            match search.purpose {
+                SearchPurpose::Contents if is_closed => {
+                    return self.list_checked(path, &checked).await;
+                }
+                _ if is_closed => {
+                    self.note_left_out(&checked);
+                    return Ok(Vec::new());
+                }
+                _ => drop(guard),
             }
         }
         let admission = self.admit(Op::Scandir, &[AccessNeed::read(path)]).await?;
         let checked = admission.paths.first().expect("a call has a need");
+        self.list_checked(path, checked).await
+    }
+
+    async fn list_checked(
+        &self,
+        path: &VPath,
+        checked: &CheckedPath,
+    ) -> Result<Vec<DirEntry>, FsError> {
         let entries = self.handle().readdir(&checked.real).await;
         let mut entries =
             entries.map_err(|error| FsError { path: Some(path.as_str().into()), ..error })?;
@@ -50,9 +106,20 @@ impl PermittedFs {
         let names = directory.places.iter().map(|place| mode_at(&place.join(&entry.name)));
         let earlier = self.places().of(&entry.id);
         let mode = names.chain(earlier.iter().map(mode_at)).max().unwrap_or(RuleMode::Allow);
+        let describes =
+            self.search().is_some_and(|search| search.purpose == SearchPurpose::Descriptions);
         match mode {
             RuleMode::Allow => true,
-            RuleMode::Interrupt => self.purpose != Some(SearchPurpose::Contents),
+            RuleMode::Interrupt if describes => {
+                let checked = CheckedPath::entry_of(directory, entry);
+                let scope = self.call().cloned().unwrap_or_default();
+                let shows = self.is_granted(Op::Scandir, AccessKind::Read, &checked, &scope);
+                if !shows {
+                    self.note_left_out(&checked);
+                }
+                shows
+            }
+            RuleMode::Interrupt => true,
             RuleMode::Deny => false,
         }
     }
@@ -65,19 +132,47 @@ impl PermittedFs {
         root: &VPath,
         purpose: SearchPurpose,
     ) -> Result<Option<Self>, FsError> {
-        let admission = self.admit(op, &[AccessNeed::read(root)]).await?;
+        if self.search().is_some_and(|search| search.purpose != SearchPurpose::Descriptions) {
+            // A part of a search whose root was admitted.
+            return Ok(Some(self.clone()));
+        }
+        let scope = self.call().cloned().unwrap_or_default();
+        let asking = self.in_call(&scope);
+        let admission = asking.admit(op, &[AccessNeed::read(root)]).await?;
         let checked = admission.paths.first().expect("a call has a need");
         let is_free = |place: &VPath| {
             self.rules().strictest_below(AccessKind::Read, place) == RuleMode::Allow
         };
-        let is_open = checked.places.iter().all(is_free) && self.places().is_empty();
-        if self.purpose.is_some() {
+        let is_open =
+            checked.places.iter().all(is_free) && self.places().is_empty() && !self.guards_files();
+        if self.search().is_some() {
             return Ok(Some(self.clone()));
         }
         if is_open && checked.real == *root {
             return Ok(None);
         }
-        Ok(Some(self.for_search(purpose, checked.real.clone())))
+        drop(admission);
+        // The root shows only the way to these, so the search is one of these. One that the person
+        // refuses is left out.
+        for served in self.rules().served_below(root) {
+            drop(asking.admit(op, &[AccessNeed::read(&served)]).await);
+        }
+        Ok(Some(asking.for_search(purpose)))
+    }
+
+    /// Counts the files below the directories that a search did not list.
+    async fn count_closed(&self) {
+        let (Some(search), Some(scope)) = (self.search(), self.call()) else { return };
+        let closed = std::mem::take(&mut *search.closed.lock());
+        for directory in closed {
+            let below = self.handle().walk(&directory, &WalkOptions::default()).await;
+            for found in below.unwrap_or_default() {
+                let mode = self.rules().mode_at(AccessKind::Read, &found.path);
+                if found.entry.kind == FileKind::File && mode != RuleMode::Deny {
+                    scope.leave_out(&found.path);
+                }
+            }
+        }
     }
 
     pub(super) async fn walk_permitted(
@@ -87,15 +182,36 @@ impl PermittedFs {
     ) -> Result<Vec<WalkEntry>, FsError> {
         match self.admit_search(Op::Walk, path, SearchPurpose::Names).await? {
             None => self.handle().walk(path, options).await,
-            Some(view) => walk::walk(&view, path, options).await,
+            Some(view) => {
+                let found = walk::walk(&view, path, options).await;
+                view.count_closed().await;
+                found
+            }
         }
     }
 
     pub(super) async fn glob_permitted(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
-        match self.admit_search(Op::Glob, &query.root, SearchPurpose::Names).await? {
-            None => self.handle().glob(query).await,
-            Some(view) => yfs_vfs::glob::glob(&view, query).await,
+        let Some(view) = self.admit_search(Op::Glob, &query.root, SearchPurpose::Names).await?
+        else {
+            return self.handle().glob(query).await;
+        };
+        let found = yfs_vfs::glob::glob(&view, query).await;
+        let closed = view.search().map(|search| std::mem::take(&mut *search.closed.lock()));
+        if let (Some(closed), Some(scope)) =
+            (closed.filter(|closed| !closed.is_empty()), view.call())
+        {
+            // Of the files in directories that were not listed, those count that the search is for.
+            let all = GlobQuery { limit: usize::MAX, ..query.clone() };
+            let all = yfs_vfs::glob::glob(&view.for_search(SearchPurpose::Contents), &all).await;
+            let entries = all.map(|all| all.entries).unwrap_or_default();
+            let is_closed = |path: &VPath| closed.iter().any(|above| path.starts_with(above));
+            for entry in entries.iter().filter(|found| is_closed(&found.path)) {
+                if entry.entry.kind == FileKind::File {
+                    scope.leave_out(&entry.path);
+                }
+            }
         }
+        found
     }
 
     pub(super) async fn grep_permitted(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
@@ -103,14 +219,27 @@ impl PermittedFs {
         else {
             return self.handle().grep(query).await;
         };
-        if self.purpose.is_none() {
+        if self.search().is_none() {
             let root = view.narrowed_root(query).await;
             if root != query.root {
                 let narrowed = GrepQuery { root, ..query.clone() };
-                return Box::pin(self.grep_permitted(&narrowed)).await;
+                let asking = self.in_call(view.call().unwrap_or(&CallScope::default()));
+                return Box::pin(asking.grep_permitted(&narrowed)).await;
             }
         }
-        yfs_vfs::grep::grep(&view, query).await
+        let mut found = yfs_vfs::grep::grep(&view, query).await?;
+        let n_unread = view.search().map_or(0, |search| search.n_unread.load(Ordering::Relaxed));
+        found.n_unreadable = found.n_unreadable.saturating_sub(n_unread);
+        Ok(found)
+    }
+
+    /// Reports whether a directory needs an approval that there is not.
+    async fn is_closed(&self, path: &VPath) -> bool {
+        let _guard = self.lock().read().await;
+        let Ok(checked) = self.check_path(Op::Scandir, path, true).await else { return true };
+        let scope = self.call().cloned().unwrap_or_default();
+        self.mode_of(AccessKind::Read, &checked) == RuleMode::Interrupt
+            && !self.is_granted(Op::Scandir, AccessKind::Read, &checked, &scope)
     }
 
     /// Returns the deepest directory that holds all that a search can find. Above a directory that
@@ -129,7 +258,11 @@ impl PermittedFs {
                     if only.name.starts_with('.') && !query.hidden {
                         return root;
                     }
-                    root = root.join(&only.name);
+                    let below = root.join(&only.name);
+                    if self.is_closed(&below).await {
+                        return root;
+                    }
+                    root = below;
                 }
                 _ => return root,
             }
@@ -139,7 +272,11 @@ impl PermittedFs {
     pub(super) async fn totals_permitted(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         match self.admit_search(Op::Totals, path, SearchPurpose::Names).await? {
             None => self.handle().totals(path).await,
-            Some(view) => walk::totals(&view, path).await,
+            Some(view) => {
+                let totals = walk::totals(&view, path).await;
+                view.count_closed().await;
+                totals
+            }
         }
     }
 

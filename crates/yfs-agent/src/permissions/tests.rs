@@ -43,7 +43,7 @@ fn compile(text: &str) -> PermissionRules {
 }
 
 fn permitted(inner: Arc<dyn FileSystem>, rules: &str) -> Arc<PermittedFs> {
-    Arc::new(PermittedFs::new(inner, compile(rules)))
+    Arc::new(PermittedFs::new(inner, compile(rules)).unwrap())
 }
 
 /// What rules say of one path, for a test's output.

@@ -10,7 +10,7 @@ use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{
     ArtifactError, ContextRequest, FileAnalysis, FileSelection, KeptAnalyses, human_size,
 };
-use yfs_vfs::{FileSystem, FsCode, FsError, Op};
+use yfs_vfs::{FileSystem, FsCode, FsError, Op, WalkOptions};
 
 use super::shared::{ToolFailure, ToolOutcome, path_of, tool};
 use crate::{
@@ -186,6 +186,11 @@ async fn context(call: ToolCall, input: ContextInput) -> ToolOutcome {
         // A template of a model could take any time and memory.
         template: None,
     };
+    // Asks about what is to be read as a whole; the files are then read without questions.
+    for path in &request.selection.paths {
+        let options = WalkOptions { max_depth: 1, ..WalkOptions::default() };
+        drop(call.fs().walk(path, &options).await);
+    }
     let fs = call.fs().without_questions().unwrap_or_else(|| call.fs().clone());
     let analyses = analyses_of(&call, fs);
     let rendered = unless_cancelled(&call, analyses.render_context(&request)).await?;

@@ -346,6 +346,7 @@ async fn fs_move(call: ToolCall, input: FsTwoPathsInput) -> ToolOutcome {
 async fn fs_copy(call: ToolCall, input: FsTwoPathsInput) -> ToolOutcome {
     let (from, to) = (path_of(&input.source)?, path_of(&input.destination)?);
     let options = CopyOptions { recursive: true, ..CopyOptions::default() };
+    call.scope().declare_only_read(&from);
     call.fs().cp(&from, &to, &options).await?;
     Ok(text_reply(format!("Copied {from} to {to}")))
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use yfs_types::path::VPath;
 use yfs_vfs::{
     CreateMode, FileKind, FsCode, FsError, MoveOptions, Op, RemoveOptions, WalkEntry, WalkOptions,
+    edit::{FittedPassage, fit_passages},
 };
 
 use super::shared::{ToolFailure, ToolOutcome, by_message, or_error, path_of, text_reply};
@@ -398,19 +399,27 @@ async fn str_replace(
     new: &str,
 ) -> ToolOutcome {
     let refuse = |reason: String| Err(ChangeFailure(ToolFailure::Refused(reason)));
+    let not_found = |old: &str| {
+        format!("No replacement was performed, old_str `{old}` did not appear verbatim in {text}.")
+    };
     let change = |content: &str| {
         if old.is_empty() {
             return refuse("No replacement was performed, old_str is empty.".to_owned());
         }
-        let (old, new) = with_newlines_of(content, old, new);
-        let found: Vec<usize> = content.match_indices(&*old).map(|(at, _)| at).collect();
+        let fitted = fit_passages(content, old, new);
+        let [FittedPassage { old, new }] = &fitted[..] else {
+            let lines = "different line ends";
+            return refuse(match fitted.is_empty() {
+                true => not_found(old),
+                false => format!("No replacement was performed. old_str occurs with {lines}."),
+            });
+        };
+        let found: Vec<usize> = content.match_indices(&**old).map(|(at, _)| at).collect();
         let line_at = |at: usize| content[..at].matches('\n').count() + 1;
         match found[..] {
-            [] => refuse(format!(
-                "No replacement was performed, old_str `{old}` did not appear verbatim in {text}."
-            )),
+            [] => refuse(not_found(old)),
             [at] => {
-                let changed = content.replacen(&*old, &new, 1);
+                let changed = content.replacen(&**old, new, 1);
                 let lines: Vec<&str> = changed.split('\n').collect();
                 let line = line_at(at);
                 let first = line.saturating_sub(SNIPPET_LINES).max(1);
@@ -436,16 +445,6 @@ async fn str_replace(
     )))
 }
 
-/// Returns texts with the line endings of a file, if it has only Windows line endings.
-fn with_newlines_of(content: &str, old: &str, new: &str) -> (String, String) {
-    let is_dos = content.contains("\r\n") && !content.contains(old) && !old.contains('\r');
-    let convert = |text: &str| match is_dos {
-        true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
-        false => text.to_owned(),
-    };
-    (convert(old), convert(new))
-}
-
 async fn insert(
     call: &ToolCall,
     path: &VPath,
@@ -454,26 +453,15 @@ async fn insert(
     inserted: &str,
 ) -> ToolOutcome {
     let change = |content: &str| {
-        let mut lines: Vec<&str> = content.split('\n').collect();
-        if lines.last() == Some(&"") {
-            lines.pop();
-        }
-        let at = usize::try_from(line).ok().filter(|at| *at <= lines.len());
+        let n_lines = content.split_inclusive('\n').count();
+        let at = usize::try_from(line).ok().filter(|at| *at <= n_lines);
         let Some(at) = at else {
             return Err(ChangeFailure(ToolFailure::refused(format!(
-                "Invalid `insert_line` parameter: {line}. It should be within the range [0, {}].",
-                lines.len()
+                "Invalid `insert_line` parameter: {line}. It should be within the range [0, \
+                 {n_lines}].",
             ))));
         };
-        let inserted = inserted.trim_end_matches('\n');
-        let converted = inserted.replace("\r\n", "\n").replace('\n', "\r\n") + "\r";
-        let is_dos = content.contains("\r\n");
-        lines.insert(at, if is_dos { &converted } else { inserted });
-        let mut changed = lines.join("\n");
-        if !changed.ends_with('\n') {
-            changed.push('\n');
-        }
-        Ok((changed, ()))
+        Ok((inserted_after(content, at, inserted), ()))
     };
     let changed = call.rewrite(path, change).await;
     changed.map_err(|failure| change_failure(failure, text))?;
@@ -510,4 +498,23 @@ async fn rename(call: &ToolCall, place: CommandPlace, old: &str, new: &str) -> T
         _ => ToolFailure::Fs(error.during(Op::Rename)),
     })?;
     Ok(text_reply(format!("Successfully renamed {old} to {new}")))
+}
+
+/// Returns a text with further lines after one of its lines. No other byte changes: the new lines
+/// end as their neighbor does, and a file without a line end at its end stays one.
+fn inserted_after(content: &str, line: usize, inserted: &str) -> String {
+    let mut before: usize = content.split_inclusive('\n').take(line).map(str::len).sum();
+    if line == 0 && content.starts_with('\u{FEFF}') {
+        before = '\u{FEFF}'.len_utf8();
+    }
+    let (before, after) = content.split_at(before);
+    let neighbor = before.split_inclusive('\n').next_back().filter(|line| line.ends_with('\n'));
+    let neighbor = neighbor.or_else(|| content.split_inclusive('\n').next());
+    let end = if neighbor.is_some_and(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" };
+    let inserted = inserted.trim_end_matches(['\r', '\n']);
+    let inserted = inserted.replace("\r\n", "\n").replace('\n', end);
+    match before.is_empty() || before.ends_with(['\n', '\u{FEFF}']) {
+        true => format!("{before}{inserted}{end}{after}"),
+        false => format!("{before}{end}{inserted}{after}"),
+    }
 }

@@ -41,7 +41,7 @@ async fn permitted() -> Arc<dyn FileSystem> {
     fill(&*fs).await;
     let rules = [(RuleMode::Deny, "/secret/**"), (RuleMode::Interrupt, "/asked/**")];
     let rules = rules.map(|(mode, on)| PermissionRule::new(mode, &[AccessKind::Read], on));
-    Arc::new(PermittedFs::new(fs, PermissionRules::new(rules).expect("rules")))
+    Arc::new(PermittedFs::new(fs, PermissionRules::new(rules).expect("rules")).expect("links"))
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn statistics_that_another_agent_made_are_not_given_to_one_that_may_not_re
     assert!(!call(&free, "file_stats").await.is_error);
     let rule = PermissionRule::new(RuleMode::Deny, &[AccessKind::Read], "/secret/**");
     let rules = PermissionRules::new([rule]).expect("rules");
-    let fs = Arc::new(PermittedFs::new(free.fs().clone(), rules));
+    let fs = Arc::new(PermittedFs::new(free.fs().clone(), rules).unwrap());
     let bound = AgentSession::over_workspace(&workspace, agent("ben"), "s2").fs(fs).build();
     let reply = call(&bound, "file_stats").await;
     assert!(reply.is_error && !reply.joined_text().contains("marzipan"), "{reply:?}");

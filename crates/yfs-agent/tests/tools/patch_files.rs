@@ -82,7 +82,7 @@ async fn hunks_are_found_in_order_by_header_and_loosely() {
         expect![[r#"
         Success. Updated the following files:
         M /a
-        /a=“a” – b   |d|
+        /a=  "a" - b|d
     "#]],
     )
     .await;
@@ -207,4 +207,91 @@ async fn a_bad_patch_changes_nothing() {
     "#]],
     )
     .await;
+}
+
+/// What a patch does not remove keeps its bytes: tabs, quotes, spaces, line ends, marks.
+#[tokio::test]
+async fn a_patch_touches_only_the_lines_that_it_names() {
+    let cases = [
+        ("all:|\tcc a.c|old|", "@@\n     cc a.c\n-old\n+new", "all:|\tcc a.c|new|"),
+        ("it’s – ok|old|", "@@\n it's - ok\n-old\n+new", "it’s – ok|new|"),
+        ("line one  |old|", "@@\n line one\n-old\n+new", "line one  |new|"),
+        ("a\r|old|c\r|", "@@\n a\n-old\n+new\n c", "a\r|new|c\r|"),
+        ("a|b", "@@\n-a\n+A\n b", "A|b"),
+        ("{\"a\": 1}", "@@\n-{\"a\": 1}\n+{\"a\": 2}", "{\"a\": 2}"),
+        ("a|b", "@@\n b\n+c", "a|b|c"),
+        ("a\r|b", "@@\n b\n+c", "a\r|b\r|c"),
+        (
+            "\u{FEFF}const v = 1;|let w|",
+            "@@\n-const v = 1;\n+const v = 2;",
+            "\u{FEFF}const v = 2;|let w|",
+        ),
+        (
+            "class A:|  def f|class B:|",
+            "@@ class A:\n+  x = 1",
+            "class A:|  x = 1|  def f|class B:|",
+        ),
+        ("import a||def f|", "@@ import a\n+import b", "import a|import b||def f|"),
+        ("import a||def f|", "@@ import a\n+end\n*** End of File", "import a||def f|end|"),
+    ];
+    for (before, hunk, after) in cases {
+        let fixture = ToolFixture::new(&[ToolVocabulary::Beyond]);
+        let path = "/f".parse().expect("a path");
+        let fs = fixture.session.fs();
+        fs.write_text(&path, &before.replace('|', "\n")).await.expect("written");
+        let patch = patch(&format!("*** Update File: f\n{hunk}"));
+        let reply = fixture.call("apply_patch", json!({ "patch": patch })).await;
+        assert!(!reply.is_error, "{before:?}: {}", reply.joined_text());
+        let text = fs.read_to_string(&path).await.expect("text");
+        assert_eq!(text.replace('\n', "|"), after, "{before:?}");
+    }
+}
+
+/// Every edit tool finds text whatever its line ends, and keeps those of the file.
+#[tokio::test]
+async fn every_edit_tool_keeps_the_line_ends_of_the_file() {
+    let cases = [
+        ("one\r\ntwo\r\n", "one\ntwo", "1\n2", "1\r\n2\r\n"),
+        ("one\r\ntwo\r\n", "two", "two\nthree", "one\r\ntwo\r\nthree\r\n"),
+        ("one\ntwo\n", "one\r\ntwo", "1\r\n2", "1\n2\n"),
+        ("one\ntwo\n", "two", "two\r\nthree", "one\ntwo\nthree\n"),
+        ("a\r\nb\nc\r\n", "a\nb\nc", "x", "x\r\n"),
+        ("a\r\nb\nc\r\n", "c", "c\nd", "a\r\nb\nc\r\nd\r\n"),
+        ("\u{FEFF}one\ntwo", "one\r\n", "1\r\n", "\u{FEFF}1\ntwo"),
+        ("one\ntwo", "\u{FEFF}one", "\u{FEFF}1", "1\ntwo"),
+    ];
+    let tools = [
+        ("edit_file", ToolVocabulary::DeepAgents(yfs_agent::DeepAgentsProfile::Replacing)),
+        ("fs_edit", ToolVocabulary::FileTools),
+        ("fs_patch", ToolVocabulary::FileTools),
+        ("str_replace_based_edit_tool", ToolVocabulary::TextEditor),
+        ("edit_file", ToolVocabulary::Reference),
+    ];
+    for (before, old, new, after) in cases {
+        for (tool, vocabulary) in tools {
+            let fixture = ToolFixture::new(&[vocabulary]);
+            let path = "/f".parse().expect("a path");
+            let fs = fixture.session.fs();
+            fs.write_text(&path, before).await.expect("written");
+            let arguments = match (tool, vocabulary) {
+                ("edit_file", ToolVocabulary::Reference) => {
+                    json!({ "path": "/f", "edits": [{ "oldText": old, "newText": new }] })
+                }
+                ("edit_file", _) => {
+                    json!({ "file_path": "/f", "old_string": old, "new_string": new })
+                }
+                ("fs_edit", _) => json!({ "path": "/f", "old_text": old, "new_text": new }),
+                ("fs_patch", _) => {
+                    json!({ "path": "/f", "hunks": [{ "old_text": old, "new_text": new }] })
+                }
+                _ => json!({
+                    "command": "str_replace", "path": "/f", "old_str": old, "new_str": new,
+                }),
+            };
+            let reply = fixture.call(tool, arguments).await;
+            assert!(!reply.is_error, "{tool} {vocabulary:?} {old:?}: {}", reply.joined_text());
+            let text = fs.read_to_string(&path).await.expect("text");
+            assert_eq!(text, after, "{tool} {vocabulary:?} {before:?} {old:?}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The files that an agent works on, and what it may do there: shared by `yfs mcp` and `yfs tool`.
 
 mod host_directories;
+mod protected_files;
 
 use std::{
     io::{self, Write},
@@ -15,7 +16,7 @@ use yfs_agent::{
     AgentSession, AgentSessionBuilder,
     audit::{AuditOrigin, AuditSink, AuditedFs, open_workspace_audit},
     permissions::{
-        AccessKind, ApprovalBroker, PermissionRule, PermissionRules, PermittedFs, RuleMode,
+        AccessKind, AccessLimits, ApprovalBroker, PermissionRule, PermissionRules, RuleMode,
     },
 };
 use yfs_engine::{
@@ -28,7 +29,10 @@ use yfs_mcp::{
 };
 use yfs_vfs::FileSystem;
 
-use self::host_directories::HostDirectories;
+use self::{
+    host_directories::HostDirectories,
+    protected_files::{ProtectedFiles, ProtectedRules},
+};
 use crate::{
     context::CommandContext,
     errors::{CommandError, Result},
@@ -65,6 +69,8 @@ struct SessionPolicy {
     is_read_only: bool,
     allowed: Vec<VPath>,
     rules: Option<PermissionRules>,
+    /// The files that decide what the agent may do.
+    protected: ProtectedFiles,
     /// The side that answers the questions of rules.
     broker: Arc<dyn ApprovalBroker>,
     /// The actor; if absent, an agent with the name of the client.
@@ -77,6 +83,8 @@ struct SessionPolicy {
 struct WorkspaceOpener {
     workspace: Workspace,
     policy: SessionPolicy,
+    /// The rules about the policy's own files, where the workspace mirrors their directory.
+    protected: Option<ProtectedRules>,
     audit: Option<Arc<dyn AuditSink>>,
     has_shell: bool,
 }
@@ -108,7 +116,9 @@ pub(super) fn open(
     context.remark(&format!("the label of this session's changes is {}", policy.label));
     let audit = open_workspace_audit(&workspace)
         .map_err(|error| CommandError::other(format!("cannot record what agents do: {error}")))?;
-    Ok(Arc::new(WorkspaceOpener { workspace, policy, audit, has_shell: args.shell }))
+    let protected = crate::discover::mirrored_directory(&context.file()?)
+        .and_then(|mirrored| policy.protected.rules_below(mirrored));
+    Ok(Arc::new(WorkspaceOpener { workspace, policy, protected, audit, has_shell: args.shell }))
 }
 
 /// Prints a line on standard error, as the reference server does.
@@ -130,18 +140,25 @@ fn policy_of(
     let mut rules = args.rules.as_ref().map(read_rules).transpose()?;
     let mut broker: Arc<dyn ApprovalBroker> = Arc::new(ElicitingBroker);
     if let Some(file) = &args.approvals {
-        broker = Arc::new(open_approvals(file)?);
+        let approvals = open_approvals(file)?;
+        // A file that is there keeps its directory where it is.
+        let made = approvals.approvals().keep_file();
+        made.map_err(|error| CommandError::other(chain(&error)))?;
+        broker = Arc::new(approvals);
         if rules.is_none() {
             let both = [AccessKind::Read, AccessKind::Write];
             let ask = PermissionRule::new(RuleMode::Interrupt, &both, "/**");
             rules = PermissionRules::new([ask]).ok();
         }
     }
+    let protected = ProtectedFiles::find(args.rules.as_deref(), args.approvals.as_deref());
+    let protected = protected.map_err(|error| CommandError::other(chain(&error)))?;
     Ok(SessionPolicy {
         profile: args.profile.unwrap_or(default),
         is_read_only: args.read_only,
         allowed,
         rules,
+        protected,
         broker,
         actor: context.globals.actor.clone(),
         label: format!("mcp-{}", nanoid::nanoid!(10, &LABEL_LETTERS)),
@@ -185,9 +202,9 @@ impl SessionOpener for WorkspaceOpener {
         let policy = &self.policy;
         let actor = policy.actor_of(client);
         let fs = self.workspace.fs_for(actor.clone()).labelled(&policy.label);
-        let fs = policy.permitted(Arc::new(fs), &policy.allowed)?;
+        let fs = policy.permitted(Arc::new(fs), &[&policy.allowed], self.protected.as_ref())?;
         // The tools of history do not pass through the rules.
-        let builder = match policy.is_restricted() {
+        let builder = match policy.is_restricted() || self.protected.is_some() {
             true => AgentSession::builder(fs.clone(), actor.clone()).id(policy.label.as_str()),
             false => AgentSession::over_workspace(&self.workspace, actor.clone(), &policy.label),
         };
@@ -240,25 +257,24 @@ impl SessionPolicy {
         !self.allowed.is_empty() || self.rules.is_some()
     }
 
-    /// Returns a filesystem that allows what the policy allows, below some directories only.
+    /// Returns a filesystem that allows what the policy allows, below all of some lists of
+    /// directories, and what rules about the policy's own files allow.
     fn permitted(
         &self,
         fs: Arc<dyn FileSystem>,
-        directories: &[VPath],
+        lists: &[&[VPath]],
+        protected: Option<&ProtectedRules>,
     ) -> Result<Arc<dyn FileSystem>, SessionRefusal> {
-        let mut fs = fs;
-        if self.is_read_only {
-            fs = Arc::new(yfs_vfs::ReadOnlyFs::wrap(fs));
+        let mut rules = Vec::new();
+        for directories in lists.iter().filter(|directories| !directories.is_empty()) {
+            let only = PermissionRules::only_below(directories);
+            rules.push(only.map_err(|error| SessionRefusal(format!("bad directory: {error}")))?);
         }
-        if !directories.is_empty() {
-            let rules = PermissionRules::only_below(directories)
-                .map_err(|error| SessionRefusal(format!("bad directory: {error}")))?;
-            fs = Arc::new(PermittedFs::new(fs, rules));
-        }
-        if let Some(rules) = &self.rules {
-            let asking = PermittedFs::new(fs, rules.clone()).with_broker(self.broker.clone());
-            fs = Arc::new(asking);
-        }
-        Ok(fs)
+        rules.extend(self.rules.clone());
+        rules.extend(protected.map(|protected| protected.rules.clone()));
+        let guarded = protected.map(|protected| protected.files.clone()).unwrap_or_default();
+        let (is_read_only, broker) = (self.is_read_only, self.broker.clone());
+        let limits = AccessLimits { is_read_only, rules, guarded, broker };
+        limits.apply(fs).map_err(|error| SessionRefusal(error.to_string()))
     }
 }

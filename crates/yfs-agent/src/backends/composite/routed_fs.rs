@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
-    ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry, EditOutcome,
-    FileContent, FileSystem, FsCode, FsError, GlobQuery, GlobResult, GrepQuery, GrepResult,
-    LinePage, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions,
-    TextReplacement, TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome, glob, grep,
-    walk,
+    CallScope, ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, DirEntry,
+    DirectoryStream, EditOutcome, FileContent, FileSystem, FsCode, FsError, GlobQuery, GlobResult,
+    GrepQuery, GrepResult, GrepSink, LinePage, Metadata, MkdirOptions, MoveOptions, Op,
+    RemoveOptions, Stat, StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions,
+    WalkStream, WriteOptions, WriteOutcome, collected, glob, grep, walk,
 };
 
 use super::{CompositeFs, PathRoute};
@@ -33,6 +33,21 @@ impl CompositeFs {
         Ok(Some((source.route, source.inner, target.inner)))
     }
 
+    /// Returns this filesystem with other handles where a route has one; `None` if no route has.
+    fn with_routes(
+        &self,
+        handle_of: impl Fn(&dyn FileSystem) -> Option<Arc<dyn FileSystem>>,
+    ) -> Option<Arc<dyn FileSystem>> {
+        let mut routes = self.routes.clone();
+        let mut has_other = false;
+        for route in &mut routes {
+            if let Some(handle) = handle_of(&*route.fs) {
+                (route.fs, has_other) = (handle, true);
+            }
+        }
+        has_other.then(|| Arc::new(Self { routes }) as Arc<dyn FileSystem>)
+    }
+
     /// Reports whether one filesystem can answer a search below a path.
     fn is_uniform(&self, path: &VPath) -> bool {
         !self.has_prefix_below(path)
@@ -44,6 +59,10 @@ impl FileSystem for CompositeFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         let at = self.route(Op::Open, path)?;
         at.lift(at.fs().read(&at.inner).await)
+    }
+
+    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        collected::read_each(self, paths).await
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
@@ -218,6 +237,18 @@ impl FileSystem for CompositeFs {
         Ok(lifted.collect())
     }
 
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        collected::walk_in_one_batch(self, path, options)
+    }
+
+    fn walk_directories<'a>(
+        &'a self,
+        path: &'a VPath,
+        options: &'a WalkOptions,
+    ) -> DirectoryStream<'a> {
+        walk::walk_directories(self, path, options)
+    }
+
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         glob::glob(self, query).await
     }
@@ -240,6 +271,14 @@ impl FileSystem for CompositeFs {
         Ok(found)
     }
 
+    async fn grep_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
+        collected::grep_collected(self, query, sink).await
+    }
+
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
         if !self.is_uniform(path) {
             return walk::totals(self, path).await;
@@ -256,12 +295,16 @@ impl FileSystem for CompositeFs {
         Some(Arc::new(Self { routes: routes.collect::<Option<_>>()? }))
     }
 
+    fn in_new_step(&self) -> Option<Arc<dyn FileSystem>> {
+        self.with_routes(|fs| fs.in_new_step())
+    }
+
+    fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
+        self.with_routes(|fs| fs.for_call(scope))
+    }
+
     fn without_questions(&self) -> Option<Arc<dyn FileSystem>> {
-        let routes = self.routes.iter().map(|route| {
-            let fs = route.fs.without_questions().unwrap_or_else(|| route.fs.clone());
-            PathRoute { fs, ..route.clone() }
-        });
-        Some(Arc::new(Self { routes: routes.collect() }))
+        self.with_routes(|fs| fs.without_questions())
     }
 
     async fn cursor(&self) -> Result<ChangeCursor, FsError> {

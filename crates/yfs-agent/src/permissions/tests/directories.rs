@@ -14,7 +14,7 @@ fn confined(spellings: &[&std::path::Path]) -> Arc<dyn FileSystem> {
         .map(|path| path.to_str().expect("UTF-8").parse().expect("a path"))
         .collect();
     let rules = PermissionRules::only_below(&paths).expect("rules");
-    Arc::new(PermittedFs::new(Arc::new(disk), rules))
+    Arc::new(PermittedFs::new(Arc::new(disk), rules).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -137,7 +137,7 @@ proptest! {
             }
             let cursor = inner.cursor().await.expect("a memory has changes");
             let rules = PermissionRules::new(rules).expect("rules");
-            let fs = PermittedFs::new(inner, rules);
+            let fs = PermittedFs::new(inner, rules).unwrap();
             for step in &after {
                 apply(&fs, step).await;
             }

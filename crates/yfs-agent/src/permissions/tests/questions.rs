@@ -41,7 +41,7 @@ async fn setup(rules: &str, answers: &[ApprovalDecision]) -> (PermittedFs, Arc<S
     }
     let broker = Arc::new(ScriptedBroker::default());
     *broker.answers.lock() = answers.iter().rev().copied().collect();
-    (PermittedFs::new(inner, compile(rules)).with_broker(broker.clone()), broker)
+    (PermittedFs::new(inner, compile(rules)).unwrap().with_broker(broker.clone()), broker)
 }
 
 #[tokio::test]

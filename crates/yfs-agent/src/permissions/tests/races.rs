@@ -2,14 +2,30 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
+use async_trait::async_trait;
 use yfs::{Workspace, WorkspaceOptions};
-use yfs_types::path::VPath;
-use yfs_vfs::{FileSystem, FileSystemExt, HostFs, MemoryFs, MoveOptions, RemoveOptions};
+use yfs_types::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
+use yfs_vfs::{
+    FileSystem, FileSystemExt, FsError, HostFs, MemoryFs, MoveOptions, RemoveOptions,
+    TextReplacement,
+    guarded_fs::{FsGuard, GuardedCall, GuardedFs},
+};
 
-use super::permitted;
+use super::{
+    super::{AccessLimits, RefusingBroker},
+    PermissionRules, PermittedFs, compile, permitted,
+};
+use crate::{
+    audit::{AuditOrigin, AuditRecord, AuditSink, AuditedFs},
+    backends::CompositeFs,
+    hooks::HookedFs,
+};
 
 fn parse(path: &str) -> VPath {
     path.parse().expect("a path")
@@ -26,7 +42,12 @@ async fn handles_without_links_do_not_follow() {
         Arc::new(workspace.fs()),
         Arc::new(HostFs::open(directory.path()).expect("the directory exists")),
     ];
-    for fs in backends {
+    let identity: fn(Arc<dyn FileSystem>) -> Arc<dyn FileSystem> = |fs| fs;
+    let writing = stacks().into_iter().filter(|(name, _)| !matches!(*name, "read only"));
+    let writing = writing.filter(|(name, _)| !name.contains("allowed"));
+    let wrappers: Vec<_> = writing.map(|(_, stack)| stack).chain([identity]).collect();
+    for (backend, wrap) in backends.iter().flat_map(|fs| wrappers.iter().map(move |w| (fs, w))) {
+        let fs = wrap(backend.clone());
         let tree = "write /d/f x\nln d /l\nln /d/f /k\nln /d/new /n\nmkdir /e";
         yfs_vfs::conformance::script::check(&fs, tree).await.unwrap();
         let handle = fs.without_links().expect("the backend has such a handle");
@@ -58,12 +79,126 @@ async fn handles_without_links_do_not_follow() {
             write /d/g y
             cat /d/g => y";
         yfs_vfs::conformance::script::check(&handle, script).await.unwrap();
+        for path in ["/d", "/e", "/l", "/k"] {
+            let options = RemoveOptions { recursive: true, force: true };
+            backend.rm(&parse(path), &options).await.unwrap();
+        }
     }
 }
 
-/// One task swaps a directory for a link to the secret as fast as it can while others read and
-/// write through it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+/// A guard that swaps the directory `/pub/d` for a link to the secret before one call of the
+/// backend, whichever that is: a check, or the use.
+#[derive(Debug)]
+struct SwapAtCall {
+    backend: Arc<dyn FileSystem>,
+    /// The calls that come before the swap.
+    n_before: AtomicUsize,
+    has_swapped: AtomicBool,
+}
+
+#[async_trait]
+impl FsGuard for SwapAtCall {
+    async fn check_call(&self, _: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
+        let is_due = self
+            .n_before
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+            .is_err();
+        if is_due && !self.has_swapped.swap(true, Ordering::SeqCst) {
+            let [own, aside] = [parse("/pub/d"), parse("/pub/aside")];
+            self.backend.mv(&own, &aside, &MoveOptions::default()).await.unwrap();
+            self.backend.symlink("/secret", &own).await.unwrap();
+        }
+        Ok(None)
+    }
+}
+
+#[derive(Debug)]
+struct NoRecords;
+
+impl AuditSink for NoRecords {
+    fn record(&self, _: AuditRecord) {}
+}
+
+const DENY_SECRET: &str = "deny rw /secret\ndeny rw /secret/**";
+
+fn limits(is_read_only: bool, rules: Vec<PermissionRules>) -> AccessLimits {
+    let broker = Arc::new(RefusingBroker);
+    AccessLimits { is_read_only, rules, guarded: Vec::new(), broker }
+}
+
+/// The stacks that the command makes, and those of programs that wrap the layers once more.
+fn stacks() -> Vec<(&'static str, fn(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>)> {
+    vec![
+        ("rules", |fs| limits(false, vec![compile(DENY_SECRET)]).apply(fs).unwrap()),
+        ("allowed", |fs| limits(false, vec![only_below(&["/pub"])]).apply(fs).unwrap()),
+        ("allowed, rules", |fs| {
+            limits(false, vec![only_below(&["/pub"]), compile(DENY_SECRET)]).apply(fs).unwrap()
+        }),
+        ("directories, allowed, rules", |fs| {
+            let rules = vec![only_below(&["/pub", "/secret"]), only_below(&["/pub"]), compile("")];
+            limits(false, rules).apply(fs).unwrap()
+        }),
+        ("read only", |fs| limits(true, vec![compile(DENY_SECRET)]).apply(fs).unwrap()),
+        ("two layers", |fs| permitted(permitted(fs, "deny rw /none/**"), DENY_SECRET)),
+        ("two layers, the inner denies", |fs| permitted(permitted(fs, DENY_SECRET), "")),
+        ("an audit between", |fs| {
+            let origin = AuditOrigin {
+                actor: Actor::new(ActorKind::Agent, "ada"),
+                session: "s".into(),
+                call_id: None,
+                tool: None,
+            };
+            let audited = AuditedFs::new(permitted(fs, ""), Arc::new(NoRecords), origin);
+            permitted(Arc::new(audited), DENY_SECRET)
+        }),
+        ("hooks between", |fs| {
+            permitted(Arc::new(HookedFs::new(permitted(fs, ""), [])), DENY_SECRET)
+        }),
+        ("a route", |fs| permitted(Arc::new(CompositeFs::new(fs, []).unwrap()), DENY_SECRET)),
+    ]
+}
+
+fn only_below(paths: &[&str]) -> PermissionRules {
+    let paths: Vec<VPath> = paths.iter().map(|path| parse(path)).collect();
+    PermissionRules::only_below(&paths).unwrap()
+}
+
+/// Makes one call of several kinds through the directory that is swapped. Returns what it read.
+async fn use_directory(fs: &Arc<dyn FileSystem>, kind: usize) -> Option<String> {
+    let (file, new) = (parse("/pub/d/f"), parse("/pub/d/new"));
+    let no_parents = yfs_vfs::WriteOptions { parents: false, ..Default::default() };
+    let shown = |data: bytes::Bytes| String::from_utf8_lossy(&data).into_owned();
+    match kind {
+        0 => fs.read(&file).await.map(|read| shown(read.data)).ok(),
+        1 => fs.write(&new, "evil".into(), &no_parents).await.ok().map(drop_it),
+        2 => fs.write(&file, "evil".into(), &no_parents).await.ok().map(drop_it),
+        3 => fs.append(&file, "evil".into(), &no_parents).await.ok().map(drop_it),
+        4 => fs.edit(&file, &TextReplacement::once("S", "evil")).await.ok().map(drop_it),
+        5 => fs.rm(&file, &RemoveOptions::default()).await.ok().map(drop_it),
+        6 => {
+            let copied = fs.cp(&file, &parse("/pub/copy"), &Default::default()).await;
+            copied.ok()?;
+            fs.read(&parse("/pub/copy")).await.map(|read| shown(read.data)).ok()
+        }
+        7 => fs.cp(&parse("/pub/x"), &new, &Default::default()).await.ok().map(drop_it),
+        8 => fs.mv(&file, &parse("/pub/moved"), &Default::default()).await.ok().map(drop_it),
+        9 => fs.mv(&parse("/pub/x"), &new, &Default::default()).await.ok().map(drop_it),
+        10 => fs.readdir(&parse("/pub/d")).await.ok().map(|entries| format!("{entries:?}")),
+        11 => fs.grep(&yfs_vfs::GrepQuery::new("S")).await.ok().map(|found| format!("{found:?}")),
+        12 => fs.mkdir(&new, &Default::default()).await.ok().map(drop_it),
+        13 => fs.read_many(std::slice::from_ref(&file)).await.pop()?.map(shown).ok(),
+        14 => fs.chmod(&file, 0o777).await.ok().map(drop_it),
+        _ => fs.symlink("x", &new).await.ok().map(drop_it),
+    }
+}
+
+fn drop_it<T>(_: T) -> String {
+    String::new()
+}
+
+/// A directory is swapped for a link to the secret before each call of the backend in turn, so also
+/// between every check and the use that it is for. No stack of layers reaches the secret.
+#[tokio::test]
 async fn a_swapped_link_does_not_win() {
     let store = Arc::new(yfs_store::MemoryStore::new());
     let workspace = Workspace::create(store, WorkspaceOptions::default()).expect("a workspace");
@@ -73,41 +208,87 @@ async fn a_swapped_link_does_not_win() {
         Arc::new(workspace.fs()),
         Arc::new(HostFs::open(directory.path()).expect("the directory exists")),
     ];
-    for inner in backends {
-        inner.write_text(&parse("/secret/f"), "SECRET").await.unwrap();
-        inner.write_text(&parse("/pub/d/f"), "public").await.unwrap();
-        let fs = permitted(inner.clone(), "deny rw /secret/**");
-        let done = Arc::new(AtomicBool::new(false));
-        // The swapper is another writer: it works on the backend, behind no lock of the session.
-        let swapper = tokio::spawn({
-            let (inner, done) = (inner.clone(), done.clone());
-            async move {
-                while !done.load(Ordering::Relaxed) {
-                    let [own, aside] = [parse("/pub/d"), parse("/pub/aside")];
-                    inner.mv(&own, &aside, &MoveOptions::default()).await.unwrap();
-                    inner.symlink("/secret", &own).await.unwrap();
-                    tokio::task::yield_now().await;
-                    inner.rm(&own, &RemoveOptions::default()).await.unwrap();
-                    inner.mv(&aside, &own, &MoveOptions::default()).await.unwrap();
-                    tokio::task::yield_now().await;
+    for (number, backend) in backends.into_iter().enumerate() {
+        // The layers are the same over every backend, so all calls are made over one.
+        let kinds = if number == 0 { (0..16).collect() } else { vec![0, 1, 7, 9] };
+        for (name, stack) in stacks() {
+            for kind in kinds.iter().copied() {
+                for n_before in 0.. {
+                    let tree = "write /secret/f SECRET\nwrite /pub/d/f public\nwrite /pub/x x";
+                    yfs_vfs::conformance::script::check(&backend, tree).await.unwrap();
+                    let guard = SwapAtCall {
+                        backend: backend.clone(),
+                        n_before: AtomicUsize::new(n_before),
+                        has_swapped: AtomicBool::new(false),
+                    };
+                    let guarded = Arc::new(GuardedFs::new(backend.clone(), guard));
+                    let read = use_directory(&stack(guarded.clone()), kind).await;
+                    let case = format!("{backend:?}, {name}, call {kind}, swap at {n_before}");
+                    let read = read.unwrap_or_default();
+                    assert!(
+                        !read.contains("SECRET") && !read.contains("/secret"),
+                        "{case}: {read}"
+                    );
+                    let secret = yfs_vfs::conformance::script::check(
+                        &backend,
+                        "ls /secret => f\ncat /secret/f => SECRET",
+                    );
+                    secret.await.unwrap_or_else(|error| panic!("{case}: {error}"));
+                    let options = RemoveOptions { recursive: true, force: true };
+                    backend.rm(&parse("/pub"), &options).await.unwrap();
+                    if !guarded.guard().has_swapped.load(Ordering::SeqCst) {
+                        break;
+                    }
                 }
             }
-        });
-        for _ in 0..400 {
-            if let Ok(text) = fs.read_to_string(&parse("/pub/d/f")).await {
-                assert_eq!(text, "public");
-            }
-            // Without parents, so that it does not come in the way of the swapper.
-            let options = yfs_vfs::WriteOptions { parents: false, ..Default::default() };
-            let written = fs.write(&parse("/pub/d/f"), "public".into(), &options).await;
-            drop(written);
         }
-        done.store(true, Ordering::Relaxed);
-        swapper.await.unwrap();
-        // How many reads came through before depends on the scheduler; this one does not.
-        assert_eq!(fs.read_to_string(&parse("/pub/d/f")).await.unwrap(), "public");
-        assert_eq!(inner.read_to_string(&parse("/secret/f")).await.unwrap(), "SECRET");
     }
+}
+
+/// A guard that counts calls.
+#[derive(Debug, Default)]
+struct CallCounter(AtomicUsize);
+
+#[async_trait]
+impl FsGuard for CallCounter {
+    async fn check_call(&self, _: &GuardedCall<'_>) -> Result<Option<FsError>, FsError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(None)
+    }
+}
+
+/// Returns how often the backend is called for a copy into a directory that is `depth` deep.
+async fn n_calls_of_a_copy(depth: usize, rules: Vec<PermissionRules>) -> usize {
+    let guarded = GuardedFs::new(Arc::new(MemoryFs::new()), CallCounter::default());
+    let guarded = Arc::new(guarded);
+    guarded.write_text(&parse("/pub/x"), "x").await.unwrap();
+    let fs = limits(false, rules).apply(guarded.clone()).unwrap();
+    let deep = format!("/pub{}/new", "/d".repeat(depth));
+    guarded.guard().0.store(0, Ordering::SeqCst);
+    fs.cp(&parse("/pub/x"), &parse(&deep), &Default::default()).await.unwrap();
+    guarded.guard().0.load(Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn further_rules_cost_no_further_call_and_depth_costs_a_call_each() {
+    let one = || vec![compile(DENY_SECRET)];
+    let many = || vec![only_below(&["/pub"]), only_below(&["/pub", "/x"]), compile(DENY_SECRET)];
+    let shallow = n_calls_of_a_copy(20, one()).await;
+    let deep = n_calls_of_a_copy(80, one()).await;
+    assert_eq!(n_calls_of_a_copy(20, many()).await, shallow);
+    assert_eq!(n_calls_of_a_copy(80, many()).await, deep);
+    assert!(deep <= 4 * shallow, "{shallow} calls for 20 directories, {deep} for 80");
+}
+
+/// A wrapper whose handle without links is missing is refused: what is checked might not be used.
+#[tokio::test]
+async fn a_backend_without_a_handle_that_follows_no_links_gets_no_permissions() {
+    let store = Arc::new(yfs_store::MemoryStore::new());
+    let workspace = Workspace::create(store, WorkspaceOptions::default()).expect("a workspace");
+    let past = workspace.history().state_at(None).expect("the present is a past");
+    let fs: Arc<dyn FileSystem> = Arc::new(past.into_fs());
+    assert!(fs.without_links().is_none());
+    assert!(PermittedFs::new(fs, compile(DENY_SECRET)).is_err());
 }
 
 /// Objects that other sessions move stay bound if they were bound before.

@@ -33,12 +33,31 @@ pub(super) enum PatchOperation {
 pub(super) struct PatchHunk {
     /// A line that precedes the change somewhere.
     pub(super) header: Option<String>,
-    /// The lines that are replaced, context included.
-    pub(super) old: Vec<String>,
-    /// The lines that replace them, context included.
-    pub(super) new: Vec<String>,
+    /// The lines.
+    pub(super) lines: Vec<HunkLine>,
     /// Whether the change is at the end of the file.
     pub(super) at_end: bool,
+}
+
+/// A line of a hunk, without its line end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum HunkLine {
+    /// A line that is there, and stays as it is there.
+    Context(String),
+    /// A line that is there, and goes.
+    Removed(String),
+    /// A new line.
+    Added(String),
+}
+
+impl HunkLine {
+    /// Returns the text of a line that is to be found.
+    pub(super) fn old(&self) -> Option<&str> {
+        match self {
+            Self::Context(text) | Self::Removed(text) => Some(text),
+            Self::Added(_) => None,
+        }
+    }
 }
 
 /// Parses a patch.
@@ -122,16 +141,10 @@ fn parse_hunks(body: &[&str], first: usize) -> Result<(Vec<PatchHunk>, usize), T
             continue;
         }
         match (line.chars().next(), line.get(1..)) {
-            (None, _) => {
-                hunk.old.push(String::new());
-                hunk.new.push(String::new());
-            }
-            (Some(' '), Some(rest)) => {
-                hunk.old.push(rest.to_owned());
-                hunk.new.push(rest.to_owned());
-            }
-            (Some('-'), Some(rest)) => hunk.old.push(rest.to_owned()),
-            (Some('+'), Some(rest)) => hunk.new.push(rest.to_owned()),
+            (None, _) => hunk.lines.push(HunkLine::Context(String::new())),
+            (Some(' '), Some(rest)) => hunk.lines.push(HunkLine::Context(rest.to_owned())),
+            (Some('-'), Some(rest)) => hunk.lines.push(HunkLine::Removed(rest.to_owned())),
+            (Some('+'), Some(rest)) => hunk.lines.push(HunkLine::Added(rest.to_owned())),
             _ => {
                 return Err(ToolFailure::refused(format!(
                     "invalid patch, line {number}: a line of a hunk begins with a space, - or +"
@@ -139,8 +152,7 @@ fn parse_hunks(body: &[&str], first: usize) -> Result<(Vec<PatchHunk>, usize), T
             }
         }
     }
-    if let Some(position) = hunks.iter().position(|hunk| hunk.old.is_empty() && hunk.new.is_empty())
-    {
+    if let Some(position) = hunks.iter().position(|hunk| hunk.lines.is_empty()) {
         let text = format!("invalid patch: hunk {} has no lines", position + 1);
         return Err(ToolFailure::Refused(text));
     }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use yfs_vfs::{EditRefusal, TextReplacement};
 
 use crate::vocabulary::shared::{ToolFailure, unified_diff};
 
@@ -18,33 +19,26 @@ pub(super) struct ExactEdit {
 
 /// Returns the text after all edits, with the line endings that it had.
 pub(super) fn apply_exact_edits(text: &str, edits: &[ExactEdit]) -> Result<String, ToolFailure> {
-    let n_newlines = text.matches('\n').count();
-    let is_dos = n_newlines > 0 && text.matches("\r\n").count() == n_newlines;
-    let mut changed = if is_dos { normalize(text) } else { text.to_owned() };
-    // A text with both line endings is edited as it is.
-    let is_mixed = !is_dos && text.contains("\r\n");
+    let mut changed = text.to_owned();
     for edit in edits {
-        let (old, new) = match is_mixed {
-            true => (edit.old.clone(), edit.new.clone()),
-            false => (normalize(&edit.old), normalize(&edit.new)),
-        };
-        changed = apply_edit(&changed, &old, &new, &edit.old)?;
+        changed = apply_edit(&changed, edit)?;
     }
-    Ok(if is_dos { changed.replace('\n', "\r\n") } else { changed })
+    Ok(changed)
 }
 
 fn normalize(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-fn apply_edit(text: &str, old: &str, new: &str, typed: &str) -> Result<String, ToolFailure> {
-    if old.is_empty() {
-        return Err(ToolFailure::refused("oldText is empty"));
-    }
-    match text.matches(old).count() {
-        0 => apply_by_lines(text, old, new, typed),
-        1 => Ok(text.replacen(old, new, 1)),
-        n_found => Err(ambiguous(n_found, typed)),
+fn apply_edit(text: &str, edit: &ExactEdit) -> Result<String, ToolFailure> {
+    let replacement = TextReplacement::once(&*edit.old, &*edit.new);
+    match replacement.apply(text) {
+        Ok((changed, _)) => Ok(changed),
+        Err(EditRefusal::NotFound) => {
+            apply_by_lines(text, &normalize(&edit.old), &normalize(&edit.new), &edit.old)
+        }
+        Err(EditRefusal::Ambiguous { n_found, .. }) => Err(ambiguous(n_found, &edit.old)),
+        Err(_) => Err(ToolFailure::refused("oldText is empty")),
     }
 }
 
@@ -55,9 +49,12 @@ fn ambiguous(n_found: usize, typed: &str) -> ToolFailure {
 }
 
 /// Replaces the lines that equal those of `old` but for the space around them. The new lines are
-/// indented as the file is.
+/// indented as the file is, and end as its lines do. Lines that `old` and `new` have in common keep
+/// all their bytes.
 fn apply_by_lines(text: &str, old: &str, new: &str, typed: &str) -> Result<String, ToolFailure> {
-    let old_lines: Vec<&str> = old.split('\n').collect();
+    let mark = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
+    let (mark, text) = text.split_at(mark);
+    let old_lines: Vec<&str> = old.trim_start_matches('\u{FEFF}').split('\n').collect();
     let lines: Vec<&str> = text.split('\n').collect();
     let is_equal = |window: &[&str]| {
         window.iter().zip(&old_lines).all(|(line, old)| line.trim() == old.trim())
@@ -71,15 +68,36 @@ fn apply_by_lines(text: &str, old: &str, new: &str, typed: &str) -> Result<Strin
         return Err(ambiguous(n_more + 1, typed));
     }
     let mut changed: Vec<String> = lines[..at].iter().map(|line| (*line).to_owned()).collect();
-    for (number, line) in new.split('\n').enumerate() {
+    let new_lines: Vec<&str> = new.trim_start_matches('\u{FEFF}').split('\n').collect();
+    for (number, (line, kept)) in
+        new_lines.iter().zip(kept_lines(&old_lines, &new_lines)).enumerate()
+    {
+        if let Some(kept) = kept {
+            changed.push(lines[at + kept].to_owned());
+            continue;
+        }
         // A line beyond the replaced ones is shifted as the last of them is.
         let replaced = number.min(old_lines.len() - 1);
-        let (there, typed) =
-            (indentation_of(lines[at + replaced]), indentation_of(old_lines[replaced]));
-        changed.push(shift_line(line, there, typed));
+        let line_there = lines[at + replaced];
+        let (there, typed) = (indentation_of(line_there), indentation_of(old_lines[replaced]));
+        let end = if line_there.ends_with('\r') { "\r" } else { "" };
+        changed.push(shift_line(line, there, typed) + end);
     }
     changed.extend(lines[at + old_lines.len()..].iter().map(|line| (*line).to_owned()));
-    Ok(changed.join("\n"))
+    Ok(format!("{mark}{}", changed.join("\n")))
+}
+
+/// Returns for each new line the number of the old line that it is, if it is one.
+fn kept_lines(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
+    let mut kept = vec![None; new.len()];
+    for op in similar::capture_diff_slices(similar::Algorithm::Myers, old, new) {
+        if let similar::DiffOp::Equal { old_index, new_index, len } = op {
+            for number in 0..len {
+                kept[new_index + number] = Some(old_index + number);
+            }
+        }
+    }
+    kept
 }
 
 /// Returns a line with the indentation of the file where the caller typed another.

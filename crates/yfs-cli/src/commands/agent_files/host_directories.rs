@@ -7,10 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use yfs_agent::{
-    AgentSession,
-    permissions::{PermissionRules, PermittedFs},
-};
+use yfs_agent::AgentSession;
 use yfs_engine::path::VPath;
 use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, SessionOpener, SessionRefusal, WatchedTree,
@@ -121,12 +118,9 @@ impl SessionOpener for HostDirectories {
         let spellings: Vec<VPath> =
             directories.iter().flat_map(|directory| directory.spellings.clone()).collect();
         let policy = &self.policy;
-        let mut fs = policy.permitted(Arc::new(self.disk.clone()), &spellings)?;
-        if !policy.allowed.is_empty() {
-            let narrower = PermissionRules::only_below(&policy.allowed)
-                .map_err(|error| SessionRefusal(format!("bad directory: {error}")))?;
-            fs = Arc::new(PermittedFs::new(fs, narrower));
-        }
+        let protected = policy.protected.rules_below(Path::new("/"));
+        let lists: [&[VPath]; 2] = [&spellings, &policy.allowed];
+        let fs = policy.permitted(Arc::new(self.disk.clone()), &lists, protected.as_ref())?;
         let actor = policy.actor_of(client);
         let home = std::env::home_dir().and_then(|home| VPath::parse(home.to_str()?).ok());
         let agent = AgentSession::builder(fs, actor).id(policy.label.as_str()).home(home).build();

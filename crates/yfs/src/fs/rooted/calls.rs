@@ -7,9 +7,10 @@ use bytes::Bytes;
 use yfs_engine::{path::VPath, time::Millis, tree::FinalLink};
 use yfs_vfs::{
     ChangeCursor, ChangePage, ChangesOptions, ChunkStream, CopyOptions, CreateMode, DirEntry,
-    EditOutcome, FileContent, FileSystem, FsCode, FsError, GlobQuery, GlobResult, GrepQuery,
-    GrepResult, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions,
-    TextReplacement, TreeTotals, WalkEntry, WalkOptions, WriteOptions, WriteOutcome, glob, grep,
+    DirectoryStream, EditOutcome, FileContent, FileSystem, FsCode, FsError, GlobQuery, GlobResult,
+    GrepQuery, GrepResult, GrepSink, Metadata, MkdirOptions, MoveOptions, Op, RemoveOptions, Stat,
+    StreamOptions, TextReplacement, TreeTotals, WalkEntry, WalkOptions, WalkStream, WriteOptions,
+    WriteOutcome, collected, glob, grep, walk,
 };
 
 use super::{RootedFs, WorkspaceFs};
@@ -56,6 +57,10 @@ fn followed(options: &WriteOptions) -> FinalLink {
 impl FileSystem for RootedFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.at(Op::Open, path, FinalLink::Yes, WorkspaceFs::read_now)
+    }
+
+    async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+        collected::read_each(self, paths).await
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
@@ -176,6 +181,18 @@ impl FileSystem for RootedFs {
         })
     }
 
+    fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
+        collected::walk_in_one_batch(self, path, options)
+    }
+
+    fn walk_directories<'a>(
+        &'a self,
+        path: &'a VPath,
+        options: &'a WalkOptions,
+    ) -> DirectoryStream<'a> {
+        walk::walk_directories(self, path, options)
+    }
+
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
         glob::glob(self, query).await
     }
@@ -195,6 +212,14 @@ impl FileSystem for RootedFs {
             }
         }
         Ok(found)
+    }
+
+    async fn grep_each(
+        &self,
+        query: &GrepQuery,
+        sink: &mut dyn GrepSink,
+    ) -> Result<GrepResult, FsError> {
+        collected::grep_collected(self, query, sink).await
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {

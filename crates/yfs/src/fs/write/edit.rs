@@ -53,10 +53,15 @@ impl WorkspaceFs {
         let target =
             WriteTarget { fs: self, op: Op::Edit, path, found: &found, options, expected, by: &by };
         let (written, _) = self.edit_text(target, |doc| {
-            n_replaced =
-                edit.count(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
-            let edited = doc.edit(&edit.old, &edit.new, edit.all, &author)?;
-            Ok(edited.update.into_iter().collect())
+            let (passages, n_found) =
+                edit.fit(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
+            n_replaced = n_found;
+            let mut updates = Updates::default();
+            for passage in &passages {
+                let edited = doc.edit(&passage.old, &passage.new, edit.all, &author)?;
+                updates.extend(edited.update);
+            }
+            Ok(updates)
         })?;
         let version = written.version.filter(|_| edit.expected_version.is_some());
         Ok(EditOutcome { n_replaced, version })

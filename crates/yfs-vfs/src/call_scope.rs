@@ -1,0 +1,85 @@
+//! What the operations of one call share: the approvals that a person gave for it, and what it left
+//! out because an approval is missing.
+
+use std::{collections::HashSet, sync::Arc};
+
+use parking_lot::Mutex;
+use yfs_types::path::VPath;
+
+/// The most left-out files that are kept by name, so that none is counted twice.
+const MAX_NAMED: usize = 100_000;
+
+/// One call of a caller, for example of a tool. Clones are handles of one call.
+///
+/// A filesystem that asks a person takes an approval for "once" as one for the call, the object and
+/// everything below it. See [`FileSystem::for_call`](crate::FileSystem::for_call).
+#[derive(Debug, Clone, Default)]
+pub struct CallScope {
+    changes: bool,
+    state: Arc<Mutex<ScopeState>>,
+}
+
+#[derive(Debug, Default)]
+struct ScopeState {
+    /// Whether the approval is one to write, and the object.
+    approved: Vec<(bool, VPath)>,
+    only_read: Vec<VPath>,
+    left_out: HashSet<VPath>,
+    n_unnamed: u64,
+}
+
+impl CallScope {
+    /// Makes the scope of a call that only reads.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes the scope of a call that changes what it reads, so that one question is asked for
+    /// both.
+    pub fn changing() -> Self {
+        Self { changes: true, ..Self::default() }
+    }
+
+    /// Declares that the call only reads an object and what is below it, such as the source of a
+    /// copy.
+    pub fn declare_only_read(&self, path: &VPath) {
+        self.state.lock().only_read.push(path.clone());
+    }
+
+    /// Returns whether the call changes an object if it reads it.
+    pub fn changes(&self, path: &VPath) -> bool {
+        let only_read = || self.state.lock().only_read.iter().any(|read| path.starts_with(read));
+        self.changes && !only_read()
+    }
+
+    /// Records the approval of an object and everything below it.
+    pub fn approve(&self, writes: bool, path: &VPath) {
+        let mut state = self.state.lock();
+        let approval = (writes, path.clone());
+        if !state.approved.contains(&approval) {
+            state.approved.push(approval);
+        }
+    }
+
+    /// Returns whether an object, or a directory above it, was approved in this call.
+    pub fn is_approved(&self, writes: bool, path: &VPath) -> bool {
+        let state = self.state.lock();
+        state.approved.iter().any(|(write, object)| *write == writes && path.starts_with(object))
+    }
+
+    /// Counts a file that the call left out because it needs an approval.
+    pub fn leave_out(&self, path: &VPath) {
+        let mut state = self.state.lock();
+        if state.left_out.len() < MAX_NAMED {
+            state.left_out.insert(path.clone());
+        } else if !state.left_out.contains(path) {
+            state.n_unnamed += 1;
+        }
+    }
+
+    /// Returns the number of files that were left out.
+    pub fn n_left_out(&self) -> u64 {
+        let state = self.state.lock();
+        state.left_out.len() as u64 + state.n_unnamed
+    }
+}
