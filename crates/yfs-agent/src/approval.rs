@@ -298,7 +298,7 @@ impl ApprovalState {
 #[async_trait]
 impl ApprovalBroker for DirectoryApprovals {
     fn is_approved(&self, request: &ApprovalRequest) -> bool {
-        DirectoryApprovals::is_approved(self, &request.directory)
+        Self::is_approved(self, &request.directory)
     }
 
     /// Asks for the directory that holds the object, or for the object if it is a directory.

@@ -4,6 +4,7 @@
 //! a directory implicitly approves all its subdirectories."
 
 #[path = "support/fixture.rs"]
+#[expect(dead_code, reason = "the tests of tools print replies")]
 mod fixture;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -127,7 +128,7 @@ async fn served(broker: Arc<dyn ApprovalBroker>) -> Arc<dyn FileSystem> {
 }
 
 /// Returns a fixture with the vocabulary that has a tool, and the tool's name in it.
-fn fixture_for<'a>(fs: Arc<dyn FileSystem>, tool: &'a str) -> (ToolFixture, &'a str) {
+fn fixture_for(fs: Arc<dyn FileSystem>, tool: &str) -> (ToolFixture, &str) {
     if let Some(name) = tool.strip_suffix("@reference") {
         return (ToolFixture::over(fs, &[ToolVocabulary::Reference]), name);
     }

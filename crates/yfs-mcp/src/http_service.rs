@@ -118,7 +118,7 @@ impl<S: ServerHandler> McpHttpService<S> {
     async fn make_room(&self) {
         loop {
             let open: HashSet<String> =
-                self.sessions.sessions.read().await.keys().map(|id| id.to_string()).collect();
+                self.sessions.sessions.read().await.keys().map(ToString::to_string).collect();
             self.owners.retain(&open);
             if open.len() < MAX_SESSIONS {
                 return;

@@ -187,12 +187,7 @@ impl fmt::Display for NoticeReason {
                 "the system watches no more directories; the mirror scans periodically"
             }
             Self::MassDeletion { n_deleted, n_files } => {
-                return write!(
-                    f,
-                    "the workspace no longer has {n_deleted} of the {n_files} files; none was \
-                     deleted here, and nothing is written here until you confirm the deletion with \
-                     `yfs mirror --once --confirm` or restore the files (`yfs trash`)"
-                );
+                return write_mass_deletion(f, *n_deleted, *n_files);
             }
             Self::Unreadable(why) => {
                 return write!(f, "not updated, because its content cannot be read: {why}");
@@ -200,4 +195,17 @@ impl fmt::Display for NoticeReason {
             Self::Failed(why) => why,
         })
     }
+}
+
+fn write_mass_deletion(
+    f: &mut fmt::Formatter<'_>,
+    n_deleted: usize,
+    n_files: usize,
+) -> fmt::Result {
+    write!(
+        f,
+        "the workspace no longer has {n_deleted} of the {n_files} files; none was deleted here, \
+         and nothing is written here until you confirm the deletion with \
+         `yfs mirror --once --confirm` or restore the files (`yfs trash`)"
+    )
 }

@@ -210,7 +210,9 @@ fn fit_mixed(text: &str, old: &str, new: &str) -> Vec<FittedPassage> {
         // The new lines end as the line does that they are in.
         let after = text[at..].split_inclusive('\n').next().unwrap_or_default();
         let ends = match LineEnds::of(after) {
-            LineEnds::None => LineEnds::of(text[..at].split_inclusive('\n').last().unwrap_or("")),
+            LineEnds::None => {
+                LineEnds::of(text[..at].split_inclusive('\n').next_back().unwrap_or(""))
+            }
             ends => ends,
         };
         let new = if is_line { ends.of_text(new) } else { new.to_owned() };

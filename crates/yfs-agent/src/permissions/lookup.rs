@@ -132,7 +132,7 @@ impl PermittedFs {
         let stat = self.handle().lstat(start).await.ok()?;
         let is_walked = follow && stat.kind == FileKind::Symlink;
         let walk = PathWalk { pending: Vec::new(), at: start.clone(), ..PathWalk::new(start) };
-        (!is_walked).then(|| PathWalk { stat: Some(stat), ..walk })
+        (!is_walked).then_some(PathWalk { stat: Some(stat), ..walk })
     }
 
     async fn walk_path(

@@ -17,9 +17,13 @@ use yfs_vfs::{FileSystem, WriteOptions};
 
 use crate::support::{Pair, v};
 
-/// Returns a mirrored file that an editor of the workspace is about to change.
+/// Returns a mirrored file that an editor of the workspace is about to change. The mirror waits for
+/// programs that have a file open however long they take, so that no test depends on its speed.
 fn pair_with(text: &str) -> Pair {
-    let pair = Pair::new();
+    let mut pair = Pair::apart();
+    let hour = Duration::from_secs(3_600);
+    (pair.options.open_idle, pair.options.open_patience) = (hour, hour);
+    pair.start();
     pair.put("a.txt", text);
     pair.check();
     pair
@@ -198,12 +202,7 @@ fn what_is_written_while_no_mirror_runs_arrives() {
 /// While a program has a file open, what it has written so far is not imported as the file.
 #[test]
 fn half_of_a_save_is_not_taken_in() {
-    let mut pair = pair_with("one\ntwo\n");
-    pair.stop();
-    let hour = Duration::from_secs(3_600);
-    (pair.options.open_idle, pair.options.open_patience) = (hour, hour);
-    pair.start();
-    pair.settle();
+    let pair = pair_with("one\ntwo\n");
     let mut file = open(&pair, File::options().write(true).truncate(true));
     file.write_all(b"one\n").unwrap();
     pair.write("/a.txt", "typed\none\ntwo\n");
@@ -223,11 +222,7 @@ fn half_of_a_save_is_not_taken_in() {
 /// Lines of a log that stays open arrive, however long it stays open.
 #[test]
 fn appends_of_a_program_that_never_closes_arrive_at_once() {
-    let mut pair = pair_with("one\n");
-    pair.stop();
-    let hour = Duration::from_secs(3_600);
-    (pair.options.open_idle, pair.options.open_patience) = (hour, hour);
-    pair.start();
+    let pair = pair_with("one\n");
     let mut log = open(&pair, File::options().append(true));
     for number in 0..3 {
         log.write_all(format!("line {number}\n").as_bytes()).unwrap();

@@ -156,7 +156,8 @@ impl LineShares<'_> {
     }
 
     fn into_line(self, number: usize, text: &str) -> BlameLine {
-        let shares: Vec<BlameShare> = self.shares.into_iter().map(|(_, share)| share).collect();
+        let shares = self.shares.into_iter().map(|(_, share)| share).collect();
+        let shares = without_edits_before_the_text(shares);
         // Versions are in order of what their writers knew, so a wrong clock changes little.
         let last = shares.iter().max_by_key(|share| (share.version, share.at));
         BlameLine {
@@ -168,6 +169,16 @@ impl LineShares<'_> {
             shares,
         }
     }
+}
+
+/// Removes the edits that left no text and are older than all text of the line: what they edited is
+/// gone as well.
+fn without_edits_before_the_text(mut shares: Vec<BlameShare>) -> Vec<BlameShare> {
+    let oldest = shares.iter().filter(|share| share.n_chars > 0);
+    if let Some(oldest) = oldest.map(|share| (share.version, share.at)).min() {
+        shares.retain(|share| share.n_chars > 0 || (share.version, share.at) > oldest);
+    }
+    shares
 }
 
 impl BlameLine {

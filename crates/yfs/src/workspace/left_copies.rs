@@ -101,7 +101,7 @@ fn left_nodes(top: NodeRef<'_>) -> Vec<LeftNode> {
 /// Returns a path for the copy that nothing has: the former one, or one beside it.
 fn free_path(tree: &TreeIndex, node: NodeRef<'_>) -> VPath {
     let mut above = node.ancestors();
-    let directory = above.find(|node| node.is_visible()).map_or_else(VPath::root, |at| at.path());
+    let directory = above.find(NodeRef::is_visible).map_or_else(VPath::root, |at| at.path());
     let former = node.path();
     let name = former.file_name().unwrap_or("restored");
     let (stem, extension) = match name.rfind('.').filter(|at| *at > 0) {

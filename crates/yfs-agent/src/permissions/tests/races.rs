@@ -126,8 +126,11 @@ fn limits(is_read_only: bool, rules: Vec<PermissionRules>) -> AccessLimits {
     AccessLimits { is_read_only, rules, guarded: Vec::new(), broker }
 }
 
+/// Puts a stack of layers over a backend.
+type StackOf = fn(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>;
+
 /// The stacks that the command makes, and those of programs that wrap the layers once more.
-fn stacks() -> Vec<(&'static str, fn(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>)> {
+fn stacks() -> Vec<(&'static str, StackOf)> {
     vec![
         ("rules", |fs| limits(false, vec![compile(DENY_SECRET)]).apply(fs).unwrap()),
         ("allowed", |fs| limits(false, vec![only_below(&["/pub"])]).apply(fs).unwrap()),

@@ -122,7 +122,8 @@ impl<'a> LeafReader<'a> {
             }
             "bullet_list" if first.children.len() == 1 => {
                 let item = nth(first, 0)?;
-                let checked = item.attribute("checked").and_then(|value| value.as_bool());
+                let checked =
+                    item.attribute("checked").and_then(crate::tree::AttributeValue::as_bool);
                 (item.children.len() == 1).then_some(())?;
                 Some((nth(item, 0)?, checked))
             }
