@@ -3,7 +3,8 @@
 
 import * as Y from 'yjs'
 import { settledClock, type ContentRoot } from '../../documents/content_root'
-import { mapOffset } from './map_offset'
+import { OffsetMap } from './map_offset'
+import type { UndoStep } from './carry_undo'
 import { RootText, type SharedPlace } from './root_text'
 
 /** A selection, as places in the root that an editor shows. */
@@ -13,16 +14,26 @@ export interface SharedSelection {
   head: Y.RelativePosition
   /** Whether it is a caret in a line without text, which the other root may not have. */
   isInBlankLine?: boolean
+  /** What the person can undo, the latest last. */
+  undoStack?: readonly UndoStep[]
 }
 
 /** The origin of what moves with a caret: its person can undo it. */
 export const CARRIED = { name: 'carried with the caret' }
 
-const rootOf = (doc: Y.Doc, root: ContentRoot) =>
+export const rootOf = (doc: Y.Doc, root: ContentRoot) =>
   root === 'text' ? doc.getText('text') : doc.getXmlFragment('richtext')
 
 const relative = ({ type, index }: SharedPlace) =>
   Y.createRelativePositionFromTypeIndex(type, index, type.length === 0 ? -1 : 0)
+
+/** Returns the text of a former root, in which own items that no settlement knows are late. */
+export function formerText(doc: Y.Doc, root: ContentRoot): RootText {
+  const since = settledClock(doc, doc.clientID)
+  const nKnown = ({ id, length }: Y.Item) =>
+    id.client === doc.clientID ? Math.max(0, Math.min(since - id.clock, length)) : length
+  return new RootText(rootOf(doc, root), nKnown)
+}
 
 /** Returns the same selection in another root; null if it has no place for it. */
 export function carrySelection(
@@ -31,10 +42,7 @@ export function carrySelection(
   root: ContentRoot,
 ): SharedSelection | null {
   if (former.root === root) return former
-  const since = settledClock(doc, doc.clientID)
-  const nKnown = ({ id, length }: Y.Item) =>
-    id.client === doc.clientID ? Math.max(0, Math.min(since - id.clock, length)) : length
-  const from = new RootText(rootOf(doc, former.root), nKnown)
+  const from = formerText(doc, former.root)
   const to = new RootText(rootOf(doc, root))
   const [anchor, head] = [former.anchor, former.head].map((place) => {
     const found = Y.createAbsolutePositionFromRelativePosition(place, doc)
@@ -55,7 +63,7 @@ export function carrySelection(
 
 function mappedTo(from: RootText, offset: number, to: RootText) {
   const settled = from.settled(offset)
-  return mapOffset(settled.text, settled.offset, to.text)
+  return new OffsetMap(settled.text, to.text).map(settled.offset)
 }
 
 /** Moves what was typed since the settlement, up to a caret; returns the place behind it. */

@@ -45,18 +45,30 @@ const CONTEXTS = [64, 32, 16, 8, 4, 2, 1]
 const SYNTAX = /^[*_`~\\[\](){}<>#|!+-]*/
 const BLANK_REFERENCE = /^&#(?:32|x20);/i
 
-/** Returns the place of an offset in another text. */
-export function mapOffset(from: string, offset: number, to: string): MappedOffset {
-  const former = new LetterIndex(from)
-  const present = new LetterIndex(to)
-  const nBefore = former.countBefore(offset)
-  const nth = findLetter(former.letters, nBefore, present.letters)
-  const gap = former.gapBefore(nBefore)
-  const target = present.gapBefore(nth)
-  const left = from.slice(gap.from, offset)
-  const right = from.slice(offset, gap.to)
-  const mapped = placeInGap(left, right, to.slice(target.from, target.to), target.to < to.length)
-  return { ...mapped, offset: target.from + mapped.offset }
+/** Finds the places of one text in another one. */
+export class OffsetMap {
+  private readonly former: LetterIndex
+  private readonly present: LetterIndex
+
+  constructor(from: string, to: string) {
+    this.former = new LetterIndex(from)
+    this.present = new LetterIndex(to)
+  }
+
+  /** Returns the place of an offset in the other text. */
+  map(offset: number): MappedOffset {
+    const { former, present } = this
+    const nBefore = former.countBefore(offset)
+    const nth = findLetter(former.letters, nBefore, present.letters)
+    const gap = former.gapBefore(nBefore)
+    const target = present.gapBefore(nth)
+    const left = former.text.slice(gap.from, offset)
+    const right = former.text.slice(offset, gap.to)
+    const isBeforeLetter = target.to < present.text.length
+    const gapText = present.text.slice(target.from, target.to)
+    const mapped = placeInGap(left, right, gapText, isBeforeLetter)
+    return { ...mapped, offset: target.from + mapped.offset }
+  }
 }
 
 /** Returns the letter of a text that follows the same letters as one of another text. */

@@ -18,8 +18,18 @@ interface TextLeaf {
 const OBJECT = '\ufffc'
 const BREAKS = new Set(['hardbreak', 'hard_break'])
 
+/** A part of an item in the text of a root. */
+interface ItemRun {
+  offset: number
+  client: number
+  clock: number
+  length: number
+}
+
 export class RootText {
   text = ''
+  /** The items of the text that are not late, in its order. */
+  readonly runs: ItemRun[] = []
   private readonly leaves: TextLeaf[] = []
   /** Ranges of characters that are late. */
   private readonly late: { from: number; to: number }[] = []
@@ -105,6 +115,8 @@ export class RootText {
       const { content } = item
       this.text += content instanceof Y.ContentString ? content.str : OBJECT.repeat(item.length)
       const known = this.nKnown(item)
+      const { client, clock } = item.id
+      if (known > 0) this.runs.push({ offset: from, client, clock, length: known })
       if (known < item.length) this.addLate(from + known)
     }
     this.leaves.push({ type, start, length: this.text.length - start })

@@ -6,9 +6,11 @@ import {
   absolutePositionToRelativePosition,
   relativePositionToAbsolutePosition,
   ySyncPluginKey,
+  yUndoPluginKey,
 } from 'y-prosemirror'
 import type * as Y from 'yjs'
 import { carrySelection, type SharedSelection } from '../caret/carry_caret'
+import { carryUndo } from '../caret/carry_undo'
 import { pressOf, type HeldKey } from '../caret/held_keys'
 
 interface SyncState {
@@ -19,17 +21,22 @@ interface SyncState {
 
 const syncState = (view: EditorView) => ySyncPluginKey.getState(view.state) as SyncState
 
+const undoManagerOf = (view: EditorView) =>
+  (yUndoPluginKey.getState(view.state) as { undoManager: Y.UndoManager }).undoManager
+
 export function richSelection(view: EditorView): SharedSelection {
   const { type, binding } = syncState(view)
   const { anchor, head } = view.state.selection
   const place = (at: number) =>
     absolutePositionToRelativePosition(at, type, binding.mapping) as Y.RelativePosition
-  return { root: 'richtext', anchor: place(anchor), head: place(head) }
+  const { undoStack } = undoManagerOf(view)
+  return { root: 'richtext', anchor: place(anchor), head: place(head), undoStack }
 }
 
 /** Selects what another editor had selected, and types what was held. */
 export function takeOverRich(view: EditorView, former: SharedSelection, keys: HeldKey[]): void {
   const { doc, type, binding } = syncState(view)
+  carryUndo(undoManagerOf(view), former, 'richtext')
   const carried = carrySelection(doc, former, 'richtext')
   if (carried !== null) {
     const [anchor, head] = [carried.anchor, carried.head].map((place) =>

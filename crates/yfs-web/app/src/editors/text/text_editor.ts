@@ -4,6 +4,7 @@ import { Compartment, EditorState } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import * as Y from 'yjs'
 import { CARRIED, carrySelection, type SharedSelection } from '../caret/carry_caret'
+import { carryUndo } from '../caret/carry_undo'
 import { pressOf, type HeldKey } from '../caret/held_keys'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
@@ -76,7 +77,8 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
     selection: () => {
       const { anchor, head } = view.state.selection.main
       const places = [anchor, head].map((at) => binding.placeOf(view.state, at))
-      return { root: 'text', anchor: places[0]!, head: places[1]! }
+      const { undoStack } = undoManager
+      return { root: 'text', anchor: places[0]!, head: places[1]!, undoStack }
     },
     takeOver: (former, keys) => takeOver(view, binding, former, keys),
     destroy: () => {
@@ -94,6 +96,7 @@ function takeOver(
   former: SharedSelection,
   keys: HeldKey[],
 ): void {
+  carryUndo(binding.undoManager, former, 'text')
   const carried = carrySelection(binding.text.doc!, former, 'text')
   if (carried !== null) {
     const [anchor, head] = [carried.anchor, carried.head].map((place) =>
