@@ -93,6 +93,16 @@ fn a_rename_swaps_the_editor_and_the_trash_stops_it() {
 }
 
 #[test]
+fn each_caret_stays_in_its_line_when_a_rename_moves_the_content() {
+    play("caret.mjs", &[]);
+}
+
+#[test]
+fn what_was_typed_before_a_rename_is_undone_after_it() {
+    play("caret_undo.mjs", &[]);
+}
+
+#[test]
 fn the_form_of_the_front_matter_agrees_with_the_file() {
     play("front_matter.mjs", &[]);
 }

@@ -21,6 +21,7 @@ import {
   trashedAncestor,
   type FileState,
 } from './file_state'
+import { HeldKeys } from './caret/held_keys'
 import type { EditorHandle, OpenFile } from './index'
 import type { MountedEditor, MountOptions } from './mounted_editor'
 import { makeNotice, showBriefly } from './notice'
@@ -29,6 +30,9 @@ const MODES: Partial<Record<FileState['kind'], EditorMode[]>> = {
   text: ['edit', 'blame'],
   richtext: ['edit', 'source', 'blame'],
 }
+
+/** How long an editor takes at most to read what was composed. */
+const READ_MS = 100
 
 function element(className: string, parent: HTMLElement): HTMLElement {
   const made = document.createElement('div')
@@ -51,6 +55,10 @@ export class FileEditor implements EditorHandle {
   private mounted: MountedEditor | null = null
   private mountedKey = ''
   private shownName: string | null = null
+  /** What is typed while the editor of one root takes the place of the other one's. */
+  private heldKeys: HeldKeys | null = null
+  /** Until the editor has read what an input method composes. */
+  private composed: Promise<unknown> = Promise.resolve()
   /** Counts mounts: one that was overtaken while its code was loading is dropped. */
   private nMounts = 0
   private wantsFocus = false
@@ -65,6 +73,12 @@ export class FileEditor implements EditorHandle {
     this.root = element('file-editor', file.container)
     // A key goes to where the one before it has put the caret.
     this.root.addEventListener('keydown', readSelection, true)
+    this.root.addEventListener('compositionstart', () => {
+      const ended = new Promise((resolve) =>
+        this.root.addEventListener('compositionend', resolve, { once: true }),
+      )
+      this.composed = ended.then(() => new Promise((resolve) => setTimeout(resolve, READ_MS)))
+    })
     this.header = element('editor-header', this.root)
     this.notices = element('editor-notices', this.root)
     const body = element('editor-body', this.root)
@@ -117,8 +131,12 @@ export class FileEditor implements EditorHandle {
         row !== undefined && isLoaded.peek() ? currentRoot(doc, row.name) : null
     }
     const settlements = doc.getMap('fs:conv')
-    settlements.observe(updateRoot)
-    this.stops.push(() => settlements.unobserve(updateRoot))
+    // When the editor of the former root has applied what came with the settlement.
+    const afterTransaction = ({ changed }: { changed: Map<unknown, unknown> }) => {
+      if (changed.has(settlements)) updateRoot()
+    }
+    doc.on('afterTransaction', afterTransaction)
+    this.stops.push(() => doc.off('afterTransaction', afterTransaction))
     const trashed = computed(() => trashedAncestor(workspace.rows.value, id))
     const readOnly = computed(() => workspace.readOnly || trashed.value !== null)
     this.stops.push(
@@ -153,11 +171,15 @@ export class FileEditor implements EditorHandle {
     }
     const isSwap =
       wasContent && modes.length > 0 && stateKey(state) !== this.mountedKey.split(' ')[0]
-    const hadFocus = this.content.contains(document.activeElement)
-    this.unmount()
+    this.wantsFocus ||= this.content.contains(document.activeElement)
+    const former = isSwap && mode === 'edit' ? this.mounted : null
+    if (former?.selection === undefined) this.unmount()
+    else {
+      this.nMounts += 1
+      this.heldKeys ??= new HeldKeys(this.content)
+    }
     this.mountedKey = key
     this.shownName = name
-    this.wantsFocus ||= hadFocus
     if (isSwap) {
       const form = state.kind === 'richtext' ? 'rich text' : 'plain text'
       // The content can move before this browser knows the new name: the message says no name.
@@ -174,6 +196,8 @@ export class FileEditor implements EditorHandle {
 
   private unmount(): void {
     this.nMounts += 1
+    this.heldKeys?.release()
+    this.heldKeys = null
     this.mounted?.destroy()
     this.mounted = null
     this.content.replaceChildren()
@@ -204,15 +228,18 @@ export class FileEditor implements EditorHandle {
     try {
       mounted = await this.create(state, mode, options)
     } catch (error) {
-      if (mount === this.nMounts) this.showFailure(error)
+      if (mount !== this.nMounts) return
+      this.unmount()
+      this.showFailure(error)
       return
     }
+    await this.composed
     if (mount !== this.nMounts) {
       mounted.destroy()
       container.remove()
       return
     }
-    this.mounted = mounted
+    this.replaceFormer(mounted)
     this.root.dataset['editor'] = mode === 'edit' ? state.kind : mode
     if (this.wantedLine !== null) mounted.reveal(this.wantedLine.line, this.wantedLine.column)
     if (this.wantsFocus) mounted.focus()
@@ -220,6 +247,21 @@ export class FileEditor implements EditorHandle {
     this.wantsFocus = false
     const isTrashed = trashedAncestor(workspace.rows.peek(), id) !== null
     mounted.setReadOnly(workspace.readOnly || isTrashed)
+  }
+
+  /** Ends the editor before this one, if it is still there, and goes on where its caret was. */
+  private replaceFormer(mounted: MountedEditor): void {
+    const former = this.mounted
+    this.mounted = mounted
+    if (former === null) return
+    readSelection()
+    const selection = former.selection?.()
+    const keys = this.heldKeys?.release() ?? []
+    this.heldKeys = null
+    former.destroy()
+    this.content.firstElementChild?.remove()
+    if (this.wantsFocus) mounted.focus()
+    if (selection !== undefined) mounted.takeOver?.(selection, keys)
   }
 
   private async create(

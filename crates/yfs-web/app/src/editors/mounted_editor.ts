@@ -1,4 +1,6 @@
 import type { EditorWorkspace, OpenDocument } from '../documents'
+import type { SharedSelection } from './caret/carry_caret'
+import type { HeldKey } from './caret/held_keys'
 
 /** What an editor is mounted with. */
 export interface MountOptions {
@@ -23,5 +25,9 @@ export interface MountedEditor {
   /** The file has another name of the same category. */
   rename(name: string): void
   setReadOnly(readOnly: boolean): void
+  /** Returns the selection of this editor, for one that shows the other root of the document. */
+  selection?(): SharedSelection
+  /** Selects what the editor before this one had selected, and types the keys that were held. */
+  takeOver?(former: SharedSelection, keys: HeldKey[]): void
   destroy(): void
 }

@@ -15,6 +15,7 @@ import {
   yUndoPlugin,
 } from 'y-prosemirror'
 import * as Y from 'yjs'
+import { CARRIED } from '../caret/carry_caret'
 import type { MountOptions } from '../mounted_editor'
 import { showBriefly } from '../notice'
 import { blockWindow } from './block_window'
@@ -43,7 +44,7 @@ function renderCursor(user: { name: string; color: string }): HTMLElement {
  */
 function undoManagerOf(fragment: Y.XmlFragment): Y.UndoManager {
   return new Y.UndoManager(fragment, {
-    trackedOrigins: new Set([ySyncPluginKey]),
+    trackedOrigins: new Set<unknown>([ySyncPluginKey, CARRIED]),
     deleteFilter: (item) => defaultDeleteFilter(item, defaultProtectedNodes),
   })
 }

@@ -8,6 +8,7 @@ import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
 import { bindView } from './bind_view'
 import { changeProblem, fragmentProblem } from './check_fragment'
+import { richSelection, takeOverRich } from './rich_caret'
 import type { RichView } from './rich_view'
 import { mountSourceView } from './source_view'
 
@@ -83,6 +84,8 @@ export async function mountMarkdownEditor(options: MountOptions): Promise<Mounte
       view.setProps({ editable: () => !readOnly })
       frontMatter.setReadOnly(value)
     },
+    selection: () => richSelection(view),
+    takeOver: (former, keys) => takeOverRich(view, former, keys),
     destroy: () => {
       fragment.unobserveDeep(guard as never)
       rich.destroy()

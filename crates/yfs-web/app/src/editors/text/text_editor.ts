@@ -3,6 +3,9 @@
 import { Compartment, EditorState } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import * as Y from 'yjs'
+import { CARRIED, carrySelection, type SharedSelection } from '../caret/carry_caret'
+import { carryUndo } from '../caret/carry_undo'
+import { pressOf, type HeldKey } from '../caret/held_keys'
 import type { MountedEditor, MountOptions } from '../mounted_editor'
 import { makeNotice } from '../notice'
 import { editingExtensions, LanguageSlot, revealLine, viewExtensions } from './setup'
@@ -23,8 +26,9 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
   const isLarge = text.length > LARGE_TEXT
   const access = new Compartment()
   const language = new LanguageSlot()
-  const undoManager = new Y.UndoManager(text)
-  const bound = new TextBinding(text, opened.awareness, undoManager).open()
+  const undoManager = new Y.UndoManager(text, { trackedOrigins: new Set([CARRIED]) })
+  const binding = new TextBinding(text, opened.awareness, undoManager)
+  const bound = binding.open()
   let unlocked = !isLarge
   let readOnly = options.readOnly
 
@@ -70,10 +74,42 @@ export function mountTextEditor(options: MountOptions): MountedEditor {
       readOnly = value
       update()
     },
+    selection: () => {
+      const { anchor, head } = view.state.selection.main
+      const places = [anchor, head].map((at) => binding.placeOf(view.state, at))
+      const { undoStack } = undoManager
+      return { root: 'text', anchor: places[0]!, head: places[1]!, undoStack }
+    },
+    takeOver: (former, keys) => takeOver(view, binding, former, keys),
     destroy: () => {
       opened.awareness.setLocalStateField('cursor', null)
       view.destroy()
       undoManager.destroy()
     },
+  }
+}
+
+/** Selects what another editor had selected, and types what was held. */
+function takeOver(
+  view: EditorView,
+  binding: TextBinding,
+  former: SharedSelection,
+  keys: HeldKey[],
+): void {
+  carryUndo(binding.undoManager, former, 'text')
+  const carried = carrySelection(binding.text.doc!, former, 'text')
+  if (carried !== null) {
+    const [anchor, head] = [carried.anchor, carried.head].map((place) =>
+      binding.positionOf(view.state, place),
+    )
+    if (anchor != null && head != null) {
+      view.dispatch({ selection: { anchor, head }, scrollIntoView: true })
+    }
+  }
+  for (const key of keys) {
+    if (typeof key !== 'string') view.contentDOM.dispatchEvent(pressOf(key))
+    else if (!view.state.readOnly) {
+      view.dispatch(view.state.replaceSelection(key), { userEvent: 'input.type' })
+    }
   }
 }
