@@ -237,7 +237,7 @@ fn gaps<'a>(
 }
 
 /// Returns the gap before a leaf as it is beside the same leaf elsewhere.
-pub(super) fn near_gap<'a>(
+fn near_gap<'a>(
     outline: &TreeOutline<'_>,
     keys: &[LeafKey],
     index: usize,
@@ -318,6 +318,19 @@ impl<'a, 'b> BlankGaps<'a, 'b> {
             }
         }
         None
+    }
+
+    /// Reports whether each gap beside one of two leaves has some lines. So the gap between these
+    /// needs no record if it has them: it is written alike whether or not others get one.
+    pub(super) fn is_always(
+        &self,
+        (before, after): (LeafKey, LeafKey),
+        lines: &[OutputLine],
+    ) -> bool {
+        let lists = [self.by_after.get(&after), self.by_before.get(&before)];
+        lists.into_iter().flatten().all(|records| {
+            is_unanimous(records) && records[0].lines.as_deref().is_none_or(|found| found == lines)
+        })
     }
 
     /// Reports whether the gap between two leaves does not depend on those around.

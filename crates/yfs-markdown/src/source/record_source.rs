@@ -94,19 +94,15 @@ fn keep_usual_leaves(
     map.index = template::IndexCell::default();
 }
 
-/// Gives a record to each usual gap that would be written like one beside the same leaf.
+/// Gives a record to each usual gap that is not like all others beside one of its leaves.
 fn keep_usual_gaps(map: &mut SourceMap, reader: &SourceReader<'_>, keys: &[LeafKey]) {
     let no_counts = HashMap::new();
     let near = BlankGaps::new(&no_counts, map);
     let mut usual = BTreeMap::new();
     for index in 0..=keys.len() {
         let pair = apply_source::pair(keys, index);
-        if map.gaps.contains_key(&pair) {
-            continue;
-        }
         let lines: Vec<OutputLine> = reader.gap(index).iter().map(|line| line.to_line()).collect();
-        let found = apply_source::near_gap(reader.outline, keys, index, &near);
-        if found.is_some_and(|found| found != lines.as_slice()) {
+        if !map.gaps.contains_key(&pair) && !near.is_always(pair, &lines) {
             // Without lines it is as usual, which depends on the list around.
             let (hint, prefixes) = (LeafKey::hint_around(keys, index), Vec::new());
             let record = SourceRecord { hint, prefixes, lines: None };

@@ -95,6 +95,8 @@ fn what_differs_is_remembered_leaf_by_leaf() {
             --
             45395 0 
             --
+            46908 = 
+            --
             8823 0 
             --
             13080 1 

@@ -49,6 +49,16 @@ fn lists_around_a_definition_keep_their_markers() {
     }
 }
 
+/// The gap between `b c` and `g` is as usual, as is the one between the rule and `g`; other gaps
+/// beside each of the three are not.
+#[test]
+fn equal_items_of_several_lists_keep_the_lines_between_them() {
+    check(concat!(
+        "- *d*\n\n***\n\n* g\n\n  h\n* b c\n* g\n\n  h\n\n",
+        "+ *d*\n<!-- comment -->\n-   g\n\n    h\n-   b c\n\n\n# Words elsewhere\n",
+    ));
+}
+
 /// One to three items of one list.
 fn list() -> impl Strategy<Value = String> {
     let marker =
