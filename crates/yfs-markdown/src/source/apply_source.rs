@@ -55,9 +55,14 @@ pub(super) fn plan_among<'a>(
     for (index, record) in records.iter_mut().enumerate() {
         if is_forgotten(outline.leaves[index].top) {
             *record = None;
-        } else if let Some(record) = *record {
+            continue;
+        }
+        if let Some(record) = *record {
             bodies[index] = record.lines.as_deref().map(Cow::Borrowed);
-        } else if let Some(found) = map.by_template(outline, index, profile, map.style.care()) {
+            continue;
+        }
+        let similar = map.similar_records(outline, index);
+        if let Some(found) = map.by_template(outline, index, profile, &similar) {
             *record = Some(found.record);
             bodies[index] = Some(Cow::Owned(found.lines));
         }

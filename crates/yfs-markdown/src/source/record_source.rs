@@ -6,7 +6,8 @@ use super::{
     FileStyle, SourceMap, SourceRecord,
     apply_source::{self, BlankGaps},
     key::{END, LeafKey, START},
-    prefixes, template,
+    prefixes,
+    template::{self, SimilarRecord},
 };
 use crate::{
     outline::{ContainerKind, TreeOutline},
@@ -64,7 +65,12 @@ pub fn remember(text: &str, profile: SchemaProfile) -> (TreeElement, SourceMap) 
     (document, map)
 }
 
+/// How often leaves without a record are tried, before all get one.
+const MAX_ROUNDS: usize = 4;
+
 /// Gives a record to each leaf in the usual notation that would be written like a similar one.
+///
+/// These records are templates as well. So it is done again until all others are written as usual.
 fn keep_usual_leaves(
     map: &mut SourceMap,
     outline: &TreeOutline<'_>,
@@ -72,26 +78,62 @@ fn keep_usual_leaves(
     profile: SchemaProfile,
 ) {
     let care = map.style.care();
-    let mut usual = BTreeMap::new();
-    for (index, key) in keys.iter().enumerate() {
-        if map.leaves.contains_key(key) || usual.contains_key(key) {
-            continue;
+    let mut left: Vec<(usize, Vec<SimilarRecord>)> = (0..keys.len())
+        .filter(|index| !map.leaves.contains_key(&keys[*index]))
+        .map(|index| (index, Vec::new()))
+        .collect();
+    for round in 0..=MAX_ROUNDS {
+        let mut is_misled = vec![false; keys.len()];
+        for (index, similar_before) in &mut left {
+            let similar = map.similar_records(outline, *index);
+            let is_known = similar == *similar_before;
+            *similar_before = similar;
+            is_misled[*index] = round == MAX_ROUNDS
+                || !is_known && !is_written_as_usual(map, outline, *index, profile, similar_before);
         }
-        let Some(found) = map.by_template(outline, index, profile, care) else { continue };
-        let usual_body = body(&outline.leaves[index], profile, care);
-        let is_usual = found.record.prefixes.iter().all(Option::is_none)
-            && found.lines.iter().map(|line| line.text.as_str()).eq(body::lines(&usual_body))
-            && found.lines.iter().all(|line| !line.is_whole && line.end.is_none());
-        if !is_usual {
-            let prefixes = vec![None; outline.chain(index).len()];
-            // With its lines: it is the template of what it becomes.
-            let lines = body::lines(&usual_body).map(|line| OutputLine::new(line.to_owned()));
-            let lines = Some(lines.collect());
-            usual.insert(*key, vec![SourceRecord { hint: 0, prefixes, lines }]);
+        let usual = kept(
+            keys,
+            |index| is_misled[index],
+            |index| usual_record(outline, keys, index, profile, care),
+        );
+        if usual.is_empty() {
+            break;
         }
+        left.retain(|(index, _)| !usual.contains_key(&keys[*index]));
+        let usual = usual.into_iter().map(|(key, records)| (key, without_needless_hint(records)));
+        map.leaves.extend(usual);
+        map.index = template::IndexCell::default();
     }
-    map.leaves.extend(usual);
-    map.index = template::IndexCell::default();
+}
+
+/// Reports whether a leaf without a record is written like one that resembles no other.
+fn is_written_as_usual(
+    map: &SourceMap,
+    outline: &TreeOutline<'_>,
+    index: usize,
+    profile: SchemaProfile,
+    similar: &[SimilarRecord],
+) -> bool {
+    let Some(found) = map.by_template(outline, index, profile, similar) else { return true };
+    let usual = body(&outline.leaves[index], profile, map.style.care());
+    found.record.prefixes.iter().all(Option::is_none)
+        && found.lines.iter().map(|line| line.text.as_str()).eq(body::lines(&usual))
+        && found.lines.iter().all(|line| !line.is_whole && line.end.is_none())
+}
+
+/// Makes the record of a leaf in the usual notation.
+fn usual_record(
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
+    index: usize,
+    profile: SchemaProfile,
+    care: EscapeCare,
+) -> SourceRecord {
+    let prefixes = vec![None; outline.chain(index).len()];
+    let usual = body(&outline.leaves[index], profile, care);
+    // With its lines: it is the template of what it becomes.
+    let lines = body::lines(&usual).map(|line| OutputLine::new(line.to_owned()));
+    SourceRecord { hint: hint_before(keys, index), prefixes, lines: Some(lines.collect()) }
 }
 
 /// Gives a record to each usual gap that is not like all others beside one of its leaves.
@@ -345,12 +387,16 @@ fn kept_leaves(
         let prefixes = prefixes.collect();
         let lines = reader.leaf(index).iter().map(|line| line.to_line());
         let lines = has_lines[index].then(|| lines.collect());
-        let hint = index.checked_sub(1).map_or(START, |before| keys[before]).hint();
-        SourceRecord { hint, prefixes, lines }
+        SourceRecord { hint: hint_before(keys, index), prefixes, lines }
     })
     .into_iter()
     .map(|(key, records)| (key, without_needless_hint(records)))
     .collect()
+}
+
+/// Returns a few bits of the context of a leaf: of the leaf before.
+fn hint_before(keys: &[LeafKey], index: usize) -> u16 {
+    index.checked_sub(1).map_or(START, |before| keys[before]).hint()
 }
 
 /// The least number of items that keep the marker of a list while one is edited.

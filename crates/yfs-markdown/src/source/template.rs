@@ -27,7 +27,6 @@ use self::{alone::LeafReader, splice::rewritten, words::LeafWords};
 use super::{SourceMap, SourceRecord, key::LeafKey};
 use crate::{
     outline::TreeOutline, schema::SchemaProfile, tree::MarkdownNode, write::emit::OutputLine,
-    write::inline::EscapeCare,
 };
 
 /// The greatest number of records that are compared with a leaf.
@@ -80,33 +79,52 @@ pub(super) struct TemplateMatch<'a> {
     pub(super) lines: Vec<OutputLine>,
 }
 
+/// A record that a leaf is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SimilarRecord {
+    /// In thousandths.
+    similarity: usize,
+    key: LeafKey,
+    /// Its place among the records of the key.
+    at: usize,
+}
+
 impl SourceMap {
-    /// Finds the template of a leaf and writes the leaf by it.
+    /// Finds the records that a leaf is most like, the most similar first. Its template is one of
+    /// these.
+    pub(super) fn similar_records(
+        &self,
+        outline: &TreeOutline<'_>,
+        leaf: usize,
+    ) -> Vec<SimilarRecord> {
+        if self.leaves.is_empty() || !self.style.has_templates {
+            return Vec::new();
+        }
+        let text = text_of(&outline.leaves[leaf].element.children);
+        self.template_index().similar(&LeafWords::new(&text))
+    }
+
+    fn template_index(&self) -> &TemplateIndex {
+        self.index.0.get_or_init(|| TemplateIndex::new(self))
+    }
+
+    /// Finds the template of a leaf among the records that it is like, and writes the leaf by it.
     pub(super) fn by_template<'a>(
         &'a self,
         outline: &TreeOutline<'_>,
         leaf: usize,
         profile: SchemaProfile,
-        care: EscapeCare,
+        found: &[SimilarRecord],
     ) -> Option<TemplateMatch<'a>> {
-        if self.leaves.is_empty() || !self.style.has_templates {
-            return None;
-        }
-        let index = self.index.0.get_or_init(|| TemplateIndex::new(self));
-        let text = text_of(&outline.leaves[leaf].element.children);
-        let found = index.similar(&LeafWords::new(&text));
-        if found.is_empty() {
-            return None;
-        }
-        let reader = LeafReader::new(outline, leaf, profile, &index.definitions);
-        let wanted = reader.canonical(care)?;
-        let best = found.first()?.0;
+        let best = found.first()?.similarity;
+        let n_bytes = text_of(&outline.leaves[leaf].element.children).len();
+        let reader = LeafReader::new(outline, leaf, profile, &self.template_index().definitions);
+        let wanted = reader.canonical(self.style.care())?;
         let mut other = None;
-        for (similarity, number) in found {
-            let IndexedRecord { key, at, .. } = &index.records[number];
+        for SimilarRecord { similarity, key, at } in found {
             let record = self.leaves.get(key)?.get(*at)?;
             let lines = record.lines.as_deref()?;
-            if record.len() > 256 + 16 * text.len() {
+            if record.len() > 256 + 16 * n_bytes {
                 continue;
             }
             let Some(rewritten) = rewritten(&reader, lines, *key, &wanted) else { continue };
@@ -176,9 +194,8 @@ impl TemplateIndex {
         index
     }
 
-    /// Returns the records that are most like some words, the most similar first, each behind its
-    /// similarity.
-    fn similar(&self, words: &LeafWords) -> Vec<(usize, usize)> {
+    /// Returns the records that are most like some words, the most similar first.
+    fn similar(&self, words: &LeafWords) -> Vec<SimilarRecord> {
         let mut lists: Vec<&Vec<u32>> =
             words.features().iter().filter_map(|feature| self.by_feature.get(feature)).collect();
         lists.sort_by_key(|list| list.len());
@@ -201,6 +218,10 @@ impl TemplateIndex {
             .collect();
         found.sort_by_key(|(similarity, number)| (usize::MAX - similarity, *number));
         found.truncate(MAX_TRIED);
-        found
+        let similar = |(similarity, number): (usize, usize)| {
+            let IndexedRecord { key, at, .. } = self.records[number];
+            SimilarRecord { similarity, key, at }
+        };
+        found.into_iter().map(similar).collect()
     }
 }

@@ -187,7 +187,7 @@ fn one_letter_changes_one_letter_of_the_file() {
     assert_eq!(wrong, "");
 }
 
-/// All texts of the documents of this repository and of the examples of the specification, one
+/// All texts of the guides, the pages on formats and the handbook of this repository, one
 /// letter at the start, in the middle and at the end of each. What remains wrong cannot be right:
 /// the text of a link that is its own label, an address that is its own text, `_`, which is no
 /// emphasis beside a letter, and the blank of a code span that begins with a backtick.

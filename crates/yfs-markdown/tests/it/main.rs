@@ -9,5 +9,6 @@ mod bounds;
 mod editors;
 mod lists;
 mod random;
+mod similar;
 mod source;
 mod write;
