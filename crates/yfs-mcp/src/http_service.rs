@@ -23,13 +23,18 @@ use rmcp::{
 };
 use yfs_vfs::CancellationToken;
 
-use crate::{open_session::SessionOpener, server::McpServer, session_owners::SessionOwners};
+use crate::{
+    http_requests::{RequestClaim, SessionRequests, json_answer, read_message},
+    open_session::SessionOpener,
+    server::McpServer,
+    session_owners::SessionOwners,
+};
 
 /// The header with the id of a session.
 const SESSION_HEADER: &str = "mcp-session-id";
 
 /// The most bytes of a request.
-const MAX_REQUEST_LEN: usize = 16 << 20;
+pub(crate) const MAX_REQUEST_LEN: usize = 16 << 20;
 
 /// The most sessions of clients of older protocol versions. Each is closed after five minutes
 /// without a request. Beyond it, the credential with the most sessions loses its longest unused.
@@ -45,6 +50,7 @@ pub struct McpHttpService<S = McpServer> {
     service: StreamableHttpService<S, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
     owners: Arc<SessionOwners>,
+    requests: Arc<SessionRequests>,
 }
 
 /// Is cancelled when the client of a request no longer waits for its answer.
@@ -55,6 +61,8 @@ pub(crate) struct AbandonedRequest(pub(crate) CancellationToken);
 struct CancellingBody {
     body: BoxBody<Bytes, Infallible>,
     abandoned: CancellationToken,
+    /// Released before the answer reaches the client, which may use the id again then.
+    claim: Option<RequestClaim>,
 }
 
 /// The opener of the client that sent a request, whose credential was checked.
@@ -76,11 +84,11 @@ impl<S: ServerHandler> McpHttpService<S> {
         config.max_request_body_bytes = MAX_REQUEST_LEN;
         let make = move || Ok(make());
         let service = StreamableHttpService::new(make, sessions.clone(), config);
-        Self { service, sessions, owners: Arc::default() }
+        Self { service, sessions, owners: Arc::default(), requests: Arc::default() }
     }
 
     /// Answers a request. Work on it ends when the answer is dropped.
-    pub async fn handle<B>(&self, mut request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
     where
         B: Body + Send + 'static,
         B::Error: fmt::Display,
@@ -93,6 +101,18 @@ impl<S: ServerHandler> McpHttpService<S> {
             // The same answer as for a session that there is not.
             return plain_answer(StatusCode::NOT_FOUND, "Not Found: Session not found");
         }
+        let (mut request, message) = match read_message(request).await {
+            Ok(read) => read,
+            Err(answer) => return answer,
+        };
+        let claim = match (&session, &message) {
+            (Some(session), Some(message)) => self.requests.claim(session, message),
+            _ => Ok(None),
+        };
+        let claim = match claim {
+            Ok(claim) => claim,
+            Err(refusal) => return json_answer(StatusCode::BAD_REQUEST, &[refusal]),
+        };
         let begins = request.method() == Method::POST
             && session.is_none()
             && !request.headers().contains_key("mcp-protocol-version");
@@ -111,7 +131,7 @@ impl<S: ServerHandler> McpHttpService<S> {
         if let Some(id) = begun.and_then(|id| id.to_str().ok()) {
             self.owners.note_begin(id, credential);
         }
-        response.map(|body| CancellingBody { body, abandoned }.boxed())
+        response.map(|body| CancellingBody { body, abandoned, claim }.boxed())
     }
 
     /// Ends sessions until there is room for another.
@@ -138,7 +158,14 @@ impl Body for CancellingBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.body).poll_frame(context);
+        if let (Some(claim), Poll::Ready(Some(Ok(frame)))) = (&this.claim, &polled)
+            && frame.data_ref().is_some_and(|data| claim.is_answered_by(data))
+        {
+            this.claim = None;
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -190,3 +217,6 @@ impl RequestOpener {
         Some(opener.0.clone())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,10 +28,13 @@
 mod approvals;
 mod client_session;
 mod directory_broker;
+mod envelope_scan;
 mod file_uri;
+mod http_requests;
 mod http_service;
 mod inline_blocking;
-mod malformed_messages;
+mod line_transport;
+mod message_check;
 mod open_session;
 mod profile;
 mod prompts;
@@ -42,6 +45,9 @@ mod session_owners;
 mod session_shell;
 mod stdio;
 mod tool_calls;
+mod unread_request;
+#[cfg(test)]
+mod waiting_server;
 mod watching;
 
 pub use crate::{

@@ -6,11 +6,11 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam,
-        ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-        UnsubscribeRequestParams,
+        CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+        SubscriptionFilter, UnsubscribeRequestParams,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
@@ -21,7 +21,7 @@ use crate::{
     inline_blocking::InlineBlocking,
     open_session::{OpenedSession, SessionOpener},
     profile::McpProfile,
-    prompts, resources, tool_calls,
+    prompts, resources, tool_calls, unread_request,
     watching::{ResourceChanges, TreeWatcher, next_changes, watch_trees},
 };
 
@@ -211,6 +211,14 @@ impl ServerHandler for McpServer {
             () = notify_subscription(&context, &mut changes) => (),
         }
         Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unread_request::error_of(request))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

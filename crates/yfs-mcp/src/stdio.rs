@@ -2,20 +2,14 @@
 
 use std::io;
 
-use rmcp::{
-    ServiceExt,
-    service::ServerInitializeError,
-    transport::{async_rw::AsyncRwTransport, io::stdio_pipes},
-};
+use rmcp::{ServiceExt, service::ServerInitializeError, transport::io::stdio_pipes};
 
-use crate::{malformed_messages::CheckedLines, server::McpServer};
-
-/// The most bytes of one message.
-const MAX_MESSAGE_LEN: usize = 16 << 20;
+use crate::{line_transport::LineTransport, server::McpServer};
 
 /// Serves one client on standard input and output until the input ends.
 ///
-/// A message above 16 MiB is discarded, and one that is not JSON is skipped; the connection stays.
+/// Each request that has an id is answered. A message that is not JSON, that is no request, or that
+/// is above 16 MiB gets an error; the connection stays.
 ///
 /// # Errors
 ///
@@ -31,9 +25,7 @@ pub async fn serve_stdio(server: McpServer) -> io::Result<()> {
 /// Fails if the first message begins no session.
 pub async fn serve_stdio_reporting(server: McpServer, report: fn(&str)) -> io::Result<()> {
     let (input, output) = stdio_pipes();
-    let input = CheckedLines::new(input, report);
-    let transport = AsyncRwTransport::new_server(input, output);
-    let transport = transport.with_max_line_length(MAX_MESSAGE_LEN);
+    let transport = LineTransport::new(input, output, report);
     let running = match server.serve(transport).await {
         Ok(running) => running,
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
