@@ -74,6 +74,9 @@ fn open_with_key<T>(
     open: impl Fn(Option<Arc<UnlockKey>>) -> Result<T, WorkspaceError>,
 ) -> Result<T> {
     let given = OPTIONS.get().map(KeyArgs::read).transpose()?.flatten();
+    if given.is_some() {
+        keep_out_of_dumps();
+    }
     open(given).or_else(|error| {
         // Only now is it known what is needed.
         let Some(needed) = NeededKey::of(&error) else { return Err(error.into()) };
@@ -89,6 +92,9 @@ pub(crate) fn open_without_prompt(file: &Path, mut options: WorkspaceOptions) ->
     Workspace::open_at(file, options.clone())
         .or_else(|error| {
             options.key = NeededKey::of(&error).and_then(|needed| needed.find().ok().flatten());
+            if options.key.is_some() {
+                keep_out_of_dumps();
+            }
             Workspace::open_at(file, options)
         })
         .ok()

@@ -29,7 +29,7 @@ const statesOf = (root) => [
   { user: null, cursor: { anchor: null, head: 7 } },
   { cursor: { anchor: { item: { client: -1, clock: 'x' } }, head: {} } },
   { cursor: { anchor: { tname: 'other' }, head: { tname: 'other' } } },
-  { user: { name: 'Nobody', color: '#ffffff' }, cursor: 'here', open: { id: 1 } },
+  { user: { name: 'Nil', color: '#ffffff' }, cursor: 'here', open: { id: 1 } },
   ['a list'],
   'a text',
   42,

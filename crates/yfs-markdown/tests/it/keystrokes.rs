@@ -35,7 +35,7 @@ pub(crate) struct KeystrokeCount {
     pub(crate) wrong: Vec<String>,
 }
 
-/// Types into the texts of an element of which `is_chosen` holds. Counts texts in `at`.
+/// Types into the texts of an element that `is_chosen` holds for. Counts texts in `at`.
 fn type_into(
     element: &mut TreeElement,
     place: TypingPlace,
