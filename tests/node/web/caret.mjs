@@ -31,7 +31,7 @@ async function putCaret(page, line) {
   await page.keyboard.press('End')
 }
 
-/** Types words until it is told to stop; returns what it typed. */
+/** Types words until it has to stop; returns what it typed. */
 function typist(page, name) {
   let typed = ''
   let stopped = false
