@@ -74,7 +74,7 @@ async function check(stage, path, editor) {
   const polite = { user: { name: 'Zoë 👩‍👧', color: '#0b6a74' }, cursor: cursorIn(root) }
   peers.push(...joinAs(stage, guid, [polite]))
   const names = () => page.locator(PEOPLE).evaluateAll((all) => all.map(({ title }) => title))
-  const expected = ['Mallory', 'Nobody', 'Zoë 👩‍👧', `a ${'n'.repeat(62)}`, 'guest'].sort()
+  const expected = ['Mallory', 'Nil', 'Zoë 👩‍👧', `a ${'n'.repeat(62)}`, 'guest'].sort()
   await until(
     async () => JSON.stringify((await names()).sort()) === JSON.stringify(expected),
     `the names in ${path}`,
@@ -104,7 +104,7 @@ async function checkApplication(stage) {
   await page.waitForSelector('[role="treeitem"]')
   const peers = joinAs(stage, workspace, statesOf('text'))
   await until(() => page.getByTitle(/Mallory/).count(), 'Mallory above the tree')
-  await until(() => page.getByTitle(/Nobody/).count(), 'the last one above the tree')
+  await until(() => page.getByTitle(/Nil/).count(), 'the last one above the tree')
   const { wrong } = await stylesOf(page, '[style*="--person"], [style*="background"]')
   assertEqual(wrong, [], 'the styles above the tree')
   for (const peer of peers) peer.destroy()
