@@ -63,7 +63,8 @@ const stylesOf = (page, selector) =>
 
 const PEOPLE = '.editor-people li'
 const CURSORS =
-  '.cm-ySelectionCaret, .cm-ySelection, .remote-cursor, .remote-cursor-name, .ProseMirror-yjs-selection'
+  '.cm-ySelectionCaret, .cm-ySelection, .remote-cursor, .remote-cursor-name, ' +
+  '.ProseMirror-yjs-selection'
 
 async function check(stage, path, editor) {
   const page = await stage.open(path)

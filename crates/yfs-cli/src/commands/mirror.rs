@@ -114,8 +114,7 @@ pub(crate) const DEFAULT_POLICY: MirrorPolicyArgs =
 /// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
     let (confirm_deletions, accept_rules) = (args.confirm, args.accept_rules);
-    let options =
-        MirrorOptions { confirm_deletions, accept_rules, ..options(args.policy) };
+    let options = MirrorOptions { confirm_deletions, accept_rules, ..options(args.policy) };
     let workspace = open(&args.dir, args.once, context)?;
     let result = if args.once {
         Mirror::once(&workspace, &args.dir, options).map_err(mirror_failure)
