@@ -99,7 +99,7 @@ fn is_risky_file(name: &str) -> bool {
     };
     let environment = name.strip_prefix(".env.");
     RISKY_FILES.contains(&name)
-        || RISKY_FAMILIES.iter().any(|family| is_family(family))
+        || RISKY_FAMILIES.iter().any(is_family)
         || environment.is_some_and(|name| !HARMLESS_ENV.contains(&name))
 }
 
