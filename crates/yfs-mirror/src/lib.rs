@@ -63,6 +63,7 @@ mod seen_texts;
 mod sync_engine;
 mod unread;
 pub mod untrusted_files;
+mod waiting_files;
 mod watch;
 mod witness;
 

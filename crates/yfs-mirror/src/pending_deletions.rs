@@ -1,12 +1,9 @@
 //! A mass deletion that waits for the confirmation of a person, as two files beside the mirror's
 //! database. They let another process confirm the deletion while a mirror runs.
 
-use std::{fs, io, path::Path};
+use std::path::Path;
 
-use crate::{
-    error::{MirrorError, Result},
-    mirror_state::database::DIR,
-};
+use crate::{error::Result, waiting_files};
 
 /// The file in which a mirror notes the deletion that it did not make.
 const PENDING: &str = "mirror.pending";
@@ -47,43 +44,20 @@ impl PendingDeletions {
 
     /// Forgets the pending deletion of a directory and its confirmation.
     pub(crate) fn clear(directory: &Path) -> Result<()> {
-        for name in [CONFIRMED, PENDING] {
-            match fs::remove_file(directory.join(DIR).join(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(host_error("remove", directory, name, error));
-                }
-                _ => (),
-            }
-        }
-        Ok(())
+        [CONFIRMED, PENDING].iter().try_for_each(|name| waiting_files::remove(directory, name))
     }
 
     fn read_file(directory: &Path, name: &str) -> Result<Option<Self>> {
-        match fs::read_to_string(directory.join(DIR).join(name)) {
-            Ok(text) => {
-                let mut numbers = text.split_whitespace().map(str::parse);
-                Ok(match (numbers.next(), numbers.next()) {
-                    (Some(Ok(n_deleted)), Some(Ok(n_files))) => Some(Self { n_deleted, n_files }),
-                    _ => None,
-                })
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(host_error("read", directory, name, error)),
-        }
+        let text = waiting_files::read(directory, name)?.unwrap_or_default();
+        let mut numbers = text.split_whitespace().map(str::parse);
+        Ok(match (numbers.next(), numbers.next()) {
+            (Some(Ok(n_deleted)), Some(Ok(n_files))) => Some(Self { n_deleted, n_files }),
+            _ => None,
+        })
     }
 
     fn write_file(&self, directory: &Path, name: &str) -> Result<()> {
         let text = format!("{} {}\n", self.n_deleted, self.n_files);
-        fs::write(directory.join(DIR).join(name), text)
-            .map_err(|error| host_error("write", directory, name, error))
+        waiting_files::write(directory, name, &text)
     }
-}
-
-fn host_error(
-    action: &'static str,
-    directory: &Path,
-    name: &str,
-    source: io::Error,
-) -> MirrorError {
-    MirrorError::Host { action, path: directory.join(DIR).join(name), source }
 }
