@@ -17,13 +17,22 @@ use yfs_vfs::{FileSystem, WriteOptions};
 
 use crate::support::{Pair, v};
 
-/// Returns a mirrored file that an editor of the workspace is about to change. The mirror waits for
-/// programs that have a file open however long they take, so that no test depends on its speed.
+/// Returns a mirrored file that an editor of the workspace is about to change.
 fn pair_with(text: &str) -> Pair {
+    filled(Pair::new(), text)
+}
+
+/// As [`pair_with`], of a mirror that waits until a program has closed a file, however long that
+/// takes: what arrives does not depend on the speed of the test.
+fn patient_pair_with(text: &str) -> Pair {
     let mut pair = Pair::apart();
     let hour = Duration::from_secs(3_600);
     (pair.options.open_idle, pair.options.open_patience) = (hour, hour);
     pair.start();
+    filled(pair, text)
+}
+
+fn filled(pair: Pair, text: &str) -> Pair {
     pair.put("a.txt", text);
     pair.check();
     pair
@@ -64,7 +73,7 @@ fn an_append_through_a_descriptor_that_was_open_before_arrives() {
 #[test]
 fn the_second_half_of_a_save_arrives() {
     let lines: String = (0..40).map(|number| format!("line {number}\n")).collect();
-    let pair = pair_with(&lines);
+    let pair = patient_pair_with(&lines);
     let saved = lines.replace("line 3\n", "line 3 saved\n");
     let (first, second) = saved.split_at(saved.len() / 2);
     let mut file = open(&pair, File::options().write(true).truncate(true));
@@ -88,7 +97,7 @@ fn bytes_written_in_place_arrive() {
 
 #[test]
 fn a_file_that_was_truncated_and_written_later_arrives() {
-    let pair = pair_with("one\ntwo\n");
+    let pair = patient_pair_with("one\ntwo\n");
     let mut file = open(&pair, File::options().write(true).truncate(true));
     pair.settle();
     type_line(&pair, "typed");
@@ -202,7 +211,7 @@ fn what_is_written_while_no_mirror_runs_arrives() {
 /// While a program has a file open, what it has written so far is not imported as the file.
 #[test]
 fn half_of_a_save_is_not_taken_in() {
-    let pair = pair_with("one\ntwo\n");
+    let pair = patient_pair_with("one\ntwo\n");
     let mut file = open(&pair, File::options().write(true).truncate(true));
     file.write_all(b"one\n").unwrap();
     pair.write("/a.txt", "typed\none\ntwo\n");
@@ -222,7 +231,7 @@ fn half_of_a_save_is_not_taken_in() {
 /// Lines of a log that stays open arrive, however long it stays open.
 #[test]
 fn appends_of_a_program_that_never_closes_arrive_at_once() {
-    let pair = pair_with("one\n");
+    let pair = patient_pair_with("one\n");
     let mut log = open(&pair, File::options().append(true));
     for number in 0..3 {
         log.write_all(format!("line {number}\n").as_bytes()).unwrap();
