@@ -352,9 +352,10 @@ fn presence_is_never_told_for_others() {
     let shout = "x".repeat(60_000);
     let n_shouts = 2000;
     for clock in 1..=n_shouts {
-        enemy.send(&say(2, clock, &format!("\"{clock} {shout}\"")));
+        enemy.send(&say(2, clock, &format!("{{\"say\":\"{clock} {shout}\"}}")));
     }
-    enemy.send(&say(2, n_shouts + 1, "\"done\""));
+    let done = "{\"say\":\"done\"}";
+    enemy.send(&say(2, n_shouts + 1, done));
     // What was said before is known when this is answered.
     enemy.send(&SyncMessage::Step1(&[0]).encode());
     enemy.wait_for(|message| message.starts_with(&[0, 1]));
@@ -368,10 +369,10 @@ fn presence_is_never_told_for_others() {
         });
         states(&answer).contains(&(id, is.to_owned()))
     };
-    while !is_there(&mut watcher, 2, "\"done\"") {}
+    while !is_there(&mut watcher, 2, done) {}
     // Ana, whom the enemy claimed to be, is asked whether she is there, and answers.
     drop(enemy);
-    while is_there(&mut watcher, 2, "\"done\"") {}
+    while is_there(&mut watcher, 2, done) {}
     assert!(is_there(&mut watcher, 1, ana_is));
     served.assert_unharmed(pair);
 }
