@@ -12,6 +12,8 @@ use std::{
 struct RunningWatch {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
+    /// The last line that was returned.
+    last: String,
 }
 
 impl RunningWatch {
@@ -28,13 +30,21 @@ impl RunningWatch {
             BufReader::new(child.stderr.take().unwrap()).read_line(&mut first).unwrap();
         }
         assert!(first.contains("watching"), "{first}");
-        Self { child, lines }
+        Self { child, lines, last: String::new() }
     }
 
-    /// Returns the next line, without the time.
+    /// Returns the next line that differs from the last one, without the time. A change of a
+    /// content may be printed twice: its size is written to its row after it, when the process that
+    /// made it ends.
     fn next(&mut self) -> String {
-        let line = self.lines.next().unwrap().unwrap();
-        line.split_once("  ").unwrap().1.to_owned()
+        loop {
+            let line = self.lines.next().unwrap().unwrap();
+            let line = line.split_once("  ").unwrap().1;
+            if line != self.last {
+                line.clone_into(&mut self.last);
+                return line.to_owned();
+            }
+        }
     }
 
     fn next_json(&mut self) -> serde_json::Value {

@@ -129,7 +129,7 @@ impl SeenTexts {
             let mut best = (cost(&current.text, saved, usize::MAX), None);
             for (_, seen) in earlier() {
                 let cost = cost(&seen.text, saved, best.0);
-                if cost < best.0 {
+                if cost < best.0 && is_mostly_kept(&seen.text, saved) {
                     best = (cost, Some(seen));
                 }
             }
@@ -221,6 +221,13 @@ fn words_of_others<'a>(
     lost
 }
 
+/// Reports whether a save has more than half of an earlier text. One that has not was written anew,
+/// and says nothing of what its writer had read: the nearest text would be the shortest one.
+fn is_mostly_kept(old: &str, saved: &str) -> bool {
+    let removed: usize = diff_chars(old, saved).iter().map(|splice| splice.old.len()).sum();
+    removed * 2 < old.len()
+}
+
 /// Returns the number of bytes in the differences of two texts, or `most` if there are as many.
 fn cost(old: &str, new: &str, most: usize) -> usize {
     if old.len().abs_diff(new.len()) >= most {
@@ -272,6 +279,15 @@ mod tests {
         ] {
             assert_eq!(origin(&script, saved), expected, "{saved}");
         }
+    }
+
+    /// The nearest text of one that was written anew was the shortest one, so all that others had
+    /// written since was put back behind it.
+    #[test]
+    fn a_text_that_is_written_anew_replaces_the_current_one() {
+        let script = ["!from home\n", "from home\nfrom away\n"];
+        assert_eq!(origin(&script, "on disk\n"), "current; lost: away");
+        assert_eq!(origin(&["", "ann"], "mine"), "current; lost: ann");
     }
 
     #[test]

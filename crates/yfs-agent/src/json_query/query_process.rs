@@ -3,8 +3,9 @@
 use std::{
     io::{self, Read, Write},
     process::{Child, Command, Stdio},
-    sync::Arc,
+    sync::{Arc, mpsc},
     thread,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -94,22 +95,33 @@ impl JsonQueryRunner {
             }
         });
         let max_len = self.limits.max_output_len as u64;
+        let finished = end_after(self.limits.wall_time, child.clone());
         // Ends when the process is gone: by itself, by its limits, or by `killer`.
         thread::spawn(move || {
             let read = read_output(&child, stdout, stderr, max_len);
+            drop(finished);
             // The caller may have been dropped.
             sender.send(read).ok();
         });
         let read = tokio::select! {
             read = receiver => read,
             () = cancel.cancelled() => return Err(JsonQueryError::Cancelled),
-            () = tokio::time::sleep(self.limits.wall_time) => {
-                return Err(JsonQueryError::Exceeded);
-            }
         };
         drop(killer);
         read.map_err(|_| JsonQueryError::Process(io::ErrorKind::BrokenPipe.into()))?
     }
+}
+
+/// Ends a process that runs for longer than a time. The thread that waits ends with the returned
+/// sender. It needs no timer of the caller's runtime, which may be shut down while a query runs.
+fn end_after(limit: Duration, child: Arc<Mutex<Child>>) -> mpsc::Sender<()> {
+    let (finished, wait) = mpsc::channel();
+    thread::spawn(move || {
+        if wait.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+            child.lock().kill().ok();
+        }
+    });
+    finished
 }
 
 fn read_output(

@@ -530,8 +530,14 @@ async fn glob(call: ToolCall, input: GlobInput) -> ToolOutcome {
         None => input.pattern.clone(),
     };
     let cancel = call.context().cancel.clone();
-    let query =
-        GlobQuery { root: root.clone(), limit: MAX_PATHS, cancel, ..GlobQuery::new(pattern) };
+    // As `ls` and `grep`, it finds names that begin with a dot.
+    let query = GlobQuery {
+        root: root.clone(),
+        hidden: true,
+        limit: MAX_PATHS,
+        cancel,
+        ..GlobQuery::new(pattern)
+    };
     let found = call.fs().glob(&query).await.map_err(|error| fs_failure(error, "read", &root))?;
     let paths: Vec<String> = found.entries.iter().map(|entry| entry.path.to_string()).collect();
     let max_chars = call.session().limits().max_list_chars;

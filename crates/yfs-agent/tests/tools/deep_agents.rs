@@ -10,6 +10,32 @@ use crate::fixture::ToolFixture;
 const REPLACING: ToolVocabulary = ToolVocabulary::DeepAgents(DeepAgentsProfile::Replacing);
 const CREATE_ONLY: ToolVocabulary = ToolVocabulary::DeepAgents(DeepAgentsProfile::CreateOnly);
 
+/// `glob` said that there were no files in directories that `ls` and `grep` showed.
+#[tokio::test]
+async fn glob_finds_what_grep_finds_in_directories_with_a_dot() {
+    let script = r#"
+        write_file {"file_path": "/app/.notes/report.md", "content": "needle\n"}
+        grep {"pattern": "needle"}
+        glob {"pattern": "**/report.md"}
+        glob {"pattern": "*.md", "path": "/app"}
+    "#;
+    ToolFixture::new(&[REPLACING])
+        .check(
+            script,
+            expect![[r#"
+        > write_file {"file_path": "/app/.notes/report.md", "content": "needle\n"}
+        Updated file /app/.notes/report.md
+        > grep {"pattern": "needle"}
+        /app/.notes/report.md
+        > glob {"pattern": "**/report.md"}
+        ['/app/.notes/report.md']
+        > glob {"pattern": "*.md", "path": "/app"}
+        ['/app/.notes/report.md']
+    "#]],
+        )
+        .await;
+}
+
 #[tokio::test]
 async fn replies_have_the_texts_of_deepagents() {
     let script = r#"

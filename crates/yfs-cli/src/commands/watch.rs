@@ -18,8 +18,8 @@ use crate::{
 const HELP: &str = "\
 Prints a line for each change: local time, change, path, and the actor if it is known. Changes are
 created, changed, moved (from the path that it had) and removed. A moved or removed directory is one
-change. Several changes of one file in a short time may be one line. `yfs log` knows the actors of
-changes that other processes made.
+change. Several changes of one file in a short time may be one line, and one change two lines: the
+content, then its size. `yfs log` knows the actors of changes that other processes made.
 
 The command runs until Ctrl-C. With --json, the first line and the last change of each page have a
 cursor: passed to --since, it continues there, also in another process. No change is left out; those
