@@ -16,9 +16,18 @@ owner:
 # Plan
 `
 
+/** Replaces a part of the text of front matter, and saves it. */
+async function change(box, old, text) {
+  await until(async () => (await box.inputValue()).includes(old), old)
+  await box.fill((await box.inputValue()).replace(old, text))
+  await box.press('Control+Enter')
+}
+
 await scenario(
   ({ directory }) => {
     writeFileSync(join(directory, 'plan.md'), FILE)
+    writeFileSync(join(directory, 'post.md'), '---\ntitle: A\ndate: {{ .Date }}\n---\n\nBody.\n')
+    writeFileSync(join(directory, 'toml.md'), '+++\ntitle = "A" # short\n+++\n\nBody.\n')
     writeFileSync(join(directory, 'raw.md'), '---\n!thing {a: 1}\n---\n\nBody.\n')
   },
   async (stage) => {
@@ -90,5 +99,26 @@ await scenario(
     const rawYaml = raw.getByRole('textbox', { name: 'YAML' })
     await until(async () => (await rawYaml.inputValue()) === '!thing {a: 1}', 'the raw YAML')
     assertEqual(await raw.locator('.front-matter-row').count(), 0, 'fields of raw YAML')
+
+    // A property that has no field is in the YAML, which can be changed around it.
+    const post = await stage.open('/post.md')
+    await until(() => post.getByText('1 more in YAML').count(), 'the note')
+    assertEqual(await post.locator('.front-matter-row').count(), 1, 'fields beside a template')
+    await post.getByRole('button', { name: 'YAML' }).click()
+    await change(post.getByRole('textbox', { name: 'YAML' }), 'title: A', 'title: B')
+    await until(
+      async () =>
+        (await stage.yfs('cat', '/post.md')).startsWith('---\ntitle: B\ndate: {{ .Date }}\n'),
+      'the file around the template',
+    )
+
+    // TOML is shown as it is, between its own fences.
+    const toml = await stage.open('/toml.md')
+    await change(toml.getByRole('textbox', { name: 'TOML', exact: true }), '"A"', '"B"')
+    await until(
+      async () =>
+        (await stage.yfs('cat', '/toml.md')).startsWith('+++\ntitle = "B" # short\n+++\n'),
+      'the file of TOML',
+    )
   },
 )

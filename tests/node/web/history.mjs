@@ -40,7 +40,9 @@ await scenario(
     const authors = page.locator('.blame-author')
     await until(async () => {
       const names = (await authors.allTextContents()).filter((name) => name !== '')
-      return names.includes('ada') && names.some((name) => name.includes('✦ reviewer'))
+      // A `+` marks a line that has letters of others, too.
+      const has = (author) => names.some((name) => name.replace(/\+$/, '') === author)
+      return has('ada') && has('✦ reviewer')
     }, 'the authors of lines')
     await page.getByRole('button', { name: 'Edit', exact: true }).click()
     await shows(page, 'richtext')

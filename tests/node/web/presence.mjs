@@ -75,7 +75,7 @@ async function check(stage, path, editor) {
   const polite = { user: { name: 'Zoë 👩‍👧', color: '#0b6a74' }, cursor: cursorIn(root) }
   peers.push(...joinAs(stage, guid, [polite]))
   const names = () => page.locator(PEOPLE).evaluateAll((all) => all.map(({ title }) => title))
-  const expected = ['Mallory', 'Nil', 'Zoë 👩‍👧', `a ${'n'.repeat(62)}`, 'guest'].sort()
+  const expected = ['Mallory', 'Nil', 'Zoë 👩‍👧', `a${'n'.repeat(63)}`, 'guest'].sort()
   await until(
     async () => JSON.stringify((await names()).sort()) === JSON.stringify(expected),
     `the names in ${path}`,

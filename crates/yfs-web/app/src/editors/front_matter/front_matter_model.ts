@@ -28,12 +28,17 @@ export function storedYaml(source: Y.Map<unknown>): string | null {
   const stored = source.get('front')
   if (typeof stored !== 'string') return null
   const newline = stored.indexOf('\n')
-  const lengths = /^(\d+) (\d+)$/.exec(stored.slice(0, newline))
+  const lengths = /^(\d+) (\d+)(?: parts)?$/.exec(stored.slice(0, newline))
   if (newline < 0 || lengths === null) return null
   // Fences are ASCII, but for a byte order mark before the first.
   const block = new TextEncoder().encode(stored.slice(newline + 1))
   const [first, last] = [Number(lengths[1]), Number(lengths[2])]
   return new TextDecoder().decode(block.slice(first, block.length - last))
+}
+
+/** Returns the number of properties that the map cannot hold: only the text of the file shows them. */
+export function linesOf(source: Y.Map<unknown>): number {
+  return [...source.keys()].filter((key) => key.startsWith('y:')).length
 }
 
 /** Returns the fields, in the order of the file, then the new ones. */
@@ -45,7 +50,11 @@ export function fieldsOf(map: Y.Map<unknown>, source: Y.Map<unknown>): FrontMatt
     return found < 0 ? order.length : found
   }
   keys.sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1))
-  return keys.map((key) => ({ key, value: map.get(key), kind: kindOf(map.get(key)) }))
+  return keys.map((key) => ({
+    key,
+    value: map.get(key),
+    kind: kindOf(map.get(key)),
+  }))
 }
 
 function keysInOrder(yaml: string): string[] {
@@ -91,19 +100,28 @@ export function valueOf(text: string, kind: FieldKind): unknown {
 
 export const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-const BLOCK = /^\ufeff?---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/
+// YAML between `---` lines, or TOML between `+++` lines.
+const YAML_BLOCK = /^\ufeff?(---)[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/
+const TOML_BLOCK = /^\ufeff?(\+\+\+)[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?\+\+\+[ \t]*(?:\r?\n|$)/
 
-/** Returns the YAML between the fences of a text; null if it has none. */
+const blockOf = (text: string) => YAML_BLOCK.exec(text) ?? TOML_BLOCK.exec(text)
+
+/** Returns the text between the fences of a file; null if it has none. */
 export function yamlOf(text: string): string | null {
-  const match = BLOCK.exec(text)
-  return match === null ? null : (match[1] ?? '')
+  const match = blockOf(text)
+  return match === null ? null : (match[2] ?? '')
 }
+
+/** Reports whether the front matter of a file is TOML. */
+export const isToml = (text: string): boolean => blockOf(text)?.[1] === '+++'
 
 /** Returns a text with its front matter, if it has any, replaced by another. */
 export function withFrontMatter(text: string, hasFrontMatter: boolean, yaml: string): string {
   const mark = text.startsWith('\ufeff') ? '\ufeff' : ''
-  const body = (hasFrontMatter ? text.replace(BLOCK, '') : text).replace(/^\ufeff/, '')
+  const block = hasFrontMatter ? blockOf(text) : null
+  const fence = block?.[1] ?? '---'
+  const body = text.slice(block?.[0].length ?? 0).replace(/^\ufeff/, '')
   const ending = /\r\n/.test(text.slice(0, 4096)) ? '\r\n' : '\n'
   const lines = yaml.replace(/\s+$/, '').split(/\r?\n/).join(ending)
-  return mark + (lines === '' ? '' : `---${ending}${lines}${ending}---${ending}`) + body
+  return mark + (lines === '' ? '' : `${fence}${ending}${lines}${ending}${fence}${ending}`) + body
 }

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type * as Y from 'yjs'
 import type { MountOptions } from '../mounted_editor'
 import { FieldRow, NewField } from './field_row'
-import { fieldsOf, storedYaml, type FrontMatterField } from './front_matter_model'
+import { fieldsOf, linesOf, storedYaml, type FrontMatterField } from './front_matter_model'
 import { YamlView } from './yaml_view'
 
 interface PanelProps {
@@ -19,12 +19,15 @@ interface FrontMatter {
   fields: FrontMatterField[]
   /** Whether there is front matter that is not a plain mapping. */
   isRaw: boolean
+  /** The number of properties that have no field. */
+  nOthers: number
 }
 
 function read(map: Y.Map<unknown>, source: Y.Map<unknown>): FrontMatter {
   const fields = fieldsOf(map, source)
   const yaml = storedYaml(source)
-  return { fields, isRaw: fields.length === 0 && yaml !== null && yaml.trim() !== '' }
+  const isRaw = fields.length === 0 && yaml !== null && yaml.trim() !== ''
+  return { fields, isRaw, nOthers: isRaw ? 0 : linesOf(source) }
 }
 
 function useFrontMatter(map: Y.Map<unknown>, source: Y.Map<unknown>): FrontMatter {
@@ -43,7 +46,7 @@ function useFrontMatter(map: Y.Map<unknown>, source: Y.Map<unknown>): FrontMatte
 }
 
 function FrontMatterPanel({ options, map, source, readOnly }: PanelProps) {
-  const { fields, isRaw } = useFrontMatter(map, source)
+  const { fields, isRaw, nOthers } = useFrontMatter(map, source)
   const [showsYaml, setShowsYaml] = useState(false)
   const [isAdding, setIsAdding] = useState(false)
   const isEmpty = fields.length === 0 && !isRaw
@@ -60,8 +63,9 @@ function FrontMatterPanel({ options, map, source, readOnly }: PanelProps) {
     <section class="front-matter" aria-label="Front matter">
       <header>
         <h2>Properties</h2>
+        {nOthers > 0 && <span class="front-matter-note">{nOthers} more in YAML</span>}
         {isRaw ? (
-          <span class="front-matter-note">not a plain mapping: shown as YAML</span>
+          <span class="front-matter-note">no fields: shown as it is</span>
         ) : (
           <button type="button" aria-pressed={isYaml} onClick={() => setShowsYaml(!showsYaml)}>
             {isYaml ? 'Form' : 'YAML'}

@@ -1,4 +1,4 @@
-// The front matter as YAML. Saving writes the file through the server, which merges the least edit
+// The front matter as YAML, or as TOML if the file has that. Saving writes the file through the server, which merges the least edit
 // and keeps comments, quotes and the order of keys.
 
 import { useEffect, useState } from 'preact/hooks'
@@ -6,7 +6,7 @@ import { parseDocument } from 'yaml'
 import { readSource } from '../markdown/read_source'
 import { fileUrl } from '../../session/file_url'
 import type { MountOptions } from '../mounted_editor'
-import { withFrontMatter, yamlOf } from './front_matter_model'
+import { isToml, withFrontMatter, yamlOf } from './front_matter_model'
 
 interface YamlViewProps {
   options: MountOptions
@@ -25,8 +25,15 @@ async function save(options: MountOptions, hasFrontMatter: boolean, yaml: string
   if (!response.ok) throw new Error(`the server answered ${response.status}`)
 }
 
+/** Returns why a text is no YAML, unless the file was none before. */
+function problemOf(yaml: string, stored: string): string | undefined {
+  const [problem] = parseDocument(yaml).errors
+  return parseDocument(stored).errors.length > 0 ? undefined : problem?.message
+}
+
 export function YamlView({ options, readOnly, hasFrontMatter }: YamlViewProps) {
   const [stored, setStored] = useState<string | null>(null)
+  const [language, setLanguage] = useState<'YAML' | 'TOML'>('YAML')
   const [draft, setDraft] = useState<string | null>(null)
   const [error, setError] = useState<string | null>(null)
   const { document: opened, workspace, path } = options
@@ -37,7 +44,9 @@ export function YamlView({ options, readOnly, hasFrontMatter }: YamlViewProps) {
     const refresh = async () => {
       try {
         const { text } = await readSource(workspace, path())
-        if (!isGone) setStored(yamlOf(text) ?? '')
+        if (isGone) return
+        setStored(yamlOf(text) ?? '')
+        setLanguage(isToml(text) ? 'TOML' : 'YAML')
       } catch (failure) {
         if (!isGone) setError((failure as Error).message)
       }
@@ -58,8 +67,8 @@ export function YamlView({ options, readOnly, hasFrontMatter }: YamlViewProps) {
 
   const shown = draft ?? stored ?? ''
   const apply = async () => {
-    const [problem] = parseDocument(shown).errors
-    if (problem !== undefined) return setError(problem.message)
+    const problem = language === 'YAML' ? problemOf(shown, stored ?? '') : undefined
+    if (problem !== undefined) return setError(problem)
     try {
       await save(options, hasFrontMatter, shown)
       setStored(shown)
@@ -72,7 +81,7 @@ export function YamlView({ options, readOnly, hasFrontMatter }: YamlViewProps) {
   return (
     <div class="front-matter-yaml">
       <textarea
-        aria-label="YAML"
+        aria-label={language}
         spellcheck={false}
         readOnly={readOnly}
         rows={Math.min(20, Math.max(3, shown.split('\n').length))}
