@@ -183,6 +183,30 @@ fn a_change_touches_the_lines_of_its_leaf() {
     );
 }
 
+/// A file is renamed to `.md` while somebody types: the blank that was typed last is the one before
+/// the next word. It stayed behind all that was typed later.
+#[test]
+fn a_blank_at_the_end_is_the_one_before_what_is_typed_next() {
+    check_change(
+        "first \n\nLast\n",
+        "first",
+        "first and more",
+        expect![[r#"
+        -first 
+        +first and more
+    "#]],
+    );
+    check_change(
+        "first \n\nLast\n",
+        "first",
+        "first!",
+        expect![[r#"
+        -first 
+        +first! 
+    "#]],
+    );
+}
+
 #[test]
 fn a_change_in_lists_and_quotes_touches_one_line() {
     check_change(

@@ -160,6 +160,7 @@ impl LeafSplicer<'_> {
         let kept: Vec<Range<usize>> = (between.start..=between.end)
             .map(|index| gap(self.old, index))
             .filter(|range| !range.is_empty())
+            .filter(|range| !self.is_used_up(range, &atoms))
             .collect();
         let kept = match kept.as_slice() {
             [] => Some(0..0),
@@ -193,6 +194,14 @@ impl LeafSplicer<'_> {
             (None, Some((_, kept))) => out.push_old(self.old, kept),
             (None, None) => out.push_new(self.new, behind),
         }
+    }
+
+    /// Reports whether a gap is the blanks at the end of the leaf, behind which text goes on that
+    /// begins with one: who typed them types on, and they are no longer the end.
+    fn is_used_up(&self, kept: &Range<usize>, atoms: &Range<usize>) -> bool {
+        let goes_on = || self.new.text[self.new.places[atoms.start].clone()].starts_with(' ');
+        let is_end = kept.end == self.old.text.len() && atoms.end == self.aligned.len();
+        is_end && self.old.text[kept.clone()].trim_matches(' ').is_empty() && goes_on()
     }
 
     /// Returns the atoms before which others came or went.
