@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yfs-checkpoint", &["yfs-crypt"]),
     ("yfs-store", &["yfs-checkpoint", "yfs-crypt", "yfs-types"]),
     ("yfs", &["yfs-checkpoint", "yfs-engine", "yfs-store", "yfs-vfs"]),
-    ("yfs-analysis", &[]),
+    ("yfs-analysis", &["yfs-types"]),
     ("yfs-artifacts", &["yfs", "yfs-analysis", "yfs-types", "yfs-vfs"]),
     ("yfs-mirror", &["yfs", "yfs-engine", "yfs-vfs"]),
     ("yfs-threads", &["yfs", "yfs-types", "yfs-vfs"]),

@@ -90,10 +90,12 @@ pub enum DocumentFormat {
     /// JSON: one value, or several one after the other.
     #[default]
     Json,
-    /// A table whose first row has the names of columns; the delimiter is that of the first row.
-    /// A cell is a number if JSON would write it so, null if it is empty, and otherwise text.
+    /// A table. Its delimiter, and whether its first row has the names of the columns, is found as
+    /// for statistics; without names, they are `column_1` and so on. A cell is a number if JSON
+    /// would write it so, null if it is empty, and otherwise text. A column is text if a number
+    /// would lose zeros of it, as of the zip code `02108`.
     Csv,
-    /// A table with tabs between cells.
+    /// A table, probably with tabs between cells.
     Tsv,
     /// YAML 1.2: one document, or several.
     Yaml,

@@ -4,7 +4,7 @@ use encoding_rs::{CoderResult, Decoder, UTF_8};
 
 use crate::{
     binary_stats::BinaryPass,
-    content_type::{ContentKind, DetectedContent, HEAD_LEN, detect_content},
+    content_type::{ContentKind, DetectedContent, HEAD_LEN, detect_content, find_json_fault},
     csv_stats::CsvPass,
     file_stats::FileStats,
     html_stats::HtmlPass,
@@ -51,6 +51,8 @@ struct ContentPass {
     decoder: Option<TextDecoder>,
     ends: TextEnds,
     kind: KindPass,
+    /// Why the content is no JSON, although its name says so.
+    json_fault: Option<String>,
 }
 
 #[derive(Debug)]
@@ -136,21 +138,23 @@ impl ContentPass {
             block: String::new(),
             has_errors: false,
         });
+        let mut json_fault = None;
         let kind = match detected.kind {
             ContentKind::Json | ContentKind::JsonLines => KindPass::Json(Box::new(JsonPass::new())),
-            ContentKind::Csv(delimiter) => KindPass::Csv(Box::new(CsvPass::new(delimiter))),
+            ContentKind::Csv(dialect) => KindPass::Csv(Box::new(CsvPass::new(dialect))),
             ContentKind::Html => KindPass::Html(Box::default()),
             ContentKind::Markdown => KindPass::Markdown(Box::default()),
             ContentKind::Text => {
                 let encoding = detected.encoding.unwrap_or(UTF_8);
                 let (text, _) = encoding.decode_with_bom_removal(head);
+                json_fault = find_json_fault(&text, name, is_whole);
                 KindPass::Text(Box::new(TextPass::new(name, &text, encoding.name())))
             }
             ContentKind::Binary => {
                 KindPass::Binary(Box::new(BinaryPass::new(&detected.media_type)))
             }
         };
-        Self { detected, decoder, ends: TextEnds::default(), kind }
+        Self { detected, decoder, ends: TextEnds::default(), kind, json_fault }
     }
 
     fn push(&mut self, chunk: &[u8], is_last: bool) {
@@ -183,6 +187,7 @@ impl ContentPass {
         {
             notes.push(format!("some bytes are not {}; they count as U+FFFD", encoding.name()));
         }
+        notes.extend(self.json_fault.map(|fault| format!("{fault}; described as text")));
         let stats = match self.kind {
             KindPass::Json(pass) => {
                 let is_lines =

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use yfs_types::utf16::Utf16Order;
 
 use crate::{
-    csv_stats::find_delimiter,
     json_lexer::{JsonEvent, JsonLexer, valid_prefix},
+    table_dialect::{TableDialect, TableHint, detect_table},
     text_hints::{config_by_name, extension_of, language_of},
 };
 
@@ -31,8 +32,8 @@ pub enum ContentKind {
     Json,
     /// JSON values one after the other.
     JsonLines,
-    /// Text in columns, separated by this byte.
-    Csv(u8),
+    /// A table of text.
+    Csv(TableDialect),
     /// HTML.
     Html,
     /// Markdown.
@@ -71,8 +72,8 @@ pub fn detect_content(head: &[u8], name: &str, is_whole: bool) -> DetectedConten
 /// Decodes a whole text in the encoding that [`detect_content`] finds. Returns `None` for bytes
 /// that are no text, or are not valid in that encoding.
 pub fn decode_text(content: &[u8]) -> Option<Cow<'_, str>> {
-    let head = &content[..content.len().min(HEAD_LEN)];
-    let mut encoding = detect_encoding(head, head.len() == content.len())?;
+    let (head, is_whole) = head_of(content);
+    let mut encoding = detect_encoding(head, is_whole)?;
     if encoding == UTF_8 && valid_prefix(content).len() < content.len() {
         // Behind the head stands the first character that is not ASCII.
         let mut detector = chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
@@ -135,14 +136,14 @@ fn binary_type(head: &[u8]) -> Option<&'static str> {
 
 /// Returns the encoding of a text, or `None` for bytes that are none.
 fn detect_encoding(head: &[u8], is_whole: bool) -> Option<&'static Encoding> {
-    if let Some((encoding, _)) = Encoding::for_bom(head) {
-        return Some(encoding);
+    match Utf16Order::detect(head) {
+        Some(Utf16Order::LittleEndian) => return Some(UTF_16LE),
+        Some(Utf16Order::BigEndian) => return Some(UTF_16BE),
+        None if head.starts_with(b"\xEF\xBB\xBF") => return Some(UTF_8),
+        None => (),
     }
     let n_control =
         head.iter().filter(|byte| matches!(byte, 1..=6 | 14..=26 | 28..=31 | 127)).count();
-    if let Some(encoding) = utf16_by_zeros(head) {
-        return Some(encoding);
-    }
     if head.contains(&0) || n_control * 50 > head.len() {
         return None;
     }
@@ -154,21 +155,6 @@ fn detect_encoding(head: &[u8], is_whole: bool) -> Option<&'static Encoding> {
     let mut detector = chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
     detector.feed(head, is_whole);
     Some(detector.guess(None, chardetng::Utf8Detection::Allow))
-}
-
-/// Returns the encoding of text in two bytes per character, without a mark at its beginning: most
-/// of it is ASCII, so every other byte is zero.
-fn utf16_by_zeros(head: &[u8]) -> Option<&'static Encoding> {
-    if head.len() < 4 {
-        return None;
-    }
-    let n_zeros = |first: usize| head.iter().skip(first).step_by(2).filter(|byte| **byte == 0);
-    let (n_even, n_odd, half) = (n_zeros(0).count(), n_zeros(1).count(), head.len() / 2);
-    match (n_even * 10 >= half * 7, n_odd * 10 >= half * 7) {
-        (true, false) if n_odd == 0 => Some(UTF_16BE),
-        (false, true) if n_even == 0 => Some(UTF_16LE),
-        _ => None,
-    }
 }
 
 fn detect_text(text: &str, name: &str, is_whole: bool) -> Option<(ContentKind, &'static str)> {
@@ -195,11 +181,8 @@ fn detect_text(text: &str, name: &str, is_whole: bool) -> Option<(ContentKind, &
         }
         _ if is_markdown => return Some((ContentKind::Markdown, "text/markdown")),
         "log" => return None,
-        "csv" | "tsv" => {
-            let delimiter = find_delimiter(text, is_whole, true);
-            let delimiter = delimiter.unwrap_or(if extension == "tsv" { b'\t' } else { b',' });
-            return Some((ContentKind::Csv(delimiter), csv_type(delimiter)));
-        }
+        "csv" => return detect_csv(text, is_whole, TableHint::Csv),
+        "tsv" | "tab" => return detect_csv(text, is_whole, TableHint::Tsv),
         _ => (),
     }
     if trimmed.starts_with("<?xml") || config_by_name(name).is_some() {
@@ -208,18 +191,48 @@ fn detect_text(text: &str, name: &str, is_whole: bool) -> Option<(ContentKind, &
     if looks_like_markdown(text) {
         return Some((ContentKind::Markdown, "text/markdown"));
     }
-    let delimiter = find_delimiter(text, is_whole, false)?;
-    is_tabular(text, delimiter).then_some((ContentKind::Csv(delimiter), csv_type(delimiter)))
+    detect_csv(text, is_whole, TableHint::Unknown)
 }
 
-fn csv_type(delimiter: u8) -> &'static str {
-    if delimiter == b'\t' { "text/tab-separated-values" } else { "text/csv" }
+fn detect_csv(text: &str, is_whole: bool, hint: TableHint) -> Option<(ContentKind, &'static str)> {
+    let dialect = detect_table(text, is_whole, hint)?;
+    let has_tabs = dialect.delimiter == b'\t';
+    let media_type = if has_tabs { "text/tab-separated-values" } else { "text/csv" };
+    Some((ContentKind::Csv(dialect), media_type))
+}
+
+/// Detects the dialect of a table that a file has, as statistics of the file read it. Returns
+/// `None` for bytes that are no text.
+pub fn table_dialect_of(content: &[u8], hint: TableHint) -> Option<TableDialect> {
+    let (head, is_whole) = head_of(content);
+    let encoding = detect_encoding(head, is_whole)?;
+    let (text, _) = encoding.decode_with_bom_removal(head);
+    detect_table(&text, is_whole, hint)
+}
+
+/// Returns the bytes from which the type of a whole content is detected, and whether they are all.
+fn head_of(content: &[u8]) -> (&[u8], bool) {
+    (&content[..content.len().min(HEAD_LEN)], content.len() <= HEAD_LEN)
+}
+
+fn is_json_extension(extension: &str) -> bool {
+    matches!(extension, "json" | "jsonl" | "ndjson" | "geojson" | "ipynb")
+}
+
+/// Returns why the head of a text is no JSON, although its name is one of JSON.
+pub(crate) fn find_json_fault(head: &str, name: &str, is_whole: bool) -> Option<String> {
+    let extension = extension_of(name).filter(|extension| is_json_extension(extension))?;
+    if is_whole && head.trim().is_empty() {
+        return (extension != "jsonl" && extension != "ndjson").then(|| "not JSON: empty".into());
+    }
+    let mut lexer = JsonLexer::default();
+    lexer.push(head.as_bytes(), &mut |_| ()).err().map(|error| error.to_string())
 }
 
 /// Returns the kind of JSON that a text is: its head has no error, and more than one value or one
 /// that is an array or object.
 fn detect_json(text: &str, extension: &str, is_whole: bool, is_code: bool) -> Option<ContentKind> {
-    let is_named = matches!(extension, "json" | "jsonl" | "ndjson" | "geojson" | "ipynb" | "map");
+    let is_named = is_json_extension(extension) || extension == "map";
     let is_lines = matches!(extension, "jsonl" | "ndjson");
     if text.is_empty() || is_code || !(is_named || text.starts_with(['{', '['])) {
         return None;
@@ -291,20 +304,6 @@ fn looks_like_markdown(text: &str) -> bool {
     let begins = text.trim_start().starts_with("# ");
     let n_signs = usize::from(n_fences >= 2) + usize::from(n_links > 0) + usize::from(n_items > 1);
     (begins && (n_signs > 0 || n_headings > 1)) || (n_headings > 0 && n_signs > 1)
-}
-
-/// Reports whether a text that a delimiter splits evenly is a table, not prose with commas: each
-/// field is short, and the delimiter is not followed by a space.
-fn is_tabular(text: &str, delimiter: u8) -> bool {
-    let (mut n_delimiters, mut n_spaced, mut n_lines) = (0, 0, 0);
-    for line in text.lines().take(100) {
-        n_lines += 1;
-        for (at, _) in line.bytes().enumerate().filter(|(_, byte)| *byte == delimiter) {
-            n_delimiters += 1;
-            n_spaced += usize::from(line.as_bytes().get(at + 1) == Some(&b' '));
-        }
-    }
-    n_lines >= 2 && n_delimiters >= n_lines && n_spaced * 2 <= n_delimiters
 }
 
 /// Returns the media type of other text.

@@ -104,9 +104,9 @@ pub enum JsonType {
 pub struct CsvStats {
     /// The number of records, without the headers.
     pub rows: usize,
-    /// The number of columns of the first record.
+    /// The number of columns, by the first record.
     pub columns: usize,
-    /// The names of the columns; `column_1` and so on if the table has none.
+    /// The names of the columns, as [`TableDialect::column_names`](crate::TableDialect) makes them.
     pub headers: Vec<String>,
     /// The type of each column, inferred from all its values.
     pub data_types: Vec<CsvDataType>,
@@ -114,7 +114,8 @@ pub struct CsvStats {
     pub cardinality_per_column: Vec<usize>,
     /// The first records.
     pub sample_values: Vec<Vec<String>>,
-    /// The number of empty values of each column.
+    /// The number of empty values of each column; in a column with a type, also of words for a
+    /// missing value, such as `NA`.
     pub null_counts: Vec<usize>,
 }
 

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use memchr::memchr2;
+use memchr::{memchr_iter, memchr2, memrchr};
 
 use crate::cardinality::ValueHasher;
 
@@ -57,19 +57,30 @@ pub struct LexedText<'a> {
 /// The place where a text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonSyntaxError {
-    /// The offset in bytes.
+    /// The offset in bytes of UTF-8.
     pub offset: u64,
+    /// The line, from 1.
+    pub line: u64,
+    /// The character in its line, from 1.
+    pub column: u64,
     /// What is wrong there.
     pub reason: &'static str,
 }
 
 impl fmt::Display for JsonSyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not JSON at byte {}: {}", self.offset, self.reason)
+        let Self { line, column, reason, .. } = self;
+        write!(f, "not JSON at line {line}, column {column}: {reason}")
     }
 }
 
 impl std::error::Error for JsonSyntaxError {}
+
+/// Returns the first place where a text is not JSON: one value, or several one after the other.
+pub fn find_syntax_error(text: &[u8]) -> Option<JsonSyntaxError> {
+    let mut lexer = JsonLexer::default();
+    lexer.push(text, &mut |_| ()).and_then(|()| lexer.finish(&mut |_| ())).err()
+}
 
 /// The lexer. See the module's documentation.
 #[derive(Debug)]
@@ -85,6 +96,10 @@ pub struct JsonLexer {
     /// The first half of a surrogate pair.
     high_surrogate: Option<u16>,
     offset: u64,
+    /// The number of newlines in the chunks before.
+    n_newlines: u64,
+    /// The number of characters after the last one.
+    n_characters: u64,
     error: Option<JsonSyntaxError>,
 }
 
@@ -165,6 +180,8 @@ impl Default for JsonLexer {
             hasher: ValueHasher::new(),
             high_surrogate: None,
             offset: 0,
+            n_newlines: 0,
+            n_characters: 0,
             error: None,
         }
     }
@@ -196,13 +213,32 @@ impl JsonLexer {
                     rest = &rest[n_read..];
                 }
                 Err(reason) => {
-                    let error = JsonSyntaxError { offset: self.offset, reason };
+                    self.pass_over(&chunk[..chunk.len() - rest.len()]);
+                    let error = self.error_here(reason);
                     self.error = Some(error);
                     return Err(error);
                 }
             }
         }
+        self.pass_over(chunk);
         Ok(())
+    }
+
+    /// Counts the lines and characters of a text that was read.
+    fn pass_over(&mut self, text: &[u8]) {
+        let mut last_line = text;
+        if let Some(at) = memrchr(b'\n', text) {
+            self.n_newlines += memchr_iter(b'\n', text).count() as u64;
+            self.n_characters = 0;
+            last_line = &text[at + 1..];
+        }
+        let begins = |byte: &&u8| **byte & 0xC0 != 0x80;
+        self.n_characters += last_line.iter().filter(begins).count() as u64;
+    }
+
+    fn error_here(&self, reason: &'static str) -> JsonSyntaxError {
+        let (line, column) = (self.n_newlines + 1, self.n_characters + 1);
+        JsonSyntaxError { offset: self.offset, line, column, reason }
     }
 
     /// Ends the text.
@@ -225,7 +261,7 @@ impl JsonLexer {
         let is_between = matches!(self.state, LexerState::Value | LexerState::Separator);
         match is_between && self.depth == 0 {
             true => Ok(()),
-            false => Err(JsonSyntaxError { offset: self.offset, reason: "the text ends early" }),
+            false => Err(self.error_here("the text ends early")),
         }
     }
 

@@ -28,6 +28,7 @@ mod analyzer;
 mod binary_stats;
 mod cardinality;
 mod code_outline;
+mod column_kinds;
 mod content_type;
 mod csv_stats;
 mod describe;
@@ -39,6 +40,7 @@ mod json_sample;
 mod json_stats;
 mod markdown_stats;
 mod preview;
+mod table_dialect;
 mod text_hints;
 mod text_stats;
 mod tokens;
@@ -46,15 +48,17 @@ mod tokens;
 pub use crate::{
     analyzer::{ContentAnalysis, ContentAnalyzer, analyze},
     cardinality::RELATIVE_ERROR,
+    column_kinds::is_digit_code,
     content_type::{
         ContentKind, DetectedContent, HEAD_LEN, decode_text, detect_content, extension_for,
+        table_dialect_of,
     },
-    csv_stats::find_delimiter,
     describe::{describe_stats, type_words},
     file_stats::{
         BinaryStats, ConfigFormat, CsvDataType, CsvStats, FileStats, HtmlStats, JsonArrayStats,
         JsonSchema, JsonStats, JsonType, MarkdownStats, TextStats, TextStructure,
     },
     preview::{ContentPreview, PreviewLimit},
+    table_dialect::{TableDialect, TableHint, detect_table},
     tokens::{estimate_tokens, token_budget_chars},
 };

@@ -13,7 +13,7 @@ use yfs_types::{id::FileId, path::VPath};
 use yfs_vfs::{FileSystem, FsCode, FsError, Op, Stat, StreamOptions};
 
 /// The number of the form of what is kept; another one is made again.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// The analyses that are kept in memory.
 const MAX_IN_MEMORY: usize = 16_384;

@@ -23,3 +23,4 @@ pub mod name;
 pub mod path;
 pub mod step;
 pub mod time;
+pub mod utf16;

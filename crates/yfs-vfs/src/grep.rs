@@ -21,7 +21,7 @@ use yfs_types::{id::FileId, path::VPath};
 
 pub use self::{
     large_file::MAX_LINE_BYTES,
-    searcher::{GrepSearcher, SearchOutcome},
+    searcher::{GrepSearcher, SearchOutcome, searched_text},
     sink::GrepSink,
 };
 use self::{
@@ -74,7 +74,7 @@ pub struct GrepQuery {
     pub whole_line: bool,
     /// Whether the lines that do not match are returned, as the matches, without ranges.
     pub invert: bool,
-    /// Whether files that are not text are searched too.
+    /// Whether files that are not text are searched too. Text in UTF-16 is text.
     pub binary: bool,
     /// Whether searched files without a match are returned too, without lines.
     pub unmatched_files: bool,
@@ -166,7 +166,8 @@ pub struct FileMatches {
 pub struct GrepLine {
     /// The line's number, counted from 1.
     pub number: u64,
-    /// The line without its newline; bytes that are not UTF-8 appear as U+FFFD.
+    /// The line without its newline; bytes that are not UTF-8 appear as U+FFFD. Of a file in
+    /// UTF-16, the line is decoded, and numbers of bytes are of that.
     pub text: String,
     /// The number of bytes of the line before `text` that were left out to show the first match.
     pub n_skipped: usize,

@@ -6,7 +6,9 @@ use jaq_json::{
     read::{self, parse_single_num},
 };
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
-use yfs_analysis::{HEAD_LEN, find_delimiter};
+use yfs_analysis::{
+    TableDialect, TableHint, is_digit_code, json_lexer::find_syntax_error, table_dialect_of,
+};
 
 use super::DocumentFormat;
 
@@ -15,30 +17,44 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Returns the values of a document: those of JSON and YAML, or an object for each row of a table.
-/// A build without the feature `parquet` reads no Parquet.
+/// Returns how the table in a document is written, as its statistics read it, if it is one. The
+/// document is as it is stored, not decoded.
+pub(super) fn dialect_of(format: DocumentFormat, document: &[u8]) -> Option<TableDialect> {
+    match format {
+        DocumentFormat::Csv => table_dialect_of(document, TableHint::Csv),
+        DocumentFormat::Tsv => table_dialect_of(document, TableHint::Tsv),
+        DocumentFormat::Json | DocumentFormat::Yaml | DocumentFormat::Parquet => None,
+    }
+}
+
+/// Returns the values of a document in UTF-8: those of JSON and YAML, or an object for each row of
+/// a table of the given dialect. A build without the feature `parquet` reads no Parquet.
 pub(super) fn read_document<'a>(
     format: DocumentFormat,
+    dialect: Option<TableDialect>,
     document: &'a [u8],
 ) -> Box<dyn Iterator<Item = Result<Val>> + 'a> {
     let document = document.strip_prefix(BOM).unwrap_or(document);
     match format {
         DocumentFormat::Json => {
             let values = read::parse_many(document);
-            Box::new(
-                values.map(|value| {
-                    value.map_err(|error| format!("the document is not JSON: {error}"))
-                }),
-            )
+            Box::new(values.map(move |value| {
+                value.map_err(|error| match find_syntax_error(document) {
+                    Some(place) => format!("the document is {place}"),
+                    None => format!("the document is not JSON: {error}"),
+                })
+            }))
         }
-        DocumentFormat::Csv => Box::new(TableReader::new(document, delimiter_of(document))),
+        DocumentFormat::Csv | DocumentFormat::Tsv => match dialect {
+            Some(dialect) => Box::new(TableReader::new(document, dialect)),
+            None => Box::new(std::iter::empty()),
+        },
         #[cfg(feature = "parquet")]
         DocumentFormat::Parquet => Box::new(super::parquet_rows::ParquetRows::new(document)),
         #[cfg(not(feature = "parquet"))]
         DocumentFormat::Parquet => {
             Box::new(std::iter::once(Err("this program reads no Parquet".to_owned())))
         }
-        DocumentFormat::Tsv => Box::new(TableReader::new(document, b'\t')),
         DocumentFormat::Yaml => match std::str::from_utf8(document) {
             Ok(text) => Box::new(YamlReader::new(text)),
             Err(_) => Box::new(std::iter::once(Err("the document is not UTF-8".to_owned()))),
@@ -46,39 +62,58 @@ pub(super) fn read_document<'a>(
     }
 }
 
-/// Returns the delimiter of a table, as its statistics find it; a comma if it has one column.
-fn delimiter_of(document: &[u8]) -> u8 {
-    let head = String::from_utf8_lossy(&document[..document.len().min(HEAD_LEN)]);
-    find_delimiter(&head, document.len() <= HEAD_LEN, true).unwrap_or(b',')
+/// Reads the rows of a table as objects, whose keys are the names of the columns.
+struct TableReader<'a> {
+    rows: RowReader<'a>,
+    names: Vec<Val>,
+    /// Whether a column has digits that a number would change, so that all of it is text.
+    are_codes: Vec<bool>,
 }
 
-/// Reads the rows of a table as objects, whose keys are the cells of the first row.
-struct TableReader<'a> {
+/// Reads the rows of a table as cells.
+struct RowReader<'a> {
     reader: csv_core::Reader,
     rest: &'a [u8],
-    headers: Vec<Val>,
     cells: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl<'a> TableReader<'a> {
-    fn new(document: &'a [u8], delimiter: u8) -> Self {
-        let reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-        let mut table = Self {
-            reader,
-            rest: document,
-            headers: Vec::new(),
-            cells: vec![0; 4 << 10],
-            ends: vec![0; 64],
-        };
-        if let Some(names) = table.next_row() {
-            table.headers = unique_names(names);
+    fn new(document: &'a [u8], dialect: TableDialect) -> Self {
+        let mut rows = RowReader::new(document, dialect);
+        let mut first = RowReader::new(document, dialect).next().unwrap_or_default();
+        if dialect.has_headers {
+            first = rows.next().unwrap_or_default();
         }
-        table
+        let first: Vec<_> = first.iter().map(|name| String::from_utf8_lossy(name)).collect();
+        let names = dialect.column_names(first.iter().map(AsRef::as_ref));
+        let mut are_codes = vec![false; names.len()];
+        for cells in RowReader::new(document, dialect).skip(usize::from(dialect.has_headers)) {
+            for (is_code, cell) in are_codes.iter_mut().zip(&cells) {
+                *is_code |= is_digit_code(cell);
+            }
+        }
+        let names = names.into_iter().map(|name| Val::utf8_str(name.into_bytes())).collect();
+        Self { rows, names, are_codes }
     }
+}
 
-    /// Reads a row.
-    fn next_row(&mut self) -> Option<Vec<Vec<u8>>> {
+impl<'a> RowReader<'a> {
+    /// Makes a reader of the rows of the table, without what precedes it.
+    fn new(document: &'a [u8], dialect: TableDialect) -> Self {
+        let (cells, ends) = (vec![0; 4 << 10], vec![0; 64]);
+        let mut rows = Self { reader: dialect.reader(), rest: document, cells, ends };
+        for _ in 0..dialect.n_before {
+            rows.next();
+        }
+        rows
+    }
+}
+
+impl Iterator for RowReader<'_> {
+    type Item = Vec<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
         let (mut n_bytes, mut n_cells) = (0, 0);
         loop {
             let (result, n_read, n_written, n_ended) = self.reader.read_record(
@@ -111,53 +146,37 @@ impl Iterator for TableReader<'_> {
     type Item = Result<Val>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let cells = self.next_row()?;
+        let cells = self.rows.next()?;
         let n_cells = cells.len();
-        while self.headers.len() < n_cells {
-            let name = format!("column_{}", self.headers.len() + 1);
-            self.headers.push(Val::utf8_str(name.into_bytes()));
+        while self.names.len() < n_cells {
+            let name = format!("column_{}", self.names.len() + 1);
+            self.names.push(Val::utf8_str(name.into_bytes()));
         }
         let mut row = Map::default();
-        for (header, cell) in self.headers.iter().zip(cells) {
-            row.insert(header.clone(), cell_value(cell));
+        for (column, (name, cell)) in self.names.iter().zip(cells).enumerate() {
+            let is_code = self.are_codes.get(column).is_some_and(|is_code| *is_code);
+            row.insert(name.clone(), cell_value(cell, is_code));
         }
-        for header in self.headers.iter().skip(n_cells) {
-            row.insert(header.clone(), Val::Null);
+        for name in self.names.iter().skip(n_cells) {
+            row.insert(name.clone(), Val::Null);
         }
         Some(Ok(Val::obj(row)))
     }
 }
 
-/// Returns a number if the cell is one as JSON writes it, null if it is empty, and text otherwise:
-/// `007` stays text.
-fn cell_value(cell: Vec<u8>) -> Val {
+/// Returns null if the cell is empty, a number if it is one as JSON writes it, with spaces around
+/// it or without, and text otherwise. In a column of codes, such as `02108`, all is text.
+fn cell_value(cell: Vec<u8>, is_code: bool) -> Val {
     if cell.is_empty() {
         return Val::Null;
     }
-    let number = match cell.strip_prefix(b"-").unwrap_or(&cell) {
+    let trimmed = cell.trim_ascii();
+    let number = match trimmed.strip_prefix(b"-").unwrap_or(trimmed) {
         [b'0', b'0'..=b'9', ..] => None,
-        [b'0'..=b'9', ..] => parse_single_num(&cell),
+        [b'0'..=b'9', ..] if !is_code => parse_single_num(trimmed),
         _ => None,
     };
     number.map_or_else(|| Val::utf8_str(cell), Val::Num)
-}
-
-/// Returns the names of columns: a second `a` is `a_2`, one without a name `column_3`.
-fn unique_names(names: Vec<Vec<u8>>) -> Vec<Val> {
-    let mut known = std::collections::HashSet::new();
-    let mut unique = Vec::with_capacity(names.len());
-    for (at, name) in names.into_iter().enumerate() {
-        let mut name = String::from_utf8_lossy(&name).into_owned();
-        if name.is_empty() {
-            name = format!("column_{}", at + 1);
-        }
-        if !known.insert(name.clone()) {
-            name = format!("{name}_{}", at + 1);
-            known.insert(name.clone());
-        }
-        unique.push(Val::utf8_str(name.into_bytes()));
-    }
-    unique
 }
 
 /// Reads the documents of YAML: scalars by its core schema, aliases as what they stand for.

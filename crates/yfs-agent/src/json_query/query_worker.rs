@@ -19,7 +19,10 @@ use serde::{Deserialize, Serialize};
 use yfs_analysis::decode_text;
 
 use super::{
-    DocumentFormat, JsonQuery, QueryDialect, documents::read_document, jql::run_jql, sql::run_sql,
+    DocumentFormat, JsonQuery, QueryDialect,
+    documents::{dialect_of, read_document},
+    jql::run_jql,
+    sql::run_sql,
 };
 
 /// The exit code of a query with all its results.
@@ -151,8 +154,9 @@ pub fn run_query_here(
 }
 
 fn run(query: &JsonQuery, document: &[u8], output: &mut impl Write) -> Result<u8, String> {
+    let dialect = dialect_of(query.format, document);
     let document = &*decoded(query.format, document)?;
-    let values = read_document(query.format, document);
+    let values = read_document(query.format, dialect, document);
     let mut output = ResultWriter { output, raw: query.raw };
     let written = match query.dialect {
         QueryDialect::Jq => run_jq(query, values, &mut output),
@@ -162,7 +166,7 @@ fn run(query: &JsonQuery, document: &[u8], output: &mut impl Write) -> Result<u8
             let is_one = values.len() == 1 && !query.slurp;
             let value = match values.pop().filter(|_| is_one) {
                 Some(value) => value,
-                None => read_document(query.format, document).collect::<Result<_, _>>()?,
+                None => read_document(query.format, dialect, document).collect::<Result<_, _>>()?,
             };
             run_jql(&query.text, &value)
                 .map_err(QueryEnd::from)

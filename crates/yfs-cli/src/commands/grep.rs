@@ -20,10 +20,11 @@ use crate::{
 
 const HELP: &str = "\
 Directories are searched recursively, without names that begin with a dot unless --hidden is given.
-Files that are not text are skipped unless -a is given. If the pattern has words that every match
-must have, an index of the contents chooses the files to read. The syntax of patterns is that of
-Rust's regex crate: POSIX extended expressions (as grep -E) with \\d, \\w, \\b and others; -G
-selects POSIX basic expressions, in which ( ) { } | + ? need a backslash. `-NUM` is `-C NUM`.
+Text in UTF-16 is decoded. Files that are not text are skipped unless -a is given. If the pattern
+has words that every match must have, an index of the contents chooses the files to read. The syntax
+of patterns is that of Rust's regex crate: POSIX extended expressions (as grep -E) with \\d, \\w,
+\\b and others; -G selects POSIX basic expressions, in which ( ) { } | + ? need a backslash. `-NUM`
+is `-C NUM`.
 
 A file of 16 MiB or more is searched as a stream: only a line, with the lines before it that -B asks
 for, is held in memory. If these exceed 256 MiB, the file counts as unreadable. No pattern matches

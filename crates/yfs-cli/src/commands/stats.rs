@@ -16,7 +16,8 @@ use crate::{
 };
 
 const HELP: &str = "\
-The type comes from the content, and from the name where the content leaves it open. Numbers of
+The type comes from the content, and from the name where the content leaves it open. Notes say what
+precedes a table, and where a file with a name of JSON is no JSON. Numbers of
 different values are estimates (standard error 1.6 %), all other counts are exact. Statistics are
 kept in the workspace until the file changes.
 

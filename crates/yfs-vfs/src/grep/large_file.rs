@@ -13,10 +13,10 @@ use std::{
     thread,
 };
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use futures::{StreamExt, future};
 use tokio::sync::{mpsc, oneshot};
-use yfs_types::{id::FileId, path::VPath};
+use yfs_types::{id::FileId, path::VPath, utf16::Utf16Order};
 
 use super::{
     BatchResult, FileMatches, GrepLine, GrepSink, SearchStop,
@@ -33,6 +33,9 @@ pub const MAX_LINE_BYTES: usize = 256 << 20;
 
 /// The length of the chunks that are read, in bytes.
 const CHUNK_LEN: usize = if cfg!(test) { 7 } else { 1 << 20 };
+
+/// The bytes from which the encoding is detected.
+const HEAD_LEN: usize = if cfg!(test) { 16 } else { Utf16Order::HEAD_LEN };
 
 /// The number of chunks that wait for the thread.
 const N_CHUNKS: usize = 2;
@@ -186,6 +189,21 @@ impl ChunkReader {
         self.has_nul |= self.finds_nul && chunk.contains(&0);
         self.current = if self.has_nul { Bytes::new() } else { chunk };
         !self.has_nul
+    }
+
+    /// Reads the beginning, and returns the order of bytes if the file is text in UTF-16. Then a
+    /// NUL is half a character.
+    pub(super) fn detect_utf16(&mut self) -> Option<Utf16Order> {
+        let mut head = BytesMut::new();
+        while head.len() < HEAD_LEN {
+            let Some(chunk) = self.chunks.blocking_recv() else { break };
+            head.extend_from_slice(&chunk);
+        }
+        let order = Utf16Order::detect(&head[..head.len().min(HEAD_LEN)]);
+        self.finds_nul &= order.is_none();
+        self.has_nul = self.finds_nul && head.contains(&0);
+        self.current = if self.has_nul { Bytes::new() } else { head.freeze() };
+        order
     }
 
     /// Reads what is left of the file if a NUL may be in it, and reports whether the file has one.

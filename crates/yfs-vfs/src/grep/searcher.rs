@@ -1,13 +1,15 @@
 //! The search of one file's bytes, for backends that have the bytes available.
 
-use std::{io, ops::Range};
+use std::{borrow::Cow, io, ops::Range};
 
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use grep_searcher::{
+    BinaryDetection, Encoding, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch,
+};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
-use yfs_types::{id::FileId, path::VPath};
+use yfs_types::{id::FileId, path::VPath, utf16::Utf16Order};
 
 use super::{
     FileMatches, GrepLine, GrepQuery, MAX_PATTERN_BYTES,
@@ -42,10 +44,22 @@ pub struct GrepSearcher {
 /// The result of searching one file.
 #[derive(Debug)]
 pub enum SearchOutcome {
-    /// The file is not text: it holds a NUL.
+    /// The file is not text: it holds a NUL, and is not UTF-16.
     Binary,
     /// The matches, if there are any.
     Text(Option<FileMatches>),
+}
+
+/// Returns the bytes in which a search finds the lines of a file: text in UTF-16 is UTF-8 there.
+/// Returns `None` if the file is not text.
+pub fn searched_text(content: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let has_nul = content.contains(&0);
+    let may_be_utf16 = has_nul || matches!(content, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
+    match may_be_utf16.then(|| Utf16Order::detect(content)).flatten() {
+        Some(order) => Some(Cow::Owned(order.decode(content).into_bytes())),
+        None if has_nul => None,
+        None => Some(Cow::Borrowed(content)),
+    }
 }
 
 impl GrepSearcher {
@@ -117,13 +131,15 @@ impl GrepSearcher {
 
     /// Searches one file, whether or not the query includes it.
     pub fn search(&self, path: &VPath, id: &FileId, content: &[u8]) -> SearchOutcome {
-        if !self.binary && content.contains(&0) {
-            return SearchOutcome::Binary;
-        }
+        let text = match searched_text(content) {
+            Some(text) => text,
+            None if self.binary => Cow::Borrowed(content),
+            None => return SearchOutcome::Binary,
+        };
         let mut lines = LineCollector::new(self, WhenFull::Stop { max_held: usize::MAX });
         if self.max_matches > 0 {
             let mut searcher = self.take_searcher();
-            let found = searcher.search_slice(&self.matcher, content, &mut lines);
+            let found = searcher.search_slice(&self.matcher, &text, &mut lines);
             self.idle_searchers.lock().push(searcher);
             debug_assert!(found.is_ok(), "neither a slice nor our sink fails: {found:?}");
         }
@@ -141,7 +157,17 @@ impl GrepSearcher {
         let mut lines = LineCollector::new(self, when_full);
         if self.max_matches > 0 {
             // Not one of those that are kept: its buffer may grow to the length of a line.
-            let mut searcher = self.builder().heap_limit(Some(MAX_LINE_BYTES)).build();
+            let mut builder = self.builder();
+            builder.heap_limit(Some(MAX_LINE_BYTES));
+            if let Some(order) = data.detect_utf16() {
+                let label = match order {
+                    Utf16Order::LittleEndian => "utf-16le",
+                    Utf16Order::BigEndian => "utf-16be",
+                };
+                // With sniffing, the mark at the beginning is no part of the first line.
+                builder.encoding(Encoding::new(label).ok()).bom_sniffing(true);
+            }
+            let mut searcher = builder.build();
             if searcher.search_reader(&self.matcher, &mut *data, &mut lines).is_err() {
                 return LargeOutcome::Unreadable;
             }

@@ -13,6 +13,7 @@ use yfs_engine::{
     table::{BlobRef, NodeKind},
 };
 use yfs_store::{DerivedLabel, Seq};
+use yfs_vfs::grep::searched_text;
 
 use super::{
     ContentForm, MARKS_KEY, MAX_BLOB_BYTES, SearchIndexHome,
@@ -188,8 +189,10 @@ impl WorkspaceState {
             }),
         };
         match bytes.transpose()? {
-            Some(bytes) if bytes.contains(&0) => units.set(&binary_key, Some(b"")),
-            Some(bytes) => units.add(id, &bytes),
+            Some(bytes) => match searched_text(&bytes) {
+                Some(text) => units.add(id, &text),
+                None => units.set(&binary_key, Some(b"")),
+            },
             None => units.set(&always_key, Some(b"")),
         }?;
         Ok(())

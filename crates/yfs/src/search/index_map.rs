@@ -24,7 +24,7 @@ use super::{pattern::TrigramQuery, postings::UnitSet, trigrams::N_BUCKETS};
 const VERSION: u64 = 1;
 
 /// The version of what turns contents into text. Another one makes the index anew.
-pub(super) const RENDERER: &str = concat!(env!("CARGO_PKG_VERSION"), " 1");
+pub(super) const RENDERER: &str = concat!(env!("CARGO_PKG_VERSION"), " 2");
 
 /// The blocks of the index that are kept in memory, in bytes.
 const CACHE_BYTES: u64 = 4 << 20;
