@@ -25,8 +25,8 @@ pub use self::{
     },
     rename::{MovePlan, RenameOptions, plan_move},
     trash::{
-        ExpirePlan, plan_expire, plan_purge, plan_restore, plan_trash, removal, replacement,
-        trashed_by,
+        ExpirePlan, keep_names_of_others, plan_expire, plan_purge, plan_restore, plan_trash,
+        removal, replacement, trashed_by,
     },
 };
 use crate::{

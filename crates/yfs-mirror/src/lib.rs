@@ -46,6 +46,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod backup_names;
 mod crash_points;
 pub mod error;
 mod held_rules;
@@ -53,6 +54,7 @@ mod ignores;
 mod lease;
 pub mod merge_plan;
 pub mod mirror;
+mod mirror_clock;
 pub mod mirror_state;
 mod mirror_worker;
 pub mod options;

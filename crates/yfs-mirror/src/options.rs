@@ -46,6 +46,11 @@ pub struct MirrorOptions {
     /// [`TrustPolicy::AnyAuthor`], such files wait for a person
     /// ([`Mirror::accept_rules`](crate::Mirror::accept_rules)).
     pub accept_rules: bool,
+    /// Whether a file of the directory stays beside one of the workspace that has its name and
+    /// another content, when both sides first meet: the one of the directory gets a number. Without
+    /// it, the content of the directory becomes the present one, and that of the workspace stays in
+    /// its history; so it is right for the owner of the workspace, but not for a clone.
+    pub keep_both: bool,
     /// Whether each written file survives a power cut before the next step.
     pub sync: bool,
     /// How long the directory and the workspace must be quiet before the mirror makes a pass.
@@ -55,6 +60,11 @@ pub struct MirrorOptions {
     /// How long a file must be missing or empty before the mirror accepts that: editors and git
     /// delete files and create them again.
     pub grace: Duration,
+    /// How long an editor may take between two steps of a save. A file that leaves its name for
+    /// that of a backup or a temporary file (`f~`, `f.bak`) is renamed in the workspace only after
+    /// this time. A file that is created within it under the name of such a file, or of one that
+    /// was deleted, is that file.
+    pub save_pause: Duration,
     /// How long a file that a program has open for writing must stay unchanged before the mirror
     /// imports or replaces its bytes. Bytes appended at its end are imported at once.
     pub open_idle: Duration,
@@ -77,10 +87,12 @@ impl Default for MirrorOptions {
             max_file_len: 256 << 20,
             confirm_deletions: false,
             accept_rules: false,
+            keep_both: false,
             sync: false,
             quiet: Duration::from_millis(25),
             patience: Duration::from_millis(100),
             grace: Duration::from_millis(100),
+            save_pause: Duration::from_secs(2),
             open_idle: Duration::from_secs(2),
             open_patience: Duration::from_secs(10),
             poll: Duration::from_secs(2),

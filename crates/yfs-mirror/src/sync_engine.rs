@@ -10,6 +10,7 @@
 //! fails; `crash_recovery` completes operations that a crash interrupted.
 
 mod crash_recovery;
+mod deleted_files;
 mod disk_applier;
 mod import_content;
 mod import_deletions;
@@ -21,6 +22,7 @@ mod mirror_context;
 mod mirror_reporter;
 mod mirrored_directory;
 mod open_files;
+mod renamed_files;
 mod replace_file;
 mod rule_keeper;
 mod scanner;
@@ -187,6 +189,7 @@ impl MirrorEngine {
         let Self { context, pass } = self;
         context.directory.check_exists()?;
         pass.reschedule_absent();
+        pass.release_backups(context);
         pass.follow_person(context)?;
         SupersededKeeper { context, pass }.check_superseded()?;
         let scan = DiskScanner::new(context, pass).scan_disk();
@@ -235,3 +238,6 @@ fn is_absent(error: &std::io::Error) -> bool {
     let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) || is_loop
 }
+
+#[cfg(test)]
+mod tests;

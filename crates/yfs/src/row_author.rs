@@ -7,7 +7,10 @@ use yfs_engine::{
     content::RunAuthor,
     id::FileId,
     main_doc::MainDoc,
-    table::{RowWrite, may_need_record, needs_creation_record, record_changes, record_creation},
+    table::{
+        RowChanges, RowWrite, may_need_record, needs_creation_record, record_changes,
+        record_creation,
+    },
 };
 
 use crate::commit::{MainChange, Transaction};
@@ -26,7 +29,9 @@ impl<T> Transaction<'_, T> {
                 {
                     record_creation(row, by);
                 }
-                RowWrite::Update { id, changes } if may_need_record(changes) => {
+                RowWrite::Update { id, changes }
+                    if may_need_record(changes) && !is_shown_so(main, id, changes) =>
+                {
                     if let Some(entry) = main.files().get(id) {
                         record_changes(&entry.row, changes, by);
                     }
@@ -36,4 +41,12 @@ impl<T> Transaction<'_, T> {
         }
         self
     }
+}
+
+/// Reports whether a change only stores the name under which an object is shown: that is no rename
+/// ([`keep_names_of_others`](yfs_engine::ops::keep_names_of_others)).
+fn is_shown_so(main: &MainDoc, id: &FileId, changes: &RowChanges) -> bool {
+    let only_name = RowChanges { name: changes.name.clone(), ..RowChanges::default() };
+    let node = main.tree().node(id).filter(|_| *changes == only_name);
+    node.is_some_and(|node| changes.name.as_deref() == Some(node.name()))
 }

@@ -18,7 +18,7 @@ use yfs::{
         undo::{UndoRefusal, UndoneChanges, sort_for_undo},
     },
 };
-use yfs_engine::{step::StepId, time::Millis};
+use yfs_engine::{path::VPath, step::StepId, time::Millis};
 use yfs_vfs::{CopyOptions, FileSystem, MkdirOptions, MoveOptions, RemoveOptions, WriteOptions};
 
 fn changes(workspace: &Workspace) -> Vec<HistoryEntry> {
@@ -173,4 +173,43 @@ fn a_step_with_work_of_others_is_refused_before_anything_changes() {
         ("/1.txt".to_owned(), UndoRefusal::PathTaken),
     ];
     assert_eq!(refused(&step), expected);
+}
+
+/// `new (1).txt` became `new.txt` when that was removed.
+#[test]
+fn what_is_shown_with_a_number_keeps_that_name_and_an_undo_is_one_change() {
+    let (_own, workspace) = TestWorkspace::create();
+    put(&workspace, "/new.txt", "first\n");
+    let (_other_own, other) = TestWorkspace::create();
+    put(&other, "/new.txt", "second\n");
+    let second = now(other.fs().stat(&at("/new.txt"))).unwrap().id;
+    for (from, to) in
+        [(other.id().as_str(), workspace.id().as_str()), (second.as_str(), second.as_str())]
+    {
+        let update = other.documents().port(from).unwrap().diff(&[0]).unwrap();
+        workspace.documents().port(to).unwrap().receive(&update).unwrap();
+    }
+    let [plain, numbered] = ["/new.txt", "/new (1).txt"].map(at);
+    let shown = |path: &VPath| {
+        let stat = now(workspace.fs().stat(path)).ok()?;
+        Some((stat.id, cat(&workspace, path.as_str())))
+    };
+    let both = [&plain, &numbered].map(|path| shown(path));
+    assert!(both[0].as_ref().is_some_and(|(_, text)| text == "first\n"), "{both:?}");
+    assert!(both[1].as_ref().is_some_and(|(id, _)| *id == second), "{both:?}");
+    put(&workspace, "/other.txt", "other\n");
+    let fs = workspace.fs();
+    let leave: [&dyn Fn(); 3] =
+        [&|| rm(&fs, "/new.txt"), &|| mv(&fs, "/new.txt", "/moved.txt"), &|| {
+            mv(&fs, "/new.txt", "/other.txt")
+        }];
+    for (n, leave) in leave.into_iter().enumerate() {
+        leave();
+        let left = [&plain, &numbered].map(|path| shown(path));
+        assert_eq!(left, [None, both[1].clone()], "{n}");
+        undo_last(&workspace);
+        assert_eq!([&plain, &numbered].map(|path| shown(path)), both, "{n}");
+    }
+    let of_second = changes(&workspace).into_iter().filter(|entry| entry.id == second);
+    assert_eq!(of_second.count(), 1, "it was created, and not renamed");
 }

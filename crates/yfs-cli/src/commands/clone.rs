@@ -27,8 +27,9 @@ DIR gets a workspace with all files and their history, and the files themselves.
 server; `yfs sync` exchanges the changes of both sides. If a clone is interrupted, `yfs sync`
 completes it.
 
-Existing files in DIR are not overwritten or deleted. A file with the path and content of a file of
-the workspace is matched with it, one with different content becomes an edit, and others are added.
+Existing files in DIR are not overwritten or deleted. A file with the path and content of a
+file of the workspace is matched with it. One with different content gets a number, as in
+`plan (1).md`, beside the file of the workspace, and the command names it. All others are added.
 
 The token is stored in the workspace file, so that `yfs sync` needs no --token. Any user who can
 read that file can use the token.
@@ -132,6 +133,11 @@ async fn fetch(
 pub(crate) fn set_complete(workspace: &Workspace, is_complete: bool) -> Result {
     let state = if is_complete { FINISHED } else { UNFINISHED };
     Ok(workspace.store().set_meta(FILES_KEY, state).map_err(WorkspaceError::from)?)
+}
+
+/// Reports whether a workspace is a clone of one that others have.
+pub(crate) fn is_clone(workspace: &Workspace) -> Result<bool> {
+    Ok(workspace.store().get_meta(FILES_KEY).map_err(WorkspaceError::from)?.is_some())
 }
 
 /// Returns the directory whose files an interrupted clone did not write, or not all of them.

@@ -31,8 +31,9 @@ TICKET may be a join code, as `yfs share --code` prints it: the peer is searched
 --relay or of the setting peer-relays, then in the local network, or called at the address of --at.
 A wrong code is of no use afterwards.
 
-Existing files in DIR are not overwritten or deleted. A file with the path and content of a file of
-the workspace is matched with it, one with different content becomes an edit, and others are added.
+Existing files in DIR are not overwritten or deleted. A file with the path and content of a
+file of the workspace is matched with it. One with different content gets a number, as in
+`plan (1).md`, beside the file of the workspace, and the command names it. All others are added.
 With a ticket that only reads, they stay here.
 
 If the ticket names a relay, a peer that can't be reached directly is reached through it;

@@ -13,7 +13,7 @@ use yfs_mirror::{
 
 pub(crate) use crate::discover::mirrored_directory;
 use crate::{
-    commands::init,
+    commands::{clone, init},
     context::CommandContext,
     discover,
     errors::{CommandError, DAMAGE_HINT, Result},
@@ -25,8 +25,12 @@ use crate::{
 const HELP: &str = "\
 A change on either side is applied to the other within a moment. Concurrent changes are merged,
 also changes made while no mirror was running. The first synchronization overwrites and deletes
-nothing in DIR. Content that the mirror removes stays in the trash (`yfs trash`) or in the
-versions of its file (`yfs versions`).
+nothing in DIR: if a file has other content than in the workspace, that of DIR becomes the
+present one. In a clone it gets a number, and both stay. Content that the mirror removes stays
+in the trash (`yfs trash`) or in the versions of its file (`yfs versions`).
+
+A file that an editor renames to a backup (f~, f.bak) and creates again within 2 s stays the
+same file. If it is not created again, the mirror applies the rename then.
 
 If the workspace no longer has more than half of the files in DIR, and more than 10, the mirror
 deletes none of them. With --once it fails; otherwise it prints a notice, and writes nothing to DIR
@@ -114,8 +118,9 @@ pub(crate) const DEFAULT_POLICY: MirrorPolicyArgs =
 /// Mirrors the directory.
 pub(crate) async fn run(args: MirrorArgs, context: &mut CommandContext) -> Result {
     let (confirm_deletions, accept_rules) = (args.confirm, args.accept_rules);
-    let options = MirrorOptions { confirm_deletions, accept_rules, ..options(args.policy) };
     let workspace = open(&args.dir, args.once, context)?;
+    let options = options(args.policy, &workspace)?;
+    let options = MirrorOptions { confirm_deletions, accept_rules, ..options };
     let result = if args.once {
         Mirror::once(&workspace, &args.dir, options).map_err(mirror_failure)
     } else {
@@ -169,11 +174,13 @@ fn accept_changed_rules(dir: &Path, context: &mut CommandContext) -> Result<bool
     Ok(is_accepted)
 }
 
-/// Returns the options of a mirror.
-pub(crate) fn options(policy: MirrorPolicyArgs) -> MirrorOptions {
+/// Returns the options of a mirror of a workspace.
+pub(crate) fn options(policy: MirrorPolicyArgs, workspace: &Workspace) -> Result<MirrorOptions> {
     let trust = if policy.trust { TrustPolicy::AnyAuthor } else { TrustPolicy::Directory };
     let (max_file_len, ignores) = (policy.max_size(), settings::ignores());
-    MirrorOptions { trust, max_file_len, ignores, ..MirrorOptions::default() }
+    // The text of the directory of a clone does not replace that of the others.
+    let keep_both = clone::is_clone(workspace)?;
+    Ok(MirrorOptions { trust, max_file_len, ignores, keep_both, ..MirrorOptions::default() })
 }
 
 /// Converts the error of a mirror, and adds a hint if the workspace is damaged.
@@ -201,7 +208,7 @@ pub(crate) fn synchronize_once(
     policy: MirrorPolicyArgs,
     context: &mut CommandContext,
 ) -> Result<bool> {
-    let report = match Mirror::once(workspace, directory, options(policy)) {
+    let report = match Mirror::once(workspace, directory, options(policy, workspace)?) {
         Err(MirrorError::Busy(_)) => return Ok(false),
         report => report.map_err(mirror_failure)?,
     };

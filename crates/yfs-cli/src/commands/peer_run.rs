@@ -304,7 +304,7 @@ impl PeerRun<'_> {
         share_notices: mpsc::UnboundedReceiver<String>,
         context: &mut CommandContext,
     ) -> Result {
-        let options = mirror::options(self.policy);
+        let options = mirror::options(self.policy, self.mirrored())?;
         let start = |dir| Mirror::start(self.mirrored(), dir, options, &Handle::current());
         let mirror = match directory.map(start) {
             Some(Err(MirrorError::Busy(_))) | None => None,

@@ -110,10 +110,11 @@ pub(crate) async fn run(args: ServeArgs, context: &mut CommandContext) -> Result
     raise_file_limit();
     let workspace = open(&args, context)?;
     let mirror = match directory_to_mirror(&args, context)? {
-        Some(directory) => Some(
-            Mirror::start(&workspace, &directory, mirror::options(args.policy), &Handle::current())
-                .map_err(mirror::mirror_failure)?,
-        ),
+        Some(directory) => {
+            let options = mirror::options(args.policy, &workspace)?;
+            let started = Mirror::start(&workspace, &directory, options, &Handle::current());
+            Some(started.map_err(mirror::mirror_failure)?)
+        }
         None => {
             mirror::check_damage(&workspace)?;
             None

@@ -194,7 +194,7 @@ async fn sync_continuously(
     directory: Option<&Path>,
     context: &mut CommandContext,
 ) -> Result {
-    let options = mirror::options(args.policy);
+    let options = mirror::options(args.policy, workspace)?;
     let start = |directory| Mirror::start(workspace, directory, options, &Handle::current());
     let mirror = match directory.map(start) {
         Some(Err(MirrorError::Busy(_))) | None => None,

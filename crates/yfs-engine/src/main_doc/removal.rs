@@ -77,7 +77,7 @@ impl MainDoc {
         by: &RunAuthor,
     ) -> Result<Vec<RowWrite>, OpError> {
         let mut writes = ops::plan_trash(&self.tree, path, recursive, by)?;
-        self.record_known(&mut writes);
+        self.record_known(&mut writes[..1]);
         Ok(writes)
     }
 

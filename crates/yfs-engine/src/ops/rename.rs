@@ -1,8 +1,10 @@
 //! Moves and renames, as POSIX `rename` does it.
 
 use super::{
-    OpCode, OpError, OpReason, check_name, create::make_directories_above, resolve_row,
-    trash::removal,
+    OpCode, OpError, OpReason, check_name,
+    create::make_directories_above,
+    resolve_row,
+    trash::{keep_names_of_others, removal},
 };
 use crate::{
     content::RunAuthor,
@@ -61,6 +63,7 @@ pub fn plan_move(
             let (name, parent) = (Some(name.to_smol_str()), Some(Some(parent)));
             let changes = RowChanges { name, parent, ..RowChanges::default() };
             writes.push(RowWrite::Update { id: id.clone(), changes });
+            writes.extend(keep_names_of_others(source));
             return Ok(MovePlan::Write(writes));
         }
         place => place?,
@@ -72,6 +75,7 @@ pub fn plan_move(
     if below_source {
         return Err(OpError::invalid(OpReason::IntoItself, to));
     }
+    let mut others = keep_names_of_others(source);
     let (parent, name, target) = match &place {
         PathTarget::Taken(target) if *target == source => return Ok(MovePlan::Nothing),
         PathTarget::Taken(target) => {
@@ -81,6 +85,8 @@ pub fn plan_move(
                 return Ok(MovePlan::Replace { source: id.clone(), target: target_id.clone() });
             }
             let parent = target.parent().ok_or_else(|| OpError::invalid(OpReason::Root, to))?;
+            let beside_target = keep_names_of_others(*target).into_iter();
+            others.extend(beside_target.filter(|write| write.id() != id));
             (parent, target.name(), Some(target_id))
         }
         PathTarget::Free { parent, name } => (*parent, name.as_str(), None),
@@ -99,6 +105,10 @@ pub fn plan_move(
     }
     if changes != RowChanges::default() {
         writes.push(RowWrite::Update { id: id.clone(), changes });
+        let is_target = |write: &RowWrite| target.is_some_and(|target| target == write.id());
+        others.retain(|write| !is_target(write));
+        others.dedup_by(|a, b| a.id() == b.id());
+        writes.extend(others);
     }
     Ok(if writes.is_empty() { MovePlan::Nothing } else { MovePlan::Write(writes) })
 }

@@ -36,7 +36,8 @@ pub struct ExpirePlan {
 /// Plans to put the node at `path` into the trash. A link at the end is not followed.
 ///
 /// Trashing a directory is one write, however many children it has; if any are visible, `recursive`
-/// must be set. The write records who did it, and when ([`trashed_by`]).
+/// must be set. The first write is the removal; it records who did it, and when ([`trashed_by`]).
+/// The others are those of [`keep_names_of_others`].
 pub fn plan_trash(
     tree: &TreeIndex,
     path: &VPath,
@@ -47,7 +48,22 @@ pub fn plan_trash(
     if !recursive && node.n_children() > 0 {
         return Err(OpError::new(OpCode::NotEmpty, path));
     }
-    Ok(vec![RowWrite::Update { id: id.clone(), changes: removal(by) }])
+    let mut writes = vec![RowWrite::Update { id: id.clone(), changes: removal(by) }];
+    writes.extend(keep_names_of_others(node));
+    Ok(writes)
+}
+
+/// Returns the writes with which other nodes keep the names under which they are shown when a node
+/// leaves its name: those that store the same name and have a number store that number, too.
+///
+/// Without them, `x (1).md` would become `x.md` when `x.md` is removed, and a program that has the
+/// path of one file open would go on with the other.
+pub fn keep_names_of_others(node: NodeRef<'_>) -> Vec<RowWrite> {
+    let pinned = node.numbered_beside().map(|(id, name)| {
+        let changes = RowChanges { name: Some(name), ..RowChanges::default() };
+        RowWrite::Update { id: id.clone(), changes }
+    });
+    pinned.collect()
 }
 
 /// Returns the change that puts a node into the trash, with who did it, and when ([`trashed_by`]).

@@ -144,6 +144,16 @@ pub enum RowWrite {
     },
 }
 
+impl RowWrite {
+    /// Returns the id of the row.
+    pub fn id(&self) -> &FileId {
+        match self {
+            Self::Create { row, .. } => &row.id,
+            Self::Update { id, .. } | Self::Delete { id } => id,
+        }
+    }
+}
+
 /// The fields to change, and their new values.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct RowChanges {

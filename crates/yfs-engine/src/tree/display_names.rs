@@ -274,7 +274,7 @@ fn suffixed(name: &str, number: u32) -> Option<SmolStr> {
 }
 
 /// Returns the name that `name` would be a suffixed form of.
-fn suffix_source(name: &str) -> Option<SmolStr> {
+pub(super) fn suffix_source(name: &str) -> Option<SmolStr> {
     let (base, extension) = split_extension(name);
     let (source, number) = base.strip_suffix(')')?.rsplit_once(" (")?;
     let plain = number.bytes().all(|byte| byte.is_ascii_digit()) && !number.starts_with('0');

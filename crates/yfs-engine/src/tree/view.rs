@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::{
     TreeIndex,
     arena::{ArenaNode, NodeSlot, ROOT, SlotKind},
-    display_names::DirectoryNames,
+    display_names::{DirectoryNames, NameGroup, requested_name, suffix_source},
 };
 use crate::{
     id::FileId,
@@ -303,6 +303,21 @@ impl<'a> NodeRef<'a> {
     pub(crate) fn is_renamed(&self) -> bool {
         let raw = self.raw();
         !raw.valid || (!raw.trashed && *raw.display() != raw.name)
+    }
+
+    /// Returns the other entries of its directory that could be shown under another name if this
+    /// one left its name, each with the name under which it is shown: those with a number that
+    /// store the same name, or a name of which this one is a numbered form.
+    pub fn numbered_beside(&self) -> impl Iterator<Item = (&'a FileId, SmolStr)> + use<'a> {
+        let (tree, slot, raw) = (self.tree, self.slot, self.raw());
+        let is_listed = slot != ROOT && !raw.trashed;
+        let dir = is_listed.then(|| tree.dir(raw.shown_in)).flatten();
+        let names = [Some(requested_name(raw)), suffix_source(raw.display())];
+        let groups = names.into_iter().flatten().filter_map(move |name| dir?.groups.get(&name));
+        let others = groups.flat_map(NameGroup::values).filter(move |other| **other != slot);
+        let others = others.map(move |other| &tree.arena[*other]);
+        let numbered = others.filter(|other| other.valid && *other.display() != other.name);
+        numbered.map(|other| (&other.id, other.display().clone()))
     }
 
     /// Returns the parent that the row names.

@@ -11,7 +11,6 @@ use std::{
     io,
     path::Path,
     sync::Arc,
-    time::Instant,
 };
 
 use bytes::Bytes;
@@ -176,8 +175,9 @@ impl ContentImporter<'_> {
         }
         self.note_open(id, &read, true);
         if read.data.is_empty() && size > 0 {
-            let since = *self.pass.emptied.entry(id.clone()).or_insert_with(Instant::now);
-            if since.elapsed() < self.context.options.grace {
+            let now = self.context.clock.now();
+            let since = *self.pass.emptied.entry(id.clone()).or_insert(now);
+            if now < since + self.context.options.grace {
                 return Ok(None);
             }
         }

@@ -23,9 +23,7 @@ pub(super) struct DeletionImporter<'a> {
 impl DeletionImporter<'_> {
     /// Deletes in the workspace what has been missing for the grace period.
     pub(super) fn import_deletions(&mut self) -> Result<()> {
-        let grace = self.context.options.grace;
-        let due = self.pass.missing.iter().filter(|(_, since)| since.elapsed() >= grace);
-        let due: Vec<FileId> = due.map(|(id, _)| id.clone()).collect();
+        let due = self.pass.missing_for_good(self.context);
         if due.is_empty() {
             return Ok(());
         }
@@ -79,7 +77,12 @@ impl DeletionImporter<'_> {
             Some(_) => SideChange::Changed,
         };
         match decide_action(SideChange::Gone, side) {
-            ObjectAction::GoesFromWorkspace => self.pass.trash(self.context, id),
+            ObjectAction::GoesFromWorkspace => {
+                if let Some(node) = self.context.state.get(id) {
+                    self.pass.deleted.note(self.context, node);
+                }
+                self.pass.trash(self.context, id)
+            }
             ObjectAction::ReturnsToDirectory => {
                 let path = self.context.state.path(id);
                 self.context.reporter.notify_event(&path, NoticeReason::Rewritten);

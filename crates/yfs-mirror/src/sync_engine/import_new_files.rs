@@ -24,7 +24,11 @@ use super::{
     sync_pass::SyncPass,
     workspace_access::path_in_directory,
 };
-use crate::{error::Result, mirror_state::EditBase, report::NoticeReason};
+use crate::{
+    error::Result,
+    mirror_state::{EditBase, MirrorNode},
+    report::NoticeReason,
+};
 
 /// The number of attempts to create a file that another writer created first.
 const MAX_CREATIONS: u32 = 20;
@@ -73,6 +77,9 @@ impl NewFileImporter<'_> {
                 self.contents().import_changed_file(&id, read)?;
                 continue;
             }
+            if self.bring_back_deleted(&path, facts.kind, &read)? {
+                continue;
+            }
             if let Some(waiting) = self.match_new_file(path, facts.kind, read)? {
                 n_bytes += waiting.read.data.len();
                 batch.push(waiting);
@@ -89,7 +96,8 @@ impl NewFileImporter<'_> {
     fn missing_by_hash(&self, n_fresh: usize) -> HashMap<ContentHash, Vec<FileId>> {
         let mut gone: HashMap<ContentHash, Vec<FileId>> = HashMap::new();
         if n_fresh > 0 {
-            for node in self.pass.missing.keys().filter_map(|id| self.context.state.get(id)) {
+            let missing = self.pass.missing.iter().filter(|(_, absence)| absence.backup.is_none());
+            for node in missing.filter_map(|(id, _)| self.context.state.get(id)) {
                 if node.kind == FileKind::File && node.stamp.size > 0 {
                     gone.entry(node.hash).or_default().push(node.id.clone());
                 }
@@ -114,6 +122,37 @@ impl NewFileImporter<'_> {
         let at = candidates.iter().position(same_name);
         let at = at.or((candidates.len() == 1).then_some(0))?;
         Some(candidates.swap_remove(at))
+    }
+
+    /// Restores the file that was deleted at the path of a new one a moment ago, and imports the
+    /// new content as an edit of it. Reports whether there was one.
+    fn bring_back_deleted(
+        &mut self,
+        path: &Path,
+        kind: FileKind,
+        read: &DiskFileContent,
+    ) -> Result<bool> {
+        let parent = path.parent().and_then(|above| self.context.state.directory(above));
+        let (Some(parent), FileKind::File) = (parent, kind) else { return Ok(false) };
+        let Some(node) = self.pass.deleted.take(path) else { return Ok(false) };
+        let Some(name) = self.context.work_name(parent.as_ref(), path)? else { return Ok(false) };
+        let is_free =
+            matches!(self.structure().name_holder(parent.as_ref(), &name)?, NameHolder::Free);
+        let access = &self.context.workspace;
+        if !is_free
+            || self.context.state.get(&node.id).is_some()
+            || access.object(&node.id)?.is_some()
+            || !access.restore_object_to(&node.id, parent.as_ref(), &name)
+        {
+            return Ok(false);
+        }
+        let id = node.id.clone();
+        self.context.reporter.count_workspace(|counts| counts.created += 1);
+        let MirrorNode { stamp, hash, base, work, .. } = node;
+        self.structure().add_node(&id, parent, path, kind, stamp, hash, base)?;
+        self.context.state.update(&id, |node| node.work.version = work.version);
+        self.contents().import_changed_file(&id, read.clone())?;
+        Ok(true)
     }
 
     /// Decides about a new file: returns it if it is to be created, or matches it with an object of
@@ -213,7 +252,8 @@ impl NewFileImporter<'_> {
             self.pass.schedule_comparison(self.context, id);
             return Ok(true);
         }
-        if !self.context.is_first {
+        let is_kept = self.context.options.keep_both && !self.context.former_bases.contains_key(id);
+        if is_kept || !self.context.is_first {
             // Two users created different files at the same time: both stay, one under another
             // name.
             return Ok(false);

@@ -115,7 +115,7 @@ impl StructureImporter<'_> {
     /// Reports whether an object that leaves its name may appear elsewhere in a later pass: two
     /// directories that exchange their names are seen one after the other.
     pub(super) fn must_wait_for(&self, other: &FileId) -> bool {
-        self.pass.waiting.contains(other) || self.pass.may_appear(&self.context.options, other)
+        self.pass.waiting.contains(other) || self.pass.may_appear(self.context, other)
     }
 
     /// Repeats a move on disk in the workspace. With `aside` it uses a free name rather than wait

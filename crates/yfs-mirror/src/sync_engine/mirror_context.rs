@@ -29,6 +29,7 @@ use crate::{
     error::{MirrorError, Result},
     lease::OpenWriters,
     merge_plan::{ObjectLocation, parked_name},
+    mirror_clock::MirrorClock,
     mirror_state::{
         EditBase, MirrorState,
         database::{CIPHER, MirrorDatabase},
@@ -52,6 +53,7 @@ pub(super) struct MirrorContext {
     pub(super) database: MirrorDatabase,
     pub(super) state: MirrorState,
     pub(super) options: MirrorOptions,
+    pub(super) clock: MirrorClock,
     /// Whether the state was empty when the mirror started.
     pub(super) is_first: bool,
     /// The last agreed content of objects whose agreement was forgotten, as bases of their edits.
@@ -97,6 +99,7 @@ impl MirrorContext {
             former_bases: HashMap::new(),
             state,
             options,
+            clock: MirrorClock::default(),
             reporter: MirrorReporter::new(notify),
             open_files: OpenFileTracker::default(),
             unread: UnreadTexts::new(seen),

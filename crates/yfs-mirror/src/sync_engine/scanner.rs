@@ -6,7 +6,7 @@
 //! with all its content.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     ffi::{OsStr, OsString},
     io,
     path::{Path, PathBuf},
@@ -20,8 +20,8 @@ use yfs_vfs::{
 
 use super::{is_absent, mirror_context::MirrorContext, sync_pass::SyncPass};
 use crate::{
-    ignores::IgnoreRules, merge_plan::parked_id, mirror_state::DiskStamp, report::NoticeReason,
-    untrusted_files,
+    backup_names::is_made_from, ignores::IgnoreRules, merge_plan::parked_id,
+    mirror_state::DiskStamp, report::NoticeReason, untrusted_files,
 };
 
 /// The result of a scan of the disk.
@@ -39,16 +39,19 @@ pub(super) struct DiskScan {
 
 /// Finds what is new, changed, moved or missing on disk.
 pub(super) struct DiskScanner<'a> {
-    context: &'a mut MirrorContext,
-    pass: &'a mut SyncPass,
-    found: DiskScan,
+    pub(super) context: &'a mut MirrorContext,
+    pub(super) pass: &'a mut SyncPass,
+    pub(super) found: DiskScan,
     /// All new paths, to report each once.
     new: HashSet<PathBuf>,
+    /// Known files at whose path is now another known file.
+    pub(super) displaced: BTreeMap<FileId, DiskStamp>,
 }
 
 impl<'a> DiskScanner<'a> {
     pub(super) fn new(context: &'a mut MirrorContext, pass: &'a mut SyncPass) -> Self {
-        Self { context, pass, found: DiskScan::default(), new: HashSet::new() }
+        let (found, new, displaced) = Default::default();
+        Self { context, pass, found, new, displaced }
     }
 
     /// Scans all paths on disk that may have changed.
@@ -61,6 +64,7 @@ impl<'a> DiskScanner<'a> {
                 self.pass.record_disk_failure(self.context, &path, &error);
             }
         }
+        self.follow_renames();
         let mut known = HashSet::new();
         self.found.changed.retain(|id| known.insert(id.clone()));
         self.found
@@ -146,7 +150,7 @@ impl<'a> DiskScanner<'a> {
             self.pass.forget_location(self.context, &id);
             return self.scan_new_object(path, &facts);
         }
-        self.pass.missing.remove(&id);
+        self.pass.note_present(&id);
         if is_ignored {
             return Ok(false);
         }
@@ -155,7 +159,9 @@ impl<'a> DiskScanner<'a> {
             return Ok(false);
         }
         if !is_dir {
-            if now != stamp || self.pass.racy.contains(&id) {
+            if !now.is_same_inode(&stamp) && self.is_another_object(&id, &now) {
+                self.displaced.insert(id, now);
+            } else if now != stamp || self.pass.racy.contains(&id) {
                 self.found.changed.push(id);
             }
             return Ok(true);
@@ -171,7 +177,7 @@ impl<'a> DiskScanner<'a> {
     }
 
     /// Reports whether the state knows an inode as a different object.
-    fn is_another_object(&self, id: &FileId, now: &DiskStamp) -> bool {
+    pub(super) fn is_another_object(&self, id: &FileId, now: &DiskStamp) -> bool {
         let other = self.context.state.at_place(now.place);
         other.is_some_and(|node| node.id != *id && node.stamp.is_same_inode(now))
     }
@@ -231,17 +237,18 @@ impl<'a> DiskScanner<'a> {
 
     /// Scans an object that the state does not have at a path: it is new, or moved. Reports whether
     /// it is mirrored.
-    fn scan_new_object(&mut self, path: &Path, facts: &HostStat) -> io::Result<bool> {
+    pub(super) fn scan_new_object(&mut self, path: &Path, facts: &HostStat) -> io::Result<bool> {
         let is_dir = facts.kind == FileKind::Directory;
-        if self.context.directory.is_ignored(path, is_dir) {
+        if self.context.directory.is_ignored(path, is_dir) || self.is_leftover(path, is_dir) {
+            self.hold_backup(path, facts)?;
             return Ok(false);
         }
         if self.context.directory.held.excludes(path, is_dir) {
             self.context.reporter.skip(path, NoticeReason::HeldByRules);
             return Ok(false);
         }
-        if self.is_leftover(path, is_dir) {
-            return Ok(false);
+        if self.hold_backup(path, facts)? {
+            return Ok(true);
         }
         if facts.kind == FileKind::Other {
             self.context.reporter.skip(path, NoticeReason::Special);
@@ -269,10 +276,27 @@ impl<'a> DiskScanner<'a> {
             };
         }
         if !is_dir {
+            // The file that had the inode may have another one at its path now.
+            let known = self.context.state.at_place(facts.place).map(|node| node.id.clone());
+            if let Some(id) = known {
+                self.pass.touch_disk(self.context.state.path(&id), false);
+            }
             self.found.fresh.push((path.to_owned(), facts.clone()));
             return Ok(true);
         }
         self.scan_new_directory(path)
+    }
+
+    /// Reports whether an object that the state does not have at a path is a file that an editor
+    /// put out of the way a moment ago, and may be about to create anew under its name.
+    fn hold_backup(&mut self, path: &Path, facts: &HostStat) -> io::Result<bool> {
+        if facts.kind != FileKind::File {
+            return Ok(false);
+        }
+        let Some(id) = self.find_claimed(path, facts)? else { return Ok(false) };
+        let name = self.context.state.get(&id).map(|node| &node.name);
+        let (Some(name), Some(new)) = (name, path.file_name()) else { return Ok(false) };
+        Ok(is_made_from(name, new) && self.pass.hold_backup(self.context, &id, path))
     }
 
     /// Scans a new directory. A directory with nothing but excluded content is excluded, too.

@@ -17,7 +17,10 @@ use yfs_vfs::{
     confined_dir::{ConfinedDir, ConfinedRoot},
 };
 
-use super::{mirror_context::MirrorContext, superseded_schedule::SupersededSchedule};
+use super::{
+    deleted_files::DeletedFiles, mirror_context::MirrorContext,
+    superseded_schedule::SupersededSchedule,
+};
 use crate::{
     error::Result,
     merge_plan::parked_name,
@@ -50,8 +53,8 @@ pub(super) struct SyncPass {
     pub(super) work: HashSet<FileId>,
     /// Whether all others are to be compared as well.
     pub(super) all_work: bool,
-    /// Objects that were not at their path on disk, and since when.
-    pub(super) missing: HashMap<FileId, Instant>,
+    /// Objects that were not at their path on disk.
+    pub(super) missing: HashMap<FileId, Absence>,
     /// Files that became empty, and since when: editors truncate a file before they write it.
     pub(super) emptied: HashMap<FileId, Instant>,
     /// Objects that moved on disk, and not yet in the workspace.
@@ -72,8 +75,25 @@ pub(super) struct SyncPass {
     /// Temporary files that no operation uses any more.
     pub(super) strays: Vec<PathBuf>,
     pub(super) superseded: SupersededSchedule,
+    pub(super) deleted: DeletedFiles,
     /// Whether files of rules may have changed on disk.
     pub(super) has_new_rules: bool,
+}
+
+/// The absence of an object from its path on disk.
+#[derive(Debug)]
+pub(super) struct Absence {
+    pub(super) since: Instant,
+    /// Where a file is meanwhile, if an editor that is about to save it may have put it there.
+    pub(super) backup: Option<PathBuf>,
+}
+
+impl Absence {
+    /// Returns when the absence is no longer taken for a step of a save.
+    fn end(&self, options: &MirrorOptions) -> Instant {
+        let is_kept = self.backup.is_some();
+        self.since + if is_kept { options.save_pause } else { options.grace }
+    }
 }
 
 impl SyncPass {
@@ -90,8 +110,16 @@ impl SyncPass {
 
     /// Reports whether an object has been missing for less than the grace period, so that it may
     /// still appear elsewhere.
-    pub(super) fn may_appear(&self, options: &MirrorOptions, id: &FileId) -> bool {
-        self.missing.get(id).is_some_and(|since| since.elapsed() < options.grace)
+    pub(super) fn may_appear(&self, context: &MirrorContext, id: &FileId) -> bool {
+        let absence = self.missing.get(id);
+        absence.is_some_and(|absence| context.clock.now() < absence.end(&context.options))
+    }
+
+    /// Returns the objects that have been missing for so long that they count as deleted.
+    pub(super) fn missing_for_good(&self, context: &MirrorContext) -> Vec<FileId> {
+        let now = context.clock.now();
+        let due = self.missing.iter().filter(|(_, absence)| absence.end(&context.options) <= now);
+        due.map(|(id, _)| id.clone()).collect()
     }
 
     /// Reports whether the disk has no change that waits for a pass.
@@ -112,8 +140,9 @@ impl SyncPass {
 
     /// Returns when the next pass is due, if the host's watcher reports nothing.
     pub(super) fn next_due(&self, context: &MirrorContext) -> Option<Instant> {
-        let soon = |since: &Instant| *since + context.options.grace;
-        let waits = self.missing.values().chain(self.emptied.values()).map(soon);
+        let options = &context.options;
+        let absences = self.missing.values().map(|absence| absence.end(options));
+        let waits = absences.chain(self.emptied.values().map(|since| *since + options.grace));
         let is_disk_due = !(self.disk.is_empty() && self.later.is_empty());
         let is_due = is_disk_due || self.all_work || !self.work.is_empty();
         let asked = self.absent.values().chain(self.failed_moves.values());
@@ -240,9 +269,32 @@ impl SyncPass {
 
     /// Notes that an object is at another path on disk.
     pub(super) fn relocate(&mut self, context: &mut MirrorContext, id: &FileId, path: &Path) {
+        let old = context.state.path(id);
+        self.relocate_from(context, id, old, path);
+    }
+
+    /// Notes that objects are at other paths on disk, which may be those of each other.
+    pub(super) fn relocate_all(
+        &mut self,
+        context: &mut MirrorContext,
+        moves: BTreeMap<FileId, PathBuf>,
+    ) {
+        let with_old = |(id, path)| (context.state.path(&id), id, path);
+        let moves: Vec<(PathBuf, FileId, PathBuf)> = moves.into_iter().map(with_old).collect();
+        for (old, id, path) in moves {
+            self.relocate_from(context, &id, old, &path);
+        }
+    }
+
+    fn relocate_from(
+        &mut self,
+        context: &mut MirrorContext,
+        id: &FileId,
+        old: PathBuf,
+        path: &Path,
+    ) {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
         let Some(parent) = context.state.directory(above) else { return };
-        let old = context.state.path(id);
         context.directory.unwatch(&old);
         context.directory.ignores.forget(&old);
         context.directory.ignores.forget(path);
@@ -264,7 +316,39 @@ impl SyncPass {
         {
             return;
         }
-        self.missing.entry(id).or_insert_with(Instant::now);
+        let since = context.clock.now();
+        self.missing.entry(id).or_insert(Absence { since, backup: None });
+    }
+
+    /// Notes that a missing file is under the name of a backup. Reports whether it waits there for
+    /// an editor that creates the file anew; if not, it was renamed.
+    pub(super) fn hold_backup(
+        &mut self,
+        context: &mut MirrorContext,
+        id: &FileId,
+        path: &Path,
+    ) -> bool {
+        self.note_missing(context, id.clone());
+        let Some(absence) = self.missing.get_mut(id) else { return false };
+        absence.backup = Some(path.to_owned());
+        context.clock.now() < absence.end(&context.options)
+    }
+
+    /// Schedules the scan of backups whose file was not created anew in time.
+    pub(super) fn release_backups(&mut self, context: &MirrorContext) {
+        let now = context.clock.now();
+        let due = self.missing.values().filter(|absence| absence.end(&context.options) <= now);
+        let due: Vec<PathBuf> = due.filter_map(|absence| absence.backup.clone()).collect();
+        due.into_iter().for_each(|path| self.touch_disk(path, false));
+        self.deleted.forget_old(now, context.options.save_pause);
+    }
+
+    /// Notes that an object is at its path. What is at the path of its backup is another object.
+    pub(super) fn note_present(&mut self, id: &FileId) {
+        let absence = self.missing.remove(id);
+        if let Some(backup) = absence.and_then(|absence| absence.backup) {
+            self.touch_disk(backup, false);
+        }
     }
 
     /// Notes that a different object took the place of an object.

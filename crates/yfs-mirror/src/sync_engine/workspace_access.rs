@@ -232,6 +232,17 @@ impl WorkspaceAccess {
         self.workspace.trash().restore(id, None).is_ok()
     }
 
+    /// Restores a deleted object to a name that is free. Returns whether it was in the trash.
+    pub(super) fn restore_object_to(
+        &self,
+        id: &FileId,
+        parent: Option<&FileId>,
+        name: &str,
+    ) -> bool {
+        let to = path_in_directory(parent, name);
+        self.workspace.trash().restore(id, Some(&to)).is_ok()
+    }
+
     /// Returns a numbered variant of a name that is free in a directory.
     pub(super) fn free_name(&self, parent: Option<&FileId>, name: &str) -> Result<SmolStr> {
         let (base, extension) = split_extension(name);

@@ -45,6 +45,41 @@ fn nothing_of_the_directory_is_overwritten_or_deleted() {
     assert_eq!(&first[..], b"theirs\n");
 }
 
+/// The text of a directory that became a clone replaced that of all others.
+#[test]
+fn a_clone_keeps_the_text_of_the_directory_and_that_of_the_others() {
+    let mut pair = Pair::apart();
+    pair.options.keep_both = true;
+    for (name, mine, theirs) in
+        [("same.txt", "same\n", "same\n"), ("plan.md", "mine\n", "theirs\n"), ("x", "1\n", "2\n")]
+    {
+        pair.put(name, mine);
+        pair.write(&format!("/{name}"), theirs);
+    }
+    pair.write("/old.txt", "one\n");
+    pair.workspace.history().name_version(&VPath::parse("/old.txt").unwrap(), "first").unwrap();
+    pair.write("/old.txt", "one\ntwo\n");
+    pair.put("old.txt", "one\n");
+    let id = pair.id("/plan.md");
+    pair.start();
+    let report = pair.check();
+    assert_eq!(report.to_directory.deleted, 0);
+    let texts = ["same.txt", "plan.md", "plan (1).md", "x", "x (1)", "old.txt"];
+    assert_eq!(
+        texts.map(|name| pair.text(name)),
+        ["same\n", "theirs\n", "mine\n", "2\n", "1\n", "one\ntwo\n"]
+    );
+    assert_eq!((pair.id("/plan.md"), pair.tree().len()), (id, 6));
+    assert_eq!(pair.versions("plan.md"), ["theirs\n"]);
+    let mut named: Vec<String> =
+        report.notices.iter().map(|notice| notice.path.display().to_string()).collect();
+    named.sort();
+    assert_eq!(named, ["plan.md", "x"]);
+    pair.stop();
+    pair.start();
+    assert_eq!(pair.check().to_workspace, Default::default());
+}
+
 /// A server imports a directory, and people may type before its mirror first scans the disk.
 #[test]
 fn what_is_typed_into_an_imported_empty_file_is_not_deleted() {

@@ -157,10 +157,13 @@ impl WorkspaceFs {
             NewBody::Blob(blob) => blob.hash,
         };
         let trash = ops::replacement(call.by, target, hash);
-        let writes = vec![
+        let mut writes = vec![
             RowWrite::Update { id: target.clone(), changes },
             RowWrite::Update { id: source.clone(), changes: trash },
         ];
+        let others = main.tree().node(source).map(ops::keep_names_of_others);
+        let is_other = |write: &RowWrite| write.id() != target;
+        writes.extend(others.into_iter().flatten().filter(is_other));
         // Edits that are logged in the source before it is trashed must be in the target.
         let preconditions = precondition.into_iter().collect();
         let blobs = body.blob().into_iter().collect();

@@ -135,7 +135,9 @@ impl WorkspaceState {
             let mut writes = ops::plan_trash(main.tree(), path, true, &by)
                 .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
             for write in &mut writes {
-                if let RowWrite::Update { changes, .. } = write {
+                if let RowWrite::Update { changes, .. } = write
+                    && changes.trashed_at.is_some()
+                {
                     let moved = serde_json::json!({
                         MOVED_KEY: home.as_str(),
                         TRASHED_BY_KEY: by.actor.to_string(),

@@ -311,6 +311,57 @@ fn moving_what_is_suffixed_gives_it_that_name() {
     );
 }
 
+/// `x (1)` took the name of `x` as soon as `x` was removed or renamed.
+#[test]
+fn what_is_shown_with_a_number_keeps_that_name() {
+    check_run(
+        "file a x.md; file b x.md at=2; file c x.md at=3; file d other",
+        &["rm /x.md", "rm /x+(1).md"],
+        expect![[r#"
+            /other
+            /x (2).md
+            trash: /x (1).md
+            trash: /x.md"#]],
+    );
+    check_run(
+        "file a x.md; file b x.md at=2; dir d",
+        &["mv /x.md /d/x.md", "create /x.md"],
+        expect![[r#"
+            /d/
+            /d/x.md
+            /x (1).md
+            /x.md"#]],
+    );
+    check_run(
+        "file a x; file b x at=2; file c x at=3; dir e y; dir f y at=2; dir g z",
+        &["mv /x+(1) /w", "mv /z /y"],
+        expect![[r#"
+            /w
+            /x
+            /x (2)
+            /y/
+            /y (1)/
+            trash: /y"#]],
+    );
+    // The name that was in the way is that of another node.
+    check_run(
+        "file a x; file b x at=2; file c x+(1)",
+        &["rm /x+(1)"],
+        expect![[r#"
+            /x
+            /x (2)
+            trash: /x (1)"#]],
+    );
+    check(
+        "file a x; file b x at=2; file c x at=3",
+        &["rm /x", "mv /x /y", "rm /x+(1)"],
+        expect![[r#"
+            rm /x: a trashed meta {trashed_by: human:ada}; b name "x (1)"; c name "x (2)"
+            mv /x /y: a name "y"; b name "x (1)"; c name "x (2)"
+            rm /x+(1): b trashed meta {trashed_by: human:ada}; c name "x (2)"; c name "x (2)""#]],
+    );
+}
+
 #[test]
 fn things_are_trashed() {
     check(
