@@ -11,6 +11,7 @@ use yfs_agent::{
         serve_json_query,
     },
 };
+use yfs_analysis::{FileStats, analyze};
 use yfs_types::actor::{Actor, ActorKind};
 use yfs_vfs::{FileSystemExt, MemoryFs};
 
@@ -160,7 +161,61 @@ fn check_documents() {
     let invalid = run_here(QueryDialect::Jq, DocumentFormat::Yaml, b"a: \xff", ".");
     assert_eq!(invalid, "{\"a\":\"ÿ\"}");
     check_encodings();
+    check_headers();
 }
+
+/// The first row was always taken for names, and cells of one column were numbers and text by
+/// turns: a query decides as the statistics of the file do.
+fn check_headers() {
+    let read = |format, document: &[u8]| run_here(QueryDialect::Jq, format, document, ".");
+    let csv = |document: &str| read(DocumentFormat::Csv, document.as_bytes());
+    assert_eq!(
+        csv("1,2\n3,4\n"),
+        "{\"column_1\":1,\"column_2\":2}\n{\"column_1\":3,\"column_2\":4}"
+    );
+    assert_eq!(csv("#by ann\nid,x\n1,5\n2,6\n"), "{\"id\":1,\"x\":5}\n{\"id\":2,\"x\":6}");
+    assert_eq!(
+        csv("a,b\nr1,1,2\nr2,3,4\n"),
+        "{\"column_1\":\"r1\",\"a\":1,\"b\":2}\n\
+        {\"column_1\":\"r2\",\"a\":3,\"b\":4}"
+    );
+    assert_eq!(
+        csv("city,zip\nBoston,02108\nAustin,73301\n"),
+        "{\"city\":\"Boston\",\"zip\":\"02108\"}\n{\"city\":\"Austin\",\"zip\":\"73301\"}"
+    );
+    assert_eq!(csv("x,  y\n 1.5,  a \n"), "{\"x\":1.5,\"y\":\"  a \"}");
+    assert_eq!(read(DocumentFormat::Tsv, b"a,x\tb\n1,5\t2\n"), "{\"a,x\":\"1,5\",\"b\":2}");
+    let json = read(DocumentFormat::Json, b"{\"a\": 1,\n \"b\": x}");
+    assert_eq!(json, "Error: the document is not JSON at line 2, column 7: a value is missing");
+    for document in TABLES {
+        let FileStats::Csv(stats) = analyze("a.csv", document.as_bytes()).stats else {
+            panic!("a table");
+        };
+        let rows =
+            run_here(QueryDialect::Jq, DocumentFormat::Csv, document.as_bytes(), "keys_unsorted");
+        let rows: Vec<Vec<String>> =
+            rows.lines().map(|line| serde_json::from_str(line).expect("a list of names")).collect();
+        assert_eq!(rows.len(), stats.rows, "{document:?}");
+        assert!(rows.iter().all(|names| *names == stats.headers), "{document:?}: {rows:?}");
+    }
+}
+
+/// Tables whose headers were missed by statistics or by queries.
+const TABLES: &[&str] = &[
+    "1,2\n3,4\n",
+    ",name,n\n0,Ann,1\n1,Bo,2\n",
+    ",0,1\n0,5.5,6\n1,7,8\n",
+    "day,open,open\n2020-01-01,1,2\n",
+    "country,2019,2020\nA,1,2\nB,3,4\n",
+    "id,yes,no\n1,3,4\n2,5,6\n",
+    "name,age,\nann,3,\nbo,4,\n",
+    "a title\n\nid;x\n1;2\n3;4\n",
+    "\"w\",\"f\"\n\"1\",26.5,NA\n\"2\",27.5,5.2\n",
+    "t s\n35 0\n34 1\n",
+    "'a'\t'b'\n0\t7\n190\t1\n",
+    "x\n1\n",
+    "",
+];
 
 /// Tables in Latin-1 and UTF-16 were read as UTF-8, with status 0; statistics decoded them.
 fn check_encodings() {

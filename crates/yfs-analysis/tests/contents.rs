@@ -737,6 +737,8 @@ fn tables_of_the_field_are_read_as_they_are() {
         ("a.csv", "# x\n5,1\n6,2\n", "2 rows, column_1:Integer column_2:Integer"),
         // Spaces, tabs in a name that promises commas, single quotes.
         ("a.csv", "t status Rx\n35 0 1.5\n34 1 0\n", "2 rows, t:Integer status:Integer Rx:Float"),
+        ("a.csv", "t s\nr1 35 0\nr2 34 1\n", "2 rows, column_1:String t:Integer s:Integer"),
+        ("a.csv", "# by\nid,x\n1,5\n# by\n2,6\n", "3 rows, id:String x:Integer"),
         ("a.csv", "name\nAnn Lee\nBo Ray\n", "2 rows, name:String"),
         ("a.csv", "full name\nAnn Lee\nBo Ray\n", "2 rows, full name:String"),
         ("a.csv", "'a'\t'b'\n0\t7\n190\t1\n", "2 rows, a:Integer b:Integer"),

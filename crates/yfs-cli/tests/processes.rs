@@ -204,6 +204,43 @@ fn a_server_prints_the_conflicts_that_a_replica_brings() {
     server.wait().unwrap();
 }
 
+/// The text of a directory that became a clone replaced that of the server.
+#[test]
+fn a_clone_into_a_directory_with_another_text_keeps_both() {
+    let dir = workspace();
+    ok(dir.path(), &["write", "plan.txt", "--content", "theirs\n"]);
+    ok(dir.path(), &["write", "same.txt", "--content", "same\n"]);
+    let mut server = spawn(dir.path(), &["serve", "--port", "0", "--no-mirror", "--json"]);
+    let mut stdout = BufReader::new(server.stdout.take().unwrap()).lines();
+    let first = stdout.next().unwrap().unwrap();
+    let field = |name: &str| {
+        let from = first.find(&format!("\"{name}\":\"")).unwrap() + name.len() + 4;
+        first[from..].split('"').next().unwrap().to_owned()
+    };
+    let away = tempfile::tempdir().unwrap();
+    let copy = away.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    for (name, text) in [("plan.txt", "mine\n"), ("same.txt", "same\n"), ("only.txt", "only\n")] {
+        fs::write(copy.join(name), text).unwrap();
+    }
+    let clone = ["clone", &field("url"), "copy", "--token", &field("token")];
+    let cloned = command(away.path(), &clone).output().unwrap();
+    let said = String::from_utf8_lossy(&cloned.stderr);
+    assert!(cloned.status.success() && said.contains("plan.txt: "), "{said}");
+    assert!(said.contains("plan (1).txt") && !said.contains("same.txt"), "{said}");
+    for place in [dir.path(), &copy] {
+        let texts = ["plan.txt", "plan (1).txt", "same.txt", "only.txt"];
+        let texts = texts.map(|name| ok(place, &["cat", &format!("/{name}")]));
+        assert_eq!(texts, ["theirs\n", "mine\n", "same\n", "only\n"]);
+    }
+    let on_disk = ["plan.txt", "plan (1).txt"].map(|name| fs::read(copy.join(name)).unwrap());
+    assert_eq!(on_disk, [b"theirs\n".as_slice(), b"mine\n"]);
+    ok(&copy, &["sync"]);
+    assert_eq!(ok(dir.path(), &["ls"]).lines().count(), 4);
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
 fn until(is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {

@@ -28,8 +28,8 @@ impl Utf16Order {
     /// Returns the order of a content that is text in UTF-16, by its first
     /// [`HEAD_LEN`](Self::HEAD_LEN) bytes.
     ///
-    /// Such text begins with U+FEFF, or it has a zero in at least 7 of 10 units, always in the same
-    /// place. It has no U+0000, and few other control characters.
+    /// Such text begins with U+FEFF, or at least 7 of 10 units have a zero in the higher byte, and at
+    /// most 1 of 20 in the lower one. It has no U+0000, and few other control characters.
     pub fn detect(content: &[u8]) -> Option<Self> {
         let head = &content[..content.len().min(Self::HEAD_LEN)];
         let order = match head {
@@ -56,8 +56,8 @@ impl Utf16Order {
             |first: usize| head.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
         let (n_even, n_odd, half) = (n_zeros(0), n_zeros(1), head.len() / 2);
         match (n_even * 10 >= half * 7, n_odd * 10 >= half * 7) {
-            (true, false) if n_odd == 0 => Some(Self::BigEndian),
-            (false, true) if n_even == 0 => Some(Self::LittleEndian),
+            (true, false) if n_odd * 20 <= half => Some(Self::BigEndian),
+            (false, true) if n_even * 20 <= half => Some(Self::LittleEndian),
             _ => None,
         }
     }

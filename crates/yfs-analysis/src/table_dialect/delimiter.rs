@@ -73,7 +73,7 @@ fn late_table(
     let width = *widths.iter().max_by_key(|width| (count(**width), **width))?;
     let begin = widths.iter().position(|other| *other >= width)?;
     let n_even = count(width);
-    let is_table = width >= 2 && n_even >= 2 && n_even * 10 >= (widths.len() - begin) * 8;
+    let is_table = width >= 2 && n_even >= 2 && n_even * 10 >= (widths.len() - begin) * 7;
     if !is_table || begin == 0 || begin > MAX_BEFORE {
         return None;
     }
@@ -108,18 +108,21 @@ fn split_by_spaces(head: &str, is_whole: bool) -> Option<TableDialect> {
     let found = record_widths(head, &dialect, is_whole);
     let first = *found.widths.first()?;
     let n_even = found.widths.iter().filter(|width| **width == first).count();
-    if first < 2 || found.widths.len() < 2 || n_even * 10 < found.widths.len() * 9 {
-        return None;
-    }
+    let is_even = first >= 2 && found.widths.len() >= 2 && n_even * 10 >= found.widths.len() * 9;
+    let dialect = match is_even {
+        true => dialect,
+        false => late_table(head, dialect, &found.widths, is_whole)?.1,
+    };
     let records = read_records(head, &dialect, is_whole);
-    let mut columns = vec![ColumnKinds::default(); first];
-    for record in &records[1..] {
-        for (kinds, value) in columns.iter_mut().zip(record) {
+    let rows = records.get(dialect.n_before + 1..)?;
+    let mut columns = vec![ColumnKinds::default(); rows.first()?.len()];
+    for row in rows {
+        for (kinds, value) in columns.iter_mut().zip(row) {
             kinds.narrow(value.as_bytes());
         }
     }
     let n_typed = columns.iter().filter(|kinds| !kinds.is_string()).count();
-    (n_typed * 2 > first).then_some(dialect)
+    (n_typed * 2 > columns.len()).then_some(dialect)
 }
 
 /// Returns the delimiter that the first line has most often, if it has one: records of a table may

@@ -125,6 +125,51 @@ fn files_without_matches_are_returned_if_asked_for() {
     check(&query, b"\0", "binary");
 }
 
+/// Returns a text in UTF-16, the lower byte of each unit first or last, with a mark or without.
+fn utf16(text: &str, is_little: bool, has_mark: bool) -> Vec<u8> {
+    let units = has_mark.then_some(0xFEFF).into_iter().chain(text.encode_utf16());
+    let bytes = |unit: u16| if is_little { unit.to_le_bytes() } else { unit.to_be_bytes() };
+    units.flat_map(bytes).collect()
+}
+
+/// Files in UTF-16 were skipped in silence, as if they were not text.
+#[test]
+fn text_in_utf16_is_searched() {
+    let query = GrepQuery::new("[äb]");
+    for (is_little, has_mark) in [(true, true), (true, false), (false, true), (false, false)] {
+        let content = utf16("a long line\nä and b\n\u{1F600}b\n", is_little, has_mark);
+        check(&query, &content, "2:<ä> and <b> 3:\u{1F600}<b>");
+        let anchored = GrepQuery::new("^a");
+        check(&anchored, &content, "1:<a> long line");
+    }
+    // With a mark, one line without a zero byte is text, too.
+    check(&GrepQuery::new("日"), &utf16("日本", true, true), "1:<日>本");
+    check(&GrepQuery::new("a"), b"\xFF\xFEa\0b", "1:<a>\u{FFFD}");
+    for binary in [&b"\xFF\xFE\0\0a\0\0\0"[..], b"a\0b\0\0\0c\0", b"\xFF\xFE\x01\0\x02\0a\0"] {
+        check(&GrepQuery::new("a"), binary, "binary");
+    }
+}
+
+/// A large file in UTF-16 has the lines of a small one, wherever its chunks end.
+#[test]
+fn large_files_in_utf16_are_searched() {
+    let text = "äb and more\nb\nnone\n\u{1F600}ab\n".repeat(5);
+    let searcher = GrepSearcher::new(&GrepQuery { before: 1, ..GrepQuery::new("b|^$") }).unwrap();
+    let (path, id) = (VPath::root(), FileId::parse("x").unwrap());
+    let SearchOutcome::Text(whole) = searcher.search(&path, &id, text.as_bytes()) else {
+        panic!("text");
+    };
+    for (is_little, has_mark) in [(true, true), (true, false), (false, true), (false, false)] {
+        let content = utf16(&text, is_little, has_mark);
+        for chunk_len in 1..40 {
+            let LargeOutcome::Text(found) = in_chunks(&searcher, &content, chunk_len) else {
+                panic!("text");
+            };
+            assert_eq!(found, whole);
+        }
+    }
+}
+
 /// A pattern, and options that matter where a file is divided.
 fn any_query() -> impl Strategy<Value = GrepQuery> {
     let patterns = vec![

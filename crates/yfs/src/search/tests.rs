@@ -59,6 +59,10 @@ fn any_text(rng: &mut ChaCha8Rng) -> Vec<u8> {
         text += WORDS.choose(rng).expect("some");
         text += ["\n", " ", "", ", ", "\r\n", "\n\n"].choose(rng).expect("some");
     }
+    if rng.random_bool(0.1) {
+        let units = std::iter::once(0xFEFF).chain(text.encode_utf16());
+        return units.flat_map(u16::to_le_bytes).collect();
+    }
     let mut text = text.into_bytes();
     match rng.random_range(0..10) {
         0 => text.push(0),

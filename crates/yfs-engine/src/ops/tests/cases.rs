@@ -358,7 +358,7 @@ fn what_is_shown_with_a_number_keeps_that_name() {
         expect![[r#"
             rm /x: a trashed meta {trashed_by: human:ada}; b name "x (1)"; c name "x (2)"
             mv /x /y: a name "y"; b name "x (1)"; c name "x (2)"
-            rm /x+(1): b trashed meta {trashed_by: human:ada}; c name "x (2)"; c name "x (2)""#]],
+            rm /x+(1): b trashed meta {trashed_by: human:ada}; c name "x (2)""#]],
     );
 }
 

@@ -158,6 +158,16 @@ pub(super) const CASES: &[Scripted] = &[
         grep -hidden x => /.d/f:1:x /.env:1:x /a:1:x binary:1"#,
     ),
     (
+        "grep searches text in UTF-16",
+        &[],
+        r#"
+        write /a "g\0r\0e\0y\0\n\0b\0l\0u\0e\0\n\0"
+        write /b "\0g\0r\0e\0y\0\n\0b\0l\0u\0e\0\n"
+        write /c "\0\0\0blue\n"
+        grep ^blue$ => /a:2:blue /b:2:blue binary:1
+        grep -B=1 ue => /a:1-grey /a:2:blue /b:1-grey /b:2:blue binary:1"#,
+    ),
+    (
         "grep says when it cut",
         &[],
         r#"
