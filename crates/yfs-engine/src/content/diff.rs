@@ -35,6 +35,8 @@ use self::{
     tokens::{TokenLevel, TokenList, cluster_end, cluster_start},
 };
 
+pub(in crate::content) use self::compare::longest_increasing;
+
 /// One piece of the old text that gives way to one piece of the new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextSplice {

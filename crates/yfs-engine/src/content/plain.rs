@@ -213,7 +213,7 @@ fn align_base(
 ) -> Result<(String, RunAlignment), ContentError> {
     let version = match base {
         Some(ContentBase::Text(base)) if base != current => {
-            let runs = RunAlignment::of_texts(base, current, writer.replica.save_comparison());
+            let runs = RunAlignment::of_read_text(base, current, writer.replica.save_comparison());
             return Ok((base.to_owned(), runs));
         }
         Some(ContentBase::Version(version)) if *version != writer.replica.version() => version,

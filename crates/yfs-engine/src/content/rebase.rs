@@ -13,11 +13,15 @@
 
 #[cfg(test)]
 mod tests;
+mod unique_words;
 mod walk;
 
 use std::ops::{AddAssign, Range};
 
-use self::walk::{RebaseWalk, RebasedTexts};
+use self::{
+    unique_words::unique_words,
+    walk::{RebaseWalk, RebasedTexts},
+};
 use super::{
     diff::{TextComparison, TextSplice, reads_as_one_word, utf16_len},
     typing_runs::TypingRuns,
@@ -111,6 +115,50 @@ impl RunAlignment {
         let mut runs = Self::default();
         runs.push(TextSide::Both, length);
         runs
+    }
+
+    /// Aligns the text that the writer of a save had read with the current one.
+    ///
+    /// A comparison by lines may take one blank line for another, and then counts the lines beside
+    /// it as deleted and inserted again. So words that both texts have once, in the same order, are
+    /// aligned in any case.
+    pub(super) fn of_read_text(old: &str, new: &str, compare: TextComparison) -> Self {
+        let runs = Self::of_texts(old, new, compare);
+        let words = unique_words(old, new);
+        if runs.aligns_all(&words) {
+            return runs;
+        }
+        let (mut runs, mut old_at, mut new_at) = (Self::default(), 0, 0);
+        for (old_word, new_word) in words {
+            let gaps = (&old[old_at..old_word.start], &new[new_at..new_word.start]);
+            runs.extend(Self::of_texts(gaps.0, gaps.1, compare));
+            runs.push(TextSide::Both, TextLength::of(&old[old_word.clone()]));
+            (old_at, new_at) = (old_word.end, new_word.end);
+        }
+        runs.extend(Self::of_texts(&old[old_at..], &new[new_at..], compare));
+        runs
+    }
+
+    /// Reports whether stretches of both texts are aligned, which are in order.
+    fn aligns_all(&self, pairs: &[(Range<usize>, Range<usize>)]) -> bool {
+        let (mut old, mut new, mut runs) = (0, 0, self.runs.iter().peekable());
+        pairs.iter().all(|(old_word, new_word)| {
+            while let Some(run) = runs.peek() {
+                let is_around = run.side == TextSide::Both
+                    && old_word.end <= old + run.length.bytes
+                    && old_word.start >= old;
+                if is_around {
+                    return old_word.start - old == new_word.start.wrapping_sub(new);
+                }
+                if run.side != TextSide::New && old_word.start < old + run.length.bytes {
+                    return false;
+                }
+                old += if run.side == TextSide::New { 0 } else { run.length.bytes };
+                new += if run.side == TextSide::Old { 0 } else { run.length.bytes };
+                runs.next();
+            }
+            false
+        })
     }
 
     /// Aligns two texts by comparing them.

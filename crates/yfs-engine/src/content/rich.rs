@@ -264,7 +264,7 @@ impl RichBody {
     ) -> Result<ContentWriteResult, ContentError> {
         let current = self.file(writer.body.replica, writer.cache).text;
         let compare = writer.body.replica.save_comparison();
-        let runs = RunAlignment::of_texts(base, &current, compare);
+        let runs = RunAlignment::of_read_text(base, &current, compare);
         let (mut ops, mut overlaps) = rebase(&runs, &compare(base, new), base, &current, new);
         separate_words(&mut ops, &mut overlaps, &current, new);
         let merged = applied(&current, new, &ops);

@@ -8,6 +8,7 @@ mod history;
 mod reference;
 mod replicas;
 mod saves;
+mod saves_beside_typing;
 mod sides;
 mod single;
 

@@ -314,7 +314,10 @@ impl<'a> NodeRef<'a> {
         let dir = is_listed.then(|| tree.dir(raw.shown_in)).flatten();
         let wanted = requested_name(raw);
         let source = suffix_source(raw.display()).filter(|source| *source != wanted);
-        let groups = [Some(wanted), source].into_iter().flatten().filter_map(move |name| dir?.groups.get(&name));
+        let groups = [Some(wanted), source]
+            .into_iter()
+            .flatten()
+            .filter_map(move |name| dir?.groups.get(&name));
         let others = groups.flat_map(NameGroup::values).filter(move |other| **other != slot);
         let others = others.map(move |other| &tree.arena[*other]);
         let numbered = others.filter(|other| other.valid && *other.display() != other.name);

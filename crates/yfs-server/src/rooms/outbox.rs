@@ -139,9 +139,13 @@ impl ConnectionOutbox {
     ) {
         let frames = frames.into_iter();
         let mut queue = self.queue.lock();
-        let is_few = frames.len() <= MAX_FRAMES_AT_ONCE;
-        let frames: Vec<OutgoingFrame> =
-            frames.filter(|frame| !is_few || !self.try_send(&mut queue, frame)).collect();
+        // A frame that is not sent at once holds back those behind it.
+        let mut is_sent = frames.len() <= MAX_FRAMES_AT_ONCE;
+        let unsent = frames.filter(|frame| {
+            is_sent = is_sent && self.try_send(&mut queue, frame);
+            !is_sent
+        });
+        let frames: Vec<OutgoingFrame> = unsent.collect();
         if frames.is_empty() && !queue.is_unflushed {
             return;
         }
@@ -242,7 +246,13 @@ impl OutboxQueue {
 
 #[cfg(test)]
 mod tests {
+    use tokio::{
+        net::{TcpListener, TcpStream},
+        sync::Semaphore,
+    };
+
     use super::*;
+    use crate::connection_stream::ConnectionStream;
 
     fn frame(len: usize) -> OutgoingFrame {
         OutgoingFrame::new(&Arc::default(), &Bytes::from(vec![0; len]))
@@ -256,6 +266,23 @@ mod tests {
         outbox.push_lossy(OutgoingFrame::new(&prefix, &Bytes::from_static(b" body")));
         let frames = outbox.take().await.unwrap().into_iter().map(OutgoingFrame::into_frame);
         assert_eq!(frames.collect::<Vec<_>>(), [&b"\0\0\0"[..], b"key body"]);
+    }
+
+    /// A short frame was sent before a long one, which is never sent at once.
+    #[tokio::test]
+    async fn a_frame_that_is_sent_at_once_passes_no_other() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        stream.writable().await.unwrap();
+        let slot = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let stream = ConnectionStream::new(stream, slot);
+        let outbox = ConnectionOutbox::of(stream.writer().clone(), Arc::default());
+        stream.writer().set_shared(true);
+        outbox.push([frame(MAX_LEN_AT_ONCE + 1), frame(1)]);
+        let lens: Vec<usize> =
+            outbox.take().await.unwrap().iter().map(OutgoingFrame::len).collect();
+        assert_eq!(lens, [MAX_LEN_AT_ONCE + 1, 1]);
     }
 
     #[tokio::test]

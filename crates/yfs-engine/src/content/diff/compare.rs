@@ -169,7 +169,7 @@ impl<'a> TokenSequence<'a> {
 }
 
 /// Returns a longest subsequence in which the second parts increase, too.
-fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+pub(in crate::content) fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // For each length, the pair that ends a row of that length soonest; for each pair, the one
     // before it in its row.
     let mut ends: Vec<usize> = Vec::new();
