@@ -297,7 +297,7 @@ impl History<'_> {
 }
 
 impl HistoryEntries {
-    /// Leaves out what these imports created and nobody changed since, without reading it. Other
+    /// Leaves out, unread, the files that these imports created and that have not changed. Other
     /// changes of these imports, such as directories and files that were edited later, are listed.
     ///
     /// # Errors
