@@ -1,8 +1,8 @@
 //! Histories as steps: an import is one step, every other change is one of its own.
 
-use std::iter::{self, Peekable};
+use std::iter::Peekable;
 
-use yfs::workspace::change_list::HistoryEntry;
+use yfs::workspace::{change_list::HistoryEntry, noted_imports::NotedImport};
 use yfs_vfs::FileKind;
 
 use crate::format_text::counted;
@@ -25,10 +25,33 @@ impl HistoryStep {
         let source = self.entries.first()?.import_source()?;
         let files = self.entries.iter().filter(|entry| entry.kind != FileKind::Directory);
         let n_files = files.count() as u64;
-        let files = counted(n_files, "file", "files");
-        let from = if source.is_empty() { String::new() } else { format!(" from {source}") };
-        (self.entries.len() > 1).then(|| files + &from)
+        (self.entries.len() > 1).then(|| imported(n_files, source))
     }
+}
+
+/// Describes files of an import, as `12 files from notes`.
+pub(crate) fn imported(n_files: u64, source: &str) -> String {
+    let from = if source.is_empty() { String::new() } else { format!(" from {source}") };
+    counted(n_files, "file", "files") + &from
+}
+
+/// A step of a list.
+#[derive(Debug)]
+pub(crate) enum ListedStep {
+    /// Changes that were read.
+    Changes(HistoryStep),
+    /// A large import whose files were not read.
+    Import(NotedImport),
+}
+
+/// A history as steps, the latest first.
+pub(crate) struct ListedSteps<I: Iterator> {
+    entries: Peekable<I>,
+    /// The imports whose files `entries` leaves out; the latest is the last.
+    imports: Vec<NotedImport>,
+    /// Those that were returned. Their other changes, such as directories, are part of them.
+    returned: Vec<NotedImport>,
+    is_grouped: bool,
 }
 
 /// Reports whether two changes belong to one import.
@@ -36,13 +59,41 @@ fn is_same_import(one: &HistoryEntry, other: &HistoryEntry) -> bool {
     one.import_source().is_some() && one.label == other.label
 }
 
-/// Groups a history into steps, unless each change is asked for. An error is a step, too.
-pub(crate) fn steps<E>(
-    entries: impl Iterator<Item = Result<HistoryEntry, E>>,
-    is_grouped: bool,
-) -> impl Iterator<Item = Result<HistoryStep, E>> {
-    let mut entries = entries.peekable();
-    iter::from_fn(move || next_step(&mut entries, is_grouped))
+impl<E, I: Iterator<Item = Result<HistoryEntry, E>>> ListedSteps<I> {
+    /// Groups a history into steps, unless each change is asked for. `imports` are those whose
+    /// files it leaves out, the latest first. An error is a step, too.
+    pub(crate) fn new(entries: I, mut imports: Vec<NotedImport>, is_grouped: bool) -> Self {
+        imports.reverse();
+        Self { entries: entries.peekable(), imports, returned: Vec::new(), is_grouped }
+    }
+
+    /// Returns the next import, if no change that was not returned is later.
+    fn next_import(&mut self) -> Option<NotedImport> {
+        let import = self.imports.last()?;
+        let is_next = match self.entries.peek() {
+            None => true,
+            Some(entry) => entry.as_ref().is_ok_and(|entry| entry.at <= import.at),
+        };
+        if is_next { self.imports.pop() } else { None }
+    }
+}
+
+impl<E, I: Iterator<Item = Result<HistoryEntry, E>>> Iterator for ListedSteps<I> {
+    type Item = Result<ListedStep, E>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let returned = &self.returned;
+        let is_returned = |entry: &HistoryEntry| {
+            returned.iter().any(|import| entry.label.as_ref() == Some(&import.label))
+        };
+        while self.entries.next_if(|entry| entry.as_ref().is_ok_and(is_returned)).is_some() {}
+        if let Some(import) = self.next_import() {
+            self.returned.push(import.clone());
+            return Some(Ok(ListedStep::Import(import)));
+        }
+        let step = next_step(&mut self.entries, self.is_grouped)?;
+        Some(step.map(ListedStep::Changes))
+    }
 }
 
 fn next_step<E>(

@@ -4,7 +4,8 @@
 //! workspace makes it: the text is read, two characters are replaced, the text is read again.
 //! `tests/benches/earlier_edits.mjs` measures the same of Yjs.
 //!
-//! Arguments are numbers of earlier edits; the default is 1,000 to 40,000.
+//! Arguments are numbers of earlier edits; the default is 1,000 to 40,000. `WRITERS=Hundred`
+//! measures a hundred clients only; they write one after another, each in a document that it opens.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
@@ -71,7 +72,11 @@ fn main() {
         earlier = if is_test { vec![100] } else { EARLIER.to_vec() };
     }
     let by = RunAuthor::new(Actor::new(ActorKind::Agent, "reviewer"), Millis(1_795_296_141_108));
+    let only = std::env::var("WRITERS").unwrap_or_default();
     for writers in [Writers::One, Writers::Hundred, Writers::Two] {
+        if !only.is_empty() && format!("{writers:?}") != only {
+            continue;
+        }
         let (mut doc, mut other) = (new_doc(1), new_doc(2));
         let text: String = (0..KILOBYTES * 25)
             .map(|n| format!("line {n:5} of a text with many words in it\n"))
@@ -102,19 +107,31 @@ fn main() {
             (0..MEASURED).for_each(|_| run(&mut doc, &mut other));
             n_edits += MEASURED;
             let each = (cpu() - begun) / MEASURED as u32;
-            let (open, bytes) = open(&doc);
+            let memory = resident_mb();
+            let (encode, open, bytes) = open(&doc);
             println!("{writers:?}, {earlier} earlier edits: {each:.1?} an edit");
-            println!("  open {open:.1?}, {bytes} bytes");
+            println!("  encode {encode:.1?}, open {open:.1?}, {bytes} bytes, {memory:.0} MB");
         }
     }
 }
 
-/// Opens a document from its state; returns the time, and the size of the state.
-fn open(doc: &ContentDoc) -> (Duration, usize) {
+/// Returns the resident memory of this process in MB.
+fn resident_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
+    let kilobytes = line.split_whitespace().nth(1).and_then(|number| number.parse::<f64>().ok());
+    kilobytes.unwrap_or(0.0) / 1024.0
+}
+
+/// Opens a document from its state; returns the times to encode the state and to open it, and its
+/// size.
+fn open(doc: &ContentDoc) -> (Duration, Duration, usize) {
+    let begun = cpu();
     let state = doc.gate().encode_state();
+    let encode = cpu() - begun;
     let begun = cpu();
     let mut opened = new_doc(9_999);
     let _received = opened.receive(&state, UpdateSource::Store).unwrap();
     assert_eq!(opened.text(), doc.text());
-    (cpu() - begun, state.len())
+    (encode, cpu() - begun, state.len())
 }

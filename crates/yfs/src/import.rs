@@ -28,6 +28,7 @@ use crate::{
     Workspace, WorkspaceFs,
     error::Result,
     fs::batch::{NewNode, PreparedNode},
+    workspace::noted_imports::NotedImport,
 };
 
 /// The greatest number of rows in one transaction.
@@ -143,8 +144,10 @@ impl Workspace {
         let named = from.canonicalize().ok();
         let name = named.as_deref().and_then(Path::file_name).unwrap_or_default();
         let fs = self.fs().for_import(&name.to_string_lossy());
+        let note = fs.begin_import_note();
         DirectoryImporter {
             fs,
+            note,
             options,
             progress,
             report: ImportReport::default(),
@@ -160,6 +163,8 @@ struct DirectoryImporter<'a> {
     progress: &'a dyn Fn(&TransferProgress),
     report: ImportReport,
     at: TransferProgress,
+    /// What a history shows of the import.
+    note: NotedImport,
 }
 
 impl DirectoryImporter<'_> {
@@ -181,8 +186,17 @@ impl DirectoryImporter<'_> {
             self.make_directories_and_links(batch)?;
         }
         files::import(&mut self, &files)?;
+        self.finish_note();
         self.report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(self.report)
+    }
+
+    /// Notes the import for histories. Without the note they read each file.
+    fn finish_note(&mut self) {
+        let ImportReport { n_created, n_updated, n_links, .. } = self.report;
+        self.note.n_files = n_created + n_updated + n_links;
+        self.note.at = self.fs.state().now();
+        self.fs.state().note_import(&self.note).ok();
     }
 
     /// Returns the destination of `from`.
@@ -228,7 +242,7 @@ impl DirectoryImporter<'_> {
         };
         let nodes: Vec<NewNode> = batch.iter().map(node).collect();
         let made = self.fs.create_many(&nodes)?;
-        for (found, made) in batch.iter().zip(made) {
+        for (found, made) in batch.iter().zip(made.ids) {
             match (made, &found.kind) {
                 (Err(error), _) => self.skip_entry(found, SkipReason::of(&error)),
                 (Ok(_), ImportEntryKind::Link(_)) => {

@@ -45,6 +45,7 @@ mod lost_words;
 pub mod misplaced;
 pub mod move_between;
 pub mod nodes;
+pub mod noted_imports;
 pub mod parked;
 pub mod redact;
 pub mod removals;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use step_clock::{LoadCounter, TestWorkspace};
 use support::{at, now, put};
 use yfs::{
-    Workspace, WorkspaceError,
+    ImportOptions, Workspace, WorkspaceError,
     workspace::{
         change_list::{HistoryChange, HistoryEntry},
         undo::{UndoOutcome, UndoneChanges},
@@ -287,4 +287,81 @@ fn versions_keep_their_numbers_when_a_file_is_a_text_and_a_blob_in_turn() {
     }
     let blamed = history.blame(&path).expect("blamed");
     assert!(blamed.iter().all(|line| line.shares.iter().all(|share| share.version == Some(7))));
+}
+
+/// The number of files of a large import; more than are written in one transaction.
+const N_IMPORTED: usize = 1200;
+
+/// Makes a workspace with changes before, beside and after a large import.
+fn with_large_import() -> (TestWorkspace, Workspace) {
+    let (own, workspace) = TestWorkspace::create();
+    (0..5).for_each(|n| put(&workspace, &format!("/before{n}.txt"), "one\n"));
+    let from = tempfile::tempdir().unwrap();
+    for n in 0..N_IMPORTED {
+        let directory = from.path().join(format!("d{}", n % 12));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join(format!("f{n}.txt")), format!("file {n}\n")).unwrap();
+    }
+    let options = ImportOptions { n_threads: 1, ..ImportOptions::default() };
+    workspace.import(from.path(), &at("/in"), &options, &|_| ()).unwrap();
+    (0..5).for_each(|n| put(&workspace, &format!("/after{n}.txt"), "one\n"));
+    put(&workspace, "/in/d3/f3.txt", "edited\n");
+    (own, workspace)
+}
+
+#[test]
+fn the_last_changes_after_a_large_import_read_no_more_files_than_are_listed() {
+    let (own, workspace) = with_large_import();
+    drop(workspace);
+    let loads = Arc::<LoadCounter>::default();
+    let workspace = own.reopen(&loads);
+    let entries = workspace.history().changes(&VPath::root()).unwrap();
+    let listed: Vec<HistoryEntry> = entries.take(20).map(Result::unwrap).collect();
+    assert_eq!(listed.iter().filter(|entry| entry.import_source().is_some()).count(), 14);
+    assert!(loads.count() <= 22, "{} documents", loads.count());
+}
+
+#[test]
+fn an_import_that_is_shown_as_one_change_is_not_read() {
+    let (own, workspace) = with_large_import();
+    let all = changes(&workspace, "/");
+    drop(workspace);
+    let loads = Arc::<LoadCounter>::default();
+    let workspace = own.reopen(&loads);
+    let imports = workspace.history().noted_imports().unwrap();
+    let [import] = imports.as_slice() else { panic!("{imports:?}") };
+    assert_eq!(import.n_files, N_IMPORTED as u64);
+    let mut entries = workspace.history().changes(&VPath::root()).unwrap();
+    entries.skip_imports(&imports).unwrap();
+    let listed: Vec<HistoryEntry> = entries.map(Result::unwrap).collect();
+    assert!(loads.count() <= 12, "{} documents", loads.count());
+    // What was edited since, and directories, are listed.
+    let is_left = |entry: &&HistoryEntry| {
+        let is_file = entry.version.is_some() && entry.path != at("/in/d3/f3.txt");
+        !is_file || entry.label.as_ref() != Some(&import.label)
+    };
+    let expected: Vec<HistoryEntry> = all.iter().filter(is_left).cloned().collect();
+    assert_eq!(listed, expected);
+    assert!(all.iter().all(|entry| entry.import_source().is_none() || entry.at <= import.at));
+    let n_made = all.iter().filter(|entry| entry.label.as_ref() == Some(&import.label)).count();
+    assert_eq!(n_made, N_IMPORTED + 13);
+}
+
+#[test]
+fn files_of_an_import_that_were_compacted_are_read() {
+    let (_own, workspace) = with_large_import();
+    (0..40).for_each(|n| put(&workspace, "/in/d5/f5.txt", &format!("edit {n}\n")));
+    let all = changes(&workspace, "/");
+    workspace.maintenance().compact(&mut |_, _| ()).unwrap();
+    let sorted = |mut entries: Vec<HistoryEntry>| {
+        entries.sort_by(|a, b| (&a.id, a.version, a.change).cmp(&(&b.id, b.version, b.change)));
+        entries
+    };
+    assert_eq!(sorted(changes(&workspace, "/")), sorted(all));
+    let imports = workspace.history().noted_imports().unwrap();
+    let mut entries = workspace.history().changes(&VPath::root()).unwrap();
+    entries.skip_imports(&imports).unwrap();
+    let is_of_file = |entry: &HistoryEntry| entry.path == at("/in/d5/f5.txt");
+    let left = entries.map(Result::unwrap).filter(is_of_file).count();
+    assert_eq!(left, 41);
 }

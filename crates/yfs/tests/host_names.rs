@@ -5,11 +5,14 @@
 #[path = "support/handles.rs"]
 mod support;
 
-use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path, sync::Arc};
 
 use support::{create, now};
-use yfs::{ExportOptions, ImportOptions, ImportReport, Workspace};
+use yfs::{
+    DirectoryComparison, ExportOptions, ImportOptions, ImportReport, Workspace, WorkspaceOptions,
+};
 use yfs_engine::path::VPath;
+use yfs_store::{FaultStore, MemoryStore};
 use yfs_vfs::FileSystem as _;
 
 /// `é` as two characters: an `e` and an accent.
@@ -111,4 +114,24 @@ fn names_that_the_workspace_cannot_hold_come_back() {
     let root = VPath::parse("/").unwrap();
     workspace.export(&root, out.path(), &ExportOptions::default(), &|_| ()).unwrap();
     assert_eq!(relative_files(out.path()), before);
+}
+
+#[test]
+fn a_comparison_reads_no_file_by_itself_unless_it_looks_different() {
+    let host = tempfile::tempdir().unwrap();
+    for n in 0..200 {
+        fs::create_dir_all(host.path().join(format!("d{}", n % 5))).unwrap();
+        fs::write(host.path().join(format!("d{}/f{n}.txt", n % 5)), format!("{n}\n")).unwrap();
+    }
+    let store = Arc::new(FaultStore::new(Arc::new(MemoryStore::new())));
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
+    let workspace = Workspace::create(store.clone(), options).unwrap();
+    let options = ImportOptions::default();
+    workspace.import(host.path(), &VPath::root(), &options, &|_| ()).unwrap();
+    fs::write(host.path().join("d3/f3.txt"), "longer\n").unwrap();
+    let before = (store.n_head_reads(), store.n_loads());
+    let compared = DirectoryComparison::new(&workspace, host.path(), &options).unwrap();
+    assert_eq!((compared.n_equal, compared.differences.len()), (199, 1));
+    let n_read = (store.n_head_reads() - before.0, store.n_loads() - before.1);
+    assert!(n_read.0 <= 10 && n_read.1 == 0, "reads of heads and of documents: {n_read:?}");
 }

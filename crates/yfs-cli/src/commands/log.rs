@@ -7,15 +7,18 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use yfs::{
     History,
-    workspace::change_list::{HistoryChange, HistoryEntry},
+    workspace::{
+        change_list::{HistoryChange, HistoryEntry},
+        noted_imports::NotedImport,
+    },
 };
-use yfs_engine::time::Millis;
+use yfs_engine::{actor::Actor, path::VPath, time::Millis};
 
 use crate::{
     compare::{self, ComparedSides, changed_lines, painted_counts, text_of},
     context::CommandContext,
     errors::{CommandError, Result},
-    history_steps::{HistoryStep, steps},
+    history_steps::{ListedStep, ListedSteps, imported},
     output::TextRole,
     parse_time,
 };
@@ -93,7 +96,15 @@ pub(crate) async fn run(args: LogArgs, context: &mut CommandContext) -> Result {
     let workspace = context.readable()?;
     let history = workspace.history();
     let mut printer = LogPrinter { args: &args, columns: Vec::new(), actor_width: ACTOR_WIDTH };
-    let entries = history.changes(&path.path)?;
+    let mut entries = history.changes(&path.path)?;
+    let is_grouped = !args.files && !args.prints_diff() && !context.out.json;
+    let mut imports = history.noted_imports()?;
+    // Those that are read change by change are neither left out nor shown as a whole.
+    imports.retain(|import| {
+        args.leaves_out(import) || is_grouped && args.shows_whole(import, &path.path)
+    });
+    entries.skip_imports(&imports)?;
+    imports.retain(|import| !args.leaves_out(import));
     // Files whose history cannot be read do not end the list.
     let damaged = RefCell::new(Vec::new());
     let entries = entries.filter_map(|entry| match entry {
@@ -107,8 +118,8 @@ pub(crate) async fn run(args: LogArgs, context: &mut CommandContext) -> Result {
     let selected = entries
         .filter(|entry| entry.as_ref().map_or(true, |entry| args.selects(entry)))
         .take_while(|entry| entry.as_ref().map_or(true, |entry| args.is_recent(entry)));
-    let is_grouped = !args.files && !args.prints_diff() && !context.out.json;
-    let selected = steps(selected, is_grouped).take(args.max_count.unwrap_or(usize::MAX));
+    let selected = ListedSteps::new(selected, imports, is_grouped);
+    let selected = selected.take(args.max_count.unwrap_or(usize::MAX));
     context.out.start_pager();
     if args.reverse {
         let mut steps = selected.collect::<std::result::Result<Vec<_>, _>>()?;
@@ -126,11 +137,28 @@ pub(crate) async fn run(args: LogArgs, context: &mut CommandContext) -> Result {
 impl LogArgs {
     fn selects(&self, entry: &HistoryEntry) -> bool {
         let in_time = self.until.is_none_or(|until| entry.at <= until);
-        let by_author = self.author.as_ref().is_none_or(|wanted| {
-            let actor = entry.actor.as_ref().map(|actor| actor.to_string().to_lowercase());
+        in_time && self.selects_actor(entry.actor.as_ref())
+    }
+
+    fn selects_actor(&self, actor: Option<&Actor>) -> bool {
+        self.author.as_ref().is_none_or(|wanted| {
+            let actor = actor.map(|actor| actor.to_string().to_lowercase());
             actor.is_some_and(|actor| actor.contains(&wanted.to_lowercase()))
-        });
-        in_time && by_author
+        })
+    }
+
+    /// Reports whether no change of an import is selected.
+    fn leaves_out(&self, import: &NotedImport) -> bool {
+        let in_time = self.until.is_none_or(|until| import.begun_at <= until)
+            && self.since.is_none_or(|since| import.at >= since);
+        !in_time || !self.selects_actor(Some(&import.actor))
+    }
+
+    /// Reports whether all changes of an import are selected.
+    fn shows_whole(&self, import: &NotedImport, below: &VPath) -> bool {
+        let in_time = self.until.is_none_or(|until| import.at <= until)
+            && self.since.is_none_or(|since| import.begun_at >= since);
+        in_time && below.is_root() && self.selects_actor(Some(&import.actor))
     }
 
     fn is_recent(&self, entry: &HistoryEntry) -> bool {
@@ -163,19 +191,36 @@ impl LogPrinter<'_> {
     fn print_step(
         &mut self,
         history: &History<'_>,
-        step: &HistoryStep,
+        step: &ListedStep,
         context: &mut CommandContext,
     ) -> Result {
+        let step = match step {
+            ListedStep::Import(import) => {
+                let summary = imported(import.n_files, import.source());
+                return self.print_import(import.at, Some(&import.actor), &summary, context);
+            }
+            ListedStep::Changes(step) => step,
+        };
         match (step.import_summary(), step.entries.as_slice()) {
             (Some(summary), [first, ..]) => {
-                let head = self.line_head(first, context);
-                let summary = context.out.safe(&summary).into_owned();
-                context.out.line(&format!("{head}imported {summary}"))
+                self.print_import(first.at, first.actor.as_ref(), &summary, context)
             }
             (_, entries) => {
                 entries.iter().try_for_each(|entry| self.print(history, entry, context))
             }
         }
+    }
+
+    fn print_import(
+        &mut self,
+        at: Millis,
+        actor: Option<&Actor>,
+        summary: &str,
+        context: &mut CommandContext,
+    ) -> Result {
+        let head = self.line_head(at, actor, context);
+        let summary = context.out.safe(summary).into_owned();
+        context.out.line(&format!("{head}imported {summary}"))
     }
 
     fn print(
@@ -207,14 +252,19 @@ impl LogPrinter<'_> {
     }
 
     /// Returns the beginning of a line: the graph, the time and the actor.
-    fn line_head(&mut self, entry: &HistoryEntry, context: &CommandContext) -> String {
+    fn line_head(
+        &mut self,
+        at: Millis,
+        actor: Option<&Actor>,
+        context: &CommandContext,
+    ) -> String {
         let out = &context.out;
-        let actor = entry.actor.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+        let actor = actor.map_or_else(|| "-".to_owned(), ToString::to_string);
         let mut line = if self.args.graph { self.graph(&actor, context) } else { String::new() };
         let actor = out.safe(&actor).into_owned();
         self.actor_width = self.actor_width.max(actor.width());
         let pad = " ".repeat(self.actor_width - actor.width());
-        let time = out.painted(TextRole::Number, &parse_time::minute(entry.at));
+        let time = out.painted(TextRole::Number, &parse_time::minute(at));
         line += &format!("{time}  {actor}{pad}  ");
         line
     }
@@ -225,7 +275,7 @@ impl LogPrinter<'_> {
         counts: Option<[usize; 2]>,
         context: &CommandContext,
     ) -> String {
-        let mut line = self.line_head(entry, context);
+        let mut line = self.line_head(entry.at, entry.actor.as_ref(), context);
         let out = &context.out;
         let path = out.name(entry.kind, entry.path.as_str());
         line += &format!("{:<7}  {path}", entry.change.as_str());

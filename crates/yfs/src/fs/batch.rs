@@ -14,6 +14,7 @@ use yfs_engine::{
     time::Millis,
     tree::{FinalLink, NodeRef},
 };
+use yfs_store::DocName;
 use yfs_vfs::{
     FsCode, FsError, MkdirOptions, Op, RemoveOptions, Stat, WalkEntry, WalkOptions, WriteOptions,
 };
@@ -27,6 +28,7 @@ use super::{
 use crate::{
     commit::{NewDocument, StructureAccess, Transaction},
     import::label::import_label,
+    workspace::noted_imports::{LogRun, NotedImport},
 };
 
 /// An object to create.
@@ -40,6 +42,15 @@ pub(crate) struct NewNode {
     pub(crate) mtime: Option<Millis>,
     /// The kind and content of the object.
     pub(crate) content: PreparedNode,
+}
+
+/// The result of creating many objects.
+#[derive(Debug)]
+pub(crate) struct CreatedNodes {
+    /// The id of each object, or the error for which it was left out.
+    pub(crate) ids: Vec<Result<FileId, FsError>>,
+    /// The records of the new contents, with that of the rows; `None` if there is no content.
+    pub(crate) run: Option<LogRun>,
 }
 
 /// The kind and content of an object to create.
@@ -112,6 +123,12 @@ impl WorkspaceFs {
         self.labelled(&label).in_own_step().into_owned()
     }
 
+    /// Begins the note of an import by this filesystem.
+    pub(crate) fn begin_import_note(&self) -> NotedImport {
+        let label = self.author.label.clone().unwrap_or_default();
+        NotedImport::begin(self.state.now(), self.author.actor.clone(), label)
+    }
+
     /// Prepares a link to create.
     pub(crate) fn prepare_link(&self, target: &str) -> PreparedNode {
         PreparedNode::Link { id: self.state.options.ids.file_id(), target: target.into() }
@@ -135,12 +152,9 @@ impl WorkspaceFs {
         Ok(PreparedContent::new(id, content))
     }
 
-    /// Creates many objects in one transaction, and returns their ids. An object that cannot be
-    /// created is left out, with its error.
-    pub(crate) fn create_many(
-        &self,
-        nodes: &[NewNode],
-    ) -> Result<Vec<Result<FileId, FsError>>, FsError> {
+    /// Creates many objects in one transaction. An object that cannot be created is left out, with
+    /// its error.
+    pub(crate) fn create_many(&self, nodes: &[NewNode]) -> Result<CreatedNodes, FsError> {
         let now = self.state.now();
         let by = Some(&self.author.actor);
         let author = self.content_author(&self.author);
@@ -155,7 +169,13 @@ impl WorkspaceFs {
             Ok(transaction.by(main, &author))
         });
         let made = made.map_err(|error| fs_error(error, Op::Open, &VPath::root()))?;
-        Ok(made.value)
+        let last = made.new_documents.iter().max_by_key(|(_, seq)| **seq);
+        let run = made.main.zip(last).map(|(first, (id, last))| LogRun {
+            first,
+            last: *last,
+            last_doc: DocName::from(id),
+        });
+        Ok(CreatedNodes { ids: made.value, run })
     }
 
     /// Returns the attributes of the object at a path, or `None` if there is none.

@@ -1,14 +1,15 @@
 //! The differences between the workspace and a directory of the host, as an import would see them.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
 use yfs_engine::path::VPath;
 use yfs_vfs::{
-    FileKind, ignore_rules::IgnoreRuleList, name_escaping::HostRules, reserved_names::TEMPORARY,
+    DirEntry, FileKind, ignore_rules::IgnoreRuleList, name_escaping::HostRules,
+    reserved_names::TEMPORARY,
 };
 
 use super::{
@@ -73,6 +74,8 @@ impl DirectoryComparison {
     /// added, nor removed if the workspace has it. Directories and permission bits are not
     /// compared. Nothing is changed.
     ///
+    /// The workspace is listed once. Only what differs in size or time is read.
+    ///
     /// # Errors
     ///
     /// Fails if the directory or the workspace cannot be read.
@@ -81,15 +84,18 @@ impl DirectoryComparison {
         let is_there = |path: &VPath| matches!(fs.stat_if_exists(path), Ok(Some(_)));
         let scan = scan::scan(directory, &VPath::root(), options, &is_there)?;
         let mut comparison = Self { skipped: scan.skipped, ..Self::default() };
-        let mut found = HashSet::with_capacity(scan.found.len());
+        let listed = fs.list_all(&VPath::root())?.into_iter();
+        let mut listed: HashMap<VPath, DirEntry> =
+            listed.map(|found| (found.path, found.entry)).collect();
         for entry in scan.found {
-            if !matches!(entry.kind, ImportEntryKind::Directory) {
+            let known = listed.remove(&entry.to);
+            if known.is_some_and(|known| looks_equal(&known, &entry, options)) {
+                comparison.n_equal += 1;
+            } else if !matches!(entry.kind, ImportEntryKind::Directory) {
                 comparison.add_entry(&fs, &entry, options)?;
             }
-            found.insert(entry.to);
         }
-        let ignores = options.ignore_rules();
-        comparison.add_removed(&fs, directory, &found, &ignores)?;
+        comparison.add_removed(directory, listed, &options.ignore_rules());
         comparison.differences.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(comparison)
     }
@@ -113,18 +119,18 @@ impl DirectoryComparison {
         Ok(())
     }
 
+    /// Adds what the workspace has and a scan of the directory did not find.
     fn add_removed(
         &mut self,
-        fs: &WorkspaceFs,
         directory: &Path,
-        found: &HashSet<VPath>,
+        left: HashMap<VPath, DirEntry>,
         ignores: &IgnoreRuleList,
-    ) -> Result<()> {
-        for item in fs.list_all(&VPath::root())? {
-            if item.entry.kind == FileKind::Directory || found.contains(&item.path) {
+    ) {
+        for (path, entry) in left {
+            if entry.kind == FileKind::Directory {
                 continue;
             }
-            let Some(host) = host_path(directory, &item.path) else { continue };
+            let Some(host) = host_path(directory, &path) else { continue };
             let relative = host.strip_prefix(directory).unwrap_or(&host);
             if ignores.excludes_below(relative.as_os_str().as_bytes(), false) {
                 continue;
@@ -132,11 +138,19 @@ impl DirectoryComparison {
             // What is there all the same is left out by a rule.
             if host.symlink_metadata().is_err() {
                 let kind = DifferenceKind::Removed;
-                self.differences.push(DirectoryDifference { path: item.path, host, kind });
+                self.differences.push(DirectoryDifference { path, host, kind });
             }
         }
-        Ok(())
     }
+}
+
+/// Reports whether a file of the host has the size and time of one of the workspace.
+fn looks_equal(known: &DirEntry, entry: &ImportEntry, options: &ImportOptions) -> bool {
+    matches!(entry.kind, ImportEntryKind::File)
+        && known.kind == FileKind::File
+        && known.size == entry.size
+        && Some(known.mtime) == entry.mtime
+        && !options.checksum
 }
 
 /// Compares an object of the host with the one in the workspace; fails with the reason if it cannot

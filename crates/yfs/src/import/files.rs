@@ -246,7 +246,8 @@ impl DirectoryImporter<'_> {
             return Ok(());
         }
         let made = self.fs.create_many(&batch.nodes)?;
-        for ((found, n_bytes), made) in batch.found.iter().zip(made) {
+        made.run.into_iter().for_each(|run| self.note.add_run(run));
+        for ((found, n_bytes), made) in batch.found.iter().zip(made.ids) {
             match made {
                 Ok(_) => self.count_done(*n_bytes, |report| report.n_created += 1),
                 // Another writer created it meanwhile, so it is compared now.

@@ -20,8 +20,13 @@ impl HistoryEntry {
     /// Returns the name of the source, if an import made this change; the name is empty if it is
     /// not recorded. Changes of one import have the same label.
     pub fn import_source(&self) -> Option<&str> {
-        let import = self.label.as_deref()?.strip_prefix(PREFIX)?;
-        let (id, source) = import.split_once(' ').unwrap_or((import, ""));
-        FileId::parse(id).is_ok().then_some(source)
+        source_of(self.label.as_deref()?)
     }
+}
+
+/// Returns the name of the source in the label of an import; `None` if it is another label.
+pub(crate) fn source_of(label: &str) -> Option<&str> {
+    let import = label.strip_prefix(PREFIX)?;
+    let (id, source) = import.split_once(' ').unwrap_or((import, ""));
+    FileId::parse(id).is_ok().then_some(source)
 }

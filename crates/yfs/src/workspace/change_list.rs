@@ -6,13 +6,16 @@
 //!
 //! Of a directory with many files, the log is read backwards, and the rows with records are read
 //! from the one that changed last, so that the first entries do not cost the number of files.
+//!
+//! The files of a large import are in the order in which they were logged, so that none is read
+//! for another, and are left out altogether if the caller shows the import as one change.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, BinaryHeap, HashSet, VecDeque},
+    collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -32,12 +35,14 @@ use yfs_store::{DocName, Seq};
 use yfs_vfs::{FileKind, Op};
 
 use super::{
+    noted_imports::{LogRun, NotedImport},
     past::former_path,
     row_changes::row_changes,
     versions::{VersionInfo, list},
 };
 use crate::{
     History,
+    documents::LoadedDocument,
     error::Result,
     fs::{ContentLocation, ResolvedFile, file_kind, fs_error, resolve},
     state::WorkspaceState,
@@ -125,6 +130,10 @@ pub struct HistoryEntries {
     /// No file of `unread` has an entry later than this.
     bound: Option<Millis>,
     ready: BinaryHeap<OrderedEntry>,
+    /// The records that created the files of large imports.
+    runs: Vec<LogRun>,
+    /// Those of them that are left out.
+    skipped: Vec<LogRun>,
 }
 
 /// A search for the files of a directory in the log, from its end.
@@ -154,8 +163,12 @@ struct RowScan {
 struct ScannedPlace {
     /// The directory; `None` for the root.
     directory: Option<FileId>,
-    /// What is in the trash and was in the directory, with the former paths.
-    trashed: BTreeMap<FileId, VPath>,
+    /// Its path.
+    below: VPath,
+    /// What was put into the trash, from there or above, in the order of the trash.
+    trashed: Vec<TrashItem>,
+    /// The indexes of these.
+    indexes: HashMap<FileId, usize>,
 }
 
 /// The files and directories at or below a path.
@@ -165,8 +178,9 @@ struct FoundObjects {
     seen: HashSet<FileId>,
     /// The removals, and what rows record.
     entries: Vec<HistoryEntry>,
-    /// The directory with more visible files than were listed; the inner `None` for the root.
-    large_directory: Option<Option<FileId>>,
+    /// The directory with more visible files than were listed (`None` for the root), and what is in
+    /// the trash from there.
+    large_directory: Option<(Option<FileId>, Vec<TrashItem>)>,
 }
 
 /// A file whose versions were not read yet.
@@ -179,7 +193,11 @@ struct UnreadFile {
 
 /// An entry, ordered by time.
 #[derive(Debug, PartialEq, Eq)]
-struct OrderedEntry(HistoryEntry);
+struct OrderedEntry {
+    /// Its time; that of the record if a large import made it.
+    at: Millis,
+    entry: HistoryEntry,
+}
 
 impl HistoryChange {
     /// Returns the name of the change.
@@ -205,7 +223,8 @@ impl History<'_> {
     /// A file whose content is damaged is an error in the list, after which the list continues.
     ///
     /// The list is read lazily: its first entries are cheap. Entries of authors whose clocks
-    /// differ may be out of order by that difference.
+    /// differ may be out of order by that difference. The files of a large import are in the order
+    /// in which they were logged, which differs from that of their times within a second or so.
     ///
     /// # Errors
     ///
@@ -224,14 +243,14 @@ impl History<'_> {
             let main = self.state.main.read();
             find_objects(&main, below, max_nodes)?
         };
-        let (scan, rows, files) = match large_directory {
-            None => (None, None, files),
-            Some(directory) => {
-                let place = Arc::new(ScannedPlace { directory, trashed: files });
+        let (scan, rows) = match large_directory {
+            None => (None, None),
+            Some((directory, trashed)) => {
+                let place = Arc::new(ScannedPlace::new(directory, below, trashed));
                 let rows = RowScan::new(place.clone());
                 let (before, found) = (Seq(u64::MAX), HashSet::new());
                 let scan = BackwardScan { place, before, found };
-                (Some(scan), Some(rows), BTreeMap::new())
+                (Some(scan), Some(rows))
             }
         };
         let mut unread = Vec::with_capacity(files.len());
@@ -242,9 +261,12 @@ impl History<'_> {
             }
         }
         unread.sort_by(|a, b| a.head.cmp(&b.head).then_with(|| a.id.cmp(&b.id)));
-        let ready = entries.into_iter().map(OrderedEntry).collect();
+        let ready = entries.into_iter().map(OrderedEntry::from).collect();
         let state = self.state.clone();
-        let mut entries = HistoryEntries { state, unread, scan, rows, bound: None, ready };
+        let imports = self.state.noted_imports()?;
+        let runs = imports.into_iter().flat_map(|import| import.runs).collect();
+        let (bound, skipped) = (None, Vec::new());
+        let mut entries = HistoryEntries { state, unread, scan, rows, bound, ready, runs, skipped };
         entries.update_bound()?;
         Ok(entries)
     }
@@ -275,31 +297,61 @@ impl History<'_> {
 }
 
 impl HistoryEntries {
+    /// Leaves out, unread, the files that these imports created and that have not changed. Other
+    /// changes of these imports, such as directories and files that were edited later, are listed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be read.
+    pub fn skip_imports(&mut self, imports: &[NotedImport]) -> Result<()> {
+        self.skipped.extend(imports.iter().flat_map(|import| import.runs.iter().cloned()));
+        let skipped = &self.skipped;
+        self.unread.retain(|file| !skipped.iter().any(|run| run.contains(file.head)));
+        self.update_bound()
+    }
+
     /// Reads the versions of the next file.
     fn read_next_file(&mut self) -> Result<()> {
-        let Some(UnreadFile { id, path, .. }) = self.unread.pop() else { return Ok(()) };
+        let Some(UnreadFile { id, path, head }) = self.unread.pop() else { return Ok(()) };
+        let is_imported = self.runs.iter().any(|run| run.contains(head));
+        let logged_at = self.bound.filter(|at| is_imported && at.0 < i64::MAX);
         self.update_bound()?;
         let Some((kind, location)) = kind_and_location(&self.state.main.read(), &id) else {
             return Ok(());
         };
         let found = ResolvedFile { id, location };
-        let handle = self.state.documents.acquire(&found.id);
-        let listed = handle.with(|loaded| {
+        let listed = self.read_document(&found.id, |loaded| {
             loaded.check_readable(&found.id)?;
             Ok(list(&loaded.doc, &found))
         })?;
         let listed = listed.map_err(|error| fs_error(error, Op::Read, &path))?;
-        let entries = listed
-            .into_iter()
-            .map(|(info, _)| OrderedEntry(entry_of(info, &found.id, &path, kind)));
+        let entries = listed.into_iter().map(|(info, _)| {
+            let entry = entry_of(info, &found.id, &path, kind);
+            OrderedEntry { at: logged_at.unwrap_or(entry.at), entry }
+        });
         self.ready.extend(entries);
         Ok(())
+    }
+
+    /// Reads a document. One that is cheap to read again does not stay in memory.
+    fn read_document<R>(
+        &self,
+        id: &FileId,
+        read: impl FnOnce(&mut LoadedDocument) -> R,
+    ) -> Result<R> {
+        let documents = &self.state.documents;
+        let stats = self.state.store.doc_stats(&DocName::from(id))?;
+        match stats {
+            Some(stats) if stats.n_records == 1 => documents.read_once(id, read),
+            _ => documents.acquire(id).with(read),
+        }
     }
 
     /// Finds more files in the log if those that were found are read.
     fn find_more(&mut self) -> Result<()> {
         while self.unread.is_empty() {
             let Some(scan) = &mut self.scan else { return Ok(()) };
+            scan.pass_over(&self.skipped);
             let page = self.state.store.documents_before(scan.before, PAGE)?.unwrap_or_default();
             let Some((last, _)) = page.last() else {
                 self.scan = None;
@@ -309,7 +361,9 @@ impl HistoryEntries {
             let main = self.state.main.read();
             for (head, doc) in page {
                 let id = FileId::from(&doc);
-                if doc == self.state.main_name || !scan.found.insert(id.clone()) {
+                let is_skipped = self.skipped.iter().any(|run| run.contains(head));
+                let is_content = doc != self.state.main_name && !is_skipped;
+                if !is_content || !scan.found.insert(id.clone()) {
                     continue;
                 }
                 let path = scan.place.path_of(&main, &id, true);
@@ -326,6 +380,16 @@ impl HistoryEntries {
         // Without a time, any document may have the latest entry.
         self.bound = next.transpose()?.map(|time| time.unwrap_or(Millis(i64::MAX)));
         Ok(())
+    }
+}
+
+impl BackwardScan {
+    /// Moves to the beginning of a run that is left out, if it is at the end of one.
+    fn pass_over(&mut self, skipped: &[LogRun]) {
+        let last = |before: Seq| Seq(before.0.saturating_sub(1));
+        while let Some(run) = skipped.iter().find(|run| run.contains(last(self.before))) {
+            self.before = run.first;
+        }
     }
 }
 
@@ -353,6 +417,24 @@ impl RowScan {
 }
 
 impl ScannedPlace {
+    fn new(directory: Option<FileId>, below: &VPath, trashed: Vec<TrashItem>) -> Self {
+        let indexes = trashed.iter().enumerate().map(|(index, item)| (item.id.clone(), index));
+        let indexes = indexes.collect();
+        Self { directory, below: below.clone(), trashed, indexes }
+    }
+
+    /// Returns the former path of an object in the trash, if that was in the directory.
+    fn former_path_of(&self, node: NodeRef<'_>) -> Option<VPath> {
+        let above = std::iter::successors(Some(node), NodeRef::parent);
+        let items = above.filter_map(|above| self.indexes.get(above.id()?).copied());
+        // What was removed before its directory was is found twice.
+        let paths = items.filter_map(|index| {
+            let path = former_path(&self.trashed[index], node);
+            path.starts_with(&self.below).then_some((index, path))
+        });
+        paths.min_by_key(|(index, _)| *index).map(|(_, path)| path)
+    }
+
     /// Returns the path of an object if it is, or was when it was removed, in the directory.
     fn path_of(&self, main: &MainDoc, id: &FileId, is_file: bool) -> Option<VPath> {
         let is_below = |node: &NodeRef<'_>| match &self.directory {
@@ -362,12 +444,14 @@ impl ScannedPlace {
                 above.any(|above| above.id() == Some(directory))
             }
         };
-        let node = main.tree().node(id).filter(NodeRef::is_visible);
-        if is_file && node.is_some_and(|node| node.is_directory()) {
+        let node = main.tree().node(id)?;
+        if !node.is_visible() {
+            return self.former_path_of(node);
+        }
+        if is_file && node.is_directory() || !is_below(&node) {
             return None;
         }
-        let path = node.filter(is_below).map(|node| node.path());
-        path.or_else(|| self.trashed.get(id).cloned())
+        Some(node.path())
     }
 }
 
@@ -387,14 +471,14 @@ impl Iterator for HistoryEntries {
             if row_bound >= self.bound {
                 let main = self.state.main.read();
                 let changes = self.rows.as_mut().map(|rows| rows.read_next(&main));
-                self.ready.extend(changes.into_iter().flatten().map(OrderedEntry));
+                self.ready.extend(changes.into_iter().flatten().map(OrderedEntry::from));
                 continue;
             }
             if let Err(error) = self.read_next_file() {
                 return Some(Err(error));
             }
         }
-        self.ready.pop().map(|entry| Ok(entry.0))
+        self.ready.pop().map(|ordered| Ok(ordered.entry))
     }
 }
 
@@ -402,24 +486,30 @@ impl OrderedEntry {
     /// Reports whether this entry comes before all that were not read. `files` and `rows` are the
     /// latest times that entries of files, and entries that rows record, may still have.
     fn is_before(&self, files: Option<Millis>, rows: Option<Millis>) -> bool {
-        let HistoryEntry { at, version, .. } = self.0;
+        let at = self.at;
         // The files of one import may have one time, and are not all read for the first of them.
-        let is_of_content = version.is_some();
+        let is_of_content = self.entry.version.is_some();
         rows.is_none_or(|rows| at > rows)
             && files.is_none_or(|files| at > files || at == files && is_of_content)
+    }
+}
+
+impl From<HistoryEntry> for OrderedEntry {
+    fn from(entry: HistoryEntry) -> Self {
+        Self { at: entry.at, entry }
     }
 }
 
 impl Ord for OrderedEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |entry: &Self| {
-            let HistoryEntry { at, change, version, removal, .. } = entry.0;
-            (at, change, version, removal)
+            let HistoryEntry { change, version, removal, .. } = entry.entry;
+            (entry.at, change, version, removal)
         };
         // A directory is made before what is in it.
-        let depth = |entry: &Self| entry.0.path.components().count();
+        let depth = |entry: &Self| entry.entry.path.components().count();
         let order = key(self).cmp(&key(other)).then_with(|| depth(self).cmp(&depth(other)));
-        order.then_with(|| self.0.id.cmp(&other.0.id))
+        order.then_with(|| self.entry.id.cmp(&other.entry.id))
     }
 }
 
@@ -461,17 +551,24 @@ fn entry_of(info: VersionInfo, id: &FileId, path: &VPath, kind: FileKind) -> His
 }
 
 /// Returns the files at or below a path, and the changes there that rows record. If there are more
-/// than `max_nodes` files and directories below a directory, only what is in the trash is returned.
+/// than `max_nodes` files and directories below a directory, only removals are returned.
 fn find_objects(main: &MainDoc, below: &VPath, max_nodes: usize) -> Result<FoundObjects> {
     let mut found = FoundObjects::default();
     let visible = resolve(main, Op::Open, below, yfs_engine::tree::FinalLink::Yes);
     if let Ok(node) = &visible
         && node.walk().nth(max_nodes).is_some()
     {
-        found.large_directory = Some(node.id().cloned());
+        found.large_directory = Some((node.id().cloned(), Vec::new()));
     }
     for item in main.trash_and_purged() {
         if !item.original.starts_with(below) && !below.starts_with(&item.original) {
+            continue;
+        }
+        if let Some((_, trashed)) = &mut found.large_directory {
+            if item.original.starts_with(below) {
+                found.entries.push(removal_of(main, item.clone()));
+            }
+            trashed.push(item);
             continue;
         }
         let Some(node) = main.tree().node(&item.id) else { continue };
@@ -504,10 +601,10 @@ impl FoundObjects {
     fn add(&mut self, main: &MainDoc, node: NodeRef<'_>, path: VPath) {
         let Some(id) = node.id() else { return };
         // What was removed before its directory was is found twice.
-        if self.large_directory.is_none() && self.seen.insert(id.clone()) {
+        if self.seen.insert(id.clone()) {
             self.entries.extend(row_changes(main, id, &path));
         }
-        if self.large_directory.is_some() || !node.is_directory() {
+        if !node.is_directory() {
             self.files.entry(id.clone()).or_insert(path);
         }
     }

@@ -342,7 +342,7 @@ impl WorkspaceFs {
             let NewObject { path, mode, mtime, .. } = object.clone();
             nodes.push(NewNode { path, mode, mtime, content });
         }
-        fs.create_many(&nodes)
+        Ok(fs.create_many(&nodes)?.ids)
     }
 }
 

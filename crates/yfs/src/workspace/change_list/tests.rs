@@ -1,11 +1,13 @@
 //! The list that is read from the end of the log, beside the one that lists all files first.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use yfs_engine::actor::{Actor, ActorKind};
 use yfs_vfs::{CopyOptions, MoveOptions, RemoveOptions, WriteOptions};
 
 use super::*;
-use crate::{Session, Workspace, WorkspaceOptions};
+use crate::{Session, Workspace, WorkspaceOptions, documents::DocumentProvider};
 
 fn path(text: &str) -> VPath {
     VPath::parse(text).expect("a path")
@@ -110,11 +112,46 @@ fn costs_of_the_last_changes(n_files: usize) -> (u64, usize) {
     drop(session);
     workspace.close().expect("closed");
     let file = directory.path().join("workspace.db");
-    let workspace = Workspace::open_at(&file, WorkspaceOptions::reading()).expect("opened");
+    let loads = Arc::<LoadCounter>::default();
+    let options = WorkspaceOptions { provider: Some(loads.clone()), ..WorkspaceOptions::reading() };
+    let workspace = Workspace::open_at(&file, options).expect("opened");
     let mut entries = workspace.history().changes_of(&VPath::root(), 100).expect("listed");
     assert!(entries.by_ref().take(3).all(|entry| entry.is_ok()));
     let n_found = entries.scan.as_ref().map_or(0, |scan| scan.found.len());
-    (workspace.maintenance().stats().expect("counted").n_open, n_found)
+    (loads.0.load(Ordering::Relaxed), n_found)
+}
+
+/// Counts the documents that are loaded.
+#[derive(Debug, Default)]
+struct LoadCounter(AtomicU64);
+
+impl DocumentProvider for LoadCounter {
+    fn attach(&self, _: &FileId) -> Box<dyn Send> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::new(())
+    }
+}
+
+#[test]
+fn what_was_removed_with_its_directory_is_not_walked_for_the_last_changes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let workspace = make(&directory);
+    let session = workspace.session(Actor::new(ActorKind::Agent, "ana"));
+    for file in 0..150 {
+        put(&session, &format!("/gone/e/f{file}"), "text");
+        put(&session, &format!("/kept/f{file}"), "text");
+    }
+    session
+        .rm(&path("/gone"), &RemoveOptions { recursive: true, ..RemoveOptions::default() })
+        .expect("removed");
+    let mut entries = workspace.history().changes_of(&VPath::root(), 100).expect("listed");
+    let scan = entries.scan.as_ref().expect("the log is read backwards");
+    assert_eq!(scan.place.trashed.len(), 1);
+    let listed = entries.by_ref().map(|entry| entry.expect("read"));
+    let listed: Vec<VPath> = listed.map(|entry| entry.path).collect();
+    // The files, and their directory.
+    assert_eq!(listed.iter().filter(|at| at.starts_with(&path("/gone/e"))).count(), 151);
+    assert_eq!(listed.first(), Some(&path("/gone")));
 }
 
 #[test]
