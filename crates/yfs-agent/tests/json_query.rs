@@ -96,7 +96,7 @@ async fn check_results() {
         Error: the query is malformed: undefined variable $ENV
     "#]]
     .assert_eq(&printed);
-    expect!["Error: the document is not JSON: byte offset 1: value expected"]
+    expect!["Error: the document is not JSON at line 1, column 2: a key is missing"]
         .assert_eq(&run("{nonsense", ".", limits).await);
 }
 

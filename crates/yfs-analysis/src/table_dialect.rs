@@ -114,7 +114,7 @@ fn has_single_quotes(head: &str, delimiter: u8) -> bool {
 }
 
 /// Returns the number of records at the beginning with one value or none, such as a title, of a
-/// table whose records have more.
+/// table whose records have more. If one further below has as few, they are records like others.
 fn n_sparse(records: &[Vec<String>]) -> usize {
     let n_values =
         |record: &Vec<String>| record.iter().filter(|field| !field.trim().is_empty()).count();
@@ -122,5 +122,6 @@ fn n_sparse(records: &[Vec<String>]) -> usize {
     counts.sort_unstable();
     let is_wide = counts.get(counts.len() / 2).is_some_and(|median| *median >= 3);
     let n_sparse = records.iter().take_while(|record| n_values(record) <= 1).count();
-    if is_wide && n_sparse <= MAX_BEFORE { n_sparse } else { 0 }
+    let is_usual = records[n_sparse..].iter().any(|record| n_values(record) <= 1);
+    if is_wide && !is_usual && n_sparse <= MAX_BEFORE { n_sparse } else { 0 }
 }

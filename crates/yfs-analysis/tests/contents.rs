@@ -721,6 +721,12 @@ fn tables_of_the_field_are_read_as_they_are() {
             ",,,\nBy State During FY 2010,,,\nState,Code,n,m\nOhio,OH,1,2\nIowa,IA,3,4\n",
             "2 rows, State:String Code:String n:Integer m:Integer",
         ),
+        // A record with one value is no title if there are others.
+        (
+            "a.csv",
+            "a.pyc,,\nb.py,x1,4\nRECORD,,\nc.py,x2,5\nd.py,x3,6\n",
+            "5 rows, column_1:String column_2:String column_3:Integer",
+        ),
         (
             "a.csv",
             "3,2,a\n1,2,3,4,5\n6,7,8,9,0\n",
