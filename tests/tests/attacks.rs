@@ -345,20 +345,6 @@ fn presence_is_never_told_for_others() {
     let ana_is = "{\"name\":\"ana\"}";
     ana.send(&say(1, 1, ana_is));
     watcher.wait_for(|message| states(message).contains(&(1, ana_is.to_owned())));
-    // An enemy says that Ana has gone, is called otherwise, and shouts.
-    let mut enemy = served.sync(&served.victim);
-    enemy.send(&say(1, 9, "null"));
-    enemy.send(&say(1, 10, "{\"name\":\"eve\"}"));
-    let shout = "x".repeat(60_000);
-    let n_shouts = 2000;
-    for clock in 1..=n_shouts {
-        enemy.send(&say(2, clock, &format!("{{\"say\":\"{clock} {shout}\"}}")));
-    }
-    let done = "{\"say\":\"done\"}";
-    enemy.send(&say(2, n_shouts + 1, done));
-    // What was said before is known when this is answered.
-    enemy.send(&SyncMessage::Step1(&[0]).encode());
-    enemy.wait_for(|message| message.starts_with(&[0, 1]));
     // A slow reader does not get every state, but gets an answer to its query.
     let is_there = |watcher: &mut Socket, id: u64, is: &str| {
         watcher.send(&SyncMessage::QueryAwareness.encode());
@@ -369,6 +355,26 @@ fn presence_is_never_told_for_others() {
         });
         states(&answer).contains(&(id, is.to_owned()))
     };
+    // An enemy says that Ana has gone, is called otherwise, and shouts.
+    let mut enemy = served.sync(&served.victim);
+    enemy.send(&say(1, 9, "null"));
+    enemy.send(&say(1, 10, "{\"name\":\"eve\"}"));
+    let shout = "x".repeat(60_000);
+    let n_shouts = 2000;
+    for clock in 1..=n_shouts {
+        enemy.send(&say(2, clock, &format!("{{\"say\":\"{clock} {shout}\"}}")));
+        // Who reads nothing for a minute is dropped.
+        if clock % 100 == 0 {
+            for reader in [&mut watcher, &mut ana, &mut enemy] {
+                assert!(is_there(reader, 1, ana_is));
+            }
+        }
+    }
+    let done = "{\"say\":\"done\"}";
+    enemy.send(&say(2, n_shouts + 1, done));
+    // What was said before is known when this is answered.
+    enemy.send(&SyncMessage::Step1(&[0]).encode());
+    enemy.wait_for(|message| message.starts_with(&[0, 1]));
     while !is_there(&mut watcher, 2, done) {}
     // Ana, whom the enemy claimed to be, is asked whether she is there, and answers.
     drop(enemy);

@@ -4,7 +4,7 @@ use std::{io::ErrorKind, sync::Arc, time::Duration};
 
 use axum::body::Bytes;
 use futures::{SinkExt, StreamExt};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 use tokio_tungstenite::tungstenite::{
     self, Message as Frame,
     protocol::{
@@ -122,7 +122,8 @@ impl WebsocketWire {
     ///
     /// # Errors
     ///
-    /// If the network accepts them too slowly.
+    /// If the network accepts them too slowly: then a message may have been sent in part, and the
+    /// connection must end.
     pub(crate) async fn send(
         &mut self,
         frames: impl IntoIterator<Item = impl Into<OutgoingFrame>>,
@@ -143,7 +144,7 @@ impl WebsocketWire {
         self.metrics.frames.inc_by(n_frames);
         self.metrics.sent_bytes.inc_by(n_bytes);
         self.sent = Instant::now();
-        done.map(drop).map_err(|_| CloseReason::behind())
+        unless_too_slow(done)
     }
 
     /// Sends the answer to a message. The permit is held while much of the answer is unsent, which
@@ -211,8 +212,7 @@ impl WebsocketWire {
         self.sent = Instant::now();
         self.reserve_writer();
         let ping = self.socket.send(Frame::Ping(Bytes::new()));
-        timeout(SEND_LIMIT, ping).await.map_err(|_| CloseReason::behind())?.ok();
-        Ok(())
+        unless_too_slow(timeout(SEND_LIMIT, ping).await)
     }
 
     /// Keeps other tasks from writing until the outbox is awaited again.
@@ -234,6 +234,19 @@ impl WebsocketWire {
             while let Some(Ok(_)) = self.socket.next().await {}
         };
         timeout(TICK, closing).await.ok();
+    }
+}
+
+/// Returns an error if a send took too long, by its own limit or that of the stream.
+fn unless_too_slow(
+    sent: Result<Result<(), tungstenite::Error>, Elapsed>,
+) -> Result<(), CloseReason> {
+    match sent {
+        Ok(Err(tungstenite::Error::Io(error))) if error.kind() == ErrorKind::TimedOut => {
+            Err(CloseReason::behind())
+        }
+        Err(_) => Err(CloseReason::behind()),
+        Ok(_) => Ok(()),
     }
 }
 
@@ -442,6 +455,14 @@ mod tests {
         // part.
         assert_eq!(kinds, [0x02, 0x00, 0x80, 0x82, 0x02, 0x00, 0x00, 0x80]);
         assert!(whole == [&message[..], &short, b"head", &message].concat());
+    }
+
+    /// The rest of the message was left out, and the next one began in the middle of it.
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_is_sent_in_part_ends_the_connection() {
+        let (mut wire, _other) = pair().await;
+        let long = Bytes::from(vec![7; 64 << 20]);
+        assert_eq!(wire.send([long]).await.unwrap_err().code(), TRY_AGAIN_LATER);
     }
 
     #[tokio::test]
