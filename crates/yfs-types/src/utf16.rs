@@ -28,8 +28,8 @@ impl Utf16Order {
     /// Returns the order of a content that is text in UTF-16, by its first
     /// [`HEAD_LEN`](Self::HEAD_LEN) bytes.
     ///
-    /// Such text begins with U+FEFF, or at least 7 of 10 units have a zero in the higher byte, and at
-    /// most 1 of 20 in the lower one. It has no U+0000, and few other control characters.
+    /// Such text begins with U+FEFF, or at least 7 of 10 units have a zero in the higher byte, and
+    /// at most 1 of 20 in the lower one. It has no U+0000, and few other control characters.
     pub fn detect(content: &[u8]) -> Option<Self> {
         let head = &content[..content.len().min(Self::HEAD_LEN)];
         let order = match head {

@@ -183,7 +183,7 @@ fn a_change_touches_the_lines_of_its_leaf() {
     );
 }
 
-/// A file is renamed to `.md` while somebody types: the blank that was typed last is the one before
+/// A file is renamed to `.md` while a person types: the blank that was typed last is the one before
 /// the next word. It stayed behind all that was typed later.
 #[test]
 fn a_blank_at_the_end_is_the_one_before_what_is_typed_next() {

@@ -54,8 +54,8 @@ impl DiskScanner<'_> {
     }
 
     /// Searches the directory of a displaced file for its inode, because the event that names it
-    /// may come to a later pass. Not if a temporary file of an editor displaced it, as in each save:
-    /// then the inode is gone.
+    /// may come to a later pass. Not if a temporary file of an editor displaced it, as in each
+    /// save: then the inode is gone.
     fn scan_beside(&mut self, id: &FileId) {
         let Some(node) = self.context.state.get(id).cloned() else { return };
         let Some(stamp) = self.displaced.get(id) else { return };

@@ -71,7 +71,7 @@ impl Typist {
     }
 }
 
-/// Returns the words of a text that nobody typed.
+/// Returns the words of a text that no writer typed.
 fn words(text: &str) -> Vec<&str> {
     let is_typed = |word: &&str| word.starts_with("ty") && word.len() == 9;
     text.split_whitespace().filter(|word| !is_typed(word)).collect()
