@@ -252,12 +252,7 @@ impl LogPrinter<'_> {
     }
 
     /// Returns the beginning of a line: the graph, the time and the actor.
-    fn line_head(
-        &mut self,
-        at: Millis,
-        actor: Option<&Actor>,
-        context: &CommandContext,
-    ) -> String {
+    fn line_head(&mut self, at: Millis, actor: Option<&Actor>, context: &CommandContext) -> String {
         let out = &context.out;
         let actor = actor.map_or_else(|| "-".to_owned(), ToString::to_string);
         let mut line = if self.args.graph { self.graph(&actor, context) } else { String::new() };
