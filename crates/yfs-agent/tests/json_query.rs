@@ -37,8 +37,8 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The process of a query ends when its caller stops waiting: it holds a named pipe open, which ends
-/// with it.
+/// The process of a query ends when its caller stops waiting: it holds a named pipe open, which
+/// ends with it.
 #[cfg(unix)]
 async fn check_dropped_query() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,9 +1,9 @@
 //! Artifacts as files: written with a hash, found again after a rename, verified on read.
 //!
 //! A stored file has marks in its custom metadata: the path that its reference names, and the hash
-//! of the stored content. They move with the file, so a reference finds a file that was renamed, and
-//! a path alone is as good as a reference: a content that was changed since is not returned as the
-//! stored one.
+//! of the stored content. They move with the file, so a reference finds a file that was renamed,
+//! and a path alone is as good as a reference: a content that was changed since is not returned as
+//! the stored one.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -40,8 +40,8 @@ impl CallScope {
         Self { changes: true, ..Self::default() }
     }
 
-    /// Returns the same call for a part of it of which it is not known whether it changes what it
-    /// reads, such as a command: it is asked for what it does.
+    /// Returns the same call for a part that may change what it reads or not, such as a command: a
+    /// question is then about what the part does, when it does it.
     #[must_use]
     pub fn of_unknown_part(&self) -> Self {
         Self { changes: false, ..self.clone() }

@@ -41,8 +41,8 @@ impl UndoneFiles {
         self.entries.push((id, UndoneChange { path, change: kind, result }));
     }
 
-    /// Returns the entries. A file that is in the trash now has that entry, and those of changes that
-    /// stand. [`UndoneResult::Nothing`] is returned of a file that has no other entry.
+    /// Returns the entries. A file that is in the trash now has that entry, and those of changes
+    /// that stand. [`UndoneResult::Nothing`] is returned of a file that has no other entry.
     pub(super) fn into_changes(self) -> Vec<UndoneChange> {
         let mut n_of_file: HashMap<FileId, usize> = HashMap::new();
         for (id, _) in &self.entries {
@@ -59,8 +59,7 @@ impl UndoneFiles {
     }
 }
 
-/// Returns the result of two changes of a file with results of one kind, of which the first was
-/// undone first.
+/// Returns the result of two changes of a file with results of one kind, the first undone first.
 fn joined(first: &UndoneResult, second: UndoneResult) -> UndoneResult {
     match (first, second) {
         (UndoneResult::Reverted { kept_others: a }, UndoneResult::Reverted { kept_others: b }) => {

@@ -301,8 +301,8 @@ impl PermittedFs {
         Ok(strictest)
     }
 
-    /// Makes the error of a refused access. It names the path only as the caller spelled it, and the
-    /// directories that the caller may use if the path is outside.
+    /// Makes the error of a refused access. It names the path only as the caller spelled it, and
+    /// the directories that the caller may use if the path is outside.
     pub(super) fn refusal(&self, access: AccessKind, op: Op, spelled: &VPath) -> FsError {
         let allowed = self.rules().served_besides(spelled);
         let refusal = PermissionRefusal { access, path: spelled.clone(), allowed };

@@ -52,8 +52,8 @@ pub trait ApprovalBroker: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Returns the broker for the call under way, which decides also in other tasks and threads that
-    /// work for this call; `None` if this one does so.
+    /// Returns the broker for the call under way, which decides also in other tasks and threads
+    /// that work for this call; `None` if this one does so.
     fn for_this_call(&self) -> Option<Arc<dyn ApprovalBroker>> {
         None
     }
