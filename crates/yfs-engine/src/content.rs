@@ -40,6 +40,7 @@ pub(crate) mod convert;
 mod document;
 mod edit;
 mod error;
+mod fork_cure;
 mod forked_items;
 mod import_reference;
 mod item_places;
@@ -61,6 +62,7 @@ mod rule_client;
 mod saved_side;
 mod single_text;
 mod timeline;
+mod typed_beside_bytes;
 mod typing_marks;
 mod typing_runs;
 mod version;
@@ -88,6 +90,7 @@ pub use self::{
     document::ContentDoc,
     edit::{ContentWriteResult, SpliceResult},
     error::ContentError,
+    fork_cure::ForkCure,
     import_reference::{ImportedReference, import_reference},
     label::{VersionLabel, VersionLabels},
     log::{AuthorLog, LAST_OF_SIDE, LogEntry, RunAuthor},

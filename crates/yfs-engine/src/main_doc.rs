@@ -33,6 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod fork_cure;
 mod list;
 mod recorded;
 mod removal;
@@ -47,7 +48,7 @@ use yrs::Any;
 use crate::{
     checkpoint::CheckpointBase,
     gate::{DocRole, GateLimits, GateRejection, GatedDoc, UpdateScan, UpdateSource},
-    id::{FileId, WorkspaceId},
+    id::{ClientId, FileId, WorkspaceId},
     kind::{
         ContentRoot, DEFAULT_PROFILE, FileCategory, PROFILE_SETTING, SchemaProfile, profile_named,
     },
@@ -59,6 +60,7 @@ use crate::{
 };
 
 pub use self::{
+    fork_cure::ForkedRows,
     recorded::RecordedRow,
     removal::{LateChange, RemovalOrder},
     totals::VisibleTotals,
@@ -251,6 +253,12 @@ impl MainDoc {
         self.doc.protect(&[writer.rows, writer.cells, writer.meta]);
         self.files.set_writer(writer);
         self.settings.set_writer(writer.meta);
+    }
+
+    /// Gives up client ids of this process: others have other items of them. The caller must
+    /// [set](Self::set_writer) others first.
+    pub fn give_up_clients(&mut self, ids: &[ClientId]) {
+        self.doc.give_up(ids);
     }
 
     /// Returns the state vector, encoded.

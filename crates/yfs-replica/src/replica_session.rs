@@ -100,6 +100,9 @@ pub struct ExchangeProgress {
     /// The first 256 documents for which the peer sent other content under ids that items have here
     /// ([`Replication::forks`](yfs::Replication::forks)).
     pub forked: BTreeSet<FileId>,
+    /// The first 256 documents that had other content under ids of this store, which was set back:
+    /// what both sides had written was written anew here.
+    pub rewritten: BTreeSet<FileId>,
     /// The files whose contents or rows changed here.
     /// [`RemoteServer`](crate::client::RemoteServer) sets it at the end of an exchange.
     pub changed: BTreeSet<FileId>,

@@ -50,8 +50,8 @@ pub use parked::ParkedNote;
 pub use quarantine::QuarantinedUpdate;
 pub use record::{
     AppendBatch, AppendReceipt, DamagedRecord, DocHead, DocHistory, DocName, DocNameError,
-    Durability, HandleOrigin, HeadPrecondition, LogRecord, PastHead, ReloadNotice, Seq,
-    StoredDocument, TailPage, TouchedDocument,
+    Durability, HandleOrigin, HeadPrecondition, LogRecord, PastHead, REUSED_WRITERS, ReloadNotice,
+    Seq, StoredDocument, TailPage, TouchedDocument, add_reused,
 };
 pub use report::{CheckProblem, CheckReport, DocFact, DocStats, StoreStats};
 pub use sqlite::{OpenOptions, SqliteStore, check_store_directory};

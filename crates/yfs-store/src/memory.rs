@@ -24,9 +24,11 @@ use self::quarantine::Quarantine;
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
     DocFact, DocHead, DocHistory, DocName, DocStats, Durability, HandleOrigin, HeadPrecondition,
-    LocalState, LogRecord, MergeFn, ParkedNote, PastHead, QuarantinedUpdate, ReloadNotice, Seq,
-    Store, StoreError, StoreStats, StoredDocument, TailPage, TouchedDocument, UpdateLog,
-    WriterClaim, past_heads, quarantine::RefusedUpdate, record::new_ids,
+    LocalState, LogRecord, MergeFn, ParkedNote, PastHead, QuarantinedUpdate, REUSED_WRITERS,
+    ReloadNotice, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage, TouchedDocument,
+    UpdateLog, WriterClaim, past_heads,
+    quarantine::RefusedUpdate,
+    record::{add_reused, new_ids},
 };
 
 /// The most bytes of records in one page of the tail.
@@ -630,8 +632,13 @@ impl LocalState for MemoryStore {
     }
 
     fn claim_writer(&self) -> Result<WriterClaim, StoreError> {
-        let released = self.state()?.now.released.pop();
+        let mut state = self.state()?;
+        let released = state.now.released.pop();
         let reused = released.is_some();
+        if let Some(ids) = &released {
+            let known = state.now.meta.entry(REUSED_WRITERS.into()).or_default();
+            *known = add_reused(known, ids);
+        }
         let [rows, cells, meta, content] = released.unwrap_or_else(new_ids);
         Ok(WriterClaim { rows, cells, meta, content, reused })
     }

@@ -327,6 +327,26 @@ impl fmt::Display for Seq {
     }
 }
 
+/// The setting with the client ids that writers claimed again after others had released them, 8
+/// bytes each, little-endian. If the store is set back with all its files, such ids are used twice.
+pub const REUSED_WRITERS: &str = "store:reused-writers";
+
+/// The most ids in the setting; the oldest make room.
+const MAX_REUSED: usize = 1024;
+
+/// Adds ids to the value of [`REUSED_WRITERS`].
+pub fn add_reused(known: &[u8], ids: &[ClientId]) -> Vec<u8> {
+    let mut list = known.to_vec();
+    for id in ids.iter().map(|id| id.get().to_le_bytes()) {
+        if !list.chunks_exact(id.len()).any(|known| known == id) {
+            list.extend(id);
+        }
+    }
+    let excess = list.len().saturating_sub(MAX_REUSED * size_of::<u64>());
+    list.drain(..excess);
+    list
+}
+
 /// Returns random client ids for one writer.
 pub(crate) fn new_ids() -> [ClientId; 4] {
     [(); 4].map(|()| ClientId::from_random(random()))

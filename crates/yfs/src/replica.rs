@@ -9,6 +9,7 @@
 
 mod blob_settlement;
 mod feed;
+mod fork_cures;
 mod forks;
 mod log_mark;
 mod log_summary;

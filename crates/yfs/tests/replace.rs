@@ -10,7 +10,7 @@ use std::{
 
 use expect_test::expect;
 use support::{Pair, append, at, cat, create, ls, now, put, two_processes, until_equal};
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceOptions, workspace::conflicts::ConflictKind};
 use yfs_engine::{
     content::{ContentDoc, RunAuthor},
     gate::{GateLimits, UpdateSource},
@@ -341,4 +341,30 @@ fn a_writer_that_finds_the_source_gone_begins_again() {
         now(workspace.fs().rm(&at("/s"), &RemoveOptions::default())).ok();
     }
     assert_eq!(workspace.conflicts().unwrap(), []);
+}
+
+/// A program replaces a text by bytes while a person types into it: the words are only in the
+/// versions of the file, and the list of conflicts says so.
+#[test]
+fn words_typed_into_a_file_that_becomes_bytes_are_a_conflict() {
+    for path in ["/a.txt", "/a.md"] {
+        let workspace = create();
+        put_bytes(&workspace, path, b"base\n");
+        let id = workspace.documents().info(&at(path)).expect("a document").guid;
+        let mut editor = Editor::open(&workspace, &id);
+        editor.doc.set_kind(workspace.documents().info(&at(path)).unwrap().kind.unwrap());
+        let port = workspace.documents().port(id.as_str()).expect("a port");
+        port.receive(&editor.type_text("\nbefore\n")).expect("taken");
+        put_bytes(&workspace, path, b"bin\0\x01\x02\xff");
+        let conflicts = workspace.conflicts().expect("a list");
+        assert_eq!(conflicts, [], "the program had read all of it");
+        port.receive(&editor.type_text("\nTYPED\n")).expect("taken");
+        let conflicts = workspace.conflicts().expect("a list");
+        let [conflict] = conflicts.as_slice() else { panic!("{conflicts:?}") };
+        assert_eq!((conflict.kind, conflict.path.as_str()), (ConflictKind::Blob, path));
+        assert!(conflict.detail.starts_with("\"TYPED\" was typed"), "{conflict:?}");
+        // Another save has seen it.
+        put_bytes(&workspace, path, b"bin\0\x01\x02\xfe");
+        assert_eq!(workspace.conflicts().expect("a list"), []);
+    }
 }

@@ -258,16 +258,23 @@ fn report_forked(
     progress: &Exchanged,
     context: &mut CommandContext,
 ) -> Result {
-    for doc in &progress.forked {
+    let forked = progress.forked.iter().map(|doc| (doc, false));
+    for (doc, is_rewritten) in forked.chain(progress.rewritten.iter().map(|doc| (doc, true))) {
         let path = match doc == workspace.id() {
             true => Some("the table of files".to_owned()),
             false => workspace.nodes().path_of(doc)?.map(|path| path.to_string()),
         };
         let file = path.unwrap_or_else(|| doc.to_string());
         let file = context.out.safe(&file).into_owned();
-        context.remark(&format!(
-            "the server sent other content of {file} under the same ids: `yfs conflicts`"
-        ));
+        context.remark(&match is_rewritten {
+            true => format!(
+                "the server had other content of {file} under ids of this store, which was set \
+                 back: what both had written was written anew"
+            ),
+            false => format!(
+                "the server sent other content of {file} under the same ids: `yfs conflicts`"
+            ),
+        });
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 mod aside;
 mod before;
 mod earlier_edits;
+mod forks;
 mod history;
 mod reference;
 mod replicas;

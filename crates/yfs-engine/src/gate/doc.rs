@@ -130,6 +130,11 @@ impl GatedDoc {
         self.ours.extend(ids);
     }
 
+    /// Removes clients from those of this process: others have items of them.
+    pub fn give_up(&mut self, ids: &[ClientId]) {
+        self.ours.retain(|id| !ids.contains(id));
+    }
+
     /// Applies an update that this process built for this document.
     ///
     /// # Panics
@@ -429,7 +434,7 @@ impl GatedDoc {
     }
 }
 
-fn read_state_vector(bytes: &[u8]) -> Result<StateVector, GateRejection> {
+pub(crate) fn read_state_vector(bytes: &[u8]) -> Result<StateVector, GateRejection> {
     let mut reader = Lib0Reader::new(bytes);
     let mut read = || {
         let n_clients = reader.var_uint()?;

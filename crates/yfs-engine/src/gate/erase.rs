@@ -220,7 +220,7 @@ pub(super) fn has_content(kind: StructKind) -> bool {
 }
 
 /// Returns the parts of `of` that are in the ranges, which are sorted and disjoint.
-fn overlaps(ranges: &[IdRange], client: ClientId, of: Range<u32>) -> Vec<Range<u32>> {
+pub(super) fn overlaps(ranges: &[IdRange], client: ClientId, of: Range<u32>) -> Vec<Range<u32>> {
     let first = ranges.partition_point(|range| (range.client, range.end()) <= (client, of.start));
     let here =
         ranges[first..].iter().take_while(|range| range.client == client && range.start < of.end);

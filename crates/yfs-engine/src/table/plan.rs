@@ -20,7 +20,7 @@ use super::{
     timestamp::ElementTimestamp,
 };
 use crate::{
-    gate::{GatedDoc, RootIx, UpdateBuilder},
+    gate::{GatedDoc, IdRange, RootIx, UpdateBuilder},
     id::FileId,
     time::Millis,
 };
@@ -79,6 +79,32 @@ impl FilesTable {
             }
         }
         self.encode(doc, &drafts)
+    }
+
+    /// Returns the update that writes encoded elements anew, and deletes items.
+    pub(crate) fn plan_copies(
+        &self,
+        doc: &GatedDoc,
+        values: &[(RootIx, Vec<u8>)],
+        deleted: &[IdRange],
+    ) -> Result<Vec<u8>, TableError> {
+        let mut update = UpdateBuilder::new();
+        let writer = self.writer;
+        let roots = [
+            (writer.rows, RootIx::Files),
+            (writer.cells, RootIx::Cells),
+            (writer.meta, RootIx::Meta),
+        ];
+        for (client, root) in roots {
+            let mut elements = EncodedElements::default();
+            for (_, value) in values.iter().filter(|(of, _)| *of == root) {
+                elements.push(|out| out.extend_from_slice(value));
+            }
+            let run = |clock, most| self.run_before(root, client, clock, most);
+            append_chain::append(&mut update, doc, run, client, root, &elements)?;
+        }
+        deleted.iter().for_each(|range| update.delete_range(*range));
+        Ok(update.finish())
     }
 
     fn draft(&self, id: &FileId) -> RowDraft {

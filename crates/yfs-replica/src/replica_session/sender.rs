@@ -40,5 +40,10 @@ impl ReplicaSession {
                 self.progress.forked.insert(doc.clone());
             }
         }
+        for doc in &received.rewritten {
+            if self.progress.rewritten.len() < MAX_FORKED {
+                self.progress.rewritten.insert(doc.clone());
+            }
+        }
     }
 }

@@ -11,7 +11,9 @@
 //!   records that number, the identity of that file, the time of its last change by the system's
 //!   clock, and the boot id of the machine. A copy, a restored backup or a disk that was set back
 //!   while the machine was off differs in at least one of them, and then every released id is
-//!   discarded. A volume or a machine that is set back while it runs differs in none of them.
+//!   discarded. A volume or a machine that is set back while it runs differs in none of them. So
+//!   the store lists the ids that it reused, and gives them up once a peer has others under them
+//!   (decision 88).
 
 use std::{
     fs::{File, OpenOptions},
@@ -23,7 +25,10 @@ use rusqlite::{Connection, OptionalExtension};
 use yfs_types::id::ClientId;
 
 use super::{SqliteInner, access::open_only_name, schema::store_error};
-use crate::{StoreError, WriterClaim, record::new_ids};
+use crate::{
+    REUSED_WRITERS, StoreError, WriterClaim,
+    record::{add_reused, new_ids},
+};
 
 const CLAIM: &str = "claim client ids";
 const RELEASE: &str = "release client ids";
@@ -60,6 +65,9 @@ impl SqliteInner {
         // From here on, an older state of the store does not match the file beside it.
         if let Ok(seal) = self.renew_seal() {
             write_seal(&tx, &seal).map_err(store_error(CLAIM))?;
+        }
+        if let Some(ids) = &released {
+            note_reused(&tx, ids).map_err(store_error(CLAIM))?;
         }
         tx.commit().map_err(store_error(CLAIM))?;
         Ok(released)
@@ -151,6 +159,20 @@ fn read_seal(tx: &Connection) -> rusqlite::Result<Option<Vec<u8>>> {
 
 fn write_seal(tx: &Connection, seal: &[u8]) -> rusqlite::Result<()> {
     tx.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (SEAL_KEY, seal))?;
+    Ok(())
+}
+
+/// Adds ids to the setting with all that were reused.
+fn note_reused(tx: &Connection, ids: &[ClientId]) -> rusqlite::Result<()> {
+    let find = "SELECT value FROM meta WHERE key = ?1";
+    let known: Option<Vec<u8>> =
+        tx.query_row(find, [REUSED_WRITERS], |row| row.get(0)).optional()?;
+    let known = known.unwrap_or_default();
+    let list = add_reused(&known, ids);
+    if list != known {
+        let sql = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
+        tx.execute(sql, (REUSED_WRITERS, list))?;
+    }
     Ok(())
 }
 

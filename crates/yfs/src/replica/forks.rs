@@ -57,11 +57,22 @@ pub struct ForkReport {
     pub peers: Vec<String>,
 }
 
+impl ForkReport {
+    /// Returns the range from the first to the last of the items.
+    pub(super) fn span(&self) -> Option<IdRange> {
+        let start = self.items.iter().map(|range| range.start).min()?;
+        let end = self.items.iter().map(|range| range.end()).max()?;
+        Some(IdRange { client: self.items[0].client, start, len: end - start })
+    }
+}
+
 /// A forked update that has arrived.
 #[derive(Debug)]
 pub(super) struct ForkArrival {
     pub(super) doc: FileId,
     pub(super) fork: ForkedItems,
+    /// Whether the ids are of this store, which wrote both versions anew.
+    pub(super) is_cured: bool,
 }
 
 impl Replication<'_> {
@@ -84,7 +95,7 @@ impl Replication<'_> {
         }
         let (mut reports, now) = (self.state.forks()?, self.state.now());
         let (before, mut n_kept) = (reports.clone(), 0);
-        for ForkArrival { doc, fork } in arrivals {
+        for ForkArrival { doc, fork, is_cured } in arrivals {
             let mut is_new = false;
             for (client, items) in by_client(&fork.ranges) {
                 is_new |= add_report(&mut reports, &doc, client, &items, (sender, now));
@@ -94,7 +105,8 @@ impl Replication<'_> {
                 let (name, reason) = (DocName::from(&doc), describe_arrival(&fork, sender));
                 self.state.store.quarantine(&name, &fork.update, &reason, now)?;
             }
-            received.forked.insert(doc);
+            let list = if is_cured { &mut received.rewritten } else { &mut received.forked };
+            list.insert(doc);
         }
         if reports != before {
             let excess = reports.len().saturating_sub(MAX_REPORTS);
@@ -108,7 +120,7 @@ impl Replication<'_> {
 }
 
 impl WorkspaceState {
-    fn forks(&self) -> Result<Vec<ForkReport>> {
+    pub(super) fn forks(&self) -> Result<Vec<ForkReport>> {
         let stored = self.store.get_meta(FORKS_SETTING)?.unwrap_or_default();
         let Ok(Value::Array(list)) = serde_json::from_slice(&stored) else {
             return Ok(Vec::new());

@@ -12,12 +12,12 @@ use std::{
 
 use yfs_engine::{
     content::ContentDoc,
-    gate::{GateRejection, inspect, share_items},
+    gate::{GateRejection, IdRange, inspect, share_items},
     id::FileId,
 };
 use yfs_store::{DocName, Seq};
 
-use super::forks::ForkArrival;
+use super::{fork_cures::OwnClients, forks::ForkArrival};
 use crate::{
     Replication,
     commit::{ChangeEffect, DocumentChange, StructureAccess, Transaction},
@@ -52,6 +52,9 @@ pub struct ReceivedUpdates {
     /// Documents in which items that arrived are other items here
     /// ([`Replication::forks`]).
     pub forked: BTreeSet<FileId>,
+    /// Documents in which items of this store were others elsewhere: the store was set back, and
+    /// what both sides had written was written anew. The main document stands for the rows.
+    pub rewritten: BTreeSet<FileId>,
 }
 
 /// An update that was logged in another store.
@@ -89,11 +92,11 @@ impl Replication<'_> {
     ) -> Result<ReceivedUpdates> {
         self.state.check_writable()?;
         let mut received = ReceivedUpdates::default();
-        let mut forks = Vec::new();
+        let (mut forks, own) = (Vec::new(), self.state.own_clients()?);
         let (mains, contents): (Vec<&ReplicaUpdate>, Vec<&ReplicaUpdate>) =
             updates.iter().partition(|arrival| arrival.doc == self.state.id);
         for arrival in mains {
-            self.receive_main_update(&arrival.update, &mut received, &mut forks)?;
+            self.receive_main_update(&arrival.update, &own, &mut received, &mut forks)?;
         }
         let mut of_documents: BTreeMap<&FileId, Vec<&[u8]>> = BTreeMap::new();
         for ReplicaUpdate { doc, update, .. } in contents {
@@ -105,7 +108,10 @@ impl Replication<'_> {
         }
         let documents: Vec<(&FileId, Vec<&[u8]>)> = of_documents.into_iter().collect();
         for documents in documents.chunks(MAX_DOCUMENTS) {
-            self.receive_content_updates(documents, &mut received, &mut forks)?;
+            self.receive_content_updates(documents, &own, &mut received, &mut forks)?;
+        }
+        if forks.iter().any(|fork| fork.is_cured) {
+            self.state.give_up_clients()?;
         }
         self.report_forks(forks, sender, &mut received)?;
         Ok(received)
@@ -143,15 +149,24 @@ impl Replication<'_> {
     fn receive_main_update(
         &self,
         update: &[u8],
+        own: &OwnClients,
         received: &mut ReceivedUpdates,
         forks: &mut Vec<ForkArrival>,
     ) -> Result<()> {
         let fork = self.state.main.read().doc().find_fork(update);
         let Some(fork) = fork else { return self.receive_main_part(update, received) };
+        let own_forks = own.forks_in(&fork.ranges);
+        let is_cured = !own_forks.is_empty();
+        let mut rows = None;
+        if is_cured {
+            rows = Some(self.state.main.read().forked_rows(&own_forks, update)?);
+            self.state.give_up_clients()?;
+        }
         let mut parts = fork.rest.iter();
         let result = parts.try_for_each(|part| self.receive_main_part(part, received));
-        forks.push(ForkArrival { doc: self.state.id.clone(), fork });
-        result
+        forks.push(ForkArrival { doc: self.state.id.clone(), fork, is_cured });
+        result?;
+        rows.map_or(Ok(()), |rows| self.state.cure_rows(&rows))
     }
 
     fn receive_main_part(&self, update: &[u8], received: &mut ReceivedUpdates) -> Result<()> {
@@ -175,6 +190,7 @@ impl Replication<'_> {
     fn receive_content_updates(
         &self,
         documents: &[(&FileId, Vec<&[u8]>)],
+        own: &OwnClients,
         received: &mut ReceivedUpdates,
         forks: &mut Vec<ForkArrival>,
     ) -> Result<()> {
@@ -188,7 +204,7 @@ impl Replication<'_> {
         let (state, arrivals, seen) = (&self.state, &arrivals, &outcome);
         let committed = state.commit(StructureAccess::Several, None, |_| {
             *seen.borrow_mut() = Outcome::default();
-            let changes = arrivals.iter().map(|arrival| arrival.plan_change(state, seen));
+            let changes = arrivals.iter().map(|arrival| arrival.plan_change(state, own, seen));
             Ok(Transaction { changes: changes.collect(), ..Transaction::of(()) })
         })?;
         for (id, document) in committed.documents {
@@ -269,7 +285,7 @@ struct ContentArrival<'a> {
 struct Outcome {
     refused: Vec<(FileId, Vec<u8>, GateRejection)>,
     erased: BTreeSet<DocName>,
-    /// The documents in which the state before the merge was noted.
+    /// The documents of which something was logged that the sender has not sent.
     marked: BTreeSet<FileId>,
     forks: Vec<ForkArrival>,
 }
@@ -278,26 +294,46 @@ impl ContentArrival<'_> {
     fn plan_change<'t>(
         &'t self,
         state: &'t WorkspaceState,
+        own: &'t OwnClients,
         outcome: &'t RefCell<Outcome>,
     ) -> DocumentChange<'t> {
         let make = move |doc: &mut ContentDoc| {
             let mut logged = Vec::new();
             let before = doc.state_before_merge();
             doc.expect_updates(&self.updates);
+            let mut cure = own.plan_cure(state, doc, &self.updates);
+            let is_cured = cure.is_some();
+            if is_cured {
+                doc.change_client(state.options.ids.client_id())?;
+                doc.expect_updates(&self.updates);
+            }
+            let mut forked = own.known_forks(self.id);
             for update in &self.updates {
                 let fork = doc.find_fork(update);
+                forked.extend(fork.iter().flat_map(|fork| &fork.ranges));
                 let whole = || vec![Cow::Borrowed(*update)];
                 let parts = fork.as_ref().map_or_else(whole, |fork| {
                     fork.rest.iter().map(|part| Cow::Owned(part.clone())).collect()
                 });
                 for part in parts {
-                    logged.extend(self.receive_part(state, doc, &part, outcome)?);
+                    logged.extend(self.receive_part(state, doc, (&*part, &*forked), outcome)?);
                 }
                 let doc = self.id.clone();
-                let fork = fork.map(|fork| ForkArrival { doc, fork });
+                let fork = fork.map(|fork| {
+                    let is_cured = is_cured && !own.forks_in(&fork.ranges).is_empty();
+                    ForkArrival { doc, fork, is_cured }
+                });
                 outcome.borrow_mut().forks.extend(fork);
             }
             doc.forget_contents();
+            if !is_cured {
+                cure = own.plan_late_cure(state, self.id, doc);
+            }
+            if let Some(cure) = cure {
+                logged.extend(doc.apply_fork_cure(&cure)?);
+                // The sender has no part of it.
+                outcome.borrow_mut().marked.insert(self.id.clone());
+            }
             // Other replicas make the same items (decisions 67 and 44).
             if let Some(before) = before {
                 let mark = doc.note_state_before_merge(&before).ok().flatten();
@@ -321,7 +357,7 @@ impl ContentArrival<'_> {
         &self,
         state: &WorkspaceState,
         doc: &mut ContentDoc,
-        update: &[u8],
+        (update, forked): (&[u8], &[IdRange]),
         outcome: &RefCell<Outcome>,
     ) -> Result<Vec<Vec<u8>>> {
         match state.receive_into(self.id, doc, update, None) {
@@ -335,13 +371,19 @@ impl ContentArrival<'_> {
                 // The log of the sender may be older than the rule: without what does not belong
                 // there, the rest of the update is sound, and later work of its author needs it.
                 let rest = match &refusal {
+                    // Here a forked item may be in another list.
+                    GateRejection::WrongContent { .. } | GateRejection::Nonsense { .. }
+                        if !forked.is_empty() =>
+                    {
+                        doc.gate().without_forked(update, forked)?
+                    }
                     GateRejection::WrongContent { .. } => doc.gate().without_misplaced(update)?,
                     _ => None,
                 };
                 let refused = (self.id.clone(), update.to_vec(), refusal);
                 outcome.borrow_mut().refused.push(refused);
                 match rest {
-                    Some(rest) => self.receive_part(state, doc, &rest, outcome),
+                    Some(rest) => self.receive_part(state, doc, (&*rest, &[]), outcome),
                     None => Ok(Vec::new()),
                 }
             }

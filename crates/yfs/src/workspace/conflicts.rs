@@ -17,6 +17,10 @@ use yfs_store::{DocFact, DocHead, DocName, Seq};
 use super::Workspace;
 use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
 
+/// The number of typed texts that are shown, and the length of each, in characters.
+const MAX_SHOWN: usize = 8;
+const MAX_SHOWN_LEN: usize = 64;
+
 /// The number of texts that are checked at once.
 const CHUNK: usize = 4096;
 
@@ -52,7 +56,8 @@ pub enum ConflictKind {
     InvalidName,
     /// It was written with a clock that is more than a day ahead.
     FutureTimestamp,
-    /// Several writers replaced it at the same time; the other contents are among its versions.
+    /// Several writers replaced it at the same time, or one typed into the text that another
+    /// replaced by bytes; the other contents are among its versions.
     Blob,
     /// It has its whole content twice, because peers that do not follow the conversion rules
     /// converted it at the same time: [`Maintenance::repair`](crate::Maintenance::repair) keeps one
@@ -137,7 +142,16 @@ impl Workspace {
         conflicts.extend(state.late_share_edits()?);
         conflicts.extend(state.lost_word_conflicts()?);
         for id in blobs {
-            let n_others = state.documents.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
+            let (n_others, typed) = state.documents.acquire(&id).with(|loaded| {
+                let typed = loaded.doc.typed_beside_bytes().unwrap_or_default();
+                (n_concurrent(&loaded.doc), typed)
+            })?;
+            if !typed.is_empty() {
+                let path = path_of(&state.main.read(), &id);
+                let detail = describe_typed(&path, &typed);
+                let kind = ConflictKind::Blob;
+                conflicts.push(ConflictReport { kind, id: id.clone(), path, detail });
+            }
             if n_others > 0 {
                 let path = path_of(&state.main.read(), &id);
                 let detail = format!("{n_others} other contents were written at the same time");
@@ -437,6 +451,23 @@ fn moved_away(main: &MainDoc) -> Vec<MovedAway> {
         Some(MovedAway { files: files.collect(), home: home.to_string(), id })
     });
     moved.collect()
+}
+
+/// Describes words that were typed into a text while the file became bytes.
+fn describe_typed(path: &str, typed: &[String]) -> String {
+    let shown = typed.iter().take(MAX_SHOWN).map(|words| {
+        let cut = words.chars().take(MAX_SHOWN_LEN).collect::<String>();
+        format!("\"{cut}\"")
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = match typed.len().saturating_sub(MAX_SHOWN) {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more texts"),
+    };
+    format!(
+        "{shown}{more} was typed into the text while another writer replaced it by bytes; the \
+         last text is a version: yfs versions ls '{path}'"
+    )
 }
 
 fn n_concurrent(doc: &ContentDoc) -> usize {
