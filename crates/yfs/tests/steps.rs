@@ -194,21 +194,21 @@ fn what_is_shown_with_a_number_keeps_that_name_and_an_undo_is_one_change() {
         let stat = now(workspace.fs().stat(path)).ok()?;
         Some((stat.id, cat(&workspace, path.as_str())))
     };
-    let both = [&plain, &numbered].map(|path| shown(path));
+    let both = [&plain, &numbered].map(&shown);
     assert!(both[0].as_ref().is_some_and(|(_, text)| text == "first\n"), "{both:?}");
     assert!(both[1].as_ref().is_some_and(|(id, _)| *id == second), "{both:?}");
     put(&workspace, "/other.txt", "other\n");
     let fs = workspace.fs();
     let leave: [&dyn Fn(); 3] =
         [&|| rm(&fs, "/new.txt"), &|| mv(&fs, "/new.txt", "/moved.txt"), &|| {
-            mv(&fs, "/new.txt", "/other.txt")
+            mv(&fs, "/new.txt", "/other.txt");
         }];
     for (n, leave) in leave.into_iter().enumerate() {
         leave();
-        let left = [&plain, &numbered].map(|path| shown(path));
+        let left = [&plain, &numbered].map(&shown);
         assert_eq!(left, [None, both[1].clone()], "{n}");
         undo_last(&workspace);
-        assert_eq!([&plain, &numbered].map(|path| shown(path)), both, "{n}");
+        assert_eq!([&plain, &numbered].map(&shown), both, "{n}");
     }
     let of_second = changes(&workspace).into_iter().filter(|entry| entry.id == second);
     assert_eq!(of_second.count(), 1, "it was created, and not renamed");

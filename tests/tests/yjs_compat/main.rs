@@ -21,7 +21,9 @@ use yfs_engine::{
 use yfs_tests::node::{Yjs, to_hex};
 
 fn gated(role: DocRole, client: u64) -> GatedDoc {
-    let guid = FileId::parse("0pvpappn8hn4dcp").unwrap();
+    // No file of a workspace has the id of its main document.
+    let guid = if role == DocRole::Main { "spec0era0main00" } else { "0pvpappn8hn4dcp" };
+    let guid = FileId::parse(guid).unwrap();
     GatedDoc::new(&guid, role, ClientId::new(client).unwrap(), GateLimits::default())
 }
 
