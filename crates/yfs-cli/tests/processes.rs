@@ -4,9 +4,9 @@
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Lines},
     path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, ChildStdout, Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
@@ -185,16 +185,10 @@ fn a_server_asks_before_a_mass_deletion_and_serves_on() {
 fn a_server_prints_the_conflicts_that_a_replica_brings() {
     let dir = workspace();
     ok(dir.path(), &["write", "plan.txt", "--content", "timeout 30 s\n"]);
-    let mut server = spawn(dir.path(), &["serve", "--port", "0", "--no-mirror", "--json"]);
-    let mut stdout = BufReader::new(server.stdout.take().unwrap()).lines();
-    let first = stdout.next().unwrap().unwrap();
-    let field = |name: &str| {
-        let from = first.find(&format!("\"{name}\":\"")).unwrap() + name.len() + 4;
-        first[from..].split('"').next().unwrap().to_owned()
-    };
+    let (mut server, mut stdout, url, token) = serve_to_clones(dir.path());
     let copy = tempfile::tempdir().unwrap();
     let clone = copy.path().join("copy");
-    ok(copy.path(), &["clone", &field("url"), "copy", "--token", &field("token")]);
+    ok(copy.path(), &["clone", &url, "copy", "--token", &token]);
     ok(&clone, &["edit", "plan.txt", "30", "45"]);
     ok(dir.path(), &["edit", "plan.txt", "30", "60"]);
     ok(&clone, &["sync"]);
@@ -210,20 +204,14 @@ fn a_clone_into_a_directory_with_another_text_keeps_both() {
     let dir = workspace();
     ok(dir.path(), &["write", "plan.txt", "--content", "theirs\n"]);
     ok(dir.path(), &["write", "same.txt", "--content", "same\n"]);
-    let mut server = spawn(dir.path(), &["serve", "--port", "0", "--no-mirror", "--json"]);
-    let mut stdout = BufReader::new(server.stdout.take().unwrap()).lines();
-    let first = stdout.next().unwrap().unwrap();
-    let field = |name: &str| {
-        let from = first.find(&format!("\"{name}\":\"")).unwrap() + name.len() + 4;
-        first[from..].split('"').next().unwrap().to_owned()
-    };
+    let (mut server, _lines, url, token) = serve_to_clones(dir.path());
     let away = tempfile::tempdir().unwrap();
     let copy = away.path().join("copy");
     fs::create_dir(&copy).unwrap();
     for (name, text) in [("plan.txt", "mine\n"), ("same.txt", "same\n"), ("only.txt", "only\n")] {
         fs::write(copy.join(name), text).unwrap();
     }
-    let clone = ["clone", &field("url"), "copy", "--token", &field("token")];
+    let clone = ["clone", &url, "copy", "--token", &token];
     let cloned = command(away.path(), &clone).output().unwrap();
     let said = String::from_utf8_lossy(&cloned.stderr);
     assert!(cloned.status.success() && said.contains("plan.txt: "), "{said}");
@@ -239,6 +227,19 @@ fn a_clone_into_a_directory_with_another_text_keeps_both() {
     assert_eq!(ok(dir.path(), &["ls"]).lines().count(), 4);
     server.kill().unwrap();
     server.wait().unwrap();
+}
+
+/// Starts a server without a mirror; returns it, its further lines, its address and its token.
+fn serve_to_clones(dir: &Path) -> (Child, Lines<BufReader<ChildStdout>>, String, String) {
+    let mut server = spawn(dir, &["serve", "--port", "0", "--no-mirror", "--json"]);
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    let field = |name: &str| {
+        let from = first.find(&format!("\"{name}\":\"")).unwrap() + name.len() + 4;
+        first[from..].split('"').next().unwrap().to_owned()
+    };
+    let (url, token) = (field("url"), field("token"));
+    (server, lines, url, token)
 }
 
 fn until(is_so: impl Fn() -> bool) {

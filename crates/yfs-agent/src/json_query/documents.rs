@@ -71,6 +71,7 @@ struct TableReader<'a> {
 }
 
 /// Reads the rows of a table as cells.
+#[derive(Clone)]
 struct RowReader<'a> {
     reader: csv_core::Reader,
     rest: &'a [u8],
@@ -81,14 +82,14 @@ struct RowReader<'a> {
 impl<'a> TableReader<'a> {
     fn new(document: &'a [u8], dialect: TableDialect) -> Self {
         let mut rows = RowReader::new(document, dialect);
-        let mut first = RowReader::new(document, dialect).next().unwrap_or_default();
-        if dialect.has_headers {
-            first = rows.next().unwrap_or_default();
+        let first = rows.next().unwrap_or_default();
+        if !dialect.has_headers {
+            rows = RowReader::new(document, dialect);
         }
         let first: Vec<_> = first.iter().map(|name| String::from_utf8_lossy(name)).collect();
         let names = dialect.column_names(first.iter().map(AsRef::as_ref));
         let mut are_codes = vec![false; names.len()];
-        for cells in RowReader::new(document, dialect).skip(usize::from(dialect.has_headers)) {
+        for cells in rows.clone() {
             for (is_code, cell) in are_codes.iter_mut().zip(&cells) {
                 *is_code |= is_digit_code(cell);
             }

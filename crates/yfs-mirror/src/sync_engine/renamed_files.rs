@@ -5,16 +5,26 @@
 //! at its path is that of another known file: then each file goes with its inode, as directories
 //! do.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    path::{Path, PathBuf},
+};
 
 use yfs_engine::id::FileId;
-use yfs_vfs::{FileKind, confined_dir::HostStat};
+use yfs_vfs::FileKind;
 
 use super::scanner::DiskScanner;
 use crate::{backup_names::is_made_from, mirror_state::DiskStamp};
 
 /// Where known files are now, if it is not at their paths.
 type FileMoves = BTreeMap<FileId, PathBuf>;
+
+/// What identifies an inode: device and number, and the time of its creation.
+type Inode = ((u64, u64), i64);
+
+fn inode_of(stamp: &DiskStamp) -> Inode {
+    (stamp.place, stamp.created_ns)
+}
 
 impl DiskScanner<'_> {
     /// Decides which files that have another known inode at their paths were renamed, and which
@@ -24,12 +34,12 @@ impl DiskScanner<'_> {
             return;
         }
         self.add_displaced();
-        let displaced: Vec<FileId> = self.displaced.keys().cloned().collect();
-        displaced.iter().for_each(|id| self.scan_beside(id));
+        self.scan_beside();
         let moves = self.find_moves();
         let displaced = std::mem::take(&mut self.displaced);
         self.found.changed.extend(displaced.into_keys().chain(moves.keys().cloned()));
-        self.found.fresh.retain(|(path, _)| !moves.values().any(|to| to == path));
+        let targets: BTreeSet<&PathBuf> = moves.values().collect();
+        self.found.fresh.retain(|(path, _)| !targets.contains(path));
         self.pass.relocate_all(self.context, moves);
     }
 
@@ -53,28 +63,39 @@ impl DiskScanner<'_> {
         }
     }
 
-    /// Searches the directory of a displaced file for its inode, because the event that names it
-    /// may come to a later pass. Not if a temporary file of an editor displaced it, as in each
-    /// save: then the inode is gone.
-    fn scan_beside(&mut self, id: &FileId) {
-        let Some(node) = self.context.state.get(id).cloned() else { return };
-        let Some(stamp) = self.displaced.get(id) else { return };
-        let taker = self.context.state.at_place(stamp.place).map(|node| node.name.clone());
-        let is_own = |stamp: &DiskStamp| stamp.is_same_inode(&node.stamp);
-        let is_known = self.displaced.values().any(is_own)
-            || self.found.fresh.iter().any(|(_, facts)| is_own(&DiskStamp::of(facts)));
-        if is_known || taker.is_none_or(|taker| is_made_from(&node.name, &taker)) {
-            return;
+    /// Searches the directories of displaced files for their inodes, each directory once, because
+    /// the events that name them may come to a later pass. Not if a temporary file of an editor
+    /// displaced the file, as in each save: then the inode is gone.
+    fn scan_beside(&mut self) {
+        let state = &self.context.state;
+        let fresh = self.found.fresh.iter().map(|(_, facts)| inode_of(&DiskStamp::of(facts)));
+        let known: HashSet<Inode> = self.displaced.values().map(inode_of).chain(fresh).collect();
+        let mut sought: BTreeMap<Option<FileId>, HashSet<Inode>> = BTreeMap::new();
+        for (id, stamp) in &self.displaced {
+            let (Some(node), Some(taker)) = (state.get(id), state.at_place(stamp.place)) else {
+                continue;
+            };
+            let inode = inode_of(&node.stamp);
+            if !known.contains(&inode) && !is_made_from(&node.name, &taker.name) {
+                sought.entry(node.parent.clone()).or_default().insert(inode);
+            }
         }
-        let path = self.context.state.path(id);
-        let Ok(dir) = self.context.open_directory_of(node.parent.as_ref()) else { return };
+        for (parent, inodes) in sought {
+            self.scan_for(parent.as_ref(), inodes);
+        }
+    }
+
+    /// Scans the new objects of a directory that are of some inodes.
+    fn scan_for(&mut self, parent: Option<&FileId>, mut inodes: HashSet<Inode>) {
+        let Ok(dir) = self.context.open_directory_of(parent) else { return };
+        let above = parent.map_or_else(PathBuf::new, |id| self.context.state.path(id));
         for name in dir.names().unwrap_or_default() {
-            let path = path.with_file_name(&name);
+            let path = above.join(&name);
             let Ok(Some(facts)) = dir.facts(&name) else { continue };
-            if is_own(&DiskStamp::of(&facts)) && self.context.state.at_path(&path).is_none() {
+            let is_new = self.context.state.at_path(&path).is_none();
+            if is_new && inodes.remove(&inode_of(&DiskStamp::of(&facts))) {
                 // If it cannot be scanned now, the event of its own has it scanned.
                 self.scan_new_object(&path, &facts).ok();
-                return;
             }
         }
     }
@@ -88,26 +109,30 @@ impl DiskScanner<'_> {
                 moves.insert(taker.id.clone(), self.context.state.path(id));
             }
         }
+        let mut fresh: HashMap<Inode, &Path> = HashMap::new();
+        for (path, facts) in &self.found.fresh {
+            fresh.entry(inode_of(&DiskStamp::of(facts))).or_insert(path);
+        }
         let elsewhere: FileMoves = self
             .displaced
             .keys()
             .filter(|id| !moves.contains_key(*id))
-            .filter_map(|id| Some((id.clone(), self.new_path(id)?)))
+            .filter_map(|id| Some((id.clone(), self.new_path(id, &fresh)?)))
             .collect();
+        let of_path = |id: &FileId| (self.context.state.path(id), id.clone());
+        let replaced: BTreeMap<PathBuf, FileId> = self.displaced.keys().map(of_path).collect();
+        // A file that takes the name of one that is nowhere else replaced that, and so on.
         loop {
-            let n_before = moves.len();
-            let places: BTreeMap<PathBuf, FileId> =
-                self.displaced.keys().map(|id| (self.context.state.path(id), id.clone())).collect();
-            let leaving: Vec<FileId> = moves.keys().cloned().collect();
+            let leaving: BTreeSet<FileId> = moves.keys().cloned().collect();
             moves.retain(|_, to| {
-                let replaced = places.get(&*to);
+                let replaced = replaced.get(&*to);
                 replaced.is_none_or(|id| leaving.contains(id) || elsewhere.contains_key(id))
             });
-            if moves.len() == n_before {
+            if moves.len() == leaving.len() {
                 break;
             }
         }
-        let targets: Vec<PathBuf> = moves.values().cloned().collect();
+        let targets: BTreeSet<PathBuf> = moves.values().cloned().collect();
         let is_replaced = |id: &FileId| targets.contains(&self.context.state.path(id));
         moves.extend(elsewhere.into_iter().filter(|(id, _)| is_replaced(id)));
         moves
@@ -121,14 +146,13 @@ impl DiskScanner<'_> {
     }
 
     /// Returns the new name of a displaced file, unless that is the backup of a save.
-    fn new_path(&self, id: &FileId) -> Option<PathBuf> {
+    fn new_path(&self, id: &FileId, fresh: &HashMap<Inode, &Path>) -> Option<PathBuf> {
         let node = self.context.state.get(id)?;
-        let is_it = |facts: &HostStat| DiskStamp::of(facts).is_same_inode(&node.stamp);
-        let (path, _) = self.found.fresh.iter().find(|(_, facts)| is_it(facts))?;
+        let path = *fresh.get(&inode_of(&node.stamp))?;
         let taker = self.context.state.at_place(self.displaced.get(id)?.place)?;
         // An editor puts the file out of the way, and gives its name to the new content.
         let is_save =
             is_made_from(&node.name, path.file_name()?) && is_made_from(&node.name, &taker.name);
-        (!is_save).then(|| path.clone())
+        (!is_save).then(|| path.to_owned())
     }
 }

@@ -488,6 +488,17 @@ fn names_that_rotate_follow_the_inodes() {
         l.2: l.1 "two"
     "#]],
     );
+    // One event leads to all others, whatever directory they are in.
+    check(
+        "mkdir d\nput a one\nput d/b two\nput c three\nput d/e four\nknow\nmv c f\nmv d/b c\n\
+         mv a d/b\nsee c\nall",
+        &expect![[r#"
+            c: d/b "two"
+            d/b: a "one"
+            d/e: d/e "four"
+            f: c "three"
+        "#]],
+    );
 }
 
 #[test]

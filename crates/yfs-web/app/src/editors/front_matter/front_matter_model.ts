@@ -36,7 +36,7 @@ export function storedYaml(source: Y.Map<unknown>): string | null {
   return new TextDecoder().decode(block.slice(first, block.length - last))
 }
 
-/** Returns the number of properties that the map cannot hold: only the text of the file shows them. */
+/** Returns the number of properties that the map cannot hold: only the text has them. */
 export function linesOf(source: Y.Map<unknown>): number {
   return [...source.keys()].filter((key) => key.startsWith('y:')).length
 }

@@ -1,5 +1,5 @@
-// The front matter as YAML, or as TOML if the file has that. Saving writes the file through the server, which merges the least edit
-// and keeps comments, quotes and the order of keys.
+// The front matter as YAML, or as TOML if the file has that. Saving writes the file through the
+// server, which merges the least edit and keeps comments, quotes and the order of keys.
 
 import { useEffect, useState } from 'preact/hooks'
 import { parseDocument } from 'yaml'
