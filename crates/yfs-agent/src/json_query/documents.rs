@@ -71,7 +71,6 @@ struct TableReader<'a> {
 }
 
 /// Reads the rows of a table as cells.
-#[derive(Clone)]
 struct RowReader<'a> {
     reader: csv_core::Reader,
     rest: &'a [u8],
@@ -81,6 +80,7 @@ struct RowReader<'a> {
 
 impl<'a> TableReader<'a> {
     fn new(document: &'a [u8], dialect: TableDialect) -> Self {
+        // A clone of a reader of `csv-core` does not know when a record ends, so each is made anew.
         let mut rows = RowReader::new(document, dialect);
         let first = rows.next().unwrap_or_default();
         if !dialect.has_headers {
@@ -89,7 +89,8 @@ impl<'a> TableReader<'a> {
         let first: Vec<_> = first.iter().map(|name| String::from_utf8_lossy(name)).collect();
         let names = dialect.column_names(first.iter().map(AsRef::as_ref));
         let mut are_codes = vec![false; names.len()];
-        for cells in rows.clone() {
+        let n_headers = usize::from(dialect.has_headers);
+        for cells in RowReader::new(document, dialect).skip(n_headers) {
             for (is_code, cell) in are_codes.iter_mut().zip(&cells) {
                 *is_code |= is_digit_code(cell);
             }
