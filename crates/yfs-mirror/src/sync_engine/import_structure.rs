@@ -5,6 +5,7 @@
 //! objects exchange places, and one of them gets a temporary name.
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -57,21 +58,43 @@ impl StructureImporter<'_> {
             if n_before == 0 {
                 return Ok(());
             }
-            for id in self.moved_in_order() {
-                self.import_move(&id, false)?;
-            }
+            self.import_moves()?;
             directories = self.import_directories(directories)?;
             if self.pass.moved.len() + directories.len() < n_before {
                 continue;
             }
             // Two objects exchange places: one of them moves to a temporary name.
             match self.moved_in_order().first() {
-                Some(id) => self.import_move(&id.clone(), true)?,
+                Some(id) => drop(self.import_move(&id.clone(), true)?),
                 None => {
                     directories.remove(0);
                 }
             }
         }
+    }
+
+    /// Imports the moves that can be made now. A file that has the name of another one moves first,
+    /// so that a row of files, each of which takes the name of the next, takes one round.
+    fn import_moves(&mut self) -> Result<()> {
+        let mut blocked = HashSet::new();
+        for id in self.moved_in_order() {
+            let mut row = vec![id];
+            while let Some(id) = row.last() {
+                match self.import_move(&id.clone(), false)? {
+                    Some(other) if self.is_file(&other) && blocked.insert(other.clone()) => {
+                        row.push(other);
+                    }
+                    // The rest of the row waits for this one.
+                    Some(_) => break,
+                    None => drop(row.pop()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_file(&self, id: &FileId) -> bool {
+        self.context.state.get(id).is_some_and(|node| node.kind == FileKind::File)
     }
 
     /// Notes that an object is in a new directory, as soon as that directory is known. Its content
@@ -119,26 +142,26 @@ impl StructureImporter<'_> {
     }
 
     /// Repeats a move on disk in the workspace. With `aside` it uses a free name rather than wait
-    /// for another move.
-    fn import_move(&mut self, id: &FileId, aside: bool) -> Result<()> {
+    /// for another move. Returns the object whose move comes first, if there is one.
+    fn import_move(&mut self, id: &FileId, aside: bool) -> Result<Option<FileId>> {
         let path = self.context.state.path(id);
         let Some(node) = self.context.state.get(id).cloned() else {
             self.pass.moved.remove(id);
-            return Ok(());
+            return Ok(None);
         };
         if node.name == parked_name(id) {
             // Another object took its place on disk before its move was imported. It has no name
             // there, so the one that the workspace has counts.
             self.pass.moved.remove(id);
             self.pass.work.insert(id.clone());
-            return Ok(());
+            return Ok(None);
         }
         if self.context.workspace.object(id)?.is_none()
             && !self.pass.restore_from_trash(self.context, id)?
         {
             self.pass.moved.remove(id);
             self.pass.work.insert(id.clone());
-            return Ok(());
+            return Ok(None);
         }
         let parent = node.parent.as_ref();
         if let Some(parent) = parent
@@ -147,26 +170,29 @@ impl StructureImporter<'_> {
         {
             self.pass.moved.remove(id);
             self.pass.work.insert(id.clone());
-            return Ok(());
+            return Ok(None);
         }
         let Some(name) = self.context.work_name(parent, &path)? else {
             self.pass.moved.remove(id);
             self.context.reporter.skip(&path, NoticeReason::BadName);
-            return Ok(());
+            return Ok(None);
         };
         let spot = match self.context.workspace.nodes().child(parent, &name)? {
-            Some(there) if there.id == *id => return self.record_imported_move(id, &path),
+            Some(there) if there.id == *id => {
+                self.record_imported_move(id, &path)?;
+                return Ok(None);
+            }
             _ => self.name_holder(parent, &name)?,
         };
         let name = match spot {
             NameHolder::Free => name,
             NameHolder::Leaving(other) if self.pass.moved.contains(&other) && !aside => {
-                return Ok(());
+                return Ok(Some(other));
             }
             NameHolder::Leaving(other) if self.must_wait_for(&other) => {
                 self.pass.moved.remove(id);
                 self.pass.waiting.insert(id.clone());
-                return Ok(());
+                return Ok(None);
             }
             NameHolder::Leaving(other) if !self.pass.moved.contains(&other) => {
                 self.pass.trash(self.context, &other)?;
@@ -176,10 +202,10 @@ impl StructureImporter<'_> {
             _ => self.context.workspace.free_name(parent, &name)?,
         };
         match self.context.workspace.move_object(id, parent, &name) {
-            Ok(()) if aside => Ok(()),
+            Ok(()) if aside => {}
             Ok(()) => {
                 self.context.reporter.count_workspace(|counts| counts.moved += 1);
-                self.record_imported_move(id, &path)
+                self.record_imported_move(id, &path)?;
             }
             Err(error) => {
                 // Nothing on disk changes again, so no scan would find it: it is tried again.
@@ -187,9 +213,9 @@ impl StructureImporter<'_> {
                 self.pass.failed_moves.insert(id.clone(), Instant::now());
                 self.pass.work.insert(id.clone());
                 self.pass.record_workspace_failure(self.context, &path, &error);
-                Ok(())
             }
         }
+        Ok(None)
     }
 
     fn record_imported_move(&mut self, id: &FileId, path: &Path) -> Result<()> {

@@ -144,17 +144,15 @@ impl DirectoryComparison {
     }
 }
 
-/// Reports whether a file of the host has the size and time of one of the workspace.
+/// Reports whether a file of the host need not be read, because of its size and time.
 fn looks_equal(known: &DirEntry, entry: &ImportEntry, options: &ImportOptions) -> bool {
     matches!(entry.kind, ImportEntryKind::File)
-        && known.kind == FileKind::File
-        && known.size == entry.size
-        && Some(known.mtime) == entry.mtime
         && !options.checksum
+        && files::has_size_and_time(known.kind, known.size, known.mtime, entry)
 }
 
-/// Compares an object of the host with the one in the workspace; fails with the reason if it cannot
-/// be read.
+/// Compares an object of the host that does not look equal with the one in the workspace; fails
+/// with the reason if it cannot be read.
 fn difference_of(
     fs: &WorkspaceFs,
     entry: &ImportEntry,
@@ -168,13 +166,11 @@ fn difference_of(
             fs.link_target(&entry.to)? == **target
         }
         (ImportEntryKind::File, FileKind::File) => {
-            let looks_equal = !options.checksum && files::looks_unchanged(fs, entry);
-            looks_equal
-                || stat.size == entry.size
-                    && match files::has_equal_content(fs, entry, options.max_file_len)? {
-                        Ok(is_equal) => is_equal,
-                        Err(why) => return Ok(Err(why)),
-                    }
+            stat.size == entry.size
+                && match files::has_equal_content(fs, entry, options.max_file_len)? {
+                    Ok(is_equal) => is_equal,
+                    Err(why) => return Ok(Err(why)),
+                }
         }
         _ => return Ok(Ok(Some(DifferenceKind::Retyped))),
     };

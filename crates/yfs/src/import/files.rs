@@ -12,6 +12,7 @@ use std::{
     thread,
 };
 
+use yfs_engine::time::Millis;
 use yfs_vfs::{FileKind, FsCode, FsError, Stat};
 
 use super::{DirectoryImporter, ImportOptions, MAX_ROWS, SkipReason, scan::ImportEntry};
@@ -141,14 +142,20 @@ fn compare_file<'a>(
 }
 
 /// Reports whether the file in the workspace has the size and time of the one on the host.
-pub(super) fn looks_unchanged(fs: &WorkspaceFs, found: &ImportEntry) -> bool {
-    is_of_size_and_time(&fs.stat_if_exists(&found.to), found)
-}
-
 fn is_of_size_and_time(stat: &Result<Option<Stat>, FsError>, found: &ImportEntry) -> bool {
     // A damaged file is compared, and reported then.
     let Ok(Some(stat)) = stat else { return false };
-    stat.kind == FileKind::File && stat.size == found.size && Some(stat.mtime) == found.mtime
+    has_size_and_time(stat.kind, stat.size, stat.mtime, found)
+}
+
+/// Reports whether a file has the size and time of the one on the host.
+pub(super) fn has_size_and_time(
+    kind: FileKind,
+    size: u64,
+    mtime: Millis,
+    found: &ImportEntry,
+) -> bool {
+    kind == FileKind::File && size == found.size && Some(mtime) == found.mtime
 }
 
 /// Reads a file of the host, or opens it if it is too large for a text.
