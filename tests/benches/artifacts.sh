@@ -213,7 +213,7 @@ for at in range(n_files):
         file.write(f"# Day {at}\n\n" + " ".join(random.choice(words) for _ in range(160)) + "\n")
 subprocess.run([yfs, "--quiet", "import", "tree", "/tree"], check=True)
 for tokens in [8000, 2000000]:
-    command = [yfs, "artifact", "context", "/tree", "--tokens", str(tokens)]
+    command = [yfs, "artifact", "context", "/tree", "--max-tokens", str(tokens)]
     first, _ = run(command)
     again, memory = run(command, n=3)
     print(f"A context of {n_files} files and {tokens} tokens, ms of CPU: first {first:.0f}, "

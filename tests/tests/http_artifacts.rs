@@ -104,7 +104,7 @@ fn statistics_and_contexts_describe_what_a_token_covers() {
     let context = |client, body: Value| send(client, "POST", "/api/context", &body);
     let all = context(&served.client, json!({})).json();
     assert_eq!((&all["files"], &all["listed"]), (&json!(2), &json!(2)), "{all}");
-    let covered = context(&docs, json!({ "tokens": 500 })).json();
+    let covered = context(&docs, json!({ "max_tokens": 500 })).json();
     assert_eq!(covered["files"], 1);
     let text = covered["text"].as_str().unwrap();
     assert!(text.contains("/docs/gauges.csv") && !text.contains("key"), "{text}");

@@ -8,7 +8,7 @@ use std::{error::Error, fmt::Debug, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use thiserror::Error;
-use yfs_vfs::CancellationToken;
+use yfs_vfs::{CallScope, CancellationToken};
 
 /// The number of bytes of output that [`ExecuteOptions::default`] keeps.
 pub const DEFAULT_MAX_OUTPUT: usize = 100_000;
@@ -41,6 +41,9 @@ pub struct ExecuteOptions {
     pub max_output_bytes: usize,
     /// Ends the command when triggered.
     pub cancel: CancellationToken,
+    /// The call that the command is for, if the files ask a person: what is approved for once
+    /// counts for all of the command.
+    pub scope: Option<CallScope>,
 }
 
 /// The result of a command.
@@ -90,6 +93,7 @@ impl Default for ExecuteOptions {
             timeout: None,
             max_output_bytes: DEFAULT_MAX_OUTPUT,
             cancel: CancellationToken::new(),
+            scope: None,
         }
     }
 }

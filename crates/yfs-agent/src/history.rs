@@ -1,6 +1,9 @@
 //! The past of files, as far as a backend keeps it.
 
-use std::fmt;
+mod label_undo;
+mod undone_files;
+
+use std::{collections::HashMap, fmt};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -12,8 +15,11 @@ use yfs::{
         undo::{UndoOutcome, UndoneChanges, sort_for_undo},
     },
 };
-use yfs_types::{actor::Actor, path::VPath, time::Millis};
+use yfs_types::{actor::Actor, id::FileId, path::VPath, time::Millis};
 use yfs_vfs::FsError;
+
+pub use self::label_undo::LabelUndoError;
+use self::undone_files::UndoneFiles;
 
 /// A version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,13 +37,13 @@ pub struct PastFileVersion {
     pub current: bool,
 }
 
-/// A change of a session, after it was undone or not.
+/// The changes of one kind of a session in one file, after they were undone or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndoneChange {
     /// The file's path.
     pub path: VPath,
-    /// The kind of the change: `created`, `edited`, `renamed`, `moved`, `mode`, `restored` or
+    /// The kind of the changes: `created`, `edited`, `renamed`, `moved`, `mode`, `restored` or
     /// `deleted`.
     pub change: &'static str,
     /// What undoing it did, or why it was not undone.
@@ -82,7 +88,7 @@ pub trait FileHistory: Send + Sync + fmt::Debug {
     async fn session_paths(&self, actor: &Actor, session: &str) -> Result<Vec<VPath>, FsError>;
 
     /// Undoes the changes of a session of `actor`, the latest first. What others changed later
-    /// stays.
+    /// stays. Returns one entry for all that was done alike with one file.
     async fn undo_session(
         &self,
         actor: &Actor,
@@ -102,21 +108,74 @@ impl WorkspaceHistory {
         Self { workspace }
     }
 
-    /// Lists the changes of a session that were not undone, the latest first.
-    fn session_changes(&self, actor: &Actor, session: &str) -> Result<Vec<HistoryEntry>, FsError> {
+    /// Finds the changes of a session that were not undone.
+    fn session_changes(&self, actor: &Actor, session: &str) -> Result<SessionChanges, FsError> {
         let mut undone = UndoneChanges::default();
-        let mut changes = Vec::new();
+        let mut found = SessionChanges::default();
         for entry in self.workspace.history().changes(&VPath::root())? {
             let entry = entry?;
             let is_undone = undone.includes(&entry);
-            let is_own = entry.actor.as_ref() == Some(actor)
-                && entry.label.as_deref().is_some_and(|label| is_label_of_session(label, session));
-            if is_own && !is_undone {
-                changes.push(entry);
+            let is_labelled =
+                entry.label.as_deref().is_some_and(|label| is_label_of_session(label, session));
+            if is_labelled {
+                found.note_author(entry.actor.as_ref());
+            }
+            if is_undone {
+                continue;
+            }
+            if is_labelled && entry.actor.as_ref() == Some(actor) {
+                found.own.push(entry);
+            } else if let Some(version) = entry.version {
+                let latest = found.latest_of_others.entry(entry.id).or_default();
+                *latest = version.max(*latest);
             }
         }
-        sort_for_undo(&mut changes);
-        Ok(changes)
+        sort_for_undo(&mut found.own);
+        Ok(found)
+    }
+
+    /// Undoes changes that were found.
+    fn undo_changes(&self, found: &SessionChanges) -> Vec<UndoneChange> {
+        let mut files = UndoneFiles::default();
+        for change in &found.own {
+            let result = match self.workspace.history().undo(change) {
+                Ok(UndoOutcome::Reverted { is_merged }) => {
+                    UndoneResult::Reverted { kept_others: is_merged && found.has_later(change) }
+                }
+                Ok(outcome) => UndoneResult::from(outcome),
+                Err(WorkspaceError::NotUndoable { reason, .. }) => {
+                    UndoneResult::Kept(reason.to_string())
+                }
+                Err(error) => UndoneResult::Kept(error.to_string()),
+            };
+            files.add(change, result);
+        }
+        files.into_changes()
+    }
+}
+
+/// The changes of a session, and what there is of others.
+#[derive(Debug, Default)]
+struct SessionChanges {
+    /// The session's, in the order in which they are undone.
+    own: Vec<HistoryEntry>,
+    /// The latest version of each file that is not the session's and stands.
+    latest_of_others: HashMap<FileId, u64>,
+    /// The actors of all changes with the label.
+    authors: Vec<Actor>,
+}
+
+impl SessionChanges {
+    fn note_author(&mut self, actor: Option<&Actor>) {
+        if let Some(actor) = actor.filter(|actor| !self.authors.contains(actor)) {
+            self.authors.push(actor.clone());
+        }
+    }
+
+    /// Reports whether others have changed a content after a change.
+    fn has_later(&self, change: &HistoryEntry) -> bool {
+        let latest = self.latest_of_others.get(&change.id).copied();
+        latest.zip(change.version).is_some_and(|(latest, version)| latest > version)
     }
 }
 
@@ -141,7 +200,7 @@ impl FileHistory for WorkspaceHistory {
 
     async fn session_paths(&self, actor: &Actor, session: &str) -> Result<Vec<VPath>, FsError> {
         let changes = self.session_changes(actor, session)?;
-        let mut paths: Vec<VPath> = changes.into_iter().map(|change| change.path).collect();
+        let mut paths: Vec<VPath> = changes.own.into_iter().map(|change| change.path).collect();
         paths.sort();
         paths.dedup();
         Ok(paths)
@@ -152,19 +211,35 @@ impl FileHistory for WorkspaceHistory {
         actor: &Actor,
         session: &str,
     ) -> Result<Vec<UndoneChange>, FsError> {
-        let mut undone = Vec::new();
-        for change in self.session_changes(actor, session)? {
-            let result = match self.workspace.history().undo(&change) {
-                Ok(outcome) => UndoneResult::from(outcome),
-                Err(WorkspaceError::NotUndoable { reason, .. }) => {
-                    UndoneResult::Kept(reason.to_string())
-                }
-                Err(error) => UndoneResult::Kept(error.to_string()),
-            };
-            let (path, change) = (change.path.clone(), change.change.as_str());
-            undone.push(UndoneChange { path, change, result });
+        Ok(self.undo_changes(&self.session_changes(actor, session)?))
+    }
+}
+
+impl UndoneResult {
+    /// Returns the name of the result, as the packages have it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Reverted { .. } => "reverted",
+            Self::Removed => "removed",
+            Self::Restored => "restored",
+            Self::MovedBack(_) => "moved_back",
+            Self::ModeRestored => "mode_restored",
+            Self::Nothing => "nothing",
+            Self::Kept(_) => "kept",
         }
-        Ok(undone)
+    }
+
+    /// Reports whether later changes by others were kept.
+    pub fn kept_others(&self) -> bool {
+        matches!(self, Self::Reverted { kept_others: true })
+    }
+
+    /// Returns why the change stands, if it does.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Kept(reason) => Some(reason),
+            _ => None,
+        }
     }
 }
 

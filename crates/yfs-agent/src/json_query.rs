@@ -13,13 +13,13 @@ mod query_process;
 mod query_worker;
 mod sql;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::Semaphore;
 
 pub use self::query_worker::{run_query_here, serve_json_query};
+use crate::work_budget::WorkShare;
 
 /// The command that runs queries: a program that calls [`serve_json_query`].
 ///
@@ -32,28 +32,9 @@ pub struct JsonQueryRunner {
     pub arguments: Vec<String>,
     /// The limits of each query.
     pub limits: JsonQueryLimits,
-    /// The share of a caller that others must not wait for; `None` for all that there is.
-    pub share: Option<QueryShare>,
+    /// The share of a caller in the budget of the process; `None` for all that there is.
+    pub share: Option<WorkShare>,
 }
-
-/// How many queries of one caller run at once, in however many sessions. Others wait.
-#[derive(Debug, Clone)]
-pub struct QueryShare(Arc<Semaphore>);
-
-impl QueryShare {
-    /// Makes a share of so many queries.
-    pub fn new(n_queries: usize) -> Self {
-        Self(Arc::new(Semaphore::new(n_queries)))
-    }
-}
-
-impl PartialEq for QueryShare {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for QueryShare {}
 
 /// A query.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +124,31 @@ pub enum JsonQueryError {
     Process(#[source] std::io::Error),
 }
 
+impl QueryDialect {
+    /// Returns the language of a name: `jq`, `jql` or `sql`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "jq" => Some(Self::Jq),
+            "jql" => Some(Self::Jql),
+            "sql" => Some(Self::Sql),
+            _ => None,
+        }
+    }
+}
+
 impl DocumentFormat {
+    /// Returns the format of a name: `json`, `csv`, `tsv`, `yaml` or `parquet`.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "json" => Some(Self::Json),
+            "csv" => Some(Self::Csv),
+            "tsv" => Some(Self::Tsv),
+            "yaml" => Some(Self::Yaml),
+            "parquet" => Some(Self::Parquet),
+            _ => None,
+        }
+    }
+
     /// Returns the format of a file by its name; JSON if the name does not say another one.
     pub fn of_name(name: &str) -> Self {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);

@@ -71,6 +71,7 @@ pub mod session;
 pub mod tool;
 pub mod tool_call;
 pub mod vocabulary;
+pub mod work_budget;
 
 pub use crate::{
     catalog::{ToolCatalog, ToolNameClash, UnknownTool},

@@ -11,6 +11,7 @@ mod lookup;
 mod object_places;
 mod permitted_fs;
 mod rules;
+mod rules_json;
 mod search;
 
 #[cfg(test)]
@@ -22,4 +23,5 @@ pub use self::{
     object_places::ObjectPlaces,
     permitted_fs::{MissingLinkHandle, PermissionRefusal, PermittedFs},
     rules::{AccessKind, BadRule, PermissionRule, PermissionRules, RuleMode},
+    rules_json::{BadRulesFile, parse_rules},
 };

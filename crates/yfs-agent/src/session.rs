@@ -39,6 +39,7 @@ use crate::{
     history::{FileHistory, WorkspaceHistory},
     json_query::JsonQueryRunner,
     path_locks::PathLocks,
+    work_budget::WorkShare,
 };
 
 /// One agent's use of a filesystem. Clones are handles of one session.
@@ -61,6 +62,8 @@ struct SessionState {
     history: Option<Arc<dyn FileHistory>>,
     audit: Option<Arc<dyn AuditSink>>,
     json_query: Option<JsonQueryRunner>,
+    /// The share of the caller in the budget of heavy work; without one, all that there is.
+    work_share: Option<WorkShare>,
     /// The analyses of files that the session's tools have made.
     analyses: Arc<AnalysisMemory>,
     shelf: Option<Arc<dyn DerivedShelf>>,
@@ -126,6 +129,7 @@ impl AgentSession {
                 history: None,
                 audit: None,
                 json_query: None,
+                work_share: None,
                 analyses: Arc::default(),
                 shelf: None,
                 access: None,
@@ -181,6 +185,10 @@ impl AgentSession {
     /// Returns the runner of queries of JSON, if the session has one.
     pub fn json_query(&self) -> Option<&JsonQueryRunner> {
         self.state.json_query.as_ref()
+    }
+
+    pub(crate) fn work_share(&self) -> Option<&WorkShare> {
+        self.state.work_share.as_ref()
     }
 
     pub(crate) fn analyses(&self) -> &Arc<AnalysisMemory> {
@@ -287,6 +295,14 @@ impl AgentSessionBuilder {
     #[must_use]
     pub fn json_query(mut self, runner: JsonQueryRunner) -> Self {
         self.state.json_query = Some(runner);
+        self
+    }
+
+    /// Sets the share of the caller in the budget of heavy work, such as statistics. Queries have
+    /// that of their runner.
+    #[must_use]
+    pub fn work_share(mut self, share: WorkShare) -> Self {
+        self.state.work_share = Some(share);
         self
     }
 

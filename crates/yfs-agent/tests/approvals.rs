@@ -13,14 +13,18 @@ use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use parking_lot::Mutex;
 use serde_json::Value;
+use yfs::{Workspace, WorkspaceOptions};
 use yfs_agent::{
-    DeepAgentsProfile, ReplyBlock, ToolVocabulary,
+    AgentSession, DeepAgentsProfile, ReplyBlock, ToolVocabulary,
     approval::{DirectoryAnswer, DirectoryApprovals, DirectoryAsker, DirectoryQuestion},
+    history::WorkspaceHistory,
+    json_query::JsonQueryRunner,
     permissions::{
         AccessKind, AccessLimits, ApprovalBroker, ApprovalDecision, ApprovalRequest,
         PermissionRule, PermissionRules, RuleMode,
     },
 };
+use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_types::path::VPath;
 use yfs_vfs::{FileSystem, FileSystemExt, MemoryFs};
 
@@ -69,6 +73,9 @@ const CALLS: &str = r#"
     get_file_info {"path": "/proj/sub"}
     apply_patch {"patch": "*** Begin Patch\n*** Update File: proj/sub/f.txt\n@@\n-needle\n+pin\n*** End Patch"}
     file_stats {"path": "/proj/sub/f.txt"}
+    query {"path": "/proj/sub/f.json", "query": "."}
+    execute {"command": "cat proj/sub/f.txt; cat proj/sub/f.txt > proj/sub/deep/h.txt; ls proj/sub"}
+    execute {"command": "sed -i s/needle/pin/ proj/sub/f.txt; rm proj/sub/deep/g.txt"}
     context {"paths": ["/proj/sub"]}
     context {}
     grep {"pattern": "needle"}
@@ -118,6 +125,7 @@ async fn served(broker: Arc<dyn ApprovalBroker>) -> Arc<dyn FileSystem> {
     for path in ["/proj/sub/f.txt", "/proj/sub/deep/g.txt", "/proj/a.txt", "/memories/n.md", "/x"] {
         inner.write_text(&parse(path), "needle\n").await.expect("written");
     }
+    inner.write_text(&parse("/proj/sub/f.json"), "1\n").await.expect("written");
     let ask = PermissionRule::new(RuleMode::Interrupt, &BOTH, "/**");
     let rules = vec![
         PermissionRules::only_below(&[parse("/proj"), parse("/memories")]).expect("rules"),
@@ -127,8 +135,18 @@ async fn served(broker: Arc<dyn ApprovalBroker>) -> Arc<dyn FileSystem> {
     limits.apply(inner).expect("a handle without links")
 }
 
-/// Returns a fixture with the vocabulary that has a tool, and the tool's name in it.
+/// Returns a fixture with the vocabulary that has a tool, and the tool's name in it. Its session
+/// runs commands, and queries whose program prints nothing.
 fn fixture_for(fs: Arc<dyn FileSystem>, tool: &str) -> (ToolFixture, &str) {
+    let (fixture, name) = bare_fixture_for(fs.clone(), tool);
+    let shell = ShellExecutor::new(fs.clone(), ShellLimits::default());
+    let builder = AgentSession::builder(fs, fixture::agent("ada")).id("s1");
+    let builder = builder.json_query(JsonQueryRunner::new("true", ""));
+    let session = builder.executor(Arc::new(shell)).build();
+    (ToolFixture { session, ..fixture }, name)
+}
+
+fn bare_fixture_for(fs: Arc<dyn FileSystem>, tool: &str) -> (ToolFixture, &str) {
     if let Some(name) = tool.strip_suffix("@reference") {
         return (ToolFixture::over(fs, &[ToolVocabulary::Reference]), name);
     }
@@ -219,6 +237,9 @@ async fn a_tool_asks_about_the_directory_that_it_touches_and_about_nothing_else(
         get_file_info {"path":"/proj/sub"} asks /proj/sub
         apply_patch {"patch":"*** Begin Patch\n*** Update File: proj/sub/f.txt\n@@\n-needle\n+pin\n*** End Patch"} asks /proj/sub
         file_stats {"path":"/proj/sub/f.txt"} asks /proj/sub
+        query {"path":"/proj/sub/f.json","query":"."} asks /proj/sub
+        execute {"command":"cat proj/sub/f.txt; cat proj/sub/f.txt > proj/sub/deep/h.txt; ls proj/sub"} asks /proj/sub
+        execute {"command":"sed -i s/needle/pin/ proj/sub/f.txt; rm proj/sub/deep/g.txt"} asks /proj/sub
         context {"paths":["/proj/sub"]} asks /proj/sub
         context {} asks /memories /proj
         grep {"pattern":"needle"} asks /memories /proj
@@ -238,7 +259,12 @@ async fn an_answer_for_once_is_for_the_call_and_its_object() {
         let reply = fixture.call(name, arguments.clone()).await;
         assert!(!reply.is_error, "{tool} {arguments}: {}", reply.joined_text());
         let asked = std::mem::take(&mut *broker.asked.lock());
-        let paths: BTreeSet<_> = asked.iter().filter_map(|text| text.split(' ').nth(1)).collect();
+        let object = |text: &String| match tool {
+            // It is not known before that a command changes what it reads.
+            "execute" => text.clone(),
+            _ => text.split(' ').nth(1).unwrap_or_default().to_owned(),
+        };
+        let paths: BTreeSet<_> = asked.iter().map(object).collect();
         assert_eq!(paths.len(), asked.len(), "{tool} {arguments}: {asked:?}");
         table += &format!("{tool} {arguments} asks {}\n", asked.join(", "));
     }
@@ -282,6 +308,9 @@ async fn an_answer_for_once_is_for_the_call_and_its_object() {
         get_file_info {"path":"/proj/sub"} asks Read /proj/sub/**
         apply_patch {"patch":"*** Begin Patch\n*** Update File: proj/sub/f.txt\n@@\n-needle\n+pin\n*** End Patch"} asks Read+Write /proj/sub/f.txt
         file_stats {"path":"/proj/sub/f.txt"} asks Read /proj/sub/f.txt
+        query {"path":"/proj/sub/f.json","query":"."} asks Read /proj/sub/f.json
+        execute {"command":"cat proj/sub/f.txt; cat proj/sub/f.txt > proj/sub/deep/h.txt; ls proj/sub"} asks Read /proj/sub/f.txt, Read /proj/sub/deep/h.txt, Write /proj/sub/deep/h.txt, Read /proj/sub/**
+        execute {"command":"sed -i s/needle/pin/ proj/sub/f.txt; rm proj/sub/deep/g.txt"} asks Read /proj/sub/f.txt, Write /proj/sub/f.txt, Read /proj/sub/deep/g.txt, Write /proj/sub/deep/g.txt
         context {"paths":["/proj/sub"]} asks Read /proj/sub/**
         context {} asks Read /memories/**, Read /proj/**
         grep {"pattern":"needle"} asks Read /memories/**, Read /proj/**
@@ -414,4 +443,73 @@ async fn an_approval_for_the_session_covers_later_searches_below_it() {
     "#]],
     )
     .await;
+}
+
+/// A session that asks, over a workspace in which the same session has worked without questions.
+async fn session_with_past(broker: Arc<OneAnswer>) -> (Workspace, ToolFixture) {
+    let store = Arc::new(yfs_store::MemoryStore::new());
+    let workspace = Workspace::create(store, WorkspaceOptions::default()).expect("made");
+    let own = workspace.fs_for(fixture::agent("ada")).labelled("s1 c1");
+    let others = workspace.fs();
+    for path in ["/docs/a.txt", "/docs/b.txt", "/docs/gone.txt", "/docs/named.txt"] {
+        others.write_text(&parse(path), "needle\n").await.expect("written");
+    }
+    for path in ["/docs/a.txt", "/docs/b.txt"] {
+        let edit = yfs_vfs::TextReplacement::once("needle", "pin");
+        own.edit(&parse(path), &edit).await.expect("edited");
+    }
+    own.rm_all(&parse("/docs/gone.txt")).await.expect("removed");
+    let options = yfs_vfs::MoveOptions::default();
+    let (from, to) = (parse("/docs/named.txt"), parse("/docs/other.txt"));
+    own.mv(&from, &to, &options).await.expect("moved");
+    let ask = PermissionRule::new(RuleMode::Interrupt, &BOTH, "/**");
+    let rules = vec![PermissionRules::new([ask]).expect("a rule")];
+    let limits = AccessLimits { is_read_only: false, rules, guarded: Vec::new(), broker };
+    let fs = limits.apply(Arc::new(workspace.fs())).expect("a handle without links");
+    let fixture = ToolFixture::over(fs.clone(), &[ToolVocabulary::Beyond]);
+    let builder = AgentSession::builder(fs, fixture::agent("ada")).id("s1");
+    let history = Arc::new(WorkspaceHistory::new(workspace.clone()));
+    let session = builder.history(history).build();
+    (workspace, ToolFixture { session, ..fixture })
+}
+
+/// The history knows no permissions, so its tools ask about the files first, and about what they
+/// do with them: an undo changes each file, one that is gone and one that was renamed, too.
+#[tokio::test]
+async fn tools_of_history_ask_about_the_files_that_they_touch() {
+    let calls = r#"
+        history {"path": "/docs/a.txt"}
+        diff_versions {"path": "/docs/a.txt", "from": 1}
+        restore {"path": "/docs/a.txt", "version": 1}
+        undo_session {"dry_run": true}
+        undo_session {}
+    "#;
+    let mut table = String::new();
+    for (decision, says) in [(ApprovalDecision::Once, "yes"), (ApprovalDecision::Refuse, "no")] {
+        for line in calls.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let broker = Arc::new(OneAnswer { decision, asked: Mutex::default() });
+            let (workspace, fixture) = session_with_past(broker.clone()).await;
+            let before = workspace.fs().cursor().await.expect("a cursor");
+            let (tool, arguments) = line.split_once(' ').expect("a tool and its arguments");
+            let arguments = serde_json::from_str(arguments).expect("JSON");
+            let reply = fixture.call(tool, arguments).await;
+            assert_eq!(reply.is_error, says == "no", "{line}: {}", reply.joined_text());
+            let changes = workspace.fs().changes(&before, &Default::default()).await;
+            let is_changed = !changes.expect("changes").events.is_empty();
+            let asked = broker.asked.lock().join(", ");
+            table += &format!("{line} {says}: changes {is_changed}, asks {asked}\n");
+        }
+    }
+    expect![[r#"
+        history {"path": "/docs/a.txt"} yes: changes false, asks Read /docs/a.txt
+        diff_versions {"path": "/docs/a.txt", "from": 1} yes: changes false, asks Read /docs/a.txt
+        restore {"path": "/docs/a.txt", "version": 1} yes: changes true, asks Read+Write /docs/a.txt
+        undo_session {"dry_run": true} yes: changes false, asks Read+Write /docs/a.txt, Read+Write /docs/b.txt, Read+Write /docs/gone.txt, Read+Write /docs/other.txt
+        undo_session {} yes: changes true, asks Read+Write /docs/a.txt, Read+Write /docs/b.txt, Read+Write /docs/gone.txt, Read+Write /docs/other.txt
+        history {"path": "/docs/a.txt"} no: changes false, asks Read /docs/a.txt
+        diff_versions {"path": "/docs/a.txt", "from": 1} no: changes false, asks Read /docs/a.txt
+        restore {"path": "/docs/a.txt", "version": 1} no: changes false, asks Read+Write /docs/a.txt
+        undo_session {"dry_run": true} no: changes false, asks Read+Write /docs/a.txt
+        undo_session {} no: changes false, asks Read+Write /docs/a.txt
+    "#]].assert_eq(&table);
 }

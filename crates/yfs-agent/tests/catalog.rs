@@ -127,7 +127,7 @@ fn tools_are_described() {
           r-i- query [dialect] path query [slurp]
           -d-- apply_patch [keep_earlier] patch
           r-i- file_stats path [preview]
-          r-i- context [exclude] [hidden] [ignored] [include] [paths] [preview] [tokens]
+          r-i- context [exclude] [hidden] [ignored] [include] [max_tokens] [paths] [preview]
     "#]].assert_eq(&printed);
     let clash = ToolCatalog::new(&[REPLACING, ToolVocabulary::Reference]).map(drop);
     assert_eq!(clash.expect_err("a clash").to_string(), "two tools are named \"read_file\"");

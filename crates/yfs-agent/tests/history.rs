@@ -1,12 +1,24 @@
 //! Versions, undo and changes by others, over a workspace.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 
 use expect_test::expect;
 use serde_json::{Value, json};
-use yfs::{Workspace, WorkspaceOptions};
-use yfs_agent::{AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary};
-use yfs_types::actor::{Actor, ActorKind};
+use yfs::{
+    Workspace, WorkspaceOptions,
+    clock::{Clock, SystemClock},
+};
+use yfs_agent::{
+    AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary,
+    history::WorkspaceHistory,
+};
+use yfs_types::{
+    actor::{Actor, ActorKind},
+    time::Millis,
+};
 use yfs_vfs::{FileSystem, FileSystemExt, RemoveOptions, TextReplacement};
 
 /// A workspace, an agent's session over it, and a person.
@@ -19,8 +31,13 @@ struct SharedWorkspace {
 
 impl SharedWorkspace {
     async fn new() -> Self {
+        Self::with_clock(Arc::new(SystemClock)).await
+    }
+
+    async fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let store = Arc::new(yfs_store::MemoryStore::new());
-        let workspace = Workspace::create(store, WorkspaceOptions::default()).expect("made");
+        let options = WorkspaceOptions { clock, ..WorkspaceOptions::default() };
+        let workspace = Workspace::create(store, options).expect("made");
         let replacing = ToolVocabulary::DeepAgents(DeepAgentsProfile::Replacing);
         let catalog = ToolCatalog::new(&[replacing, ToolVocabulary::Beyond]).expect("names differ");
         let actor = Actor::new(ActorKind::Agent, "bob");
@@ -114,6 +131,88 @@ async fn undoing_a_session_keeps_the_later_work_of_others() {
     // Another session of the same agent is not touched, and a second undo has nothing to do.
     let expected = expect!["/shared: not undone: others have edited it since it was created"];
     expected.assert_eq(&shared.call("undo_session", json!({})).await);
+}
+
+/// A clock that goes back by a millisecond at each call, as the clocks of several writers do.
+#[derive(Debug)]
+struct BackwardClock(AtomicI64);
+
+impl Clock for BackwardClock {
+    fn now(&self) -> Millis {
+        Millis(self.0.fetch_sub(1, Ordering::Relaxed))
+    }
+}
+
+/// The edits of a session get their times before they get their places in the file: seed 003's
+/// parallel calls were undone in another order than they were made, and each undo but a few found
+/// "changes by others".
+#[tokio::test]
+async fn own_edits_are_undone_as_one_change_and_name_no_others() {
+    let clock = Arc::new(BackwardClock(AtomicI64::new(1_700_000_000_000)));
+    let shared = SharedWorkspace::with_clock(clock).await;
+    let lines: String = (0..20).map(|number| format!("<{number}>\n")).collect();
+    shared.person.write_text(&"/race".parse().expect("a path"), &lines).await.expect("written");
+    for number in 0..20 {
+        shared.edit("/race", &format!("<{number}>"), &format!("[{number}]")).await;
+    }
+    let undone = shared.call("undo_session", json!({})).await;
+    expect!["/race: changed back"].assert_eq(&undone);
+    assert_eq!(shared.text("/race").await, Some(lines));
+}
+
+/// The same with a person's edit in between, and in a file that the session made.
+#[tokio::test]
+async fn each_file_has_one_line() {
+    let shared = SharedWorkspace::new().await;
+    shared.edit("/plan", "one", "1").await;
+    shared.person_edits("/plan", "two", "2, by ana").await;
+    shared.edit("/plan", "three", "3").await;
+    shared.call("write_file", json!({"file_path": "/own", "content": "a\nb\n"})).await;
+    shared.edit("/own", "a", "A").await;
+    shared.edit("/own", "b", "B").await;
+    let undone = shared.call("undo_session", json!({})).await;
+    let mut lines: Vec<&str> = undone.lines().collect();
+    lines.sort_unstable();
+    expect![[r#"
+        /own: moved to the trash, because the session created it
+        /plan: changed back; later changes by others were kept"#]]
+    .assert_eq(&lines.join("\n"));
+    assert_eq!(shared.text("/plan").await.as_deref(), Some("one\n2, by ana\nthree\n"));
+}
+
+#[tokio::test]
+async fn an_undo_of_many_files_is_counted() {
+    let shared = SharedWorkspace::new().await;
+    for number in 0..120 {
+        let path = format!("/many/{number}");
+        shared.call("write_file", json!({"file_path": path, "content": "x"})).await;
+    }
+    shared.call("write_file", json!({"file_path": "/first", "content": "x\n"})).await;
+    shared.person_edits("/first", "x", "x, by ana").await;
+    let undone = shared.call("undo_session", json!({})).await;
+    let lines: Vec<&str> = undone.lines().collect();
+    assert_eq!(lines.len(), 101, "{undone}");
+    expect!["/first: not undone: others have edited it since it was created"].assert_eq(lines[0]);
+    expect!["... [22 more: 22 moved to the trash]"].assert_eq(lines[100]);
+}
+
+#[tokio::test]
+async fn a_label_without_changes_is_an_error_that_says_why() {
+    let shared = SharedWorkspace::new().await;
+    shared.edit("/plan", "one", "1").await;
+    let history = WorkspaceHistory::new(shared.workspace.clone());
+    let undo = |actor: &str, label: &str| {
+        let actor: Actor = actor.parse().expect("an actor");
+        history.undo_label(&actor, label).map_err(|error| error.to_string())
+    };
+    expect![[r#"no change has the label "nope""#]]
+        .assert_eq(&undo("agent:bob", "nope").expect_err("refused"));
+    expect![[r#"no change of human:ana has the label "s1", only changes of agent:bob"#]]
+        .assert_eq(&undo("human:ana", "s1").expect_err("refused"));
+    assert_eq!(undo("agent:bob", "s1").map(|undone| undone.len()), Ok(1));
+    assert_eq!(shared.text("/plan").await.as_deref(), Some("one\ntwo\nthree\n"));
+    // What was undone before is no mistake of the caller.
+    assert_eq!(undo("agent:bob", "s1").map(|undone| undone.len()), Ok(0));
 }
 
 #[tokio::test]

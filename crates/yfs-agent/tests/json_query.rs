@@ -25,6 +25,8 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(check_results());
     runtime.block_on(check_hostile_queries());
+    #[cfg(unix)]
+    runtime.block_on(check_dropped_query());
     check_documents();
     check_jql();
     check_sql();
@@ -34,6 +36,37 @@ fn main() -> ExitCode {
         runtime.block_on(check_damaged_parquet());
     }
     ExitCode::SUCCESS
+}
+
+/// The process of a query ends when its caller stops waiting: it holds a named pipe open, which
+/// ends with it.
+#[cfg(unix)]
+async fn check_dropped_query() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pipe = directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    let script = "exec 3> \"$1\"; echo begun >&3; while :; do :; done";
+    let name = pipe.to_str().expect("UTF-8").to_owned();
+    let arguments = ["-c", script, "sh", &name].map(str::to_owned).to_vec();
+    let runner = JsonQueryRunner { arguments, ..JsonQueryRunner::new("/bin/sh", "") };
+    let query = tokio::spawn(async move {
+        let cancel = yfs_vfs::CancellationToken::new();
+        runner.run(JsonQuery::default(), "1".into(), &cancel).await
+    });
+    let opened = tokio::task::spawn_blocking(move || {
+        let mut reader = std::io::BufReader::new(std::fs::File::open(pipe).expect("opened"));
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut reader, &mut line).expect("read");
+        assert_eq!(line, "begun\n");
+        reader
+    });
+    let mut reader = opened.await.expect("no panic");
+    query.abort();
+    let ended = tokio::task::spawn_blocking(move || {
+        std::io::Read::read_to_string(&mut reader, &mut String::new()).expect("the pipe ends")
+    });
+    assert_eq!(ended.await.expect("no panic"), 0);
 }
 
 async fn run(document: &str, query: &str, limits: JsonQueryLimits) -> String {

@@ -1,7 +1,9 @@
 //! Artifacts as files: written with a hash, found again after a rename, verified on read.
 //!
-//! A stored file has a mark in its custom metadata: the path that its reference names. The mark
-//! moves with the file, so a reference finds a file that was renamed.
+//! A stored file has marks in its custom metadata: the path that its reference names, and the hash
+//! of the stored content. They move with the file, so a reference finds a file that was renamed,
+//! and a path alone is as good as a reference: a content that was changed since is not returned as
+//! the stored one.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,6 +26,9 @@ use crate::{
 
 /// The member of a file's custom metadata with the path that its reference names.
 pub(crate) const MARK: &str = "artifact";
+
+/// The member with the BLAKE3 hash of the stored content, in hexadecimal.
+const CHECKSUM_MARK: &str = "artifact_checksum";
 
 /// The operations on stored files (seed 004).
 #[async_trait]
@@ -62,6 +67,15 @@ pub struct FileSystemStore {
     options: ArtifactOptions,
     /// Where files are that are not where their reference says. Guarded for the length of a lookup.
     moved: Mutex<HashMap<String, VPath>>,
+}
+
+/// The content of an artifact, as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifiedArtifact {
+    /// The content.
+    pub data: Bytes,
+    /// Whether the file has another content now, so that this is an earlier version of it.
+    pub is_earlier: bool,
 }
 
 /// A file before it is written.
@@ -145,6 +159,52 @@ impl FileSystemStore {
         self.locate(metadata).await
     }
 
+    /// Returns the content of a stored file, as it was stored: the one with the hash of the
+    /// reference, or, if the reference has none, with the hash that the file was stored with.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`FileSystemOps::read_file`] does.
+    pub async fn read_verified(
+        &self,
+        metadata: &FileMetadata,
+    ) -> Result<VerifiedArtifact, ArtifactError> {
+        let path = self.locate(metadata).await?;
+        let data = self.fs.read(&path).await?.data;
+        let expected = match &metadata.checksum {
+            Some(checksum) => Some(checksum.clone()),
+            None => self.stored_checksum(&path, &metadata.relative_path).await?,
+        };
+        let Some(expected) = expected else {
+            return Ok(VerifiedArtifact { data, is_earlier: false });
+        };
+        let is_wanted =
+            |content: &[u8]| blake3::hash(content).to_hex().starts_with(expected.as_str());
+        if is_wanted(&data) {
+            return Ok(VerifiedArtifact { data, is_earlier: false });
+        }
+        if let Some(past) = &self.past
+            && let Some(data) = past.find_content(&path, &is_wanted).await?
+        {
+            return Ok(VerifiedArtifact { data, is_earlier: true });
+        }
+        let found = blake3::hash(&data).to_hex()[..16].to_owned();
+        Err(ArtifactError::Corrupt { path, expected, found })
+    }
+
+    /// Returns the hash with which the file at a path was stored, if it is the one that a reference
+    /// names and the filesystem keeps it.
+    async fn stored_checksum(
+        &self,
+        path: &VPath,
+        relative_path: &str,
+    ) -> Result<Option<String>, FsError> {
+        let stat = self.fs.stat(path).await?;
+        let text = |name: &str| stat.metadata.get(name).and_then(Value::as_str);
+        let is_own = text(MARK) == Some(relative_path);
+        Ok(text(CHECKSUM_MARK).filter(|_| is_own).map(str::to_owned))
+    }
+
     /// Describes a content, and names the file that it will be.
     pub(crate) fn plan(
         &self,
@@ -179,7 +239,9 @@ impl FileSystemStore {
         {
             return Ok(true);
         }
-        let mark = json!({ MARK: planned.metadata.relative_path });
+        let PlannedArtifact { metadata: FileMetadata { relative_path, checksum, .. }, .. } =
+            planned;
+        let mark = json!({ MARK: relative_path, CHECKSUM_MARK: checksum });
         let metadata: Option<Metadata> = mark.as_object().cloned();
         let mime = planned.metadata.content_type.as_deref().map(Into::into);
         let options = WriteOptions { metadata, mime, ..WriteOptions::default() };
@@ -270,21 +332,7 @@ impl FileSystemOps for FileSystemStore {
     }
 
     async fn read_file(&self, metadata: &FileMetadata) -> Result<Bytes, ArtifactError> {
-        let path = self.locate(metadata).await?;
-        let content = self.fs.read(&path).await?.data;
-        let Some(expected) = &metadata.checksum else { return Ok(content) };
-        let is_wanted =
-            |content: &[u8]| blake3::hash(content).to_hex().starts_with(expected.as_str());
-        if is_wanted(&content) {
-            return Ok(content);
-        }
-        if let Some(past) = &self.past
-            && let Some(content) = past.find_content(&path, &is_wanted).await?
-        {
-            return Ok(content);
-        }
-        let found = blake3::hash(&content).to_hex()[..16].to_owned();
-        Err(ArtifactError::Corrupt { path, expected: expected.clone(), found })
+        Ok(self.read_verified(metadata).await?.data)
     }
 
     async fn delete_file(&self, metadata: &FileMetadata) -> Result<(), ArtifactError> {

@@ -50,7 +50,9 @@ pub use crate::{
     config::{ArtifactIds, ArtifactOptions, FileSystemConfig, NamespaceError, NamespaceStrategy},
     context::{ContextRequest, DEFAULT_TEMPLATE, RenderedContext},
     error::ArtifactError,
-    file_store::{FileSystemOps, FileSystemStore, content_hash, store_and_return_metadata},
+    file_store::{
+        FileSystemOps, FileSystemStore, VerifiedArtifact, content_hash, store_and_return_metadata,
+    },
     kept_analyses::{AnalysisMemory, DerivedShelf, FileAnalysis, KeptAnalyses, WorkspaceShelf},
     listing::StoredArtifact,
     past_contents::{PastContents, WorkspacePast},

@@ -7,8 +7,9 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_artifacts::{
-    ArtifactError, ArtifactIds, ArtifactOptions, CleanupPolicy, FileSystemArtifactStore,
-    FileSystemOps, FileSystemStore, NamespaceStrategy, StoredResult, WorkspacePast,
+    ArtifactError, ArtifactIds, ArtifactOptions, CleanupPolicy, FileMetadata,
+    FileSystemArtifactStore, FileSystemOps, FileSystemStore, NamespaceStrategy, StoredResult,
+    WorkspacePast,
 };
 use yfs_store::MemoryStore;
 use yfs_types::{path::VPath, time::Millis};
@@ -37,7 +38,7 @@ fn store_in(fs: Arc<dyn FileSystem>) -> FileSystemArtifactStore {
     FileSystemArtifactStore::new(FileSystemStore::new(fs, options))
 }
 
-fn reference(stored: &StoredResult) -> &yfs_artifacts::FileMetadata {
+fn reference(stored: &StoredResult) -> &FileMetadata {
     stored.content.get_file_metadata().expect("the result became a file")
 }
 
@@ -128,6 +129,54 @@ async fn a_reference_survives_moves_and_edits() {
     expect![[r#"the artifact /artifacts/t/tool_call_1.txt is not available: it was removed, or is in another store. Look in the trash (`yfs trash ls`), or call the tool again"#]].assert_eq(&error.to_string());
     assert_eq!(store.metrics().n_resolved, 4);
     assert_eq!(store.metrics().n_missing, 1);
+}
+
+/// `yfs artifact get PATH` returned a changed artifact without a word.
+#[tokio::test]
+async fn a_path_alone_is_verified_by_the_hash_of_the_stored_content() {
+    let workspace =
+        Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default()).unwrap();
+    let memory: Arc<dyn FileSystem> = Arc::new(MemoryFs::new());
+    for (fs, past) in [
+        (
+            Arc::new(workspace.fs()) as Arc<dyn FileSystem>,
+            Some(WorkspacePast::new(workspace.clone())),
+        ),
+        (memory, None),
+    ] {
+        let options =
+            ArtifactOptions { root: path("/artifacts"), ..ArtifactOptions::development() };
+        let has_past = past.is_some();
+        let files = FileSystemStore::new(fs.clone(), options);
+        let files = match past {
+            Some(past) => files.with_past(Arc::new(past)),
+            None => files,
+        };
+        let stored = files.store_file(&ids("1"), "the result".into()).await.unwrap();
+        let by_path = FileMetadata::at_path(stored.relative_path.clone(), None);
+        let read = files.read_verified(&by_path).await.unwrap();
+        assert_eq!((&read.data[..], read.is_earlier), (&b"the result"[..], false));
+        let at = path("/artifacts/t/tool_call_1.txt");
+        fs.write_text(&at, "another").await.unwrap();
+        match (has_past, files.read_verified(&by_path).await) {
+            (true, read) => {
+                let read = read.unwrap();
+                assert_eq!((&read.data[..], read.is_earlier), (&b"the result"[..], true));
+                assert_eq!(files.read_file(&by_path).await.unwrap(), "the result");
+            }
+            (false, read) => {
+                let error = read.unwrap_err();
+                assert!(matches!(error, ArtifactError::Corrupt { .. }), "{error}");
+            }
+        }
+        // Stored again under the same ids, the new result is the stored one.
+        files.store_file(&ids("1"), "a second result".into()).await.unwrap();
+        assert_eq!(files.read_file(&by_path).await.unwrap(), "a second result");
+        // A file that was not stored has no hash.
+        fs.write_text(&path("/artifacts/t/own.txt"), "own").await.unwrap();
+        let own = FileMetadata::at_path("t/own.txt".to_owned(), None);
+        assert_eq!(files.read_file(&own).await.unwrap(), "own");
+    }
 }
 
 #[tokio::test]

@@ -77,11 +77,41 @@ enum AskingWay {
 
 #[async_trait]
 impl ApprovalBroker for ElicitingBroker {
+    fn for_this_call(&self) -> Option<Arc<dyn ApprovalBroker>> {
+        CallBroker::over(Arc::new(*self))
+    }
+
     async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {
         match CALL_APPROVALS.try_with(Arc::clone) {
             Ok(approvals) => approvals.decide(request).await,
             Err(_) => ApprovalDecision::Refuse,
         }
+    }
+}
+
+/// A broker that asks the client of one call, whichever task or thread works for it.
+#[derive(Debug)]
+pub(crate) struct CallBroker {
+    inner: Arc<dyn ApprovalBroker>,
+    call: Arc<CallApprovals>,
+}
+
+impl CallBroker {
+    /// Binds a broker to the call that the task runs; `None` outside of a call.
+    pub(crate) fn over(inner: Arc<dyn ApprovalBroker>) -> Option<Arc<dyn ApprovalBroker>> {
+        let call = CallApprovals::current()?;
+        Some(Arc::new(Self { inner, call }))
+    }
+}
+
+#[async_trait]
+impl ApprovalBroker for CallBroker {
+    fn is_approved(&self, request: &ApprovalRequest) -> bool {
+        self.inner.is_approved(request)
+    }
+
+    async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {
+        self.call.scope(self.inner.decide(request)).await
     }
 }
 

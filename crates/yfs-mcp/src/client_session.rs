@@ -53,16 +53,22 @@ impl ClientSession {
         self.opener.as_ref().map_or_else(McpProfile::default, |opener| opener.profile())
     }
 
+    /// Returns who decides on the client that sent a request.
+    pub(crate) fn opener_of(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Arc<dyn SessionOpener>> {
+        self.opener.clone().or_else(|| RequestOpener::of(&context.extensions))
+    }
+
     /// Returns the session, and opens it at the first call.
     pub(crate) async fn of_request(
         &self,
         context: &RequestContext<RoleServer>,
     ) -> Result<OpenedSession, ErrorData> {
-        let opener = match &self.opener {
-            Some(opener) => opener.clone(),
-            None => RequestOpener::of(&context.extensions)
-                .ok_or_else(|| ErrorData::internal_error("the request has no credential", None))?,
-        };
+        let opener = self.opener_of(context);
+        let opener = opener
+            .ok_or_else(|| ErrorData::internal_error("the request has no credential", None))?;
         let mut held = self.held.lock().await;
         if let Some(held) = held.as_ref() {
             if held.credential != opener.credential() {

@@ -11,7 +11,7 @@ use yfs_agent::{
     permissions::{ApprovalBroker, ApprovalDecision, ApprovalRequest},
 };
 
-use crate::approvals::{CallApprovals, DirectoryReply};
+use crate::approvals::{CallApprovals, CallBroker, DirectoryReply};
 
 /// A broker that asks the client of the call under way about directories. An answer covers all
 /// below, calls that need the same answer share one question, and approvals for good are kept in a
@@ -54,6 +54,10 @@ impl DirectoryAsker for ElicitingAsker {
 impl ApprovalBroker for DirectoryBroker {
     fn is_approved(&self, request: &ApprovalRequest) -> bool {
         self.approvals.is_approved(&request.directory)
+    }
+
+    fn for_this_call(&self) -> Option<Arc<dyn ApprovalBroker>> {
+        CallBroker::over(Arc::new(self.clone()))
     }
 
     async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {

@@ -39,7 +39,6 @@ mod open_session;
 mod profile;
 mod prompts;
 mod resources;
-mod rules_file;
 mod server;
 mod session_owners;
 mod session_shell;
@@ -59,7 +58,6 @@ pub use crate::{
         ClientIdentity, FixedSession, OpenedSession, SessionOpener, SessionRefusal, WatchedTree,
     },
     profile::{McpProfile, UnknownProfile},
-    rules_file::{BadRulesFile, parse_rules},
     server::McpServer,
     session_shell::shell_over,
     stdio::{serve_stdio, serve_stdio_reporting},

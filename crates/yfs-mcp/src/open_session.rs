@@ -27,6 +27,12 @@ pub trait SessionOpener: Send + Sync + fmt::Debug {
         McpProfile::default()
     }
 
+    /// Returns the directories that the client may use, if they are not all of the filesystem: the
+    /// instructions for the model name them.
+    fn directories(&self) -> &[VPath] {
+        &[]
+    }
+
     /// Returns the name of the client's credential. A session is used only by requests with the
     /// credential that opened it.
     fn credential(&self) -> &str {

@@ -6,15 +6,17 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation,
-        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-        ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-        SubscriptionFilter, UnsubscribeRequestParams,
+        CustomRequest, CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse,
+        Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResponse, ResourceUpdatedNotificationParam,
+        ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
 use tokio::sync::mpsc::Receiver;
+use yfs_types::path::VPath;
 
 use crate::{
     client_session::{ClientSession, is_stateless},
@@ -71,7 +73,43 @@ impl McpServer {
     }
 }
 
+impl McpServer {
+    /// Returns how the server presents itself to the client that sent a request.
+    fn info_for(&self, context: &RequestContext<RoleServer>) -> ServerConfig {
+        let mut info = self.get_info();
+        let opener = self.client.opener_of(context);
+        let directories = opener.as_ref().map_or(&[][..], |opener| opener.directories());
+        if let (Some(instructions), false) = (&mut info.instructions, directories.is_empty()) {
+            let names: Vec<&str> = directories.iter().map(VPath::as_str).collect();
+            instructions.push_str(&format!(
+                " This client may use {} and what is below, and nothing else: begin there.",
+                names.join(", ")
+            ));
+        }
+        info
+    }
+}
+
 impl ServerHandler for McpServer {
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut negotiated = self.negotiate_initialize(&request)?;
+        negotiated.instructions = self.info_for(&context).instructions;
+        Ok(negotiated)
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.info_for(&context)))
+    }
+
     fn get_info(&self) -> ServerConfig {
         if self.client.profile() == McpProfile::Reference {
             return reference_info();

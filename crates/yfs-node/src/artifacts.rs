@@ -80,7 +80,7 @@ impl StoreOptions {
         let mut options = match self.preset.as_deref() {
             None | Some("production") => ArtifactOptions::production(),
             Some("development") => ArtifactOptions::development(),
-            Some("highMemory") => ArtifactOptions::high_memory(),
+            Some("high_memory" | "highMemory") => ArtifactOptions::high_memory(),
             Some(other) => return Err(error::invalid("a preset", other)),
         };
         options.root = path(Op::Open, self.root.as_deref().unwrap_or(DEFAULT_ROOT))?;

@@ -114,20 +114,14 @@ impl ContextOptions {
 impl QueryOptions {
     /// Returns the query of a file, and what runs it.
     fn for_file(self, at: &VPath) -> napi::Result<(JsonQuery, JsonQueryRunner)> {
-        let dialect = match self.dialect.as_deref() {
-            None | Some("jq") => QueryDialect::Jq,
-            Some("jql") => QueryDialect::Jql,
-            Some("sql") => QueryDialect::Sql,
-            Some(other) => return Err(error::invalid("a dialect", other)),
-        };
+        let dialect = self.dialect.as_deref().unwrap_or("jq");
+        let dialect =
+            QueryDialect::named(dialect).ok_or_else(|| error::invalid("a dialect", dialect))?;
         let format = match self.format.as_deref() {
             None => DocumentFormat::of_name(at.as_str()),
-            Some("json") => DocumentFormat::Json,
-            Some("csv") => DocumentFormat::Csv,
-            Some("tsv") => DocumentFormat::Tsv,
-            Some("yaml") => DocumentFormat::Yaml,
-            Some("parquet") => DocumentFormat::Parquet,
-            Some(other) => return Err(error::invalid("a format", other)),
+            Some(format) => {
+                DocumentFormat::named(format).ok_or_else(|| error::invalid("a format", format))?
+            }
         };
         let query =
             JsonQuery { text: self.text, dialect, format, slurp: self.slurp, raw: self.raw };

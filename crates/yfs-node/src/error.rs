@@ -5,7 +5,7 @@ use std::{error::Error, fmt::Display, io::ErrorKind};
 
 use serde_json::json;
 use yfs::WorkspaceError;
-use yfs_agent::json_query::JsonQueryError;
+use yfs_agent::{history::LabelUndoError, json_query::JsonQueryError};
 use yfs_artifacts::ArtifactError;
 use yfs_peer::{JoinCodeError, PeerError};
 use yfs_store::StoreError;
@@ -122,6 +122,22 @@ pub(crate) fn of_query(error: &JsonQueryError) -> napi::Error {
         _ => "ERR_YFS_QUERY",
     };
     plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Converts the error of an undo by label.
+pub(crate) fn of_label_undo(error: &LabelUndoError) -> napi::Error {
+    let code = match error {
+        LabelUndoError::Fs(error) => return of_fs(error),
+        LabelUndoError::NoSuchLabel { .. } => "ERR_YFS_NO_LABEL",
+        LabelUndoError::OtherActors { .. } => "ERR_YFS_OTHER_ACTORS",
+        _ => "ERR_YFS",
+    };
+    plain(code, &error.to_string(), causes(error.source()))
+}
+
+/// Converts the error of reading the records of agents.
+pub(crate) fn of_audit(error: &std::io::Error) -> napi::Error {
+    plain(FsCode::of_io(error).as_str(), &format!("cannot read the records: {error}"), None)
 }
 
 /// Converts the error of a call on peers.

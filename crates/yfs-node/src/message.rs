@@ -3,7 +3,7 @@
 
 use std::{fmt::Display, path::PathBuf, sync::Arc};
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use yfs::{
     ExportReport, ImportOptions, ImportReport, TrashEntry, UnlockKey, WorkspaceError,
@@ -18,6 +18,10 @@ use yfs::{
         trash::ExpireReport,
         versions::VersionInfo,
     },
+};
+use yfs_agent::{
+    audit::{AuditOutcome, AuditQuery, AuditRecord},
+    history::UndoneChange,
 };
 use yfs_engine::{
     actor::Actor,
@@ -105,6 +109,73 @@ impl OpenRequest {
             None => Ok(self.options),
         }
     }
+}
+
+/// Which records of agents are returned.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct AuditOptions {
+    session: Option<String>,
+    actor: Option<String>,
+    tool: Option<String>,
+    path: Option<String>,
+    since_ms: Option<f64>,
+    until_ms: Option<f64>,
+    failed: Option<bool>,
+    limit: Option<usize>,
+}
+
+/// Parses the selection of records of agents.
+pub(crate) fn audit_query(text: &str) -> napi::Result<AuditQuery> {
+    let given: AuditOptions =
+        serde_json::from_str(text).map_err(|reason| error::invalid_options(&reason))?;
+    Ok(AuditQuery {
+        session: given.session,
+        actor: given.actor,
+        tool: given.tool,
+        below: given.path,
+        since_ms: given.since_ms.map(|time| time as i64),
+        until_ms: given.until_ms.map(|time| time as i64),
+        failed: given.failed,
+        limit: given.limit,
+    })
+}
+
+/// Describes what an agent did.
+pub(crate) fn audited(record: &AuditRecord) -> Value {
+    let reason = match &record.outcome {
+        AuditOutcome::Failed { reason } => Some(reason),
+        _ => None,
+    };
+    let result = match record.outcome {
+        AuditOutcome::Done => "done",
+        AuditOutcome::Failed { .. } => "failed",
+        AuditOutcome::Abandoned => "abandoned",
+    };
+    json!({
+        "atMs": record.at_ms,
+        "actor": record.actor,
+        "session": record.session,
+        "callId": record.call_id,
+        "tool": record.tool,
+        "operation": record.operation,
+        "argumentsDigest": record.arguments_digest,
+        "result": result,
+        "reason": reason,
+        "durationUs": record.duration_us,
+        "files": record.files,
+    })
+}
+
+/// Describes what undoing did.
+pub(crate) fn undone(undone: &UndoneChange) -> Value {
+    json!({
+        "path": undone.path.as_str(),
+        "change": undone.change,
+        "result": undone.result.as_str(),
+        "keptOthers": undone.result.kept_others(),
+        "reason": undone.result.reason(),
+    })
 }
 
 /// Parses an actor.

@@ -9,7 +9,7 @@ use std::{
 
 use napi::bindgen_prelude::{Uint8Array, within_runtime_if_available};
 use napi_derive::napi;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use yfs::{
     ExportOptions, Workspace, WorkspaceError, WorkspaceOptions,
@@ -18,6 +18,7 @@ use yfs::{
         versions::VersionSelector,
     },
 };
+use yfs_agent::{audit::workspace_audit_records, history::WorkspaceHistory};
 use yfs_engine::{content::AnchorSide, id::FileId, kind::profile_name, time::Millis};
 use yfs_peer::{PeerMembership, PeerTicket};
 use yfs_store::MemoryStore;
@@ -298,6 +299,32 @@ impl NativeWorkspace {
         self.ask(move |workspace| {
             Ok(message::expired(workspace.trash().expire(retention)?).to_string())
         })
+    }
+
+    /// Undoes the changes of an actor that have a label, and returns what that did.
+    #[napi]
+    pub fn undo(&self, label: String, actor: Option<String>) -> napi::Result<OwnedFuture<String>> {
+        let actor = actor.map(|actor| message::actor(&actor)).transpose()?;
+        let actor = actor.unwrap_or_else(|| self.slot.actor().clone());
+        let history = WorkspaceHistory::new(self.slot.get()?);
+        Ok(OwnedFuture::blocking(move || {
+            let undone = history.undo_label(&actor, &label);
+            let undone = undone.map_err(|error| error::of_label_undo(&error))?;
+            Ok(undone.iter().map(message::undone).collect::<Value>().to_string())
+        }))
+    }
+
+    /// Returns the records of what agents did, and how many cannot be read.
+    #[napi]
+    pub fn audit(&self, options: String) -> napi::Result<OwnedFuture<NativePages>> {
+        let query = message::audit_query(&options)?;
+        let workspace = self.slot.get()?;
+        Ok(OwnedFuture::blocking(move || {
+            let selected = workspace_audit_records(&workspace, &query);
+            let selected = selected.map_err(|error| error::of_audit(&error))?;
+            let rest = json!({ "damaged": selected.n_damaged });
+            Ok(NativePages::new(selected.records.iter().map(message::audited), &rest))
+        }))
     }
 
     #[napi]

@@ -70,6 +70,7 @@ test('thresholds, presets and namespaces decide what becomes a file, and where',
   for (const [preset, size] of [
     ['development', 10],
     ['production', 50],
+    ['high_memory', 100],
     ['highMemory', 100],
   ]) {
     assert.equal(await isFile({ preset }, 'a'.repeat(size << 10)), false, preset)

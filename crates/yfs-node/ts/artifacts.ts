@@ -61,8 +61,11 @@ export interface ArtifactsOptions {
   root?: string
   /** The directory below which files are searched that were moved; `/` by default. */
   searchRoot?: string
-  /** The size above which a result becomes a file: 10, 50 (default) or 100 KB. */
-  preset?: 'development' | 'production' | 'highMemory'
+  /**
+   * The size above which a result becomes a file: 10, 50 (default) or 100 KB. `highMemory` is the
+   * earlier name of `high_memory`.
+   */
+  preset?: 'development' | 'production' | 'high_memory' | 'highMemory'
   /** Another size, in bytes. */
   sizeThreshold?: number
   /** The estimated number of tokens above which a result becomes a file, too. */
@@ -136,7 +139,7 @@ export const ARTIFACTS: Members<ArtifactsOptions> = {
   label: 'string',
   root: 'string',
   searchRoot: 'string',
-  preset: ['development', 'production', 'highMemory'],
+  preset: ['development', 'production', 'high_memory', 'highMemory'],
   sizeThreshold: 'count',
   tokenThreshold: 'count',
   namespace: 'string',

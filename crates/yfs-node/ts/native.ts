@@ -235,6 +235,8 @@ export interface NativeWorkspace {
   restore(id: string, to?: string | null): Promise<string>
   purge(ids: string[]): Promise<number>
   expire(retentionMs: number): Promise<string>
+  undo(label: string, actor: string | null): Promise<string>
+  audit(options: string): Promise<NativePages>
   versions(at: string): Promise<NativePages>
   findVersion(
     at: string,

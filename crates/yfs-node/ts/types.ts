@@ -80,5 +80,58 @@ export interface Change extends ChangeEvent {
   cursor: string
 }
 
+/** What undoing changes of one kind in one file did. */
+export interface UndoneChange {
+  path: string
+  /** `created`, `edited`, `renamed`, `moved`, `mode`, `restored` or `deleted`. */
+  change: string
+  result:
+    | 'reverted'
+    | 'removed'
+    | 'restored'
+    | 'moved_back'
+    | 'mode_restored'
+    | 'nothing'
+    /** The change stands, because of `reason`. */
+    | 'kept'
+  /** Whether later changes by others were kept. */
+  keptOthers: boolean
+  reason: string | null
+}
+
+/** Which records of agents are returned. An absent member selects all. */
+export interface AuditOptions {
+  session?: string
+  /** Such as `agent:planner`. */
+  actor?: string
+  tool?: string
+  /** Records with this file, or with one below this directory. */
+  path?: string
+  sinceMs?: number
+  untilMs?: number
+  /** Records that failed, or that did not. */
+  failed?: boolean
+  /** The greatest number of records: the latest are returned; 10,000 by default. */
+  limit?: number
+}
+
+/** A call of a tool by an agent, or an operation that changed files. */
+export interface AuditRecord {
+  atMs: number
+  actor: string
+  session: string
+  callId: string | null
+  /** The tool that was called. */
+  tool: string | null
+  /** The operation; null in the record of the call as a whole. */
+  operation: string | null
+  /** The BLAKE3 digest of the arguments as JSON; null for an operation. */
+  argumentsDigest: string | null
+  result: 'done' | 'failed' | 'abandoned'
+  reason: string | null
+  durationUs: number
+  files: { path: string; before: string | null; after: string | null }[]
+}
+
 /** Selects a version: by its number, by its name, or the current one at a time. */
 export type Which = { number: number } | { name: string } | { at: number }

@@ -6,14 +6,16 @@ import { asking, calling } from './errors.js'
 import { Files } from './files.js'
 import { type Members, numberOf, optionsOf, textOf } from './given.js'
 import { Weak } from './globals.js'
-import { native, type NativeWatch, type NativeWorkspace } from './native.js'
+import { native, type NativePages, type NativeWatch, type NativeWorkspace } from './native.js'
 import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
-import { gathered } from './pages.js'
+import { gathered, gatheredWith } from './pages.js'
 import { Peers } from './peers.js'
 import { ShellFs, type ShellOptions } from './shell.js'
 import { THREADS, type ThreadState, Threads, type ThreadsOptions } from './threads.js'
 import type {
   Anchored,
+  AuditOptions,
+  AuditRecord,
   BlameLine,
   Change,
   Conflict,
@@ -25,6 +27,7 @@ import type {
   Redacted,
   Redaction,
   Trashed,
+  UndoneChange,
   Version,
   Which,
   WorkspaceStats,
@@ -77,6 +80,17 @@ const SHELL: Members<ShellOptions> = {
   policy: ['posix', 'collab'],
   actor: 'string',
   label: 'string',
+}
+
+const AUDIT: Members<AuditOptions> = {
+  session: 'string',
+  actor: 'string',
+  tool: 'string',
+  path: 'string',
+  sinceMs: 'number',
+  untilMs: 'number',
+  failed: 'boolean',
+  limit: 'count',
 }
 
 const NODE_FS: Members<NodeFsOptions> = { cwd: 'string', actor: 'string', label: 'string' }
@@ -295,6 +309,25 @@ export class Workspace {
   /** Deletes nodes that were marked at least this long ago. */
   async expire(retentionMs: number): Promise<{ rows: number; documents: number; bytes: number }> {
     return JSON.parse(await asking(() => this.#native.expire(numberOf(retentionMs, 'retentionMs'))))
+  }
+
+  /**
+   * Undoes the changes of an actor that have a label, which `filesFor` and the lent filesystems
+   * set, and returns one entry for all that was done alike with one file; none if all was undone
+   * before. What others changed later is kept. Rejects with `ERR_YFS_NO_LABEL` or
+   * `ERR_YFS_OTHER_ACTORS` if the actor has no change with the label.
+   */
+  async undo(label: string, options: { actor?: string } = {}): Promise<UndoneChange[]> {
+    const { actor = null } = optionsOf(options, { actor: 'string' })
+    return JSON.parse(await asking(() => this.#native.undo(textOf(label, 'label'), actor)))
+  }
+
+  /** Lists what agents did, oldest first, and how many records cannot be read. */
+  async audit(options: AuditOptions = {}): Promise<{ records: AuditRecord[]; damaged: number }> {
+    const given = JSON.stringify(optionsOf(options, AUDIT))
+    const call = (): Promise<NativePages> => asking(() => this.#native.audit(given))
+    const [records, rest] = await gatheredWith<AuditRecord, { damaged: number }>(call)
+    return { records, ...rest }
   }
 
   /** Lists the versions of a file, oldest first. */

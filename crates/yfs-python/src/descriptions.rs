@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::{prelude::*, types::PyAny};
 use serde_json::{Value, json};
-use yfs::Session;
+use yfs::Workspace;
 use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{
     AnalysisMemory, ArtifactError, ContextRequest, FileSelection, KeptAnalyses, WorkspaceShelf,
@@ -49,12 +49,12 @@ impl ContextArguments {
 /// Returns the analyses of a filesystem's files, which a workspace keeps.
 pub(crate) fn analyses_of(
     fs: Arc<dyn FileSystem>,
-    session: Option<&Session>,
+    workspace: Option<&Workspace>,
     memory: Arc<AnalysisMemory>,
 ) -> KeptAnalyses {
     let analyses = KeptAnalyses::new(fs).with_memory(memory);
-    match session {
-        Some(session) => analyses.with_shelf(Arc::new(WorkspaceShelf::new(session.workspace()))),
+    match workspace {
+        Some(workspace) => analyses.with_shelf(Arc::new(WorkspaceShelf::new(workspace.clone()))),
         None => analyses,
     }
 }

@@ -9,7 +9,7 @@ use pyo3::{
     prelude::*,
 };
 use yfs::WorkspaceError;
-use yfs_agent::ExecuteError;
+use yfs_agent::{ExecuteError, history::LabelUndoError, json_query::JsonQueryError};
 use yfs_store::StoreError;
 use yfs_types::path::{PathError, VPath};
 use yfs_vfs::{EditRefusal, FsError, Op};
@@ -74,6 +74,17 @@ pub(crate) fn of_workspace(py: Python<'_>, error: &WorkspaceError) -> PyErr {
     with_code(py, WorkspaceFailedError::new_err(causes(error)), code)
 }
 
+/// Converts the error of an undo by label.
+pub(crate) fn of_label_undo(py: Python<'_>, error: &LabelUndoError) -> PyErr {
+    let code = match error {
+        LabelUndoError::Fs(error) => return of_fs(py, error),
+        LabelUndoError::NoSuchLabel { .. } => "NO_LABEL",
+        // `LabelUndoError::OtherActors`, and every later variant.
+        _ => "OTHER_ACTORS",
+    };
+    with_code(py, WorkspaceFailedError::new_err(causes(error)), code)
+}
+
 /// Converts the error of a command.
 pub(crate) fn of_execution(py: Python<'_>, error: &ExecuteError) -> PyErr {
     let (raised, code, partial) = match error {
@@ -102,6 +113,20 @@ pub(crate) fn invalid(what: &str, text: &str) -> PyErr {
 /// Converts an argument that makes no sense, without its value, which may be secret.
 pub(crate) fn unusable(reason: impl Display) -> PyErr {
     PyValueError::new_err(reason.to_string())
+}
+
+/// Converts an argument that makes no sense, with the causes of the error.
+pub(crate) fn with_causes(reason: impl Error + 'static) -> PyErr {
+    PyValueError::new_err(causes(&reason))
+}
+
+/// Converts the error of a query.
+pub(crate) fn of_query(py: Python<'_>, error: &JsonQueryError) -> PyErr {
+    let code = match error {
+        JsonQueryError::Exceeded => "QUERY_LIMIT",
+        _ => "QUERY",
+    };
+    with_code(py, WorkspaceFailedError::new_err(causes(error)), code)
 }
 
 /// Parses a path.

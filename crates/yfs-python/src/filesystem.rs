@@ -15,7 +15,7 @@ use pyo3::{
     pybacked::{PyBackedBytes, PyBackedStr},
     types::PyBytes,
 };
-use yfs::Session;
+use yfs::{Session, Workspace};
 use yfs_agent::{
     CommandExecutor, ExecuteOptions,
     backends::{AgentBackend, HostShell, LocalBackend},
@@ -24,15 +24,17 @@ use yfs_artifacts::{AnalysisMemory, KeptAnalyses};
 use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_types::{path::VPath, time::Millis};
 use yfs_vfs::{
-    ChangeCursor, ChangesOptions, CopyOptions, CreateMode, DirEntry, FileSystem, FsError,
-    GlobQuery, GrepQuery, MemoryFs, MkdirOptions, MoveOptions, Op, RemoveOptions, TextReplacement,
-    VersionBase, VersionToken, WalkOptions, WriteOptions,
+    ChangeCursor, ChangesOptions, CopyOptions, CreateMode, DirEntry, FileContent, FileSystem,
+    FsError, GlobQuery, GrepQuery, MemoryFs, MkdirOptions, MoveOptions, Op, RemoveOptions,
+    TextReplacement, VersionBase, VersionToken, WalkOptions, WriteOptions, WriteOutcome,
 };
 
 use crate::{
     call::{ProcessOwned, block_on, claim_process, detached},
     descriptions::{self, ContextArguments, analyses_of},
     error,
+    limited::ReadBases,
+    queries::{self, QueryArguments},
     values::{
         PythonChangePage, PythonCommandOutput, PythonContent, PythonEditOutcome, PythonEntry,
         PythonGlobResult, PythonGrepResult, PythonLinePage, PythonStat, PythonTotals,
@@ -62,6 +64,9 @@ struct OpenFiles {
     fs: Arc<dyn FileSystem>,
     /// What remembers the reads, if the filesystem can merge.
     session: Option<Session>,
+    /// What remembers them in its place, if the files have limits.
+    bases: Option<ReadBases>,
+    workspace: Option<Workspace>,
     executor: Option<Arc<dyn CommandExecutor>>,
     /// The analyses of files that were made or read.
     analyses: Arc<AnalysisMemory>,
@@ -128,12 +133,24 @@ impl PythonFs {
         let shell =
             ShellExecutor::for_each_command(Arc::new(files_of_command), ShellLimits::default());
         let executor: Option<Arc<dyn CommandExecutor>> = Some(Arc::new(shell));
-        let files = OpenFiles { fs, session: Some(session), executor, analyses: Arc::default() };
-        Self { files: ProcessOwned::new(files) }
+        let workspace = Some(session.workspace());
+        let session = Some(session);
+        Self::of(OpenFiles { session, workspace, executor, ..OpenFiles::of(fs) })
+    }
+
+    /// Makes the filesystem of files with limits. Its commands have the same limits.
+    pub(crate) fn of_limited(fs: Arc<dyn FileSystem>, workspace: Workspace) -> Self {
+        let shell = ShellExecutor::new(fs.clone(), ShellLimits::default());
+        let executor: Option<Arc<dyn CommandExecutor>> = Some(Arc::new(shell));
+        let (bases, workspace) = (Some(ReadBases::default()), Some(workspace));
+        Self::of(OpenFiles { bases, workspace, executor, ..OpenFiles::of(fs) })
     }
 
     fn of_backend(fs: Arc<dyn FileSystem>, executor: Option<Arc<dyn CommandExecutor>>) -> Self {
-        let files = OpenFiles { fs, session: None, executor, analyses: Arc::default() };
+        Self::of(OpenFiles { executor, ..OpenFiles::of(fs) })
+    }
+
+    fn of(files: OpenFiles) -> Self {
         Self { files: ProcessOwned::new(files) }
     }
 
@@ -163,7 +180,8 @@ impl PythonFs {
     /// Whether writes merge with what others wrote since the content was read.
     #[getter]
     fn merges(&self) -> PyResult<bool> {
-        Ok(self.files.get()?.session.is_some())
+        let files = self.files.get()?;
+        Ok(files.session.is_some() || files.bases.is_some())
     }
 
     /// Whether there is a runner of commands.
@@ -309,9 +327,40 @@ impl PythonFs {
             WriteOptions { create, base, expected_version, mode, parents, ..Default::default() };
         let written = self.ask(py, (Op::Open, path), |files, path| match &files.session {
             Some(session) => session.write(path, data.as_slice(), &options),
-            None => block_on(files.fs.write(path, data.to_bytes(), &options)),
+            None => files.write(path, data.to_bytes(), options),
         })?;
         Ok(written.into())
+    }
+
+    /// Runs a query over a file of JSON, JSON lines, YAML, CSV, TSV or Parquet, and returns the
+    /// results and whether there are more. The dialect is `jq`, `jql` or `sql`, the format that of
+    /// the name unless it is given. The query runs in a process of its own, with limits on time, in
+    /// seconds, and on memory and results, in bytes.
+    #[pyo3(signature = (path, query, *, dialect = "jq", format = None, slurp = false, raw = false,
+        cpu_time = None, max_memory = None, max_output = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn query<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        query: String,
+        dialect: &str,
+        format: Option<&str>,
+        slurp: bool,
+        raw: bool,
+        cpu_time: Option<f64>,
+        max_memory: Option<u64>,
+        max_output: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let cpu_time = cpu_time.map(seconds).transpose()?;
+        let asked = QueryArguments { query, dialect, format, slurp, raw };
+        let query = asked.into_query(path)?;
+        let runner = queries::runner(py, cpu_time, max_memory, max_output)?;
+        let document =
+            self.ask(py, (Op::Open, path), |files, path| block_on(files.fs.read(path)))?;
+        let found = detached(py, || queries::run(&runner, query, document.data))?;
+        let found = found.map_err(|error| error::of_query(py, &error))?;
+        descriptions::to_python(py, &found)
     }
 
     /// Appends to a file; creates it if it is missing.
@@ -420,7 +469,7 @@ impl PythonFs {
         let options = RemoveOptions { recursive, force };
         self.ask(py, (Op::Rm, path), |files, path| match &files.session {
             Some(session) => session.rm(path, &options),
-            None => block_on(files.fs.rm(path, &options)),
+            None => files.forgetting(&[path], block_on(files.fs.rm(path, &options))),
         })
     }
 
@@ -438,7 +487,7 @@ impl PythonFs {
         let to = error::path(py, Op::Rename, destination)?;
         self.ask(py, (Op::Rename, source), |files, from| match &files.session {
             Some(session) => session.mv(from, &to, &options),
-            None => block_on(files.fs.mv(from, &to, &options)),
+            None => files.forgetting(&[from, &to], block_on(files.fs.mv(from, &to, &options))),
         })
     }
 
@@ -621,15 +670,50 @@ impl PythonFs {
 }
 
 impl OpenFiles {
-    fn analyses(&self) -> KeptAnalyses {
-        analyses_of(self.fs.clone(), self.session.as_ref(), self.analyses.clone())
+    fn of(fs: Arc<dyn FileSystem>) -> Self {
+        let (session, bases, workspace, executor) = (None, None, None, None);
+        Self { fs, session, bases, workspace, executor, analyses: Arc::default() }
     }
 
-    fn read(&self, path: &VPath) -> Result<yfs_vfs::FileContent, FsError> {
-        match &self.session {
-            Some(session) => session.read(path),
-            None => block_on(self.fs.read(path)),
+    fn analyses(&self) -> KeptAnalyses {
+        analyses_of(self.fs.clone(), self.workspace.as_ref(), self.analyses.clone())
+    }
+
+    fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
+        if let Some(session) = &self.session {
+            return session.read(path);
         }
+        let content = block_on(self.fs.read(path))?;
+        if let Some(bases) = &self.bases {
+            bases.note_read(path, &content);
+        }
+        Ok(content)
+    }
+
+    /// Writes to files without a session.
+    fn write(
+        &self,
+        path: &VPath,
+        data: Bytes,
+        mut options: WriteOptions,
+    ) -> Result<WriteOutcome, FsError> {
+        let Some(bases) = &self.bases else {
+            return block_on(self.fs.write(path, data, &options));
+        };
+        if options.base.is_none() && options.create != CreateMode::New {
+            options.base = bases.base_of(path);
+        }
+        let written = block_on(self.fs.write(path, data.clone(), &options))?;
+        bases.note_write(path, data, &written);
+        Ok(written)
+    }
+
+    /// Forgets what was read below paths that have other content now.
+    fn forgetting<T>(&self, paths: &[&VPath], done: Result<T, FsError>) -> Result<T, FsError> {
+        if let Some(bases) = self.bases.as_ref().filter(|_| done.is_ok()) {
+            paths.iter().for_each(|path| bases.forget_below(path));
+        }
+        done
     }
 }
 

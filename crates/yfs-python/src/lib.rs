@@ -23,6 +23,8 @@ mod call;
 mod descriptions;
 mod error;
 mod filesystem;
+mod limited;
+mod queries;
 mod values;
 mod workspace;
 
@@ -69,6 +71,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     failed.setattr("__qualname__", "WorkspaceError")?;
     module.add("WorkspaceError", failed)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(queries::serve_query, module)?)?;
     module.add_function(wrap_pyfunction!(workspace::open, module)?)?;
     module.add_function(wrap_pyfunction!(filesystem::memory_fs, module)?)?;
     module.add_function(wrap_pyfunction!(filesystem::host, module)?)

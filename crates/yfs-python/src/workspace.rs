@@ -5,12 +5,19 @@ use std::{
     sync::Arc,
 };
 
-use pyo3::{prelude::*, types::PyBytes};
+use pyo3::{
+    prelude::*,
+    types::{PyAny, PyBytes},
+};
+use serde_json::json;
 use yfs::{
     TrashEntry, UnlockKey, Workspace, WorkspaceError, WorkspaceOptions,
     workspace::versions::VersionInfo,
 };
-use yfs_agent::history::{FileHistory, UndoneChange, UndoneResult, WorkspaceHistory};
+use yfs_agent::{
+    audit::{AuditQuery, workspace_audit_records},
+    history::{UndoneChange, WorkspaceHistory},
+};
 use yfs_store::MemoryStore;
 use yfs_types::{
     actor::{Actor, ActorKind},
@@ -19,9 +26,10 @@ use yfs_types::{
 use yfs_vfs::Op;
 
 use crate::{
-    call::{ProcessOwned, block_on, claim_process, detached},
-    error,
+    call::{ProcessOwned, claim_process, detached},
+    descriptions, error,
     filesystem::PythonFs,
+    limited::LimitArguments,
     values::PythonWriteOutcome,
 };
 
@@ -179,14 +187,63 @@ impl PythonWorkspace {
 
     /// Returns the files on behalf of an actor, in an activity. What is read through the returned
     /// object is the base of what is written through it.
-    #[pyo3(signature = (*, actor = None, label = None))]
-    fn files(&self, actor: Option<&str>, label: Option<&str>) -> PyResult<PythonFs> {
+    ///
+    /// `rules` is a list of `{"operations", "paths", "mode"}`, and the first that matches
+    /// decides; `allow` names the directories that alone may be used; with `audit`, changes are
+    /// recorded. Commands have the same limits. A rule that interrupts refuses.
+    #[pyo3(signature = (*, actor = None, label = None, rules = None, allow = None,
+        read_only = false, audit = false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn files(
+        &self,
+        py: Python<'_>,
+        actor: Option<&str>,
+        label: Option<&str>,
+        rules: Option<Bound<'_, PyAny>>,
+        allow: Option<Vec<String>>,
+        read_only: bool,
+        audit: bool,
+    ) -> PyResult<PythonFs> {
         let actor = actor.map(parse_actor).transpose()?.unwrap_or_else(|| self.actor.clone());
-        let session = self.workspace.get()?.session(actor);
-        Ok(match label {
-            Some(label) => PythonFs::of_session(session.labelled(label), true),
-            None => PythonFs::of_session(session, false),
-        })
+        let workspace = self.workspace.get()?;
+        let session = match label {
+            Some(label) => workspace.session(actor.clone()).labelled(label),
+            None => workspace.session(actor.clone()),
+        };
+        let limits = LimitArguments { rules, allow, read_only, audit };
+        if limits.is_empty() {
+            return Ok(PythonFs::of_session(session, label.is_some()));
+        }
+        let fs = limits.apply(py, &session, actor, label)?;
+        Ok(PythonFs::of_limited(fs, workspace.clone()))
+    }
+
+    /// Returns the records of what agents did, oldest first, as `yfs audit --json` prints them, and
+    /// the number of those that cannot be read. Without a limit there are at most 10,000, the
+    /// latest. Times are seconds since 1970.
+    #[pyo3(signature = (*, session = None, actor = None, tool = None, path = None, since = None,
+        until = None, failed = None, limit = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn audit<'py>(
+        &self,
+        py: Python<'py>,
+        session: Option<String>,
+        actor: Option<String>,
+        tool: Option<String>,
+        path: Option<String>,
+        since: Option<f64>,
+        until: Option<f64>,
+        failed: Option<bool>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let millis = |seconds: f64| (seconds * 1000.0) as i64;
+        let (since_ms, until_ms) = (since.map(millis), until.map(millis));
+        let query =
+            AuditQuery { session, actor, tool, below: path, since_ms, until_ms, failed, limit };
+        let workspace = self.workspace.get()?;
+        let selected = detached(py, || workspace_audit_records(workspace, &query))??;
+        let selected = json!({ "records": selected.records, "damaged": selected.n_damaged });
+        descriptions::to_python(py, &selected)
     }
 
     /// Lists the versions of a file, oldest first.
@@ -222,9 +279,10 @@ impl PythonWorkspace {
         Ok(written.into())
     }
 
-    /// Undoes the changes of an actor that have a label, such as an activity or a command, the
-    /// latest first, and returns them. A label that goes on after a space counts, too: the call of
-    /// an activity. What others changed later is kept.
+    /// Undoes the changes of an actor that have a label, such as an activity or a command, and
+    /// returns one entry for all that was done alike with one file; none if all was undone before.
+    /// A label that goes on after a space counts, too: the call of an activity. What others changed
+    /// later is kept. Raises a WorkspaceError if the actor has no change with the label.
     #[pyo3(signature = (label, *, actor = None))]
     fn undo(
         &self,
@@ -235,10 +293,10 @@ impl PythonWorkspace {
         let actor = actor.map(parse_actor).transpose()?.unwrap_or_else(|| self.actor.clone());
         // A label is cut to this length when it is recorded.
         let label = &label[..label.floor_char_boundary(MAX_LABEL_LEN)];
-        let undone = self.ask(py, |workspace| {
-            let history = WorkspaceHistory::new(workspace.clone());
-            Ok(block_on(history.undo_session(&actor, label))?)
-        })?;
+        let workspace = self.workspace.get()?;
+        let history = WorkspaceHistory::new(workspace.clone());
+        let undone = detached(py, || history.undo_label(&actor, label))?;
+        let undone = undone.map_err(|error| error::of_label_undo(py, &error))?;
         Ok(undone.into_iter().map(PythonUndoneChange::from).collect())
     }
 
@@ -321,18 +379,14 @@ impl From<&TrashEntry> for PythonTrashEntry {
 
 impl From<UndoneChange> for PythonUndoneChange {
     fn from(undone: UndoneChange) -> Self {
-        let (result, kept_others, reason) = match undone.result {
-            UndoneResult::Reverted { kept_others } => ("reverted", kept_others, None),
-            UndoneResult::Removed => ("removed", false, None),
-            UndoneResult::Restored => ("restored", false, None),
-            UndoneResult::MovedBack(_) => ("moved_back", false, None),
-            UndoneResult::ModeRestored => ("mode_restored", false, None),
-            UndoneResult::Kept(reason) => ("kept", false, Some(reason)),
-            // `UndoneResult::Nothing`, and every later variant.
-            _ => ("nothing", false, None),
-        };
-        let path = undone.path.to_string();
-        Self { path, change: undone.change, result, kept_others, reason }
+        let UndoneChange { path, change, result, .. } = undone;
+        Self {
+            path: path.to_string(),
+            change,
+            result: result.as_str(),
+            kept_others: result.kept_others(),
+            reason: result.reason().map(str::to_owned),
+        }
     }
 }
 

@@ -75,6 +75,24 @@ def test_versions_and_trash(ws):
     assert fs.read_text("/b") == "one"
 
 
+def test_an_undo_names_the_label_that_has_nothing_to_undo(ws):
+    agent = ws.files(actor="agent:planner", label="run-7")
+    agent.write("/a", "one\ntwo\n")
+    agent.edit("/a", "one", "1")
+    agent.edit("/a", "two", "2")
+    for label, code, words in [
+        ("nope", "NO_LABEL", "nope"),
+        ("run-7", "OTHER_ACTORS", "agent:planner"),
+    ]:
+        with pytest.raises(yfs.WorkspaceError, match=words) as caught:
+            ws.undo(label)
+        assert caught.value.code == code
+    assert agent.read_text("/a") == "1\n2\n"
+    (undone,) = ws.undo("run-7", actor="agent:planner")
+    assert (undone.path, undone.result, undone.kept_others) == ("/a", "removed", False)
+    assert ws.undo("run-7", actor="agent:planner") == []
+
+
 def test_a_closed_workspace_says_so(tmp_path):
     ws = yfs.open(tmp_path / "w.db")
     fs = ws.files()

@@ -11,7 +11,7 @@ mod grant;
 mod grant_guard;
 mod token;
 
-pub(crate) use self::grant_guard::{confined, labelled, scoped};
+pub(crate) use self::grant_guard::{confined, for_agent, scoped};
 pub use self::{
     grant::{AccessGrant, GrantRights},
     token::{IssuedGrant, TokenError, TokenKeys},

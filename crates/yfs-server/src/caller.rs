@@ -1,15 +1,19 @@
 //! The caller of a request and its rights, which are extracted before the body.
 
-use std::sync::Arc;
+use std::{future::pending, panic::resume_unwind, sync::Arc};
 
 use axum::{
     extract::FromRequestParts,
     http::{StatusCode, request::Parts},
 };
-use tokio::{runtime::Handle, task::block_in_place};
+use tokio::{
+    runtime::Handle,
+    task::{block_in_place, spawn_blocking},
+};
 use yfs::WorkspaceFs;
+use yfs_agent::work_budget::WorkCost;
 use yfs_engine::path::VPath;
-use yfs_vfs::{FileSystem, FsCode, FsError, Op};
+use yfs_vfs::{CancellationToken, FileSystem, FsCode, FsError, Op};
 
 use crate::{
     access::{AccessGrant, confined, scoped, token_of},
@@ -19,7 +23,7 @@ use crate::{
 };
 
 /// The caller of a request.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RequestCaller {
     pub(crate) grant: AccessGrant,
     pub(crate) app: ServerState,
@@ -48,6 +52,35 @@ impl RequestCaller {
         confined(&self.app.workspace, &self.grant)
     }
 
+    /// Does heavy work of a request when the budgets of the process and of the caller's credential
+    /// have room. The work ends at its next pause if the request is dropped, because its client
+    /// has gone; what it took of the budgets is free when it has ended.
+    pub(crate) async fn within_budget<T: Send + 'static>(
+        &self,
+        cost: WorkCost,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let permit = self.app.work.of(&self.grant.id).admit(cost).await;
+        let abandoned = CancellationToken::new();
+        let _abandon = CancelOnDrop(abandoned.clone());
+        let run = async move {
+            let _permit = permit;
+            tokio::select! {
+                biased;
+                () = abandoned.cancelled() => None,
+                done = work => Some(done),
+            }
+        };
+        match spawn_blocking(move || Handle::current().block_on(run)).await {
+            Ok(done) => done.expect("the work is abandoned with this future only"),
+            Err(died) => match died.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The runtime shuts down, and drops this future.
+                Err(_) => pending().await,
+            },
+        }
+    }
+
     /// Rejects a caller that may not see the whole workspace.
     pub(crate) fn needs_whole(&self) -> Result<(), HttpProblem> {
         let refused = || HttpProblem::forbidden("this needs a token for the whole workspace");
@@ -58,6 +91,15 @@ impl RequestCaller {
     pub(crate) fn needs_write(&self) -> Result<(), HttpProblem> {
         let refused = || HttpProblem::forbidden("this needs a token that allows writing");
         if self.grant.may_write() { Ok(()) } else { Err(refused()) }
+    }
+}
+
+/// Cancels work when the request that it is for is dropped.
+struct CancelOnDrop(CancellationToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 
@@ -89,4 +131,35 @@ pub(crate) async fn apart<T>(call: impl Future<Output = T>) -> T {
 /// Reads a path of a request.
 pub(crate) fn path_of(text: &str) -> Result<VPath, HttpProblem> {
     VPath::parse(text).map_err(|error| HttpProblem::new(StatusCode::BAD_REQUEST, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use yfs::{Workspace, WorkspaceOptions};
+
+    use super::*;
+    use crate::{access::AccessControl, document_access::tests::app};
+
+    /// What a client asked for goes on only as long as the client waits for it.
+    #[tokio::test]
+    async fn work_ends_when_its_request_is_dropped() {
+        let store = Arc::new(yfs_store::MemoryStore::new());
+        let workspace = Workspace::create(store, WorkspaceOptions::default()).unwrap();
+        let app = app(&workspace, AccessControl::Open, 1);
+        let caller = RequestCaller { grant: AccessGrant::everything(), app };
+        let (begin, begun) = oneshot::channel();
+        let (held, ended) = oneshot::channel::<()>();
+        let work = async move {
+            let _held = held;
+            begin.send(()).unwrap();
+            pending::<()>().await;
+        };
+        let request =
+            tokio::spawn(async move { caller.within_budget(WorkCost::ANALYSIS, work).await });
+        begun.await.unwrap();
+        request.abort();
+        // The work was dropped, and with it the sender.
+        assert!(ended.await.is_err());
+    }
 }

@@ -207,6 +207,7 @@ pub(crate) mod tests {
         access::{AccessControl as Door, TokenKeys},
         body::BodyBudget,
         rooms::DocumentRooms,
+        work_shares::WorkShares,
     };
 
     const RECHECK: Duration = Duration::from_secs(15);
@@ -229,7 +230,7 @@ pub(crate) mod tests {
             conflicts,
             mcp,
             mcp_sessions: Arc::default(),
-            query_shares: Arc::default(),
+            work: Arc::new(WorkShares::new(yfs_agent::work_budget::WorkBudget::of_process())),
             listings: Arc::default(),
             audit: None,
             json_query: None,

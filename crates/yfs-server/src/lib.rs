@@ -57,6 +57,7 @@ mod upgrade;
 mod web;
 mod websocket_session;
 mod websocket_wire;
+mod work_shares;
 
 pub use crate::{
     peers::{peer_json, presence_json},

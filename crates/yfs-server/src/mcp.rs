@@ -3,7 +3,6 @@
 //! A client presents a token as everywhere else, and sees what it grants. `?profile=` chooses the
 //! tools.
 
-mod query_shares;
 mod stateless_sessions;
 
 use std::{fmt::Write as _, sync::Arc};
@@ -16,15 +15,20 @@ use axum::{
 };
 use serde::Deserialize;
 use yfs::Workspace;
-use yfs_agent::{AgentSession, audit::AuditSink, json_query::JsonQueryRunner};
-use yfs_engine::actor::{Actor, ActorKind};
+use yfs_agent::{
+    AgentSession, audit::AuditSink, json_query::JsonQueryRunner, work_budget::WorkShare,
+};
+use yfs_engine::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
 use yfs_mcp::{
     ClientIdentity, McpProfile, OpenedSession, RequestOpener, SessionOpener, SessionRefusal,
 };
 
-pub(crate) use self::{query_shares::QueryShares, stateless_sessions::StatelessSessions};
+pub(crate) use self::stateless_sessions::StatelessSessions;
 use crate::{
-    access::{AccessGrant, labelled},
+    access::{AccessGrant, for_agent},
     caller::RequestCaller,
     extract::QueryParameters,
     problem::HttpProblem,
@@ -45,6 +49,7 @@ struct GrantOpener {
     profile: McpProfile,
     audit: Option<Arc<dyn AuditSink>>,
     json_query: Option<JsonQueryRunner>,
+    work_share: WorkShare,
     /// The grant and the profile as text.
     credential: String,
     stateless: Arc<StatelessSessions>,
@@ -66,11 +71,20 @@ pub(crate) async fn mcp(
     };
     let credential = format!("{:?} {profile}", caller.grant);
     let (workspace, grant, audit) = (app.workspace.clone(), caller.grant, app.audit.clone());
-    let share = Some(app.query_shares.of(&grant.id));
+    let work_share = app.work.of(&grant.id);
+    let share = Some(work_share.clone());
     let json_query = app.json_query.clone().map(|runner| JsonQueryRunner { share, ..runner });
     let stateless = app.mcp_sessions.clone();
-    let opener =
-        GrantOpener { workspace, grant, profile, audit, json_query, credential, stateless };
+    let opener = GrantOpener {
+        workspace,
+        grant,
+        profile,
+        audit,
+        json_query,
+        work_share,
+        credential,
+        stateless,
+    };
     request.extensions_mut().insert(RequestOpener(Arc::new(opener)));
     app.mcp.handle(request).await.map(axum::body::Body::new)
 }
@@ -87,6 +101,13 @@ impl SessionOpener for GrantOpener {
     fn credential(&self) -> &str {
         &self.credential
     }
+
+    fn directories(&self) -> &[VPath] {
+        match self.grant.is_whole() {
+            true => &[],
+            false => std::slice::from_ref(&self.grant.path),
+        }
+    }
 }
 
 impl GrantOpener {
@@ -97,7 +118,8 @@ impl GrantOpener {
             // The grant of an open server has no actor of its own.
             grant.actor = Actor::new(ActorKind::Agent, client.name.as_deref().unwrap_or("mcp"));
         }
-        let fs = labelled(&self.workspace, &grant, &label);
+        let fs = for_agent(&self.workspace, &grant, &label);
+        let fs = fs.map_err(|error| SessionRefusal(error.to_string()))?;
         // The tools of history reach the whole workspace.
         let builder = match grant.is_whole() {
             true => AgentSession::over_workspace(&self.workspace, grant.actor.clone(), &label),
@@ -111,6 +133,7 @@ impl GrantOpener {
             Some(runner) => builder.json_query(runner.clone()),
             None => builder,
         };
+        let builder = builder.work_share(self.work_share.clone());
         let agent = builder.fs(fs).shared(client.is_stateless).build();
         let directories = [grant.path.clone()];
         let session = OpenedSession::with_directories(agent, self.profile, &directories);

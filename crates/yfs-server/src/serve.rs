@@ -17,6 +17,7 @@ use yfs::{Workspace, clock::clock_of, workspace::conflicts::ConflictReport};
 use yfs_agent::{
     audit::{AuditSink, open_workspace_audit},
     json_query::JsonQueryRunner,
+    work_budget::WorkBudget,
 };
 use yfs_mcp::McpHttpService;
 
@@ -24,12 +25,13 @@ use crate::{
     access::{AccessControl, TokenKeys},
     body::BodyBudget,
     listen,
-    mcp::{QueryShares, StatelessSessions},
+    mcp::StatelessSessions,
     metrics::ServerMetrics,
     presence_bridge,
     rooms::DocumentRooms,
     routes::router,
     tree_response::ListingTags,
+    work_shares::WorkShares,
 };
 
 /// The default port.
@@ -57,6 +59,9 @@ pub struct ServeOptions {
     pub max_connections: usize,
     /// The program that runs the queries of agents at `/mcp`; without one they have none.
     pub json_query: Option<JsonQueryRunner>,
+    /// The heavy work that the server does at once: queries, statistics, contexts, thumbnails and
+    /// artifacts.
+    pub work: Arc<WorkBudget>,
     /// The directory of the store, in which a lock shows whether a process connects its peers.
     pub store_dir: Option<PathBuf>,
     /// How often connections and answers that last check that their token is still valid.
@@ -112,8 +117,8 @@ pub(crate) struct ServerState {
     pub(crate) mcp: McpHttpService,
     /// The sessions at `/mcp` of clients whose protocol version has none.
     pub(crate) mcp_sessions: Arc<StatelessSessions>,
-    /// The shares of tokens in the queries of agents.
-    pub(crate) query_shares: Arc<QueryShares>,
+    /// The shares of tokens in heavy work.
+    pub(crate) work: Arc<WorkShares>,
     /// The entity tags of the last listings of the tree.
     pub(crate) listings: Arc<ListingTags>,
     /// The receiver of the records of what agents do; `None` for a store without a file.
@@ -182,7 +187,7 @@ impl Server {
             conflicts: self.conflicts.clone(),
             mcp: McpHttpService::new(),
             mcp_sessions: Arc::default(),
-            query_shares: Arc::default(),
+            work: Arc::new(WorkShares::new(self.options.work.clone())),
             listings: Arc::default(),
             audit,
             json_query: self.options.json_query.clone(),
@@ -212,6 +217,7 @@ impl Default for ServeOptions {
             origins: Vec::new(),
             max_connections: 16_384,
             json_query: None,
+            work: WorkBudget::of_process(),
             store_dir: None,
             recheck: Duration::from_secs(15),
         }

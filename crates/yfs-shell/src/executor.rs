@@ -140,6 +140,8 @@ impl CommandExecutor for ShellExecutor {
         let max_output = options.max_output_bytes;
         let files = (self.files)(command);
         let files = files.in_new_step().unwrap_or(files);
+        let of_call = options.scope.as_ref().and_then(|scope| files.for_call(scope));
+        let files = of_call.unwrap_or(files);
         let fs = Arc::new(ShellFs::new(files, self.limits));
         let bash = self.build(fs.clone(), limit, max_output);
         let sink = OutputSink::new(max_output);

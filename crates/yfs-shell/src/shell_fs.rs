@@ -171,6 +171,10 @@ impl FileSystem for ShellFs {
         if let Some(data) = self.scratch.lock().get(&path) {
             return Ok(Metadata { size: data.len() as u64, ..Metadata::default() });
         }
+        if is_scratch(&path) {
+            // One that is not there yet, and never among the files.
+            return Err(convert(&FsError::new(FsCode::ENOENT, Op::Lstat, &path)));
+        }
         let stat = self.inner.lstat(&path).await.map_err(|error| convert(&error))?;
         Ok(metadata(&stat))
     }
@@ -191,6 +195,9 @@ impl FileSystem for ShellFs {
         let path = self.path(Op::Lstat, path)?;
         if self.scratch.lock().contains_key(&path) {
             return Ok(true);
+        }
+        if is_scratch(&path) {
+            return Ok(false);
         }
         match self.inner.lstat(&path).await {
             Ok(_) => Ok(true),

@@ -40,6 +40,13 @@ impl CallScope {
         Self { changes: true, ..Self::default() }
     }
 
+    /// Returns the same call for a part that may change what it reads or not, such as a command: a
+    /// question is then about what the part does, when it does it.
+    #[must_use]
+    pub fn of_unknown_part(&self) -> Self {
+        Self { changes: false, ..self.clone() }
+    }
+
     /// Declares that the call only reads an object and what is below it, such as the source of a
     /// copy.
     pub fn declare_only_read(&self, path: &VPath) {
@@ -65,6 +72,12 @@ impl CallScope {
     pub fn is_approved(&self, writes: bool, path: &VPath) -> bool {
         let state = self.state.lock();
         state.approved.iter().any(|(write, object)| *write == writes && path.starts_with(object))
+    }
+
+    /// Returns whether an object below a directory was approved in this call.
+    pub fn is_approved_below(&self, directory: &VPath) -> bool {
+        let state = self.state.lock();
+        state.approved.iter().any(|(_, object)| object.starts_with(directory))
     }
 
     /// Counts a file that the call left out because it needs an approval.

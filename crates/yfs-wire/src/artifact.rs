@@ -140,8 +140,9 @@ pub struct CleanupRequest {
 pub struct ContextBody {
     /// The files and directories; by default all that the caller may see.
     pub paths: Vec<String>,
-    /// The greatest number of tokens; by default 8,000.
-    pub tokens: Option<usize>,
+    /// The greatest number of tokens; by default 8,000. An earlier name is `tokens`.
+    #[serde(alias = "tokens")]
+    pub max_tokens: Option<usize>,
     /// Patterns as in `.gitignore`: a file must match one.
     pub include: Vec<String>,
     /// Patterns as in `.gitignore` of files and directories that are left out.

@@ -54,13 +54,15 @@ pub struct WorkspaceFs {
     author: ChangeAuthor,
     /// The directory that the filesystem is confined to, if any.
     scope: Option<scope::ScopeDirectory>,
+    /// Whether the directories above that directory are seen, as the way to it.
+    shows_way: bool,
     /// Whether paths lead through links; see [`FileSystem::without_links`].
     follows_links: bool,
 }
 
 impl WorkspaceFs {
     pub(crate) fn new(state: Arc<WorkspaceState>, author: ChangeAuthor) -> Self {
-        Self { state, author, scope: None, follows_links: true }
+        Self { state, author, scope: None, shows_way: false, follows_links: true }
     }
 
     /// Returns the same filesystem with a label for its changes: a session, a tool call.

@@ -70,6 +70,45 @@ fn a_directory_is_asked_about_once_and_the_approval_is_kept_and_revoked() {
     assert_eq!((questions, n_done), (vec![question.to_owned()], 0));
 }
 
+/// A command runs on a thread of its own, where no question could be asked: it was refused.
+#[test]
+fn a_command_asks_about_what_it_touches_and_once_for_all_of_it() {
+    let dir = workspace();
+    for (path, content) in [("/ro/a", "needle\n"), ("/ro/b", "b\n"), ("/free", "x\n")] {
+        run(Command::new(yfs())
+            .args(["write", path, "--content", content])
+            .current_dir(dir.path()));
+    }
+    let rules = dir.path().join("rules.json");
+    let rule = json!([
+        { "operations": ["read", "write"], "paths": ["/ro/**"], "mode": "interrupt" },
+    ]);
+    fs::write(&rules, rule.to_string()).expect("a temporary file");
+    let args = ["--rules", rules.to_str().expect("UTF-8"), "--shell"];
+    let mut server = RawServer::initialized(dir.path(), &args, json!({ "elicitation": {} }));
+    let command = "cat /ro/a; cat /ro/a > /ro/b; cat /ro/b /free";
+    let call = [("execute", json!({ "command": command }))];
+    let (questions, n_done) = ask(&mut server, &call, "once");
+    // The shell describes a file before it writes it.
+    let expected =
+        ["May the agent read /ro/a?", "May the agent read /ro/b?", "May the agent change /ro/b?"];
+    assert_eq!((questions, n_done), (expected.map(str::to_owned).to_vec(), 1));
+    let cat = |path: &str| run(Command::new(yfs()).args(["cat", path]).current_dir(dir.path()));
+    assert_eq!(cat("/ro/b"), "needle\n");
+    // Each answer is for one call.
+    let again = [("execute", json!({ "command": "rm /ro/a" }))];
+    let (questions, _) = ask(&mut server, &again, "refuse");
+    assert_eq!(questions, ["May the agent read /ro/a?"]);
+    assert_eq!(cat("/ro/a"), "needle\n");
+    // With a file of approvals, the question is about the directory.
+    let file = dir.path().join("approvals.json");
+    let args = [&args[..], &["--approvals", file.to_str().expect("UTF-8")]].concat();
+    let mut server = RawServer::initialized(dir.path(), &args, json!({ "elicitation": {} }));
+    let (questions, n_done) = ask(&mut server, &call, "session");
+    assert_eq!(questions, ["May the agent use /ro and everything below it?"]);
+    assert_eq!(n_done, 1);
+}
+
 fn tool(dir: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(yfs()).args(["tool", "--quiet"]).args(args).current_dir(dir).output();
     let output = output.expect("the command runs");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use yfs_tests::{command::program as yfs, http::Client, node};
+use yfs_tests::{command::program as yfs, http::Client, node, served::Served};
 
 use super::{PROFILES, drive_python, python, run, workspace};
 
@@ -132,6 +132,54 @@ fn a_session_lasts_over_connections() {
         let reply = call_alone(&url, client, "fs_write", &write).to_string();
         assert_eq!(reply.contains("this session has not read it"), is_noted, "{reply}");
     }
+}
+
+/// A token for a directory: the model learns of the directory before its first call, finds it from
+/// the root, and learns nothing of other files.
+#[test]
+fn a_token_for_a_directory_shows_the_way_to_it() {
+    let files =
+        [("many/f1.txt", "needle\n"), ("other/f1.txt", "needle\n"), ("top.txt", "needle\n")];
+    let served = Served::start(&files);
+    let reader = served.with_token(&["--read", "--path", "/many"]);
+    let token = reader.token.clone().expect("a token");
+    let url = format!("http://127.0.0.1:{}/mcp?token={token}", reader.port);
+    let begin = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "raw", "version": "1" },
+        },
+    });
+    let headers =
+        [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    let begun = reader.send("POST", "/mcp", &headers, begin.to_string().as_bytes());
+    let begun = String::from_utf8(begun.body).expect("UTF-8");
+    assert!(begun.contains("This client may use /many and what is below"), "{begun}");
+    let call = |tool: &str, arguments: Value| {
+        let reply = call_alone(&url, "scout", tool, &arguments);
+        reply["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
+    };
+    for (tool, arguments) in [
+        ("ls", json!({ "path": "/" })),
+        ("glob", json!({ "pattern": "**/f1.txt" })),
+        ("grep", json!({ "pattern": "needle" })),
+        ("context", json!({})),
+    ] {
+        let found = call(tool, arguments);
+        let is_hidden = !found.contains("other") && !found.contains("top");
+        assert!(found.contains("/many/") && is_hidden, "{tool}: {found}");
+    }
+    call("changes_since", json!({}));
+    for path in ["/top.txt", "/many/f2.txt"] {
+        served.client.send("PUT", &format!("/api/files{path}"), &[], b"x");
+    }
+    let changes = call("changes_since", json!({ "own": true }));
+    assert!(changes.contains("/many/f2.txt") && !changes.contains("top"), "{changes}");
+    for (tool, argument) in [("fs_read", "path"), ("read_file", "file_path")] {
+        let refused = call(tool, json!({ argument: "/top.txt" }));
+        assert!(refused.contains("allowed is only /many"), "{tool}: {refused}");
+    }
+    assert_eq!(served.server.interrupt(), Some(0));
 }
 
 /// Two programs with one identity share a session. Neither takes back what the other wrote.

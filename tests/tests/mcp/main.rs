@@ -3,6 +3,8 @@
 mod approvals;
 mod http;
 mod progress;
+#[cfg(unix)]
+mod protected_files;
 mod races;
 mod reference;
 

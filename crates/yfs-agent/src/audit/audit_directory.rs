@@ -205,6 +205,25 @@ pub fn audit_directory_of(workspace: &Workspace) -> Option<SealedDirectory> {
     Some(workspace.store().derived_directory()?.with_extension("audit"))
 }
 
+/// Returns the records of a workspace that a query selects; none if there is no directory of
+/// records.
+///
+/// # Errors
+///
+/// Fails as [`select_audit_records`] does.
+pub fn workspace_audit_records(
+    workspace: &Workspace,
+    query: &AuditQuery,
+) -> io::Result<SelectedRecords> {
+    let Some(directory) = audit_directory_of(workspace) else {
+        return Ok(SelectedRecords::default());
+    };
+    match select_audit_records(&directory, query) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(SelectedRecords::default()),
+        selected => selected,
+    }
+}
+
 /// Returns the records in a directory that a query selects: without a limit, the latest 10,000.
 ///
 /// # Errors

@@ -10,22 +10,17 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use yfs_vfs::CancellationToken;
 
 use super::{
     JsonQuery, JsonQueryError, JsonQueryOutput, JsonQueryRunner,
     query_worker::{EXIT_DONE, EXIT_FAILED, EXIT_TRUNCATED, QueryRequest},
 };
+use crate::work_budget::{WorkCost, WorkShare};
 
 /// The most bytes of a reason that is reported.
 const MAX_REASON_LEN: u64 = 2_000;
-
-/// The most queries of this process that run at once, which bounds their memory. Others wait.
-const MAX_RUNNING: usize = 4;
-
-/// The permits of all queries of this process, whichever session, route or token they come from.
-static RUNNING: Semaphore = Semaphore::const_new(MAX_RUNNING);
 
 /// Ends a process when dropped.
 ///
@@ -52,17 +47,9 @@ impl JsonQueryRunner {
         document: Bytes,
         cancel: &CancellationToken,
     ) -> Result<JsonQueryOutput, JsonQueryError> {
-        // The semaphores are never closed. The share comes first: a query that waits for it
-        // holds nothing of others.
-        let admitted = async {
-            let of_caller = match &self.share {
-                Some(share) => share.0.acquire().await.ok(),
-                None => None,
-            };
-            (of_caller, RUNNING.acquire().await.ok())
-        };
-        let _permits = tokio::select! {
-            permits = admitted => permits,
+        let cost = WorkCost::of_bytes(self.limits.max_memory);
+        let _permit = tokio::select! {
+            permit = WorkShare::admit_within(self.share.as_ref(), cost) => permit,
             () = cancel.cancelled() => return Err(JsonQueryError::Cancelled),
         };
         let request = QueryRequest {

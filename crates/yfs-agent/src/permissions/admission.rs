@@ -133,11 +133,11 @@ impl PermittedFs {
         let ApprovalRequest { access, op, .. } = *request;
         if self.search().is_some() {
             self.note_left_out(checked);
-            return Err(Self::refusal(access, op, &request.spelled));
+            return Err(self.refusal(access, op, &request.spelled));
         }
         let decision = self.broker().decide(request).await;
         if decision == ApprovalDecision::Refuse {
-            return Err(Self::refusal(access, op, &request.spelled));
+            return Err(self.refusal(access, op, &request.spelled));
         }
         let also = (access == AccessKind::Write && request.reads).then_some(AccessKind::Read);
         for access in [Some(access), also].into_iter().flatten() {
@@ -162,13 +162,13 @@ impl PermittedFs {
             let AccessNeed { access, path, .. } = *need;
             // Refused before the walk, so that the answer does not depend on what exists.
             if self.rules().mode_at(access, path) == RuleMode::Deny {
-                return Err(Self::refusal(access, op, path));
+                return Err(self.refusal(access, op, path));
             }
             let checked = self.check_path(op, path, need.follow).await?;
             let own = self.mode_of(access, &checked);
             let below = self.mode_below(op, need, &checked, paths.first()).await?;
             match own.max(below) {
-                RuleMode::Deny => return Err(Self::refusal(access, op, path)),
+                RuleMode::Deny => return Err(self.refusal(access, op, path)),
                 RuleMode::Interrupt if !self.is_granted(op, access, &checked, scope) => {
                     let request = self.request_for(op, need, &checked, scope);
                     add_question(&mut questions, request, &checked);
@@ -195,11 +195,23 @@ impl PermittedFs {
                 || has_grant(checked.granted_object())
                 || checked.above.iter().any(|id| has_grant(GrantedObject::Existing(id.clone())))
         };
+        // An approval of what is in a directory covers that this directory is there.
+        let is_described = matches!(op, Op::Stat | Op::Lstat) && checked.is_directory();
+        if is_described && access == AccessKind::Read && scope.is_approved_below(&checked.real) {
+            return true;
+        }
         // The approval to move an object covers that it can be read at its new place.
         let is_move = op == Op::Rename && access == AccessKind::Read;
-        covers(access)
-            || (is_move && covers(AccessKind::Write))
-            || self.broker().is_approved(&self.plain_request(op, access, &checked.real, checked))
+        if covers(access) || (is_move && covers(AccessKind::Write)) {
+            return true;
+        }
+        let request = self.plain_request(op, access, &checked.real, checked);
+        let is_approved = self.broker().is_approved(&request);
+        if is_approved && self.search().is_none() {
+            // It holds for the rest of the call, as one that was given in it.
+            scope.approve(access == AccessKind::Write, &checked.real);
+        }
+        is_approved
     }
 
     fn plain_request(
@@ -289,9 +301,11 @@ impl PermittedFs {
         Ok(strictest)
     }
 
-    /// Makes the error of a refused access. It names the path only as the caller spelled it.
-    pub(super) fn refusal(access: AccessKind, op: Op, spelled: &VPath) -> FsError {
-        let refusal = PermissionRefusal { access, path: spelled.clone() };
+    /// Makes the error of a refused access. It names the path only as the caller spelled it, and
+    /// the directories that the caller may use if the path is outside.
+    pub(super) fn refusal(&self, access: AccessKind, op: Op, spelled: &VPath) -> FsError {
+        let allowed = self.rules().served_besides(spelled);
+        let refusal = PermissionRefusal { access, path: spelled.clone(), allowed };
         FsError::new(FsCode::EACCES, op, spelled).caused_by(refusal)
     }
 }

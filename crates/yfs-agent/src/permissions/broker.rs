@@ -1,6 +1,6 @@
 //! The question that a rule in the mode `Interrupt` asks, and the side that answers it.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use yfs_types::path::VPath;
@@ -50,6 +50,12 @@ pub trait ApprovalBroker: Send + Sync + fmt::Debug {
     fn is_approved(&self, request: &ApprovalRequest) -> bool {
         let _ = request;
         false
+    }
+
+    /// Returns the broker for the call under way, which decides also in other tasks and threads
+    /// that work for this call; `None` if this one does so.
+    fn for_this_call(&self) -> Option<Arc<dyn ApprovalBroker>> {
+        None
     }
 
     /// Decides about one access.

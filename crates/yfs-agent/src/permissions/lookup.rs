@@ -120,7 +120,7 @@ impl PermittedFs {
                 missing_parents,
             });
         }
-        Err(Self::refusal(AccessKind::Read, op, spelled))
+        Err(self.refusal(AccessKind::Read, op, spelled))
     }
 
     /// Returns the walk to an object that is there and to which no link leads, by one call of the
@@ -170,7 +170,7 @@ impl PermittedFs {
                 continue;
             }
             if from_link && self.is_denied(&path) && !self.leads_to_open(&path, &walk.pending) {
-                return Err(Self::refusal(AccessKind::Read, op, spelled));
+                return Err(self.refusal(AccessKind::Read, op, spelled));
             }
             let stat = match self.handle().lstat(&path).await {
                 Ok(stat) => stat,
@@ -199,7 +199,7 @@ impl PermittedFs {
                 return fail(FsCode::ELOOP);
             }
             if self.is_denied(&path) && !self.leads_to_open(&path, &walk.pending) {
-                return Err(Self::refusal(AccessKind::Read, op, spelled));
+                return Err(self.refusal(AccessKind::Read, op, spelled));
             }
             let target = self.handle().readlink(&path).await;
             walk.follow(&target.map_err(|error| self.spell(error, op, spelled))?);
@@ -230,7 +230,7 @@ impl PermittedFs {
         for path in walk.missing.iter().skip(1).rev() {
             match self.inner().lstat(path).await {
                 Ok(stat) if stat.kind == FileKind::Symlink => {
-                    return Err(Self::refusal(AccessKind::Read, op, spelled));
+                    return Err(self.refusal(AccessKind::Read, op, spelled));
                 }
                 Ok(_) => {
                     let real = self.inner().realpath(path).await;

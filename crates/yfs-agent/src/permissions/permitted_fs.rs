@@ -67,15 +67,32 @@ pub struct MissingLinkHandle;
 
 /// The cause of an `EACCES` of a [`PermittedFs`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("permission denied for {} on {path}", match .access {
+#[error("permission denied for {} on {path}{}", match .access {
     AccessKind::Read => "read",
     AccessKind::Write => "write",
-})]
+}, self.hint())]
 pub struct PermissionRefusal {
     /// The access that the rules do not allow.
     pub access: AccessKind,
     /// The path as the caller spelled it.
     pub path: VPath,
+    /// The directories that alone are allowed, if there are any and the path is in none of them.
+    pub allowed: Vec<VPath>,
+}
+
+/// The most directories that the text of a refusal names.
+const MAX_NAMED: usize = 8;
+
+impl PermissionRefusal {
+    /// Returns the part of the text about the directories that alone are allowed.
+    pub(crate) fn hint(&self) -> String {
+        let named: Vec<&str> = self.allowed.iter().take(MAX_NAMED).map(VPath::as_str).collect();
+        match (named.is_empty(), self.allowed.len() - named.len()) {
+            (true, _) => String::new(),
+            (false, 0) => format!("; allowed is only {}", named.join(", ")),
+            (false, n_more) => format!("; allowed is only {} and {n_more} more", named.join(", ")),
+        }
+    }
 }
 
 impl PermittedFs {
@@ -219,7 +236,7 @@ impl PermittedFs {
     /// caller's to know. A link that appeared after the checks refuses the call.
     pub(super) fn spell(&self, error: FsError, op: Op, spelled: &VPath) -> FsError {
         if self.follows_links && error.code == FsCode::ELOOP && error.path.is_some() {
-            return Self::refusal(AccessKind::Read, op, spelled);
+            return self.refusal(AccessKind::Read, op, spelled);
         }
         FsError { path: Some(spelled.as_str().into()), dest: None, op, ..error }
     }
@@ -500,7 +517,12 @@ impl FileSystem for PermittedFs {
 
     fn for_call(&self, scope: &CallScope) -> Option<Arc<dyn FileSystem>> {
         let inner = self.inner.for_call(scope).unwrap_or_else(|| self.inner.clone());
-        Some(Arc::new(self.with_inner(inner).ok()?.in_call(scope)))
+        let permitted = self.with_inner(inner).ok()?.in_call(scope);
+        let broker = self.broker.for_this_call();
+        Some(Arc::new(match broker {
+            Some(broker) => permitted.with_broker(broker),
+            None => permitted,
+        }))
     }
 
     fn without_links(&self) -> Option<Arc<dyn FileSystem>> {

@@ -217,6 +217,15 @@ impl PermissionRules {
         below
     }
 
+    /// Returns the directories that alone are allowed, unless a path is in one of them.
+    pub(super) fn served_besides(&self, path: &VPath) -> Vec<VPath> {
+        let holds_path = |set: &&RuleSet| {
+            set.served.is_empty() || set.served.iter().any(|served| path.starts_with(served))
+        };
+        let outside = self.sets.iter().find(|set| !holds_path(set));
+        outside.map_or_else(Vec::new, |set| set.served.to_vec())
+    }
+
     /// Returns the strictest mode that a path below `directory` could have, whatever objects there
     /// are. A rule that matches everything below hides the rules after it.
     pub fn strictest_below(&self, access: AccessKind, directory: &VPath) -> RuleMode {

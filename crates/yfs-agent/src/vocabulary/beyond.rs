@@ -1,18 +1,21 @@
 //! Tools that the known vocabularies lack: versions, undo, changes by others, patches of many
 //! files.
 
+mod undo_session;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use yfs_types::{actor::Actor, path::VPath};
-use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, ChangesOptions, CreateMode, FsCode};
+use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, ChangesOptions, CreateMode};
 
+use self::undo_session::{UndoSessionResult, undo_session};
 use super::{
     patch_files::{PatchFilesResult, apply_patch},
     shared::{ToolFailure, ToolOutcome, path_of, text_reply, tool, unified_diff},
 };
 use crate::{
     catalog::{RegisteredTool, TextResult, ToolNeed},
-    history::{FileHistory, UndoneResult},
+    history::FileHistory,
     json_query::{DocumentFormat, JsonQuery, QueryDialect},
     large_results::{keep_items, keep_large_result},
     tool::{ToolAnnotations, ToolReply},
@@ -49,14 +52,6 @@ struct RestoreVersionInput {
     path: String,
     /// Number of the version.
     version: u64,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct UndoSessionInput {
-    /// Whether the changes are only listed. Default false.
-    #[serde(default)]
-    dry_run: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -117,24 +112,6 @@ struct ListedVersion {
     label: Option<String>,
     /// Whether it is the current content.
     current: bool,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct UndoSessionResult {
-    /// The changes, the latest first.
-    changes: Vec<UndoneChangeResult>,
-    /// Whether there are more, which were undone as well.
-    truncated: bool,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct UndoneChangeResult {
-    /// The path of the file.
-    path: String,
-    /// `created`, `edited` or `deleted`; absent if only listed.
-    change: Option<String>,
-    /// What happened.
-    result: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -292,63 +269,6 @@ async fn restore(call: ToolCall, input: RestoreVersionInput) -> ToolOutcome {
     let written = call.write(&path, data, CreateMode::Never).await?;
     let text = format!("Restored version {} of {path}{}", input.version, written.note());
     Ok(text_reply(text))
-}
-
-async fn undo_session(call: ToolCall, input: UndoSessionInput) -> ToolOutcome {
-    let history = history_of(&call)?;
-    let (actor, session) = (call.session().actor().clone(), call.session().id().clone());
-    let paths = history.session_paths(&actor, &session).await?;
-    for path in &paths {
-        // The history knows no permissions. What was deleted is not there to be read.
-        match call.fs().read_range(path, 0, 1).await {
-            Err(error) if !matches!(error.code, FsCode::ENOENT | FsCode::EISDIR) => {
-                return Err(error.into());
-            }
-            _ => (),
-        }
-    }
-    let changes: Vec<UndoneChangeResult> = if input.dry_run {
-        let listed = paths.iter().map(|path| UndoneChangeResult {
-            path: path.to_string(),
-            change: None,
-            result: "would be undone".to_owned(),
-        });
-        listed.collect()
-    } else {
-        let undone = call.recorded_undo(history, &paths).await?;
-        let listed = undone.into_iter().map(|undone| UndoneChangeResult {
-            path: undone.path.to_string(),
-            change: Some(undone.change.to_owned()),
-            result: undone_words(&undone.result),
-        });
-        listed.collect()
-    };
-    let n_changes = changes.len();
-    let (changes, truncated) = keep_items(changes, call.session().limits().max_list_chars);
-    let lines = changes.iter().map(|change| format!("{}: {}", change.path, change.result));
-    let mut text = match n_changes {
-        0 => "There is nothing to undo".to_owned(),
-        _ => lines.collect::<Vec<_>>().join("\n"),
-    };
-    if truncated {
-        text.push_str(&format!("\n... [{} more]", n_changes - changes.len()));
-    }
-    Ok(ToolReply::text(text).with_structured(&UndoSessionResult { changes, truncated }))
-}
-
-fn undone_words(result: &UndoneResult) -> String {
-    match result {
-        UndoneResult::Reverted { kept_others: false } => "changed back".to_owned(),
-        UndoneResult::Reverted { kept_others: true } => {
-            "changed back; later changes by others were kept".to_owned()
-        }
-        UndoneResult::Removed => "moved to the trash, because the session created it".to_owned(),
-        UndoneResult::Restored => "restored from the trash".to_owned(),
-        UndoneResult::MovedBack(path) => format!("moved back to {path}"),
-        UndoneResult::ModeRestored => "permission bits set back".to_owned(),
-        UndoneResult::Nothing => "nothing of the change was left".to_owned(),
-        UndoneResult::Kept(reason) => format!("not undone: {reason}"),
-    }
 }
 
 async fn changes_since(call: ToolCall, input: ChangesSinceInput) -> ToolOutcome {

@@ -29,6 +29,7 @@ use crate::{
     execute::{ExecuteError, ExecuteOptions},
     large_results::{keep_items, keep_large_result},
     media::{is_media, media_block},
+    permissions::PermissionRefusal,
     tool::{ToolAnnotations, ToolReply},
     tool_call::ToolCall,
 };
@@ -338,7 +339,9 @@ fn fs_failure(error: FsError, access: &str, path: &VPath) -> ToolFailure {
     match error.code {
         FsCode::ENOENT => ToolFailure::refused(format!("File '{path}' not found")),
         FsCode::EACCES | FsCode::EPERM => {
-            ToolFailure::refused(format!("permission denied for {access} on {path}"))
+            let refusal = error.source.as_ref().and_then(|source| source.downcast_ref());
+            let hint = refusal.map_or_else(String::new, PermissionRefusal::hint);
+            ToolFailure::refused(format!("permission denied for {access} on {path}{hint}"))
         }
         _ => ToolFailure::Fs(error),
     }
@@ -623,7 +626,8 @@ async fn execute(call: ToolCall, input: ExecuteInput) -> ToolOutcome {
         Some(seconds) => Some(Duration::from_secs(seconds.unsigned_abs())),
     };
     let cancel = call.context().cancel.clone();
-    let options = ExecuteOptions { timeout, cancel, ..ExecuteOptions::default() };
+    let scope = Some(call.scope().of_unknown_part());
+    let options = ExecuteOptions { timeout, cancel, scope, ..ExecuteOptions::default() };
     let ran = match executor.execute(&input.command, &options).await {
         Ok(ran) => ran,
         Err(ExecuteError::TimedOut { limit, partial }) => {

@@ -18,6 +18,7 @@ use crate::{
     large_results::MAX_RESULT_CHARS,
     tool::{ToolAnnotations, ToolReply},
     tool_call::ToolCall,
+    work_budget::{WorkCost, WorkShare},
 };
 
 /// The tokens of a preview that the caller does not limit.
@@ -69,7 +70,9 @@ struct ContextInput {
     exclude: Vec<String>,
     /// The greatest length of the reply, in tokens of about four characters: at most 20,000.
     /// Default 8,000.
-    tokens: Option<usize>,
+    // An earlier name, which models that have seen it may still use.
+    #[serde(alias = "tokens")]
+    max_tokens: Option<usize>,
     /// The greatest length of each preview, in characters. Default 300.
     preview: Option<usize>,
     /// Whether names that begin with a dot are included. Default false.
@@ -121,7 +124,7 @@ pub(super) fn tools() -> Vec<RegisteredTool> {
 async fn file_stats(call: ToolCall, input: FileStatsInput) -> ToolOutcome {
     let path = path_of(&input.path)?;
     let analyses = analyses_of(&call, call.fs().clone());
-    let analysis = unless_cancelled(&call, analyses.analysis_of(&path)).await??;
+    let analysis = within_budget(&call, analyses.analysis_of(&path)).await??;
     let n_tokens = input.preview.unwrap_or(DEFAULT_PREVIEW_TOKENS).min(MAX_TOKENS);
     let preview = (n_tokens > 0).then(|| analysis.preview(PreviewLimit::Tokens(n_tokens)));
     let max_chars = call.session().limits().max_list_chars;
@@ -159,7 +162,7 @@ fn stats_text(path: &str, analysis: &FileAnalysis, preview: Option<&str>) -> Str
 
 async fn context(call: ToolCall, input: ContextInput) -> ToolOutcome {
     let default = ContextRequest::default();
-    let max_tokens = input.tokens.unwrap_or(default.max_tokens);
+    let max_tokens = input.max_tokens.unwrap_or(default.max_tokens);
     if max_tokens > MAX_TOKENS {
         return Err(ToolFailure::refused(format!("a context has at most {MAX_TOKENS} tokens")));
     }
@@ -193,7 +196,7 @@ async fn context(call: ToolCall, input: ContextInput) -> ToolOutcome {
     }
     let fs = call.fs().without_questions().unwrap_or_else(|| call.fs().clone());
     let analyses = analyses_of(&call, fs);
-    let rendered = unless_cancelled(&call, analyses.render_context(&request)).await?;
+    let rendered = within_budget(&call, analyses.render_context(&request)).await?;
     let rendered = rendered.map_err(|error| match error {
         ArtifactError::Fs(error) => error.into(),
         error => ToolFailure::refused(error.to_string()),
@@ -217,13 +220,18 @@ fn analyses_of(call: &ToolCall, fs: Arc<dyn FileSystem>) -> KeptAnalyses {
     }
 }
 
-/// Runs a part of a call until the caller cancels it.
-async fn unless_cancelled<T>(
+/// Analyzes files when the budget of heavy work has room, and until the caller cancels it.
+async fn within_budget<T>(
     call: &ToolCall,
     part: impl Future<Output = T>,
 ) -> Result<T, ToolFailure> {
+    let share = call.session().work_share();
+    let admitted = async {
+        let _permit = WorkShare::admit_within(share, WorkCost::ANALYSIS).await;
+        part.await
+    };
     tokio::select! {
-        done = part => Ok(done),
+        done = admitted => Ok(done),
         () = call.context().cancel.cancelled() => {
             Err(FsError::bare(FsCode::ECANCELED, Op::Read).into())
         }

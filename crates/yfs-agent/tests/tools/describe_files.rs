@@ -123,7 +123,7 @@ async fn nothing_of_a_file_is_revealed_that_may_not_be_read() {
         json!({}),
         json!({ "paths": ["/"], "ignored": true, "hidden": true }),
         json!({ "include": ["*.txt"] }),
-        json!({ "tokens": 40 }),
+        json!({ "max_tokens": 40 }),
     ] {
         let text = fixture.call("context", arguments.clone()).await.joined_text();
         assert!(!text.contains("key.txt") && !text.contains("marzipan"), "{arguments}: {text}");

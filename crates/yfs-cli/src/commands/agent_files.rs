@@ -17,6 +17,7 @@ use yfs_agent::{
     audit::{AuditOrigin, AuditSink, AuditedFs, open_workspace_audit},
     permissions::{
         AccessKind, AccessLimits, ApprovalBroker, PermissionRule, PermissionRules, RuleMode,
+        parse_rules,
     },
 };
 use yfs_engine::{
@@ -25,7 +26,7 @@ use yfs_engine::{
 };
 use yfs_mcp::{
     ClientIdentity, DirectoryBroker, ElicitingBroker, McpProfile, OpenedSession, SessionOpener,
-    SessionRefusal, parse_rules, shell_over,
+    SessionRefusal, shell_over,
 };
 use yfs_vfs::FileSystem;
 
@@ -217,6 +218,10 @@ impl SessionOpener for WorkspaceOpener {
 
     fn profile(&self) -> McpProfile {
         self.policy.profile
+    }
+
+    fn directories(&self) -> &[VPath] {
+        &self.policy.allowed
     }
 }
 

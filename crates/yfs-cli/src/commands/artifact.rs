@@ -33,8 +33,8 @@ use crate::{
 const HELP: &str = "\
 An artifact is a result of a tool that is too large for a model's context: a file below /artifacts,
 and a reference with its type, statistics, preview and BLAKE3 hash. The path of an artifact is that
-of its reference, from the root of all artifacts. A reference finds its file after a rename or move,
-and the content that was stored after an edit.
+of its reference, from the root of all artifacts. A reference or path finds its file after a rename
+or move, and the content that was stored after an edit. `yfs cat` prints what a file has now.
 
 --namespace says where a result is put: thread_id ({thread}/{file}), task_id ({task}/{file}), flat
 ({file}), runs (runs/{thread}/{task}/{file}), or a template of {thread_id}, {task_id} and
@@ -50,7 +50,7 @@ Examples:
   yfs artifact list 'research-7/*'
   yfs artifact show research-7/tool_call_12.json
   yfs artifact clean --older-than 30d --dry-run
-  yfs artifact context /docs --tokens 2000                    any files, for a model's context
+  yfs artifact context /docs --max-tokens 2000                any files, for a model's context
 
 JSON of put: {FileReference: {metadata, preview}}, or with --threshold {Direct: {result}}; of run:
 the same with exit_status; of show: metadata: {file_id, relative_path, size, content_type, preview,
@@ -189,8 +189,8 @@ struct ContextArgs {
     #[arg(value_name = "PATH", default_value = "/")]
     paths: Vec<String>,
     /// The most tokens; a token is estimated as four characters
-    #[arg(short, long, value_name = "N", default_value_t = 8_000)]
-    tokens: usize,
+    #[arg(short = 't', long, alias = "tokens", value_name = "N", default_value_t = 8_000)]
+    max_tokens: usize,
     /// Only files that match this pattern, as in .gitignore; may be repeated
     #[arg(long, value_name = "PATTERN")]
     include: Vec<String>,
@@ -305,11 +305,14 @@ async fn get(context: &mut CommandContext, root: VPath, args: GetArgs) -> Result
     };
     let workspace = context.readable()?;
     let options = ArtifactOptions { root, ..ArtifactOptions::default() };
-    let content = store_of(context, &workspace, options).read_file(&metadata).await?;
-    if context.out.json {
-        return context.out.json_line(&json::content(&metadata.relative_path, &content));
+    let read = store_of(context, &workspace, options).read_verified(&metadata).await?;
+    if read.is_earlier {
+        context.remark("the file was changed since; this is the version that was stored");
     }
-    context.out.raw(&content)
+    if context.out.json {
+        return context.out.json_line(&json::content(&metadata.relative_path, &read.data));
+    }
+    context.out.raw(&read.data)
 }
 
 /// Parses the JSON of a reference: its metadata, or what contains them.
@@ -456,7 +459,7 @@ async fn render(context: &mut CommandContext, args: ContextArgs) -> Result {
             ignored: args.ignored,
             max_file_size: args.max_file_size,
         },
-        max_tokens: args.tokens,
+        max_tokens: args.max_tokens,
         preview: PreviewLimit::Characters(args.preview),
         template,
     };

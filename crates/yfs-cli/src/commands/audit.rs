@@ -1,10 +1,8 @@
 //! `yfs audit`: lists what agents did through the tools.
 
-use std::io;
-
 use clap::Args;
 use yfs_agent::audit::{
-    AuditOutcome, AuditQuery, AuditRecord, audit_directory_of, select_audit_records,
+    AuditOutcome, AuditQuery, AuditRecord, audit_directory_of, workspace_audit_records,
 };
 use yfs_engine::{actor::Actor, time::Millis};
 
@@ -70,7 +68,7 @@ pub(crate) struct AuditArgs {
 /// Lists the records.
 pub(crate) async fn run(args: AuditArgs, context: &mut CommandContext) -> Result {
     let below = args.path.as_deref().map(|path| context.path(path)).transpose()?;
-    let Some(directory) = audit_directory_of(&context.readable()?) else { return Ok(()) };
+    let workspace = context.readable()?;
     let query = AuditQuery {
         session: args.session,
         actor: args.author.map(|author| author.to_string()),
@@ -82,14 +80,12 @@ pub(crate) async fn run(args: AuditArgs, context: &mut CommandContext) -> Result
         // Calls are selected here, so the limit is applied here.
         limit: Some(if args.calls { usize::MAX } else { args.max_count }),
     };
-    let mut selected = match select_audit_records(&directory, &query) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            let place = directory.path().display();
-            return Err(CommandError::other(format!("cannot read {place}: {error}")));
-        }
-        Ok(selected) => selected,
-    };
+    let selected = workspace_audit_records(&workspace, &query);
+    let mut selected = selected.map_err(|error| {
+        let place = audit_directory_of(&workspace);
+        let place = place.map(|place| place.path().display().to_string()).unwrap_or_default();
+        CommandError::other(format!("cannot read {place}: {error}"))
+    })?;
     if args.calls {
         selected.records.retain(|record| record.operation.is_none());
         let n_older = selected.records.len().saturating_sub(args.max_count);

@@ -73,8 +73,8 @@ impl StructureImporter<'_> {
         }
     }
 
-    /// Imports the moves that can be made now. A file that has the name of another one moves first,
-    /// so that a row of files, each of which takes the name of the next, takes one round.
+    /// Imports the moves that can be made now. A file whose name another one takes moves first, so
+    /// that a row of files that take each other's names takes one round.
     fn import_moves(&mut self) -> Result<()> {
         let mut blocked = HashSet::new();
         for id in self.moved_in_order() {

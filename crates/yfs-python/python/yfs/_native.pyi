@@ -1,11 +1,21 @@
 import os
-from typing import Any, Literal, final
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict, final
 
 __version__: str
 
 _Data = bytes | bytearray | str
 _Kind = Literal["file", "directory", "symlink", "other"]
 _Cut = Literal["limit", "deadline", "cancelled"]
+
+class _RuleMode(TypedDict, total=False):
+    mode: Literal["allow", "deny", "interrupt"]
+
+class PermissionRule(_RuleMode):
+    """A permission rule. Without a mode it allows."""
+
+    operations: list[Literal["read", "write"]]
+    paths: list[str]
 
 class EditRefusedError(OSError):
     """The text to replace is empty, missing or ambiguous, or the file is not text."""
@@ -193,6 +203,19 @@ class FileSystem:
         mode: int | None = None,
         parents: bool = True,
     ) -> WriteOutcome: ...
+    def query(
+        self,
+        path: str,
+        query: str,
+        *,
+        dialect: Literal["jq", "jql", "sql"] = "jq",
+        format: Literal["json", "csv", "tsv", "yaml", "parquet"] | None = None,
+        slurp: bool = False,
+        raw: bool = False,
+        cpu_time: float | None = None,
+        max_memory: int | None = None,
+        max_output: int | None = None,
+    ) -> dict[str, Any]: ...
     def append(self, path: str, data: _Data) -> WriteOutcome: ...
     def edit(
         self,
@@ -276,7 +299,28 @@ class FileSystem:
 class Workspace:
     @property
     def id(self) -> str: ...
-    def files(self, *, actor: str | None = None, label: str | None = None) -> FileSystem: ...
+    def files(
+        self,
+        *,
+        actor: str | None = None,
+        label: str | None = None,
+        rules: Sequence[PermissionRule] | None = None,
+        allow: Sequence[str] | None = None,
+        read_only: bool = False,
+        audit: bool = False,
+    ) -> FileSystem: ...
+    def audit(
+        self,
+        *,
+        session: str | None = None,
+        actor: str | None = None,
+        tool: str | None = None,
+        path: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        failed: bool | None = None,
+        limit: int | None = None,
+    ) -> dict[str, Any]: ...
     def versions(self, path: str) -> list[Version]: ...
     def version_content(self, path: str, number: int) -> bytes: ...
     def restore_version(self, path: str, number: int) -> WriteOutcome: ...

@@ -6,7 +6,9 @@ use axum::http::HeaderValue;
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_store::MemoryStore;
-use yfs_vfs::{FileSystem, FsCode, FsError, MoveOptions, WriteOptions};
+use yfs_vfs::{
+    FileSystem, FsCode, FsError, GlobQuery, GrepQuery, MoveOptions, RemoveOptions, WriteOptions,
+};
 
 use super::*;
 
@@ -102,4 +104,65 @@ async fn a_scoped_filesystem_is_confined_to_its_directory() {
     let fs = scoped(&workspace, &grant("/", GrantRights::Read));
     fs.read(&path("/out/b")).await.unwrap();
     denied(fs.write(&path("/out/b"), "x".into(), &WriteOptions::default()).await.map(drop));
+}
+
+/// A token for a directory blinded an agent: it could not list the root, its searches from there
+/// were refused, and `changes` listed the paths of all files.
+#[tokio::test]
+async fn an_agent_sees_the_way_to_its_directory() {
+    let workspace =
+        Workspace::create(Arc::new(MemoryStore::new()), WorkspaceOptions::default()).unwrap();
+    let path = |text: &str| VPath::parse(text).unwrap();
+    let all = workspace.fs();
+    let before = all.cursor().await.unwrap();
+    for file in ["/team/in/a.txt", "/team/out/b.txt", "/c.txt"] {
+        all.write(&path(file), "needle".into(), &WriteOptions::default()).await.unwrap();
+    }
+    for (grant, file) in [("/team/in", "/team/in/a.txt"), ("/team/in/a.txt", "/team/in/a.txt")] {
+        let fs = for_agent(&workspace, &grant_of(grant), "label").unwrap();
+        let names = async |at: &str| {
+            let listed = fs.readdir(&path(at)).await.unwrap().into_iter();
+            listed.map(|entry| entry.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("/").await, ["team"]);
+        assert_eq!(names("/team").await, ["in"]);
+        assert!(fs.stat(&path("/team")).await.unwrap().is_directory());
+        let found = fs.grep(&GrepQuery::new("needle")).await.unwrap();
+        let matching: Vec<&str> = found.files.iter().map(|found| found.path.as_str()).collect();
+        assert_eq!(matching, [file]);
+        let found = fs.glob(&GlobQuery::new("**/*.txt")).await.unwrap();
+        let found: Vec<&str> = found.entries.iter().map(|found| found.path.as_str()).collect();
+        assert_eq!(found, [file]);
+        let walked = fs.walk(&VPath::root(), &Default::default()).await.unwrap();
+        assert!(walked.iter().all(|found| path(file).starts_with(&found.path)), "{walked:?}");
+        let changes = fs.changes(&before, &Default::default()).await.unwrap();
+        let changed: Vec<&str> = changes.events.iter().map(|event| event.path.as_str()).collect();
+        let is_seen =
+            |changed: &&str| changed.starts_with(grant) || path(grant).starts_with(&path(changed));
+        assert!(changed.iter().all(is_seen), "{changed:?}");
+        assert!(changed.contains(&file), "{changed:?}");
+
+        let refused = fs.read(&path("/c.txt")).await.unwrap_err();
+        assert_eq!(refused.code, FsCode::EACCES);
+        let reason = std::error::Error::source(&refused).unwrap().to_string();
+        assert_eq!(
+            reason,
+            format!("permission denied for read on /c.txt; allowed is only {grant}")
+        );
+        // The way itself can neither be read nor changed, and the directory stays where it is.
+        let denied = |result: Result<(), FsError>| {
+            assert_eq!(result.unwrap_err().code, FsCode::EACCES);
+        };
+        denied(
+            fs.rm(&path("/team"), &RemoveOptions { recursive: true, ..Default::default() }).await,
+        );
+        denied(fs.rm(&path(grant), &RemoveOptions { recursive: true, ..Default::default() }).await);
+        denied(fs.mv(&path(grant), &path("/moved"), &MoveOptions::default()).await);
+        let new = path("/team/new");
+        denied(fs.write(&new, "x".into(), &WriteOptions::default()).await.map(drop));
+    }
+}
+
+fn grant_of(directory: &str) -> AccessGrant {
+    grant(directory, GrantRights::Write)
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::{Json, response::IntoResponse};
+use yfs_agent::work_budget::WorkCost;
 use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{ContextRequest, FileSelection, KeptAnalyses, WorkspaceShelf};
 use yfs_wire::{ContextBody, ContextJson, FileStatsJson, StatsQuery};
 
 use crate::{
-    caller::{RequestCaller, apart, path_of},
+    caller::{RequestCaller, path_of},
     extract::{JsonBody, QueryParameters},
     problem::{HttpProblem, Result},
 };
@@ -25,8 +26,9 @@ pub(super) async fn stats(
     QueryParameters(asked): QueryParameters<StatsQuery>,
 ) -> Result {
     let path = path_of(&asked.path)?;
-    let _permit = caller.app.joins.acquire().await;
-    let analysis = apart(async { kept_analyses(&caller).analysis_of(&path).await }).await?;
+    let (analyses, at) = (kept_analyses(&caller), path.clone());
+    let analysis = async move { analyses.analysis_of(&at).await };
+    let analysis = caller.within_budget(WorkCost::ANALYSIS, analysis).await?;
     let preview = asked.preview.map(|n_tokens| n_tokens.min(MAX_PREVIEW));
     let preview = preview.map(|n_tokens| analysis.preview(PreviewLimit::Tokens(n_tokens)));
     Ok(Json(FileStatsJson::new(&path, &analysis, preview)).into_response())
@@ -44,7 +46,7 @@ pub(super) async fn context(
     if paths.is_empty() {
         paths.push(caller.grant.path.clone());
     }
-    if body.tokens.is_some_and(|n_tokens| n_tokens > MAX_TOKENS) {
+    if body.max_tokens.is_some_and(|n_tokens| n_tokens > MAX_TOKENS) {
         let reason = format!("a context has at most {MAX_TOKENS} tokens");
         return Err(HttpProblem::bad_request(reason));
     }
@@ -58,7 +60,7 @@ pub(super) async fn context(
             ignored: body.ignored,
             max_file_size: body.max_file_size.unwrap_or(default.selection.max_file_size),
         },
-        max_tokens: body.tokens.unwrap_or(default.max_tokens),
+        max_tokens: body.max_tokens.unwrap_or(default.max_tokens),
         preview: match body.preview {
             Some(n_chars) => PreviewLimit::Characters(n_chars.min(MAX_PREVIEW)),
             None => default.preview,
@@ -66,8 +68,9 @@ pub(super) async fn context(
         // A template of a stranger could take any time and memory.
         template: None,
     };
-    let _permit = caller.app.joins.acquire().await;
-    let rendered = apart(async { kept_analyses(&caller).render_context(&request).await }).await?;
+    let analyses = kept_analyses(&caller);
+    let rendered = async move { analyses.render_context(&request).await };
+    let rendered = caller.within_budget(WorkCost::ANALYSIS, rendered).await?;
     let answer = ContextJson {
         text: rendered.text,
         tokens: rendered.n_tokens,

@@ -15,6 +15,7 @@ use yfs::{
     WorkspaceFs,
     clock::{Clock, SystemClock},
 };
+use yfs_agent::work_budget::WorkCost;
 use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{
     ArtifactIds, ArtifactOptions, CleanupPolicy, FileMetadata, FileSystemOps, FileSystemStore,
@@ -73,8 +74,7 @@ pub(super) async fn list(
 ) -> Result {
     let store = store_of(&caller, options_of(asked.root.as_deref(), None)?);
     let patterns: Vec<String> = asked.pattern.into_iter().collect();
-    let _permit = caller.app.joins.acquire().await;
-    apart(async {
+    let list = async move {
         let listed = store.list(&patterns).await?.into_iter().map(|artifact| ArtifactJson {
             path: artifact.path.to_string(),
             artifact: artifact.relative_path,
@@ -83,8 +83,8 @@ pub(super) async fn list(
             changed: artifact.changed.into(),
         });
         Ok(Json(ArtifactList { artifacts: listed.collect() }).into_response())
-    })
-    .await
+    };
+    caller.within_budget(WorkCost::ARTIFACT, list).await
 }
 
 /// Answers `POST /api/artifacts`: stores a result, and returns its reference.
@@ -108,8 +108,9 @@ pub(super) async fn put(
     };
     let mut options = options_of(asked.root.as_deref(), asked.preview)?;
     options.namespace_strategy = namespace.unwrap_or_default();
-    let metadata = apart(async { store_of(&caller, options).store_file(&ids, content).await });
-    let metadata = metadata.await?;
+    let store = store_of(&caller, options);
+    let metadata = async move { store.store_file(&ids, content).await };
+    let metadata = caller.within_budget(WorkCost::ARTIFACT, metadata).await?;
     let preview = metadata.preview.clone();
     let reference = ToolResponseContent::FileReference { metadata, preview };
     Ok((StatusCode::CREATED, Json(reference)).into_response())
@@ -132,7 +133,7 @@ pub(super) async fn get(
     QueryParameters(asked): QueryParameters<ArtifactQuery>,
 ) -> Result {
     let reference = FileMetadata::at_path(path, asked.checksum);
-    read(&caller, asked.root.as_deref(), &reference).await
+    read(&caller, asked.root.as_deref(), reference).await
 }
 
 /// Answers `POST /api/artifact-references`: the content of a reference, verified.
@@ -144,16 +145,17 @@ pub(super) async fn resolve(
     let reference = FileMetadata::parse_reference(body.to_string().as_bytes());
     let reference = reference
         .map_err(|error| HttpProblem::bad_request(format!("this is no reference: {error}")))?;
-    read(&caller, asked.root.as_deref(), &reference).await
+    read(&caller, asked.root.as_deref(), reference).await
 }
 
 async fn read(
     caller: &RequestCaller,
     root: Option<&str>,
-    reference: &FileMetadata,
+    reference: FileMetadata,
 ) -> Result<Response> {
-    let options = options_of(root, None)?;
-    let content = apart(async { store_of(caller, options).read_file(reference).await }).await?;
+    let store = store_of(caller, options_of(root, None)?);
+    let content = async move { store.read_file(&reference).await };
+    let content = caller.within_budget(WorkCost::ARTIFACT, content).await?;
     // A browser must never run the content as a page of this server.
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream"),
@@ -171,12 +173,9 @@ pub(super) async fn show(
 ) -> Result {
     let reference = FileMetadata::at_path(path, None);
     let options = options_of(asked.root.as_deref(), asked.preview)?;
-    let _permit = caller.app.joins.acquire().await;
-    let metadata = apart(async {
-        let store = store_of(&caller, options);
-        store.reference_at(&store.path_now(&reference).await?).await
-    });
-    Ok(Json(metadata.await?).into_response())
+    let store = store_of(&caller, options);
+    let metadata = async move { store.reference_at(&store.path_now(&reference).await?).await };
+    Ok(Json(caller.within_budget(WorkCost::ARTIFACT, metadata).await?).into_response())
 }
 
 /// Answers `POST /api/artifact-cleanup`.

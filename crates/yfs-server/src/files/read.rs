@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use yfs_agent::work_budget::WorkCost;
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileSystem, Stat};
 use yfs_wire::{ReadQuery, StatJson, UnixMillis};
@@ -31,10 +32,10 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result {
     let path = parse_rest(path)?;
-    let _permit = match asked.thumbnail {
-        Some(_) => Some(caller.app.joins.acquire().await),
-        None => None,
-    };
+    if let Some(size) = asked.thumbnail {
+        let picture = thumbnail(caller.clone(), path, size, headers);
+        return caller.within_budget(WorkCost::ANALYSIS, picture).await;
+    }
     apart(async {
         let fs = caller.fs();
         let stat = fs.stat(&path).await?;
@@ -42,16 +43,23 @@ pub(super) async fn get(
             let listing = list(&*fs, &path, asked.recursive).await?;
             return Ok(Json(listing).into_response());
         }
-        if let Some(size) = &asked.thumbnail {
-            let directory = caller.confined().thumbnail_directory();
-            return thumbnail_response(&*fs, &path, &stat, size, directory, &headers).await;
-        }
         match asked.version {
             Some(number) => past_version(&caller, &path, number, &headers),
             None => content_response(&*fs, &path, stat, &headers).await,
         }
     })
     .await
+}
+
+/// Answers `GET /api/files/{path}?thumbnail=`. A directory has none, and is listed.
+async fn thumbnail(caller: RequestCaller, path: VPath, size: String, headers: HeaderMap) -> Result {
+    let fs = caller.fs();
+    let stat = fs.stat(&path).await?;
+    if stat.is_directory() {
+        return Ok(Json(list(&*fs, &path, false).await?).into_response());
+    }
+    let directory = caller.confined().thumbnail_directory();
+    thumbnail_response(&*fs, &path, &stat, &size, directory, &headers).await
 }
 
 /// Answers `GET /api/stat/{path}`.

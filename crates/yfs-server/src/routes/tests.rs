@@ -14,6 +14,7 @@ use tokio::{
     net::TcpStream,
 };
 use yfs::{Workspace, WorkspaceOptions, clock::Clock};
+use yfs_agent::work_budget::{WorkBudget, WorkCost, WorkLimits};
 use yfs_engine::{path::VPath, time::Millis};
 use yfs_store::MemoryStore;
 use yfs_vfs::{FileSystem, WriteOptions};
@@ -76,6 +77,10 @@ type OpenAnswer = BufReader<TcpStream>;
 
 impl RunningServer {
     async fn start() -> Self {
+        Self::with_budget(WorkBudget::of_process()).await
+    }
+
+    async fn with_budget(work: Arc<WorkBudget>) -> Self {
         let clock = Arc::new(SetClock(AtomicI64::new(1_000_000)));
         let options = WorkspaceOptions { clock: clock.clone(), ..WorkspaceOptions::default() };
         let workspace = Workspace::create(Arc::new(MemoryStore::new()), options).unwrap();
@@ -84,7 +89,7 @@ impl RunningServer {
         let guid = made.unwrap().id.to_string();
         let keys = TokenKeys::of(workspace.store().clone()).with_clock(clock.clone());
         let recheck = Duration::from_millis(1);
-        let options = ServeOptions { port: 0, recheck, ..ServeOptions::default() };
+        let options = ServeOptions { port: 0, recheck, work, ..ServeOptions::default() };
         let server = Server::bind(&options).await.unwrap();
         let address = server.address();
         tokio::spawn(server.run(workspace, std::future::pending()));
@@ -100,6 +105,17 @@ impl RunningServer {
 
     /// Sends a request, and returns its status, its headers and the answer.
     async fn request(&self, head: &str, token: &str, body: &str) -> (u16, String, OpenAnswer) {
+        let mut answer = BufReader::new(self.send(head, token, body).await);
+        let mut lines = String::new();
+        while !lines.ends_with("\r\n\r\n") {
+            assert_ne!(answer.read_line(&mut lines).await.unwrap(), 0, "{head}: {lines}");
+        }
+        let status = lines.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, lines.to_lowercase(), answer)
+    }
+
+    /// Sends a request, and does not wait for the answer.
+    async fn send(&self, head: &str, token: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let request = format!(
             "{head}\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\
@@ -109,13 +125,7 @@ impl RunningServer {
             body.len(),
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = BufReader::new(stream);
-        let mut lines = String::new();
-        while !lines.ends_with("\r\n\r\n") {
-            assert_ne!(answer.read_line(&mut lines).await.unwrap(), 0, "{head}: {lines}");
-        }
-        let status = lines.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, lines.to_lowercase(), answer)
+        stream
     }
 
     async fn open(&self, route: &str, kind: LastingAnswer, token: &str) -> OpenAnswer {
@@ -235,5 +245,48 @@ async fn all_other_routes_answer_at_once() {
             let is_whole = headers.contains("\ncontent-length: ") || status == 204;
             assert!(is_whole && status != 426, "{method} {route} lasts: {headers}");
         }
+    }
+}
+
+/// The requests of heavy work, with their bodies.
+const HEAVY: [(&str, &str); 9] = [
+    ("GET /api/stats?path=/a.txt", ""),
+    ("POST /api/context", "{}"),
+    ("GET /api/files/a.txt?thumbnail=10x10", ""),
+    ("GET /api/threads/t/files/a.png?thumbnail=10x10", ""),
+    ("GET /api/artifacts", ""),
+    ("POST /api/artifacts?call=1", "a result"),
+    ("GET /api/artifacts/shared/none.txt", ""),
+    ("GET /api/artifact-references/shared/none.txt", ""),
+    (
+        "POST /mcp",
+        r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "file_stats", "arguments": {"path": "/a.txt"}, "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {}}}}"#,
+    ),
+];
+
+/// The headers of a request of MCP without a session.
+const MCP_HEADERS: &str =
+    "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: file_stats";
+
+/// All heavy work of a server draws on one budget, and a client that hangs up takes back what it
+/// asked for: with the budget used up, each request waits, and is gone when its client is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_hangs_up_ends_its_work() {
+    let budget = WorkBudget::new(WorkLimits { max_running: 1, max_mib: 4096 });
+    let server = RunningServer::with_budget(budget.clone()).await;
+    let (_, token) = server.grant("one", None);
+    let mut waiting = budget.n_waiting();
+    for (head, body) in HEAVY {
+        let held = budget.admit(WorkCost::ANALYSIS).await;
+        let extra = if head == "POST /mcp" { format!("\r\n{MCP_HEADERS}") } else { String::new() };
+        let stream = server.send(&format!("{head} HTTP/1.1{extra}"), &token, body).await;
+        waiting.wait_for(|n_waiting| *n_waiting == 1).await.unwrap();
+        drop(stream);
+        waiting.wait_for(|n_waiting| *n_waiting == 0).await.unwrap();
+        drop(held);
     }
 }

@@ -7,6 +7,8 @@ use axum::{
     response::IntoResponse,
 };
 use serde_json::Value;
+use yfs_agent::work_budget::WorkCost;
+use yfs_engine::path::VPath;
 use yfs_threads::ThreadFiles;
 use yfs_vfs::{Metadata, Op};
 use yfs_wire::{ThreadFileJson, ThreadListing, ThreadReadQuery, ThreadWriteQuery};
@@ -40,34 +42,44 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result {
     let at = path_of(&format!("/{path}"))?;
-    let _permit = match asked.thumbnail {
-        Some(_) => Some(all.caller.app.joins.acquire().await),
-        None => None,
-    };
-    apart(async {
-        let files = all.files(&id).await?;
-        let record = existing(&files, &path).await?;
-        if record.is_directory {
-            return listing(&files, &path).await;
+    if asked.thumbnail.is_none() {
+        return apart(content_of(&all, &id, &path, &at, &asked, &headers)).await;
+    }
+    let caller = all.caller.clone();
+    let picture = async move { content_of(&all, &id, &path, &at, &asked, &headers).await };
+    caller.within_budget(WorkCost::ANALYSIS, picture).await
+}
+
+/// Returns a file of a thread, a picture of it, or a listing.
+async fn content_of(
+    all: &RequestThreads,
+    id: &str,
+    path: &str,
+    at: &VPath,
+    asked: &ThreadReadQuery,
+    headers: &HeaderMap,
+) -> Result {
+    let files = all.files(id).await?;
+    let record = existing(&files, path).await?;
+    if record.is_directory {
+        return listing(&files, path).await;
+    }
+    if record.is_external() {
+        let reason = format!("the bytes are at {}", record.storage);
+        return Err(HttpProblem::new(StatusCode::CONFLICT, reason));
+    }
+    let fs = files.thread().fs();
+    let mut stat = fs.stat(at).await?;
+    match &asked.thumbnail {
+        Some(size) => {
+            let directory = files.thread().rooted().thumbnail_directory();
+            thumbnail_response(&*fs, at, &stat, size, directory, headers).await
         }
-        if record.is_external() {
-            let reason = format!("the bytes are at {}", record.storage);
-            return Err(HttpProblem::new(StatusCode::CONFLICT, reason));
+        None => {
+            stat.mime = Some(record.mime_type.into());
+            content_response(&*fs, at, stat, headers).await
         }
-        let fs = files.thread().fs();
-        let mut stat = fs.stat(&at).await?;
-        match &asked.thumbnail {
-            Some(size) => {
-                let directory = files.thread().rooted().thumbnail_directory();
-                thumbnail_response(&*fs, &at, &stat, size, directory, &headers).await
-            }
-            None => {
-                stat.mime = Some(record.mime_type.into());
-                content_response(&*fs, &at, stat, &headers).await
-            }
-        }
-    })
-    .await
+    }
 }
 
 /// Answers `PUT /api/threads/{id}/files/{path}`. The body is in a file of the host until it is

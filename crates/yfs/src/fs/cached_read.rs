@@ -58,9 +58,11 @@ impl WorkspaceFs {
         if !node.is_directory() {
             return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
         }
-        let mut names = Vec::new();
+        let (directory, mut names) = (node.path(), Vec::new());
         main.for_each_child(node.id(), |_, name, row| {
-            names.push((file_kind(&row), SmolStr::new(name)));
+            if self.lists(&directory, name) {
+                names.push((file_kind(&row), SmolStr::new(name)));
+            }
         });
         Ok(names)
     }

@@ -180,7 +180,11 @@ impl WorkspaceFs {
             if !node.is_directory() {
                 return Err(FsError::new(FsCode::ENOTDIR, Op::Scandir, path));
             }
+            let directory = node.path();
             main.for_each_child(node.id(), |id, name, row| {
+                if !self.lists(&directory, name) {
+                    return;
+                }
                 let (entry, is_text) = row_entry(id, name, &row);
                 entries.push(entry);
                 texts.push(is_text);

@@ -44,6 +44,11 @@ impl ScopeDirectory {
         }
     }
 
+    /// Reports whether a node lies above the directory, which is known by its path.
+    fn is_below(&self, node: &NodeRef<'_>) -> bool {
+        matches!(self, Self::At(path) if path.starts_with(&node.path()))
+    }
+
     /// Returns the path of the directory; `None` if it is gone.
     fn path(&self, main: &MainDoc) -> Option<VPath> {
         match self {
@@ -69,6 +74,13 @@ impl WorkspaceFs {
     pub fn confined_to_id(mut self, directory: FileId) -> Self {
         self.scope = Some(ScopeDirectory::Id(directory));
         self
+    }
+
+    /// Returns the filesystem with the way to the directory that it is confined to: the directories
+    /// above can be described and listed, and a listing has only the next one on the way.
+    #[must_use]
+    pub fn showing_way(self) -> Self {
+        Self { shows_way: true, ..self }
     }
 
     /// Resolves a path inside the scope.
@@ -113,8 +125,25 @@ impl WorkspaceFs {
         if !self.follows_links && !is_spelled(path, &node.path()) {
             return Err(FsError::new(FsCode::ELOOP, op, path));
         }
-        let is_inside = self.scope.as_ref().is_none_or(|scope| scope.holds(node));
-        if is_inside { Ok(()) } else { Err(FsError::new(FsCode::EACCES, op, path)) }
+        let describes = matches!(op, Op::Stat | Op::Lstat | Op::Scandir | Op::Realpath);
+        let shows_way = self.shows_way && describes;
+        let is_seen =
+            |scope: &ScopeDirectory| scope.holds(node) || (shows_way && scope.is_below(node));
+        if self.scope.as_ref().is_none_or(is_seen) {
+            Ok(())
+        } else {
+            Err(FsError::new(FsCode::EACCES, op, path))
+        }
+    }
+
+    /// Reports whether the listing of a directory has an entry.
+    pub(super) fn lists(&self, directory: &VPath, name: &str) -> bool {
+        match &self.scope {
+            Some(ScopeDirectory::At(path)) if self.shows_way => {
+                path.starts_with(&directory.join(name)) || directory.starts_with(path)
+            }
+            _ => true,
+        }
     }
 
     /// Checks that no existing parent in a path is a link or lies behind one, if the filesystem

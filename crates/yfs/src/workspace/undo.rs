@@ -175,14 +175,32 @@ impl UndoneChanges {
     }
 }
 
-/// Sorts changes, the latest first, so that each can be undone: new directories come last, the
+/// Sorts changes, the latest first, so that each can be undone: the versions of a file in the order
+/// of their numbers, whatever the clocks of their authors said, and new directories last, the
 /// deepest first.
 pub fn sort_for_undo(changes: &mut [HistoryEntry]) {
+    sort_versions(changes);
     changes.sort_by_key(|entry| {
         let is_directory =
             entry.kind == FileKind::Directory && entry.change == HistoryChange::Created;
         is_directory.then(|| Reverse(entry.path.components().count()))
     });
+}
+
+/// Sorts the versions of each file among the places that they have, the latest first.
+fn sort_versions(changes: &mut [HistoryEntry]) {
+    let mut places: HashMap<FileId, Vec<usize>> = HashMap::new();
+    for (place, entry) in changes.iter().enumerate().filter(|(_, entry)| entry.version.is_some()) {
+        places.entry(entry.id.clone()).or_default().push(place);
+    }
+    for places in places.into_values() {
+        let mut versions: Vec<HistoryEntry> =
+            places.iter().map(|place| changes[*place].clone()).collect();
+        versions.sort_by_key(|entry| Reverse(entry.version));
+        for (place, entry) in places.into_iter().zip(versions) {
+            changes[place] = entry;
+        }
+    }
 }
 
 impl History<'_> {

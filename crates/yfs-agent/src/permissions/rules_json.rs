@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 use thiserror::Error;
-use yfs_agent::permissions::{AccessKind, BadRule, PermissionRule, RuleMode};
 
-/// The reason why a file of rules is not accepted.
+use super::rules::{AccessKind, BadRule, PermissionRule, PermissionRules, RuleMode};
+
+/// The reason why the JSON of rules is not accepted.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BadRulesFile {
@@ -45,7 +46,7 @@ enum ModeJson {
 pub fn parse_rules(json: &str) -> Result<Vec<PermissionRule>, BadRulesFile> {
     let rules: Vec<RuleJson> = serde_json::from_str(json)?;
     let rules: Vec<_> = rules.into_iter().map(RuleJson::into_rule).collect();
-    yfs_agent::permissions::PermissionRules::new(rules.clone())?;
+    PermissionRules::new(rules.clone())?;
     Ok(rules)
 }
 
