@@ -183,9 +183,9 @@ fn python_methods() -> BTreeSet<String> {
     methods.extend(function.captures_iter(&stub).map(|found| format!("yfs.{}", &found[1])));
     let method = Regex::new(r"(?ms)^    def (\w+)\((.*?)\) ->").expect("a pattern");
     let keyword = Regex::new(r"(\w+): ").expect("a pattern");
+    let end = Regex::new(r"\n(?:\S)").expect("a pattern");
     for (class, prefix) in [("FileSystem", "fs."), ("Workspace", "ws.")] {
         let (_, body) = stub.split_once(&format!("\nclass {class}:")).expect("the stub has it");
-        let end = Regex::new(r"\n(?:\S)").expect("a pattern");
         let body = end.find(body).map_or(body, |end| &body[..end.start() + 1]);
         for found in method.captures_iter(body).filter(|found| !found[1].starts_with('_')) {
             methods.insert(format!("{prefix}{}", &found[1]));
