@@ -93,7 +93,7 @@ pub(crate) struct DocumentPool {
     freed: FreedMemory,
     store: Arc<dyn Store>,
     /// The client id under which this process edits documents.
-    client: ClientId,
+    client: AtomicU64,
     /// Makes client ids for documents that must not be edited under the usual one.
     ids: Arc<dyn IdSource>,
     new_doc: Box<NewDoc>,
@@ -175,7 +175,7 @@ impl DocumentPool {
             budget,
             freed: FreedMemory::default(),
             store,
-            client,
+            client: AtomicU64::new(client.get()),
             ids,
             new_doc,
             kind_of,
@@ -226,6 +226,23 @@ impl DocumentPool {
         !self.has_slot(id)
     }
 
+    /// Returns the client id under which this process edits documents.
+    pub(crate) fn client(&self) -> ClientId {
+        ClientId::from_random(self.client.load(Ordering::Acquire))
+    }
+
+    /// Edits all documents under another client id from now on: each is loaded again before it is
+    /// used. The caller must have locked none.
+    pub(crate) fn set_client(&self, client: ClientId) {
+        self.client.store(client.get(), Ordering::Release);
+        let entries: Vec<_> = self.entries.iter().map(|entry| entry.value().clone()).collect();
+        for entry in entries {
+            let mut slot = entry.slot.lock();
+            self.discharge(&entry);
+            *slot = None;
+        }
+    }
+
     /// Returns the number of documents in memory and their estimated size in bytes.
     pub(crate) fn usage(&self) -> (usize, u64) {
         let is_loaded = |entry: &Arc<PooledDocument>| entry.bytes.load(Ordering::Relaxed) > 0;
@@ -235,7 +252,7 @@ impl DocumentPool {
 
     fn load(&self, entry: &PooledDocument) -> Result<LoadedDocument> {
         let (name, id) = (DocName::from(&entry.id), &entry.id);
-        let new_doc = || (self.new_doc)(id, self.client);
+        let new_doc = || (self.new_doc)(id, self.client());
         let (mut doc, report) = load_document::content(&*self.store, &name, new_doc)?;
         let was_set_aside = was_set_aside(&*self.store, id)?;
         if report.is_incomplete() || was_set_aside {

@@ -16,7 +16,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use yfs_engine::{
     content::{ContentDoc, RunAuthor},
     gate::UpdateSource,
-    id::{ClientId, FileId, WorkspaceId},
+    id::{FileId, WorkspaceId},
     kind::{ContentRoot, PROFILE_SETTING, SchemaProfile, profile_name},
     main_doc::MainDoc,
     step::StepId,
@@ -84,8 +84,6 @@ pub(crate) struct WorkspaceState {
     pub(crate) checkpoint: Option<CheckpointHome>,
     /// The index for search, if there is one.
     pub(crate) search: Option<SearchIndexHome>,
-    /// The client id under which this process writes content.
-    content_client: ClientId,
     /// Locked by transactions that depend on rows: for writing by those that change rows, for
     /// reading by those that were planned from them.
     pub(crate) structure: RwLock<()>,
@@ -127,7 +125,7 @@ impl WorkspaceState {
         options: WorkspaceOptions,
         main: Arc<RwLock<MainDoc>>,
         documents: Arc<DocumentPool>,
-        (claim, content_client): (Option<WriterClaim>, ClientId),
+        claim: Option<WriterClaim>,
         checkpoint: Option<CheckpointHome>,
         upto: Seq,
     ) -> Self {
@@ -154,7 +152,6 @@ impl WorkspaceState {
             main_followers: SubscriberList::default(),
             claim: Mutex::new(claim),
             checkpoint,
-            content_client,
             structure: RwLock::default(),
             is_log_open: RwLock::new(true),
             tailing: Mutex::default(),
@@ -169,7 +166,7 @@ impl WorkspaceState {
 
     /// Makes the empty document of a new file.
     pub(crate) fn new_doc(&self, id: &FileId, kind: ContentRoot) -> ContentDoc {
-        let mut doc = ContentDoc::new(id, self.content_client, self.options.limits);
+        let mut doc = ContentDoc::new(id, self.documents.client(), self.options.limits);
         doc.set_kind(kind);
         doc
     }

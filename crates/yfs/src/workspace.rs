@@ -143,11 +143,10 @@ impl Workspace {
         if let Some(home) = &checkpoint {
             home.note_uncovered(n_tail);
         }
-        let writer = (claim, content_client);
         let upto = report.upto;
         let is_damaged = report.n_damaged > 0;
         let is_without_records = report.head == DocHead::ZERO;
-        let state = WorkspaceState::new(store, options, main, documents, writer, checkpoint, upto);
+        let state = WorkspaceState::new(store, options, main, documents, claim, checkpoint, upto);
         let state = Arc::new(state);
         if is_damaged {
             state.note_table_damage()?;

@@ -28,8 +28,8 @@ If a save in a mirrored directory began with an earlier text and took out what o
 (kind `overwritten`), the line has the `yfs undo` that brings it back.
 
 If a writer gave two peers different changes under the same ids, the file differs between
-them (kind `forked`). `yfs repair PATH` at one of them gives the other its text; the text that
-was sent here is in the quarantine.
+them (kind `forked`). `yfs repair PATH` at both keeps both texts, at one gives the other its
+text; the text that was sent here is in the quarantine.
 
 Examples:
   yfs conflicts

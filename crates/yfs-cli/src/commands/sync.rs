@@ -4,6 +4,7 @@ mod disk_changes;
 mod preview;
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::{Mutex, PoisonError},
 };
@@ -54,7 +55,8 @@ as well: `yfs sync` imports it before it sends.
 If a clone was interrupted, the command completes it. With a token that only reads, changes of this
 side stay here: the command lists their files and exits with 1.
 
-Exit status: 1 if the server is not reachable or rejects the connection, or changes stay here.
+Exit status: 1 if the server is not reachable or rejects the connection, if changes stay here,
+or if a file has other content elsewhere that no exchange makes equal (`yfs repair --help`).
 
 JSON: {sent, received, new, bytes_sent, bytes_received, blobs, refused};
 with --watch one such object each time both sides are synchronized; with --dry-run {receive: [PATH],
@@ -238,7 +240,9 @@ pub(crate) async fn exchange(
     if progress.n_lacking > 0 {
         context.remark(&format!("{} blobs are missing on both sides", progress.n_lacking));
     }
-    report_forked(workspace, &progress, context)?;
+    for message in forked_files(workspace, context)?.into_values() {
+        context.fail(&CommandError::other(message));
+    }
     report_unsent(workspace, &progress, context)?;
     context.remark(&format!(
         "{} updates received, {} new; {} sent; {} and {} transferred",
@@ -251,25 +255,28 @@ pub(crate) async fn exchange(
     Ok(progress)
 }
 
-/// Reports the files that have other content under the same ids at the server: they differ from now
-/// on, and no later exchange makes them equal.
-fn report_forked(
+/// Returns a message for each file that has other content under the same ids elsewhere, by path:
+/// such files differ, and no later exchange makes them equal.
+fn forked_files(
     workspace: &Workspace,
-    progress: &Exchanged,
-    context: &mut CommandContext,
-) -> Result {
-    for doc in &progress.forked {
-        let path = match doc == workspace.id() {
-            true => Some("the table of files".to_owned()),
-            false => workspace.nodes().path_of(doc)?.map(|path| path.to_string()),
+    context: &CommandContext,
+) -> Result<BTreeMap<String, String>> {
+    let mut messages = BTreeMap::new();
+    for file in workspace.replication().forked_files()? {
+        let is_main = file.id == *workspace.id();
+        let path = context.out.safe(&file.path).into_owned();
+        let message = match is_main {
+            true => "the table of files has other entries elsewhere under the same ids; `yfs \
+                     conflicts` says more"
+                .to_owned(),
+            false => format!(
+                "{path} has other content elsewhere under the same ids; `yfs repair` of it on both \
+                 sides, before they meet again, keeps the words of both"
+            ),
         };
-        let file = path.unwrap_or_else(|| doc.to_string());
-        let file = context.out.safe(&file).into_owned();
-        context.remark(&format!(
-            "the server sent other content of {file} under the same ids: `yfs conflicts`"
-        ));
+        messages.insert(path, message);
     }
-    Ok(())
+    Ok(messages)
 }
 
 /// Reports the received files whose contents are in conflict.
@@ -342,6 +349,7 @@ async fn follow(
 ) -> Result {
     let mut is_remembered = false;
     let mut remembered: Result = Ok(());
+    let mut reported = BTreeSet::new();
     let on_event = |event: ConnectionEvent<'_>| {
         let mut context = context.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -352,6 +360,11 @@ async fn follow(
                 }
                 // A conflict that cannot be read now is in the list of `yfs conflicts`.
                 report_conflicts(workspace, progress, &mut context).ok();
+                for (path, message) in forked_files(workspace, &context).unwrap_or_default() {
+                    if reported.insert(path) {
+                        context.remark(&message);
+                    }
+                }
                 // If the reader of the output is gone, the end of the command reports it.
                 if context.out.json {
                     context

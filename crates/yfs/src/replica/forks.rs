@@ -7,7 +7,7 @@
 //! A peer that is listed may only have passed on what it was given itself: both of two honest peers
 //! list the other one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use yfs_engine::{
@@ -15,14 +15,17 @@ use yfs_engine::{
     id::{ClientId, FileId},
     time::Millis,
 };
-use yfs_store::DocName;
+use yfs_store::{DocName, WriterClaim};
 
 use super::receive::ReceivedUpdates;
 use crate::{
     Replication,
     error::Result,
     state::WorkspaceState,
-    workspace::conflicts::{ConflictKind, ConflictReport},
+    workspace::{
+        conflicts::{ConflictKind, ConflictReport},
+        fresh_writer_ids,
+    },
 };
 
 /// The setting with the list.
@@ -72,6 +75,13 @@ impl Replication<'_> {
         self.state.forks()
     }
 
+    /// Lists the files that have other content elsewhere under the ids that items have here, now:
+    /// no exchange makes them equal.
+    pub fn forked_files(&self) -> Result<Vec<ConflictReport>> {
+        self.state.check_open()?;
+        self.state.fork_conflicts()
+    }
+
     /// Adds forked updates to the list and to the quarantine.
     pub(super) fn report_forks(
         &self,
@@ -83,11 +93,14 @@ impl Replication<'_> {
             return Ok(());
         }
         let (mut reports, now) = (self.state.forks()?, self.state.now());
-        let (before, mut n_kept) = (reports.clone(), 0);
+        let (before, mut n_kept, mut new) = (reports.clone(), 0, BTreeSet::new());
         for ForkArrival { doc, fork } in arrivals {
             let mut is_new = false;
             for (client, items) in by_client(&fork.ranges) {
-                is_new |= add_report(&mut reports, &doc, client, &items, (sender, now));
+                if add_report(&mut reports, &doc, client, &items, (sender, now)) {
+                    is_new = true;
+                    new.insert(client);
+                }
             }
             if is_new && n_kept < MAX_KEPT {
                 n_kept += 1;
@@ -95,6 +108,10 @@ impl Replication<'_> {
                 self.state.store.quarantine(&name, &fork.update, &reason, now)?;
             }
             received.forked.insert(doc);
+        }
+        // Before the reports are stored: a fork that was reported is not new the next time.
+        if !new.is_empty() {
+            self.state.give_up_clients(&new)?;
         }
         if reports != before {
             let excess = reports.len().saturating_sub(MAX_REPORTS);
@@ -108,6 +125,23 @@ impl Replication<'_> {
 }
 
 impl WorkspaceState {
+    /// Gives up client ids that may have been used twice, once a peer has other items under some:
+    /// the store may have been set back while it ran, and no check of claims finds that out. All
+    /// released ids are discarded, and those of this process are not released. If they are among
+    /// the forked ones, it writes under others from now on.
+    ///
+    /// The caller must have locked no document.
+    fn give_up_clients(&self, forked: &BTreeSet<ClientId>) -> Result<()> {
+        let claim: Option<WriterClaim> = self.claim.lock().take();
+        while self.store.claim_writer()?.reused {}
+        let own = claim.map(|claim| [claim.rows, claim.cells, claim.meta, claim.content]);
+        if own.iter().flatten().any(|client| forked.contains(client)) {
+            self.main.write().set_writer(fresh_writer_ids(&self.options));
+            self.documents.set_client(self.options.ids.client_id());
+        }
+        Ok(())
+    }
+
     fn forks(&self) -> Result<Vec<ForkReport>> {
         let stored = self.store.get_meta(FORKS_SETTING)?.unwrap_or_default();
         let Ok(Value::Array(list)) = serde_json::from_slice(&stored) else {
