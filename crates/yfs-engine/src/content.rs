@@ -61,6 +61,7 @@ mod rule_client;
 mod saved_side;
 mod single_text;
 mod timeline;
+mod typed_beside_bytes;
 mod typing_marks;
 mod typing_runs;
 mod version;

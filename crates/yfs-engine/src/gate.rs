@@ -60,6 +60,7 @@ pub use base_items::LoggedUpdates;
 #[cfg(test)]
 pub(crate) use canonical::canonical;
 pub use change::StateChange;
+pub(crate) use doc::read_state_vector;
 pub use doc::{ClientTail, GatedDoc, ReceiveOutcome};
 pub use erase::{ErasableItems, content_of_update, deleted_by, erase};
 pub(crate) use inspect::origins;

@@ -30,6 +30,7 @@ use crate::{
 
 pub mod anchors;
 pub mod blame;
+mod blob_conflicts;
 pub mod change_list;
 pub mod compact;
 pub mod past;

@@ -10,7 +10,7 @@ use std::{
 
 use expect_test::expect;
 use support::{Pair, append, at, cat, create, ls, now, put, two_processes, until_equal};
-use yfs::{Workspace, WorkspaceOptions};
+use yfs::{Workspace, WorkspaceOptions, workspace::conflicts::ConflictKind};
 use yfs_engine::{
     content::{ContentDoc, RunAuthor},
     gate::{GateLimits, UpdateSource},
@@ -341,4 +341,88 @@ fn a_writer_that_finds_the_source_gone_begins_again() {
         now(workspace.fs().rm(&at("/s"), &RemoveOptions::default())).ok();
     }
     assert_eq!(workspace.conflicts().unwrap(), []);
+}
+
+/// A text with a person who types into it, and a program that replaces it by bytes.
+struct TextAndBytes {
+    workspace: Workspace,
+    editor: Editor,
+    path: &'static str,
+}
+
+impl TextAndBytes {
+    fn new(path: &'static str) -> Self {
+        let workspace = create();
+        put_bytes(&workspace, path, b"base\n");
+        let info = workspace.documents().info(&at(path)).expect("a document");
+        let mut editor = Editor::open(&workspace, &info.guid);
+        editor.doc.set_kind(info.kind.expect("a text"));
+        Self { workspace, editor, path }
+    }
+
+    fn deliver(&self, update: &[u8]) {
+        let port = self.workspace.documents().port(self.editor.id.as_str()).expect("a port");
+        port.receive(update).expect("taken");
+    }
+
+    fn put_bytes(&self, data: &'static [u8]) {
+        put_bytes(&self.workspace, self.path, data);
+    }
+
+    fn details(&self) -> Vec<String> {
+        let conflicts = self.workspace.conflicts().expect("a list");
+        let ids = [self.editor.id.clone()].into();
+        let of_file = self.workspace.replication().content_conflicts(&ids);
+        assert_eq!(of_file.expect("a list"), conflicts);
+        let detail = |conflict: yfs::workspace::conflicts::ConflictReport| {
+            assert_eq!((conflict.kind, &*conflict.path), (ConflictKind::Blob, self.path));
+            conflict.detail
+        };
+        conflicts.into_iter().map(detail).collect()
+    }
+}
+
+/// A program replaces a text by bytes while a person types into it: the words are only in the
+/// versions of the file, and the list of conflicts says so.
+#[test]
+fn words_typed_into_a_file_that_becomes_bytes_are_a_conflict() {
+    for path in ["/a.txt", "/a.md"] {
+        let mut case = TextAndBytes::new(path);
+        let before = case.editor.type_text("\nbefore\n");
+        case.deliver(&before);
+        case.put_bytes(b"bin\0\x01\x02\xff");
+        assert_eq!(case.details(), [""; 0], "the program had read all of it");
+        let typed = case.editor.type_text("\nTYPED\n");
+        case.deliver(&typed);
+        let details = case.details();
+        let [detail] = details.as_slice() else { panic!("{details:?}") };
+        assert!(detail.starts_with("\"TYPED\" was typed"), "{detail}");
+        let (_, number) = detail.rsplit_once(&format!("yfs versions restore '{path}' ")).unwrap();
+        let number = number.parse().expect("a number");
+        case.workspace.history().restore_version(&at(path), number).expect("restored");
+        assert_eq!(cat(&case.workspace, path), "base\n\nbefore\n\nTYPED\n");
+        assert_eq!(case.details(), [""; 0]);
+        case.put_bytes(b"bin\0\x01\x02\xff");
+        assert_eq!(case.details(), [""; 0], "the program had read all of it");
+    }
+}
+
+/// The words were typed before the bytes arrived, at a replica that was not connected.
+#[test]
+fn words_that_arrive_after_bytes_are_a_conflict_until_a_person_accepts_the_bytes() {
+    let mut case = TextAndBytes::new("/a.txt");
+    let typed = case.editor.type_text("OFFLINE\n");
+    case.put_bytes(b"\xff\0");
+    case.deliver(&typed);
+    assert_eq!(case.details().len(), 1);
+    assert!(case.workspace.maintenance().keep_word(&at("/a.txt"), 0).expect("resolved"));
+    assert_eq!(case.details(), [""; 0]);
+    assert_eq!(bytes(&case.workspace, "/a.txt"), b"\xff\0");
+    assert!(!case.workspace.maintenance().keep_word(&at("/a.txt"), 0).expect("nothing left"));
+    // Another program has seen the next words.
+    let typed = case.editor.type_text("MORE\n");
+    case.deliver(&typed);
+    assert!(case.details()[0].starts_with("\"MORE\" was typed"));
+    case.put_bytes(b"\xfe\0");
+    assert_eq!(case.details(), [""; 0]);
 }

@@ -27,6 +27,10 @@ directory, both concern all files in it.
 If a save in a mirrored directory began with an earlier text and took out what others wrote since
 (kind `overwritten`), the line has the `yfs undo` that brings it back.
 
+If a writer replaced a text by bytes while another typed into it (kind `blob`), the file
+is the bytes, and the line has the `yfs versions restore` that brings the text back.
+`resolve` ends the conflict without it.
+
 If a writer gave two peers different changes under the same ids, the file differs between
 them (kind `forked`). `yfs repair PATH` at both keeps both texts, at one gives the other its
 text; the text that was sent here is in the quarantine.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     actor::Actor,
-    gate::RootIx,
+    gate::{RootIx, read_state_vector},
     hash::ContentHash,
     id::{ClientId, ItemId},
     lib0::as_number,
@@ -25,6 +25,9 @@ use crate::{
 
 /// The greatest number of replaced versions that an entry names.
 const MAX_REPLACED: usize = 64;
+
+/// The maximum length of the state vector in an entry, in bytes. A longer one is left out.
+const MAX_KNEW_LEN: usize = 4096;
 
 /// The greatest length of a MIME type that we read, in bytes.
 const MAX_MIME_LEN: usize = 255;
@@ -50,6 +53,10 @@ pub struct BlobVersion {
     pub step: Option<StepId>,
     /// The versions that its writer saw and replaced.
     pub replaces: Vec<ItemId>,
+    /// The encoded state vector of the document before, if it had text.
+    ///
+    /// Invariant: it can be read.
+    pub(super) knew: Option<Vec<u8>>,
 }
 
 /// Content that is to be listed as a new version.
@@ -84,7 +91,9 @@ impl BlobVersions {
         blob: &NewBlob,
         author: &RunAuthor,
     ) -> Result<LocalChange, ContentError> {
-        let value = to_any(blob, author, &self.heads());
+        let has_text = replica.has_text() || replica.has_rich();
+        let knew = has_text.then(|| replica.gate.state_vector());
+        let value = to_any(blob, author, &self.heads(), knew);
         let (id, element) = (replica.next_item(), value.clone());
         let ((), change) = replica.edit(|txn| {
             let array = txn.get_or_insert_array(RootIx::Blobs.name());
@@ -137,14 +146,21 @@ impl BlobVersions {
 }
 
 /// Returns the element that lists a version.
-fn to_any(blob: &NewBlob, author: &RunAuthor, replaced: &[BlobVersion]) -> Any {
+fn to_any(
+    blob: &NewBlob,
+    author: &RunAuthor,
+    replaced: &[BlobVersion],
+    knew: Option<Vec<u8>>,
+) -> Any {
     let size = Any::Number(Number::Float(blob.size as f64));
     let of_blob = [("hash", Any::from(blob.hash.to_string())), ("size", size)];
     let mime = blob.mime.as_ref().map(|mime| ("mime", Any::from(mime.as_str())));
     let latest = replaced.iter().rev().take(MAX_REPLACED);
     let latest = latest.map(|version| Any::from(write_id(version.id)));
     let latest = (!replaced.is_empty()).then(|| ("prev", Any::Array(latest.collect())));
-    log::value(author, of_blob.into_iter().chain(mime).chain(latest))
+    let knew = knew.filter(|knew| knew.len() <= MAX_KNEW_LEN);
+    let knew = knew.map(|knew| ("knew", Any::Buffer(knew.into())));
+    log::value(author, of_blob.into_iter().chain(mime).chain(latest).chain(knew))
 }
 
 fn parse(id: ItemId, value: &Any) -> Option<BlobVersion> {
@@ -179,7 +195,16 @@ fn parse(id: ItemId, value: &Any) -> Option<BlobVersion> {
         label,
         step,
         replaces,
+        knew: match members.get("knew") {
+            Some(Any::Buffer(knew)) if is_vector(knew) => Some(knew.to_vec()),
+            _ => None,
+        },
     })
+}
+
+/// Reports whether bytes of a peer are a state vector that may be used.
+fn is_vector(bytes: &[u8]) -> bool {
+    bytes.len() <= MAX_KNEW_LEN && read_state_vector(bytes).is_ok()
 }
 
 /// Writes the id of an item as text.

@@ -16,7 +16,8 @@ use expect_test::expect;
 use proptest::prelude::*;
 use rand::{RngExt, rngs::ChaCha8Rng};
 use yrs::{
-    Any, ClientID, Doc, GetString, OffsetKind, Options, ReadTxn, Text, Transact, Update,
+    Any, Array as _, ClientID, Doc, GetString, OffsetKind, Options, ReadTxn, Text, Transact,
+    Update,
     updates::{
         decoder::Decode,
         encoder::{Encoder, EncoderV1},
@@ -331,6 +332,33 @@ fn versions_of_blobs_conflict_when_neither_saw_the_other() {
     assert_eq!(b.blobs().versions().len(), 4);
     assert_eq!(b.blobs().versions()[3].at, Millis(4));
     assert_eq!(b.blobs().versions()[3].replaces.len(), 2);
+}
+
+/// Peers of earlier versions do not record what they knew of the text; others may record anything.
+#[test]
+fn words_beside_bytes_are_listed_if_the_writer_of_the_bytes_said_what_it_knew() {
+    let listed = |knew: Option<&[u8]>| {
+        let mut doc = doc_with(1, "read.\n");
+        let known = doc.gate().state_vector();
+        let knew = knew.unwrap_or(&known).to_vec();
+        doc.append(" TYPED", &author("x")).unwrap();
+        let hash = ContentHash::of(b"").to_string();
+        let entry = [("hash", Any::from(hash)), ("size", Any::from(0.0))];
+        let entry = entry.into_iter().chain([("knew", Any::Buffer(knew.into()))]);
+        let entry: std::collections::HashMap<_, _> =
+            entry.map(|(key, value)| (key.to_owned(), value)).collect();
+        let peer = Doc::with_client_id(7);
+        peer.get_or_insert_array("fs:blobs").push_back(&mut peer.transact_mut(), Any::from(entry));
+        let state = peer.transact().encode_state_as_update_v1(&Default::default());
+        doc.receive(&state, UpdateSource::Wire).unwrap();
+        assert_eq!(doc.blobs().heads().len(), 1);
+        doc.typed_beside_bytes().unwrap()
+    };
+    assert_eq!(listed(None), ["TYPED"]);
+    assert_eq!(listed(Some(&[0])), ["read.", "TYPED"]);
+    for unreadable in [&[][..], &[1], &[0xff; 20], &[0; 4097]] {
+        assert_eq!(listed(Some(unreadable)), [""; 0], "{unreadable:?}");
+    }
 }
 
 #[test]

@@ -429,7 +429,8 @@ impl GatedDoc {
     }
 }
 
-fn read_state_vector(bytes: &[u8]) -> Result<StateVector, GateRejection> {
+/// Reads an encoded state vector.
+pub(crate) fn read_state_vector(bytes: &[u8]) -> Result<StateVector, GateRejection> {
     let mut reader = Lib0Reader::new(bytes);
     let mut read = || {
         let n_clients = reader.var_uint()?;

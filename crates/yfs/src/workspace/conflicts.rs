@@ -52,7 +52,8 @@ pub enum ConflictKind {
     InvalidName,
     /// It was written with a clock that is more than a day ahead.
     FutureTimestamp,
-    /// Several writers replaced it at the same time; the other contents are among its versions.
+    /// Several writers replaced it at the same time, or one typed into the text that another
+    /// replaced by bytes; the other contents are among its versions.
     Blob,
     /// It has its whole content twice, because peers that do not follow the conversion rules
     /// converted it at the same time: [`Maintenance::repair`](crate::Maintenance::repair) keeps one
@@ -136,14 +137,7 @@ impl Workspace {
         conflicts.extend(state.fork_conflicts()?);
         conflicts.extend(state.late_share_edits()?);
         conflicts.extend(state.lost_word_conflicts()?);
-        for id in blobs {
-            let n_others = state.documents.acquire(&id).with(|loaded| n_concurrent(&loaded.doc))?;
-            if n_others > 0 {
-                let path = path_of(&state.main.read(), &id);
-                let detail = format!("{n_others} other contents were written at the same time");
-                conflicts.push(ConflictReport { kind: ConflictKind::Blob, id, path, detail });
-            }
-        }
+        conflicts.extend(state.blob_conflicts(&blobs)?);
         conflicts.extend(state.unsettled_among(&texts)?);
         for file in replaced {
             if state.has_more_content(&file)? {
@@ -188,7 +182,7 @@ impl WorkspaceState {
         Ok(conflicts)
     }
 
-    /// Returns the conflicts in the contents of those files that are texts, and those of removals.
+    /// Returns the conflicts in the contents of some files, and those of removals.
     pub(crate) fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
         let texts: Vec<(FileId, SettledForm)> = {
             let main = self.main.read();
@@ -197,6 +191,7 @@ impl WorkspaceState {
             ids.iter().filter(is_visible).filter_map(|id| text_file(&main, id)).collect()
         };
         let mut conflicts = self.unsettled_among(&texts)?;
+        conflicts.extend(self.blob_conflicts(ids)?);
         conflicts.extend(self.removal_conflicts_among(ids)?);
         Ok(conflicts)
     }
@@ -437,8 +432,4 @@ fn moved_away(main: &MainDoc) -> Vec<MovedAway> {
         Some(MovedAway { files: files.collect(), home: home.to_string(), id })
     });
     moved.collect()
-}
-
-fn n_concurrent(doc: &ContentDoc) -> usize {
-    doc.blobs().heads().len().saturating_sub(1)
 }

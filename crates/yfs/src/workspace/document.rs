@@ -184,8 +184,9 @@ impl Maintenance<'_> {
     }
 
     /// Ends the conflict of a file whose words several writers changed at the same time: keeps the
-    /// one at an index of each group, or the last. Words that only meet are accepted as they are.
-    /// Returns whether there was such a conflict.
+    /// one at an index of each group, or the last. Words that only meet are accepted as they are; so
+    /// are bytes that replaced a text while others typed into it. Returns whether there was such a
+    /// conflict.
     ///
     /// # Errors
     ///
@@ -194,7 +195,7 @@ impl Maintenance<'_> {
         self.state.refresh()?;
         let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
         if found.location != ContentLocation::Text {
-            return Ok(false);
+            return self.state.accept_bytes(&found.id);
         }
         let author = self.state.author_now().with_label("resolve");
         let keep = |doc: &mut ContentDoc| {
