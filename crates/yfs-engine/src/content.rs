@@ -49,6 +49,7 @@ mod label;
 mod log;
 mod merge_marks;
 mod mixed_words;
+mod moved_words;
 mod note;
 mod plain;
 mod rebase;

@@ -246,13 +246,15 @@ impl WorkspaceState {
         if erases {
             self.note_redaction()?;
         }
+        // The words are set aside if they cannot follow their block.
+        let carried = doc.carry_moved_words().ok().flatten();
         // Recorded with the update itself: the document may be evicted before the next upkeep.
         let aside = doc.edit_registers().record_aside()?;
         // The update was accepted even if the mark cannot be written.
         let mark = mark.filter(|_| received.changed);
         let mark = mark.and_then(|mark| doc.edit_registers().add_typing_mark(&mark).ok()?);
         Ok(ReceivedContent {
-            updates: iter::once(update).chain(aside).chain(mark).collect(),
+            updates: iter::once(update).chain(carried).chain(aside).chain(mark).collect(),
             erases,
         })
     }

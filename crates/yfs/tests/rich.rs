@@ -339,6 +339,25 @@ fn words_that_were_set_aside_outlive_the_process() {
     assert!(conflicts.iter().any(|conflict| conflict.detail.contains("typed")), "{conflicts:?}");
 }
 
+/// A word that was typed into a block that a save moved is in the block, for all processes.
+#[test]
+fn words_that_followed_their_block_are_no_conflict() {
+    let store = Arc::new(MemoryStore::new());
+    let options = WorkspaceOptions { follow: false, ..WorkspaceOptions::default() };
+    let workspace = Workspace::create(store.clone(), options.clone()).expect("a workspace");
+    put(&workspace, "/a.md", "One block.\n\nTwo blocks.\n\nThree.\n");
+    let port = port(&workspace, "/a.md");
+    let mut editor = open(&port, 9, RICH);
+    put(&workspace, "/a.md", "Two blocks.\n\nThree.\n\nOne block.\n");
+    let typed = editor.edit("One", "One typed", false, &ada()).expect("edited").update;
+    port.receive(&typed.expect("an update")).expect("taken");
+    let other = Workspace::open(store, options).expect("it opens");
+    for workspace in [&workspace, &other] {
+        assert_eq!(cat(workspace, "/a.md"), "Two blocks.\n\nThree.\n\nOne typed block.\n");
+        assert_eq!(workspace.conflicts().expect("listed"), []);
+    }
+}
+
 #[test]
 fn a_document_is_found_by_its_id_as_by_its_path() {
     let workspace = create();

@@ -3,7 +3,8 @@
 //! Yjs deletes all content of a deleted block, also content that the deleting client had never
 //! received. An update lists the items that its writer deleted; so items that are deleted on
 //! arrival and on no list are work that would vanish without a trace. Its items keep their content.
-//! They are recorded in the root `Y.Array("fs:aside")`, so that it can be shown and put back.
+//! They are recorded in the root `Y.Array("fs:aside")`, so that it can be shown and put back. Words
+//! whose block was joined with its neighbor or moved follow it instead ([`MovedTexts`]).
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use super::{
     ContentError, Version,
     item_places::text_around,
     item_sets::{to_ranges, to_set},
+    moved_words::{CarriedWords, MovedTexts},
     replica::{ContentReplica, LocalChange},
     rule_client::is_rule_client,
     version::read_deletes,
@@ -33,11 +35,15 @@ const ASIDE: &str = "fs:aside";
 /// The member that names the items.
 const RANGES: &str = "ranges";
 
+/// The member that names the items whose words followed their block.
+const CARRIED: &str = "carried";
+
 /// The words that were set aside: the recorded ones are in the document, others are found here.
 #[derive(Debug, Default)]
 pub(super) struct StrandedWords {
     /// The items that arrived in deleted blocks and are not recorded yet.
     found: IdSet,
+    moved: MovedTexts,
 }
 
 impl StrandedWords {
@@ -48,8 +54,9 @@ impl StrandedWords {
 
     /// Returns the words that were set aside and not put back.
     pub(super) fn words(&self, replica: &ContentReplica) -> Vec<String> {
-        let mut items = read_recorded(replica);
+        let mut items = read_recorded(replica, RANGES);
         items.merge_with(self.found.clone());
+        items.diff_with(&read_recorded(replica, CARRIED));
         // Content that was erased since is not shown.
         let remains = replica.gate.remains(&to_ranges(&items)).unwrap_or_default();
         let mut words: Vec<String> = Vec::new();
@@ -75,9 +82,16 @@ impl StrandedWords {
     ) -> Result<LocalChange, ContentError> {
         self.found = IdSet::new();
         let ((), change) = replica.edit(|txn| {
-            if let Some(array) = txn.get_array(ASIDE) {
-                let len = array.len(txn);
-                array.remove_range(txn, 0, len);
+            let Some(array) = txn.get_array(ASIDE) else { return };
+            // The others may hide what another replica records later.
+            let is_words = |element: &Out| {
+                let Out::Any(Any::Map(members)) = element else { return true };
+                !members.contains_key(CARRIED)
+            };
+            let elements = values_in(txn, &array).into_iter().enumerate();
+            let words: Vec<_> = elements.filter(|(_, element)| is_words(element)).collect();
+            for (index, _) in words.into_iter().rev() {
+                array.remove(txn, index as u32);
             }
         });
         replica.gate.health()?;
@@ -90,18 +104,41 @@ impl StrandedWords {
         replica: &mut ContentReplica,
     ) -> Result<LocalChange, ContentError> {
         let found = std::mem::take(&mut self.found);
-        let new = found.diff(&read_recorded(replica));
-        if new.is_empty() {
-            return Ok(LocalChange { update: None, deleted: Some(Vec::new()) });
-        }
-        let ranges = (RANGES.to_owned(), Any::Buffer(new.encode_v1().into()));
-        let element = Any::Map(Arc::new([ranges].into_iter().collect()));
-        let ((), change) = replica.edit(|txn| {
-            let array = txn.get_or_insert_array(ASIDE);
-            array.insert(txn, 0, element);
-        });
-        replica.gate.health()?;
-        Ok(change)
+        push_recorded(replica, RANGES, &found)
+    }
+
+    /// Records that the words of some items followed their block.
+    pub(super) fn record_carried(
+        &mut self,
+        replica: &mut ContentReplica,
+        words: &CarriedWords,
+    ) -> Result<LocalChange, ContentError> {
+        self.found.diff_with(&words.from);
+        self.moved.note_carried(words);
+        push_recorded(replica, CARRIED, &words.from)
+    }
+
+    /// Returns the insertion of those words that were found and whose block was moved.
+    pub(super) fn carry(
+        &self,
+        replica: &ContentReplica,
+    ) -> Result<Option<CarriedWords>, ContentError> {
+        self.moved.carry(replica, &self.found)
+    }
+
+    /// Notes the texts that a change moved.
+    ///
+    /// # Errors
+    ///
+    /// If the document cannot be read.
+    pub(super) fn note_moves(
+        &mut self,
+        replica: &mut ContentReplica,
+        before: &Version,
+        deleted: &[IdRange],
+        inserted: &[IdRange],
+    ) -> Result<(), ContentError> {
+        self.moved.note_moves(replica, before, deleted, inserted)
     }
 
     /// Notes texts that updates brought, or that they deleted, without listing their deletion.
@@ -143,7 +180,27 @@ pub(super) fn append_paragraphs(text: &mut String, words: &[String]) {
     }
 }
 
-fn read_recorded(replica: &ContentReplica) -> IdSet {
+fn push_recorded(
+    replica: &mut ContentReplica,
+    member: &str,
+    items: &IdSet,
+) -> Result<LocalChange, ContentError> {
+    let new = items.diff(&read_recorded(replica, member));
+    if new.is_empty() {
+        return Ok(LocalChange { update: None, deleted: Some(Vec::new()) });
+    }
+    let ranges = (member.to_owned(), Any::Buffer(new.encode_v1().into()));
+    let element = Any::Map(Arc::new([ranges].into_iter().collect()));
+    let ((), change) = replica.edit(|txn| {
+        let array = txn.get_or_insert_array(ASIDE);
+        array.insert(txn, 0, element);
+    });
+    replica.gate.health()?;
+    Ok(change)
+}
+
+/// Returns the items that elements name in a member.
+fn read_recorded(replica: &ContentReplica, member: &str) -> IdSet {
     let mut all = IdSet::new();
     if !replica.gate.has_root(ASIDE) {
         return all;
@@ -152,7 +209,7 @@ fn read_recorded(replica: &ContentReplica) -> IdSet {
         let Some(array) = txn.get_array(ASIDE) else { return };
         for element in values_in(txn, &array) {
             let Out::Any(Any::Map(members)) = element else { continue };
-            let Some(Any::Buffer(bytes)) = members.get(RANGES) else { continue };
+            let Some(Any::Buffer(bytes)) = members.get(member) else { continue };
             if let Ok(ranges) = read_deletes(&mut Lib0Reader::new(bytes)) {
                 all.merge_with(ranges);
             }

@@ -27,7 +27,9 @@ use super::{
     writer::{BodyWriter, EditOrigin},
 };
 use crate::{
-    gate::{GateLimits, GateRejection, GatedDoc, ReceiveOutcome, UpdateSource},
+    gate::{
+        GateLimits, GateRejection, GatedDoc, IdRange, ReceiveOutcome, UpdateSource, deleted_by,
+    },
     id::{ClientId, FileId, ItemId},
     kind::{ContentRoot, SchemaProfile},
 };
@@ -85,6 +87,11 @@ impl ContentDoc {
             let comparison = self.conversions.comparison(&self.replica, redacted);
             let find_merged = |ranges: &[_]| comparison.deleted_by_settlements(ranges);
             self.registers.aside.note_arrival(&self.replica, &before, &received.scans, find_merged);
+            let scans = &received.scans;
+            let deleted: Vec<IdRange> =
+                scans.iter().flat_map(|scan| scan.deleted.clone()).collect();
+            let inserted: Vec<IdRange> = scans.iter().flat_map(|scan| scan.grown.clone()).collect();
+            self.note_moves(&before, &deleted, &inserted);
         }
         for scan in &received.scans {
             self.registers.absorb(scan);
@@ -213,7 +220,14 @@ impl ContentDoc {
         };
         let first = self.replica.next_item();
         let before = stale.map(|_| self.version());
+        let moved_from = self.replica.has_rich().then(|| self.version());
         let mut written = self.write_body(author, |body, writer| body.write(writer, new, base))?;
+        if let (Some(before), Some(update)) = (moved_from, &written.update) {
+            let (client, start) = (first.client, first.clock);
+            let len = self.replica.next_item().clock - start;
+            let deleted = deleted_by(update).unwrap_or_default();
+            self.note_moves(&before, &deleted, &[IdRange { client, start, len }]);
+        }
         let mut updates: Vec<Vec<u8>> = converted.into_iter().chain(written.update).collect();
         if let (Some(read), Some(before)) = (stale, &before) {
             let states = [read, before];
@@ -417,6 +431,30 @@ impl ContentDoc {
     /// and that were not put back.
     pub fn set_aside(&self) -> Vec<String> {
         self.registers.aside.words(&self.replica)
+    }
+
+    /// Inserts words that arrived in deleted blocks where the text of these blocks is now, if it
+    /// was moved. All replicas make the same items. Returns `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`ContentError::Refused`] if the document is unusable.
+    pub fn carry_moved_words(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
+        self.replica.gate.health()?;
+        let Some(words) = self.registers.aside.carry(&self.replica)? else { return Ok(None) };
+        let mut updates = Vec::new();
+        if let Some(update) = &words.update {
+            self.receive(update, UpdateSource::Store)?;
+            updates.push(update.clone());
+        }
+        updates.extend(self.edit_registers().record_carried(&words)?);
+        Ok(join_updates(updates))
+    }
+
+    /// Notes the texts that a change moved, so that words which arrive in them later follow.
+    fn note_moves(&mut self, before: &Version, deleted: &[IdRange], inserted: &[IdRange]) {
+        // Words whose move is not known are set aside.
+        self.registers.aside.note_moves(&mut self.replica, before, deleted, inserted).ok();
     }
 
     /// Puts the words that were [set aside](Self::set_aside) into paragraphs at the end of the

@@ -1,6 +1,6 @@
 //! The places of items in the trees of a document, also of deleted items.
 
-use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _, XmlElementRef};
+use yrs::{Assoc, BranchID, ID, ReadTxn, StickyIndex, Xml as _, XmlElementRef, XmlTextRef};
 
 use super::TEXT;
 use crate::{
@@ -13,6 +13,17 @@ use crate::{
 pub(super) enum ItemContainer {
     Root(&'static str),
     Type(ItemId),
+}
+
+/// Returns the `Y.XmlText` that an item is or was in, with its id.
+pub(super) fn text_with(txn: &impl ReadTxn, item: ItemId) -> Option<(ItemId, XmlTextRef)> {
+    let list = text_around(txn, item)?;
+    let id = ID::new(yrs::ClientID::new(item.client.get()), item.clock);
+    let place = StickyIndex::from_id(id, Assoc::After).get_offset(txn)?;
+    match yrs::XmlOut::try_from(place.branch).ok()? {
+        yrs::XmlOut::Text(text) => Some((list, text)),
+        _ => None,
+    }
 }
 
 /// Returns the `Y.XmlText` that an item is in.

@@ -7,6 +7,7 @@ use super::{
     convert::ConversionHistory,
     label::VersionLabels,
     log::AuthorLog,
+    moved_words::CarriedWords,
     redact::RedactionRecords,
     replica::{ContentReplica, LocalChange},
     rich::RichCache,
@@ -136,6 +137,14 @@ impl RegisterEditor<'_> {
             return Ok(None);
         }
         self.commit(|replica, registers| registers.aside.record(replica))
+    }
+
+    /// Records that words followed their block.
+    pub(super) fn record_carried(
+        &mut self,
+        words: &CarriedWords,
+    ) -> Result<Option<Vec<u8>>, ContentError> {
+        self.commit(|replica, registers| registers.aside.record_carried(replica, words))
     }
 
     /// Removes the words that were set aside, because they were put back.

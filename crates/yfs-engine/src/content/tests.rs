@@ -5,6 +5,7 @@ mod aside;
 mod before;
 mod earlier_edits;
 mod history;
+mod moved;
 mod reference;
 mod replicas;
 mod saves;
@@ -341,7 +342,7 @@ fn words_beside_bytes_are_listed_if_the_writer_of_the_bytes_said_what_it_knew() 
         let mut doc = doc_with(1, "read.\n");
         let known = doc.gate().state_vector();
         let knew = knew.unwrap_or(&known).to_vec();
-        doc.append(" TYPED", &author("x")).unwrap();
+        assert!(doc.append(" TYPED", &author("x")).unwrap().update.is_some());
         let hash = ContentHash::of(b"").to_string();
         let entry = [("hash", Any::from(hash)), ("size", Any::from(0.0))];
         let entry = entry.into_iter().chain([("knew", Any::Buffer(knew.into()))]);

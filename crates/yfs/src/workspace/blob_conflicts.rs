@@ -1,5 +1,5 @@
-//! Conflicts in files that are bytes: other bytes that were written at the same time, and words that
-//! were typed into the text that the bytes replaced.
+//! Conflicts in files that are bytes: other bytes that were written at the same time, and words
+//! that were typed into the text that the bytes replaced.
 
 use yfs_engine::{
     content::{ContentDoc, NewBlob},
@@ -54,8 +54,8 @@ impl WorkspaceState {
         Ok(conflicts)
     }
 
-    /// Lists the bytes of a file once more, as a version whose writer knows the typed words. Returns
-    /// whether there were such words.
+    /// Lists the bytes of a file once more, as a version whose writer knows the typed words.
+    /// Returns whether there were such words.
     pub(super) fn accept_bytes(&self, id: &FileId) -> Result<bool> {
         let author = self.author_now().with_label("resolve");
         self.annotate(id, |doc| {
@@ -102,8 +102,8 @@ impl BlobConflicts {
             None => format!("among the versions: yfs versions ls '{path}'"),
         };
         details.push(format!(
-            "{shown}{more} was typed into the text that another writer replaced by bytes; that text \
-             is {place}"
+            "{shown}{more} was typed into the text that another writer replaced by bytes; that \
+             text is {place}"
         ));
         details
     }

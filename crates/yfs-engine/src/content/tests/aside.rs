@@ -14,13 +14,13 @@ use crate::{
     time::Millis,
 };
 
-const RICH: ContentRoot = ContentRoot::Rich(SchemaProfile::Gfm);
+pub(super) const RICH: ContentRoot = ContentRoot::Rich(SchemaProfile::Gfm);
 
-fn author() -> RunAuthor {
+pub(super) fn author() -> RunAuthor {
     RunAuthor::new(Actor::new(ActorKind::Agent, "test"), Millis(1_000))
 }
 
-fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc {
+pub(super) fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").expect("an id");
     let mut doc =
         ContentDoc::new(&id, ClientId::new(client).expect("53 bits"), GateLimits::default());
@@ -31,13 +31,13 @@ fn replica(client: u64, kind: ContentRoot, others: &[&ContentDoc]) -> ContentDoc
     doc
 }
 
-fn write(doc: &mut ContentDoc, text: &str) -> Vec<u8> {
+pub(super) fn write(doc: &mut ContentDoc, text: &str) -> Vec<u8> {
     let written = doc.write(text, None, &author()).expect("it can be written");
     written.update.expect("it changes the text")
 }
 
 /// Types into the first block that holds some text, behind that.
-fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
+pub(super) fn type_behind(doc: &mut ContentDoc, anchor: &str, text: &str) -> Vec<u8> {
     let is_rich = doc.conversion().current_root() == RICH;
     let plain = doc.replica.plain_text().to_owned();
     let (_, update) = doc.replica.gate.edit(|txn| {
