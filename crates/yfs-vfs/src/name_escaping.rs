@@ -102,8 +102,8 @@ impl HostRules {
         (!is_taken(&name)).then_some(name)
     }
 
-    /// Decodes a spelling in the workspace of a name that the host can store. Each such name has one
-    /// spelling; all else is a plain name.
+    /// Decodes a spelling in the workspace of a name that the host can store. Each such name has
+    /// one spelling; all else is a plain name.
     fn of_host(self, name: &str) -> Option<OsString> {
         let bytes = unescape(name.strip_prefix(IN_WORKSPACE)?.as_bytes())?;
         let is_name = !bytes.is_empty() && !bytes.contains(&b'/') && !bytes.contains(&0);

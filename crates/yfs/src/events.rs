@@ -37,8 +37,8 @@ pub(crate) struct EventLog {
     ring: Mutex<ChangeRing>,
     /// Notified by each push; wakes callers that wait for a change.
     arrived: Notify,
-    /// Counts how often records were applied. Not every record is a change that watchers receive: an
-    /// edit of a file in the trash is none.
+    /// Counts how often records were applied. Not every record is a change that watchers receive:
+    /// an edit of a file in the trash is none.
     applied: watch::Sender<u64>,
 }
 

@@ -143,7 +143,7 @@ fn what_a_guest_typed_in_a_file_that_left_can_be_got_out_and_the_owner_gets_a_co
     assert_eq!(late(&stage), [of("/private/notes/n.txt")]);
 }
 
-/// Such an edit is no change that is listed, so it woke nothing: the owner had no conflict for 10 s.
+/// Such an edit is no listed change, so it woke nothing: the owner had no conflict for 10 s.
 #[tokio::test]
 async fn an_edit_of_a_file_that_left_wakes_the_share() {
     let mut stage = ShareStage::new();
