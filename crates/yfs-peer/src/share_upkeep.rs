@@ -93,7 +93,7 @@ impl RunningShare {
 impl ShareUpkeep {
     async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
         while let Some(at_most) = self.step().await {
-            let Some(share) = &self.share else { return };
+            let Some(share) = &mut self.share else { return };
             tokio::select! {
                 _ = &mut stopped => return,
                 () = share.wait(at_most) => {}

@@ -99,6 +99,7 @@ pub async fn carry<S: FrameSession, E: Into<ReplicaError>>(
     let (mut last_received, mut sent) = (Instant::now(), Instant::now());
     let mut answered = last_received;
     let mut is_idle = false;
+    let mut records = session.workspace().replication().watch_records();
     while !stop(session)? {
         let patience = session.patience();
         let look = if session.is_resting() { LOOK_AT_REST } else { LOOK };
@@ -133,9 +134,7 @@ pub async fn carry<S: FrameSession, E: Into<ReplicaError>>(
                     None => is_idle = true,
                 }
             }
-            () = session.workspace().replication().wait_for_records(look), if is_idle => {
-                is_idle = false;
-            }
+            () = records.wait(look), if is_idle => is_idle = false,
             () = notified(wake.as_deref()), if is_idle => is_idle = false,
             () = sleep_until(sent + PING_AFTER) => {
                 sent = Instant::now();

@@ -91,6 +91,7 @@ impl ServerState {
         pass: &ConnectionCredential,
         remaining_wait: &mut Duration,
     ) -> Result<OpenedDocument, CloseReason> {
+        let mut records = self.workspace.replication().watch_records();
         loop {
             let began = Instant::now();
             let ending = match block_in_place(|| self.open(guid, pass)) {
@@ -101,10 +102,7 @@ impl ServerState {
             match block_in_place(|| self.workspace.catch_up()) {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.workspace
-                        .replication()
-                        .wait_for_records(MAX_RECHECK_DELAY.min(*remaining_wait))
-                        .await;
+                    records.wait(MAX_RECHECK_DELAY.min(*remaining_wait)).await;
                 }
                 Err(_) => return Err(ending),
             }

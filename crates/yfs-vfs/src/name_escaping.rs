@@ -57,7 +57,7 @@ impl HostRules {
     /// Returns the host's name for a name of the workspace, or none if there is no such name.
     /// `is_taken` reports whether another object has a name on the host.
     pub fn to_host(self, name: &str, is_taken: &dyn Fn(&OsStr) -> bool) -> Option<OsString> {
-        if let Some(host) = self.of_host(name).filter(|host| self.holds(host) && !is_taken(host)) {
+        if let Some(host) = self.of_host(name).filter(|host| !is_taken(host)) {
             return Some(host);
         }
         let plain = OsString::from(name);
@@ -76,7 +76,7 @@ impl HostRules {
             let is_forced = is_twin && at == 0 && folded == name.as_bytes();
             let is_first = at == 0 && !spelt.is_empty() && self.is_device(name);
             if is_folded || is_forced || is_first || self.is_escaped(char, is_last) {
-                char.to_string().bytes().for_each(|byte| escape(byte, &mut spelt));
+                char.to_string().bytes().for_each(|byte| spelt.extend(escaped(byte).bytes()));
                 n_escaped += 1;
             } else {
                 spelt.extend_from_slice(char.to_string().as_bytes());
@@ -93,35 +93,30 @@ impl HostRules {
         if let Some(name) = spelt_by_host(host).filter(|name| !is_taken(name)) {
             return Some(name);
         }
-        let text = host.to_str().filter(|text| !text.starts_with(IN_WORKSPACE));
+        let text = host.to_str().filter(|text| self.of_host(text).is_none());
         let name = text.and_then(|text| NodeName::new(text).ok()).map(|name| name.to_smol_str());
         if let Some(name) = name.filter(|name| !is_taken(name) && name != ".id") {
             return Some(name);
         }
-        let mut spelt = IN_WORKSPACE.as_bytes().to_vec();
-        for byte in host.as_bytes() {
-            let stands = byte.is_ascii() && !matches!(byte, b'\\' | b'%' | 0..0x20 | 0x7f);
-            if stands { spelt.push(*byte) } else { escape(*byte, &mut spelt) }
-        }
-        let spelt = String::from_utf8(spelt).ok()?;
-        let name = NodeName::new(&spelt).ok()?.to_smol_str();
+        let name = NodeName::new(&spelt_in_workspace(host.as_bytes())).ok()?.to_smol_str();
         (!is_taken(&name)).then_some(name)
     }
 
-    /// Decodes a spelling in the workspace of a name of the host.
+    /// Decodes a spelling in the workspace of a name that the host can store. Each such name has
+    /// one spelling; all else is a plain name.
     fn of_host(self, name: &str) -> Option<OsString> {
         let bytes = unescape(name.strip_prefix(IN_WORKSPACE)?.as_bytes())?;
         let is_name = !bytes.is_empty() && !bytes.contains(&b'/') && !bytes.contains(&0);
+        let is_spelling = is_name && spelt_in_workspace(&bytes) == name;
         let host = OsString::from_vec(bytes);
         // A name that the workspace can store has no spelling there. Otherwise a name that tools
         // obey could arrive in disguise.
         let is_plain = host.to_str().is_some_and(|text| {
             let same = NodeName::new(text).is_ok_and(|name| name.as_str() == text);
-            same && !text.starts_with(IN_WORKSPACE)
-                || matches!(text, "." | "..")
-                || is_reserved(text)
+            // The text is shorter than its spelling, so this ends.
+            same && self.of_host(text).is_none() || matches!(text, "." | "..") || is_reserved(text)
         });
-        (is_name && !is_plain).then_some(host)
+        (is_spelling && !is_plain && self.holds(&host)).then_some(host)
     }
 
     /// Reports whether the host can store a name.
@@ -152,6 +147,16 @@ impl HostRules {
     }
 }
 
+/// Writes the spelling in the workspace of a name of the host.
+fn spelt_in_workspace(host: &[u8]) -> String {
+    let mut spelt = IN_WORKSPACE.to_owned();
+    for byte in host {
+        let stands = byte.is_ascii() && !matches!(byte, b'\\' | b'%' | 0..0x20 | 0x7f);
+        if stands { spelt.push(char::from(*byte)) } else { spelt.push_str(&escaped(*byte)) }
+    }
+    spelt
+}
+
 /// Decodes a spelling on the host of a name of the workspace.
 fn spelt_by_host(host: &OsStr) -> Option<SmolStr> {
     let bytes = unescape(host.as_bytes().strip_prefix(ON_HOST)?)?;
@@ -160,8 +165,8 @@ fn spelt_by_host(host: &OsStr) -> Option<SmolStr> {
     (name == text && !is_reserved(&name)).then_some(name)
 }
 
-fn escape(byte: u8, into: &mut Vec<u8>) {
-    into.extend_from_slice(format!("%{byte:02X}").as_bytes());
+fn escaped(byte: u8) -> String {
+    format!("%{byte:02X}")
 }
 
 fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -174,7 +179,11 @@ fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         let [high, low, after @ ..] = rest else { return None };
+        // A number may also have a sign.
         let digits = [*high, *low];
+        if !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
         plain.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
         rest = after;
     }
@@ -255,9 +264,42 @@ mod tests {
         assert_eq!(rules.to_workspace(OsStr::new("%_.git"), &|_| false).unwrap(), "%_.git");
     }
 
+    /// Names that begin like a spelling and are none, or not as it would be written, came back as
+    /// other names: `%-` as `%-%25-`.
+    #[test]
+    fn names_that_only_look_like_spellings_come_back() {
+        let names = [
+            "%-",
+            "%-a",
+            "%-.git",
+            "%-%25-",
+            "%-%25-%5C",
+            "%-%5c",
+            "%-%5C",
+            "%-%+A",
+            "%-%4",
+            "%_",
+            "%_%+A",
+            "%_%5c",
+            "%-a:",
+            "%-\u{e9}",
+            "%-%-",
+            "%_%-",
+        ];
+        for name in names {
+            for rules in [HostRules::default(), MAC, WINDOWS] {
+                let host = rules.to_host(name, &|_| false).unwrap();
+                assert_eq!(rules.to_workspace(&host, &|_| false).unwrap(), name, "{host:?}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
-        fn every_name_comes_back(name in "[a-zA-Z%_.:éÉ \\-]{1,12}", twin in any::<bool>()) {
+        fn every_name_comes_back(
+            name in "(%[-_])?([a-zA-Z%_.:éÉ \\-]|%[0-9A-Fa-f]{2}){1,10}",
+            twin in any::<bool>(),
+        ) {
             let Ok(name) = NodeName::new(&name) else { return Ok(()) };
             for rules in [HostRules::default(), MAC, WINDOWS] {
                 let other = name.as_str().to_uppercase();

@@ -254,6 +254,7 @@ impl WorkspaceState {
         self.events.push(events);
         // Called last, so that a reader of a cursor with this position finds the events.
         self.skip_own_records(&appended);
+        self.events.note_records();
         Ok(Some(committed))
     }
 

@@ -40,6 +40,7 @@ use yfs_store::Seq;
 use self::{bridge_records::BridgeRecords, row_commit::MainHeads, share_marks::MarkPair};
 use crate::{
     error::{Result, WorkspaceError},
+    replica::RecordWatch,
     workspace::Workspace,
 };
 
@@ -69,6 +70,8 @@ pub struct DirectoryShare {
     proof: Option<MarkPair>,
     /// The marks that were stored last.
     stored_marks: String,
+    /// What wakes the work: records of the origin, then of the share.
+    records_of: [RecordWatch; 2],
     /// The number of steps of the work after which it fails, in tests.
     #[cfg(test)]
     crash_after: std::cell::Cell<Option<u32>>,
@@ -156,6 +159,7 @@ impl DirectoryShare {
             waiting_rows: BTreeSet::new(),
             refused_meta: BTreeSet::new(),
             stored_marks: String::new(),
+            records_of: [origin, share].map(|side| side.replication().watch_records()),
             #[cfg(test)]
             crash_after: std::cell::Cell::new(None),
         };
@@ -213,11 +217,12 @@ impl DirectoryShare {
         Ok(step)
     }
 
-    /// Waits until either side may have changed, at most for `at_most`.
-    pub async fn wait(&self, at_most: Duration) {
+    /// Waits until either side may have changed since the wait before, at most for `at_most`.
+    pub async fn wait(&mut self, at_most: Duration) {
+        let [origin, share] = &mut self.records_of;
         tokio::select! {
-            () = self.origin.replication().wait_for_records(at_most) => {}
-            () = self.share.replication().wait_for_records(at_most) => {}
+            () = origin.wait(at_most) => {}
+            () = share.wait(at_most) => {}
         }
     }
 

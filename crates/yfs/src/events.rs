@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use yfs_engine::{
     actor::Actor,
     id::FileId,
@@ -37,6 +37,9 @@ pub(crate) struct EventLog {
     ring: Mutex<ChangeRing>,
     /// Notified by each push; wakes callers that wait for a change.
     arrived: Notify,
+    /// Counts how often records were applied. Not every record is a change that watchers receive:
+    /// an edit of a file in the trash is none.
+    applied: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +54,8 @@ impl EventLog {
         // A handle may be opened several times.
         static N_OPENED: AtomicU64 = AtomicU64::new(0);
         let epoch = format!("{:x}.{}", handle.0, N_OPENED.fetch_add(1, Ordering::Relaxed));
-        Self { epoch, store, ring: Mutex::default(), arrived: Notify::new() }
+        let applied = watch::Sender::new(0);
+        Self { epoch, store, ring: Mutex::default(), arrived: Notify::new(), applied }
     }
 
     /// Adds the changes of contents to those of rows, with one event per file.
@@ -107,6 +111,17 @@ impl EventLog {
     /// Returns a future that completes when a change arrives after this call.
     pub(crate) fn arrival(&self) -> tokio::sync::futures::Notified<'_> {
         self.arrived.notified()
+    }
+
+    /// Wakes the watches of [`records`](Self::records): records of this process or of another one
+    /// were applied.
+    pub(crate) fn note_records(&self) {
+        self.applied.send_modify(|times| *times = times.wrapping_add(1));
+    }
+
+    /// Returns a counter of how often records were applied.
+    pub(crate) fn records(&self) -> watch::Receiver<u64> {
+        self.applied.subscribe()
     }
 
     /// Appends changes.

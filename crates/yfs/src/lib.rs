@@ -76,7 +76,7 @@ pub use crate::{
         SkipReason, SkippedPath, TransferProgress, YjsImportError, YjsImportReport,
     },
     options::WorkspaceOptions,
-    replica::Replication,
+    replica::{RecordWatch, Replication},
     session::Session,
     workspace::{Documents, History, Maintenance, Nodes, Trash, Workspace, trash::TrashEntry},
 };

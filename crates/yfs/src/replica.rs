@@ -26,8 +26,9 @@ pub use self::{
 };
 pub(crate) use self::{blob_settlement::OpenSettlements, log_mark::LogMark};
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use tokio::sync::watch;
 use yfs_engine::id::WorkspaceId;
 use yfs_store::Store;
 
@@ -80,6 +81,13 @@ pub struct Replication<'w> {
     pub(crate) state: &'w Arc<WorkspaceState>,
 }
 
+/// A watch for records of a log, by any process ([`Replication::watch_records`]). Also for those
+/// that change no file that a caller can list, such as edits of files in the trash.
+#[derive(Debug)]
+pub struct RecordWatch {
+    applied: watch::Receiver<u64>,
+}
+
 impl Replication<'_> {
     /// Marks the present end of the log for a mirror, which a name identifies; returns `last`, its
     /// last mark, if there are no records since. A log that has the mark has every record before
@@ -110,9 +118,24 @@ impl Replication<'_> {
         Ok(stats.map_or(0, |stats| stats.bytes + stats.snapshot_bytes))
     }
 
-    /// Waits until any process may have logged a record since the last call, at most for `at_most`.
-    pub async fn wait_for_records(self, at_most: std::time::Duration) {
+    /// Returns a watch for the records that any process logs from now on.
+    pub fn watch_records(self) -> RecordWatch {
+        RecordWatch { applied: self.state.events.records() }
+    }
+}
+
+impl RecordWatch {
+    /// Waits until any process may have logged a record since the watch was made, or since the last
+    /// call that returned for a record; at most for `at_most`. A record that is logged between two
+    /// calls, or while a future is dropped, ends the next one at once.
+    pub async fn wait(&mut self, at_most: Duration) {
+        let record = async {
+            if self.applied.changed().await.is_err() {
+                // The workspace is closed, so that no record arrives.
+                std::future::pending::<()>().await;
+            }
+        };
         // A timeout is a valid result, too.
-        tokio::time::timeout(at_most, self.state.events.arrival()).await.ok();
+        tokio::time::timeout(at_most, record).await.ok();
     }
 }

@@ -238,6 +238,7 @@ impl WorkspaceState {
             self.events.push(events);
             any |= applied?;
             self.tailed.fetch_max(tail.upto.0, Ordering::AcqRel);
+            self.events.note_records();
             if !tail.more {
                 break;
             }

@@ -374,8 +374,13 @@ fn kept_leaves(
     let is_kept =
         |index: usize| !has_usual_lines[index] || outline.chain(index).iter().any(is_in_unusual);
     // Prefixes that no other container has as well are found by the words of the leaf.
+    let is_counted = are_counted(reader);
+    let is_found_beside = |container: usize| match outline.containers[container].kind {
+        ContainerKind::Item { list, .. } if !is_counted[list] => false,
+        _ => has_prefix_of_neighbor(reader, container),
+    };
     let has_own_prefix =
-        |container: &usize| is_in_unusual(container) && !has_prefix_of_neighbor(reader, *container);
+        |container: &usize| is_in_unusual(container) && !is_found_beside(*container);
     let has_lines: Vec<bool> = (0..keys.len())
         .map(|at| !has_usual_lines[at] || outline.chain(at).iter().any(has_own_prefix))
         .collect();
@@ -417,6 +422,26 @@ fn has_prefix_of_neighbor(reader: &SourceReader<'_>, container: usize) -> bool {
     let behind = || (container + 1..containers.len()).find(|at| list_of(at) == Some(list));
     let neighbor = if index == 0 { behind() } else { before };
     n_items >= MIN_ITEMS && neighbor.is_some_and(|neighbor| shape(neighbor) == shape(container))
+}
+
+/// Reports of each list whether its numbers are those that items without memory get: one more each,
+/// or all the same.
+fn are_counted(reader: &SourceReader<'_>) -> Vec<bool> {
+    let outline = reader.outline;
+    let mut numbers: Vec<Vec<String>> = vec![Vec::new(); outline.lists.len()];
+    for (container, prefix) in outline.containers.iter().zip(&reader.prefixes) {
+        if let ContainerKind::Item { list, .. } = container.kind {
+            let marker = prefixes::ItemMarker::read(&prefix.first);
+            numbers[list].push(marker.map(|marker| marker.number).unwrap_or_default());
+        }
+    }
+    let is_counted = |start: u64, numbers: &[String]| {
+        let mut counted = numbers.iter().zip(start..);
+        counted.all(|(number, usual)| *number == usual.to_string())
+            || numbers.iter().all(|number| *number == start.to_string())
+    };
+    let lists = outline.lists.iter().zip(&numbers);
+    lists.map(|(list, numbers)| list.start.is_none_or(|start| is_counted(start, numbers))).collect()
 }
 
 /// Marks all lists of a row as unusual if one of them is: the usual marker of a list depends on the

@@ -21,7 +21,10 @@ mod atoms;
 mod splice;
 mod words;
 
-use std::{collections::HashMap, sync::OnceLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::OnceLock,
+};
 
 use self::{alone::LeafReader, splice::rewritten, words::LeafWords};
 use super::{SourceMap, SourceRecord, key::LeafKey};
@@ -51,6 +54,8 @@ struct IndexedRecord {
     /// Its place among the records of the key.
     at: usize,
     words: LeafWords,
+    /// The words as they are written, if these are others.
+    written: Option<LeafWords>,
 }
 
 /// An index that is made on first use. It is no part of a memory's value.
@@ -169,12 +174,15 @@ impl TemplateIndex {
             for (at, record) in records.iter().enumerate() {
                 let Some(lines) = &record.lines else { continue };
                 let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-                let words = LeafWords::of_source(&lines.join("\n"));
+                let (words, written) = LeafWords::of_source(&lines.join("\n"));
                 let number = index.records.len() as u32;
-                for feature in words.features() {
+                let of_written = written.iter().flat_map(LeafWords::features);
+                let features: HashSet<u64> =
+                    words.features().into_iter().chain(of_written).collect();
+                for feature in features {
                     index.by_feature.entry(feature).or_default().push(number);
                 }
-                index.records.push(IndexedRecord { key: *key, at, words });
+                index.records.push(IndexedRecord { key: *key, at, words, written });
             }
         }
         let lines = map.gaps.values().flatten().filter_map(|record| record.lines.as_deref());
@@ -213,7 +221,9 @@ impl TemplateIndex {
             .into_iter()
             .filter_map(|number| {
                 let record = &self.records[number as usize];
-                Some((words.similarity(&record.words)?, number as usize))
+                let written = record.written.as_ref();
+                let as_written = written.and_then(|written| words.similarity(written));
+                Some((words.similarity(&record.words).max(as_written)?, number as usize))
             })
             .collect();
         found.sort_by_key(|(similarity, number)| (usize::MAX - similarity, *number));

@@ -301,6 +301,55 @@ fn items_come_and_go_without_a_trace_in_others() {
     .assert_eq(&change(&|items| items.swap(0, 2)));
 }
 
+/// Fails unless a word that is replaced in the tree is all that changes in the text.
+fn check_only_change(text: &str, word: &str, by: &str) {
+    assert_eq!(text.matches(word).count(), 1, "{word} in {text}");
+    for profile in [SchemaProfile::CommonMark, SchemaProfile::Gfm] {
+        let (mut document, map) = remember(text, profile);
+        assert_eq!(render(&document, &map, profile), text, "unchanged, in {profile:?}");
+        replace(&mut document, word, by);
+        let again = render(&document, &map, profile);
+        assert_eq!(again, text.replace(word, by), "in {profile:?}");
+    }
+}
+
+/// An edited item was counted: `10.` after `2.` became `3.`.
+#[test]
+fn an_edited_item_keeps_its_number() {
+    for numbers in [[1, 2, 10], [1, 2, 1], [5, 4, 3], [1, 1, 1], [0, 1, 2], [1, 1, 2]] {
+        for gap in ["", "\n"] {
+            let words = numbers.iter().zip(["ape", "cat", "dog"]);
+            let lines = words.map(|(number, word)| format!("{number}. {word}\n{gap}"));
+            let text = format!("# Text\n\n{}", lines.collect::<String>());
+            let text = format!("{}\n", text.trim_end());
+            for word in ["ape", "cat", "dog"] {
+                check_only_change(&text, word, &format!("{word}s"));
+            }
+        }
+    }
+    check_only_change("01. ape\n02. cat\n03. dog\n", "cat", "cats");
+}
+
+/// The words of a template included those of targets that are none, and of references to
+/// characters, so that leaves of one or two words had no template.
+#[test]
+fn a_leaf_of_few_words_keeps_its_notation() {
+    check_only_change("&amp; x\n", "x", "xZ");
+    check_only_change("k &copy; x\n", "k", "kZ");
+    check_only_change("&lt;b&gt; x\n", "b", "Zb");
+    check_only_change("![i](j =10x20) k\n", "k", "kZ");
+    check_only_change("![i](j =10x20) k\n", "![", "!Z[");
+    check_only_change("[a](<b c> \"t\") [x](y\\)z) ![i](j =10x20)\n", "j =", "jZ =");
+}
+
+/// A row may have more cells than its table. They are not shown, and went with an edit of the row.
+#[test]
+fn cells_beyond_the_last_column_stay_when_the_row_is_edited() {
+    let table = "| a | b |\n|---|---|\n| x | y | z |\n";
+    check_only_change(table, "x", "xZ");
+    check_only_change(table, "y", "Zy");
+}
+
 #[test]
 fn only_what_changed_is_written_again() {
     let (_, old) = remember("* one\n* two\n\n_a_\n", SchemaProfile::CommonMark);

@@ -13,23 +13,20 @@ pub(super) struct LeafWords {
 /// The least similarity of a template, in thousandths.
 const MIN_SIMILARITY: usize = 350;
 
+/// The most letters and digits of a text that are compared one by one.
+const MAX_COMPARED_CHARS: usize = 32;
+/// The greatest size of a leaf whose words are also known as they are written.
+const MAX_SHORT_SOURCE: usize = 256;
+
 impl LeafWords {
-    /// Returns the words of a leaf's lines, without the targets of links.
-    pub(super) fn of_source(source: &str) -> Self {
-        let (mut text, mut rest) = (String::with_capacity(source.len()), source);
-        while let Some(at) = rest.find(']') {
-            text.push_str(&rest[..at]);
-            text.push(' ');
-            rest = &rest[at + 1..];
-            let close = match rest.chars().next() {
-                Some('(') => ')',
-                Some('[') => ']',
-                _ => continue,
-            };
-            rest = rest.find(close).map_or("", |end| &rest[end + 1..]);
-        }
-        text.push_str(rest);
-        Self::new(&text)
+    /// Returns the words of a leaf's lines: without the targets of links and references to
+    /// characters, and if there are such, also as they are, since not all that has the form of a
+    /// target is one.
+    pub(super) fn of_source(source: &str) -> (Self, Option<Self>) {
+        let meant = without_targets(&without_references(source));
+        let written =
+            (meant != source && source.len() <= MAX_SHORT_SOURCE).then(|| Self::new(source));
+        (Self::new(&meant), written)
     }
 
     pub(super) fn new(text: &str) -> Self {
@@ -94,8 +91,64 @@ impl LeafWords {
         let n_behind = behind.take_while(is_same).count().min(n_less - n_before);
         let by_edges = 1000 * (n_before + n_behind) / n_more.max(1);
         let by_edges = if by_edges >= 500 { by_edges } else { 0 };
-        Some(by_words.max(by_edges)).filter(|similarity| *similarity >= MIN_SIMILARITY)
+        let by_words_or_edges = by_words.max(by_edges);
+        let similarity = match by_words_or_edges {
+            0..MIN_SIMILARITY if n_more <= MAX_COMPARED_CHARS => self.by_characters(other),
+            found => found,
+        };
+        Some(similarity).filter(|similarity| *similarity >= MIN_SIMILARITY)
     }
+
+    /// Returns how many characters two short texts have in the same order, in thousandths of the
+    /// longer one; 0 if it is less than half.
+    fn by_characters(&self, other: &Self) -> usize {
+        let mut row = vec![0; other.compact.len() + 1];
+        for character in &self.compact {
+            let mut diagonal = 0;
+            for (at, theirs) in other.compact.iter().enumerate() {
+                let above = row[at + 1];
+                row[at + 1] = if theirs == character { diagonal + 1 } else { above.max(row[at]) };
+                diagonal = above;
+            }
+        }
+        let n_more = self.compact.len().max(other.compact.len());
+        let shared = row.last().copied().unwrap_or_default();
+        if 2 * shared >= n_more { 1000 * shared / n_more.max(1) } else { 0 }
+    }
+}
+
+/// Returns a text without the targets of links.
+fn without_targets(source: &str) -> String {
+    let (mut text, mut rest) = (String::with_capacity(source.len()), source);
+    while let Some(at) = rest.find(']') {
+        text.push_str(&rest[..at]);
+        text.push(' ');
+        rest = &rest[at + 1..];
+        let close = match rest.chars().next() {
+            Some('(') => ')',
+            Some('[') => ']',
+            _ => continue,
+        };
+        rest = rest.find(close).map_or("", |end| &rest[end + 1..]);
+    }
+    text.push_str(rest);
+    text
+}
+
+/// Returns a text without references to characters: `&amp;`, `&#38;`.
+fn without_references(source: &str) -> String {
+    let (mut text, mut rest) = (String::with_capacity(source.len()), source);
+    while let Some(at) = rest.find('&') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let is_name = |character: char| character.is_ascii_alphanumeric() || character == '#';
+        let name = rest.trim_start_matches(is_name);
+        if let Some(behind) = name.strip_prefix(';') {
+            rest = behind;
+        }
+    }
+    text.push_str(rest);
+    text
 }
 
 fn hash(seed: u8, bytes: impl Iterator<Item = u8>) -> u64 {

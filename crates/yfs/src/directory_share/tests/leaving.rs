@@ -1,8 +1,16 @@
 //! Nodes that enter and leave a shared directory, and what of others the share reveals.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use yfs_engine::{gate::GateLimits, hash::ContentHash, id::FileId, ops, time::Millis};
+use futures::FutureExt;
+use yfs_engine::{
+    content::{ContentDoc, RunAuthor},
+    gate::GateLimits,
+    hash::ContentHash,
+    id::{ClientId, FileId},
+    ops,
+    time::Millis,
+};
 use yfs_store::{SqliteStore, Store, StoreExt};
 use yfs_vfs::TextReplacement;
 
@@ -133,6 +141,40 @@ fn what_a_guest_typed_in_a_file_that_left_can_be_got_out_and_the_owner_gets_a_co
     stage.check_equal();
     assert_eq!(text_of(&stage.ana, "/docs/back.txt"), "line\nGUESTWORD\n");
     assert_eq!(late(&stage), [of("/private/notes/n.txt")]);
+}
+
+/// Such an edit is no listed change, so it woke nothing: the owner had no conflict for 10 s.
+#[tokio::test]
+async fn an_edit_of_a_file_that_left_wakes_the_share() {
+    let mut stage = ShareStage::new();
+    put(&stage.ana, "/docs/f.txt", "line\n");
+    stage.settle();
+    mv(&stage.ana, "/docs/f.txt", "/private/f.txt").unwrap();
+    stage.settle();
+    let id = stage.id_in_origin("/private/f.txt");
+    let wakes = |stage: &mut ShareStage| {
+        let wait = stage.bridge().wait(Duration::from_hours(1));
+        wait.now_or_never().is_some()
+    };
+    while wakes(&mut stage) {}
+    stage.settle();
+    assert!(!wakes(&mut stage), "a step without changes logs nothing");
+
+    type_into(&stage.share, &id, "GUESTWORD\n");
+    assert!(wakes(&mut stage));
+    stage.step();
+    let conflicts = stage.origin.conflicts().unwrap();
+    assert!(conflicts.iter().any(|conflict| conflict.kind == ConflictKind::Late));
+}
+
+/// Types as an editor of another store does.
+fn type_into(workspace: &Workspace, id: &FileId, text: &str) {
+    let client = ClientId::new(1 << 40).expect("an id");
+    let mut editor = ContentDoc::new(id, client, GateLimits::default());
+    let author = RunAuthor::new("human:eve".parse().expect("an actor"), Millis(1));
+    let typed = editor.append(text, &author).expect("typed").update.expect("an update");
+    let port = workspace.documents().port(id.as_str()).expect("a port");
+    port.receive(&typed).expect("accepted");
 }
 
 #[test]
