@@ -88,7 +88,7 @@ impl StrandedWords {
                 let Out::Any(Any::Map(members)) = element else { return true };
                 !members.contains_key(CARRIED)
             };
-            let elements = values_in(txn, &array).into_iter().enumerate();
+            let elements = values_in(txn, &array).enumerate();
             let words: Vec<_> = elements.filter(|(_, element)| is_words(element)).collect();
             for (index, _) in words.into_iter().rev() {
                 array.remove(txn, index as u32);

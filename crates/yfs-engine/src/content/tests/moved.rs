@@ -47,7 +47,7 @@ fn blocks(txn: &TransactionMut<'_>) -> Vec<(XmlTextRef, String)> {
     let text = |kid: LiveChild| {
         let LiveChild::Element(element) = kid else { return None };
         let Some(LiveChild::Text(text)) = element.kids.first() else { return None };
-        Some((text.slots[0].handle.clone(), text.slots[0].text.to_string()))
+        Some((text.slots[0].handle.clone(), text.slots[0].text.clone()))
     };
     live(txn, SchemaProfile::Gfm).into_iter().filter_map(text).collect()
 }

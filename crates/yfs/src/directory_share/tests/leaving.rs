@@ -352,7 +352,7 @@ fn a_purged_file_stays_in_the_trash_of_the_share() {
     let id = stage.id_in_origin("/docs/a.txt");
     rm(&stage.ana, "/docs/a.txt").unwrap();
     stage.origin.trash().purge(std::slice::from_ref(&id)).unwrap();
-    stage.origin.trash().expire(std::time::Duration::ZERO).unwrap();
+    stage.origin.trash().expire(Duration::ZERO).unwrap();
     stage.settle();
     assert!(stage.share.trash().list().unwrap().iter().any(|entry| entry.id == id));
     restore_itself(&stage.share, &id);
