@@ -58,7 +58,7 @@ pub enum VersionSelector {
 /// The place of a version's content.
 pub(super) enum StoredVersion {
     Past(usize),
-    Blob(BlobVersion),
+    Blob(Box<BlobVersion>),
 }
 
 impl History<'_> {
@@ -183,7 +183,7 @@ impl WorkspaceState {
                 return Err(redacted());
             }
             let index = match stored {
-                StoredVersion::Blob(blob) => return Ok(Err(blob)),
+                StoredVersion::Blob(blob) => return Ok(Err(*blob)),
                 StoredVersion::Past(index) => index,
             };
             let version = loaded.doc.timeline().version(index).ok_or_else(no_such)?;
@@ -281,7 +281,7 @@ fn blobs(doc: &ContentDoc) -> Vec<(VersionInfo, StoredVersion)> {
             redacted: doc.redactions().names_blob(blob.id),
             current: false,
         };
-        listed.push((info, StoredVersion::Blob(blob)));
+        listed.push((info, StoredVersion::Blob(Box::new(blob))));
     }
     if let Some((info, _)) = listed.last_mut() {
         info.current = true;
