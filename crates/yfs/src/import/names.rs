@@ -77,7 +77,8 @@ impl<'e> ImportNames<'e> {
         let spelt = rules.to_workspace(host, &|name| !is_spelling(name));
         let spelt = spelt.filter(|name| is_there(&parent.join(name)));
         let is_taken = |name: &str| {
-            self.on_host.contains(&*above.join(name)) || self.taken.contains(&parent.join(name))
+            name != host && self.on_host.contains(&*above.join(name))
+                || self.taken.contains(&parent.join(name))
         };
         let name = spelt.or_else(|| rules.to_workspace(host, &is_taken))?;
         self.taken.insert(parent.join(&name));
