@@ -184,9 +184,9 @@ impl Maintenance<'_> {
     }
 
     /// Ends the conflict of a file whose words several writers changed at the same time: keeps the
-    /// one at an index of each group, or the last. Words that only meet are accepted as they are, and
-    /// so are bytes that replaced a text while others typed into it. Returns whether there was such
-    /// a conflict.
+    /// one at an index of each group, or the last. Words that only meet are accepted as they are,
+    /// and so are bytes that replaced a text while others typed into it. Returns whether there was
+    /// such a conflict.
     ///
     /// # Errors
     ///
