@@ -37,6 +37,7 @@ from yfs._native import (
     memory_fs,
     open,
 )
+from yfs.rules import PermissionRule
 
 __all__ = [
     "ChangePage",
@@ -52,6 +53,7 @@ __all__ = [
     "GrepLine",
     "GrepResult",
     "LinePage",
+    "PermissionRule",
     "Stat",
     "TrashEntry",
     "TreeTotals",

@@ -1,21 +1,14 @@
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, TypedDict, final
+from typing import Any, Literal, final
+
+from yfs.rules import PermissionRule
 
 __version__: str
 
 _Data = bytes | bytearray | str
 _Kind = Literal["file", "directory", "symlink", "other"]
 _Cut = Literal["limit", "deadline", "cancelled"]
-
-class _RuleMode(TypedDict, total=False):
-    mode: Literal["allow", "deny", "interrupt"]
-
-class PermissionRule(_RuleMode):
-    """A permission rule. Without a mode it allows."""
-
-    operations: list[Literal["read", "write"]]
-    paths: list[str]
 
 class EditRefusedError(OSError):
     """The text to replace is empty, missing or ambiguous, or the file is not text."""
