@@ -116,7 +116,9 @@ await scenario(
     await settle.getByRole('button', { name: 'Close' }).click()
     await row(ben, '/other.txt').waitFor()
     await ana.getByRole('button', { name: 'same name' }).waitFor({ state: 'detached' })
-    const both = [await stage.yfs('cat', '/twin.txt'), await stage.yfs('cat', '/other.txt')]
+    // The last one was shown with the plain name, and the other one keeps its number.
+    const names = ['/twin (1).txt', '/other.txt']
+    const both = await Promise.all(names.map((name) => stage.yfs('cat', name)))
     assertEqual(both.toSorted().join(), 'mine,theirs', 'both contents')
 
     // The palette does what buttons do.
