@@ -426,3 +426,13 @@ fn words_that_arrive_after_bytes_are_a_conflict_until_a_person_accepts_the_bytes
     case.put_bytes(b"\xfe\0");
     assert_eq!(case.details(), [""; 0]);
 }
+
+/// The command in the line is one that a shell takes.
+#[test]
+fn the_command_of_a_conflict_names_a_path_with_an_apostrophe() {
+    let mut case = TextAndBytes::new("/it's.txt");
+    let typed = case.editor.type_text("TYPED\n");
+    case.put_bytes(b"\xff\0");
+    case.deliver(&typed);
+    assert!(case.details()[0].contains(r"restore '/it'\''s.txt' "), "{:?}", case.details());
+}

@@ -9,7 +9,7 @@ use yfs_engine::{
 };
 
 use super::{
-    conflicts::{ConflictKind, ConflictReport, path_of},
+    conflicts::{ConflictKind, ConflictReport, path_of, shell_word},
     versions::numbers_of_texts,
 };
 use crate::{
@@ -97,9 +97,10 @@ impl BlobConflicts {
             0 => String::new(),
             n_more => format!(" and {n_more} more texts"),
         };
+        let path = shell_word(path);
         let place = match self.text_version {
-            Some(number) => format!("version {number}: yfs versions restore '{path}' {number}"),
-            None => format!("among the versions: yfs versions ls '{path}'"),
+            Some(number) => format!("version {number}: yfs versions restore {path} {number}"),
+            None => format!("among the versions: yfs versions ls {path}"),
         };
         details.push(format!(
             "{shown}{more} was typed into the text that another writer replaced by bytes; that \

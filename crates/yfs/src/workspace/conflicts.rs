@@ -373,6 +373,11 @@ fn is_recorded(main: &MainDoc, conflict: &TreeConflict) -> bool {
     main.has_removal_record(trashed)
 }
 
+/// Writes a text as one word of a command for a POSIX shell.
+pub(super) fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 pub(crate) fn path_of(main: &MainDoc, id: &FileId) -> String {
     main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
 }

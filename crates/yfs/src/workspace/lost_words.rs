@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use yfs_engine::{id::FileId, time::Millis};
 
 use super::{
-    conflicts::{ConflictKind, ConflictReport, path_of},
+    conflicts::{ConflictKind, ConflictReport, path_of, shell_word},
     history::History,
 };
 use crate::{error::Result, state::WorkspaceState};
@@ -79,8 +79,10 @@ impl WorkspaceState {
             let path = path_of(&self.main.read(), &id);
             let detail = format!(
                 "a save of an earlier text took out what others wrote since: {}; bring it back \
-                 with: yfs undo '{path}' --label '{label}'",
-                words.join(" ")
+                 with: yfs undo {} --label {}",
+                words.join(" "),
+                shell_word(&path),
+                shell_word(&label)
             );
             conflicts.push(ConflictReport { kind: ConflictKind::Overwritten, id, path, detail });
         }
