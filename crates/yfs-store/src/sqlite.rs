@@ -20,6 +20,8 @@ mod backwards;
 mod blob_mend;
 mod blobs;
 mod check;
+#[cfg(target_os = "linux")]
+mod claim_witness;
 mod claims;
 mod compact;
 mod doc_values;

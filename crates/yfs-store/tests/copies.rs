@@ -89,6 +89,36 @@ fn a_restored_store_reuses_nothing() {
     assert_ne!(use_once(&SqliteStore::open(&path).expect("open")), second);
 }
 
+/// Returns the record of the last claim that the machine has in its memory.
+#[cfg(target_os = "linux")]
+fn witness(store: &Path) -> std::path::PathBuf {
+    use std::os::unix::fs::MetadataExt;
+    let seal = fs::metadata(format!("{}-seal", store.display())).expect("a seal");
+    let (user, device, inode) = (seal.uid(), seal.dev(), seal.ino());
+    format!("/dev/shm/yfs-{user}/{device:x}-{inode:x}").into()
+}
+
+/// A volume that is set back has the files as they were, and the machine knows of the claims since.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_volume_that_was_set_back_while_the_machine_ran_reuses_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let first = use_once(&SqliteStore::open_or_create(&path).expect("open"));
+    let before = fs::read(witness(&path)).expect("the record");
+    assert_eq!(use_once(&SqliteStore::open(&path).expect("open")), first);
+    let later = fs::read(witness(&path)).expect("the record");
+    assert_ne!(before, later, "each claim has a number");
+
+    fs::write(witness(&path), before).expect("another claim");
+    let second = use_once(&SqliteStore::open(&path).expect("open"));
+    assert_ne!(second, first);
+    assert_eq!(use_once(&SqliteStore::open(&path).expect("open")), second);
+    fs::remove_file(witness(&path)).expect("the machine started again");
+    assert_ne!(use_once(&SqliteStore::open(&path).expect("open")), second);
+    fs::remove_file(witness(&path)).expect("removed");
+}
+
 #[test]
 fn a_backup_is_consistent_while_others_write() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -11,7 +11,10 @@
 //!   records that number, the identity of that file, the time of its last change by the system's
 //!   clock, and the boot id of the machine. A copy, a restored backup or a disk that was set back
 //!   while the machine was off differs in at least one of them, and then every released id is
-//!   discarded. A volume or a machine that is set back while it runs differs in none of them.
+//!   discarded.
+//! - The machine has that number in its memory, too (`claim_witness.rs`), so that a volume that is
+//!   set back while the machine runs is found out. A machine that is set back with its memory
+//!   differs in nothing.
 
 use std::{
     fs::{File, OpenOptions},
@@ -98,6 +101,9 @@ impl SqliteInner {
         let mut file = open_only_name(&self.seal_path(), OpenOptions::new().read(true))?;
         let mut generation = [0; 16];
         file.read_exact(&mut generation)?;
+        if !is_last(&file, &generation)? {
+            return Err(io::Error::other("the machine knows a later claim, or none"));
+        }
         describe(&file, &self.path, generation)
     }
 
@@ -113,8 +119,33 @@ impl SqliteInner {
         file.rewind()?;
         file.write_all(&generation)?;
         file.sync_all()?;
+        note_last(&file, &generation)?;
         describe(&file, &self.path, generation)
     }
+}
+
+/// Reports whether the machine has this number as that of the last claim.
+#[cfg(target_os = "linux")]
+fn is_last(seal: &File, generation: &[u8; 16]) -> io::Result<bool> {
+    super::claim_witness::ClaimWitness::of(seal)?.has(generation)
+}
+
+/// Notes the number of a claim in the memory of the machine.
+#[cfg(target_os = "linux")]
+fn note_last(seal: &File, generation: &[u8; 16]) -> io::Result<()> {
+    super::claim_witness::ClaimWitness::of(seal)?.note(generation)
+}
+
+/// Other systems have no such memory.
+#[cfg(not(target_os = "linux"))]
+fn is_last(_: &File, _: &[u8; 16]) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Other systems have no such memory.
+#[cfg(not(target_os = "linux"))]
+fn note_last(_: &File, _: &[u8; 16]) -> io::Result<()> {
+    Ok(())
 }
 
 /// Returns the properties of the file that no copy of it shares.
