@@ -44,7 +44,7 @@ fuzz target="gate" seconds="60":
 
 # Write what is generated from the types of yfs-wire: TypeScript, and the schemas of the OpenAPI document.
 wire:
-    UPDATE_EXPECT=1 cargo test -p yfs-tests --test wire
+    UPDATE_EXPECT=1 cargo test -p yfs-tests --test it wire::
 
 # The Node packages that the tests hold yfs against, from their lock files.
 node:

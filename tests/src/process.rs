@@ -98,14 +98,16 @@ pub fn read_line() -> String {
 }
 
 impl Process {
-    /// Runs this binary again, in a role.
+    /// Runs this binary again, in a role: the test `child` of a module of it.
     ///
     /// # Panics
     ///
     /// Panics if it cannot be run.
-    pub fn spawn(role: &str, name: &str, place: &Path) -> Self {
+    pub fn spawn(module: &str, role: &str, name: &str, place: &Path) -> Self {
+        // The name of a test is without that of its program.
+        let module = module.split_once("::").map_or(module, |(_, inner)| inner);
         let mut child = Command::new(env::current_exe().expect("this binary"))
-            .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+            .args(["--exact", &format!("{module}::child"), "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
             .env(NAME, name)
             .env(PLACE, place)

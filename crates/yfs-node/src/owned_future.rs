@@ -16,7 +16,7 @@ use crate::error;
 /// The caller's environment may be torn down while the call runs: a worker thread is terminated, or
 /// exits. Its objects are freed then, the one whose method was called included. So nothing here may
 /// borrow from an object of JavaScript, which `'static` ensures; an `async fn` of an exported
-/// object would borrow the object itself, and none is (`tests/tests/node_package.rs`).
+/// object would borrow the object itself, and none is (`tests/tests/it/node_package.rs`).
 #[expect(missing_debug_implementations, reason = "a future has none")]
 pub struct OwnedFuture<T>(Pin<Box<dyn Future<Output = napi::Result<T>> + Send>>);
 

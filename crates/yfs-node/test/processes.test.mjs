@@ -1,7 +1,7 @@
 // One workspace directory, opened at once by two processes of Node, by the `yfs` command, and by
 // `yfs serve` with editors.
 //
-// `YFS_COMMAND` says where the command is; `tests/tests/node_package.rs` builds it.
+// `YFS_COMMAND` says where the command is; `tests/tests/it/node_package.rs` builds it.
 
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'

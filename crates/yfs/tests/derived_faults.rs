@@ -1,7 +1,7 @@
 //! Faults and a full disk while a checkpoint or the index for searches is made: no call of the
 //! workspace fails for them, and all answers stay those of the log.
 
-#[path = "support/handles.rs"]
+#[path = "it/support/handles.rs"]
 mod support;
 
 use std::{

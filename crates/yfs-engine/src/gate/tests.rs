@@ -1,6 +1,6 @@
 //! Tests of the gate that need no process of their own.
 
-#[path = "../../tests/hostile/corpus.rs"]
+#[path = "../../tests/it/hostile/corpus.rs"]
 mod corpus;
 mod ordering;
 mod split;

@@ -22,7 +22,7 @@ use crate::{
     load_document,
 };
 
-#[path = "../../tests/support/damage.rs"]
+#[path = "../../tests/it/support/damage.rs"]
 mod damage_file;
 
 use damage_file::damage;

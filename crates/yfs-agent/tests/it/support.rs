@@ -1,0 +1,3 @@
+//! What several of these tests use.
+
+pub(crate) mod fixture;

@@ -1,0 +1,4 @@
+//! Tests of the shell, in one program.
+
+mod files;
+mod real_bash;

@@ -1,0 +1,4 @@
+//! Tests of threads, in one program.
+
+mod files;
+mod threads;
