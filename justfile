@@ -34,7 +34,7 @@ bench *args:
 # mirrored folder and among clones that are killed, from as many seeds.
 soak cases="20000" steps="1000000" seeds="1000" peers="10000" seed=`od -An -N4 -tu4 /dev/urandom | tr -d ' '`:
     PROPTEST_RNG_SEED={{seed}} PROPTEST_CASES={{cases}} YFS_FUZZ_CASES={{cases}} YFS_STEPS={{steps}} \
-        YFS_CHAOS_SEEDS={{seeds}} YFS_CHAOS_SEED={{seed}} YFS_KILLS=200 YFS_DAMAGES=2000 YFS_RACES=1000 \
+        YFS_CHAOS_SEEDS={{seeds}} YFS_CHAOS_SEED={{seed}} YFS_KILLS=200 YFS_DAMAGES=2000 YFS_RACES=1000 YFS_INDEX_SEEDS=1000 \
         YFS_CLONES={{seeds}} YFS_CLONES_SEED={{seed}} YFS_PEER_HISTORIES={{peers}} YFS_PEER_SEED={{seed}} \
         cargo test --release --workspace
 

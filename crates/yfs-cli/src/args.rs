@@ -1,5 +1,6 @@
 //! The command line: the options of every command.
 
+mod overview;
 #[cfg(test)]
 mod tests;
 
@@ -116,7 +117,9 @@ impl CliArgs {
     pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> clap::error::Result<Self> {
         let words = number_options::expand(words);
         // All commands together take longer to define than a small file to read.
-        let mut definition = Self::definition_for(&words).unwrap_or_else(Self::definition);
+        let is_short = words.len() < 2 || words.iter().any(|word| word == "-h");
+        let all = || overview::with_overview(Self::definition(), is_short);
+        let mut definition = Self::definition_for(&words).unwrap_or_else(all);
         let matches = definition.try_get_matches_from_mut(words)?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))
     }

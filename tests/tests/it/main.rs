@@ -5,6 +5,7 @@ mod analysis_real_files;
 mod attacks;
 mod checkpoints;
 mod clones;
+mod code_spans;
 mod collab;
 mod crash;
 mod document_budget;

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use clap::Command;
 use expect_test::expect_file;
 
-use super::CliArgs;
+use super::{CliArgs, overview::GROUPS};
 
 /// The width of the help texts in the reference.
 const WIDTH: usize = 96;
@@ -47,10 +47,13 @@ fn reference() -> String {
     root.build();
     let mut page = INTRODUCTION.to_owned();
     page += "\n| Command | Description |\n|---|---|\n";
-    for command in subcommands(&root) {
-        let (name, about) = (command.get_name(), about(command));
-        let link = format!("[`{name}`](#yfs-{name})");
-        writeln!(page, "| {link} | {about} |").expect("a string takes all writes");
+    for (subject, names) in GROUPS {
+        writeln!(page, "| **{subject}** | |").expect("a string takes all writes");
+        for command in names.iter().filter_map(|name| root.find_subcommand(name)) {
+            let (name, about) = (command.get_name(), about(command));
+            let link = format!("[`{name}`](#yfs-{name})");
+            writeln!(page, "| {link} | {about} |").expect("a string takes all writes");
+        }
     }
     page += "\n## Options of every command\n\n```text\n";
     page += &options_of_every_command(&root);
