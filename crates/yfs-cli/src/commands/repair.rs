@@ -15,9 +15,9 @@ there twice because peers converted it concurrently without following the rules,
 edits in the form that they had before a rename.
 
 A file of the kind `forked` is another one at another peer, because a writer gave the two
-different changes under the same ids, or its machine was set back with its memory. `yfs repair PATH`
-at both, before they exchange changes, gives both the two texts, one behind the other. At one of
-the two only, it gives the other that text, and the other text stays in its versions. `--all`
+different changes under the same ids, or its machine was set back with its memory. `yfs repair
+PATH` at both, before they exchange changes, gives both the two texts, one behind the other. At one
+of the two only, it gives the other that text, and the other text stays in its versions. `--all`
 leaves such files alone.
 
 Examples:
