@@ -77,8 +77,8 @@ pub(super) fn pieces(
 /// its ends is `inside`, if the resulting text is the same.
 ///
 /// Of two words that begin alike, a comparison may delete one without its first letter, and the
-/// first letter of the other. The text is the same, but who types between the two then types
-/// between a word and its first letter.
+/// first letter of the other. The text is the same, but a client that types between the two then
+/// types between a word and its first letter.
 pub(super) fn slide(
     splice: &mut TextSplice,
     base: &str,
