@@ -81,7 +81,7 @@ fn has_number(prefix: &str) -> bool {
     ItemMarker::read(prefix).is_some_and(|marker| !marker.number.is_empty())
 }
 
-/// Returns the keys of the leaves in a list, of which one is given.
+/// Returns the keys of all leaves in the list that one leaf is in.
 fn keys_of_list(
     outline: &TreeOutline<'_>,
     keys: &[LeafKey],

@@ -114,7 +114,8 @@ impl SettlementWriter {
         Ok(())
     }
 
-    /// Moves deletions in the plain text to where typing begins and ends, if the result is the same.
+    /// Moves deletions in the plain text to where typing begins and ends, if the result is the
+    /// same.
     fn slide_deletions(&mut self, splices: &mut [TextSplice], current: &str, text: &str) {
         if splices.iter().all(|splice| splice.delete == 0) {
             return;
