@@ -17,6 +17,7 @@
 //!   deeper than [`MAX_DEPTH`] or has an alias: so a map is at most a few times as large as its
 //!   text.
 
+mod comment_lines;
 mod emit;
 mod property_lines;
 mod read;

@@ -28,6 +28,7 @@ mod key;
 mod prefixes;
 mod record_source;
 mod render;
+mod replaced_items;
 mod template;
 #[cfg(test)]
 mod tests;

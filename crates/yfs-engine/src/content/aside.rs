@@ -15,6 +15,7 @@ use yrs::{
 
 use super::{
     ContentError, Version,
+    convert::made_since,
     item_places::text_around,
     item_sets::{to_ranges, to_set},
     moved_words::{CarriedWords, MovedTexts},
@@ -139,6 +140,34 @@ impl StrandedWords {
         inserted: &[IdRange],
     ) -> Result<(), ContentError> {
         self.moved.note_moves(replica, before, deleted, inserted)
+    }
+
+    /// Returns the texts that the words are in whose moves should be looked for in the log.
+    pub(super) fn take_unknown_texts(&mut self, replica: &ContentReplica) -> Vec<ItemId> {
+        match self.found.is_empty() {
+            true => Vec::new(),
+            false => self.moved.take_unknown(replica, &self.found),
+        }
+    }
+
+    /// Notes the texts that were moved between two past states of the document.
+    ///
+    /// # Errors
+    ///
+    /// If the document cannot be read.
+    pub(super) fn note_past_moves(
+        &mut self,
+        replica: &mut ContentReplica,
+        before: &Version,
+        after: &Version,
+    ) -> Result<(), ContentError> {
+        let mut deleted = after.snapshot().delete_set.diff(&before.snapshot().delete_set);
+        // Words that arrived later were no part of the text.
+        deleted.diff_with(&self.found);
+        deleted.diff_with(&read_recorded(replica, RANGES));
+        deleted.diff_with(&read_recorded(replica, CARRIED));
+        let inserted: Vec<IdRange> = made_since(after, before).collect();
+        self.note_moves(replica, before, &to_ranges(&deleted), &inserted)
     }
 
     /// Notes texts that updates brought, or that they deleted, without listing their deletion.

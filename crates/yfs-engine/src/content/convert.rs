@@ -33,7 +33,7 @@ pub use self::status::ConversionStatus;
 pub(super) use self::{
     history::ConversionHistory,
     profile::{evident_profile, first_half},
-    root_comparison::{MergedText, RootComparison},
+    root_comparison::{MergedText, RootComparison, made_since},
     settlement::RootPresence,
     write_settlement::{write_profile, write_settlement},
 };

@@ -441,6 +441,7 @@ impl ContentDoc {
     /// [`ContentError::Refused`] if the document is unusable.
     pub fn carry_moved_words(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
         self.replica.gate.health()?;
+        self.recall_moves();
         let Some(words) = self.registers.aside.carry(&self.replica)? else { return Ok(None) };
         let mut updates = Vec::new();
         if let Some(update) = &words.update {
@@ -449,6 +450,16 @@ impl ContentDoc {
         }
         updates.extend(self.edit_registers().record_carried(&words)?);
         Ok(join_updates(updates))
+    }
+
+    /// Finds the moves of texts that words arrived in, and that this process did not see, between
+    /// the states that the log notes.
+    fn recall_moves(&mut self) {
+        for text in self.registers.aside.take_unknown_texts(&self.replica) {
+            let Some((before, after)) = self.timeline().change_that_deleted(text) else { continue };
+            // Words whose move is not known are set aside.
+            self.registers.aside.note_past_moves(&mut self.replica, &before, &after).ok();
+        }
     }
 
     /// Notes the texts that a change moved, so that words which arrive in them later follow.

@@ -9,7 +9,8 @@
 //! # Cost
 //!
 //! An update that deletes a text costs a read of the texts that it deletes and writes, and one that
-//! moves a text a read of the document. The moves are kept in memory.
+//! moves a text a read of the document. The moves are kept in memory; one that is not there is
+//! looked for once in the log, when words arrive in its text.
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,9 @@ const RULE: &str = "yfs moved words 1";
 /// The greatest number of moves and of insertions that are kept, the latest ones.
 const MAX_KEPT: usize = 256;
 
+/// The greatest number of texts whose moves are looked for in the log at once.
+const MAX_RECALLED: usize = 8;
+
 /// The greatest length of a text whose move is found, and of words that follow, in code units.
 const MAX_UNITS: usize = 1 << 16;
 
@@ -55,6 +59,8 @@ const MIN_UNITS: usize = 4;
 pub(super) struct MovedTexts {
     texts: Vec<MovedText>,
     carried: Vec<CarriedRun>,
+    /// The texts whose moves were looked for in the log, the latest ones.
+    recalled: Vec<ItemId>,
 }
 
 /// A text that a writer deleted and inserted elsewhere.
@@ -146,6 +152,31 @@ impl MovedTexts {
             moved.push(MovedText { list, into, spans, left: None, right: None });
         }
         self.keep(replica, moved)
+    }
+
+    /// Returns the texts that stranded items are in whose move is neither known nor was looked for.
+    /// They count as looked for then.
+    pub(super) fn take_unknown(
+        &mut self,
+        replica: &ContentReplica,
+        stranded: &IdSet,
+    ) -> Vec<ItemId> {
+        let mut unknown: Vec<ItemId> = replica.gate.read(|txn| {
+            let ranges = to_ranges(stranded).into_iter();
+            let items = ranges.map(|range| ItemId::new(range.client, range.start));
+            items.filter_map(|item| text_around(txn, item)).collect()
+        });
+        unknown.sort_unstable();
+        unknown.dedup();
+        let is_known = |list: &ItemId| {
+            self.recalled.contains(list) || self.texts.iter().any(|text| text.list == *list)
+        };
+        unknown.retain(|list| !is_known(list));
+        unknown.truncate(MAX_RECALLED);
+        self.recalled.extend(&unknown);
+        let excess = self.recalled.len().saturating_sub(MAX_KEPT);
+        self.recalled.drain(..excess);
+        unknown
     }
 
     /// Keeps moves, with the neighbors of the new characters.

@@ -5,6 +5,7 @@ mod aside;
 mod before;
 mod earlier_edits;
 mod history;
+mod least_edits;
 mod moved;
 mod reference;
 mod replicas;

@@ -24,6 +24,7 @@ use yrs::IdSet;
 use super::{
     LogEntry, RunAuthor, Version, VersionLabel,
     convert::ConversionHistory,
+    item_sets::holds,
     label::VersionLabels,
     log::AuthorLog,
     note::{NotedState, StateNote, StateNotes},
@@ -158,6 +159,29 @@ impl<'a> Timeline<'a> {
         let readable = versions.iter().enumerate();
         let readable = readable.filter(|(_, past)| !past.current && !past.redacted);
         readable.filter_map(|(index, _)| Some((index, self.version(index)?))).collect()
+    }
+
+    /// Returns the last listed state that shows an item, and the first one after it that does not;
+    /// `None` if the log does not tell these. Costs a state for each halving of the versions.
+    pub(super) fn change_that_deleted(self, item: ItemId) -> Option<(Version, Version)> {
+        self.pass(|listed| {
+            let state = |at: usize| match listed[at].mark {
+                None => Some(self.replica.version()),
+                Some(mark) => Some(self.state_at(mark)?.version()),
+            };
+            let (mut first, mut last) = (0, listed.len().checked_sub(1)?);
+            let (mut before, mut after) = (None, state(last)?);
+            while first < last {
+                let middle = usize::midpoint(first, last);
+                let version = state(middle)?;
+                match holds(&version.snapshot().delete_set, item) {
+                    true => (last, after) = (middle, version),
+                    false => (first, before) = (middle + 1, Some(version)),
+                }
+            }
+            let before = before.filter(|before| before.knows(item.client, item.clock + 1))?;
+            holds(&after.snapshot().delete_set, item).then_some((before, after))
+        })
     }
 
     /// Walks the timeline, and passes the versions in order of time to `read`.

@@ -1,9 +1,14 @@
 //! The live pieces of a text by their items, and where the units that one client typed in one go
 //! end.
 
+use std::ops::Range;
+
 use yrs::{Any, Out, ReadTxn as _, Snapshot, Text, TransactionMut, types::text::YChange};
 
-use super::{Version, diff::utf16_len};
+use super::{
+    Version,
+    diff::{TextSplice, utf16_len},
+};
 use crate::id::{ClientId, ItemId};
 
 /// A piece of a list: its text, its first item, and its start in the list.
@@ -66,4 +71,69 @@ pub(super) fn pieces(
         index += utf16_len(text);
     }
     pieces
+}
+
+/// Moves an insertion or a deletion within a part of the base to the nearest place where neither of
+/// its ends is `inside`, if the resulting text is the same.
+///
+/// Of two words that begin alike, a comparison may delete one without its first letter, and the
+/// first letter of the other. The text is the same, but a client that types between the two then
+/// types between a word and its first letter.
+pub(super) fn slide(
+    splice: &mut TextSplice,
+    base: &str,
+    new: &str,
+    within: Range<usize>,
+    inside: impl Fn(usize) -> bool,
+) {
+    let Range { start, end } = splice.old;
+    let is_inside = |place: &Range<usize>| inside(place.start) || inside(place.end);
+    // The text that comes or goes, with what it may move over.
+    let moving = match (splice.delete > 0, splice.new.is_empty()) {
+        (false, false) => &new[splice.new.clone()],
+        (true, true) => &base[start..end],
+        _ => return,
+    };
+    if !is_inside(&splice.old) {
+        return;
+    }
+    let found = (places_before(moving, &base[within.start..start]))
+        .find(|n| !is_inside(&(start - n..end - n)))
+        .map(|n| (start - n, end - n, true, n));
+    let found = found.or_else(|| {
+        let n = places_behind(moving, &base[end..within.end])
+            .find(|n| !is_inside(&(start + n..end + n)))?;
+        Some((start + n, end + n, false, n))
+    });
+    let Some((from, to, is_before, n)) = found else { return };
+    if is_before {
+        splice.at -= utf16_len(&base[from..start]);
+    } else {
+        splice.at += utf16_len(&base[start..from]);
+    }
+    splice.delete = utf16_len(&base[from..to]);
+    splice.old = from..to;
+    let Range { start, end } = splice.new;
+    splice.new = if is_before { start - n..end - n } else { start + n..end + n };
+}
+
+/// Returns by how many bytes a text may move to the left over the one before it.
+fn places_before(moving: &str, before: &str) -> impl Iterator<Item = usize> {
+    // Once it moved by its own length, it would move over itself.
+    let over = before.chars().rev().zip(moving.chars().rev().chain(before.chars().rev()));
+    let mut n = 0;
+    over.take_while(|(before, last)| before == last).map(move |(character, _)| {
+        n += character.len_utf8();
+        n
+    })
+}
+
+/// Returns by how many bytes a text may move to the right over the one behind it.
+fn places_behind(moving: &str, behind: &str) -> impl Iterator<Item = usize> {
+    let over = behind.chars().zip(moving.chars().chain(behind.chars()));
+    let mut n = 0;
+    over.take_while(|(behind, first)| behind == first).map(move |(character, _)| {
+        n += character.len_utf8();
+        n
+    })
 }

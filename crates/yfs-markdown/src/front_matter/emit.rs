@@ -1,10 +1,11 @@
 //! Writes values as YAML.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, ops::Range};
 
 use smol_str::SmolStr;
 
 use super::{
+    comment_lines::{document_end, footer_start, is_above, kept_len},
     read::{ScalarQuotes, YamlMapping},
     same_entries, same_value, scalar,
 };
@@ -33,20 +34,35 @@ pub(super) fn patch(
         return write(values);
     }
     let has_crlf = template.contains("\r\n");
-    let first = mapping.places.first().map_or(template.len(), |place| place.start);
+    let mut places = mapping.places.clone();
+    let last = places.last().map_or(0, |place| place.start);
+    let end = last + document_end(&template[last..]);
+    let footer = match places.last_mut() {
+        Some(place) => {
+            place.end = place.start + footer_start(&template[place.start..end]);
+            place.end..end
+        }
+        None => end..end,
+    };
+    let first = places.first().map_or(end, |place| place.start);
     let mut out = template[..first].to_owned();
     let mut added = String::new();
     for (index, (key, old)) in mapping.entries.iter().enumerate() {
-        let Some((_, new)) = values.iter().find(|(other, _)| other == key) else { continue };
-        let text = &template[mapping.places[index].clone()];
+        let place = places[index].clone();
+        let text = &template[place.clone()];
         end_line(&mut out, has_crlf);
-        match same_value(old, new) {
-            true => out.push_str(text),
-            false => {
-                let entry = replaced(template, mapping, index, new);
+        match values.iter().find(|(other, _)| other == key) {
+            None => out.push_str(&text[..kept_len(text)]),
+            Some((_, new)) if same_value(old, new) => out.push_str(text),
+            Some((_, new)) => {
+                let entry = replaced(template, mapping, (index, place), new);
                 out.push_str(&with_ends(&entry, has_crlf));
             }
         }
+    }
+    if !footer.is_empty() {
+        end_line(&mut out, has_crlf);
+        out.push_str(&template[footer]);
     }
     let is_new = |entry: &&(SmolStr, AttributeValue)| {
         !mapping.entries.iter().any(|(key, _)| *key == entry.0)
@@ -55,6 +71,7 @@ pub(super) fn patch(
     entries(&new, 0, &mut added);
     end_line(&mut out, has_crlf);
     out.push_str(&with_ends(&added, has_crlf));
+    out.push_str(&template[end..]);
     out
 }
 
@@ -71,9 +88,13 @@ pub(super) fn with_ends(text: &str, has_crlf: bool) -> String {
     }
 }
 
-/// Returns one entry of the template with another value.
-fn replaced(template: &str, mapping: &YamlMapping, index: usize, new: &AttributeValue) -> String {
-    let place = mapping.places[index].clone();
+/// Returns the lines of one entry of the template with another value.
+fn replaced(
+    template: &str,
+    mapping: &YamlMapping,
+    (index, place): (usize, Range<usize>),
+    new: &AttributeValue,
+) -> String {
     let (key, old) = &mapping.entries[index];
     if let Some((range, quotes)) = &mapping.scalars[index]
         && let Some(scalar) = one_line(new, *quotes)
@@ -84,8 +105,7 @@ fn replaced(template: &str, mapping: &YamlMapping, index: usize, new: &Attribute
         return format!("{}{scalar}{}", &template[before], &template[after]);
     }
     let text = &template[place];
-    let is_above = |line: &&str| line.trim().is_empty() || line.starts_with('#');
-    let mut out: String = text.split_inclusive('\n').take_while(is_above).collect();
+    let mut out: String = text.split_inclusive('\n').take_while(|line| is_above(line)).collect();
     let own = &text[out.len()..];
     let is_list_in_brackets = matches!(old, AttributeValue::Array(_))
         && own.lines().next().is_some_and(|line| line.contains('['));

@@ -12,7 +12,9 @@ use std::{
 use smol_str::SmolStr;
 
 use super::{
-    Entries, MAX_LEN, emit,
+    Entries, MAX_LEN,
+    comment_lines::{footer_start, is_above, kept_len},
+    emit,
     read::{ScalarQuotes, YamlMapping, quoted_len, read},
     same_entries, same_value,
 };
@@ -85,10 +87,11 @@ pub(super) fn patch(
             (Some((_, value)), ..) => {
                 out.push_str(&emit::with_ends(&property.with_value(value), has_crlf));
             }
-            (None, Some(_), Some(_)) => {}
-            (None, None, Some(lines)) => {
-                lines.get(&property.name).into_iter().for_each(|text| out.push_str(text));
-            }
+            (None, Some(_), Some(_)) => out.push_str(&property.without()),
+            (None, None, Some(lines)) => match lines.get(&property.name) {
+                Some(text) => out.push_str(text),
+                None => out.push_str(&property.without()),
+            },
             (None, _, None) => out.push_str(property.text),
         }
     }
@@ -165,10 +168,6 @@ fn is_held(mapping: &YamlMapping) -> bool {
     mapping.entries.len() == 1 && !mapping.is_flow && !mapping.has_anchor
 }
 
-fn is_above(line: &str) -> bool {
-    line.trim().is_empty() || line.starts_with('#')
-}
-
 fn n_blanks(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '\t']).len()
 }
@@ -204,6 +203,12 @@ fn key_end(line: &str) -> usize {
 }
 
 impl PropertyLines<'_> {
+    /// Returns what stays of the lines if the property is deleted.
+    fn without(&self) -> String {
+        let behind = &self.text[footer_start(self.text)..];
+        [&self.text[..kept_len(self.text)], behind].concat()
+    }
+
     /// Returns the lines with another value.
     fn with_value(&self, value: &AttributeValue) -> String {
         let entry = [(self.key.clone(), value.clone())];
@@ -230,6 +235,7 @@ impl PropertyLines<'_> {
             (Some(key), Some(value)) if indent == 0 => [key, value].concat(),
             _ => written,
         };
-        [&self.text[..self.first_line.start], &new].concat()
+        let behind = &self.text[footer_start(self.text)..];
+        [&self.text[..self.first_line.start], &new, behind].concat()
     }
 }

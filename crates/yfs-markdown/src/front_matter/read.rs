@@ -5,7 +5,7 @@ use std::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 use smol_str::SmolStr;
 
-use super::{Entries, FrontMatterError, MAX_DEPTH, MAX_LEN, scalar};
+use super::{Entries, FrontMatterError, MAX_DEPTH, MAX_LEN, comment_lines::is_above, scalar};
 use crate::tree::AttributeValue;
 
 /// The greatest integer up to which JavaScript represents all exactly.
@@ -80,7 +80,11 @@ impl<'a> YamlReader<'a> {
         loop {
             match self.next()? {
                 (Event::StreamStart | Event::DocumentStart(_), _) => {}
-                (Event::StreamEnd | Event::DocumentEnd, _) => break,
+                (Event::StreamEnd, _) => break,
+                (Event::DocumentEnd, _) => match self.next()?.0 {
+                    Event::StreamEnd => break,
+                    _ => return Err(FrontMatterError::Invalid("it is two documents".to_owned())),
+                },
                 // An empty document is one null.
                 (Event::Scalar(text, ScalarStyle::Plain, ..), _) if text.is_empty() => {}
                 (Event::MappingStart(_, tag), span) => {
@@ -265,7 +269,6 @@ fn places(yaml: &str, starts: &[usize]) -> Vec<Range<usize>> {
     let mut firsts = starts.to_vec();
     for index in (0..firsts.len()).rev() {
         let lowest = if index == 0 { 0 } else { starts[index - 1] + 1 };
-        let is_above = |line: &str| line.trim().is_empty() || line.starts_with('#');
         while firsts[index] > lowest
             && lines.get(firsts[index] - 1).is_some_and(|line| is_above(line))
         {

@@ -236,6 +236,95 @@ fn keys_come_and_go_and_become_null() {
     );
 }
 
+/// Returns the YAML without a property: read as a whole, and beside one that cannot be read.
+fn without_property(yaml: &str, key: &str) -> [String; 2] {
+    let unread = "z: {{ z }}\n";
+    ["", unread].map(|above| {
+        let text = format!("---\n{above}{yaml}---\n");
+        let front = split(&text).front.expect("it has some");
+        let mut parts = front.parts();
+        parts.entries.retain(|(other, _)| other != key);
+        let patched = front.patched(&parts.entries, Some(&parts.lines));
+        patched.strip_prefix(above).expect("it stays").to_owned()
+    })
+}
+
+/// npm `yaml` deletes the comment right above, too, and keeps one at the top with a blank line
+/// below, and one behind the last property. Of other comments with a blank line below it says
+/// nothing; here they stay, because they may be about all that follows.
+#[test]
+fn a_deleted_property_takes_the_comment_right_above_and_no_other() {
+    for (yaml, key, expected) in [
+        ("a: 1\n# about b\nb: 2\nc: 3\n", "b", "a: 1\nc: 3\n"),
+        ("a: 1\n\n# about b\n# more\nb: 2\nc: 3\n", "b", "a: 1\nc: 3\n"),
+        ("# head\n\na: 1\nb: 2\n", "a", "# head\n\nb: 2\n"),
+        ("# about a\na: 1\nb: 2\n", "a", "b: 2\n"),
+        ("a: 1\n\n# part\n\n# about b\nb: 2\nc: 3\n", "b", "a: 1\n\n# part\n\nc: 3\n"),
+        ("a: 1\nb: 2\n# end\n", "b", "a: 1\n# end\n"),
+        ("a: 1\nb:\n  - 2\n\n# end\n", "b", "a: 1\n\n# end\n"),
+        ("a: 1\nb: 2\n\n", "b", "a: 1\n"),
+    ] {
+        for end in ["\n", "\r\n"] {
+            let (yaml, expected) = (yaml.replace('\n', end), expected.replace('\n', end));
+            let [whole, apart] = without_property(&yaml, key);
+            assert_eq!(whole, expected, "{yaml:?}");
+            assert_eq!(apart, expected, "{yaml:?} beside an unread property");
+        }
+    }
+}
+
+/// What is behind the value of the last property is not part of it.
+#[test]
+fn a_changed_property_keeps_the_comment_behind_it() {
+    for value in ["[1, 2]", "\n  - 1", "{{ x }}", "\n  x: 1", "|\n  one"] {
+        let text = format!(
+            "---\na:{}{value}\n# end\n---\n",
+            if value.starts_with('\n') { "" } else { " " }
+        );
+        let front = split(&text).front.expect("it has some");
+        let parts = front.parts();
+        for new in ["new".into(), AttributeValue::Array(vec![3.0.into()])] {
+            let entries = vec![("a".into(), new)];
+            let patched = front.patched(&entries, Some(&parts.lines));
+            assert!(patched.ends_with("\n# end\n"), "{text:?}: {patched:?}");
+            assert!(!patched.contains("# end\n# end"), "{text:?}: {patched:?}");
+        }
+    }
+}
+
+/// A line with `...` and a comment ends the YAML, and is no lower fence. What followed was not
+/// read, and left the file when a property was set.
+#[test]
+fn properties_beside_the_end_of_a_document_stay() {
+    let set = |yaml: &str, key: &str, value: Option<AttributeValue>| {
+        let text = format!("---\n{yaml}---\n");
+        let front = split(&text).front.expect("it has some");
+        assert_eq!(front.yaml, yaml);
+        let parts = front.parts();
+        assert_eq!(front.patched(&parts.entries, Some(&parts.lines)), yaml);
+        let mut entries = parts.entries;
+        entries.retain(|(other, _)| other != key);
+        entries.extend(value.map(|value| (key.into(), value)));
+        front.patched(&entries, Some(&parts.lines))
+    };
+    let new = || Some(AttributeValue::from("new"));
+    assert_eq!(set("a: 1\n... # end\n", "a", new()), "a: new\n... # end\n");
+    assert_eq!(set("a: 1\n... # end\n", "b", new()), "a: 1\nb: new\n... # end\n");
+    assert_eq!(set("a: 1\n... # end\n", "a", None), "... # end\n");
+    assert_eq!(set("a: [1]\n... # end\n", "a", new()), "a: new\n... # end\n");
+    assert_eq!(set("# c\n... # end\n", "b", new()), "# c\nb: new\n... # end\n");
+    assert_eq!(set("a: 1\n... # end\nb: 2\n", "a", new()), "a: new\n... # end\nb: 2\n");
+    assert_eq!(set("a: 1\n... # end\nb: 2\n", "b", new()), "a: 1\n... # end\nb: new\n");
+    assert_eq!(set("a: 1\n... # end\nb: 2\n", "a", None), "... # end\nb: 2\n");
+    assert_eq!(set("a: 1\n--- # two\nb: 2\n", "a", new()), "a: new\n--- # two\nb: 2\n");
+    assert_eq!(set("--- # one\na: 1\n", "a", new()), "--- # one\na: new\n");
+    for value in ["|\n  ...\n  x", "...", "[x, ...]", "\"...\"", ">\n  ...", "x\n  ..."] {
+        let yaml = format!("a: {value}\nb: 2\n");
+        assert_eq!(set(&yaml, "b", new()), yaml.replace("b: 2", "b: new"));
+        assert_eq!(set(&yaml, "b", None), yaml.replace("b: 2\n", ""));
+    }
+}
+
 #[test]
 fn hostile_yaml_is_bounded() {
     let n = MAX_LEN - 8;

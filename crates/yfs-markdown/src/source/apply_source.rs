@@ -6,6 +6,7 @@ use super::{
     SourceMap, SourceRecord,
     key::{END, LeafKey, START},
     prefixes::ItemMarker,
+    replaced_items::recall_markers,
 };
 use crate::{
     outline::{ContainerKind, TreeOutline},
@@ -68,7 +69,7 @@ pub(super) fn plan_among<'a>(
         }
     }
     let mut plan = WritePlan::canonical(outline, profile);
-    plan.prefixes = prefixes(outline, &records);
+    plan.prefixes = prefixes(outline, keys, map, &records);
     plan.cares.fill(map.style.care());
     plan.gaps = gaps(outline, keys, map, is_forgotten, n_by_key);
     plan.bodies = bodies;
@@ -120,7 +121,12 @@ fn match_records<'a>(keys: &[LeafKey], map: &'a SourceMap) -> Vec<Option<&'a Sou
 }
 
 /// Determines the prefix of each container from the memory of leaves in it.
-fn prefixes(outline: &TreeOutline<'_>, records: &[Option<&SourceRecord>]) -> Vec<LinePrefix> {
+fn prefixes(
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
+    map: &SourceMap,
+    records: &[Option<&SourceRecord>],
+) -> Vec<LinePrefix> {
     let usual = |at: usize| emit::prefix(outline, at);
     let mut known: Vec<Option<LinePrefix>> = vec![None; outline.containers.len()];
     for (index, record) in records.iter().enumerate() {
@@ -136,6 +142,7 @@ fn prefixes(outline: &TreeOutline<'_>, records: &[Option<&SourceRecord>]) -> Vec
             });
         }
     }
+    recall_markers(outline, keys, map, &mut known);
     let mut items: Vec<Vec<usize>> = vec![Vec::new(); outline.lists.len()];
     for (index, container) in outline.containers.iter().enumerate() {
         if let ContainerKind::Item { list, .. } = container.kind {

@@ -25,7 +25,8 @@ impl LeafKey {
         (0..outline.leaves.len()).map(|index| Self::of(outline, index)).collect()
     }
 
-    fn of(outline: &TreeOutline<'_>, index: usize) -> Self {
+    /// Returns the key of one leaf.
+    pub(super) fn of(outline: &TreeOutline<'_>, index: usize) -> Self {
         let leaf = &outline.leaves[index];
         Self::of_parts(&ContainerPath::of(outline, index), leaf.checked, leaf.element)
     }

@@ -1,12 +1,12 @@
 //! Parses text to a tree and a memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
     FileStyle, SourceMap, SourceRecord,
     apply_source::{self, BlankGaps},
     key::{END, LeafKey, START},
-    prefixes,
+    prefixes, replaced_items,
     template::{self, SimilarRecord},
 };
 use crate::{
@@ -374,7 +374,9 @@ fn kept_leaves(
     let is_kept =
         |index: usize| !has_usual_lines[index] || outline.chain(index).iter().any(is_in_unusual);
     // Prefixes that no other container has as well are found by the words of the leaf.
-    let is_counted = are_counted(reader);
+    let numbers = numbers_of_lists(reader);
+    let is_counted = are_counted(outline, &numbers);
+    let placed = placed_leaves(outline, keys, &replaced_items::are_placed(outline, &numbers));
     let is_found_beside = |container: usize| match outline.containers[container].kind {
         ContainerKind::Item { list, .. } if !is_counted[list] => false,
         _ => has_prefix_of_neighbor(reader, container),
@@ -395,8 +397,29 @@ fn kept_leaves(
         SourceRecord { hint: hint_before(keys, index), prefixes, lines }
     })
     .into_iter()
-    .map(|(key, records)| (key, without_needless_hint(records)))
+    .map(|(key, records)| match placed.contains(&key) {
+        true => (key, records),
+        false => (key, without_needless_hint(records)),
+    })
     .collect()
+}
+
+/// Returns the keys of the leaves whose records are also found by the leaf before: those that begin
+/// an item of some lists, and rows that end with an empty cell, which may be none.
+fn placed_leaves(
+    outline: &TreeOutline<'_>,
+    keys: &[LeafKey],
+    are_placed: &[bool],
+) -> HashSet<LeafKey> {
+    let begin_item = outline.containers.iter().filter_map(|container| match container.kind {
+        ContainerKind::Item { list, .. } if are_placed[list] => {
+            keys.get(container.first_leaf).copied()
+        }
+        _ => None,
+    });
+    let rows = outline.leaves.iter().zip(keys);
+    let rows = rows.filter(|(leaf, _)| template::ends_with_empty_cell(leaf.element));
+    begin_item.chain(rows.map(|(_, key)| *key)).collect()
 }
 
 /// Returns a few bits of the context of a leaf: of the leaf before.
@@ -424,9 +447,8 @@ fn has_prefix_of_neighbor(reader: &SourceReader<'_>, container: usize) -> bool {
     n_items >= MIN_ITEMS && neighbor.is_some_and(|neighbor| shape(neighbor) == shape(container))
 }
 
-/// Reports of each list whether its numbers are those that items without memory get: one more each,
-/// or all the same.
-fn are_counted(reader: &SourceReader<'_>) -> Vec<bool> {
+/// Returns the numbers of the items of each list, as written.
+fn numbers_of_lists(reader: &SourceReader<'_>) -> Vec<Vec<String>> {
     let outline = reader.outline;
     let mut numbers: Vec<Vec<String>> = vec![Vec::new(); outline.lists.len()];
     for (container, prefix) in outline.containers.iter().zip(&reader.prefixes) {
@@ -435,12 +457,18 @@ fn are_counted(reader: &SourceReader<'_>) -> Vec<bool> {
             numbers[list].push(marker.map(|marker| marker.number).unwrap_or_default());
         }
     }
+    numbers
+}
+
+/// Reports of each list whether its numbers are those that items without memory get: one more each,
+/// or all the same.
+fn are_counted(outline: &TreeOutline<'_>, numbers: &[Vec<String>]) -> Vec<bool> {
     let is_counted = |start: u64, numbers: &[String]| {
         let mut counted = numbers.iter().zip(start..);
         counted.all(|(number, usual)| *number == usual.to_string())
             || numbers.iter().all(|number| *number == start.to_string())
     };
-    let lists = outline.lists.iter().zip(&numbers);
+    let lists = outline.lists.iter().zip(numbers);
     lists.map(|(list, numbers)| list.start.is_none_or(|start| is_counted(start, numbers))).collect()
 }
 

@@ -8,8 +8,9 @@
 //!
 //! # Invariants
 //!
-//! - The template of a leaf depends on the leaf and the memory alone, not on other leaves. So an
-//!   edit of one leaf does not change how another is written, and blocks can be written one by one.
+//! - The template of a leaf depends on the leaf and the memory alone; that of a row that ends with
+//!   an empty cell also on the row before. So an edit of one leaf does not change how distant ones
+//!   are written, and blocks can be written one by one.
 //!
 //! # Cost
 //!
@@ -29,7 +30,10 @@ use std::{
 use self::{alone::LeafReader, splice::rewritten, words::LeafWords};
 use super::{SourceMap, SourceRecord, key::LeafKey};
 use crate::{
-    outline::TreeOutline, schema::SchemaProfile, tree::MarkdownNode, write::emit::OutputLine,
+    outline::TreeOutline,
+    schema::SchemaProfile,
+    tree::{MarkdownNode, TreeElement},
+    write::emit::OutputLine,
 };
 
 /// The greatest number of records that are compared with a leaf.
@@ -44,6 +48,8 @@ const MAX_LESS_SIMILAR: usize = 100;
 pub(super) struct TemplateIndex {
     records: Vec<IndexedRecord>,
     by_feature: HashMap<u64, Vec<u32>>,
+    /// The records that know the leaf before, by what they know of it.
+    by_hint: HashMap<u16, Vec<(LeafKey, usize)>>,
     /// The definitions of links by label in lower case.
     definitions: HashMap<String, String>,
 }
@@ -105,8 +111,24 @@ impl SourceMap {
         if self.leaves.is_empty() || !self.style.has_templates {
             return Vec::new();
         }
-        let text = text_of(&outline.leaves[leaf].element.children);
-        self.template_index().similar(&LeafWords::new(&text))
+        let element = outline.leaves[leaf].element;
+        let found = self.template_index().similar(&LeafWords::new(&text_of(&element.children)));
+        if !found.is_empty() || leaf == 0 || !ends_with_empty_cell(element) {
+            return found;
+        }
+        let behind = self.template_index().behind(LeafKey::of(outline, leaf - 1));
+        let similar =
+            |(key, at): &(LeafKey, usize)| SimilarRecord { similarity: 0, key: *key, at: *at };
+        behind.iter().take(MAX_TRIED).map(similar).collect()
+    }
+
+    /// Returns the records that stood behind a leaf, as far as they know.
+    pub(super) fn records_behind(
+        &self,
+        before: LeafKey,
+    ) -> impl Iterator<Item = (LeafKey, &SourceRecord)> {
+        let behind = self.template_index().behind(before);
+        behind.iter().filter_map(|(key, at)| Some((*key, self.leaves.get(key)?.get(*at)?)))
     }
 
     fn template_index(&self) -> &TemplateIndex {
@@ -144,6 +166,12 @@ impl SourceMap {
     }
 }
 
+/// Reports whether a leaf is a row whose last cell says nothing, and may be none in the file.
+pub(super) fn ends_with_empty_cell(leaf: &TreeElement) -> bool {
+    let last = leaf.children.last().and_then(MarkdownNode::as_element);
+    leaf.name == "table_row" && last.is_some_and(|cell| text_of(&cell.children).trim().is_empty())
+}
+
 fn text_of(nodes: &[MarkdownNode]) -> String {
     let mut text = String::new();
     push_text(nodes, &mut text);
@@ -172,6 +200,9 @@ impl TemplateIndex {
         let mut index = Self::default();
         for (key, records) in &map.leaves {
             for (at, record) in records.iter().enumerate() {
+                if record.hint > 0 && records.len() == 1 {
+                    index.by_hint.entry(record.hint).or_default().push((*key, at));
+                }
                 let Some(lines) = &record.lines else { continue };
                 let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
                 let (words, written) = LeafWords::of_source(&lines.join("\n"));
@@ -200,6 +231,10 @@ impl TemplateIndex {
             }
         }
         index
+    }
+
+    fn behind(&self, before: LeafKey) -> &[(LeafKey, usize)] {
+        self.by_hint.get(&before.hint()).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns the records that are most like some words, the most similar first.

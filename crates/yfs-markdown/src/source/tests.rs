@@ -151,7 +151,7 @@ fn a_change_touches_the_lines_of_its_leaf() {
         "map",
         expect![[r#"
             -See [the *guide*][guide],  and_so on
-            +See [the *map*](<https://example.org/a b> "Guide"),  and_so on
+            +See [the *map*][guide],  and_so on
         "#]],
     );
     check_change(
@@ -348,6 +348,56 @@ fn cells_beyond_the_last_column_stay_when_the_row_is_edited() {
     let table = "| a | b |\n|---|---|\n| x | y | z |\n";
     check_only_change(table, "x", "xZ");
     check_only_change(table, "y", "Zy");
+}
+
+/// The blank before a link and its text are deleted. The link stayed as `[](/p)`, without text.
+#[test]
+fn a_link_goes_with_its_text() {
+    for link in ["[postmortem](/p)", "**[postmortem](/p)**", "![](/i)[x](/p)"] {
+        let text = format!("Read one {link} and write.\n");
+        let (mut document, map) = remember(&text, SchemaProfile::Gfm);
+        let MarkdownNode::Element(paragraph) = &mut document.children[0] else { panic!("one") };
+        paragraph.children.drain(1..paragraph.children.len() - 1);
+        let MarkdownNode::Text(first) = &mut paragraph.children[0] else { panic!("a text") };
+        first.text = "Read one".into();
+        let again = render(&document, &map, SchemaProfile::Gfm);
+        assert_eq!(again, "Read one and write.\n", "{text}");
+    }
+}
+
+/// An item whose whole text was replaced has no template: it was counted.
+#[test]
+fn an_item_with_another_text_keeps_its_number() {
+    let lists: &[&[u64]] =
+        &[&[1, 1], &[7, 7], &[0, 0], &[3, 9], &[1, 2, 10], &[5, 4, 3], &[1, 1, 1], &[7, 8, 9]];
+    for (numbers, indent) in lists.iter().zip(["", "", "- a\n\n  ", "> "].into_iter().cycle()) {
+        for gap in ["", "\n"] {
+            let rest = indent.replace("- a\n\n", "");
+            let words = numbers.iter().zip(["ape", "cat", "dog"]);
+            let lines = words.map(|(number, word)| format!("{rest}{number}. {word}\n"));
+            let lines: Vec<String> = lines.collect();
+            let gap = if gap.is_empty() { "" } else { &format!("{}\n", rest.trim_end()) };
+            let first = if indent.starts_with('-') { "- a\n\n" } else { "" };
+            let text = first.to_owned() + &lines.join(gap);
+            for word in &["ape", "cat", "dog"][..numbers.len()] {
+                check_only_change(&text, word, "quux");
+            }
+        }
+    }
+}
+
+/// A row with fewer cells than its table got the missing ones.
+#[test]
+fn a_row_with_fewer_cells_gets_none_when_it_is_edited() {
+    for row in ["| q |", "|q|", "q", "| q", "q |", "|  q  |", "| q |  "] {
+        for by in ["qZ", "Zq", "zebra", "two words"] {
+            for around in ["", "| rest | of |\n", "| rest |\n"] {
+                let head = "| alpha | beta |\n|---|---|\n";
+                check_only_change(&format!("{head}{around}{row}\n"), "q", by);
+                check_only_change(&format!("{head}{row}\n{around}"), "q", by);
+            }
+        }
+    }
 }
 
 #[test]

@@ -237,7 +237,7 @@ impl RootComparison<'_> {
 }
 
 /// Returns the ranges of items that a version has and an earlier one lacks.
-pub(super) fn made_since<'v>(
+pub(in crate::content) fn made_since<'v>(
     now: &'v Version,
     earlier: &'v Version,
 ) -> impl Iterator<Item = IdRange> + 'v {

@@ -3,7 +3,7 @@
 //! Two peers in the same state must write the same bytes. So a settlement has no author, no time
 //! and no random number.
 
-use yrs::{Map as _, Update, WriteTxn as _, updates::decoder::Decode as _};
+use yrs::{Map as _, ReadTxn as _, Update, WriteTxn as _, updates::decoder::Decode as _};
 
 use super::{
     CONVERSIONS, RootComparison,
@@ -14,12 +14,14 @@ use super::{
 };
 use crate::{
     content::{
-        ContentError,
+        ContentError, TEXT,
+        diff::{TextSplice, utf16_len},
         plain::PlainBody,
         rebase::{RebaseOp, TextLength},
         replica::ContentReplica,
         rich::{self, RichBody, RichCache, RichWriter},
         rule_client::rule_client,
+        typing_runs::{TypingRuns, slide, typing_runs},
         writer::{BodyWriter, EditOrigin},
     },
     gate::IdRange,
@@ -30,7 +32,7 @@ use crate::{
 };
 
 /// A version that must change whenever the same state is settled by other items.
-const VERSION: &str = "yfs settlement 3";
+const VERSION: &str = "yfs settlement 4";
 
 /// The copy of a document in which a settlement is written.
 struct SettlementWriter {
@@ -95,7 +97,8 @@ impl SettlementWriter {
     ) -> Result<(), ContentError> {
         let current = self.replica.plain_text().to_owned();
         let kept = kept.iter().map(|&(new, old, len)| SharedItemRange { old, new, len });
-        let splices = beside_at(&current, text, kept).splices();
+        let mut splices = beside_at(&current, text, kept).splices();
+        self.slide_deletions(&mut splices, &current, text);
         let (mut ops, mut at) = (Vec::new(), TextLength::default());
         for splice in splices {
             at += TextLength::of(&current[at.bytes..splice.old.start]);
@@ -109,6 +112,28 @@ impl SettlementWriter {
         let update = PlainBody.apply(&mut self.body_writer(), &current, text, &ops)?;
         self.updates.extend(update);
         Ok(())
+    }
+
+    /// Moves deletions in the plain text to where typing begins and ends, if the result is the
+    /// same.
+    fn slide_deletions(&mut self, splices: &mut [TextSplice], current: &str, text: &str) {
+        if splices.iter().all(|splice| splice.delete == 0) {
+            return;
+        }
+        let (typing, _) = self.replica.gate.edit(|txn| match txn.get_text(TEXT) {
+            Some(text) => typing_runs(txn, &text),
+            None => TypingRuns::default(),
+        });
+        let inside = |at: usize| {
+            (1..current.len()).contains(&at) && typing.goes_on(utf16_len(&current[..at]))
+        };
+        for index in 0..splices.len() {
+            let from = index.checked_sub(1).map_or(0, |before| splices[before].old.end);
+            let to = splices.get(index + 1).map_or(current.len(), |behind| behind.old.start);
+            if splices[index].delete > 0 {
+                slide(&mut splices[index], current, text, from..to, inside);
+            }
+        }
     }
 
     /// Writes another text into the rich text root, by the least edit.

@@ -14,7 +14,7 @@ use yrs::{
 use super::super::{
     diff::{TextSplice, utf16_len},
     rebase::{RebaseOp, RunAlignment, TextOverlap, keep_begun_words, rebase},
-    typing_runs::TypingRuns,
+    typing_runs::{TypingRuns, slide},
 };
 use crate::rich::to_any;
 
@@ -77,8 +77,8 @@ pub(super) struct MarkedTextChange<'a> {
 }
 
 impl<'a> MarkedTextChange<'a> {
-    /// Compares two texts. An insertion that would come `inside` text that one client typed in one
-    /// go moves a few characters aside, if the result is the same.
+    /// Compares two texts. An insertion or deletion that would begin or end `inside` text that one
+    /// client typed in one go moves a few characters aside, if the result is the same.
     pub(super) fn new(
         base: &'a MarkedRichText<'a>,
         new: &'a MarkedRichText<'a>,
@@ -329,42 +329,6 @@ pub(super) fn apply_by_rule(
                 }
                 at += len;
             }
-        }
-    }
-}
-
-/// Moves an insertion within a part of the base to the nearest place that is not `inside`, if the
-/// resulting text is the same.
-fn slide(
-    splice: &mut TextSplice,
-    base: &str,
-    new: &str,
-    within: Range<usize>,
-    inside: impl Fn(usize) -> bool,
-) {
-    if splice.delete > 0 || splice.new.is_empty() || !inside(splice.old.start) {
-        return;
-    }
-    let (mut at, mut inserted) = (splice.old.start, splice.new.clone());
-    while let Some(c) = base[within.start..at].chars().next_back()
-        && new[inserted.clone()].ends_with(c)
-    {
-        at -= c.len_utf8();
-        inserted = inserted.start - c.len_utf8()..inserted.end - c.len_utf8();
-        if !inside(at) {
-            splice.at -= utf16_len(&base[at..splice.old.start]);
-            return (splice.old, splice.new) = (at..at, inserted);
-        }
-    }
-    (at, inserted) = (splice.old.start, splice.new.clone());
-    while let Some(c) = base[at..within.end].chars().next()
-        && new[inserted.clone()].starts_with(c)
-    {
-        at += c.len_utf8();
-        inserted = inserted.start + c.len_utf8()..inserted.end + c.len_utf8();
-        if !inside(at) {
-            splice.at += utf16_len(&base[splice.old.start..at]);
-            return (splice.old, splice.new) = (at..at, inserted);
         }
     }
 }

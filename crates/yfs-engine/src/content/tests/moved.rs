@@ -9,12 +9,14 @@ use yrs::{
 };
 
 use super::{
-    super::ContentDoc,
+    super::{ContentDoc, RunAuthor},
     aside::{RICH, replica, type_behind, write},
 };
 use crate::{
-    gate::UpdateSource,
+    actor::{Actor, ActorKind},
+    gate::{UpdateSource, writers},
     rich::{LiveChild, ROOT, live},
+    time::Millis,
 };
 
 const FILE: &str = "First block.\n\nSecond block, of a few words.\n\nThird block.\n";
@@ -40,6 +42,17 @@ fn receive(doc: &mut ContentDoc, update: &[u8]) -> Vec<Vec<u8>> {
     let carried = doc.carry_moved_words().expect("carried");
     let aside = doc.edit_registers().record_aside().expect("recorded");
     [Some(update.to_vec()), carried, aside].into_iter().flatten().collect()
+}
+
+/// Receives an update of an editor, and marks whose it is.
+fn receive_from(doc: &mut ContentDoc, update: &[u8], name: &str, at: Millis) -> Vec<Vec<u8>> {
+    let author = RunAuthor::new(Actor::new(ActorKind::Agent, name), at);
+    let first = writers(update).expect("an update").first().copied();
+    let mark = doc.edit_registers().plan_typing_mark(first, &author);
+    let mut sent = receive(doc, update);
+    let mark = mark.map(|mark| doc.edit_registers().add_typing_mark(&mark).expect("added"));
+    sent.extend(mark.flatten());
+    sent
 }
 
 /// Returns the texts of the blocks.
@@ -199,8 +212,8 @@ struct Outcome {
 }
 
 /// Four editors type at one or two servers, which exchange what they have now and then; one of them
-/// changes blocks.
-fn play(seed: u64, n_servers: usize) -> Outcome {
+/// changes blocks. A single server may restart instead of an exchange.
+fn play(seed: u64, n_servers: usize, restarts: bool) -> Outcome {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut first = replica(1, RICH, &[]);
     let text: Vec<String> = (0..6).map(|at| format!("Block{at} has some words.")).collect();
@@ -211,7 +224,7 @@ fn play(seed: u64, n_servers: usize) -> Outcome {
         (0..4).map(|n| replica(40 + n as u64, RICH, &[&first])).collect();
     let mut pending: Vec<Vec<Vec<u8>>> = vec![Vec::new(); editors.len()];
     let mut words = Vec::new();
-    for step in 0..60 {
+    for step in 0..60_u64 {
         let (who, kind) = (rng.random_range(0..editors.len()), rng.random_range(0..10));
         match kind {
             0..4 => {
@@ -233,13 +246,17 @@ fn play(seed: u64, n_servers: usize) -> Outcome {
                 };
                 pending[who].extend(change(&mut editors[who], block_change));
             }
-            6..9 => deliver(&mut servers[who % n_servers], &mut editors[who], &mut pending[who]),
+            6..9 => {
+                let server = &mut servers[who % n_servers];
+                deliver(server, &mut editors[who], &mut pending[who], step);
+            }
+            _ if restarts => servers = vec![replica(100 + step, RICH, &[&servers[0]])],
             _ => exchange(&mut servers),
         }
     }
-    for _ in 0..2 {
+    for step in 60..62 {
         for (who, editor) in editors.iter_mut().enumerate() {
-            deliver(&mut servers[who % n_servers], editor, &mut pending[who]);
+            deliver(&mut servers[who % n_servers], editor, &mut pending[who], step);
         }
         exchange(&mut servers);
         exchange(&mut servers);
@@ -258,10 +275,17 @@ fn play(seed: u64, n_servers: usize) -> Outcome {
     outcome
 }
 
-/// Sends what an editor typed, one update after the other, and what it lacks.
-fn deliver(server: &mut ContentDoc, editor: &mut ContentDoc, pending: &mut Vec<Vec<u8>>) {
+/// Sends what an editor typed, one update after the other, and what it lacks. Three seconds pass
+/// with each step.
+fn deliver(
+    server: &mut ContentDoc,
+    editor: &mut ContentDoc,
+    pending: &mut Vec<Vec<u8>>,
+    step: u64,
+) {
+    let name = editor.client().to_string();
     for update in pending.drain(..) {
-        receive(server, &update);
+        receive_from(server, &update, &name, Millis(1_000 + step as i64 * 3_000));
     }
     let lacks = server.gate().encode_diff(&editor.gate().state_vector()).expect("a diff");
     editor.receive(&lacks, UpdateSource::Store).expect("an update");
@@ -278,8 +302,13 @@ fn exchange(servers: &mut [ContentDoc]) {
 proptest! {
     /// Each word is in the file once, or set aside.
     #[test]
-    fn words_beside_moves_are_never_lost_or_doubled(seed: u64, n_servers in 1..3_usize) {
-        let outcome = play(seed, n_servers);
+    fn words_beside_moves_are_never_lost_or_doubled(
+        seed: u64,
+        n_servers in 1..3_usize,
+        restarts: bool,
+    ) {
+        let restarts = restarts && n_servers == 1;
+        let outcome = play(seed, n_servers, restarts);
         prop_assert!(outcome.wrong.is_empty(), "{:?}", outcome);
         prop_assert!(outcome.texts.iter().all(|text| *text == outcome.texts[0]), "{:?}", outcome);
     }
@@ -288,11 +317,64 @@ proptest! {
 /// How many words leave the file, of those typed while others join and move blocks.
 #[test]
 fn few_words_leave_the_file_when_blocks_move() {
+    check_few_leave(false, 50);
+}
+
+/// As before, but the server restarts about six times. It knows moves from its log then, if no
+/// other change of the same text was made in the same run of typing.
+#[test]
+fn few_words_leave_the_file_when_the_server_restarts() {
+    check_few_leave(true, 20);
+}
+
+/// Fails if more than one of `share` words leaves the file.
+fn check_few_leave(restarts: bool, share: usize) {
     let (mut n_words, mut n_aside) = (0, 0);
     for seed in 0..200 {
-        let outcome = play(seed, 1);
+        let outcome = play(seed, 1, restarts);
         n_words += outcome.n_words;
         n_aside += outcome.n_aside;
     }
-    assert!(n_aside * 50 < n_words, "{n_aside} of {n_words}");
+    assert!(n_aside * share < n_words, "{n_aside} of {n_words}");
+}
+
+/// A server that restarted since a block moved, and a word that arrives in it then.
+#[test]
+fn a_word_follows_a_block_that_moved_before_a_restart() {
+    for block_change in [BlockChange::Join(1), BlockChange::JoinForward(2), BlockChange::Move(1)] {
+        for is_marked_again in [false, true] {
+            let mut server = replica(1, RICH, &[]);
+            write(&mut server, FILE);
+            let mut ana = replica(2, RICH, &[&server]);
+            let mut ben = replica(3, RICH, &[&server]);
+            let typed = type_behind(&mut ana, "of a ", "wordthatstays ");
+            let moved = change(&mut ben, block_change).expect("an update");
+            receive_from(&mut server, &moved, "ben", Millis(2_000));
+            if is_marked_again {
+                let more = type_behind(&mut ben, "First", "ly");
+                receive_from(&mut server, &more, "ben", Millis(900_000));
+            }
+            let mut server = replica(4, RICH, &[&server]);
+            receive_from(&mut server, &typed, "ana", Millis(990_000));
+            let text = server.text();
+            assert!(text.contains("of a wordthatstays few"), "{block_change:?}: {text}");
+            assert_eq!(text.matches("wordthatstays").count(), 1, "{block_change:?}: {text}");
+            assert!(server.set_aside().is_empty(), "{block_change:?}");
+        }
+    }
+}
+
+/// As before, but the block was deleted, and an equal one was always there.
+#[test]
+fn a_word_does_not_follow_an_equal_block_after_a_restart() {
+    let mut server = replica(1, RICH, &[]);
+    write(&mut server, "Equal block.\n\nBetween.\n\nEqual block.\n");
+    let (mut ana, mut ben) = (replica(2, RICH, &[&server]), replica(3, RICH, &[&server]));
+    let typed = type_behind(&mut ana, "Equal ", "wordthatgoes ");
+    let deleted = write(&mut ben, "Between.\n\nEqual block.\n");
+    receive_from(&mut server, &deleted, "ben", Millis(2_000));
+    let mut server = replica(4, RICH, &[&server]);
+    receive_from(&mut server, &typed, "ana", Millis(990_000));
+    assert_eq!(server.text(), "Between.\n\nEqual block.\n");
+    assert_eq!(server.set_aside(), ["wordthatgoes "]);
 }

@@ -12,6 +12,8 @@ use crate::{
     write::{body::body, inline::EscapeCare},
 };
 
+use super::atoms::LeafAtom;
+
 /// The greatest length of the definitions that a leaf is read with, in bytes.
 const MAX_DEFINITIONS: usize = 16 << 10;
 
@@ -73,11 +75,16 @@ impl<'a> LeafReader<'a> {
         let (document, places) = parse_places(&normalise(&whole), self.profile)?;
         let (element, checked) = self.find(document)?;
         let is_inside = |place: &&Range<usize>| place.start >= before.len();
-        let inside = |place: &Range<usize>| {
-            place.start - before.len()..place.end.saturating_sub(before.len()).min(text.len())
+        let inside = |(place, atom): (&Range<usize>, &LeafAtom<'_>)| {
+            let start = place.start - before.len();
+            let end = place.end.saturating_sub(before.len()).min(text.len());
+            // A row may have fewer cells than its table. The missing ones are behind the others.
+            let is_missing = matches!(atom, LeafAtom::Cell(_)) && start > text.len();
+            if is_missing { end..end } else { start..end }
         };
-        let n_atoms = super::atoms::atoms(&element).len();
-        let places: Vec<_> = places.iter().filter(is_inside).take(n_atoms).map(inside).collect();
+        let atoms = super::atoms::atoms(&element);
+        let n_atoms = atoms.len();
+        let places: Vec<_> = places.iter().filter(is_inside).zip(&atoms).map(inside).collect();
         let is_sound = places.len() == n_atoms
             && places.iter().all(|place| text.get(place.clone()).is_some())
             && places.windows(2).all(|pair| pair[0].end <= pair[1].start);

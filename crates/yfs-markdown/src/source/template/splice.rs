@@ -47,7 +47,8 @@ pub(super) fn rewritten(
     }
     let (old_atoms, new_atoms) = (atoms(&old.element), atoms(&wanted.element));
     let aligned = aligned(&old_atoms, &new_atoms);
-    let splicer = LeafSplicer { old: &old, new: wanted, atoms: &new_atoms, aligned };
+    let splicer =
+        LeafSplicer { old: &old, old_atoms: &old_atoms, new: wanted, atoms: &new_atoms, aligned };
     let target = MarkdownNode::from(wanted.element.clone());
     [
         (NotationPlace::Behind, ChangedNotation::default()),
@@ -73,6 +74,7 @@ fn is_of(reader: &LeafReader<'_>, old: &ReadLeaf<'_>, key: LeafKey) -> bool {
 
 struct LeafSplicer<'a> {
     old: &'a ReadLeaf<'a>,
+    old_atoms: &'a [LeafAtom<'a>],
     new: &'a ReadLeaf<'a>,
     /// The atoms of the new leaf.
     atoms: &'a [LeafAtom<'a>],
@@ -117,6 +119,11 @@ impl LeafSplicer<'_> {
                     out.push_new(self.new, gap(self.new, at));
                 }
                 (Some(from), Some(to)) if from == to => out.push_old(self.old, gap(self.old, from)),
+                (Some(from), Some(to))
+                    if place == NotationPlace::Behind && self.ends_a_mark(from..to) =>
+                {
+                    out.push_new(self.new, gap(self.new, at));
+                }
                 (Some(from), Some(to)) if place != NotationPlace::Usual => {
                     (from..=to).for_each(|index| out.push_old(self.old, gap(self.old, index)));
                 }
@@ -156,29 +163,12 @@ impl LeafSplicer<'_> {
         (place, changed): (NotationPlace, &ChangedNotation),
     ) {
         let (before, behind) = (gap(self.new, atoms.start), gap(self.new, atoms.end));
-        let said = |range: &Range<usize>| &self.new.text[range.clone()];
-        let kept: Vec<Range<usize>> = (between.start..=between.end)
-            .map(|index| gap(self.old, index))
-            .filter(|range| !range.is_empty())
-            .filter(|range| !self.is_used_up(range, &atoms))
-            .collect();
-        let kept = match kept.as_slice() {
-            [] => Some(0..0),
-            [one] => Some(one.clone()),
-            _ => None,
+        let is_replaced = between.start < between.end;
+        let split = match place {
+            NotationPlace::Usual => None,
+            NotationPlace::Behind if is_replaced => Some(self.around(&between, &atoms)),
+            _ => self.split(&between, &atoms, place),
         };
-        let split = kept.filter(|_| place != NotationPlace::Usual).and_then(|kept| {
-            let text = &self.old.text[kept.clone()];
-            let at = match (said(&before), said(&behind)) {
-                ("", "") if place == NotationPlace::Before => text.len(),
-                ("", _) => 0,
-                (_, "") => text.len(),
-                (before, _) if text.starts_with(before) => before.len(),
-                (_, behind) if text.ends_with(behind) => text.len() - behind.len(),
-                _ => return None,
-            };
-            Some((kept.start..kept.start + at, kept.start + at..kept.end))
-        });
         match &split {
             Some((kept, _)) => out.push_old(self.old, kept.clone()),
             None => out.push_new(self.new, before),
@@ -196,12 +186,59 @@ impl LeafSplicer<'_> {
         }
     }
 
+    /// Returns the notation on either side of old atoms that others replace.
+    fn around(&self, old: &Range<usize>, atoms: &Range<usize>) -> (Range<usize>, Range<usize>) {
+        let (before, behind) = (gap(self.old, old.start), gap(self.old, old.end));
+        let is_used_up = self.is_used_up(&behind, atoms);
+        (before, if is_used_up { 0..0 } else { behind })
+    }
+
+    /// Divides the only notation between old atoms into that before and that behind new ones.
+    fn split(
+        &self,
+        between: &Range<usize>,
+        atoms: &Range<usize>,
+        place: NotationPlace,
+    ) -> Option<(Range<usize>, Range<usize>)> {
+        let (before, behind) = (gap(self.new, atoms.start), gap(self.new, atoms.end));
+        let said = |range: &Range<usize>| &self.new.text[range.clone()];
+        let kept: Vec<Range<usize>> = (between.start..=between.end)
+            .map(|index| gap(self.old, index))
+            .filter(|range| !range.is_empty())
+            .filter(|range| !self.is_used_up(range, atoms))
+            .collect();
+        let kept = match kept.as_slice() {
+            [] => 0..0,
+            [one] => one.clone(),
+            _ => return None,
+        };
+        let text = &self.old.text[kept.clone()];
+        let at = match (said(&before), said(&behind)) {
+            ("", "") if place == NotationPlace::Before => text.len(),
+            ("", _) => 0,
+            (_, "") => text.len(),
+            (before, _) if text.starts_with(before) => before.len(),
+            (_, behind) if text.ends_with(behind) => text.len() - behind.len(),
+            _ => return None,
+        };
+        Some((kept.start..kept.start + at, kept.start + at..kept.end))
+    }
+
     /// Reports whether a gap is the blanks at the end of the leaf, behind which text goes on that
     /// begins with one: who typed them types on, and they are no longer the end.
     fn is_used_up(&self, kept: &Range<usize>, atoms: &Range<usize>) -> bool {
         let goes_on = || self.new.text[self.new.places[atoms.start].clone()].starts_with(' ');
         let is_end = kept.end == self.old.text.len() && atoms.end == self.aligned.len();
         is_end && self.old.text[kept.clone()].trim_matches(' ').is_empty() && goes_on()
+    }
+
+    /// Reports whether old atoms that are gone were all that a mark was on: its notation goes, too.
+    fn ends_a_mark(&self, gone: Range<usize>) -> bool {
+        let before = gone.start.checked_sub(1);
+        let beside =
+            before.into_iter().chain(Some(gone.end)).filter_map(|at| self.old_atoms.get(at));
+        let kept: Vec<&TextMark> = beside.flat_map(LeafAtom::marks).collect();
+        self.old_atoms[gone].iter().flat_map(LeafAtom::marks).any(|mark| !kept.contains(&mark))
     }
 
     /// Returns the atoms before which others came or went.

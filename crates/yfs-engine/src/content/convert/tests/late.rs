@@ -476,6 +476,39 @@ fn a_word_behind_a_deleted_one_stays_whole() {
     ]);
 }
 
+/// Two words that begin alike stand beside each other; one is deleted in the other root. The
+/// settlement kept its first letter and deleted that of the other word, so what was typed between
+/// the two stood behind the first letter.
+#[test]
+fn a_deleted_copy_takes_no_letter_of_the_next_word() {
+    run_both(&[
+        type_one(2, 3),
+        type_one(2, 0),
+        type_one(2, 0),
+        type_one(2, 0),
+        Convert,
+        Type { who: 2, place: 10, is_half: true },
+        Convert,
+        type_one(2, 0),
+        Convert,
+        Convert,
+        type_one(1, 10),
+        Send(1, 0),
+        type_one(1, 0),
+        Convert,
+        Delete(1),
+        Merge(1),
+        Send(1, 0),
+        Send(1, 0),
+        Bind(1),
+        Delete(1),
+        type_one(0, 0),
+        Send(2, 0),
+        Send(1, 0),
+        Convert,
+    ]);
+}
+
 fn run_both(steps: &[Step]) {
     for first in [RICH, ContentRoot::Text] {
         run(first, steps).unwrap_or_else(|error| panic!("{error} in {first:?} {steps:?}"));
