@@ -24,7 +24,9 @@ use yfs_types::path::VPath;
 
 pub use self::grant_file::GrantFileError;
 use self::grant_file::{GrantFile, GrantFileStamp};
-use crate::permissions::{ApprovalBroker, ApprovalDecision, ApprovalRequest};
+use crate::permissions::{
+    AccessKind, ApprovalBroker, ApprovalDecision, ApprovalRequest, AskedObject,
+};
 
 /// A question about one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -299,6 +301,11 @@ impl ApprovalState {
 impl ApprovalBroker for DirectoryApprovals {
     fn is_approved(&self, request: &ApprovalRequest) -> bool {
         Self::is_approved(self, &request.directory)
+    }
+
+    fn asked_object<'a>(&self, request: &'a ApprovalRequest) -> AskedObject<'a> {
+        let accesses = &[AccessKind::Read, AccessKind::Write];
+        AskedObject { path: &request.directory, accesses }
     }
 
     /// Asks for the directory that holds the object, or for the object if it is a directory.

@@ -19,7 +19,7 @@ mod tests;
 
 pub use self::{
     access_limits::AccessLimits,
-    broker::{ApprovalBroker, ApprovalDecision, ApprovalRequest, RefusingBroker},
+    broker::{ApprovalBroker, ApprovalDecision, ApprovalRequest, AskedObject, RefusingBroker},
     object_places::ObjectPlaces,
     permitted_fs::{MissingLinkHandle, PermissionRefusal, PermittedFs},
     rules::{AccessKind, BadRule, PermissionRule, PermissionRules, RuleMode},

@@ -21,7 +21,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use yfs_agent::{
     approval::{AnswerFuture, DirectoryAnswer},
-    permissions::{AccessKind, ApprovalBroker, ApprovalDecision, ApprovalRequest},
+    permissions::{AccessKind, ApprovalBroker, ApprovalDecision, ApprovalRequest, AskedObject},
 };
 use yfs_types::path::VPath;
 use yfs_vfs::CancellationToken;
@@ -108,6 +108,10 @@ impl CallBroker {
 impl ApprovalBroker for CallBroker {
     fn is_approved(&self, request: &ApprovalRequest) -> bool {
         self.inner.is_approved(request)
+    }
+
+    fn asked_object<'a>(&self, request: &'a ApprovalRequest) -> AskedObject<'a> {
+        self.inner.asked_object(request)
     }
 
     async fn decide(&self, request: &ApprovalRequest) -> ApprovalDecision {

@@ -8,7 +8,7 @@ use yfs_agent::{
         AnswerFuture, DirectoryAnswer, DirectoryApprovals, DirectoryAsker, DirectoryQuestion,
         GrantFileError,
     },
-    permissions::{ApprovalBroker, ApprovalDecision, ApprovalRequest},
+    permissions::{ApprovalBroker, ApprovalDecision, ApprovalRequest, AskedObject},
 };
 
 use crate::approvals::{CallApprovals, CallBroker, DirectoryReply};
@@ -54,6 +54,10 @@ impl DirectoryAsker for ElicitingAsker {
 impl ApprovalBroker for DirectoryBroker {
     fn is_approved(&self, request: &ApprovalRequest) -> bool {
         self.approvals.is_approved(&request.directory)
+    }
+
+    fn asked_object<'a>(&self, request: &'a ApprovalRequest) -> AskedObject<'a> {
+        self.approvals.asked_object(request)
     }
 
     fn for_this_call(&self) -> Option<Arc<dyn ApprovalBroker>> {

@@ -1,5 +1,5 @@
-//! What the operations of one call share: the approvals that a person gave for it, and what it left
-//! out because an approval is missing.
+//! What the operations of one call share: the approvals that a person gave or refused for it, and
+//! what it left out because an approval is missing.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -12,7 +12,8 @@ const MAX_NAMED: usize = 100_000;
 /// One call of a caller, for example of a tool. Clones are handles of one call.
 ///
 /// A filesystem that asks a person takes an approval for "once" as one for the call, the object and
-/// everything below it. See [`FileSystem::for_call`](crate::FileSystem::for_call).
+/// everything below it, and a refusal as one for the call, the object, and what holds it or is
+/// below it. See [`FileSystem::for_call`](crate::FileSystem::for_call).
 #[derive(Debug, Clone, Default)]
 pub struct CallScope {
     changes: bool,
@@ -23,6 +24,8 @@ pub struct CallScope {
 struct ScopeState {
     /// Whether the approval is one to write, and the object.
     approved: Vec<(bool, VPath)>,
+    /// Whether the refusal is one to write, and the object.
+    refused: Vec<(bool, VPath)>,
     only_read: Vec<VPath>,
     left_out: HashSet<VPath>,
     n_unnamed: u64,
@@ -78,6 +81,23 @@ impl CallScope {
     pub fn is_approved_below(&self, directory: &VPath) -> bool {
         let state = self.state.lock();
         state.approved.iter().any(|(_, object)| object.starts_with(directory))
+    }
+
+    /// Records that the access to an object was refused.
+    pub fn refuse(&self, writes: bool, path: &VPath) {
+        let mut state = self.state.lock();
+        let refusal = (writes, path.clone());
+        if !state.refused.contains(&refusal) {
+            state.refused.push(refusal);
+        }
+    }
+
+    /// Returns whether the access to an object was refused in this call, or to a directory above
+    /// it, or to an object below it, which an approval would cover.
+    pub fn is_refused(&self, writes: bool, path: &VPath) -> bool {
+        let state = self.state.lock();
+        let is_related = |object: &VPath| path.starts_with(object) || object.starts_with(path);
+        state.refused.iter().any(|(write, object)| *write == writes && is_related(object))
     }
 
     /// Counts a file that the call left out because it needs an approval.

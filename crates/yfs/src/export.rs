@@ -14,7 +14,10 @@ use std::{
 };
 
 use yfs_engine::{name::NameError, path::VPath};
-use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, WalkEntry, name_escaping::HostRules};
+use yfs_vfs::{
+    DirEntry, FileKind, FsCode, FsError, Op, WalkEntry, name_escaping::HostRules,
+    reserved_names::is_reserved,
+};
 
 use self::directory::{ExportDirectory, FileWriteOutcome, LargeContent, attributes_of};
 use crate::{
@@ -163,9 +166,8 @@ impl DirectoryExporter<'_> {
 
     /// Creates a directory, or adds a file to those to write.
     fn add(&mut self, item: WalkEntry, files: &mut Vec<WalkEntry>) {
-        let reserved = |name| crate::import::RESERVED.contains(&name);
         match item.path.relative_to(&self.base) {
-            Some(relative) if relative.split('/').any(reserved) => {
+            Some(relative) if relative.split('/').any(is_reserved) => {
                 self.skip(&item.path, SkipReason::Reserved);
             }
             // A path that is too long begins with an id.

@@ -13,7 +13,7 @@ mod scan;
 mod yjs;
 
 pub use self::compare::{DifferenceKind, DirectoryComparison, DirectoryDifference};
-pub(crate) use self::scan::RESERVED;
+use self::scan::RESERVED;
 pub use self::yjs::{YjsImportError, YjsImportReport};
 
 use std::{fmt, path::Path};
@@ -114,7 +114,7 @@ pub enum SkipReason {
     Exists,
     /// It is a link that leads out of the tree.
     Escapes,
-    /// Its name is reserved for tools: `.git`, `.yfs`.
+    /// Its name is reserved for tools: `.git`, `.yfs`, and what a host takes for one of them.
     Reserved,
     /// It could not be read or written.
     Failed(String),

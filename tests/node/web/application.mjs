@@ -19,6 +19,8 @@ await scenario(
     mkdirSync(join(directory, 'notes'))
     writeFileSync(join(directory, 'notes/plan.md'), '# Plan\n\nListen.\n')
     writeFileSync(join(directory, 'log.txt'), 'Monday\n')
+    const sections = Array.from({ length: 100 }, (_, n) => `## Section ${n}\n\nText.\n`)
+    writeFileSync(join(directory, 'notes/long.md'), sections.join('\n'))
   },
   async (stage) => {
     const enterWorkspace = async (token) => {
@@ -33,14 +35,13 @@ await scenario(
     const ben = await enterWorkspace(stage.server.token)
     assertEqual(new URL(ana.url()).hash, '', 'the token leaves the address bar')
 
-    // Ana makes a file; Ben sees it, opens it, and sees what she types.
+    // Ana makes a file, which opens; Ben sees it, opens it, and sees what she types.
     await row(ana, '/notes').click()
     await ana.getByRole('button', { name: 'New file' }).click()
     await enter(ana, 'todo.txt')
     await row(ben, '/notes').click()
     await row(ben, '/notes/todo.txt').click()
     await shows(ben, 'text')
-    await row(ana, '/notes/todo.txt').click()
     await shows(ana, 'text')
     await ana.click('.cm-content')
     await ana.keyboard.type('Buy milk')
@@ -69,8 +70,13 @@ await scenario(
     await ana.getByRole('button', { name: 'Trash' }).click()
     await ana.getByRole('button', { name: 'Restore /log.txt' }).click()
     await row(ben, '/log.txt').waitFor()
-    await ana.keyboard.press('Escape')
-    await ana.getByRole('button', { name: 'Close' }).click()
+    // The key closes it, also after the button that had the focus is gone.
+    const trash = ana.getByRole('dialog', { name: 'Trash' })
+    for (const opens of [false, true]) {
+      if (opens) await ana.getByRole('button', { name: 'Trash' }).click()
+      await ana.keyboard.press('Escape')
+      await trash.waitFor({ state: 'detached' })
+    }
 
     // Quick open, and what the disk does.
     await ana.keyboard.press('Control+P')
@@ -87,6 +93,13 @@ await scenario(
     await shows(ana, 'text')
     await until(async () => (await textOf(ana)).includes('Monday'), 'the file that was found')
 
+    // Back and forward lead through the files that were open.
+    await ana.goBack()
+    await shows(ana, 'richtext')
+    assertEqual(new URL(ana.url()).hash, '#/notes/plan.md', 'the address of the file before')
+    await ana.goForward()
+    await shows(ana, 'text')
+
     // The feed tells people and agents apart, and shows what comes while it is open.
     await ben.getByRole('button', { name: 'Activity' }).click()
     await ben.locator('.activity li', { hasText: '/notes/list.txt' }).first().waitFor()
@@ -96,6 +109,19 @@ await scenario(
     await ben.locator('.activity li', { hasText: 'edited /log.txt' }).waitFor()
     await stage.yfs('append', '/log.txt', '--content', 'Tuesday\n', '--actor', 'agent:reviewer')
     await ben.locator('.activity li', { hasText: 'reviewer (agent)' }).first().waitFor()
+
+    // A long file is printed whole, and without what lies around it.
+    await row(ana, '/notes/long.md').click()
+    await shows(ana, 'richtext')
+    await until(async () => (await textOf(ana)).includes('Section 99'), 'the end of the file')
+    const paper = (await ana.pdf({ format: 'A4' })).toString('latin1')
+    const nPages = paper.match(/\/Type\s*\/Page\b/g).length
+    assertEqual(nPages > 3, true, `${nPages} pages`)
+    await ana.emulateMedia({ media: 'print' })
+    assertEqual(await row(ana, '/log.txt').isVisible(), false, 'the tree on paper')
+    await ana.emulateMedia({ media: null })
+    await row(ana, '/log.txt').click()
+    await shows(ana, 'text')
 
     // Drag and drop into a directory.
     await row(ana, '/from-disk.txt').dragTo(row(ana, '/notes'))

@@ -123,7 +123,8 @@ impl PermittedFs {
         Err(FsError::new(FsCode::EBUSY, op, needs.first().map_or("/", |need| need.path.as_str())))
     }
 
-    /// Asks for an approval, and records it.
+    /// Asks for an approval, and records the answer. What was refused in the call is not asked
+    /// again.
     async fn ask(
         &self,
         request: &ApprovalRequest,
@@ -135,16 +136,24 @@ impl PermittedFs {
             self.note_left_out(checked);
             return Err(self.refusal(access, op, &request.spelled));
         }
-        let decision = self.broker().decide(request).await;
-        if decision == ApprovalDecision::Refuse {
+        let asked = self.broker().asked_object(request);
+        let writes = |access: &AccessKind| *access == AccessKind::Write;
+        let is_refused = |access| scope.is_refused(writes(access), asked.path);
+        if asked.accesses.iter().any(is_refused) {
             return Err(self.refusal(access, op, &request.spelled));
         }
-        let also = (access == AccessKind::Write && request.reads).then_some(AccessKind::Read);
-        for access in [Some(access), also].into_iter().flatten() {
-            if decision == ApprovalDecision::Session {
-                self.places().grant(access, checked.granted_object());
+        let decision = self.broker().decide(request).await;
+        if decision == ApprovalDecision::Refuse {
+            for access in asked.accesses {
+                scope.refuse(writes(access), asked.path);
             }
-            scope.approve(access == AccessKind::Write, &request.path);
+            return Err(self.refusal(access, op, &request.spelled));
+        }
+        for access in request.accesses() {
+            if decision == ApprovalDecision::Session {
+                self.places().grant(*access, checked.granted_object());
+            }
+            scope.approve(writes(access), &request.path);
         }
         Ok(())
     }

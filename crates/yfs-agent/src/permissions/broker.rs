@@ -29,6 +29,26 @@ pub struct ApprovalRequest {
     pub directory: VPath,
 }
 
+/// What the question about an access names: an answer is about this object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AskedObject<'a> {
+    /// The object.
+    pub path: &'a VPath,
+    /// The kinds of access that the question is about.
+    pub accesses: &'static [AccessKind],
+}
+
+impl ApprovalRequest {
+    /// Returns the kinds of access that the call needs.
+    pub(super) fn accesses(&self) -> &'static [AccessKind] {
+        match (self.access, self.reads) {
+            (AccessKind::Read, _) => &[AccessKind::Read],
+            (AccessKind::Write, false) => &[AccessKind::Write],
+            (AccessKind::Write, true) => &[AccessKind::Write, AccessKind::Read],
+        }
+    }
+}
+
 /// The answer to an [`ApprovalRequest`]. It covers the object and everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalDecision {
@@ -36,7 +56,8 @@ pub enum ApprovalDecision {
     Once,
     /// This and later calls with the same access to the same object may proceed.
     Session,
-    /// The call is refused.
+    /// The operation is refused, and without another question what else the call would do with the
+    /// object, with what holds it and with what is below it.
     Refuse,
 }
 
@@ -50,6 +71,11 @@ pub trait ApprovalBroker: Send + Sync + fmt::Debug {
     fn is_approved(&self, request: &ApprovalRequest) -> bool {
         let _ = request;
         false
+    }
+
+    /// Returns what the question about an access names, by default the object of the request.
+    fn asked_object<'a>(&self, request: &'a ApprovalRequest) -> AskedObject<'a> {
+        AskedObject { path: &request.path, accesses: request.accesses() }
     }
 
     /// Returns the broker for the call under way, which decides also in other tasks and threads

@@ -443,10 +443,12 @@ async fn read_multiple_files(call: ToolCall, input: ReadMultipleFilesInput) -> T
 
 async fn write_file(call: ToolCall, input: ReferenceWriteInput) -> ToolOutcome {
     let path = allowed_path(&call, &input.path)?;
+    // First, so that a question names the file and not its directory.
+    let stat = call.fs().stat(&path).await;
     if lacks_parent(&call, &path).await {
         return Err(FsError::new(FsCode::ENOENT, Op::Open, &path).into());
     }
-    if call.fs().stat(&path).await.is_ok_and(|stat| stat.kind != FileKind::File) {
+    if stat.is_ok_and(|stat| stat.kind != FileKind::File) {
         return Err(ToolFailure::Refused(format!("Refusing to write: not a regular file: {path}")));
     }
     let written = call.write(&path, input.content.into(), CreateMode::IfMissing).await;
@@ -575,11 +577,13 @@ fn directory_node(name: String) -> TreeListing {
 async fn move_file(call: ToolCall, input: ReferenceMoveInput) -> ToolOutcome {
     let (from, to) =
         (allowed_path(&call, &input.source)?, allowed_path(&call, &input.destination)?);
+    // First, so that a question names the file and not its directory.
+    let is_taken = call.fs().exists(&to).await;
     if lacks_parent(&call, &to).await {
         return Err(FsError::new(FsCode::ENOENT, Op::Rename, &from).to(&to).into());
     }
     let exists = || ToolFailure::refused(format!("Destination already exists: {to}"));
-    if from == to && call.fs().exists(&to).await {
+    if from == to && is_taken {
         return Err(exists());
     }
     let moved = call.fs().mv(&from, &to, &MoveOptions { replace: false, parents: false }).await;

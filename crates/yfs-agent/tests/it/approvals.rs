@@ -293,13 +293,13 @@ async fn an_answer_for_once_is_for_the_call_and_its_object() {
         read_text_file {"path":"/proj/sub/f.txt"} asks Read /proj/sub/f.txt
         read_multiple_files {"paths":["/proj/sub/f.txt","/proj/sub/deep/g.txt"]} asks Read /proj/sub/f.txt, Read /proj/sub/deep/g.txt
         edit_file@reference {"edits":[{"newText":"pin","oldText":"needle"}],"path":"/proj/sub/f.txt"} asks Read+Write /proj/sub/f.txt
-        write_file@reference {"content":"x","path":"/proj/sub/n.txt"} asks Read+Write /proj/sub/**
+        write_file@reference {"content":"x","path":"/proj/sub/n.txt"} asks Read+Write /proj/sub/n.txt
         create_directory {"path":"/proj/newdir"} asks Write /proj/newdir
         list_directory {"path":"/proj/sub"} asks Read /proj/sub/**
         list_directory {"path":"/proj"} asks Read /proj/**
         list_directory_with_sizes {"path":"/proj/sub"} asks Read /proj/sub/**
         directory_tree {"path":"/proj/sub"} asks Read /proj/sub/**
-        move_file {"destination":"/proj/sub/g.txt","source":"/proj/sub/f.txt"} asks Read+Write /proj/sub/**
+        move_file {"destination":"/proj/sub/g.txt","source":"/proj/sub/f.txt"} asks Read+Write /proj/sub/g.txt, Read+Write /proj/sub/f.txt
         search_files {"path":"/proj/sub","pattern":"**/*.txt"} asks Read /proj/sub/**
         get_file_info {"path":"/proj/sub"} asks Read /proj/sub/**
         apply_patch {"patch":"*** Begin Patch\n*** Update File: proj/sub/f.txt\n@@\n-needle\n+pin\n*** End Patch"} asks Read+Write /proj/sub/f.txt
@@ -313,6 +313,46 @@ async fn an_answer_for_once_is_for_the_call_and_its_object() {
         glob {"pattern":"**/*.txt"} asks Read /memories/**, Read /proj/**
         ls {"path":"/"} asks 
     "#]].assert_eq(&table);
+}
+
+/// After a refusal, a call asks neither again, nor about what holds the object or is below it, in
+/// the hope of another answer.
+#[tokio::test]
+async fn a_refusal_is_for_the_call() {
+    for (tool, arguments) in calls() {
+        let decision = ApprovalDecision::Refuse;
+        let broker = Arc::new(OneAnswer { decision, asked: Mutex::default() });
+        let (fixture, name) = fixture_for(served(broker.clone()).await, tool);
+        drop(fixture.call(name, arguments.clone()).await);
+        let asked: Vec<(String, VPath)> = broker.asked.lock().iter().map(question_parts).collect();
+        assert_unrelated(&format!("{tool} {arguments}"), &asked);
+
+        let answer = DirectoryAnswer::No;
+        let asker = Arc::new(Asker { answer, asked: Mutex::default() });
+        let fs = served(Arc::new(DirectoryApprovals::for_session(asker.clone()))).await;
+        let (fixture, name) = fixture_for(fs, tool);
+        drop(fixture.call(name, arguments.clone()).await);
+        let asked: Vec<_> =
+            asker.asked.lock().iter().map(|at| ("Use".to_owned(), at.clone())).collect();
+        assert_unrelated(&format!("directories: {tool} {arguments}"), &asked);
+    }
+}
+
+/// Returns the kinds of access that a question of [`OneAnswer`] names, and the object.
+fn question_parts(text: &String) -> (String, VPath) {
+    let (access, path) = text.split_once(' ').expect("an access and a path");
+    (access.to_owned(), parse(path.strip_suffix("/**").unwrap_or(path)))
+}
+
+/// Asserts that no question has an access and an object in common with an earlier one.
+fn assert_unrelated(call: &str, asked: &[(String, VPath)]) {
+    for (n, (access, object)) in asked.iter().enumerate() {
+        for (earlier, above) in &asked[..n] {
+            let is_same = access.split('+').any(|kind| earlier.split('+').any(|one| one == kind));
+            let is_related = object.starts_with(above) || above.starts_with(object);
+            assert!(!(is_same && is_related), "{call} asks after a refusal: {asked:?}");
+        }
+    }
 }
 
 async fn check_search(decision: ApprovalDecision, rules: &str, script: &str, expected: Expect) {

@@ -1,6 +1,7 @@
 //! `GET /api/log`: who changed which files, the latest first.
 
 use axum::{Json, response::IntoResponse};
+use yfs_vfs::FsCode;
 use yfs_wire::{LogEntryJson, LogList, LogQuery};
 
 use crate::{
@@ -28,6 +29,13 @@ pub(super) async fn log(
     }
     let _permit = caller.app.joins.acquire().await;
     let entries = apart(async {
+        // What a link leads to is not the caller's to know if it is outside.
+        let stat = caller.fs().stat(&path).await;
+        if let Err(error) = stat.map(drop)
+            && error.code == FsCode::EACCES
+        {
+            return Err(error.into());
+        }
         let changes = caller.app.workspace.history().changes(&path)?;
         let covered = changes
             .filter(|entry| entry.as_ref().map_or(true, |entry| caller.grant.covers(&entry.path)));

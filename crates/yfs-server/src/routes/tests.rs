@@ -248,6 +248,42 @@ async fn all_other_routes_answer_at_once() {
     }
 }
 
+/// A token for a directory gets the same answer whether or not a file outside exists, also through
+/// links.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_route_says_what_exists_outside_of_a_token() {
+    let server = RunningServer::start().await;
+    let (owner, all) = server.grant("all", None);
+    for (head, body) in [
+        ("PUT /api/files/private/known.txt HTTP/1.1", "secret"),
+        ("PUT /api/files/docs/a.txt HTTP/1.1", "text"),
+        ("POST /api/symlink HTTP/1.1", r#"{"target":"../private","path":"/docs/out"}"#),
+    ] {
+        let (status, headers, _) = server.request(head, &all, body).await;
+        assert_eq!(status, 201, "{head}: {headers}");
+    }
+    let path = VPath::parse("/docs").unwrap();
+    let token = server.keys.issue(&AccessGrant { id: "docs".into(), path, ..owner }).unwrap();
+    for route in [
+        "/api/files",
+        "/api/stat",
+        "/api/versions",
+        "/api/blame",
+        "/api/log?path=",
+        "/api/stats?path=",
+        "/api/search?pattern=x&path=",
+        "/api/artifacts?root=",
+    ] {
+        for directory in ["/private", "/docs/out"] {
+            for name in ["known.txt", "other.txt"] {
+                let head = format!("GET {route}{directory}/{name} HTTP/1.1");
+                let (status, _, _) = server.request(&head, &token, "").await;
+                assert_eq!(status, 403, "{head}");
+            }
+        }
+    }
+}
+
 /// The requests of heavy work, with their bodies.
 const HEAVY: [(&str, &str); 9] = [
     ("GET /api/stats?path=/a.txt", ""),

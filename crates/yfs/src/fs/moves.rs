@@ -73,6 +73,7 @@ impl WorkspaceFs {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
+            fs.check_lead(main, Op::Rename, to, FinalLink::No)?;
             fs.check_parents(main, Op::Rename, to)?;
             let options = ops::RenameOptions { replace: options.replace, parents: options.parents };
             match ops::plan_move(main.tree(), from, to, call.by, options) {
@@ -183,6 +184,7 @@ impl WorkspaceFs {
         let call = TransferCall { op: Op::Cp, from, to, by: &by };
         fs.commit(Op::Cp, from, |main| {
             fs.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
+            fs.check_lead(main, Op::Cp, to, FinalLink::No)?;
             fs.check_parents(main, Op::Cp, to)?;
             check_copy(main, call, options)?;
             match fs.copy_over_link(main, call)? {

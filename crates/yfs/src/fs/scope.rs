@@ -13,7 +13,7 @@ use yfs_engine::{
     name::NodeName,
     path::VPath,
     table::{NodeKind, RowWrite},
-    tree::{FinalLink, NodeRef},
+    tree::{FinalLink, LookupError, NodeRef, PathTarget},
 };
 use yfs_vfs::{FsCode, FsError, Op};
 
@@ -91,9 +91,40 @@ impl WorkspaceFs {
         path: &VPath,
         follow: FinalLink,
     ) -> Result<NodeRef<'a>, FsError> {
-        let node = convert_types::resolve(main, op, path, follow)?;
-        self.check_node(op, path, &node)?;
-        Ok(node)
+        match convert_types::resolve(main, op, path, follow) {
+            Ok(node) => {
+                self.check_node(op, path, &node)?;
+                Ok(node)
+            }
+            Err(error) => {
+                self.check_lead(main, op, path, follow)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Rejects a path that leads out of the scope, through links or by its text, whether or not an
+    /// object is there: what is outside shows in no error.
+    pub(super) fn check_lead(
+        &self,
+        main: &MainDoc,
+        op: Op,
+        path: &VPath,
+        follow: FinalLink,
+    ) -> Result<(), FsError> {
+        let scope = self.scope.as_ref().and_then(|scope| scope.path(main));
+        let Some(scope) = scope else { return Ok(()) };
+        let end = match main.tree().place(path, follow) {
+            Ok(PathTarget::Taken(node)) => node.path(),
+            Ok(PathTarget::Free { parent, name }) => parent.path().join(&name),
+            Err(LookupError::NotFound { at } | LookupError::NotADirectory { at }) => at,
+            Err(_) => return Ok(()),
+        };
+        // On the way to the scope only what the grant names itself can be missing.
+        if end.starts_with(&scope) || scope.starts_with(&end) {
+            return Ok(());
+        }
+        Err(FsError::new(FsCode::EACCES, op, path))
     }
 
     /// Resolves the path of a file, through links, inside the scope.

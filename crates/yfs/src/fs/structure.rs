@@ -222,6 +222,7 @@ impl WorkspaceFs {
     ) -> Result<Committed<T>, FsError> {
         let by = self.content_author(&self.author);
         let plan = |main: &MainDoc| {
+            self.check_lead(main, op, path, FinalLink::No)?;
             let transaction = plan(main)?;
             self.check_rows(main, op, path, &transaction.main)?;
             Ok(transaction.by(main, &by))

@@ -15,11 +15,7 @@ mod write_target;
 use yfs_engine::{path::VPath, table::BlobRef};
 use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
 
-use self::{
-    append::AppendedData,
-    blob::is_blob_gone,
-    write_target::{WriteTarget, find_target},
-};
+use self::{append::AppendedData, blob::is_blob_gone, write_target::WriteTarget};
 pub(super) use self::{
     blob::new_blob,
     new_content::{NewFileContent, NewFileData},
@@ -93,7 +89,7 @@ impl WorkspaceFs {
         let data = change.data();
         let _heavy = self.state.heavy_writes.begin(&self.state.documents, path, data);
         for _ in 0..MAX_ATTEMPTS {
-            let found = find_target(&self.state.main.read(), op, path, options)?;
+            let found = self.find_target(op, path, options)?;
             let written = match found {
                 Some(found) => this.change_file(op, path, &found, change, options).map(Some),
                 None => match this.create_with(op, path, change, options) {

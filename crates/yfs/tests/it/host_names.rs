@@ -132,3 +132,24 @@ fn a_comparison_reads_no_file_by_itself_unless_it_looks_different() {
     let n_read = (store.n_head_reads() - before.0, store.n_loads() - before.1);
     assert!(n_read.0 <= 10 && n_read.1 == 0, "reads of heads and of documents: {n_read:?}");
 }
+
+/// A peer names a directory so that a host without case, or without dots at the end of names, takes
+/// it for Git's.
+#[test]
+fn an_export_writes_no_spelling_of_a_reserved_name() {
+    let workspace = create();
+    let names = [".git", ".GIT", ".Git.", ".git\u{200b}", ".yfs", ".YFS", ".yfs-tmp-1"];
+    for name in names {
+        support::put(&workspace, &format!("/{name}/hooks/post-checkout"), "evil");
+    }
+    support::put(&workspace, "/.github/a.yml", "kept");
+    let to = tempfile::tempdir().unwrap();
+    let root = VPath::parse("/").unwrap();
+    let report = workspace.export(&root, to.path(), &ExportOptions::default(), &|_| ()).unwrap();
+    let expected = (b"/.github/a.yml".to_vec(), "kept".to_owned());
+    assert_eq!(relative_files(to.path()), [expected]);
+    let is_named = |name: &&str| {
+        report.skipped.iter().any(|skipped| skipped.path.ends_with(&format!("/{name}")))
+    };
+    assert!(names.iter().all(is_named), "{:?}", report.skipped);
+}

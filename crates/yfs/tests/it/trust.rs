@@ -28,8 +28,8 @@ use yfs_store::{
     DocName, FaultStore, MemoryStore, SqliteStore, Store, StoreError, StoreFault, UpdateLog,
 };
 use yfs_vfs::{
-    CopyOptions, FileSystem, FsCode, MoveOptions, RemoveOptions, VersionBase, VersionToken,
-    WriteOptions,
+    CopyOptions, CreateMode, FileSystem, FsCode, FsError, MkdirOptions, MoveOptions, RemoveOptions,
+    VersionBase, VersionToken, WriteOptions,
 };
 
 /// How long a test waits for an expected event before it fails. The results do not depend on it.
@@ -468,6 +468,78 @@ fn a_confined_filesystem_reads_no_versions_outside() {
     }
     assert_eq!(confined.versions(&at("/pub/a.txt")).expect("versions").len(), 1);
     assert_eq!(confined.version_content(&at("/pub/a.txt"), 1).expect("content"), "public");
+}
+
+/// A call whose path leads outside is refused alike whether or not an object is there.
+#[test]
+fn a_confined_filesystem_does_not_say_what_exists_outside() {
+    let workspace = create();
+    put(&workspace, "/private/deep/known.md", "secret");
+    put(&workspace, "/pub/a.txt", "public");
+    let confined = workspace.fs().confined_to(at("/pub"));
+    for (target, link) in [
+        ("../private", "/pub/out"),
+        ("/private/deep/known.md", "/pub/to-known"),
+        ("/private/deep/other.md", "/pub/to-other"),
+    ] {
+        now(confined.symlink(target, &at(link))).expect("a link may say anything");
+    }
+    let never = WriteOptions { create: CreateMode::Never, ..WriteOptions::default() };
+    let new = WriteOptions { create: CreateMode::New, ..WriteOptions::default() };
+    let moves = MoveOptions::default();
+    let removes = RemoveOptions::default();
+    let code = |result: Result<(), FsError>| result.map_err(|error| error.code).err();
+    let stored = |error: WorkspaceError| match error {
+        WorkspaceError::Fs(error) => error,
+        error => panic!("{error}"),
+    };
+    for path in [
+        "/private",
+        "/none",
+        "/private/deep/known.md",
+        "/private/deep/other.md",
+        "/private/x/y",
+        "/pub/out/deep",
+        "/pub/out/none",
+        "/pub/out/deep/known.md",
+        "/pub/out/deep/other.md",
+        "/pub/out/deep/known.md/x",
+        "/pub/out/x/y",
+        "/pub/to-known",
+        "/pub/to-other",
+    ] {
+        let path = &at(path);
+        let is_link = path.as_str().starts_with("/pub/to-");
+        let mut seen = vec![
+            ("read", code(now(confined.read(path)).map(drop))),
+            ("stat", code(now(confined.stat(path)).map(drop))),
+            ("readdir", code(now(confined.readdir(path)).map(drop))),
+            ("realpath", code(now(confined.realpath(path)).map(drop))),
+            ("write", code(now(confined.write(path, "x".into(), &never)).map(drop))),
+            ("mkdir", code(now(confined.mkdir(&path.join("d"), &MkdirOptions::default())))),
+            ("versions", code(confined.versions(path).map(drop).map_err(stored))),
+            ("blame", code(confined.blame(path).map(drop).map_err(stored))),
+        ];
+        if !is_link {
+            let (taken, free) = (at("/pub/a.txt"), at("/pub/free"));
+            seen.extend([
+                ("lstat", code(now(confined.lstat(path)).map(drop))),
+                ("create", code(now(confined.write(path, "x".into(), &new)).map(drop))),
+                ("rm", code(now(confined.rm(path, &removes)))),
+                ("symlink", code(now(confined.symlink("a", path)))),
+                ("mv", code(now(confined.mv(path, &free, &moves)))),
+                ("mv to", code(now(confined.mv(&taken, path, &moves)))),
+                ("cp", code(now(confined.cp(path, &free, &CopyOptions::default())))),
+                ("cp to", code(now(confined.cp(&taken, path, &CopyOptions::default())))),
+            ]);
+        }
+        for (call, code) in seen {
+            assert_eq!(code, Some(FsCode::EACCES), "{call} {path}");
+        }
+    }
+    assert_eq!(cat(&workspace, "/private/deep/known.md"), "secret");
+    assert_eq!(code(now(confined.read(&at("/pub/none"))).map(drop)), Some(FsCode::ENOENT));
+    assert_eq!(code(now(confined.read(&at("/pub/a.txt/x"))).map(drop)), Some(FsCode::ENOTDIR));
 }
 
 /// Returns an update that lists a blob as a version: the element with the clock `clock` of client

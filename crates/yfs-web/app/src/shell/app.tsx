@@ -15,6 +15,7 @@ import { SharedNamePanel } from './shared_name_panel'
 import { toggleTheme } from './theme'
 import { TrashPanel } from './trash_panel'
 import {
+  closePanel,
   open,
   openId,
   openLine,
@@ -50,6 +51,7 @@ export function App({ session }: { session: Session }) {
   useEffect(() => {
     openFromAddress(session)
     const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && closePanel()) return
       const opened = panelOf(event)
       if (opened === null) return
       event.preventDefault()
@@ -60,12 +62,16 @@ export function App({ session }: { session: Session }) {
       const { path } = (event as CustomEvent<{ path: string }>).detail
       open(session, path)
     }
+    // Back, forward, and an address that a person typed.
+    const onAddress = () => openFromAddress(session)
     addEventListener('keydown', onKeyDown)
+    addEventListener('popstate', onAddress)
     addEventListener('yfs-open-path', onOpenPath)
     // What an earlier visit left in this browser is sent.
     void import('../documents').then(({ documentPool }) => documentPool(session).resume())
     return () => {
       removeEventListener('keydown', onKeyDown)
+      removeEventListener('popstate', onAddress)
       removeEventListener('yfs-open-path', onOpenPath)
     }
   }, [])

@@ -1,7 +1,7 @@
 // Two nodes of one name: a person gives one another name, or moves one to the trash. The conflict
 // ends when one node is left that has the name (docs/tree.md).
 
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Session, TreeEntry } from '../session/workspace'
 import { join, nameOf, parentOf } from '../tree/tree_model'
 import { report } from './message'
@@ -28,15 +28,18 @@ function nodesOfSameName(session: Session, id: string): { name: string; nodes: T
 }
 
 export function SharedNamePanel({ session, id, onOpen, onClose }: SharedNamePanelProps) {
+  const dialog = useRef<HTMLElement>(null)
+  useEffect(() => dialog.current?.focus(), [])
   const { name, nodes } = nodesOfSameName(session, id)
   return (
     <div class="overlay" onClick={onClose}>
       <section
         class="trash"
+        ref={dialog}
         role="dialog"
+        tabIndex={-1}
         aria-label="Files of one name"
         onClick={(event) => event.stopPropagation()}
-        onKeyDown={(event) => event.key === 'Escape' && onClose()}
       >
         <header>
           <h2>{nodes.length < 2 ? 'Settled' : `${nodes.length} files are named ${name}`}</h2>

@@ -1,6 +1,6 @@
 // The trash, with a way back for each node.
 
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session, TrashEntry } from '../session/workspace'
 import { report } from './message'
 
@@ -10,6 +10,8 @@ export interface TrashPanelProps {
 }
 
 export function TrashPanel({ session, onClose }: TrashPanelProps) {
+  const dialog = useRef<HTMLElement>(null)
+  useEffect(() => dialog.current?.focus(), [])
   const [entries, setEntries] = useState<TrashEntry[] | null>(null)
   const load = () => report(session.listTrash().then(setEntries))
   const listing = session.entries.value
@@ -18,10 +20,11 @@ export function TrashPanel({ session, onClose }: TrashPanelProps) {
     <div class="overlay" onClick={onClose}>
       <section
         class="trash"
+        ref={dialog}
         role="dialog"
+        tabIndex={-1}
         aria-label="Trash"
         onClick={(event) => event.stopPropagation()}
-        onKeyDown={(event) => event.key === 'Escape' && onClose()}
       >
         <header>
           <h2>Trash</h2>

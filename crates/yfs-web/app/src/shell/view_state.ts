@@ -26,5 +26,16 @@ export function open(session: Session, path: string, line: number | null = null)
   panel.value = null
   session.announce(id)
   revealInTree(path)
-  history.replaceState(null, '', `#${encodeURI(path)}`)
+  const address = `#${encodeURI(path)}`
+  // The first file takes the place of the address by which the application was opened.
+  if (location.hash === '') history.replaceState(null, '', address)
+  else if (location.hash !== address) history.pushState(null, '', address)
+}
+
+/** Closes what lies above the files; reports whether anything did. */
+export function closePanel(): boolean {
+  const isOpen = panel.peek() !== null || sharedNameOf.peek() !== null
+  panel.value = null
+  sharedNameOf.value = null
+  return isOpen
 }

@@ -88,14 +88,22 @@ export async function trashSelected(session: Session): Promise<void> {
   selected.value = new Set()
 }
 
-/** Makes or renames what a draft names. A name that is refused stays, to be corrected. */
-async function finishDraft(session: Session, name: string): Promise<void> {
+/**
+ * Makes or renames what a draft names, and opens a new file. A name that is refused stays, to be
+ * corrected.
+ */
+async function finishDraft(
+  session: Session,
+  name: string,
+  onOpen?: (path: string) => void,
+): Promise<void> {
   const typed = draft.peek()
   if (typed === null) return
   const path = join(typed.directory, name)
   if (name !== '' && path !== typed.renames) {
     if (!(await report(sendDraft(session, typed, path)))) return
     focused.value = path
+    if (typed.kind === 'file' && typed.renames === null) onOpen?.(path)
   }
   // Another one may have begun meanwhile.
   if (draft.peek() === typed) draft.value = null
@@ -213,7 +221,7 @@ export function FileTree({ session, openPath, onOpen, onSharedName }: FileTreePr
           label={typed.kind === 'file' ? 'Name of the new file' : 'Name of the new directory'}
           depth={typed.directory === '/' ? 0 : typed.directory.split('/').length - 1}
           initial=""
-          onDone={(name) => finishDraft(session, name)}
+          onDone={(name) => finishDraft(session, name, onOpen)}
         />
       )}
       <div style={{ height: `${total * ROW}px`, position: 'relative' }} role="presentation">

@@ -6,10 +6,7 @@ use yfs_engine::{content::NewBlob, path::VPath, table::BlobRef, time::Millis};
 use yfs_store::StoreError;
 use yfs_vfs::{CreateMode, FsCode, FsError, Op, WriteOptions};
 
-use super::{
-    MAX_ATTEMPTS,
-    write_target::{WriteTarget, find_target},
-};
+use super::{MAX_ATTEMPTS, write_target::WriteTarget};
 use crate::{
     error::WorkspaceError,
     fs::{WorkspaceFs, convert_types::fs_error},
@@ -51,7 +48,7 @@ impl WorkspaceFs {
         let options = WriteOptions { mode, mtime, create, follow: false, ..Default::default() };
         let by = self.author(None);
         for _ in 0..MAX_ATTEMPTS {
-            let found = find_target(&self.state.main.read(), Op::Open, path, &options)?;
+            let found = self.find_target(Op::Open, path, &options)?;
             let Some(found) = found else {
                 return Err(FsError::new(FsCode::ESTALE, Op::Open, path));
             };

@@ -13,7 +13,6 @@ use super::{
     ContentChange,
     append::{AppendedData, AppendedStream},
     append_options,
-    write_target::find_target,
 };
 use crate::fs::{WorkspaceFs, convert_types::fs_error};
 
@@ -112,7 +111,7 @@ impl WorkspaceFs {
     fn check_write(&self, op: Op, path: &VPath, options: &WriteOptions) -> Result<usize, FsError> {
         self.refresh_if_unfollowed(op)?;
         self.state.check_writable().map_err(|error| fs_error(error, op, path))?;
-        let found = find_target(&self.state.main.read(), op, path, options)?;
+        let found = self.find_target(op, path, options)?;
         if let Some(found) = found {
             self.expected_head(op, path, &found, options)?;
             return Ok(self.text_limit_in(&found, usize::MAX));

@@ -61,6 +61,18 @@ impl WriteTarget<'_> {
 }
 
 impl WorkspaceFs {
+    /// Resolves the file to write to inside the scope, or returns `None` if it is to be created.
+    pub(super) fn find_target(
+        &self,
+        op: Op,
+        path: &VPath,
+        options: &WriteOptions,
+    ) -> Result<Option<ResolvedFile>, FsError> {
+        let main = self.state.main.read();
+        self.check_lead(&main, op, path, followed_link(options))?;
+        find_target(&main, op, path, options)
+    }
+
     /// Returns the head that the caller's expected version names, after a first comparison.
     pub(super) fn expected_head(
         &self,
@@ -78,7 +90,7 @@ impl WorkspaceFs {
 }
 
 /// Resolves the file to write to, or returns `None` if it is to be created.
-pub(super) fn find_target(
+fn find_target(
     main: &MainDoc,
     op: Op,
     path: &VPath,
@@ -86,12 +98,7 @@ pub(super) fn find_target(
 ) -> Result<Option<ResolvedFile>, FsError> {
     let fail = |code| Err(FsError::new(code, op, path));
     check_lengths(op, path)?;
-    let follow = if options.follow && options.create != CreateMode::New {
-        FinalLink::Yes
-    } else {
-        FinalLink::No
-    };
-    let node = match main.tree().place(path, follow) {
+    let node = match main.tree().place(path, followed_link(options)) {
         Ok(PathTarget::Taken(node)) => node,
         Ok(PathTarget::Free { .. }) => return check_absent(op, path, options),
         Err(LookupError::NotFound { .. }) if options.parents => {
@@ -112,6 +119,14 @@ pub(super) fn find_target(
         return Ok(None);
     }
     Ok(Some(ResolvedFile { location: ContentLocation::of(&row), id: row.id }))
+}
+
+/// Returns whether a write follows a link at the end of its path.
+fn followed_link(options: &WriteOptions) -> FinalLink {
+    match options.follow && options.create != CreateMode::New {
+        true => FinalLink::Yes,
+        false => FinalLink::No,
+    }
 }
 
 fn check_absent(
