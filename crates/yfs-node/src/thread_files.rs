@@ -232,7 +232,7 @@ impl NativeThread {
         let search = FileSearch { regex, ignore_case, include, limit };
         self.ask(async move |files: Arc<ThreadFiles>| {
             let found = files.grep_files(&pattern, &search).await?;
-            Ok(found.iter().map(describe_matches).collect::<Value>().to_string())
+            Ok(found.files.iter().map(describe_matches).collect::<Value>().to_string())
         })
     }
 

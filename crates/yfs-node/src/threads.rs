@@ -172,14 +172,16 @@ impl NativeThreads {
     #[napi]
     pub fn archive(&self, id: String) -> napi::Result<OwnedFuture<String>> {
         self.access.ask(async move |threads: Threads| {
-            Ok(describe(&threads.archive(&id, SystemClock.now()).await?).to_string())
+            let at = threads.archive(&id, SystemClock.now()).await?;
+            Ok(json!({ "id": id, "archivedMs": at.0 }).to_string())
         })
     }
 
     #[napi]
     pub fn unarchive(&self, id: String) -> napi::Result<OwnedFuture<String>> {
         self.access.ask(async move |threads: Threads| {
-            Ok(describe(&threads.unarchive(&id).await?).to_string())
+            threads.unarchive(&id).await?;
+            Ok(json!({ "id": id, "archivedMs": null }).to_string())
         })
     }
 

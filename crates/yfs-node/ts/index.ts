@@ -54,6 +54,7 @@ export {
 export { ShellFs, type ShellOptions } from './shell.js'
 export { ThreadState, Threads } from './threads.js'
 export type {
+  ArchivedThread,
   ExternalFile,
   FileChunk,
   FileData,

@@ -89,6 +89,12 @@ export interface ThreadInfo extends FileStats {
   forkedFrom: string | null
 }
 
+/** Whether a thread is archived. */
+export interface ArchivedThread {
+  id: string
+  archivedMs: number | null
+}
+
 /** Which threads are kept. */
 export interface Retention {
   /** Threads that did not change for longer go. */
@@ -355,12 +361,12 @@ export class Threads {
   }
 
   /** Makes a thread read-only, and leaves it out of lists. */
-  async archive(id: string): Promise<ThreadInfo> {
+  async archive(id: string): Promise<ArchivedThread> {
     return JSON.parse(await asking(() => this.#native.archive(idOf(id))))
   }
 
   /** Reverses `archive`. */
-  async unarchive(id: string): Promise<ThreadInfo> {
+  async unarchive(id: string): Promise<ArchivedThread> {
     return JSON.parse(await asking(() => this.#native.unarchive(idOf(id))))
   }
 

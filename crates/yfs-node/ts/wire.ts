@@ -184,9 +184,13 @@ export type GrepTotals = {
    */
   searched: number,
   /**
-   * The number of files that were skipped because they are binary.
+   * The number of files that were skipped because they are not text.
    */
   binary: number,
+  /**
+   * The paths of the first 20 of these files.
+   */
+  binaryPaths: Array<string>,
   /**
    * The number of files that were skipped because of their size.
    */

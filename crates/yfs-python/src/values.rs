@@ -128,6 +128,9 @@ pub(crate) struct PythonGrepResult {
     n_searched: u64,
     #[pyo3(get)]
     n_binary: u64,
+    /// The paths of the first 20 files that are not text.
+    #[pyo3(get)]
+    binary_paths: Vec<String>,
     #[pyo3(get)]
     n_unreadable: u64,
     /// Why the search ended early, if it did; `limit` also if one file has more matches.
@@ -196,7 +199,8 @@ shown! {
     PythonEditOutcome("n_replaced", "version");
     PythonGlobResult("entries", "cut", "n_unreadable");
     PythonGrepLine("path", "number", "text", "is_match", "cut");
-    PythonGrepResult("lines", "n_matches", "n_searched", "n_binary", "n_unreadable", "cut");
+    PythonGrepResult("lines", "n_matches", "n_searched", "n_binary", "binary_paths", "n_unreadable",
+        "cut");
     PythonTotals("n_files", "n_directories", "n_bytes");
     PythonChange("change", "path", "moved_from", "id", "kind", "actor", "at");
     PythonChangePage("changes", "next", "more");
@@ -319,6 +323,7 @@ impl PythonGrepResult {
             n_matches: result.n_matches,
             n_searched: result.n_searched,
             n_binary: result.n_binary,
+            binary_paths: result.binary_paths.iter().map(ToString::to_string).collect(),
             n_unreadable: result.n_unreadable,
             cut: result.cut.map(limit_name).or(any_file_cut.then_some("limit")),
         })

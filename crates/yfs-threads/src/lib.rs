@@ -52,6 +52,7 @@ pub use self::{
     thread::Thread,
     thread_files::{
         FileSearch, LineMatch, MatchedFile, ThreadFileError, ThreadFileStats, ThreadFiles,
+        ThreadMatches,
     },
     thread_id::{BadThreadId, ThreadId},
     threads::{ThreadError, ThreadInfo, Threads},

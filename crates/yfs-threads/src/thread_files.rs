@@ -82,6 +82,17 @@ pub struct MatchedFile {
     pub matches: Vec<LineMatch>,
 }
 
+/// The result of a search for lines.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct ThreadMatches {
+    /// The files with matching lines, in the order of the tree.
+    pub files: Vec<MatchedFile>,
+    /// The number of files that were skipped because they are not text.
+    pub n_binary: u64,
+    /// The paths of the first 20 of these.
+    pub binary_paths: Vec<String>,
+}
+
 /// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineMatch {
@@ -360,7 +371,7 @@ impl ThreadFiles {
     /// # Errors
     ///
     /// With `EINVAL` if the pattern or a glob is not valid.
-    pub async fn grep_files(&self, pattern: &str, search: &FileSearch) -> Result<Vec<MatchedFile>> {
+    pub async fn grep_files(&self, pattern: &str, search: &FileSearch) -> Result<ThreadMatches> {
         let query = GrepQuery {
             literal: !search.regex,
             ignore_case: search.ignore_case,
@@ -376,7 +387,8 @@ impl ThreadFiles {
             let matches = lines.map(|line| LineMatch { line: line.number, content: line.text });
             MatchedFile { path: file.path.to_string(), matches: matches.collect() }
         });
-        Ok(files.collect())
+        let binary_paths = found.binary_paths.iter().map(ToString::to_string).collect();
+        Ok(ThreadMatches { files: files.collect(), n_binary: found.n_binary, binary_paths })
     }
 
     /// Finds files by a glob from the root of the thread: `*` stays in a directory, `**` does not.

@@ -224,7 +224,11 @@ impl Threads {
             if names.len() == self.strategy.depth() {
                 let shown: Vec<&str> = names.iter().map(String::as_str).collect();
                 let Some(address) = self.strategy.address_of_names(&shown) else { continue };
-                infos.extend(self.describe(&address).await?);
+                let path = address.directory(&self.root);
+                let Some(stat) = self.stat_of(&path).await? else { continue };
+                if archived || archived_at(&stat).is_none() {
+                    infos.extend(self.describe_directory(&address, path, stat).await?);
+                }
                 continue;
             }
             let entries = match self.fs.readdir(&directory).await {
@@ -238,7 +242,6 @@ impl Threads {
                 pending.push((directory.join(&entry.name), names));
             }
         }
-        infos.retain(|info| archived || info.archived.is_none());
         infos.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(infos)
     }
@@ -275,8 +278,18 @@ impl Threads {
         address: &ThreadAddress,
     ) -> Result<Option<ThreadInfo>, ThreadError> {
         let path = address.directory(&self.root);
-        let missing = |error: &FsError| matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR);
         let Some(stat) = self.stat_of(&path).await? else { return Ok(None) };
+        self.describe_directory(address, path, stat).await
+    }
+
+    /// Describes a thread, whose files it lists.
+    async fn describe_directory(
+        &self,
+        address: &ThreadAddress,
+        path: VPath,
+        stat: Stat,
+    ) -> Result<Option<ThreadInfo>, ThreadError> {
+        let missing = |error: &FsError| matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR);
         let entries = match self.fs.walk(&path, &WalkOptions::default()).await {
             Err(error) if missing(&error) => return Ok(None),
             entries => entries?,
@@ -349,15 +362,14 @@ impl Threads {
         self.open_address(target).await
     }
 
-    /// Archives a thread and describes it: it is read-only from now on, and not in lists unless
-    /// they ask for it.
+    /// Archives a thread: it is read-only from now on, and not in lists unless they ask for it.
+    /// Returns when it was archived, which is earlier if it was archived already.
     ///
     /// # Errors
     ///
     /// Fails with [`ThreadError::Missing`] if there is no such thread.
-    pub async fn archive(&self, id: &str, at: Millis) -> Result<ThreadInfo, ThreadError> {
-        self.set_archived(id, Some(at)).await?;
-        self.info(id).await
+    pub async fn archive(&self, id: &str, at: Millis) -> Result<Millis, ThreadError> {
+        Ok(self.set_archived(id, Some(at)).await?.unwrap_or(at))
     }
 
     /// Reverses [`archive`](Self::archive).
@@ -365,26 +377,33 @@ impl Threads {
     /// # Errors
     ///
     /// As [`archive`](Self::archive).
-    pub async fn unarchive(&self, id: &str) -> Result<ThreadInfo, ThreadError> {
+    pub async fn unarchive(&self, id: &str) -> Result<(), ThreadError> {
         self.set_archived(id, None).await?;
-        self.info(id).await
+        Ok(())
     }
 
     /// [Archives](Self::archive) a thread at a time, or [reverses](Self::unarchive) that, without
-    /// reading its files. A thread that is archived keeps its time.
+    /// reading its files. A thread that is archived keeps its time. Returns the time of a thread
+    /// that is archived now.
     ///
     /// # Errors
     ///
     /// As [`archive`](Self::archive).
-    pub async fn set_archived(&self, id: &str, at: Option<Millis>) -> Result<(), ThreadError> {
+    pub async fn set_archived(
+        &self,
+        id: &str,
+        at: Option<Millis>,
+    ) -> Result<Option<Millis>, ThreadError> {
         let path = self.strategy.parse_address(id)?.directory(&self.root);
         let stat = self.stat_of(&path).await?;
         let stat = stat.ok_or_else(|| ThreadError::Missing(id.to_owned()))?;
-        if archived_at(&stat).is_some() != at.is_some() {
-            let value = at.map_or(serde_json::Value::Null, |at| at.0.into());
-            self.set_record(&path, ARCHIVED, value)?;
+        let known = archived_at(&stat);
+        if known.is_some() == at.is_some() {
+            return Ok(known);
         }
-        Ok(())
+        let value = at.map_or(serde_json::Value::Null, |at| at.0.into());
+        self.set_record(&path, ARCHIVED, value)?;
+        Ok(at)
     }
 
     fn set_record(

@@ -54,6 +54,9 @@ const FILES_AT_ONCE: usize = 64;
 /// The size of a file that is searched as a stream, in bytes.
 const LARGE_BYTES: u64 = if cfg!(test) { 64 } else { 16 << 20 };
 
+/// The greatest number of paths of files that are not text in a result.
+pub const MAX_BINARY_PATHS: usize = 20;
+
 /// The greatest size of the lines of a large file that are held in memory if they can be passed on.
 const MAX_HELD_BYTES: usize = if cfg!(test) { 256 } else { 8 << 20 };
 
@@ -114,16 +117,27 @@ pub enum GrepSelection {
     #[default]
     All,
     /// Of the files that the query includes, those with these ids.
-    WithIds(HashSet<FileId>),
+    WithIds {
+        /// The files to read.
+        ids: HashSet<FileId>,
+        /// The files that are known not to be text.
+        binary: HashSet<FileId>,
+    },
     /// Of these files, those that the query includes. There are none but files below the query's
     /// root, which is a directory.
-    Files(Vec<WalkEntry>),
+    Files {
+        /// The files to read.
+        files: Vec<WalkEntry>,
+        /// The files that are known not to be text.
+        binary: Vec<WalkEntry>,
+    },
 }
 
 /// The result of a [`GrepQuery`].
 ///
 /// Counts of files consider the files that were read. An index excludes files, so they are smaller
-/// with [`GrepQuery::use_index`].
+/// with [`GrepQuery::use_index`]; but files that are not text are counted with and without it, if
+/// no limit ends the search.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrepResult {
@@ -135,6 +149,9 @@ pub struct GrepResult {
     pub n_searched: u64,
     /// The number of files that were skipped because they are not text.
     pub n_binary: u64,
+    /// The paths of the first [`MAX_BINARY_PATHS`] of these files, in the order of
+    /// [`FileSystem::walk`].
+    pub binary_paths: Vec<VPath>,
     /// The number of files that were skipped because they exceed [`GrepQuery::max_file_len`].
     pub n_too_large: u64,
     /// The number of files and directories that could not be read.
@@ -273,24 +290,31 @@ impl SearchRun<'_> {
         let deadline = query.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let stop =
             SearchStop { deadline, cancel: query.cancel.clone(), done: CancellationToken::new() };
-        let (files, n_unreadable) = list_selected(fs, query, &searcher, selection, &stop).await?;
+        let listed = list_selected(fs, query, &searcher, selection, &stop).await?;
+        let ListedFiles { files, binary, n_unreadable } = listed;
         let mut result = GrepResult { n_unreadable, cut: stop.why(), ..GrepResult::default() };
+        let known_binary = result.skip_known(binary, query);
         let mut batches = stream::iter(batches(files, &mut result, query))
             .map(|batch| search_batch(fs, batch, searcher.clone(), stop.clone(), max_held))
             .buffered(N_BATCHES_AT_ONCE);
         while let Some(batch) = batches.next().await {
-            count_objects(batch.n_searched + batch.n_binary + batch.n_unreadable);
+            count_objects(batch.n_searched + batch.binary.len() as u64 + batch.n_unreadable);
             let long_output = batch.long_output.clone();
             let mut is_over = result.add_batch(batch, query, sink);
             if let Some((path, id)) = long_output.filter(|_| !is_over) {
                 let search = LargeFileSearch { fs, searcher: &searcher, stop: &stop };
-                is_over = result.add_large(search.pass_on(&path, &id, sink).await);
+                is_over = result.add_large(&path, search.pass_on(&path, &id, sink).await);
                 count_objects(1);
             }
             if is_over || result.cut.is_some() {
                 stop.done.cancel();
                 break;
             }
+        }
+        if !known_binary.is_empty() {
+            result.binary_paths.extend(known_binary);
+            result.binary_paths.sort_by(|a, b| a.components().cmp(b.components()));
+            result.binary_paths.truncate(MAX_BINARY_PATHS);
         }
         Ok(result)
     }
@@ -305,6 +329,16 @@ struct SearchStop {
     done: CancellationToken,
 }
 
+/// The files of a selection.
+#[derive(Debug, Default)]
+struct ListedFiles {
+    files: Vec<WalkEntry>,
+    /// The files that are known not to be text.
+    binary: Vec<WalkEntry>,
+    /// The number of directories that could not be listed.
+    n_unreadable: u64,
+}
+
 /// Files that are read and searched together.
 type Batch = Vec<WalkEntry>;
 
@@ -313,7 +347,8 @@ type Batch = Vec<WalkEntry>;
 struct BatchResult {
     files: Vec<FileMatches>,
     n_searched: u64,
-    n_binary: u64,
+    /// The files that are not text.
+    binary: Vec<VPath>,
     n_unreadable: u64,
     cut: Option<SearchLimit>,
     /// A large file with more lines than are held in memory, which is the last of the batch.
@@ -335,6 +370,25 @@ impl SearchStop {
 }
 
 impl GrepResult {
+    /// Counts the files that are known not to be text, and returns the first paths in order.
+    fn skip_known(&mut self, mut files: Vec<WalkEntry>, query: &GrepQuery) -> Vec<VPath> {
+        files.retain(|found| {
+            let is_too_large = found.entry.size > query.max_file_len;
+            self.n_too_large += u64::from(is_too_large);
+            !is_too_large
+        });
+        self.n_binary += files.len() as u64;
+        files.into_iter().take(MAX_BINARY_PATHS).map(|found| found.path).collect()
+    }
+
+    /// Counts a file that is not text.
+    fn skip_binary(&mut self, path: VPath) {
+        self.n_binary += 1;
+        if self.binary_paths.len() < MAX_BINARY_PATHS {
+            self.binary_paths.push(path);
+        }
+    }
+
     /// Adds the result of a batch, passes its files to a sink, and reports whether the search is
     /// over.
     fn add_batch(
@@ -344,7 +398,7 @@ impl GrepResult {
         sink: &mut dyn GrepSink,
     ) -> bool {
         self.n_searched += batch.n_searched;
-        self.n_binary += batch.n_binary;
+        batch.binary.into_iter().for_each(|path| self.skip_binary(path));
         self.n_unreadable += batch.n_unreadable;
         self.cut = self.cut.or(batch.cut);
         for mut file in batch.files {
@@ -368,9 +422,9 @@ impl GrepResult {
 
     /// Adds the result of a file whose lines were passed to a sink, and reports whether the search
     /// is over.
-    fn add_large(&mut self, outcome: LargeOutcome) -> bool {
+    fn add_large(&mut self, path: &VPath, outcome: LargeOutcome) -> bool {
         match outcome {
-            LargeOutcome::Binary => self.n_binary += 1,
+            LargeOutcome::Binary => self.skip_binary(path.clone()),
             LargeOutcome::Text(found) => {
                 self.n_searched += 1;
                 self.n_matches += found.map_or(0, |found| found.n_matches);
@@ -398,6 +452,30 @@ impl FileMatches {
     }
 }
 
+/// Describes the files that a search skipped because they are not text: their number, and the first
+/// of these names. Returns `None` if there are none.
+pub fn describe_binary(
+    n_binary: u64,
+    names: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Option<String> {
+    const N_NAMED: usize = 3;
+    let mut text = match n_binary {
+        0 => return None,
+        1 => "1 file is not text and was not searched: ".to_owned(),
+        n => format!("{n} files are not text and were not searched: "),
+    };
+    let mut n_named = 0;
+    for name in names.into_iter().take(N_NAMED) {
+        text.push_str(if n_named == 0 { "" } else { ", " });
+        text.push_str(name.as_ref());
+        n_named += 1;
+    }
+    if n_binary > n_named {
+        text.push_str(&format!(" and {} more", n_binary - n_named));
+    }
+    Some(text)
+}
+
 /// Lists the files of a selection to search, and counts the directories that cannot be listed.
 async fn list_selected<F: FileSystem + ?Sized>(
     fs: &F,
@@ -405,19 +483,23 @@ async fn list_selected<F: FileSystem + ?Sized>(
     searcher: &GrepSearcher,
     selection: GrepSelection,
     stop: &SearchStop,
-) -> Result<(Vec<WalkEntry>, u64), FsError> {
+) -> Result<ListedFiles, FsError> {
     match selection {
         GrepSelection::All => list(fs, query, searcher, stop).await,
-        GrepSelection::WithIds(ids) => {
-            let (mut files, n_unreadable) = list(fs, query, searcher, stop).await?;
-            files.retain(|found| ids.contains(&found.entry.id));
-            Ok((files, n_unreadable))
+        GrepSelection::WithIds { ids, binary } => {
+            let mut listed = list(fs, query, searcher, stop).await?;
+            let is_binary = |found: &mut WalkEntry| binary.contains(&found.entry.id);
+            listed.binary = listed.files.extract_if(.., is_binary).collect();
+            listed.files.retain(|found| ids.contains(&found.entry.id));
+            Ok(listed)
         }
-        GrepSelection::Files(mut files) => {
+        GrepSelection::Files { mut files, mut binary } => {
             fs.stat(&query.root).await.map_err(|error| error.during(Op::Grep))?;
-            files.retain(|found| searcher.reaches(&found.path));
-            files.sort_by(|a, b| a.path.components().cmp(b.path.components()));
-            Ok((files, 0))
+            for list in [&mut files, &mut binary] {
+                list.retain(|found| searcher.reaches(&found.path));
+                list.sort_by(|a, b| a.path.components().cmp(b.path.components()));
+            }
+            Ok(ListedFiles { files, binary, n_unreadable: 0 })
         }
     }
 }
@@ -428,13 +510,14 @@ async fn list<F: FileSystem + ?Sized>(
     query: &GrepQuery,
     searcher: &GrepSearcher,
     stop: &SearchStop,
-) -> Result<(Vec<WalkEntry>, u64), FsError> {
+) -> Result<ListedFiles, FsError> {
     let stat = fs.stat(&query.root).await.map_err(|error| error.during(Op::Grep))?;
     if !stat.is_directory() {
         let name = query.root.file_name().unwrap_or_default();
         let mut entry = DirEntry::new(name, stat.id, stat.kind);
         entry.size = stat.size;
-        return Ok((vec![WalkEntry::new(query.root.clone(), entry)], 0));
+        let files = vec![WalkEntry::new(query.root.clone(), entry)];
+        return Ok(ListedFiles { files, ..ListedFiles::default() });
     }
     let mut files = Vec::new();
     let mut n_unreadable = 0;
@@ -466,7 +549,7 @@ async fn list<F: FileSystem + ?Sized>(
         pending.extend(below.drain(..).rev());
     }
     files.sort_by(|a, b| a.path.components().cmp(b.path.components()));
-    Ok((files, n_unreadable))
+    Ok(ListedFiles { files, binary: Vec::new(), n_unreadable })
 }
 
 /// Splits the files into batches, without those that are too large.
@@ -538,7 +621,7 @@ async fn search_batch<F: FileSystem + ?Sized>(
                 break;
             }
             match searcher.search(&path, &id, &data) {
-                SearchOutcome::Binary => result.n_binary += 1,
+                SearchOutcome::Binary => result.binary.push(path),
                 SearchOutcome::Text(matches) => {
                     result.n_searched += 1;
                     result.files.extend(matches);

@@ -77,11 +77,11 @@ pub use status::{
     ConflictJson, DocumentInfoJson, ProfileReportJson, QuarantinedJson, WorkspaceStatsJson,
 };
 pub use thread::{
-    CreateThreadRequest, ForkThreadRequest, RemovedThreadJson, RetentionReportJson,
-    RetentionRequest, ThreadFileJson, ThreadFindQuery, ThreadGrepQuery, ThreadJson, ThreadLineJson,
-    ThreadLinkRequest, ThreadList, ThreadListing, ThreadMatchList, ThreadMatchesJson,
-    ThreadMkdirRequest, ThreadMoveRequest, ThreadPathList, ThreadPlaceQuery, ThreadQuery,
-    ThreadReadQuery, ThreadStatsJson, ThreadWriteQuery, ThreadsQuery,
+    ArchivedThreadJson, CreateThreadRequest, ForkThreadRequest, RemovedThreadJson,
+    RetentionReportJson, RetentionRequest, ThreadFileJson, ThreadFindQuery, ThreadGrepQuery,
+    ThreadJson, ThreadLineJson, ThreadLinkRequest, ThreadList, ThreadListing, ThreadMatchList,
+    ThreadMatchesJson, ThreadMkdirRequest, ThreadMoveRequest, ThreadPathList, ThreadPlaceQuery,
+    ThreadQuery, ThreadReadQuery, ThreadStatsJson, ThreadWriteQuery, ThreadsQuery,
 };
 pub use time::{OctalMode, Rfc3339Time, UnixMillis, rfc3339};
 pub use transfer::{

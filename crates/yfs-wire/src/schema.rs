@@ -45,6 +45,7 @@ fn add_answers(generator: &mut SchemaGenerator) {
     add::<RestoredJson>(generator);
     add::<BlobJson>(generator);
     add::<PeerList>(generator);
+    add::<ArchivedThreadJson>(generator);
     add::<ThreadList>(generator);
     add::<ThreadStatsJson>(generator);
     add::<RetentionReportJson>(generator);

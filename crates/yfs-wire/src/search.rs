@@ -49,8 +49,10 @@ pub struct GrepTotalsJson {
     pub matches: usize,
     /// The number of files that were searched.
     pub searched: u64,
-    /// The number of files that were skipped because they are binary.
+    /// The number of files that were skipped because they are not text.
     pub binary: u64,
+    /// The paths of the first 20 of these files.
+    pub binary_paths: Vec<String>,
     /// The number of files that were skipped because of their size.
     pub too_large: u64,
     /// The number of files that could not be read.
@@ -133,6 +135,7 @@ impl From<&GrepResult> for GrepTotalsJson {
             matches: result.n_matches,
             searched: result.n_searched,
             binary: result.n_binary,
+            binary_paths: result.binary_paths.iter().map(ToString::to_string).collect(),
             too_large: result.n_too_large,
             unreadable: result.n_unreadable,
             cut: result.cut.map(SearchLimitJson::from),

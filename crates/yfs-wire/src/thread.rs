@@ -36,6 +36,17 @@ pub struct ThreadJson<T = UnixMillis> {
     pub bytes: u64,
 }
 
+/// The answer of `POST /api/threads/{id}/archive` and `/unarchive`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ArchivedThread"))]
+pub struct ArchivedThreadJson<T = UnixMillis> {
+    /// The id, or the parts of its namespace with slashes between.
+    pub id: String,
+    /// The time when it was archived; null if it is not.
+    pub archived: Option<T>,
+}
+
 /// The answer of `GET /api/threads`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -130,6 +141,10 @@ pub struct ThreadListing {
 pub struct ThreadMatchList {
     /// The files with matching lines.
     pub files: Vec<ThreadMatchesJson>,
+    /// The number of files that were skipped because they are not text.
+    pub binary: u64,
+    /// The paths of the first 20 of these files, from the root of the thread.
+    pub binary_paths: Vec<String>,
 }
 
 /// The matching lines of a file.

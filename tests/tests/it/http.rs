@@ -366,6 +366,18 @@ fn lines_are_found_below_what_a_token_covers() {
     }
     let anonymous = Client { token: None, ..served.client.clone() };
     assert_eq!(anonymous.get("/api/search?pattern=needle").status, 401);
+    // Files that are not text are named, those that the token covers.
+    for path in ["docs/a.bin", "out.bin"] {
+        let put = served.client.send("PUT", &format!("/api/files/{path}"), &[], b"needle\0");
+        assert_eq!(put.status, 201, "{path}");
+    }
+    for (client, named) in
+        [(&served.client, json!(["/docs/a.bin", "/out.bin"])), (&docs, json!(["/docs/a.bin"]))]
+    {
+        let totals = client.get("/api/search?pattern=needle").json()["totals"].clone();
+        let n_named = named.as_array().unwrap().len();
+        assert_eq!((&totals["binary"], &totals["binary_paths"]), (&json!(n_named), &named));
+    }
 }
 
 #[test]

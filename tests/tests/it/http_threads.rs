@@ -196,7 +196,8 @@ fn the_files_of_a_thread_have_types_metadata_and_searches() {
     assert_eq!(found, json!({ "paths": ["/a/b/levels.json"] }));
     let lines = client.get(&at("grep?pattern=LEVELS&ignore_case=true")).json();
     let line = json!({ "line": 1, "content": "{\"levels\": [3]}" });
-    assert_eq!(lines, json!({ "files": [{ "path": "/a/b/levels.json", "matches": [line] }] }));
+    let files = json!([{ "path": "/a/b/levels.json", "matches": [line] }]);
+    assert_eq!(lines, json!({ "files": files, "binary": 0, "binary_paths": [] }));
     assert_eq!(client.get(&at("grep?pattern=(&regex=true")).status, 400);
     let not_empty = client.send("DELETE", &at("files/a/b"), &[], b"");
     assert_eq!((not_empty.status, &not_empty.json()["code"]), (409, &json!("ENOTEMPTY")));

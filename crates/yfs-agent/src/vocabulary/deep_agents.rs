@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use yfs_types::path::VPath;
 use yfs_vfs::{
     CreateMode, EditRefusal, FileKind, FsCode, FsError, GlobQuery, GrepQuery, LinePage,
-    RemoveOptions, SearchLimit, TextReplacement,
+    RemoveOptions, SearchLimit, TextReplacement, grep::describe_binary,
 };
 
 use self::{
@@ -215,6 +215,10 @@ struct GrepOutput {
     matches: Vec<GrepOutputLine>,
     /// Whether there may be more.
     truncated: bool,
+    /// The number of files that were not searched because they are not text.
+    n_binary: u64,
+    /// The paths of the first 20 of these files.
+    binary_paths: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -595,6 +599,9 @@ async fn grep(call: ToolCall, input: GrepInput) -> ToolOutcome {
     } else if let Some(note) = regex_note(&input.pattern).filter(|_| found.files.is_empty()) {
         text = format!("{text}\n\n{note}");
     }
+    if let Some(note) = describe_binary(found.n_binary, &found.binary_paths) {
+        text = format!("{text}\n\nNote: {note}");
+    }
     let matches = found.files.iter().flat_map(|file| {
         file.lines.iter().filter(|line| line.is_match).map(|line| GrepOutputLine {
             path: file.path.to_string(),
@@ -603,7 +610,12 @@ async fn grep(call: ToolCall, input: GrepInput) -> ToolOutcome {
         })
     });
     let (matches, is_cut) = keep_items(matches, max_chars);
-    let output = GrepOutput { matches, truncated: truncated || is_cut };
+    let output = GrepOutput {
+        matches,
+        truncated: truncated || is_cut,
+        n_binary: found.n_binary,
+        binary_paths: found.binary_paths.iter().map(ToString::to_string).collect(),
+    };
     Ok(ToolReply::text(text).with_structured(&output))
 }
 

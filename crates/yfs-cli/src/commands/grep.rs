@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use serde_json::{Value, json};
-use yfs_vfs::{FileKind, FileMatches, FsCode, GrepLine, GrepQuery, GrepSink};
+use yfs_vfs::{
+    FileKind, FileMatches, FsCode, GrepLine, GrepQuery, GrepSink, grep::describe_binary,
+};
 use yfs_wire::GrepLineJson;
 
 use crate::{
@@ -20,8 +22,9 @@ use crate::{
 
 const HELP: &str = "\
 Directories are searched recursively, without names that begin with a dot unless --hidden is given.
-Text in UTF-16 is decoded. Files that are not text are skipped unless -a is given. If the pattern
-has words that every match must have, an index of the contents chooses the files to read. The syntax
+Text in UTF-16 is decoded. Files that are not text are skipped unless -a is given; a remark at the
+end counts and names them, unless -I or -s is given. If the pattern has words that every match must
+have, an index of the contents chooses the files to read. The syntax
 of patterns is that of Rust's regex crate: POSIX extended expressions (as grep -E) with \\d, \\w,
 \\b and others; -G selects POSIX basic expressions, in which ( ) { } | + ? need a backslash. `-NUM`
 is `-C NUM`.
@@ -44,7 +47,8 @@ Examples:
   yfs grep -vxf ignore.txt list.txt   the lines of list.txt that are no line of ignore.txt
 
 JSON: one object for each line: {path, line, text, matches: [[start, end]], is_match[, cut]};
-with -l and -L {path}; with -c {path, count}.";
+with -l and -L {path}; with -c {path, count}. The last object is {binary, binary_paths} if files are
+not text: their number, and the paths of the first 20 for each PATH.";
 
 /// Print lines that match a pattern
 #[derive(Debug, Args)]
@@ -125,8 +129,8 @@ pub(crate) struct GrepArgs {
     /// Also search files that are not text
     #[arg(short = 'a', long)]
     text: bool,
-    /// Accepted for compatibility: always on
-    #[arg(short = 'I', hide = true)]
+    /// Do not mention the files that are not text
+    #[arg(short = 'I')]
     skip_binary: bool,
     /// Print at most N lines of each file
     #[arg(short, long, value_name = "N")]
@@ -166,6 +170,7 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
     let roots = if n_operands == 0 { vec![context.here()] } else { context.paths(&args.paths) };
     let (mut n_found, mut failed_silently) = (0, false);
     let mut first = true;
+    let mut skipped = SkippedFiles::default();
     for root in roots {
         let query = args.query(&patterns, &root);
         let is_directory = is_directory(&fs, &root).await;
@@ -202,11 +207,16 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
             continue;
         }
         args.print_no_count(context, &root, with_names, is_directory || n_files > 0)?;
+        skipped.add(found.n_binary, &found.binary_paths, |path| root.below(path).into_owned());
         if found.n_unreadable > 0 && !args.no_messages {
             let files = counted(found.n_unreadable as u64, "file", "files");
             let message = format!("{}: {files} could not be read", root.typed);
             context.fail(&CommandError::other(message));
         }
+    }
+    if !args.skip_binary && !args.no_messages {
+        let remedy = if skipped.n_files == 1 { " (-a searches it)" } else { " (-a searches them)" };
+        skipped.print(context, remedy)?;
     }
     let code = match (n_found > 0, context.has_failed() || failed_silently) {
         (true, _) if args.silent => 0,
@@ -217,6 +227,41 @@ pub(crate) async fn run(mut args: GrepArgs, context: &mut CommandContext) -> Res
     context.out.flush()?;
     context.index_if_wanted();
     Ok(())
+}
+
+/// The files that a search skipped because they are not text.
+#[derive(Debug, Default)]
+pub(crate) struct SkippedFiles {
+    n_files: u64,
+    /// The first paths.
+    paths: Vec<String>,
+    /// The same, as they are shown.
+    names: Vec<String>,
+}
+
+impl SkippedFiles {
+    pub(crate) fn add<P: ToString>(
+        &mut self,
+        n_files: u64,
+        paths: &[P],
+        name: impl Fn(&P) -> String,
+    ) {
+        self.n_files += n_files;
+        self.names.extend(paths.iter().map(name));
+        self.paths.extend(paths.iter().map(ToString::to_string));
+    }
+
+    /// Prints a remark, or the last object of JSON, if files were skipped.
+    pub(crate) fn print(&self, context: &mut CommandContext, remedy: &str) -> Result {
+        let names = self.names.iter().map(|name| context.out.safe(name));
+        let Some(text) = describe_binary(self.n_files, names) else { return Ok(()) };
+        if context.out.json {
+            let skipped = json!({ "binary": self.n_files, "binary_paths": self.paths });
+            return context.out.json_line(&skipped);
+        }
+        context.remark(&(text + remedy));
+        Ok(())
+    }
 }
 
 async fn is_directory(fs: &Fs, root: &TypedPath) -> bool {

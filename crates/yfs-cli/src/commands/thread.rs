@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs_engine::path::VPath;
 use yfs_threads::{NamespaceStrategy, RetentionPolicy, ThreadError, ThreadInfo, Threads};
-use yfs_wire::{RetentionReportJson, Rfc3339Time, ThreadJson, ThreadStatsJson};
+use yfs_wire::{ArchivedThreadJson, RetentionReportJson, Rfc3339Time, ThreadJson, ThreadStatsJson};
 
 use self::files::ThreadFileCommand;
 use crate::{
@@ -55,14 +55,15 @@ Examples:
   yfs thread grep research-8 TODO
   yfs thread find research-8 '/**/*.md'
 
-JSON of list, new, show, fork, archive, unarchive, restore: one object per line: {id, path,
-directory, created, changed, archived, forked_from, files, directories, bytes}; of path: {id, path};
-of stats: {id, files, directories, bytes}; of delete: {id, deleted}; of prune: {removed, kept,
-kept_bytes, dry_run}, with the removed threads and the reason age or size.
+JSON of list, new, show, fork, restore: one object per line: {id, path, directory, created, changed,
+archived, forked_from, files, directories, bytes}; of archive and unarchive: {id, archived}; of
+path: {id, path}; of stats: {id, files, directories, bytes}; of delete: {id, deleted}; of prune:
+{removed, kept, kept_bytes, dry_run}, with the removed threads and the reason age or size.
 JSON of files (ls, stat, write, link, mkdir, mv, set): {path, name, mime, storage, size,
 is_directory, metadata, width, height}; of cat: {path, size, content} or base64; of thumbnail:
 {path, mime, width, height, size, base64}; of rm and rmdir: {path, removed}; of grep: {path,
-matches: [{line, content}]}; of find: {path}.";
+matches: [{line, content}]}, and at the end {binary, binary_paths} if files are not text; of find:
+{path}.";
 
 /// Create, list, fork and archive threads of agents, and change their files
 #[derive(Debug, Args)]
@@ -357,14 +358,11 @@ async fn archive(
     for id in ids {
         let at = archived.then(parse_time::now);
         let part = threads.set_archived(id, at).await.map_err(CommandError::from);
-        let part = match part {
-            // Only the description takes a walk over the files.
-            Ok(()) if context.out.json => match threads.info(id).await {
-                Ok(info) => print_json_only(context, &describe(&info)),
-                Err(error) => Err(error.into()),
-            },
-            part => part,
-        };
+        let part = part.and_then(|at| {
+            let archived = at.map(Rfc3339Time::from);
+            let described = ArchivedThreadJson { id: id.clone(), archived };
+            print_json_only(context, &json::value(&described))
+        });
         context.continue_after(part)?;
     }
     Ok(())

@@ -102,6 +102,7 @@ class GrepResult:
     n_matches: int
     n_searched: int
     n_binary: int
+    binary_paths: list[str]
     n_unreadable: int
     cut: _Cut | None
 

@@ -11,8 +11,9 @@ use axum::{
 use yfs::clock::{Clock, SystemClock};
 use yfs_threads::{RetentionPolicy, ThreadError, ThreadInfo};
 use yfs_wire::{
-    CreateThreadRequest, ForkThreadRequest, RetentionReportJson, RetentionRequest, ThreadJson,
-    ThreadList, ThreadQuery, ThreadStatsJson, ThreadsQuery, UnixMillis,
+    ArchivedThreadJson, CreateThreadRequest, ForkThreadRequest, RetentionReportJson,
+    RetentionRequest, ThreadJson, ThreadList, ThreadQuery, ThreadStatsJson, ThreadsQuery,
+    UnixMillis,
 };
 
 use super::RequestThreads;
@@ -98,8 +99,9 @@ pub(super) async fn archive(
     _: QueryParameters<ThreadQuery>,
 ) -> Result {
     all.check_manages(&id)?;
-    let info = apart(all.threads.archive(&id, SystemClock.now())).await?;
-    Ok(described(StatusCode::OK, &info))
+    let at = apart(all.threads.archive(&id, SystemClock.now())).await?;
+    let archived = ArchivedThreadJson::<UnixMillis> { id, archived: Some(at.into()) };
+    Ok(Json(archived).into_response())
 }
 
 /// Answers `POST /api/threads/{id}/unarchive`.
@@ -109,8 +111,8 @@ pub(super) async fn unarchive(
     _: QueryParameters<ThreadQuery>,
 ) -> Result {
     all.check_manages(&id)?;
-    let info = apart(all.threads.unarchive(&id)).await?;
-    Ok(described(StatusCode::OK, &info))
+    apart(all.threads.unarchive(&id)).await?;
+    Ok(Json(ArchivedThreadJson::<UnixMillis> { id, archived: None }).into_response())
 }
 
 /// Answers `DELETE /api/threads/{id}`: moves the thread to the trash.

@@ -6,7 +6,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use yfs_threads::{ExternalFile, FileRecord, FileSearch, ThreadFiles};
+use yfs_threads::{ExternalFile, FileRecord, FileSearch, ThreadFiles, ThreadMatches};
 use yfs_vfs::{FsCode, FsError, Metadata, Op};
 use yfs_wire::{
     ThreadFileJson, ThreadFindQuery, ThreadGrepQuery, ThreadLinkRequest, ThreadMatchList,
@@ -138,8 +138,9 @@ pub(super) async fn grep(
     let _permit = all.caller.app.joins.acquire().await;
     apart(async {
         let found = all.files(&id).await?.grep_files(&asked.pattern, &search).await?;
-        let files = found.into_iter().map(ThreadMatchesJson::from).collect();
-        Ok(Json(ThreadMatchList { files }).into_response())
+        let ThreadMatches { files, n_binary: binary, binary_paths } = found;
+        let files = files.into_iter().map(ThreadMatchesJson::from).collect();
+        Ok(Json(ThreadMatchList { files, binary, binary_paths }).into_response())
     })
     .await
 }

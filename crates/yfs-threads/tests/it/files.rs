@@ -110,11 +110,12 @@ async fn searches() {
     }
     // What is a query elsewhere is text here.
     let found = files.grep_files("error-code", &FileSearch::default()).await.unwrap();
-    assert_eq!(found.len(), 1);
+    let yfs_threads::ThreadMatches { files: found, n_binary, .. } = found;
+    assert_eq!((found.len(), n_binary), (1, 0));
     assert_eq!((found[0].path.as_str(), found[0].matches[0].line), ("/a.json", 2));
     assert_eq!(found[0].matches[0].content, " error-code: 1");
     let search = FileSearch { regex: true, ignore_case: true, ..FileSearch::default() };
-    assert_eq!(files.grep_files("^ ?error", &search).await.unwrap().len(), 2);
+    assert_eq!(files.grep_files("^ ?error", &search).await.unwrap().files.len(), 2);
     assert!(files.grep_files("(", &search).await.is_err());
     assert_eq!(files.find_files("**/*.json").await.unwrap(), ["/a.json", "/d/b.json"]);
     assert_eq!(files.find_files("*.json").await.unwrap(), ["/a.json"]);

@@ -227,9 +227,8 @@ async fn an_archived_thread_is_read_only_and_not_listed() {
     let threads = Threads::open(&workspace);
     write(&threads, "t", "/a", "text").await;
     let open = threads.thread("t").await.unwrap();
-    let info = threads.archive("t", Millis(1_000)).await.unwrap();
-    assert_eq!(info.archived, Some(Millis(1_000)));
-    assert_eq!(threads.archive("t", Millis(2_000)).await.unwrap().archived, Some(Millis(1_000)));
+    assert_eq!(threads.archive("t", Millis(1_000)).await.unwrap(), Millis(1_000));
+    assert_eq!(threads.archive("t", Millis(2_000)).await.unwrap(), Millis(1_000));
     let refused = open.fs().write(&path("/a"), "x".into(), &WriteOptions::default()).await;
     assert_eq!(refused.unwrap_err().code, FsCode::EROFS);
     let files = open.files();
@@ -272,8 +271,15 @@ async fn archiving_a_thread_lists_no_file_and_describing_it_lists_each_once() {
         assert_eq!(count.0.load(Ordering::Relaxed), 20);
     }
     let count = Arc::new(ObjectCount::default());
-    metered(count.clone(), threads.archive("t", Millis(2))).await.unwrap();
-    assert_eq!(count.0.load(Ordering::Relaxed), 20);
+    let archived = metered(count.clone(), threads.archive("t", Millis(2))).await.unwrap();
+    assert_eq!((archived, count.0.swap(0, Ordering::Relaxed)), (Millis(2), 0));
+    // A list without archived threads lists none of their files.
+    assert!(metered(count.clone(), threads.list(false)).await.unwrap().is_empty());
+    assert!(count.0.swap(0, Ordering::Relaxed) < 20);
+    assert_eq!(metered(count.clone(), threads.list(true)).await.unwrap().len(), 1);
+    assert!(count.0.swap(0, Ordering::Relaxed) >= 20);
+    metered(count.clone(), threads.unarchive("t")).await.unwrap();
+    assert_eq!(count.0.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]

@@ -156,7 +156,7 @@ impl LargeOutcome {
     pub(super) fn into_batch(self, path: &VPath, id: &FileId) -> BatchResult {
         let mut batch = BatchResult::default();
         match self {
-            Self::Binary => batch.n_binary = 1,
+            Self::Binary => batch.binary.push(path.clone()),
             Self::Text(found) => {
                 batch.n_searched = 1;
                 batch.files.extend(found);

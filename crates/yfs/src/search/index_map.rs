@@ -160,6 +160,16 @@ impl SearchMap {
         Ok((!is_full(ids.len())).then_some(ids))
     }
 
+    /// Returns the ids of the files that are not text.
+    pub(super) fn binary_ids(&self) -> Result<HashSet<FileId>, CheckpointError> {
+        let mut ids = HashSet::new();
+        self.map.for_each_entry(b"B", b"C", |key, _| {
+            ids.insert(parse_id(&key[1..])?);
+            Ok::<_, CheckpointError>(())
+        })?;
+        Ok(ids)
+    }
+
     /// Returns the units of a batch that may have what a query requires.
     fn units(&self, query: &TrigramQuery, batch: &BatchRange) -> Result<UnitSet, CheckpointError> {
         match query {

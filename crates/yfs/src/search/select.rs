@@ -60,16 +60,18 @@ impl WorkspaceFs {
             return GrepSelection::All;
         }
         // A failure of the store is reported by the search itself.
-        let Ok(Some(ids)) = state.candidates(home, &required, query.binary) else {
+        let Ok(Some(candidates)) = state.candidates(home, &required, query.binary) else {
             return GrepSelection::All;
         };
+        let SearchCandidates { ids, binary } = candidates;
         let n_files = state.main.read().tree().n_files();
-        if ids.len() <= n_files / FILES_PER_LOOKUP
+        if ids.len() + binary.len() <= n_files / FILES_PER_LOOKUP
             && let Some(files) = self.locate(&ids, query)
+            && let Some(binary) = self.locate(&binary, query)
         {
-            return GrepSelection::Files(files);
+            return GrepSelection::Files { files, binary };
         }
-        GrepSelection::WithIds(ids)
+        GrepSelection::WithIds { ids, binary }
     }
 
     /// Returns the visible files of some ids below the root of a query; `None` if only a walk finds
@@ -105,15 +107,24 @@ impl WorkspaceFs {
     }
 }
 
+/// The files that a search needs to know of.
+#[derive(Debug)]
+struct SearchCandidates {
+    /// The files that may have what a query requires.
+    ids: HashSet<FileId>,
+    /// Other files, which are not text, unless the query searches these.
+    binary: HashSet<FileId>,
+}
+
 impl WorkspaceState {
-    /// Returns the ids of the files that may have what a query requires; `None` if there is no
-    /// index that excludes enough.
+    /// Returns the files that may have what a query requires; `None` if there is no index that
+    /// excludes enough.
     fn candidates(
         &self,
         home: &SearchIndexHome,
         required: &TrigramQuery,
         with_binary: bool,
-    ) -> Result<Option<HashSet<FileId>>> {
+    ) -> Result<Option<SearchCandidates>> {
         self.refresh()?;
         let profile = self.main.read().profile();
         let index = home.open()?.filter(|index| index.head.profile == profile_name(profile));
@@ -135,7 +146,7 @@ impl WorkspaceState {
         index: &SearchMap,
         required: &TrigramQuery,
         with_binary: bool,
-    ) -> Result<Option<HashSet<FileId>>> {
+    ) -> Result<Option<SearchCandidates>> {
         let n_files = usize::try_from(index.head.n_files).unwrap_or(usize::MAX);
         let max_changes = MAX_CHANGES.max(n_files / FILES_PER_CHANGE);
         let max = n_files.saturating_sub(n_files / LEAST_EXCLUDED);
@@ -144,6 +155,7 @@ impl WorkspaceState {
         };
         let found = index.candidates(required, with_binary, |n_ids| n_ids > max);
         let Some(mut ids) = found? else { return Ok(None) };
+        let mut binary = if with_binary { HashSet::new() } else { index.binary_ids()? };
         let main = self.main.read();
         for id in tail.rows {
             if self.is_outdated(index, &main, &id)? {
@@ -151,7 +163,8 @@ impl WorkspaceState {
             }
         }
         ids.extend(tail.contents);
-        Ok(Some(ids))
+        binary.retain(|id| !ids.contains(id));
+        Ok(Some(SearchCandidates { ids, binary }))
     }
 
     /// Reports whether the row of a file gives its content another form than the index has.

@@ -171,6 +171,10 @@ fn compare(workspace: &Workspace, query: &GrepQuery, context: &str) -> (u64, u64
     let (with, without) = (search(true), search(false));
     let counts = [&with, &without].map(|found| found.as_ref().map_or(0, |found| found.n_searched));
     let shown = |found: &Result<GrepResult, yfs_vfs::FsError>| match found {
+        // A search without a limit finds the same files that are not text.
+        Ok(found) if found.cut.is_none() => {
+            format!("{:#?} {} {:?}", found.files, found.n_binary, found.binary_paths)
+        }
         Ok(found) => format!("{:#?} {:?}", found.files, found.cut),
         Err(error) => format!("{:?}", error.code),
     };

@@ -264,8 +264,11 @@ impl FileSystem for CompositeFs {
         let mut found = at.lift(at.fs().grep(&inner).await)?;
         for file in &mut found.files {
             file.id = at.route.outer_id(file.id.clone());
-            if let Some(outer) = at.route.outer_path(&file.path) {
-                file.path = outer;
+        }
+        let paths = found.files.iter_mut().map(|file| &mut file.path);
+        for path in paths.chain(&mut found.binary_paths) {
+            if let Some(outer) = at.route.outer_path(path) {
+                *path = outer;
             }
         }
         Ok(found)

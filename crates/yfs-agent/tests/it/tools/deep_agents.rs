@@ -1,8 +1,11 @@
 //! The contract of the deepagents tools.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use serde_json::json;
 use yfs_agent::{DeepAgentsProfile, ToolVocabulary};
+use yfs_types::path::VPath;
 use yfs_vfs::{FileSystemExt, MemoryFs};
 
 use crate::support::fixture::ToolFixture;
@@ -31,6 +34,43 @@ async fn glob_finds_what_grep_finds_in_directories_with_a_dot() {
         ['/app/.notes/report.md']
         > glob {"pattern": "*.md", "path": "/app"}
         ['/app/.notes/report.md']
+    "#]],
+        )
+        .await;
+}
+
+/// Files that are not text were skipped in silence.
+#[tokio::test]
+async fn grep_names_the_files_that_are_not_text() {
+    let fs = MemoryFs::new();
+    for (at, content) in [("/a.bin", "needle\0"), ("/b.bin", "\0"), ("/c.txt", "needle\n")] {
+        fs.write_text(&VPath::parse(at).expect("a path"), content).await.expect("written");
+    }
+    let fixture = ToolFixture::over(Arc::new(fs), &[REPLACING]);
+    let script = r#"
+        grep {"pattern": "needle"}
+        grep {"pattern": "none"}
+        grep {"pattern": "none", "glob": "a.*"}
+        grep {"pattern": "needle", "glob": "*.txt"}
+    "#;
+    fixture
+        .check(
+            script,
+            expect![[r#"
+        > grep {"pattern": "needle"}
+        /c.txt
+
+        Note: 2 files are not text and were not searched: /a.bin, /b.bin
+        > grep {"pattern": "none"}
+        No matches found
+
+        Note: 2 files are not text and were not searched: /a.bin, /b.bin
+        > grep {"pattern": "none", "glob": "a.*"}
+        No matches found
+
+        Note: 1 file is not text and was not searched: /a.bin
+        > grep {"pattern": "needle", "glob": "*.txt"}
+        /c.txt
     "#]],
         )
         .await;
@@ -225,7 +265,7 @@ async fn line_endings_stay_and_media_are_blocks() {
     fs.create_new(&path("/a b.pdf"), vec![1, 2, 255].into()).await.expect("written");
     fs.create_new(&path("/p.png"), vec![1, 2, 255].into()).await.expect("written");
     fs.create_new(&path("/big.bin"), vec![255; 512_001].into()).await.expect("written");
-    let fixture = ToolFixture::over(std::sync::Arc::new(fs), &[REPLACING]);
+    let fixture = ToolFixture::over(Arc::new(fs), &[REPLACING]);
     let script = r#"
         edit_file {"file_path": "/dos.txt", "old_string": "one\ntwo", "new_string": "1\n2"}
         read_file {"file_path": "/dos.txt"}

@@ -10,7 +10,7 @@ use yfs_wire::{ThreadFileJson, ThreadMatchesJson};
 
 use super::{ThreadPlaceArgs, print_json_only, print_rows};
 use crate::{
-    commands::{input_content::ContentArgs, thumbnail::PictureArgs},
+    commands::{grep::SkippedFiles, input_content::ContentArgs, thumbnail::PictureArgs},
     context::CommandContext,
     errors::{CommandError, EXIT_USAGE, Result},
     format_text::parse_size,
@@ -420,7 +420,7 @@ async fn grep(
     context.exit_with(EXIT_USAGE);
     let files = place.readable(context)?.existing(id).await?.files();
     let found = files.grep_files(pattern, search).await?;
-    for file in &found {
+    for file in &found.files {
         if context.out.json {
             context.out.json_line(&json::value(&ThreadMatchesJson::from(file.clone())))?;
             continue;
@@ -431,7 +431,10 @@ async fn grep(
             context.out.line(&line)?;
         }
     }
-    context.exit_with(u8::from(found.is_empty()));
+    let mut skipped = SkippedFiles::default();
+    skipped.add(found.n_binary, &found.binary_paths, String::clone);
+    skipped.print(context, "")?;
+    context.exit_with(u8::from(found.files.is_empty()));
     Ok(())
 }
 

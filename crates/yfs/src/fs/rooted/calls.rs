@@ -206,9 +206,10 @@ impl FileSystem for RootedFs {
         let inner = GrepQuery { root: at.inner.clone(), ..query.clone() };
         let found = self.fs.search_contents(&inner).await;
         let mut found = found.map_err(|error| at.convert_error(error))?;
-        for file in &mut found.files {
-            if let Some(outer) = at.outer_path(&file.path) {
-                file.path = outer;
+        let paths = found.files.iter_mut().map(|file| &mut file.path);
+        for path in paths.chain(&mut found.binary_paths) {
+            if let Some(outer) = at.outer_path(path) {
+                *path = outer;
             }
         }
         Ok(found)
