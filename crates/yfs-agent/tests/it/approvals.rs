@@ -324,7 +324,8 @@ async fn a_refusal_is_for_the_call() {
         let broker = Arc::new(OneAnswer { decision, asked: Mutex::default() });
         let (fixture, name) = fixture_for(served(broker.clone()).await, tool);
         drop(fixture.call(name, arguments.clone()).await);
-        let asked: Vec<(String, VPath)> = broker.asked.lock().iter().map(question_parts).collect();
+        let asked: Vec<(String, VPath)> =
+            broker.asked.lock().iter().map(|text| question_parts(text)).collect();
         assert_unrelated(&format!("{tool} {arguments}"), &asked);
 
         let answer = DirectoryAnswer::No;
@@ -339,7 +340,7 @@ async fn a_refusal_is_for_the_call() {
 }
 
 /// Returns the kinds of access that a question of [`OneAnswer`] names, and the object.
-fn question_parts(text: &String) -> (String, VPath) {
+fn question_parts(text: &str) -> (String, VPath) {
     let (access, path) = text.split_once(' ').expect("an access and a path");
     (access.to_owned(), parse(path.strip_suffix("/**").unwrap_or(path)))
 }
