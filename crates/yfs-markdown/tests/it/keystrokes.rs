@@ -234,7 +234,7 @@ fn delete_word(element: &mut TreeElement, at: &mut usize, index: usize) -> Optio
                 let words: Vec<_> = words.collect();
                 let range = words.get(words.len() / 2)?.clone();
                 let word = run.text[range.clone()].to_owned();
-                run.text = [&run.text[..range.start], &run.text[range.end..]].concat().into();
+                run.text = [&run.text[..range.start], &run.text[range.end..]].concat();
                 return Some(word);
             }
         }

@@ -4,7 +4,7 @@
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path, sync::Arc};
 
-use crate::support::handles::{create, now, put};
+use crate::support::handles::{self, create, now};
 use yfs::{
     DirectoryComparison, ExportOptions, ImportOptions, ImportReport, Workspace, WorkspaceOptions,
 };
@@ -140,9 +140,9 @@ fn an_export_writes_no_spelling_of_a_reserved_name() {
     let workspace = create();
     let names = [".git", ".GIT", ".Git.", ".git\u{200b}", ".yfs", ".YFS", ".yfs-tmp-1"];
     for name in names {
-        put(&workspace, &format!("/{name}/hooks/post-checkout"), "evil");
+        handles::put(&workspace, &format!("/{name}/hooks/post-checkout"), "evil");
     }
-    put(&workspace, "/.github/a.yml", "kept");
+    handles::put(&workspace, "/.github/a.yml", "kept");
     let to = tempfile::tempdir().unwrap();
     let root = VPath::parse("/").unwrap();
     let report = workspace.export(&root, to.path(), &ExportOptions::default(), &|_| ()).unwrap();

@@ -253,8 +253,7 @@ fn what_is_written_during_a_move_to_another_workspace_moves_as_well() {
             let writer = scope.spawn(|| {
                 begun.wait();
                 let mut written = Vec::new();
-                let options =
-                    WriteOptions { create: yfs_vfs::CreateMode::Never, ..Default::default() };
+                let options = WriteOptions { create: CreateMode::Never, ..Default::default() };
                 for n in 0.. {
                     let line = format!("line {n}\n");
                     let data = line.clone().into();
