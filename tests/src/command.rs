@@ -54,8 +54,8 @@ fn artifact(name: &str, kind: &str) -> &'static Path {
 /// Builds the program and the shared libraries; returns what cargo says of each artifact.
 fn build() -> Vec<Value> {
     let mut cargo = Command::new(env!("CARGO"));
-    // The whole workspace and a small test, so that cargo resolves the features of the tests and reuses
-    // what it has built.
+    // The whole workspace and a small test, so that cargo resolves the features of the tests and
+    // reuses what it has built.
     cargo.args(["build", "--offline", "--workspace", "--lib", "--bin", "yfs", "--test", "oracle"]);
     cargo.arg("--message-format=json-render-diagnostics");
     if !cfg!(debug_assertions) {
