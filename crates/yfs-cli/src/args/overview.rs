@@ -68,7 +68,8 @@ pub(super) fn with_overview(root: Command, is_short: bool) -> Command {
         }
     }
     if is_short {
-        list += "`yfs --help` lists all commands and options, `yfs help COMMAND` describes one.\n\n";
+        list +=
+            "`yfs --help` lists all commands and options, `yfs help COMMAND` describes one.\n\n";
     }
     let rest = if is_short { "" } else { "{all-args}{after-help}" };
     let root = root.override_usage("yfs [OPTIONS] <COMMAND>");
