@@ -80,6 +80,8 @@ fn a_peer_has_the_directory_and_nothing_else() {
     let (joined, there) = join(home.path(), &share);
     wait_for_file(&there, "plan.md", "# Plan\n\none\n");
     wait_for_file(&there, "moved.txt", "moved in\n");
+    // A text that the disk has before the mirror writes the file there is a file of its own.
+    wait_for_file(&there, "notes/a.txt", "a\n");
     wait_until("the binary file is there", || {
         fs::read(there.join("image.bin")).is_ok_and(|bytes| bytes == b"\0\x01 shared bytes")
     });
