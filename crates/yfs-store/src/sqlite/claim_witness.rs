@@ -22,6 +22,9 @@ const MEMORY_ROOT: &str = "/dev/shm";
 /// The type of that file system, by statfs(2).
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
+/// The most records, one page of memory each. A store whose record had to go has new ids.
+const MAX_RECORDS: usize = 4096;
+
 /// The permissions by which others may change a directory.
 const OTHERS: u32 = 0o077;
 
@@ -69,14 +72,42 @@ impl ClaimWitness {
 
     /// Notes the number of a claim.
     pub(super) fn note(&self, generation: &[u8; 16]) -> io::Result<()> {
+        if let Some(directory) = self.path.parent().filter(|_| !self.path.exists()) {
+            make_room(directory, MAX_RECORDS)?;
+        }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         open_only_name(&self.path, &mut options)?.write_all(generation)
     }
 }
 
+/// Removes the older half of the records if there are `max` of them.
+fn make_room(directory: &Path, max: usize) -> io::Result<()> {
+    if fs::read_dir(directory)?.count() < max {
+        return Ok(());
+    }
+    let mut records = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        // Another process may have removed it.
+        if let Ok(record) = entry.metadata() {
+            records.push((record.modified()?, entry.path()));
+        }
+    }
+    records.sort_unstable();
+    for (_, path) in records.iter().take(records.len() / 2) {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
     use super::*;
 
     fn seal() -> File {
@@ -104,5 +135,21 @@ mod tests {
     fn a_directory_on_a_volume_keeps_no_records() {
         let refused = ClaimWitness::in_memory_of(Path::new("/proc"), &seal());
         assert_eq!(refused.err().map(|error| error.kind()), Some(io::ErrorKind::Unsupported));
+    }
+
+    #[test]
+    fn the_oldest_records_make_room() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for age in 0..6 {
+            let record = File::create(directory.path().join(format!("{age}"))).expect("made");
+            let noted = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 - age);
+            record.set_modified(noted).expect("a time");
+        }
+        let n_records = || fs::read_dir(directory.path()).expect("read").count();
+        make_room(directory.path(), 7).expect("there is room");
+        assert_eq!(n_records(), 6);
+        make_room(directory.path(), 6).expect("room is made");
+        let is_there = |age: &u64| directory.path().join(format!("{age}")).exists();
+        assert_eq!((0..6).filter(is_there).collect::<Vec<_>>(), [0, 1, 2]);
     }
 }
