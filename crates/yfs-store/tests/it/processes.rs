@@ -27,6 +27,9 @@ const STORE: &str = "YFS_STORE_TEST_PATH";
 const NAME: &str = "YFS_STORE_TEST_NAME";
 const KEY: &str = "YFS_STORE_TEST_KEY";
 
+/// The names that two processes try to create.
+const N_NAMES: usize = 1000;
+
 /// Documents that the writers of [`killed`] write to.
 const DOCS: [&str; 3] = ["a", "b", "c"];
 
@@ -202,35 +205,27 @@ fn kill_at_random(key: &str) {
     println!("{} kills, {} acknowledged, {} stored", n_kills(), acked.len(), stored.len());
 }
 
-/// Two processes create the same name at the same moment, a thousand times.
+/// Two processes create the same name at the same moment, a thousand times. Both have read that it
+/// is not there before either may write, so one of them has to be refused.
 #[test]
 fn create_new_is_exclusive() {
-    const N_NAMES: usize = 1000;
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
-    let racers = ["left", "right"].map(|name| Process::spawn("racer", name, &path));
-    let outcomes = racers.map(Process::finish);
-    let [left, right] = outcomes.map(|lines| {
-        let mut won = vec![false; N_NAMES];
-        let mut n_moved = 0;
-        for line in lines {
-            let (outcome, number) = line.split_once(' ').expect("two words");
-            let number: usize = number.parse().expect("a number");
-            match outcome {
-                "won" => won[number] = true,
-                "lost" => (),
-                "moved" => n_moved = number,
-                _ => panic!("{line}"),
-            }
+    let mut racers = ["left", "right"].map(|name| Process::spawn("racer", name, &path));
+    for number in 0..N_NAMES {
+        for racer in &racers {
+            assert_eq!(racer.read_line(), format!("ready {number}"));
         }
-        (won, n_moved)
-    });
-    let exactly_one = left.0.iter().zip(&right.0).filter(|(left, right)| left != right).count();
-    assert_eq!(exactly_one, N_NAMES);
+        for racer in &mut racers {
+            racer.write_line("create");
+        }
+        let mut outcomes = racers.each_ref().map(Process::read_line);
+        outcomes.sort_unstable();
+        assert_eq!(outcomes, ["lost", "won"], "name {number}");
+    }
+    racers.map(Process::finish);
     let store = SqliteStore::open(&path).expect("open");
     assert_eq!(lines_of(&store.load(&doc("names")).expect("load")).len(), N_NAMES);
-    println!("moved heads: {} and {}", left.1, right.1);
-    assert!(left.1 + right.1 > 0, "no writer ever lost a race");
 }
 
 /// One process sees what another appends. The delay is printed; `docs/performance.md` has figures.
@@ -395,7 +390,7 @@ fn child() {
     match role.as_str() {
         "writer" => write(&store, &name),
         "compactor" => compact(&store),
-        "racer" => race(&store, &name),
+        "racer" => race(&store),
         "echo" => echo(&store),
         "holder" => hold(path),
         "partner" => answer_appends(&store),
@@ -471,38 +466,29 @@ fn compact(store: &dyn Store) {
     }
 }
 
-fn race(store: &dyn Store, name: &str) {
+/// For each name: reads that it is not there, and creates it when the parent says so.
+fn race(store: &dyn Store) {
+    let commands = commands();
     let names = doc("names");
-    let (mut view, mut after, mut n_moved) = (BTreeSet::new(), Seq::ZERO, 0);
-    for number in 0..1000 {
-        let ready = format!("ready {number} {name}\n").into_bytes();
-        store.append(AppendBatch::one(doc("ready"), ready, Millis(1))).expect("append");
-        let is_ready =
-            |view: &BTreeSet<String>, name| view.contains(&format!("ready {number} {name}"));
-        while !(is_ready(&view, "left") && is_ready(&view, "right")) {
-            store.wait(after, Duration::from_secs(60)).expect("wait");
-            follow(store, &mut after, &mut view);
-        }
+    let (mut view, mut after) = (BTreeSet::new(), Seq::ZERO);
+    for number in 0..N_NAMES {
         let wanted = format!("created {number}");
-        loop {
-            if view.contains(&wanted) {
-                println!("> lost {number}");
-                break;
+        follow(store, &mut after, &mut view);
+        assert!(!view.contains(&wanted), "nobody was told to create it");
+        println!("> ready {number}");
+        commands.recv().expect("the parent says when");
+        let data = format!("{wanted}\n").into_bytes();
+        let batch = AppendBatch::one(names.clone(), data, Millis(1));
+        match store.append(batch.expecting(names.clone(), after)) {
+            Ok(_) => println!("> won"),
+            Err(StoreError::HeadMoved { .. }) => {
+                follow(store, &mut after, &mut view);
+                assert!(view.contains(&wanted), "only the other one has moved the head");
+                println!("> lost");
             }
-            let data = format!("{wanted}\n").into_bytes();
-            let batch = AppendBatch::one(names.clone(), data, Millis(1));
-            match store.append(batch.expecting(names.clone(), after)) {
-                Ok(_) => {
-                    println!("> won {number}");
-                    break;
-                }
-                Err(StoreError::HeadMoved { .. }) => n_moved += 1,
-                Err(error) => panic!("{error}"),
-            }
-            follow(store, &mut after, &mut view);
+            Err(error) => panic!("{error}"),
         }
     }
-    println!("> moved {n_moved}");
 }
 
 fn echo(store: &dyn Store) {
