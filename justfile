@@ -12,19 +12,23 @@ check:
 test *args:
     cargo test --workspace {{args}}
 
+# The core alone: what a person who works on files builds and tests.
+core *args:
+    cargo test -p yfs-types -p yfs-markdown -p yfs-engine -p yfs-vfs -p yfs-crypt -p yfs-checkpoint -p yfs-store -p yfs {{args}}
+
 # Lints alone.
 lint:
     cargo fmt --all -- --check
-    rustfmt --check crates/yfs-cli/src/commands/*.rs
+    rustfmt --check crates/doors/yfs-cli/src/commands/*.rs
     cargo clippy --workspace --all-targets --locked -- -D warnings
-    npm --prefix crates/yfs-node run --silent format:check
-    npm --prefix crates/yfs-node run --silent lint
+    npm --prefix crates/doors/yfs-node run --silent format:check
+    npm --prefix crates/doors/yfs-node run --silent lint
 
 # Format all Rust, TypeScript and JavaScript.
 format:
     cargo fmt --all
-    rustfmt crates/yfs-cli/src/commands/*.rs
-    npm --prefix crates/yfs-node run --silent format
+    rustfmt crates/doors/yfs-cli/src/commands/*.rs
+    npm --prefix crates/doors/yfs-node run --silent format
 
 # Benchmarks; the figures belong in docs/performance.md.
 bench *args:

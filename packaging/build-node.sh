@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the addon of the npm package for this platform, and packs the package with all addons that
-# are in crates/yfs-node/prebuilds: target/dist/yfs-VERSION.tgz.
+# are in crates/doors/yfs-node/prebuilds: target/dist/yfs-VERSION.tgz.
 #
 #   packaging/build-node.sh [--addon-only]
 #
@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-package=crates/yfs-node
+package=crates/doors/yfs-node
 cargo build --release --locked -p yfs-node
 built=${CARGO_TARGET_DIR:-target}/release
 platform=$(node -p 'process.platform + "-" + process.arch')

@@ -7,8 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # A module that was built for trying belongs to no wheel.
-rm -f crates/yfs-python/python/yfs/_native*.so
-maturin build --release --locked --manifest-path crates/yfs-python/Cargo.toml --out target/dist
+rm -f crates/doors/yfs-python/python/yfs/_native*.so
+maturin build --release --locked --manifest-path crates/doors/yfs-python/Cargo.toml --out target/dist
 
 # The wheel is installed into an empty environment and used.
 tried=$(mktemp -d)

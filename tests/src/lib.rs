@@ -37,6 +37,18 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the root").to_owned()
 }
 
+/// Returns the folder of a crate of ours, which lies in one of the folders of `crates`.
+///
+/// # Panics
+///
+/// Panics if there is none of that name.
+pub fn crate_folder(name: &str) -> PathBuf {
+    let wings = fs::read_dir(root().join("crates")).expect("the root has crates");
+    let folders = wings.flatten().map(|wing| wing.path().join(name));
+    let mut found = folders.filter(|folder| folder.join("Cargo.toml").is_file());
+    found.next().unwrap_or_else(|| panic!("no crate is named {name}"))
+}
+
 /// Returns the path of a file or directory under `fixtures/`.
 pub fn fixture(name: &str) -> PathBuf {
     root().join("fixtures").join(name)

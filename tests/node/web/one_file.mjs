@@ -1,5 +1,5 @@
 // What the scenarios of the editors share: a server with a directory, browsers, and the page that
-// shows one file (`crates/yfs-web/app/harness`).
+// shows one file (`crates/doors/yfs-web/app/harness`).
 //
 // Environment: YFS_COMMAND is the program, HARNESS_PAGE the directory of the built page.
 

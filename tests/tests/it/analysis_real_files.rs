@@ -146,8 +146,8 @@ for (const name of names.sort()) {
 /// Returns the directories with packages: those that the tests install, and those of the machine.
 fn packages() -> Vec<PathBuf> {
     node::ensure_installed("");
-    node::ensure_installed_in(&root().join("crates/yfs-node"));
-    let installed = ["crates/yfs-node/node_modules", "tests/node/node_modules"];
+    node::ensure_installed_in(&root().join("crates/doors/yfs-node"));
+    let installed = ["crates/doors/yfs-node/node_modules", "tests/node/node_modules"];
     let mut packages: Vec<PathBuf> = installed.iter().map(|path| root().join(path)).collect();
     let code = "import sysconfig; print(sysconfig.get_paths()['purelib'])";
     if let Ok(output) = Command::new("python3").args(["-c", code]).output() {

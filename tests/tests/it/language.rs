@@ -34,24 +34,24 @@ const WIDE_LEFT: &[(&str, usize)] = &[];
 /// The areas whose code, literals and comments have none of the [`BANNED`] words, and no binding
 /// named `it`.
 const PLAIN_AREAS: &[&str] = &[
-    "crates/yfs",
-    "crates/yfs-agent",
-    "crates/yfs-analysis",
-    "crates/yfs-artifacts",
-    "crates/yfs-cli",
-    "crates/yfs-engine",
-    "crates/yfs-markdown",
-    "crates/yfs-mirror",
-    "crates/yfs-node",
-    "crates/yfs-python",
-    "crates/yfs-replica",
-    "crates/yfs-server",
-    "crates/yfs-shell",
-    "crates/yfs-store",
-    "crates/yfs-sync",
-    "crates/yfs-types",
-    "crates/yfs-vfs",
-    "crates/yfs-wire",
+    "crates/core/yfs",
+    "crates/agents/yfs-agent",
+    "crates/agents/yfs-analysis",
+    "crates/agents/yfs-artifacts",
+    "crates/doors/yfs-cli",
+    "crates/core/yfs-engine",
+    "crates/core/yfs-markdown",
+    "crates/doors/yfs-mirror",
+    "crates/doors/yfs-node",
+    "crates/doors/yfs-python",
+    "crates/sync/yfs-replica",
+    "crates/doors/yfs-server",
+    "crates/agents/yfs-shell",
+    "crates/core/yfs-store",
+    "crates/sync/yfs-sync",
+    "crates/core/yfs-types",
+    "crates/core/yfs-vfs",
+    "crates/doors/yfs-wire",
     "tests",
 ];
 
@@ -82,7 +82,7 @@ fn types_have_names_of_their_own() {
 #[test]
 fn a_workspace_has_few_methods_of_its_own() {
     let method = Regex::new(r"(?s)\n    pub (?:async )?fn (\w+)(?:<[^(]*>)?\(([^)]*)\)").unwrap();
-    let methods: BTreeSet<String> = sources("crates/yfs/src")
+    let methods: BTreeSet<String> = sources("crates/core/yfs/src")
         .iter()
         .flat_map(|path| {
             let source = read(path);
@@ -185,8 +185,8 @@ fn plain_sources() -> impl Iterator<Item = (PathBuf, String)> {
 
 /// Returns the TypeScript and JavaScript files of the Node package and of the tests.
 fn scripts() -> Vec<PathBuf> {
-    let node =
-        ["bench", "examples", "test", "ts", "types"].map(|dir| format!("crates/yfs-node/{dir}"));
+    let node = ["bench", "examples", "test", "ts", "types"]
+        .map(|dir| format!("crates/doors/yfs-node/{dir}"));
     let directories = node.into_iter().chain(["tests".to_owned()]).map(|dir| root().join(dir));
     directories
         .flat_map(|dir| ["ts", "mjs"].map(|extension| files_below(&dir, extension)))
@@ -262,7 +262,8 @@ fn area_of(path: &Path) -> String {
     let below = path.strip_prefix(root()).expect("below the root");
     let mut parts = below.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
     match parts.next().as_deref() {
-        Some("crates") => parts.next().expect("a crate"),
+        // Behind the wing.
+        Some("crates") => parts.nth(1).expect("a crate"),
         first => first.unwrap_or_default().to_owned(),
     }
 }

@@ -246,7 +246,7 @@ fn a_mirror_that_dies_anywhere_is_continued() {
 /// No place is left out above.
 #[test]
 fn all_places_where_a_mirror_can_die_are_played() {
-    let mut dirs = vec![yfs_tests::root().join("crates/yfs-mirror/src")];
+    let mut dirs = vec![yfs_tests::root().join("crates/doors/yfs-mirror/src")];
     let mut found = BTreeSet::new();
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).expect("a directory") {

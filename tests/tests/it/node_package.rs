@@ -14,7 +14,7 @@ const MAX_ADDON_SIZE: u64 = if cfg!(debug_assertions) { 96 << 20 } else { 40 << 
 
 #[test]
 fn the_package_passes_its_own_tests() {
-    let package = root().join("crates/yfs-node");
+    let package = root().join("crates/doors/yfs-node");
     let (addon, command) = build();
     node::ensure_installed_in(&package);
     for project in [".", "types"] {
@@ -31,7 +31,7 @@ fn the_package_passes_its_own_tests() {
 
 #[test]
 fn no_call_of_the_addon_borrows_its_object_while_it_runs_elsewhere() {
-    let source = root().join("crates/yfs-node/src");
+    let source = root().join("crates/doors/yfs-node/src");
     let method = Regex::new(r"async fn \w+\s*(<[^(]*>)?\(\s*&").expect("a pattern");
     assert!(method.is_match("pub async fn stat(\n    &self"));
     for file in source.read_dir().expect("the addon has sources") {

@@ -22,7 +22,7 @@ const PROBE: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3
 
 #[test]
 fn the_package_passes_its_own_tests() {
-    let package = root().join("crates/yfs-python");
+    let package = root().join("crates/doors/yfs-python");
     let Some(python) = INTERPRETERS.into_iter().find(|python| has_venv(python)) else {
         eprintln!("SKIPPED: no Python 3.11 or newer with venv; the Python package is not tested");
         return;

@@ -123,7 +123,7 @@ fn commands() -> BTreeSet<String> {
 
 fn routes() -> BTreeSet<String> {
     let described: Value =
-        serde_json::from_str(&read("crates/yfs-server/src/openapi.json")).expect("JSON");
+        serde_json::from_str(&read("crates/doors/yfs-server/src/openapi.json")).expect("JSON");
     let paths = described["paths"].as_object().expect("the description has paths");
     paths.keys().cloned().collect()
 }
@@ -144,9 +144,9 @@ fn tools() -> BTreeSet<String> {
 /// from a workspace.
 fn node_methods() -> BTreeSet<String> {
     let mut methods = BTreeSet::new();
-    let files = class_of("crates/yfs-node/ts/files.ts", "export class Files ");
+    let files = class_of("crates/doors/yfs-node/ts/files.ts", "export class Files ");
     methods.extend(members(&files, "files."));
-    let workspace = class_of("crates/yfs-node/ts/workspace.ts", "export class Workspace ");
+    let workspace = class_of("crates/doors/yfs-node/ts/workspace.ts", "export class Workspace ");
     methods.extend(members(&workspace, "ws."));
     let statics = Regex::new(r"(?m)^  static (?:async )?(\w+)").expect("a pattern");
     for found in statics.captures_iter(&workspace) {
@@ -177,7 +177,7 @@ fn members(class: &str, prefix: &str) -> BTreeSet<String> {
 /// Returns the functions and modules of the Python package, the methods of its two classes, and
 /// their keywords.
 fn python_methods() -> BTreeSet<String> {
-    let stub = read("crates/yfs-python/python/yfs/_native.pyi");
+    let stub = read("crates/doors/yfs-python/python/yfs/_native.pyi");
     let mut methods = BTreeSet::new();
     let function = Regex::new(r"(?m)^def (\w+)\(").expect("a pattern");
     methods.extend(function.captures_iter(&stub).map(|found| format!("yfs.{}", &found[1])));
@@ -193,7 +193,7 @@ fn python_methods() -> BTreeSet<String> {
             methods.extend(keywords.map(|key| format!("{prefix}{}({})", &found[1], &key[1])));
         }
     }
-    let package = root().join("crates/yfs-python/python/yfs");
+    let package = root().join("crates/doors/yfs-python/python/yfs");
     for module in ["deepagents", "memory"] {
         if package.join(module).with_extension("py").exists() {
             methods.insert(format!("yfs.{module}"));

@@ -12,7 +12,7 @@ use std::{
 
 use expect_test::{Expect, expect};
 use serde_json::Value;
-use yfs_tests::root;
+use yfs_tests::{crate_folder, root};
 
 /// The crates of ours that each crate may depend on, lowest layer first; `docs/ARCHITECTURE.md` has
 /// the reasons. Adding one is a design change. Dev-dependencies are free: no other crate gets them.
@@ -109,6 +109,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The folders of `crates`, each with the other folders that its crates may depend on. Nothing in
+/// the core knows a wing; the wings know the core and not each other; the doors open all of them.
+const WINGS: &[(&str, &[&str])] = &[
+    ("core", &[]),
+    ("sync", &["core"]),
+    ("agents", &["core"]),
+    ("doors", &["core", "sync", "agents"]),
+];
+
 /// A file that outgrows this holds two ideas.
 const MAX_LINES: usize = 800;
 
@@ -182,7 +191,7 @@ fn wrappers_of_a_filesystem_leave_no_method_out() {
         let name = |line: &str| line.split(['(', '<']).next().unwrap_or_default().to_owned();
         lines.map(name).collect()
     };
-    let path = root().join("crates/yfs-vfs/src/file_system.rs");
+    let path = root().join("crates/core/yfs-vfs/src/file_system.rs");
     let source = fs::read_to_string(path).expect("the trait is there");
     let (_, body) = source.split_once("pub trait FileSystem").expect("the trait");
     let methods = names_of(body.split("\n}\n").next().expect("a body"));
@@ -240,7 +249,7 @@ fn crates_depend_only_on_the_layers_below() {
         if name == "yfs-tests" {
             continue;
         }
-        let folder = root().join("crates").join(name).join("Cargo.toml");
+        let folder = crate_folder(name).join("Cargo.toml");
         assert_eq!(Path::new(path), folder, "a crate lies in the folder of its name");
         let allowed = allowed.get(name).unwrap_or_else(|| panic!("{name} is not in LAYERS"));
         let reaches_others = |dependency: &&Value| dependency["kind"] != "dev";
@@ -256,14 +265,35 @@ fn crates_depend_only_on_the_layers_below() {
 }
 
 #[test]
+fn wings_know_the_core_and_not_each_other() {
+    let wings: BTreeMap<&str, &[&str]> = WINGS.iter().copied().collect();
+    let wing_of = |name: &str| {
+        let folder = crate_folder(name);
+        let wing = folder.parent().and_then(Path::file_name).and_then(|wing| wing.to_str());
+        wing.expect("a crate lies in a wing").to_owned()
+    };
+    for (name, dependencies) in LAYERS {
+        let wing = wing_of(name);
+        let allowed = wings.get(wing.as_str()).unwrap_or_else(|| panic!("{wing} is not in WINGS"));
+        for dependency in *dependencies {
+            let other = wing_of(dependency);
+            assert!(
+                other == wing || allowed.contains(&other.as_str()),
+                "{name} in {wing} must not depend on {dependency} in {other}"
+            );
+        }
+    }
+}
+
+#[test]
 fn one_place_appends_to_the_log() {
     let sources =
-        files().into_iter().filter(|path| path.starts_with(root().join("crates/yfs/src")));
+        files().into_iter().filter(|path| path.starts_with(root().join("crates/core/yfs/src")));
     let calls = sources.flat_map(|path| {
         let n_calls = read(&path).matches(".store.append(").count();
         std::iter::repeat_n(path, n_calls)
     });
-    assert_eq!(calls.collect::<Vec<_>>(), [root().join("crates/yfs/src/commit.rs")]);
+    assert_eq!(calls.collect::<Vec<_>>(), [root().join("crates/core/yfs/src/commit.rs")]);
 }
 
 #[test]
@@ -348,7 +378,7 @@ fn source_files_are_short_and_begin_with_a_header() {
 #[test]
 fn every_library_begins_with_an_example_that_runs() {
     for (name, _) in LAYERS {
-        let library = root().join("crates").join(name).join("src/lib.rs");
+        let library = crate_folder(name).join("src/lib.rs");
         if !library.exists() || WITHOUT_EXAMPLE.contains(name) {
             continue;
         }
@@ -360,7 +390,7 @@ fn every_library_begins_with_an_example_that_runs() {
 
 #[test]
 fn pure_crates_touch_no_file_thread_socket_or_clock() {
-    let pure: Vec<_> = PURE.iter().map(|(name, _)| root().join("crates").join(name)).collect();
+    let pure: Vec<_> = PURE.iter().map(|(name, _)| crate_folder(name)).collect();
     let is_pure = |path: &Path| pure.iter().any(|dir| path.starts_with(dir.join("src")));
     let is_test = |path: &Path| {
         path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests")

@@ -1,7 +1,7 @@
 //! The editors of the web application, in a real browser against a real `yfs serve`.
 //!
 //! Each test runs a scenario of `tests/node/web` on a page that shows one file
-//! (`crates/yfs-web/app/harness`), which is built first. The browser is the Chromium on the `PATH`,
+//! (`crates/doors/yfs-web/app/harness`), which is built first. The browser is the Chromium on the `PATH`,
 //! else the one in the npm package `@sparticuz/chromium`.
 
 #![expect(clippy::print_stdout, reason = "scenarios say what they measured")]
@@ -18,7 +18,7 @@ use yfs_tests::{command, node, root};
 fn page() -> &'static Path {
     static PAGE: OnceLock<PathBuf> = OnceLock::new();
     PAGE.get_or_init(|| {
-        let app = root().join("crates/yfs-web/app");
+        let app = root().join("crates/doors/yfs-web/app");
         node::ensure_installed_in(&app);
         let module = |path: &str| app.join("node_modules").join(path);
         for project in [".", "worker"] {

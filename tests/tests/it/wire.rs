@@ -8,13 +8,13 @@ use yfs_wire::schema::{openapi_schemas, typescript};
 
 #[test]
 fn the_typescript_of_the_node_package_is_generated() {
-    expect_file![root().join("crates/yfs-node/ts/wire.ts")].assert_eq(&typescript());
+    expect_file![root().join("crates/doors/yfs-node/ts/wire.ts")].assert_eq(&typescript());
 }
 
 /// The OpenAPI document is the hand-written `openapi.template.json` with the generated schemas.
 #[test]
 fn the_schemas_of_the_openapi_document_are_generated() {
-    let server = root().join("crates/yfs-server/src");
+    let server = root().join("crates/doors/yfs-server/src");
     let template = std::fs::read_to_string(server.join("openapi.template.json")).unwrap();
     let schemas = to_string_pretty(&openapi_schemas()).unwrap().replace('\n', "\n    ");
     let document = template.replace(r#""schemas": {}"#, &format!(r#""schemas": {schemas}"#));
