@@ -1,7 +1,7 @@
 //! The records of keys of encrypted stores: one that is read is written as the same bytes, and none
 //! asks for an excessive cost.
 
-use yfs_crypt::{KeyKind, KeyRecord};
+use yfs_store::{KeyKind, KeyRecord};
 
 /// The length of a record without its checksum, in bytes.
 const UNCHECKED_LEN: usize = 125;

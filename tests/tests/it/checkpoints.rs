@@ -138,8 +138,10 @@ fn are_sound(file: &Path) -> bool {
     let maps = fs::read_dir(derived).expect("listed").map(|entry| entry.expect("listed").path());
     let mut maps = maps.filter(|path| path.join("lock").exists());
     maps.all(|path| {
-        let map =
-            yfs_checkpoint::CheckpointMap::open(&yfs_store::SealedDirectory::plain(&path), 1 << 20);
+        let map = yfs_store::checkpoint::CheckpointMap::open(
+            &yfs_store::SealedDirectory::plain(&path),
+            1 << 20,
+        );
         map.is_ok_and(|map| map.is_some_and(|map| map.check().is_ok()))
     })
 }

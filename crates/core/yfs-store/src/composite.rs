@@ -35,8 +35,8 @@ use std::{
     time::Duration,
 };
 
+use crate::encryption::{Cipher, KeyKind};
 use parking_lot::Mutex;
-use yfs_crypt::{Cipher, KeyKind};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use self::fact_entry::FactEntry;

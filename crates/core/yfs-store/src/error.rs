@@ -2,8 +2,8 @@
 
 use std::{error::Error, io, path::PathBuf, sync::Arc};
 
+use crate::encryption::KeyError;
 use thiserror::Error;
-use yfs_crypt::KeyError;
 use yfs_types::hash::ContentHash;
 
 use crate::{DocName, Seq};

@@ -13,8 +13,8 @@ use std::{
     time::Duration,
 };
 
+use crate::encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use parking_lot::Mutex;
-use yfs_crypt::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use crate::{

@@ -26,6 +26,7 @@
 mod blob;
 mod composite;
 mod derived;
+mod encryption;
 mod error;
 mod fault;
 mod memory;
@@ -38,11 +39,16 @@ mod sqlite;
 mod store;
 mod wipe_pacer;
 
+pub mod checkpoint;
 pub mod conformance;
 
 pub use blob::{BlobInfo, BlobMark, BlobReader};
 pub use composite::{CompositeStore, StorePart};
 pub use derived::DerivedLabel;
+pub use encryption::{
+    Cipher, DataKey, KeyError, KeyKind, KeyRecord, PartialFile, PassphraseCost, SEAL_BYTES,
+    SealedDirectory, SpoolFile, UnlockKey, read_key_file, write_key_file,
+};
 pub use error::{LockHolder, StoreError};
 pub use fault::{FaultStore, StoreFault};
 pub use memory::MemoryStore;
@@ -60,7 +66,3 @@ pub use store::{
     UpdateLog, WriterClaim,
 };
 pub use wipe_pacer::WipePacer;
-pub use yfs_crypt::{
-    Cipher, KeyError, KeyKind, PartialFile, PassphraseCost, SealedDirectory, SpoolFile, UnlockKey,
-    read_key_file, write_key_file,
-};

@@ -59,9 +59,9 @@ use std::{
     time::Duration,
 };
 
+use crate::encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
-use yfs_crypt::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 pub use self::own_directory::check_store_directory;

@@ -34,7 +34,7 @@ use std::{
     time::Duration,
 };
 
-use yfs_crypt::{Cipher, KeyKind, SealedDirectory, UnlockKey};
+use crate::encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{

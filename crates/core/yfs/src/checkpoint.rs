@@ -30,7 +30,6 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use yfs_checkpoint::{CheckpointError, CheckpointMap, CheckpointWriter};
 use yfs_engine::{
     checkpoint::{self, CheckpointReader},
     gate::GateLimits,
@@ -38,6 +37,7 @@ use yfs_engine::{
     main_doc::MainDoc,
     table::WriterIds,
 };
+use yfs_store::checkpoint::{CheckpointError, CheckpointMap, CheckpointWriter};
 use yfs_store::{DerivedLabel, DocName, SealedDirectory, Seq, Store, StoreError, StoredDocument};
 
 use self::healing::{CheckpointUse, HealingReader};
@@ -384,7 +384,7 @@ fn n_changes(n_records: u64, n_bytes: u64) -> u64 {
 
 /// Returns the writer, unless another process writes or has written.
 fn begun(
-    begun: yfs_checkpoint::Result<Option<CheckpointWriter>>,
+    begun: yfs_store::checkpoint::Result<Option<CheckpointWriter>>,
 ) -> Result<Option<CheckpointWriter>> {
     match begun {
         Err(CheckpointError::Stale) => Ok(None),

@@ -67,7 +67,7 @@ pub enum WorkspaceError {
     Table(#[from] TableError),
     /// A checkpoint cannot be written.
     #[error("cannot write the checkpoint")]
-    CheckpointFiles(#[from] yfs_checkpoint::CheckpointError),
+    CheckpointFiles(#[from] yfs_store::checkpoint::CheckpointError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -41,12 +41,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use yfs_checkpoint::{CheckpointError, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
     table::{BlobRef, NodeKind},
 };
+use yfs_store::checkpoint::{CheckpointError, CheckpointWriter};
 use yfs_store::{SealedDirectory, Seq, Store, StoreError};
 
 use self::index_map::SearchMap;

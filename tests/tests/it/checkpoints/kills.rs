@@ -64,7 +64,7 @@ pub(super) fn has_unfinished_files(store: &Path) -> bool {
     let mut maps = maps.map(|entry| entry.expect("listed").path());
     maps.any(|directory| {
         let map = yfs_store::SealedDirectory::plain(&directory);
-        let Ok(map) = yfs_checkpoint::CheckpointMap::open(&map, 0) else { return true };
+        let Ok(map) = yfs_store::checkpoint::CheckpointMap::open(&map, 0) else { return true };
         let levels = std::fs::read_dir(&directory).expect("listed");
         let levels = levels.map(|entry| entry.expect("listed"));
         let levels = levels.filter(|entry| entry.file_name().to_string_lossy().ends_with(".level"));

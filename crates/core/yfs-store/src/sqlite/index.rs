@@ -20,11 +20,11 @@ mod rows;
 
 use std::collections::BTreeMap;
 
-use yfs_crypt::SealedDirectory;
+use crate::encryption::SealedDirectory;
 
+use crate::checkpoint::CheckpointError;
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
-use yfs_checkpoint::CheckpointError;
 
 use self::{base::IndexBase, rows::read_rows};
 pub(super) use self::{base::IndexTotals, rows::IndexRow};

@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, mem, sync::Arc};
 
+use crate::encryption::SealedDirectory;
 use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
-use yfs_crypt::SealedDirectory;
 use yfs_types::time::Millis;
 
 use super::{

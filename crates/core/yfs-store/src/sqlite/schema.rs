@@ -9,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::encryption::{KeyError, UnlockKey};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig, ffi};
-use yfs_crypt::{KeyError, UnlockKey};
 
 use super::{
     OpenOptions, access,

@@ -6,9 +6,9 @@
 
 use std::{borrow::Cow, fmt::Write, path::Path, sync::Arc};
 
+use crate::encryption::{Cipher, DataKey, KeyError, KeyKind, KeyRecord, SEAL_BYTES, UnlockKey};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension};
-use yfs_crypt::{Cipher, DataKey, KeyError, KeyKind, KeyRecord, SEAL_BYTES, UnlockKey};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{SqliteInner, schema::store_error};

@@ -223,7 +223,9 @@ fn create_new_is_exclusive() {
         outcomes.sort_unstable();
         assert_eq!(outcomes, ["lost", "won"], "name {number}");
     }
-    racers.map(Process::finish);
+    for racer in racers {
+        racer.finish();
+    }
     let store = SqliteStore::open(&path).expect("open");
     assert_eq!(lines_of(&store.load(&doc("names")).expect("load")).len(), N_NAMES);
 }

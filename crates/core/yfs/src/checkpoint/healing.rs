@@ -11,13 +11,13 @@ use std::{
     sync::{OnceLock, atomic::Ordering},
 };
 
-use yfs_checkpoint::{CheckpointError, CheckpointMap};
 use yfs_engine::{
     checkpoint::{self, CheckpointEntries, CheckpointReader, EntryVisitor},
     gate::{LoggedUpdates, UpdateSource},
     main_doc::MainDoc,
 };
 use yfs_store::Seq;
+use yfs_store::checkpoint::{CheckpointError, CheckpointMap};
 
 use super::CheckpointHome;
 

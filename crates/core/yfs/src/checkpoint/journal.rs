@@ -14,11 +14,11 @@
 
 use std::collections::BTreeSet;
 
-use yfs_checkpoint::{CheckpointError, CheckpointMap};
 use yfs_engine::{
     id::FileId,
     lib0::{Lib0Error, Lib0Reader, write_var_uint},
 };
+use yfs_store::checkpoint::{CheckpointError, CheckpointMap};
 use yfs_store::{DerivedLabel, Seq};
 
 const KEY: &[u8] = b"Y";

@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use yfs_checkpoint::CheckpointMap;
 use yfs_engine::{checkpoint::CheckpointReader, main_doc::MainDoc};
+use yfs_store::checkpoint::CheckpointMap;
 use yfs_store::{DerivedLabel, Seq};
 
 use super::{

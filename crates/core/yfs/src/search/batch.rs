@@ -4,8 +4,8 @@
 //! would cost. It is complete when it has enough text, and few trigrams for that text: a text of
 //! random characters gets large units, so that it takes no more room than another.
 
-use yfs_checkpoint::{CheckpointError, CheckpointWriter};
 use yfs_engine::id::FileId;
+use yfs_store::checkpoint::{CheckpointError, CheckpointWriter};
 
 use super::{
     index_map::{self, BatchRange, SearchMap},

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
-use yfs_checkpoint::{CheckpointError, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
     kind::{FileCategory, profile_name},
     table::{BlobRef, NodeKind},
 };
+use yfs_store::checkpoint::{CheckpointError, CheckpointWriter};
 use yfs_store::{DerivedLabel, Seq};
 use yfs_vfs::grep::searched_text;
 

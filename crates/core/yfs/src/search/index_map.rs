@@ -11,11 +11,11 @@
 
 use std::collections::HashSet;
 
-use yfs_checkpoint::{CheckpointError, CheckpointMap};
 use yfs_engine::{
     id::FileId,
     lib0::{Lib0Error, Lib0Reader, write_string, write_var_uint},
 };
+use yfs_store::checkpoint::{CheckpointError, CheckpointMap};
 use yfs_store::{DerivedLabel, SealedDirectory};
 
 use super::{pattern::TrigramQuery, postings::UnitSet, trigrams::N_BUCKETS};

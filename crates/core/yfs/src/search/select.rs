@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use yfs_checkpoint::CheckpointError;
 use yfs_engine::{
     id::FileId,
     kind::profile_name,
     tree::{FinalLink, NodeRef},
 };
+use yfs_store::checkpoint::CheckpointError;
 use yfs_vfs::{
     GrepQuery, GrepResult, GrepSelection, GrepSink, Op, WalkEntry,
     grep::{grep_each_selected, grep_selected},

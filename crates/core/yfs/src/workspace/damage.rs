@@ -17,11 +17,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use yfs_checkpoint::{CheckpointMap, CheckpointWriter};
 use yfs_engine::{
     id::FileId,
     table::{FileRow, NodeKind},
 };
+use yfs_store::checkpoint::{CheckpointMap, CheckpointWriter};
 use yfs_store::{CheckProblem, DocHead, DocName, Seq};
 
 use crate::{

@@ -2,9 +2,9 @@
 //!
 //! `docs/format/checkpoint.md` describes its keys and values.
 
+use crate::checkpoint::{CheckpointError, CheckpointMap};
+use crate::encryption::SealedDirectory;
 use rusqlite::{Connection, OptionalExtension};
-use yfs_checkpoint::{CheckpointError, CheckpointMap};
-use yfs_crypt::SealedDirectory;
 use yfs_types::lib0::{Lib0Error, Lib0Reader, write_var_uint};
 
 use super::{DocEntry, IndexResult, ListedRecords};

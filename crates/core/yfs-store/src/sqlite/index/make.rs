@@ -1,7 +1,7 @@
 //! Making a new base: from the base before and the records after it.
 
-use yfs_checkpoint::{CheckpointError, CheckpointWriter};
-use yfs_crypt::SealedDirectory;
+use crate::checkpoint::{CheckpointError, CheckpointWriter};
+use crate::encryption::SealedDirectory;
 
 use super::{
     super::{SqliteInner, log, schema::store_error, transaction::SqliteTransaction},

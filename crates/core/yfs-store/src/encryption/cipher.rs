@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use chacha20poly1305::{AeadInOut, KeyInit, Tag, XChaCha20Poly1305, XNonce};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::random_bytes;
+use crate::encryption::random_bytes;
 
 /// The bytes by which a sealed value is longer than the plain one.
 pub const SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES;

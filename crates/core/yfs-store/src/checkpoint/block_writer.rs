@@ -6,9 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use yfs_crypt::{Cipher, SealedDirectory};
+use crate::encryption::{Cipher, SealedDirectory};
 
-use crate::{
+use crate::checkpoint::{
     Result,
     block_file::{
         BLOCK_BYTES, BlockAddress, BlockFileSummary, FOOTER_BYTES, MAGIC, block_checksum,

@@ -1,6 +1,6 @@
 //! A file that keeps the parts of a content until all have arrived, also for the next process.
 //!
-//! What is on the disk is encrypted with a random key, as in a [`SpoolFile`](crate::SpoolFile). The
+//! What is on the disk is encrypted with a random key, as in a [`SpoolFile`](crate::encryption::SpoolFile). The
 //! key is in the head of the file; if the store is encrypted, it is sealed, and the name of the
 //! file is a keyed hash. The bytes are not authenticated: the reader must verify each part.
 //!
@@ -30,7 +30,7 @@ use chacha20::{
 };
 use zeroize::Zeroizing;
 
-use crate::{Cipher, SealedDirectory, random_bytes};
+use crate::encryption::{Cipher, SealedDirectory, random_bytes};
 
 /// The beginning of a file.
 const MAGIC: &[u8; 8] = b"yfspart1";
@@ -279,7 +279,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::DataKey;
+    use crate::encryption::DataKey;
 
     const PART: u64 = 5000;
 

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Cipher, DataKey};
+use crate::encryption::{Cipher, DataKey};
 
 /// A directory for files, and the cipher of an encrypted store to which they belong.
 ///

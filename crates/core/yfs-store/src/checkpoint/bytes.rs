@@ -1,6 +1,6 @@
 //! Bounded reading and writing of numbers and byte strings.
 
-use crate::{CheckpointError, Result};
+use crate::checkpoint::{CheckpointError, Result};
 
 /// Appends a number as LEB128.
 pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: u64) {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
+use crate::checkpoint::{
     CheckpointError, Result,
     block_file::BlockFileSummary,
     bytes::{ByteReader, write_bytes, write_varint},

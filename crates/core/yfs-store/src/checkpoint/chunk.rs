@@ -7,7 +7,7 @@
 
 use std::{cmp::Ordering, mem};
 
-use crate::{
+use crate::checkpoint::{
     CheckpointError, Result,
     bytes::{ByteReader, write_bytes, write_varint},
 };

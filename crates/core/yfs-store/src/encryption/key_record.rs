@@ -2,7 +2,9 @@
 
 use zeroize::Zeroizing;
 
-use crate::{Cipher, DataKey, KeyError, PassphraseCost, SEAL_BYTES, UnlockKey, random_bytes};
+use crate::encryption::{
+    Cipher, DataKey, KeyError, PassphraseCost, SEAL_BYTES, UnlockKey, random_bytes,
+};
 
 const MAGIC: &[u8; 8] = b"yfskey01";
 const HEADER_BYTES: usize = 8 + 1 + 12 + 32;

@@ -10,10 +10,10 @@
 
 use std::{fs::File, io, iter, sync::Arc};
 
+use crate::encryption::{Cipher, SealedDirectory};
 use quick_cache::{Weighter, sync::Cache};
-use yfs_crypt::{Cipher, SealedDirectory};
 
-use crate::{
+use crate::checkpoint::{
     CheckpointError, Result,
     bytes::{ByteReader, write_varint},
     checks::checksum,

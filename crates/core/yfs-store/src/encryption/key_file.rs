@@ -8,9 +8,9 @@ use std::{
 
 use zeroize::Zeroizing;
 
-use crate::{random_bytes, unlock_key::MAX_KEY_BYTES};
+use crate::encryption::{random_bytes, unlock_key::MAX_KEY_BYTES};
 
-/// Reads the bytes of a key file for [`UnlockKey::from_key_file`](crate::UnlockKey::from_key_file),
+/// Reads the bytes of a key file for [`UnlockKey::from_key_file`](crate::encryption::UnlockKey::from_key_file),
 /// which rejects one that is too long: of such a file, not more than that is read.
 ///
 /// # Errors
@@ -52,7 +52,7 @@ pub fn write_key_file(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{KeyError, UnlockKey};
+    use crate::encryption::{KeyError, UnlockKey};
 
     #[test]
     fn a_long_file_is_no_key_and_is_not_read_to_its_end() {

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use yfs_crypt::SealedDirectory;
+use crate::encryption::SealedDirectory;
 
-use crate::{
+use crate::checkpoint::{
     CheckpointError, Result,
     block_file::{BLOCK_BYTES, BlockCache, BlockFile, BlockWeighter},
     chunk::{Found, find_in_chunk},

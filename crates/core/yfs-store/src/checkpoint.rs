@@ -11,7 +11,7 @@
 //! they are our own.
 //!
 //! The blocks of an encrypted store's map are sealed; see
-//! [`SealedDirectory`](yfs_crypt::SealedDirectory).
+//! [`SealedDirectory`](crate::SealedDirectory).
 //!
 //! # Invariants
 //!
@@ -24,8 +24,8 @@
 //! # Example
 //!
 //! ```
-//! use yfs_checkpoint::{CheckpointMap, CheckpointWriter};
-//! use yfs_crypt::SealedDirectory;
+//! use yfs_store::checkpoint::{CheckpointMap, CheckpointWriter};
+//! use yfs_store::SealedDirectory;
 //!
 //! # let directory = tempfile::tempdir().unwrap();
 //! let directory = SealedDirectory::plain(directory.path());
@@ -37,7 +37,7 @@
 //! assert_eq!(map.label(), b"position 7");
 //! assert_eq!(map.get(b"a")?.as_deref(), Some(&b"1"[..]));
 //! assert_eq!(map.get(b"b")?, None);
-//! # Ok::<(), yfs_checkpoint::CheckpointError>(())
+//! # Ok::<(), yfs_store::checkpoint::CheckpointError>(())
 //! ```
 
 mod block_file;

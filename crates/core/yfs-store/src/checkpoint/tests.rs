@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+use crate::encryption::{KeyRecord, SealedDirectory, UnlockKey};
 use proptest::prelude::*;
-use yfs_crypt::{KeyRecord, SealedDirectory, UnlockKey};
 
 use super::*;
 

@@ -16,7 +16,7 @@ use chacha20::{
 };
 use zeroize::Zeroizing;
 
-use crate::random_bytes;
+use crate::encryption::random_bytes;
 
 /// The bytes that are encrypted at once.
 const PIECE_BYTES: usize = 64 << 10;

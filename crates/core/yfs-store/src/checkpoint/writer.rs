@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, fs::File, path::Path};
 
-use yfs_crypt::SealedDirectory;
+use crate::encryption::SealedDirectory;
 
-use crate::{
+use crate::checkpoint::{
     CheckpointError, CheckpointMap, Result,
     block_file::BlockFileSummary,
     block_writer::BlockFileWriter,

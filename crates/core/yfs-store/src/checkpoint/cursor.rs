@@ -2,7 +2,7 @@
 
 use std::{mem, ops::Range, sync::Arc};
 
-use crate::{
+use crate::checkpoint::{
     Result,
     block_file::{BlockCache, BlockFile, NextBlock, ReadAhead},
     chunk::{ChunkReader, split_restarts},
