@@ -1,7 +1,8 @@
 //! The readers of documents and the languages of queries, in this process: a run that takes too
 //! long is a finding only where the kernel would not end it.
 
-use yfs_agent::json_query::{DocumentFormat, JsonQuery, QueryDialect, run_query_here};
+use yfs_agent::json_query::{DocumentFormat, JsonQuery, QueryDialect};
+use yfs_query_worker::run_query_here;
 
 use super::FuzzInput;
 

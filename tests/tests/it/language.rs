@@ -36,6 +36,8 @@ const WIDE_LEFT: &[(&str, usize)] = &[];
 const PLAIN_AREAS: &[&str] = &[
     "crates/core/yfs",
     "crates/agents/yfs-agent",
+    "crates/agents/yfs-agent-workspace",
+    "crates/agents/yfs-query-worker",
     "crates/agents/yfs-analysis",
     "crates/agents/yfs-artifacts",
     "crates/doors/yfs-cli",

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     audit_directory::{
-        AuditDirectoryLimits, DirectoryAuditSink, SelectedRecords, audit_directory_of,
-        open_workspace_audit, select_audit_records, workspace_audit_records,
+        AuditDirectoryLimits, DirectoryAuditSink, SelectedRecords, select_audit_records,
     },
     audited_fs::{AuditOrigin, AuditedFs},
 };

@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | [`StateBackend`] | in memory, for one thread; can be saved as JSON | none |
 //! | [`LocalBackend`] | a directory of the host | none, or on the host |
-//! | [`StoreBackend`] | a namespace of a workspace, by the caller's context | none |
-//! | [`WorkspaceBackend`] | a workspace of yfs | none |
+//! | `StoreBackend` of `yfs-agent-workspace` | a namespace of a workspace, by the caller's context | none |
+//! | `WorkspaceBackend` of `yfs-agent-workspace` | a workspace of yfs | none |
 //! | [`CompositeBackend`] | other backends under path prefixes | those of the default |
 //! | [`SandboxBackend`] | a directory that a sandbox sees | in the sandbox |
 //!
@@ -63,7 +63,6 @@ mod composite;
 mod local;
 mod sandbox;
 mod state;
-mod store;
 mod transfer;
 
 #[cfg(test)]
@@ -71,8 +70,7 @@ mod tests;
 
 use std::{fmt, sync::Arc};
 
-use yfs::{Workspace, WorkspaceFs};
-use yfs_types::{actor::Actor, path::VPath};
+use yfs_types::path::VPath;
 use yfs_vfs::FileSystem;
 
 use crate::execute::CommandExecutor;
@@ -83,7 +81,6 @@ pub use self::{
     local::{HostShell, LocalBackend, LocalNameGuard},
     sandbox::{ContainerShell, SandboxBackend, find_container_engine},
     state::{BadSavedState, StateBackend},
-    store::{BadNamespace, StoreBackend, StoreNamespace},
     transfer::{
         DownloadResult, TransferCode, TransferFailure, UploadResult, download_files, upload_files,
     },
@@ -102,24 +99,5 @@ pub trait AgentBackend: Send + Sync + fmt::Debug {
     /// Returns the directory for files that the tools write themselves, such as large results.
     fn artifacts_root(&self) -> VPath {
         VPath::root()
-    }
-}
-
-/// A workspace of yfs, on behalf of an actor.
-#[derive(Debug, Clone)]
-pub struct WorkspaceBackend {
-    fs: Arc<WorkspaceFs>,
-}
-
-impl WorkspaceBackend {
-    /// Makes a backend whose changes are those of `actor`, with a label such as a session.
-    pub fn new(workspace: &Workspace, actor: Actor, label: &str) -> Self {
-        Self { fs: Arc::new(workspace.fs_for(actor).labelled(label)) }
-    }
-}
-
-impl AgentBackend for WorkspaceBackend {
-    fn fs(&self) -> Arc<dyn FileSystem> {
-        self.fs.clone()
     }
 }

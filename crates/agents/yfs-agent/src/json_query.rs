@@ -3,25 +3,21 @@
 //! A query is a program that a model wrote, perhaps on the advice of a hostile text: it may loop,
 //! recurse and allocate without end, and the interpreter has no limit for that. So it runs in a
 //! process with limits on memory and CPU time that the kernel enforces, without an environment,
-//! and with nothing open but its pipes. What happens there cannot harm the caller.
+//! and with nothing open but its pipes. What happens there cannot harm the caller. The crate
+//! `yfs-query-worker` is that process; here is its caller.
 
-mod documents;
-mod jql;
-#[cfg(feature = "parquet")]
-mod parquet_rows;
 mod query_process;
-mod query_worker;
-mod sql;
+pub mod worker_protocol;
 
 use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::query_worker::{run_query_here, serve_json_query};
 use crate::work_budget::WorkShare;
 
-/// The command that runs queries: a program that calls [`serve_json_query`].
+/// The command that runs queries: a program that calls
+/// `yfs_query_worker::serve_json_query`.
 ///
 /// Mostly the embedding program itself, under an argument of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +49,6 @@ pub struct JsonQuery {
 
 /// The language of a query.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub enum QueryDialect {
     /// The language of jq.
     #[default]
@@ -66,7 +61,6 @@ pub enum QueryDialect {
 
 /// What a document is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub enum DocumentFormat {
     /// JSON: one value, or several one after the other.
     #[default]

@@ -22,8 +22,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use parking_lot::{Mutex, RwLock};
 use smol_str::SmolStr;
-use yfs::Workspace;
-use yfs_artifacts::{AnalysisMemory, DerivedShelf, WorkspaceShelf};
+use yfs_artifacts::{AnalysisMemory, DerivedShelf};
 use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{ChangeCursor, FileSystem, FsError};
 
@@ -34,12 +33,8 @@ pub use self::{
     text_merge::{MergeConflict, merge_texts},
 };
 use crate::{
-    audit::AuditSink,
-    execute::CommandExecutor,
-    history::{FileHistory, WorkspaceHistory},
-    json_query::JsonQueryRunner,
-    path_locks::PathLocks,
-    work_budget::WorkShare,
+    audit::AuditSink, execute::CommandExecutor, history::FileHistory, json_query::JsonQueryRunner,
+    path_locks::PathLocks, work_budget::WorkShare,
 };
 
 /// One agent's use of a filesystem. Clones are handles of one session.
@@ -141,15 +136,6 @@ impl AgentSession {
                 cursor: Mutex::default(),
             },
         }
-    }
-
-    /// Begins a session over a workspace, with its history and its statistics of files. The
-    /// session's id is the label of its changes.
-    pub fn over_workspace(workspace: &Workspace, actor: Actor, id: &str) -> AgentSessionBuilder {
-        let fs = workspace.fs_for(actor.clone()).labelled(id);
-        let history = Arc::new(WorkspaceHistory::new(workspace.clone()));
-        let shelf = Arc::new(WorkspaceShelf::new(workspace.clone()));
-        Self::builder(Arc::new(fs), actor).id(id).history(history).shelf(shelf)
     }
 
     /// Returns the session's id.

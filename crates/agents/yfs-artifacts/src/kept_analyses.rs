@@ -5,7 +5,6 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use futures::StreamExt;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use yfs::Workspace;
 use yfs_analysis::{
     ContentAnalysis, ContentAnalyzer, ContentPreview, FileStats, PreviewLimit, describe_stats,
 };
@@ -46,14 +45,6 @@ pub trait DerivedShelf: Send + Sync + fmt::Debug {
     fn put(&self, key: &str, value: &[u8]);
 }
 
-/// The settings of a workspace's store: on this machine only, for all processes.
-///
-/// A store that cannot be written keeps nothing.
-#[derive(Debug)]
-pub struct WorkspaceShelf {
-    workspace: Workspace,
-}
-
 /// The analyses of a filesystem's files.
 ///
 /// A caller that drops a future of its calls ends the reading: between two chunks of a file they
@@ -81,24 +72,6 @@ impl FileAnalysis {
     /// Returns what the file is in a few lines.
     pub fn description(&self) -> String {
         describe_stats(&self.stats)
-    }
-}
-
-impl WorkspaceShelf {
-    /// Makes the shelf of a workspace.
-    pub fn new(workspace: Workspace) -> Self {
-        Self { workspace }
-    }
-}
-
-impl DerivedShelf for WorkspaceShelf {
-    fn fetch(&self, key: &str) -> Option<Vec<u8>> {
-        self.workspace.store().get_meta(key).ok().flatten()
-    }
-
-    fn put(&self, key: &str, value: &[u8]) {
-        // What cannot be kept is made again.
-        self.workspace.store().set_meta(key, value).ok();
     }
 }
 

@@ -53,9 +53,9 @@ pub use crate::{
     file_store::{
         FileSystemOps, FileSystemStore, VerifiedArtifact, content_hash, store_and_return_metadata,
     },
-    kept_analyses::{AnalysisMemory, DerivedShelf, FileAnalysis, KeptAnalyses, WorkspaceShelf},
+    kept_analyses::{AnalysisMemory, DerivedShelf, FileAnalysis, KeptAnalyses},
     listing::StoredArtifact,
-    past_contents::{PastContents, WorkspacePast},
+    past_contents::PastContents,
     tool_response::{
         FileMetadata, Part, ToolResponse, ToolResponseContent, extract_context, human_size,
     },

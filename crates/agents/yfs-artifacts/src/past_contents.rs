@@ -4,7 +4,6 @@ use std::fmt;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use yfs::Workspace;
 use yfs_types::path::VPath;
 use yfs_vfs::FsError;
 
@@ -18,35 +17,4 @@ pub trait PastContents: Send + Sync + fmt::Debug {
         path: &VPath,
         is_wanted: &(dyn for<'a> Fn(&'a [u8]) -> bool + Sync),
     ) -> Result<Option<Bytes>, FsError>;
-}
-
-/// The earlier contents of a workspace's files.
-#[derive(Debug, Clone)]
-pub struct WorkspacePast {
-    workspace: Workspace,
-}
-
-impl WorkspacePast {
-    /// Makes the past of a workspace.
-    pub fn new(workspace: Workspace) -> Self {
-        Self { workspace }
-    }
-}
-
-#[async_trait]
-impl PastContents for WorkspacePast {
-    async fn find_content(
-        &self,
-        path: &VPath,
-        is_wanted: &(dyn for<'a> Fn(&'a [u8]) -> bool + Sync),
-    ) -> Result<Option<Bytes>, FsError> {
-        let history = self.workspace.history();
-        for version in history.versions(path)?.into_iter().rev() {
-            let content = history.version_content(path, version.number)?;
-            if is_wanted(&content) {
-                return Ok(Some(content));
-            }
-        }
-        Ok(None)
-    }
 }

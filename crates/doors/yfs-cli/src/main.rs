@@ -34,7 +34,8 @@ mod workspace_key;
 use std::process::ExitCode;
 
 use futures::future::LocalBoxFuture;
-use yfs_agent::json_query::{JsonQueryRunner, serve_json_query};
+use yfs_agent::json_query::JsonQueryRunner;
+use yfs_query_worker::serve_json_query;
 
 use crate::{args::CliArgs, context::CommandContext, errors::ErrorReporter};
 

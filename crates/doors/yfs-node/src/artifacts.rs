@@ -13,10 +13,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use yfs::clock::{Clock, SystemClock};
+use yfs_agent_workspace::WorkspacePast;
 use yfs_artifacts::{
     ArtifactError, ArtifactIds, ArtifactOptions, CleanupPolicy, CleanupReport, FileMetadata,
     FileSystemArtifactStore, FileSystemOps, FileSystemStore, NamespaceStrategy, StoredArtifact,
-    ToolResponseContent, WorkspacePast, extract_context,
+    ToolResponseContent, extract_context,
 };
 use yfs_engine::path::VPath;
 use yfs_vfs::Op;

@@ -6,11 +6,12 @@ use napi_derive::napi;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use yfs_agent::json_query::{
-    DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect, serve_json_query,
+    DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect,
 };
 use yfs_analysis::PreviewLimit;
 use yfs_artifacts::{ContextRequest, FileSelection};
 use yfs_engine::path::VPath;
+use yfs_query_worker::serve_json_query;
 use yfs_vfs::{FileSystem, Op};
 use yfs_wire::{ContextJson, FileStatsJson};
 

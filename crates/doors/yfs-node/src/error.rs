@@ -5,7 +5,8 @@ use std::{error::Error, fmt::Display, io::ErrorKind};
 
 use serde_json::json;
 use yfs::WorkspaceError;
-use yfs_agent::{history::LabelUndoError, json_query::JsonQueryError};
+use yfs_agent::json_query::JsonQueryError;
+use yfs_agent_workspace::LabelUndoError;
 use yfs_artifacts::ArtifactError;
 use yfs_peer::{JoinCodeError, PeerError};
 use yfs_store::StoreError;

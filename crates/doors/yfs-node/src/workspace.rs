@@ -18,7 +18,7 @@ use yfs::{
         versions::VersionSelector,
     },
 };
-use yfs_agent::{audit::workspace_audit_records, history::WorkspaceHistory};
+use yfs_agent_workspace::{WorkspaceHistory, workspace_audit_records};
 use yfs_engine::{content::AnchorSide, id::FileId, kind::profile_name, time::Millis};
 use yfs_peer::{PeerMembership, PeerTicket};
 use yfs_store::MemoryStore;

@@ -9,7 +9,8 @@ use std::{
 };
 
 use yfs::{Session, Workspace};
-use yfs_artifacts::{AnalysisMemory, KeptAnalyses, WorkspaceShelf};
+use yfs_agent_workspace::WorkspaceShelf;
+use yfs_artifacts::{AnalysisMemory, KeptAnalyses};
 use yfs_engine::{actor::Actor, path::VPath};
 use yfs_vfs::{ChunkStream, FileSystem, FsError, Op};
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use pyo3::{prelude::*, types::PyAny};
 use serde_json::{Value, json};
 use yfs::Workspace;
+use yfs_agent_workspace::WorkspaceShelf;
 use yfs_analysis::PreviewLimit;
-use yfs_artifacts::{
-    AnalysisMemory, ArtifactError, ContextRequest, FileSelection, KeptAnalyses, WorkspaceShelf,
-};
+use yfs_artifacts::{AnalysisMemory, ArtifactError, ContextRequest, FileSelection, KeptAnalyses};
 use yfs_types::path::VPath;
 use yfs_vfs::{FileSystem, FsError, Op};
 

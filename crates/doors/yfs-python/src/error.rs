@@ -9,7 +9,8 @@ use pyo3::{
     prelude::*,
 };
 use yfs::WorkspaceError;
-use yfs_agent::{ExecuteError, history::LabelUndoError, json_query::JsonQueryError};
+use yfs_agent::{ExecuteError, json_query::JsonQueryError};
+use yfs_agent_workspace::LabelUndoError;
 use yfs_store::StoreError;
 use yfs_types::path::{PathError, VPath};
 use yfs_vfs::{EditRefusal, FsError, Op};

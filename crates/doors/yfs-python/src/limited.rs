@@ -9,9 +9,10 @@ use bytes::Bytes;
 use pyo3::{prelude::*, types::PyAny};
 use yfs::{Session, Workspace};
 use yfs_agent::{
-    audit::{AuditOrigin, AuditedFs, open_workspace_audit},
+    audit::{AuditOrigin, AuditedFs},
     permissions::{AccessLimits, PermissionRules, RefusingBroker, parse_rules},
 };
+use yfs_agent_workspace::open_workspace_audit;
 use yfs_types::{actor::Actor, path::VPath};
 use yfs_vfs::{FileContent, FileSystem, Op, VersionBase, WriteOutcome};
 

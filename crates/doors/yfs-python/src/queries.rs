@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use yfs_agent::json_query::{
     DocumentFormat, JsonQuery, JsonQueryError, JsonQueryLimits, JsonQueryRunner, QueryDialect,
-    serve_json_query,
 };
+use yfs_query_worker::serve_json_query;
 use yfs_vfs::CancellationToken;
 
 use crate::{call::block_on, error};

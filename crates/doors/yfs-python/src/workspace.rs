@@ -14,10 +14,8 @@ use yfs::{
     TrashEntry, UnlockKey, Workspace, WorkspaceError, WorkspaceOptions,
     workspace::versions::VersionInfo,
 };
-use yfs_agent::{
-    audit::{AuditQuery, workspace_audit_records},
-    history::{UndoneChange, WorkspaceHistory},
-};
+use yfs_agent::{audit::AuditQuery, history::UndoneChange};
+use yfs_agent_workspace::{WorkspaceHistory, workspace_audit_records};
 use yfs_store::MemoryStore;
 use yfs_types::{
     actor::{Actor, ActorKind},

@@ -18,6 +18,7 @@ use yfs::Workspace;
 use yfs_agent::{
     AgentSession, audit::AuditSink, json_query::JsonQueryRunner, work_budget::WorkShare,
 };
+use yfs_agent_workspace::session_over;
 use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
@@ -122,7 +123,7 @@ impl GrantOpener {
         let fs = fs.map_err(|error| SessionRefusal(error.to_string()))?;
         // The tools of history reach the whole workspace.
         let builder = match grant.is_whole() {
-            true => AgentSession::over_workspace(&self.workspace, grant.actor.clone(), &label),
+            true => session_over(&self.workspace, grant.actor.clone(), &label),
             false => AgentSession::builder(fs.clone(), grant.actor.clone()).id(label),
         };
         let builder = match &self.audit {

@@ -14,11 +14,8 @@ use tokio::{
     sync::{Semaphore, broadcast},
 };
 use yfs::{Workspace, clock::clock_of, workspace::conflicts::ConflictReport};
-use yfs_agent::{
-    audit::{AuditSink, open_workspace_audit},
-    json_query::JsonQueryRunner,
-    work_budget::WorkBudget,
-};
+use yfs_agent::{audit::AuditSink, json_query::JsonQueryRunner, work_budget::WorkBudget};
+use yfs_agent_workspace::open_workspace_audit;
 use yfs_mcp::McpHttpService;
 
 use crate::{

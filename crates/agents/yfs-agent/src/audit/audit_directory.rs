@@ -16,16 +16,13 @@ use std::{
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::SystemTime,
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD as BASE64};
 use parking_lot::Mutex;
-use yfs::{Cipher, SealedDirectory, Workspace};
+use yfs_store::{Cipher, SealedDirectory};
 
 use super::{AuditQuery, AuditRecord, AuditSink};
 
@@ -184,43 +181,6 @@ impl AuditSink for DirectoryAuditSink {
         if record.and_then(|record| self.append(record)).is_err() {
             self.n_lost.fetch_add(1, Ordering::Relaxed);
         }
-    }
-}
-
-/// Opens the sink of the audit records of a workspace, beside the file of its store. Returns `None`
-/// if the store has no file.
-///
-/// # Errors
-///
-/// Fails if the directory cannot be created.
-pub fn open_workspace_audit(workspace: &Workspace) -> io::Result<Option<Arc<dyn AuditSink>>> {
-    let Some(directory) = audit_directory_of(workspace) else { return Ok(None) };
-    let sink = DirectoryAuditSink::open(&directory, AuditDirectoryLimits::default())?;
-    Ok(Some(Arc::new(sink)))
-}
-
-/// Returns the directory of the audit records of a workspace, beside the file of its store; `None`
-/// if the store has no file.
-pub fn audit_directory_of(workspace: &Workspace) -> Option<SealedDirectory> {
-    Some(workspace.store().derived_directory()?.with_extension("audit"))
-}
-
-/// Returns the records of a workspace that a query selects; none if there is no directory of
-/// records.
-///
-/// # Errors
-///
-/// Fails as [`select_audit_records`] does.
-pub fn workspace_audit_records(
-    workspace: &Workspace,
-    query: &AuditQuery,
-) -> io::Result<SelectedRecords> {
-    let Some(directory) = audit_directory_of(workspace) else {
-        return Ok(SelectedRecords::default());
-    };
-    match select_audit_records(&directory, query) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(SelectedRecords::default()),
-        selected => selected,
     }
 }
 

@@ -78,7 +78,7 @@ impl PathRoute {
 
     /// Makes a route to a directory of a filesystem. The filesystem must be confined to that
     /// directory, because links could lead out of it otherwise.
-    pub(super) fn within(prefix: VPath, fs: Arc<dyn FileSystem>, base: VPath) -> Self {
+    pub fn within(prefix: VPath, fs: Arc<dyn FileSystem>, base: VPath) -> Self {
         Self { base, ..Self::new(prefix, fs) }
     }
 
@@ -161,8 +161,8 @@ impl CompositeFs {
         Ok(Self { routes })
     }
 
-    /// Makes a filesystem of one directory of another.
-    pub(super) fn single(route: PathRoute) -> Self {
+    /// Makes a filesystem of one route: that to a directory of another, or to all of it.
+    pub fn single(route: PathRoute) -> Self {
         Self { routes: vec![route] }
     }
 

@@ -2,7 +2,7 @@
 
 mod commands;
 mod composite;
-mod stored;
+mod saved;
 
 use std::sync::{Arc, Mutex};
 
@@ -22,13 +22,13 @@ fn parse(path: &str) -> VPath {
     path.parse().expect("a path")
 }
 
-fn agent() -> Actor {
-    Actor::new(ActorKind::Agent, "tester")
-}
-
 fn new_workspace() -> Workspace {
     let store = Arc::new(yfs_store::MemoryStore::new());
     Workspace::create(store, WorkspaceOptions::default()).expect("a new workspace")
+}
+
+fn agent() -> Actor {
+    Actor::new(ActorKind::Agent, "tester")
 }
 
 const HOST: BackendCapabilities = BackendCapabilities {
@@ -38,9 +38,6 @@ const HOST: BackendCapabilities = BackendCapabilities {
     normalizes_names: false,
     ..BackendCapabilities::ALL
 };
-
-const WORKSPACE: BackendCapabilities =
-    BackendCapabilities { merges: true, ..BackendCapabilities::ALL };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_state_conforms() {
@@ -70,24 +67,6 @@ async fn a_local_sandbox_conforms() {
         fs
     };
     conformance::run(make, HOST).await.assert();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_workspace_conforms() {
-    let make = async || WorkspaceBackend::new(&new_workspace(), agent(), "test").fs();
-    conformance::run(make, WORKSPACE).await.assert();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_conforms() {
-    let make = async || {
-        let workspace = new_workspace();
-        let namespace = StoreNamespace::new(["users", "ada"]).expect("a namespace");
-        let store = StoreBackend::open(workspace.fs_for(agent()), namespace).await;
-        store.expect("the namespace is made").fs()
-    };
-    let caps = BackendCapabilities { clamps_links: false, ..WORKSPACE };
-    conformance::run(make, caps).await.assert();
 }
 
 #[tokio::test(flavor = "multi_thread")]

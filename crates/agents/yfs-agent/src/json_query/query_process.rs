@@ -15,7 +15,7 @@ use yfs_vfs::CancellationToken;
 
 use super::{
     JsonQuery, JsonQueryError, JsonQueryOutput, JsonQueryRunner,
-    query_worker::{EXIT_DONE, EXIT_FAILED, EXIT_TRUNCATED, QueryRequest},
+    worker_protocol::{EXIT_DONE, EXIT_FAILED, EXIT_TRUNCATED, QueryRequest},
 };
 use crate::work_budget::{WorkCost, WorkShare};
 
@@ -64,6 +64,9 @@ impl JsonQueryRunner {
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .env_clear()
+            // glibc reserves 64 MB of addresses for each thread that allocates otherwise, which may
+            // be all that the limit allows.
+            .env("MALLOC_ARENA_MAX", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -13,13 +13,13 @@ use yfs::{Workspace, WorkspaceOptions};
 use yfs_agent::{
     AgentSession, DeepAgentsProfile, ReplyBlock, ToolVocabulary,
     approval::{DirectoryAnswer, DirectoryApprovals, DirectoryAsker, DirectoryQuestion},
-    history::WorkspaceHistory,
     json_query::JsonQueryRunner,
     permissions::{
         AccessKind, AccessLimits, ApprovalBroker, ApprovalDecision, ApprovalRequest,
         PermissionRule, PermissionRules, RuleMode,
     },
 };
+use yfs_agent_workspace::WorkspaceHistory;
 use yfs_shell::{ShellExecutor, ShellLimits};
 use yfs_types::path::VPath;
 use yfs_vfs::{FileSystem, FileSystemExt, MemoryFs};

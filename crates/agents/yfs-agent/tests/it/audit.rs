@@ -15,9 +15,10 @@ use yfs_agent::{
     AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary,
     audit::{
         AuditDirectoryLimits, AuditQuery, AuditRecord, AuditSink, DirectoryAuditSink,
-        MemoryAuditSink, audit_directory_of, open_workspace_audit, select_audit_records,
+        MemoryAuditSink, select_audit_records,
     },
 };
+use yfs_agent_workspace::{audit_directory_of, open_workspace_audit};
 use yfs_types::actor::{Actor, ActorKind};
 use yfs_vfs::{
     FileSystem, FsError, MemoryFs,

@@ -11,10 +11,8 @@ use yfs::{
     Workspace, WorkspaceOptions,
     clock::{Clock, SystemClock},
 };
-use yfs_agent::{
-    AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary,
-    history::WorkspaceHistory,
-};
+use yfs_agent::{AgentSession, CallContext, DeepAgentsProfile, ToolCatalog, ToolVocabulary};
+use yfs_agent_workspace::{WorkspaceHistory, session_over};
 use yfs_types::{
     actor::{Actor, ActorKind},
     time::Millis,
@@ -41,7 +39,7 @@ impl SharedWorkspace {
         let replacing = ToolVocabulary::DeepAgents(DeepAgentsProfile::Replacing);
         let catalog = ToolCatalog::new(&[replacing, ToolVocabulary::Beyond]).expect("names differ");
         let actor = Actor::new(ActorKind::Agent, "bob");
-        let session = AgentSession::over_workspace(&workspace, actor, "s1").build();
+        let session = session_over(&workspace, actor, "s1").build();
         let person = Arc::new(workspace.fs_for(Actor::new(ActorKind::Human, "ana")));
         let path = "/plan".parse().expect("a path");
         person.write_text(&path, "one\ntwo\nthree\n").await.expect("written");

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use yfs::{Workspace, WorkspaceOptions};
-use yfs_agent::{
-    AgentSession, CallContext, ToolCatalog, ToolVocabulary, audit::open_workspace_audit,
-};
+use yfs_agent::{AgentSession, CallContext, ToolCatalog, ToolVocabulary};
+use yfs_agent_workspace::{open_workspace_audit, session_over};
 use yfs_types::{
     actor::{Actor, ActorKind},
     path::VPath,
@@ -33,7 +32,7 @@ impl RecordedWorkspace {
         let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("made");
         let audit = open_workspace_audit(&workspace).expect("opened").expect("a directory");
         let actor = Actor::new(ActorKind::Agent, "bob");
-        let session = AgentSession::over_workspace(&workspace, actor, "s1").audit(audit).build();
+        let session = session_over(&workspace, actor, "s1").audit(audit).build();
         let person: Arc<dyn FileSystem> =
             Arc::new(workspace.fs_for(Actor::new(ActorKind::Human, "ana")));
         for file in ["/a", "/b", "/docs/c"] {

@@ -4,10 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use proptest::prelude::*;
+use yfs_agent_workspace::WorkspaceShelf;
 use yfs_analysis::FileStats;
-use yfs_artifacts::{
-    ContextRequest, DerivedShelf, FileSelection, KeptAnalyses, RenderedContext, WorkspaceShelf,
-};
+use yfs_artifacts::{ContextRequest, DerivedShelf, FileSelection, KeptAnalyses, RenderedContext};
 use yfs_types::path::VPath;
 use yfs_vfs::{FaultFs, FileSystem, FileSystemExt, MemoryFs, Op};
 

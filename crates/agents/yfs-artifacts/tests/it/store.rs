@@ -6,10 +6,10 @@ use bytes::Bytes;
 use expect_test::expect;
 use serde_json::{Value, json};
 use yfs::{Workspace, WorkspaceOptions};
+use yfs_agent_workspace::WorkspacePast;
 use yfs_artifacts::{
     ArtifactError, ArtifactIds, ArtifactOptions, CleanupPolicy, FileMetadata,
     FileSystemArtifactStore, FileSystemOps, FileSystemStore, NamespaceStrategy, StoredResult,
-    WorkspacePast,
 };
 use yfs_store::MemoryStore;
 use yfs_types::{path::VPath, time::Millis};

@@ -12,6 +12,9 @@ use crate::checkpoint::{
     manifest::Manifest,
 };
 
+/// The number of entries that are passed on the way to a key before it is searched instead.
+const MAX_PASSED: usize = 32;
+
 /// Entries in order of key.
 pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -87,6 +90,42 @@ impl CheckpointMap {
             }
         }
         Ok(None)
+    }
+
+    /// Calls `each` with the number of each key and its value, if there is one. Keys that follow
+    /// each other closely in the map are read by one pass over it.
+    ///
+    /// `keys` ascend.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get), and what `each` returns.
+    pub fn get_ascending<E: From<CheckpointError>>(
+        &self,
+        keys: &[Vec<u8>],
+        mut each: impl FnMut(usize, Option<&[u8]>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let Some(first) = keys.first() else { return Ok(()) };
+        let seek = |from| {
+            MergedCursor::seek(&self.levels, &self.cache, Scan { from, ahead_to: None, keep: true })
+        };
+        let mut cursor = seek(first)?;
+        for (number, key) in keys.iter().enumerate() {
+            let is_before = |cursor: &MergedCursor<'_>| {
+                cursor.current().is_some_and(|(at, _)| at < key.as_slice())
+            };
+            let mut n_passed = 0;
+            while n_passed < MAX_PASSED && is_before(&cursor) {
+                cursor.advance()?;
+                n_passed += 1;
+            }
+            if is_before(&cursor) {
+                cursor = seek(key)?;
+            }
+            let found = cursor.current().filter(|(at, _)| *at == key.as_slice());
+            each(number, found.and_then(|(_, value)| value))?;
+        }
+        Ok(())
     }
 
     /// Returns the first entries with keys from `from` on and before `to`; at most `n`.

@@ -81,6 +81,25 @@ fn check_ranges(map: &CheckpointMap, model: &Model) {
     }
 }
 
+/// Asserts that values of ascending keys, near to each other and far apart, are those of the map.
+fn check_ascending(map: &CheckpointMap, model: &Model) {
+    for step in [1, 7, 100, 3000] {
+        let there = model.keys().step_by(step).cloned();
+        let absent = (0..5_000).step_by(step).map(|n| format!("key {n:05}").into_bytes());
+        let mut keys: Vec<Vec<u8>> = there.chain(absent).collect();
+        keys.sort_unstable();
+        let mut read = Vec::new();
+        map.get_ascending(&keys, |number, value| {
+            assert_eq!(number, read.len());
+            read.push(value.map(<[u8]>::to_vec));
+            Ok::<_, CheckpointError>(())
+        })
+        .unwrap();
+        let expected: Vec<_> = keys.iter().map(|key| model.get(key).cloned()).collect();
+        assert_eq!(read, expected, "every {step}");
+    }
+}
+
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         prop::collection::vec(0..4_u8, 0..6),
@@ -120,6 +139,7 @@ proptest! {
             prop_assert_eq!(map.label(), &[number as u8]);
             prop_assert_eq!(&all(&map, page).unwrap(), &model);
             check_ranges(&open(directory), &model);
+            check_ascending(&open(directory), &model);
             for (key, _) in changes {
                 prop_assert_eq!(map.get(key).unwrap(), model.get(key).cloned());
             }

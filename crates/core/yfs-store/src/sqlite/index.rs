@@ -380,6 +380,30 @@ impl LogIndex {
         Ok(base.entry(name)?.map(|(number, doc)| take(number, &doc)))
     }
 
+    /// Returns the number and head of each document of `names`, which ascend, without keeping them
+    /// in memory.
+    pub(super) fn peek_heads(&self, names: &[&DocName]) -> IndexResult<Vec<Option<(u32, u64)>>> {
+        let mut heads = vec![None; names.len()];
+        let (mut places, mut in_base) = (Vec::new(), Vec::new());
+        for (at, name) in names.iter().enumerate() {
+            match self.numbers.get(*name) {
+                Some(number) => {
+                    heads[at] = self.docs.get(number).map(|doc| (*number, doc.head));
+                }
+                None => {
+                    places.push(at);
+                    in_base.push(*name);
+                }
+            }
+        }
+        if let Some(base) = &self.base {
+            base.for_each_head(&in_base, |nth, number, head| {
+                heads[places[nth]] = Some((number, head));
+            })?;
+        }
+        Ok(heads)
+    }
+
     /// Returns the number of a document, also if it has no records, without keeping the document in
     /// memory.
     pub(super) fn number_of(&self, name: &DocName) -> IndexResult<Option<u32>> {

@@ -9,7 +9,7 @@ use super::{
     SqliteInner,
     check::page_problems,
     doc_values::write_fact,
-    index::{DocEntry, IndexTotals},
+    index::IndexTotals,
     schema::{FACT_TABLE, store_error},
     seal::ValuePlace,
     transaction::SqliteTransaction,
@@ -26,6 +26,17 @@ const FIRST_SEEN: &str = "first seen";
 const SETTINGS: &str = "setting";
 const STATS: &str = "compute the statistics of the store";
 
+/// The numbers of documents that are passed over to the next one whose facts are read.
+const MAX_GAP: u32 = 16;
+
+/// A document whose facts are read.
+struct KnownDoc {
+    number: u32,
+    head: u64,
+    /// Its place in the question.
+    place: usize,
+}
+
 /// Reports whether a setting is the store's own: a position, a count or a random mark. Those are
 /// not sealed, since they are also read without the key's cipher.
 fn is_own(key: &str) -> bool {
@@ -34,33 +45,59 @@ fn is_own(key: &str) -> bool {
 
 impl SqliteInner {
     pub(super) fn doc_facts(&self, docs: &[DocName]) -> Result<Vec<Option<DocFact>>, StoreError> {
-        let head = |number, doc: &DocEntry| (number, doc.head);
-        let known: Vec<Option<(u32, u64)>> =
-            self.with_index(|index| docs.iter().map(|name| index.peek(name, head)).collect())?;
+        // The index has documents by name, and the table by number: each is read in its order.
+        let mut places: Vec<usize> = (0..docs.len()).collect();
+        places.sort_unstable_by_key(|place| docs[*place].as_str());
+        let names: Vec<&DocName> = places.iter().map(|place| &docs[*place]).collect();
+        let heads = self.with_index(|index| index.peek_heads(&names))?;
+        let known = places.into_iter().zip(heads);
+        let mut known: Vec<KnownDoc> = known
+            .filter_map(|(place, head)| head.map(|(number, head)| KnownDoc { number, head, place }))
+            .collect();
+        known.sort_unstable_by_key(|doc| doc.number);
+        let mut facts = vec![None; docs.len()];
         let reader = self.reader()?;
         let tx = SqliteTransaction::read(&reader).map_err(store_error(FACTS))?;
-        let mut find = tx
-            .prepare_cached("SELECT upto, size, hash FROM fact WHERE doc = ?1")
-            .map_err(store_error(FACTS))?;
-        let mut facts = Vec::with_capacity(docs.len());
-        for (known, name) in known.into_iter().zip(docs) {
-            let Some((number, head)) = known else {
-                facts.push(None);
-                continue;
-            };
-            let fact = find
-                .query_row([number], |row| self.read_fact(name, row))
-                .optional()
-                .map(Option::flatten)
-                .map_err(store_error(FACTS));
-            let fact = match fact {
-                // Facts can be computed again; `check` reports the damage.
-                Err(StoreError::Corrupt { .. }) => None,
-                fact => fact?,
-            };
-            facts.push(fact.filter(|fact| fact.upto.0 >= head));
+        for run in known.chunk_by(|doc, next| next.number - doc.number <= MAX_GAP) {
+            self.read_facts(&tx, docs, run, &mut facts)?;
         }
         Ok(facts)
+    }
+
+    /// Reads the facts of documents with ascending numbers, but those that are damaged: facts can be
+    /// computed again, and `check` reports the damage.
+    fn read_facts(
+        &self,
+        tx: &SqliteTransaction<'_>,
+        docs: &[DocName],
+        run: &[KnownDoc],
+        facts: &mut [Option<DocFact>],
+    ) -> Result<(), StoreError> {
+        const SQL: &str = "SELECT upto, size, hash, doc FROM fact WHERE doc BETWEEN ?1 AND ?2
+                           ORDER BY doc";
+        let ([first, ..], [.., last]) = (run, run) else { return Ok(()) };
+        let mut read = || -> rusqlite::Result<()> {
+            let mut find = tx.prepare_cached(SQL)?;
+            let mut rows = find.query([first.number, last.number])?;
+            let mut wanted = run.iter().peekable();
+            while let Some(row) = rows.next()? {
+                let number: u32 = row.get(3)?;
+                while wanted.next_if(|doc| doc.number < number).is_some() {}
+                while let Some(doc) = wanted.next_if(|doc| doc.number == number) {
+                    let fact = self.read_fact(&docs[doc.place], row)?;
+                    facts[doc.place] = fact.filter(|fact| fact.upto.0 >= doc.head);
+                }
+            }
+            Ok(())
+        };
+        match read().map_err(store_error(FACTS)) {
+            Err(StoreError::Corrupt { .. }) if run.len() > 1 => {
+                let each = run.chunks(1);
+                each.into_iter().try_for_each(|one| self.read_facts(tx, docs, one, facts))
+            }
+            Err(StoreError::Corrupt { .. }) => Ok(()),
+            read => read,
+        }
     }
 
     /// Reads a row of `upto, size, hash`; `None` if it is damaged.

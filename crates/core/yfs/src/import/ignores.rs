@@ -48,7 +48,19 @@ pub(super) struct ImportIgnores {
     /// The directories whose ignore files apply, from the root of the repository on; none without
     /// [`ImportOptions::gitignore`].
     top: Option<PathBuf>,
-    of_dirs: Mutex<HashMap<PathBuf, Option<Arc<IgnoreRuleList>>>>,
+    known: Mutex<KnownRules>,
+}
+
+/// The rules that bind the entries of a directory: those of its ignore files and of the directories
+/// above, the nearest first, each with the length of the path that its patterns begin after.
+type RuleChain = Arc<[(usize, Arc<IgnoreRuleList>)]>;
+
+/// The rules of the directories that were met, and of the last one, since a scan lists a directory
+/// as a whole.
+#[derive(Debug, Default)]
+struct KnownRules {
+    last: Option<(PathBuf, RuleChain)>,
+    of_dirs: HashMap<PathBuf, RuleChain>,
 }
 
 impl ImportIgnores {
@@ -59,7 +71,7 @@ impl ImportIgnores {
             root: root.to_owned(),
             of_options: options.ignore_rules(),
             top: options.gitignore.then(|| repository.unwrap_or(root).to_owned()),
-            of_dirs: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
@@ -70,14 +82,9 @@ impl ImportIgnores {
             return Some(IgnoreVerdict::Excluded);
         }
         let top = self.top.as_ref()?;
-        for dir in path.ancestors().skip(1) {
-            let rules = self.rules_of(dir);
-            let verdict = rules.and_then(|rules| rules.verdict(relative(path, dir), is_dir));
-            if verdict.is_some() || dir == top {
-                return verdict;
-            }
-        }
-        None
+        let bytes = path.as_os_str().as_bytes();
+        let rules = self.rules_below(path.parent()?, top);
+        rules.iter().find_map(|(start, rules)| rules.verdict(&bytes[*start..], is_dir))
     }
 
     /// Reports whether a file is one that editors leave behind, and no rule includes it.
@@ -86,9 +93,43 @@ impl ImportIgnores {
         self.top.is_some() && is_leftover(name) && self.verdict(path, false).is_none()
     }
 
-    fn rules_of(&self, dir: &Path) -> Option<Arc<IgnoreRuleList>> {
-        let mut known = self.of_dirs.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(dir.to_owned()).or_insert_with(|| read_rules(dir)).clone()
+    /// Returns the rules that bind the entries of a directory.
+    fn rules_below(&self, dir: &Path, top: &Path) -> RuleChain {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((last, rules)) = &known.last
+            && last == dir
+        {
+            return rules.clone();
+        }
+        let rules = known.rules_below(dir, top);
+        known.last = Some((dir.to_owned(), rules.clone()));
+        rules
+    }
+}
+
+impl KnownRules {
+    fn rules_below(&mut self, dir: &Path, top: &Path) -> RuleChain {
+        let mut missing = Vec::new();
+        let mut rules = RuleChain::default();
+        for above in dir.ancestors() {
+            if let Some(known) = self.of_dirs.get(above) {
+                rules = known.clone();
+                break;
+            }
+            missing.push(above);
+            if above == top {
+                break;
+            }
+        }
+        for dir in missing.into_iter().rev() {
+            let own = read_rules(dir);
+            if !own.is_empty() {
+                let start = dir.join("").as_os_str().len();
+                rules = [(start, Arc::new(own))].into_iter().chain(rules.iter().cloned()).collect();
+            }
+            self.of_dirs.insert(dir.to_owned(), rules.clone());
+        }
+        rules
     }
 }
 
@@ -96,12 +137,12 @@ fn relative<'a>(path: &'a Path, dir: &Path) -> &'a [u8] {
     path.strip_prefix(dir).unwrap_or(path).as_os_str().as_bytes()
 }
 
-fn read_rules(dir: &Path) -> Option<Arc<IgnoreRuleList>> {
+fn read_rules(dir: &Path) -> IgnoreRuleList {
     let mut list = IgnoreRuleList::default();
     for file in [".git/info/exclude"].iter().chain(&RULE_FILES) {
         list.add_text(&read_rule_file(&dir.join(OsStr::new(file))).unwrap_or_default());
     }
-    (!list.is_empty()).then(|| Arc::new(list))
+    list
 }
 
 /// Reads a file with rules. As in git, a link is none.

@@ -1,6 +1,6 @@
 //! Conflicts, reported for people: how each was resolved, and where the file is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use smol_str::SmolStr;
 use yfs_engine::{
@@ -18,7 +18,7 @@ use super::Workspace;
 use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
 
 /// The number of texts that are checked at once.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 16_384;
 
 /// A conflict that was resolved by rule, or a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,8 +200,16 @@ impl WorkspaceState {
     /// that the others are settled, until their next update.
     fn unsettled_among(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<ConflictReport>> {
         let mut conflicts = Vec::new();
-        for some in texts.chunks(CHUNK) {
+        // The store has facts in the order of ids.
+        let mut by_id = texts.to_vec();
+        by_id.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        for some in by_id.chunks(CHUNK) {
             conflicts.extend(self.unsettled_in(some)?);
+        }
+        if conflicts.len() > 1 {
+            let places = texts.iter().enumerate().map(|(place, (id, _))| (id, place));
+            let places: HashMap<&FileId, usize> = places.collect();
+            conflicts.sort_by_key(|conflict| places.get(&conflict.id));
         }
         Ok(conflicts)
     }

@@ -14,12 +14,13 @@ use clap::Args;
 use yfs::Workspace;
 use yfs_agent::{
     AgentSession, AgentSessionBuilder,
-    audit::{AuditOrigin, AuditSink, AuditedFs, open_workspace_audit},
+    audit::{AuditOrigin, AuditSink, AuditedFs},
     permissions::{
         AccessKind, AccessLimits, ApprovalBroker, PermissionRule, PermissionRules, RuleMode,
         parse_rules,
     },
 };
+use yfs_agent_workspace::{open_workspace_audit, session_over};
 use yfs_engine::{
     actor::{Actor, ActorKind},
     path::VPath,
@@ -207,7 +208,7 @@ impl SessionOpener for WorkspaceOpener {
         // The tools of history do not pass through the rules.
         let builder = match policy.is_restricted() || self.protected.is_some() {
             true => AgentSession::builder(fs.clone(), actor.clone()).id(policy.label.as_str()),
-            false => AgentSession::over_workspace(&self.workspace, actor.clone(), &policy.label),
+            false => session_over(&self.workspace, actor.clone(), &policy.label),
         };
         let root = [VPath::root()];
         let directories = if policy.allowed.is_empty() { &root } else { &policy.allowed[..] };

@@ -8,11 +8,12 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use yfs::Workspace;
+use yfs_agent_workspace::WorkspacePast;
 use yfs_analysis::{PreviewLimit, describe_stats};
 use yfs_artifacts::{
     ArtifactIds, ArtifactOptions, CleanupPolicy, CleanupReport, ContextRequest, FileMetadata,
     FileSelection, FileSystemOps, FileSystemStore, NamespaceStrategy, ToolResponseContent,
-    WorkspacePast, content_hash,
+    content_hash,
 };
 use yfs_engine::path::VPath;
 use yfs_vfs::{FileKind, FsCode, WalkOptions};

@@ -1,9 +1,8 @@
 //! `yfs audit`: lists what agents did through the tools.
 
 use clap::Args;
-use yfs_agent::audit::{
-    AuditOutcome, AuditQuery, AuditRecord, audit_directory_of, workspace_audit_records,
-};
+use yfs_agent::audit::{AuditOutcome, AuditQuery, AuditRecord};
+use yfs_agent_workspace::{audit_directory_of, workspace_audit_records};
 use yfs_engine::{actor::Actor, time::Millis};
 
 use crate::{

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::{Json, response::IntoResponse};
 use yfs_agent::work_budget::WorkCost;
+use yfs_agent_workspace::WorkspaceShelf;
 use yfs_analysis::PreviewLimit;
-use yfs_artifacts::{ContextRequest, FileSelection, KeptAnalyses, WorkspaceShelf};
+use yfs_artifacts::{ContextRequest, FileSelection, KeptAnalyses};
 use yfs_wire::{ContextBody, ContextJson, FileStatsJson, StatsQuery};
 
 use crate::{

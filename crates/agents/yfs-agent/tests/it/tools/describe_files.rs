@@ -7,9 +7,10 @@ use expect_test::expect;
 use serde_json::json;
 use yfs::{Workspace, WorkspaceOptions};
 use yfs_agent::{
-    AgentSession, CallContext, ToolCatalog, ToolVocabulary,
+    CallContext, ToolCatalog, ToolVocabulary,
     permissions::{AccessKind, PermissionRule, PermissionRules, PermittedFs, RuleMode},
 };
+use yfs_agent_workspace::session_over;
 use yfs_store::MemoryStore;
 use yfs_types::path::VPath;
 use yfs_vfs::{FaultFs, FileSystem, FileSystemExt, FsCode, FsFault, MemoryFs, Op};
@@ -141,7 +142,7 @@ async fn nothing_of_a_file_is_revealed_that_may_not_be_read() {
 async fn statistics_that_another_agent_made_are_not_given_to_one_that_may_not_read_the_file() {
     let store = Arc::new(MemoryStore::new());
     let workspace = Workspace::create(store, WorkspaceOptions::default()).expect("a workspace");
-    let free = AgentSession::over_workspace(&workspace, agent("ada"), "s1").build();
+    let free = session_over(&workspace, agent("ada"), "s1").build();
     fill(&**free.fs()).await;
     let tools = ToolCatalog::new(&[ToolVocabulary::Beyond]).expect("names differ");
     let stats = json!({ "path": "/secret/key.txt" });
@@ -153,7 +154,7 @@ async fn statistics_that_another_agent_made_are_not_given_to_one_that_may_not_re
     let rule = PermissionRule::new(RuleMode::Deny, &[AccessKind::Read], "/secret/**");
     let rules = PermissionRules::new([rule]).expect("rules");
     let fs = Arc::new(PermittedFs::new(free.fs().clone(), rules).unwrap());
-    let bound = AgentSession::over_workspace(&workspace, agent("ben"), "s2").fs(fs).build();
+    let bound = session_over(&workspace, agent("ben"), "s2").fs(fs).build();
     let reply = call(&bound, "file_stats").await;
     assert!(reply.is_error && !reply.joined_text().contains("marzipan"), "{reply:?}");
 }

@@ -104,6 +104,23 @@ impl IndexBase {
         Ok(Some(parse_entry(&value).map_err(|_| DAMAGED)?))
     }
 
+    /// Calls a function with the place of each document in `names`, which ascend, and its number
+    /// and head.
+    pub(super) fn for_each_head(
+        &self,
+        names: &[&DocName],
+        mut take: impl FnMut(usize, u32, u64),
+    ) -> IndexResult<()> {
+        let keys: Vec<Vec<u8>> = names.iter().map(|name| doc_key(name)).collect();
+        self.map.get_ascending(&keys, |at, value| {
+            if let Some(value) = value {
+                let (number, head) = parse_head_of(value).map_err(|_| DAMAGED)?;
+                take(at, number, head);
+            }
+            Ok(())
+        })
+    }
+
     /// Returns the positions and sizes of the records of a document that are in lists, after a
     /// position.
     pub(super) fn listed_records(&self, number: u32, after: u64) -> IndexResult<Vec<(u64, u32)>> {
@@ -270,6 +287,12 @@ pub(super) fn encode_entry(number: u32, doc: &DocEntry) -> Vec<u8> {
     }
     value.extend(encode_list(&doc.records));
     value
+}
+
+/// Returns the number and head of a document of its entry.
+fn parse_head_of(value: &[u8]) -> Result<(u32, u64), Lib0Error> {
+    let mut reader = Lib0Reader::new(value);
+    Ok((reader.var_u32()?, reader.var_uint()?))
 }
 
 fn parse_entry(value: &[u8]) -> Result<(u32, DocEntry), Lib0Error> {

@@ -6,12 +6,10 @@ use expect_test::expect;
 use serde_json::json;
 use yfs_agent::{
     AgentSession, CallContext, ToolCatalog, ToolVocabulary,
-    json_query::{
-        DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect, run_query_here,
-        serve_json_query,
-    },
+    json_query::{DocumentFormat, JsonQuery, JsonQueryLimits, JsonQueryRunner, QueryDialect},
 };
 use yfs_analysis::{FileStats, analyze};
+use yfs_query_worker::{run_query_here, serve_json_query};
 use yfs_types::actor::{Actor, ActorKind};
 use yfs_vfs::{FileSystemExt, MemoryFs};
 

@@ -1,53 +1,51 @@
-//! Tests of saved states and of namespaces.
+//! Tests of the backends over a workspace.
 
-use serde_json::json;
+use std::sync::Arc;
+
+use yfs::{Workspace, WorkspaceOptions};
+use yfs_agent::backends::AgentBackend;
+use yfs_agent_workspace::{BadNamespace, StoreBackend, StoreNamespace, WorkspaceBackend};
+use yfs_types::{
+    actor::{Actor, ActorKind},
+    path::VPath,
+};
 use yfs_vfs::{
     FileSystemExt, FsCode,
-    conformance::script::{self, tree},
+    conformance::{self, BackendCapabilities, script},
 };
 
-use super::{
-    super::{AgentBackend, BadNamespace, StateBackend, StoreBackend, StoreNamespace},
-    agent, new_workspace, parse,
-};
-
-#[tokio::test]
-async fn a_state_is_saved_and_loaded() {
-    let state = StateBackend::new();
-    let script = "
-        write /a/text \"one\\ntwo\"
-        chmod 600 /a/text
-        mkdir /empty
-        ln ../a/text /empty/link
-        chmod 700 /empty";
-    script::check(&state.fs(), script).await.unwrap();
-    state.fs().write(&parse("/bytes"), vec![0, 255].into(), &Default::default()).await.unwrap();
-    let facts = json!({ "pages": 3 }).as_object().cloned().unwrap();
-    state.fs().set_metadata(&parse("/bytes"), facts).await.unwrap();
-    let saved = state.save().await.unwrap();
-    let loaded = StateBackend::load(&saved).await.unwrap();
-    assert_eq!(tree(&*loaded.fs()).await.unwrap(), tree(&*state.fs()).await.unwrap());
-    assert_eq!(loaded.save().await.unwrap(), saved);
+fn parse(path: &str) -> VPath {
+    path.parse().expect("a path")
 }
 
-#[tokio::test]
-async fn a_damaged_state_is_refused() {
-    let entry = |path: &str, body: &str| {
-        json!({ "version": 1, "entries": [
-            { "path": path, body: "x", "mode": 420, "modified_ms": 0 }
-        ]})
+fn agent() -> Actor {
+    Actor::new(ActorKind::Agent, "tester")
+}
+
+fn new_workspace() -> Workspace {
+    let store = Arc::new(yfs_store::MemoryStore::new());
+    Workspace::create(store, WorkspaceOptions::default()).expect("a new workspace")
+}
+
+const WORKSPACE: BackendCapabilities =
+    BackendCapabilities { merges: true, ..BackendCapabilities::ALL };
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_conforms() {
+    let make = async || WorkspaceBackend::new(&new_workspace(), agent(), "test").fs();
+    conformance::run(make, WORKSPACE).await.assert();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_conforms() {
+    let make = async || {
+        let workspace = new_workspace();
+        let namespace = StoreNamespace::new(["users", "ada"]).expect("a namespace");
+        let store = StoreBackend::open(workspace.fs_for(agent()), namespace).await;
+        store.expect("the namespace is made").fs()
     };
-    for saved in [
-        json!(null),
-        json!({ "version": 2, "entries": [] }),
-        entry("/a/../b", "text"),
-        entry("/none/a", "text"),
-        entry("/", "text"),
-        entry("/a", "base64"),
-        entry("/a", "device"),
-    ] {
-        assert!(StateBackend::load(&saved).await.is_err(), "{saved}");
-    }
+    let caps = BackendCapabilities { clamps_links: false, ..WORKSPACE };
+    conformance::run(make, caps).await.assert();
 }
 
 #[test]

@@ -6,9 +6,8 @@ use std::{
 };
 
 use yfs::workspace::change_list::HistoryEntry;
+use yfs_agent::history::{UndoneChange, UndoneResult};
 use yfs_types::id::FileId;
-
-use super::{UndoneChange, UndoneResult};
 
 /// The entries in the order in which the first change of each was undone.
 #[derive(Debug, Default)]

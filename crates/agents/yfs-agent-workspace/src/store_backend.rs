@@ -10,13 +10,9 @@ use std::{fmt, sync::Arc};
 
 use thiserror::Error;
 use yfs::{Workspace, WorkspaceFs};
+use yfs_agent::backends::{AgentBackend, CompositeFs, PathRoute};
 use yfs_types::{actor::Actor, name::NodeName, path::VPath};
 use yfs_vfs::{FileSystem, FileSystemExt, FsError};
-
-use super::{
-    AgentBackend,
-    composite::{CompositeFs, PathRoute},
-};
 
 /// The checked components of a namespace.
 ///

@@ -1,7 +1,23 @@
-//! The process that runs one query.
+//! The process that runs one query, for [`yfs_agent::json_query`].
 //!
 //! It reads a line of JSON with the query and its limits, then the document, and writes the
 //! results. Its exit code says how it ended.
+//!
+//! ```
+//! use yfs_agent::json_query::JsonQuery;
+//! use yfs_query_worker::run_query_here;
+//!
+//! let query = JsonQuery { text: ".[] | .gauge".to_owned(), ..JsonQuery::default() };
+//! let results = run_query_here(&query, br#"[{"gauge": "g1"}, {"gauge": "g2"}]"#, 1 << 20)?;
+//! assert_eq!(results, b"\"g1\"\n\"g2\"\n");
+//! # Ok::<(), String>(())
+//! ```
+
+mod documents;
+mod jql;
+#[cfg(feature = "parquet")]
+mod parquet_rows;
+mod sql;
 
 use std::{
     borrow::Cow,
@@ -15,33 +31,17 @@ use jaq_core::{
 };
 use jaq_json::{Val, write};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use serde::{Deserialize, Serialize};
+use yfs_agent::json_query::{
+    DocumentFormat, JsonQuery, QueryDialect,
+    worker_protocol::{EXIT_DONE, EXIT_FAILED, EXIT_TRUNCATED, QueryRequest},
+};
 use yfs_analysis::decode_text;
 
-use super::{
-    DocumentFormat, JsonQuery, QueryDialect,
+use crate::{
     documents::{dialect_of, read_document},
     jql::run_jql,
     sql::run_sql,
 };
-
-/// The exit code of a query with all its results.
-pub(super) const EXIT_DONE: u8 = 0;
-
-/// The exit code of a query that failed; standard error says why.
-pub(super) const EXIT_FAILED: u8 = 1;
-
-/// The exit code of a query with more results than the limit.
-pub(super) const EXIT_TRUNCATED: u8 = 3;
-
-/// The first line of the input.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct QueryRequest {
-    pub(super) query: JsonQuery,
-    pub(super) cpu_seconds: u64,
-    pub(super) max_memory: u64,
-    pub(super) max_output_len: usize,
-}
 
 /// A writer that stops at a limit.
 struct BoundedWriter<W> {
@@ -87,9 +87,6 @@ fn serve(input: &mut impl BufRead, output: impl Write) -> Result<u8, String> {
     };
     // A panic is caught where a library may have one, and its message is none for the caller.
     std::panic::set_hook(Box::new(|_| ()));
-    // A thread of an interpreter that allocates for the first time would reserve 64 MB for itself,
-    // which may be all that the limit allows.
-    yfs::limit_arenas(1);
     limit(Resource::Core, 0)?;
     limit(Resource::Cpu, request.cpu_seconds.max(1))?;
     limit(Resource::As, request.max_memory.saturating_add(address_space()))?;

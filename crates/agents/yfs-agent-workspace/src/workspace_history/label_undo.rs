@@ -2,10 +2,11 @@
 
 use smol_str::SmolStr;
 use thiserror::Error;
+use yfs_agent::history::UndoneChange;
 use yfs_types::actor::Actor;
 use yfs_vfs::FsError;
 
-use super::{UndoneChange, WorkspaceHistory};
+use super::WorkspaceHistory;
 
 /// The reason why no change was undone.
 #[derive(Debug, Error)]
@@ -34,7 +35,7 @@ pub enum LabelUndoError {
 
 impl WorkspaceHistory {
     /// Undoes the changes of `actor` that have a label, as
-    /// [`undo_session`](super::FileHistory::undo_session) does. Returns no change if all of them
+    /// [`undo_session`](yfs_agent::history::FileHistory::undo_session) does. Returns no change if all of them
     /// were undone before.
     ///
     /// # Errors

@@ -6,11 +6,10 @@ use jaq_json::{
     read::{self, parse_single_num},
 };
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
+use yfs_agent::json_query::DocumentFormat;
 use yfs_analysis::{
     TableDialect, TableHint, is_digit_code, json_lexer::find_syntax_error, table_dialect_of,
 };
-
-use super::DocumentFormat;
 
 /// The byte order mark that programs of Windows put before UTF-8.
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -50,7 +49,7 @@ pub(super) fn read_document<'a>(
             None => Box::new(std::iter::empty()),
         },
         #[cfg(feature = "parquet")]
-        DocumentFormat::Parquet => Box::new(super::parquet_rows::ParquetRows::new(document)),
+        DocumentFormat::Parquet => Box::new(crate::parquet_rows::ParquetRows::new(document)),
         #[cfg(not(feature = "parquet"))]
         DocumentFormat::Parquet => {
             Box::new(std::iter::once(Err("this program reads no Parquet".to_owned())))

@@ -1,0 +1,3 @@
+//! Tests of what agents have of a workspace.
+
+mod backends;
