@@ -63,6 +63,10 @@ wheel:
 deny:
     cargo deny --workspace check
 
+# Lines of wings, circles of imports, the largest types, public items that nothing uses.
+house *args:
+    node tests/node/house.mjs {{args}}
+
 # The documentation of all crates.
 doc *args:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked {{args}}
