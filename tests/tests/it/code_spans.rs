@@ -62,9 +62,10 @@ fn modules_that_the_architecture_lists_exist() {
     let (mut sources, mut missing, mut n_listed) = (Vec::<PathBuf>::new(), Vec::new(), 0);
     for line in text.lines() {
         if line.starts_with("### ") {
-            let names = name.captures_iter(line).map(|found| found[1].to_owned());
-            let folder = |name: String| crate_folder(name.rsplit('/').next().unwrap_or(&name));
-            sources = names.map(|name| folder(name).join("src")).collect();
+            let paths = name.captures_iter(line).map(|found| PathBuf::from(&found[1]));
+            let names = paths.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+            let crates = names.filter(|name| name.starts_with("yfs"));
+            sources = crates.map(|name| crate_folder(&name).join("src")).collect();
         }
         let Some(cell) = line.strip_prefix("| `").and_then(|row| row.split(" | ").next()) else {
             continue;

@@ -1,8 +1,8 @@
 //! The editors of the web application, in a real browser against a real `yfs serve`.
 //!
 //! Each test runs a scenario of `tests/node/web` on a page that shows one file
-//! (`crates/doors/yfs-web/app/harness`), which is built first. The browser is the Chromium on the `PATH`,
-//! else the one in the npm package `@sparticuz/chromium`.
+//! (`crates/doors/yfs-web/app/harness`), which is built first. The browser is the Chromium on the
+//! `PATH`, else the one in the npm package `@sparticuz/chromium`.
 
 #![expect(clippy::print_stdout, reason = "scenarios say what they measured")]
 

@@ -4,10 +4,11 @@
 //! |---|---|---|
 //! | [`StateBackend`] | in memory, for one thread; can be saved as JSON | none |
 //! | [`LocalBackend`] | a directory of the host | none, or on the host |
-//! | `StoreBackend` of `yfs-agent-workspace` | a namespace of a workspace, by the caller's context | none |
-//! | `WorkspaceBackend` of `yfs-agent-workspace` | a workspace of yfs | none |
 //! | [`CompositeBackend`] | other backends under path prefixes | those of the default |
 //! | [`SandboxBackend`] | a directory that a sandbox sees | in the sandbox |
+//!
+//! `yfs-agent-workspace` has two more: a workspace of yfs, and a namespace of one by the caller's
+//! context.
 //!
 //! A backend of your own implements [`FileSystem`], here in its smallest form, and
 //! [`AgentBackend`]:

@@ -1,11 +1,13 @@
 //! Copies of a workspace in other stores: sending the changes since the last exchange, and
-//! receiving theirs ([decision 16](../../../../docs/decisions/0016-replicas-exchange-their-logs.md)).
+//! receiving theirs ([decision 16]).
 //!
 //! A replica is another store with the same main document. It is updated from the log, not by
 //! requesting the state of each document: a [`ReplicaFeed`] reads the records since a
 //! [`LogCursor`], and [`Replication::receive`] logs them on the other side. So it is never
 //! necessary to find out which of ten thousand documents changed, and unused documents are not
 //! loaded on either side.
+//!
+//! [decision 16]: ../../../../docs/decisions/0016-replicas-exchange-their-logs.md
 
 mod blob_settlement;
 mod feed;

@@ -15,7 +15,7 @@ use axum::{
 use yfs_artifacts::ArtifactError;
 use yfs_vfs::FsCode;
 
-use crate::{problem::HttpProblem, serve::ServerState};
+use crate::{problem::HttpProblem, server_state::ServerState};
 
 /// The greatest size of a request body that is no result, in bytes.
 const MAX_BODY_LEN: usize = 1 << 20;

@@ -17,7 +17,7 @@ use crate::{
     caller::RequestCaller,
     files::{ranged, unchanged},
     problem::{HttpProblem, Result},
-    serve::ServerState,
+    server_state::ServerState,
 };
 
 /// Answers `GET /api/blobs/{hash}`.

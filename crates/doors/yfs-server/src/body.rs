@@ -5,7 +5,6 @@ use std::{error::Error, io::Write, sync::Arc};
 
 use axum::{
     body::{Body, Bytes},
-    extract::{FromRequest, Request},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -18,13 +17,13 @@ use tower_http::timeout::TimeoutError;
 use yfs::SpoolFile;
 use yfs_engine::hash::ContentHash;
 
-use crate::{caller::MayWrite, problem::HttpProblem, serve::ServerState};
+use crate::problem::HttpProblem;
 
 /// The greatest size of a result in a request, in bytes. It is held in memory.
-const MAX_RESULT_LEN: u64 = 128 << 20;
+pub(crate) const MAX_RESULT_LEN: u64 = 128 << 20;
 
 /// The greatest size of a file or a blob in a request, in bytes.
-const MAX_FILE_LEN: u64 = 1 << 30;
+pub(crate) const MAX_FILE_LEN: u64 = 1 << 30;
 
 /// The number of chunks of bodies that may be in memory at once, and the length of each.
 const MAX_PIECES: usize = 384;
@@ -102,7 +101,7 @@ impl BodyBudget {
 
     /// Reads a body into memory. The memory grows with the bytes that arrive, so a body that is
     /// announced and never sent uses none. A body that exceeds the budget is rejected at once.
-    async fn read(&self, body: Body) -> Result<ResultBody, BodyError> {
+    pub(crate) async fn read(&self, body: Body) -> Result<ResultBody, BodyError> {
         let mut stream = body.into_data_stream();
         let mut received = ReceivedBytes::default();
         while let Some(chunk) = stream.next().await {
@@ -117,7 +116,11 @@ impl BodyBudget {
 
     /// Reads a body into memory as [`read`](Self::read) does. Once it is longer than a limit, it
     /// goes to a file, and its memory is free again.
-    async fn read_or_spool(&self, body: Body, limit: usize) -> Result<FileBody, BodyError> {
+    pub(crate) async fn read_or_spool(
+        &self,
+        body: Body,
+        limit: usize,
+    ) -> Result<FileBody, BodyError> {
         let mut stream = body.into_data_stream();
         let mut received = ReceivedBytes::default();
         let mut spooled: Option<SpoolFile> = None;
@@ -182,64 +185,6 @@ impl ReceivedBytes {
     fn finish(self) -> ResultBody {
         ResultBody { data: self.data.into(), _held: self.held }
     }
-}
-
-impl FromRequest<ServerState> for ResultBody {
-    type Rejection = BodyError;
-
-    async fn from_request(request: Request, app: &ServerState) -> Result<Self, BodyError> {
-        check_welcome(&request)?;
-        check_len(&request, MAX_RESULT_LEN)?;
-        app.bodies.read(request.into_body()).await
-    }
-}
-
-impl FromRequest<ServerState> for FileBody {
-    type Rejection = BodyError;
-
-    async fn from_request(request: Request, app: &ServerState) -> Result<Self, BodyError> {
-        check_welcome(&request)?;
-        check_len(&request, MAX_FILE_LEN)?;
-        let limit = app.workspace.fs().text_limit();
-        app.bodies.read_or_spool(request.into_body(), limit).await
-    }
-}
-
-/// Rejects a body that the caller may not write, before any of it is read.
-fn check_welcome(request: &Request) -> Result<(), BodyError> {
-    match request.extensions().get::<MayWrite>() {
-        Some(MayWrite(false)) => Err(BodyError::Unwelcome),
-        _ => Ok(()),
-    }
-}
-
-impl<S: Sync> FromRequest<S> for BlobBody {
-    type Rejection = BodyError;
-
-    async fn from_request(request: Request, _state: &S) -> Result<Self, BodyError> {
-        check_len(&request, MAX_FILE_LEN)?;
-        let mut file = SpoolFile::new().map_err(BodyError::Io)?;
-        let (mut hasher, mut len) = (blake3::Hasher::new(), 0);
-        let mut stream = request.into_body().into_data_stream();
-        while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(BodyError::Cut)?;
-            len += chunk.len() as u64;
-            if len > MAX_FILE_LEN {
-                return Err(BodyError::TooLong(MAX_FILE_LEN));
-            }
-            hasher.update(&chunk);
-            block_in_place(|| file.write_all(&chunk)).map_err(BodyError::Io)?;
-        }
-        file.rewind().map_err(BodyError::Io)?;
-        Ok(Self { file, hash: ContentHash::from_bytes(*hasher.finalize().as_bytes()) })
-    }
-}
-
-/// Rejects a body whose declared length is too large.
-fn check_len(request: &Request, max: u64) -> Result<(), BodyError> {
-    let len = request.headers().get(header::CONTENT_LENGTH);
-    let len = len.and_then(|len| len.to_str().ok()?.parse::<u64>().ok());
-    if len.is_some_and(|len| len > max) { Err(BodyError::TooLong(max)) } else { Ok(()) }
 }
 
 impl IntoResponse for BodyError {

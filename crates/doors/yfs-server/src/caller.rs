@@ -19,7 +19,7 @@ use crate::{
     access::{AccessGrant, confined, scoped, token_of},
     grant_stream::CallerTokenSlot,
     problem::HttpProblem,
-    serve::ServerState,
+    server_state::ServerState,
 };
 
 /// The caller of a request.

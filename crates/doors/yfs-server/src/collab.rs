@@ -13,11 +13,12 @@ use yfs_sync::{
 };
 
 use crate::{
+    close_reason::CloseReason,
     document_access::{ConnectionCredential, MAX_DOCUMENT_WAIT, OpenedDocument},
     rooms::{ConnectionOutbox, DocSubscription},
-    serve::ServerState,
+    server_state::ServerState,
     upgrade::Socket,
-    websocket_wire::{CloseReason, IncomingEvent, TICK, WebsocketWire},
+    websocket_wire::{IncomingEvent, TICK, WebsocketWire},
 };
 
 /// How long the client may be silent before the server pings it; Hocuspocus clients disconnect

@@ -14,8 +14,8 @@ use yfs_sync::hub::PeerAccess;
 
 use crate::{
     access::{AccessGrant, token_of},
-    serve::ServerState,
-    websocket_wire::CloseReason,
+    close_reason::CloseReason,
+    server_state::ServerState,
 };
 
 /// How long the server waits for a document that a client requests and this server does not know,

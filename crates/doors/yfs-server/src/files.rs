@@ -25,7 +25,7 @@ use axum::{
 };
 use yfs_engine::path::VPath;
 
-use crate::{caller::path_of, problem::Result, serve::ServerState};
+use crate::{caller::path_of, problem::Result, server_state::ServerState};
 
 /// The greatest size of an edit in a request, in bytes; [`FileBody`](crate::body::FileBody) limits
 /// the size of a file.

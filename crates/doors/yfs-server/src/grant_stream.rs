@@ -21,7 +21,7 @@ use axum::{
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use crate::{document_access::ConnectionCredential, serve::ServerState};
+use crate::{document_access::ConnectionCredential, server_state::ServerState};
 
 /// An answer of at most this many bytes is sent at once, and does not last.
 const ONE_WRITE: u64 = 16 << 10;

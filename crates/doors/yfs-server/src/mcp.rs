@@ -33,7 +33,7 @@ use crate::{
     caller::RequestCaller,
     extract::QueryParameters,
     problem::HttpProblem,
-    serve::ServerState,
+    server_state::ServerState,
 };
 
 /// The query of a request.

@@ -1,27 +1,12 @@
 //! The counters of the server, for Prometheus (`GET /metrics`).
 
-use std::sync::Arc;
+use std::fmt;
 
-use axum::{
-    extract::State,
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
-};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-
-use crate::{
-    caller::{RequestCaller, apart},
-    peers::count_peers,
-    problem::{HttpProblem, Result},
-    serve::ServerState,
-};
-
-/// The media type of the answer (OpenMetrics 1.0).
-const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The counters of one server.
 #[derive(Debug)]
@@ -49,12 +34,12 @@ pub(crate) struct ServerMetrics {
     pub(crate) endings: Family<CloseCodeLabel, Counter>,
     /// Requests that the server answered, by status.
     pub(crate) requests: Family<StatusLabel, Counter>,
-    documents: Gauge,
-    document_bytes: Gauge,
+    pub(crate) documents: Gauge,
+    pub(crate) document_bytes: Gauge,
     /// What is known of each peer.
     pub(crate) peers: PeerMetrics,
-    log_head: Gauge,
-    store_bytes: Gauge,
+    pub(crate) log_head: Gauge,
+    pub(crate) store_bytes: Gauge,
 }
 
 /// The metrics of the peers of the workspace. They are read from the store, where another process
@@ -117,6 +102,13 @@ impl Default for ServerMetrics {
 }
 
 impl ServerMetrics {
+    /// Returns all values in the text format of OpenMetrics 1.0.
+    pub(crate) fn to_text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
     fn register(&mut self) {
         let registry = &mut self.registry;
         registry.register("connections", "Open WebSocket connections", self.connections.clone());
@@ -170,25 +162,6 @@ impl PeerMetrics {
             family.clear();
         }
     }
-}
-
-/// Answers `GET /metrics`.
-pub(crate) async fn metrics(State(app): State<ServerState>, caller: RequestCaller) -> Result {
-    caller.needs_whole()?;
-    let metrics: &Arc<ServerMetrics> = &app.metrics;
-    let (documents, bytes) = app.workspace.documents().usage();
-    let stats = app.workspace.store().stats()?;
-    metrics.documents.set(to_gauge(documents as u64));
-    metrics.document_bytes.set(to_gauge(bytes));
-    metrics.log_head.set(to_gauge(stats.head.0));
-    metrics.store_bytes.set(to_gauge(stats.file_bytes));
-    apart(async { count_peers(&app, metrics) }).await?;
-    let mut text = String::new();
-    let written = encode(&mut text, &metrics.registry);
-    written
-        .map_err(|error| HttpProblem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-    let response: Response = ([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response();
-    Ok(response)
 }
 
 pub(crate) fn to_gauge(value: u64) -> i64 {

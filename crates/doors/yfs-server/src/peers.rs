@@ -11,7 +11,7 @@ use crate::{
     caller::{RequestCaller, apart},
     metrics::{PeerLabel, ServerMetrics, to_gauge},
     problem::{HttpProblem, Result},
-    serve::ServerState,
+    server_state::ServerState,
 };
 
 /// The greatest length of the name of an editor, in characters.

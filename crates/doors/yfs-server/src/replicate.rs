@@ -6,11 +6,9 @@ use tokio_tungstenite::tungstenite::{self, Message as Frame, protocol::CloseFram
 use yfs_replica::{ReplicaError, ReplicaSession, carry, run_blocking};
 
 use crate::{
-    document_access::ConnectionCredential,
-    metrics::CloseCodeLabel as EndingLabel,
-    serve::ServerState,
-    upgrade::Socket,
-    websocket_wire::{CloseReason, WebsocketWire},
+    close_reason::CloseReason, document_access::ConnectionCredential,
+    metrics::CloseCodeLabel as EndingLabel, server_state::ServerState, upgrade::Socket,
+    websocket_wire::WebsocketWire,
 };
 
 /// The close code for a peer that violated the protocol.

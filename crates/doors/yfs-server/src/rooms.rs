@@ -42,7 +42,10 @@ use self::{
     awareness_batcher::AwarenessBatcher, remote_editors::LeftClients,
     shared_presence::SharedPresence, state_cache::StateCache,
 };
-use crate::{metrics::ServerMetrics, serve::MAX_JOINS, websocket_wire::CloseReason};
+use crate::{close_reason::CloseReason, metrics::ServerMetrics};
+
+/// How many states are computed and sent at once; further clients wait to join.
+pub(crate) const MAX_JOINS: usize = 8;
 
 /// How often expired clients and unused states are removed.
 const SWEEP: Duration = Duration::from_secs(3);

@@ -13,22 +13,11 @@ use axum::{
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::{
-    artifacts, blobs, collab,
-    events::events,
-    files,
-    grant_stream::under_grant,
-    mcp,
-    metrics::{StatusLabel, metrics},
-    openapi::openapi,
-    origin::AllowedOrigins,
-    peers::peers,
-    replicate,
-    serve::{ServeOptions, ServerState},
-    threads,
-    tree_response::tree,
-    unread_body::drain_unread,
-    upgrade::WebsocketUpgrade,
-    web, websocket_session,
+    artifacts, blobs, collab, events::events, files, grant_stream::under_grant, mcp,
+    metrics::StatusLabel, metrics_page::metrics, openapi::openapi, origin::AllowedOrigins,
+    peers::peers, replicate, serve::ServeOptions, server_state::ServerState, threads,
+    tree_response::tree, unread_body::drain_unread, upgrade::WebsocketUpgrade, web,
+    websocket_session,
 };
 
 /// How long a client may pause while it sends a body.

@@ -22,20 +22,18 @@ use crate::{
     access::{AccessControl, TokenKeys},
     body::BodyBudget,
     listen,
+    listing_tags::ListingTags,
     mcp::StatelessSessions,
     metrics::ServerMetrics,
     presence_bridge,
-    rooms::DocumentRooms,
+    rooms::{DocumentRooms, MAX_JOINS},
     routes::router,
-    tree_response::ListingTags,
+    server_state::ServerState,
     work_shares::WorkShares,
 };
 
 /// The default port.
 pub const DEFAULT_PORT: u16 = 4680;
-
-/// How many states are computed and sent at once; further clients wait to join.
-pub(crate) const MAX_JOINS: usize = 8;
 
 /// The number of conflicts that wait for a slow subscriber.
 const CONFLICT_BACKLOG: usize = 1_024;
@@ -95,37 +93,6 @@ pub struct Server {
     address: SocketAddr,
     options: ServeOptions,
     conflicts: broadcast::Sender<ConflictReport>,
-}
-
-/// What the handlers share.
-#[derive(Debug, Clone)]
-pub(crate) struct ServerState {
-    pub(crate) workspace: Workspace,
-    pub(crate) access: AccessControl,
-    pub(crate) rooms: Arc<DocumentRooms>,
-    pub(crate) metrics: Arc<ServerMetrics>,
-    /// Permits for expensive operations.
-    pub(crate) joins: Arc<Semaphore>,
-    /// The memory budget of request bodies.
-    pub(crate) bodies: BodyBudget,
-    /// The subscribers to the conflicts that arrive from replicas.
-    pub(crate) conflicts: broadcast::Sender<ConflictReport>,
-    /// The server of `/mcp`.
-    pub(crate) mcp: McpHttpService,
-    /// The sessions at `/mcp` of clients whose protocol version has none.
-    pub(crate) mcp_sessions: Arc<StatelessSessions>,
-    /// The shares of tokens in heavy work.
-    pub(crate) work: Arc<WorkShares>,
-    /// The entity tags of the last listings of the tree.
-    pub(crate) listings: Arc<ListingTags>,
-    /// The receiver of the records of what agents do; `None` for a store without a file.
-    pub(crate) audit: Option<Arc<dyn AuditSink>>,
-    /// The program that runs the queries of agents.
-    pub(crate) json_query: Option<JsonQueryRunner>,
-    /// The directory of the store.
-    pub(crate) store_dir: Option<PathBuf>,
-    /// How often connections and answers that last check that their token is still valid.
-    pub(crate) recheck: Duration,
 }
 
 impl Server {

@@ -22,7 +22,7 @@ use yfs_wire::ThreadPlaceQuery;
 use crate::{
     caller::{RequestCaller, path_of},
     problem::{HttpProblem, Result},
-    serve::ServerState,
+    server_state::ServerState,
 };
 
 /// The greatest size of a request body that is no file, in bytes.

@@ -4,13 +4,10 @@
 //!
 //! A client that has the listing of the present position of the log costs no walk.
 
-use std::collections::HashMap;
-
 use axum::{
     http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
 };
-use parking_lot::Mutex;
 use yfs_engine::{kind::profile_name, path::VPath};
 use yfs_vfs::{ChangeCursor, FileKind, FileSystem, WalkOptions};
 use yfs_wire::{TreeEntryJson, TreeJson};
@@ -20,30 +17,6 @@ use crate::{
     files::unchanged,
     problem::Result,
 };
-
-/// The most directories whose last listing is known.
-const MAX_LISTINGS: usize = 256;
-
-/// The entity tags of the last listings, by the directory that a token covers, each with the
-/// position of the log before it.
-#[derive(Debug, Default)]
-pub(crate) struct ListingTags(Mutex<HashMap<VPath, (ChangeCursor, String)>>);
-
-impl ListingTags {
-    /// Returns the tag of a directory's listing at a position, if it was made.
-    fn at(&self, path: &VPath, position: &ChangeCursor) -> Option<String> {
-        let tags = self.0.lock();
-        tags.get(path).filter(|(made, _)| made == position).map(|(_, etag)| etag.clone())
-    }
-
-    fn insert(&self, path: &VPath, position: ChangeCursor, etag: &str) {
-        let mut tags = self.0.lock();
-        if tags.len() >= MAX_LISTINGS && !tags.contains_key(path) {
-            tags.clear();
-        }
-        tags.insert(path.clone(), (position, etag.to_owned()));
-    }
-}
 
 /// Answers `GET /api/tree`. The entity tag is a hash of the answer, so that a client that has it
 /// gets no second copy: of 10,000 files it is 1.2 MB.

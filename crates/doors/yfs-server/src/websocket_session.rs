@@ -9,11 +9,12 @@ use tokio::time::interval;
 use yfs_sync::{collab::CollabDocument as _, hub::HubSession, message::SyncMessage};
 
 use crate::{
+    close_reason::CloseReason,
     document_access::{ConnectionCredential, MAX_DOCUMENT_WAIT, OpenedDocument},
     rooms::{ConnectionOutbox, DocSubscription},
-    serve::ServerState,
+    server_state::ServerState,
     upgrade::Socket,
-    websocket_wire::{CloseReason, IncomingEvent, TICK, WebsocketWire},
+    websocket_wire::{IncomingEvent, TICK, WebsocketWire},
 };
 
 struct WebsocketSession {

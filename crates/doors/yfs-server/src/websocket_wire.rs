@@ -15,9 +15,9 @@ use tokio_tungstenite::tungstenite::{
         },
     },
 };
-use yfs_sync::SyncError;
 
 use crate::{
+    close_reason::CloseReason,
     connection_stream::UNAUTHENTICATED_BYTES,
     document_access::AdmittedConnection,
     metrics::{CloseCodeLabel as EndingLabel, ServerMetrics},
@@ -48,16 +48,6 @@ const LARGE: usize = 1 << 20;
 
 /// For how long the permit is held at most. A few slow readers could otherwise block other clients.
 const MAX_PERMIT_TIME: Duration = Duration::from_secs(1);
-
-/// The close code that asks the client to reconnect and sync again.
-const TRY_AGAIN_LATER: u16 = 1013;
-
-/// Why a connection ends.
-#[derive(Debug)]
-pub(crate) struct CloseReason {
-    code: u16,
-    reason: String,
-}
 
 /// A WebSocket.
 #[derive(Debug)]
@@ -295,86 +285,6 @@ impl Drop for WebsocketWire {
     }
 }
 
-impl CloseReason {
-    /// The client reads more slowly than others write.
-    pub(crate) fn behind() -> Self {
-        Self { code: TRY_AGAIN_LATER, reason: "fell too far behind".to_owned() }
-    }
-
-    /// The workspace was closed.
-    pub(crate) fn closed() -> Self {
-        Self { code: TRY_AGAIN_LATER, reason: "the workspace was closed".to_owned() }
-    }
-
-    /// Too many clients wait to join.
-    pub(crate) fn busy() -> Self {
-        Self { code: TRY_AGAIN_LATER, reason: "too many are joining, try again".to_owned() }
-    }
-
-    /// A message exceeds the size limit.
-    fn too_large() -> Self {
-        Self { code: 1009, reason: "the message is too long".to_owned() }
-    }
-
-    /// The client violated RFC 6455.
-    fn malformed() -> Self {
-        Self { code: 1002, reason: "malformed frame".to_owned() }
-    }
-
-    /// The client does not answer.
-    fn silent() -> Self {
-        Self { code: 1001, reason: "silent for too long".to_owned() }
-    }
-
-    /// The client did not authenticate.
-    pub(crate) fn unauthorized(reason: impl Into<String>) -> Self {
-        Self { code: 4401, reason: short(reason.into()) }
-    }
-
-    /// The grant does not cover the document.
-    pub(crate) fn forbidden(reason: impl Into<String>) -> Self {
-        Self { code: 4403, reason: short(reason.into()) }
-    }
-
-    /// There is no such document.
-    pub(crate) fn not_found(reason: impl Into<String>) -> Self {
-        Self { code: 4404, reason: short(reason.into()) }
-    }
-
-    /// Reports whether the condition may end by itself: the document is created, or moved to where
-    /// the grant covers it.
-    pub(crate) fn is_temporary(&self) -> bool {
-        matches!(self.code, 4403 | 4404)
-    }
-
-    /// Returns the close code.
-    #[cfg(test)]
-    pub(crate) fn code(&self) -> u16 {
-        self.code
-    }
-
-    /// Returns the reason that is sent to the client.
-    pub(crate) fn reason(&self) -> &str {
-        &self.reason
-    }
-}
-
-impl From<SyncError> for CloseReason {
-    fn from(error: SyncError) -> Self {
-        Self { code: error.code(), reason: short(error.reason()) }
-    }
-}
-
-/// Cuts a reason to the size of a close frame (123 bytes, RFC 6455 section 5.5).
-fn short(mut reason: String) -> String {
-    let mut end = reason.len().min(123);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    reason.truncate(end);
-    reason
-}
-
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
@@ -386,7 +296,7 @@ mod tests {
     use tokio_tungstenite::{WebSocketStream, tungstenite::protocol::Role};
 
     use super::*;
-    use crate::connection_stream::ConnectionStream;
+    use crate::{close_reason::TRY_AGAIN_LATER, connection_stream::ConnectionStream};
 
     /// A connection, and its remote end.
     async fn pair() -> (WebsocketWire, TcpStream) {

@@ -35,8 +35,8 @@ pub enum LabelUndoError {
 
 impl WorkspaceHistory {
     /// Undoes the changes of `actor` that have a label, as
-    /// [`undo_session`](yfs_agent::history::FileHistory::undo_session) does. Returns no change if all of them
-    /// were undone before.
+    /// [`undo_session`](yfs_agent::history::FileHistory::undo_session) does. Returns no change if
+    /// all of them were undone before.
     ///
     /// # Errors
     ///

@@ -4,13 +4,15 @@
 //! there once, it is known which new item stands for which old one. Words that arrive in the
 //! deleted block are inserted beside the new items of their neighbors. The client id of that
 //! insertion is a hash of the first item and its new neighbors, so all replicas that do it make the
-//! same items ([decision 89](../../../../../docs/decisions/0089-words-follow-a-block-that-moved.md)).
+//! same items ([decision 89]).
 //!
 //! # Cost
 //!
 //! An update that deletes a text costs a read of the texts that it deletes and writes, and one that
 //! moves a text a read of the document. The moves are kept in memory; one that is not there is
 //! looked for once in the log, when words arrive in its text.
+//!
+//! [decision 89]: ../../../../../docs/decisions/0089-words-follow-a-block-that-moved.md
 
 use std::collections::BTreeMap;
 

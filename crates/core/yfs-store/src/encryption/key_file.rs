@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::encryption::{random_bytes, unlock_key::MAX_KEY_BYTES};
 
-/// Reads the bytes of a key file for [`UnlockKey::from_key_file`](crate::encryption::UnlockKey::from_key_file),
+/// Reads the bytes of a key file for [`UnlockKey::from_key_file`](crate::UnlockKey::from_key_file),
 /// which rejects one that is too long: of such a file, not more than that is read.
 ///
 /// # Errors

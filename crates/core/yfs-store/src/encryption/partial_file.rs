@@ -1,6 +1,6 @@
 //! A file that keeps the parts of a content until all have arrived, also for the next process.
 //!
-//! What is on the disk is encrypted with a random key, as in a [`SpoolFile`](crate::encryption::SpoolFile). The
+//! What is on the disk is encrypted with a random key, as in a [`SpoolFile`](crate::SpoolFile). The
 //! key is in the head of the file; if the store is encrypted, it is sealed, and the name of the
 //! file is a keyed hash. The bytes are not authenticated: the reader must verify each part.
 //!

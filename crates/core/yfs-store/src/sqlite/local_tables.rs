@@ -64,7 +64,7 @@ impl SqliteInner {
         Ok(facts)
     }
 
-    /// Reads the facts of documents with ascending numbers, but those that are damaged: facts can be
+    /// Reads the facts of documents with ascending numbers, but those that are damaged: they can be
     /// computed again, and `check` reports the damage.
     fn read_facts(
         &self,

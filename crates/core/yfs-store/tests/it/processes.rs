@@ -476,7 +476,7 @@ fn race(store: &dyn Store) {
     for number in 0..N_NAMES {
         let wanted = format!("created {number}");
         follow(store, &mut after, &mut view);
-        assert!(!view.contains(&wanted), "nobody was told to create it");
+        assert!(!view.contains(&wanted), "it is created when the parent says so");
         println!("> ready {number}");
         commands.recv().expect("the parent says when");
         let data = format!("{wanted}\n").into_bytes();

@@ -1,8 +1,10 @@
 //! Content in lists that it does not belong into: text among values or among the children of an
-//! element ([decision 80](../../../../../docs/decisions/0080-content-stays-in-its-kind-of-list.md)).
+//! element ([decision 80]).
 //!
 //! Versions without this check accepted it, so logs may have it. It is read as deleted; setting it
 //! aside takes it out of the log, too.
+//!
+//! [decision 80]: ../../../../../docs/decisions/0080-content-stays-in-its-kind-of-list.md
 
 use yfs_engine::{
     gate::{DocRole, find_misplaced},

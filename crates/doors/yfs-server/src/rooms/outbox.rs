@@ -20,9 +20,9 @@ use tokio::sync::Notify;
 use yfs_sync::SharedFrame;
 
 use crate::{
+    close_reason::CloseReason,
     connection_stream::{SendOutcome, StreamWriter},
     metrics::ServerMetrics,
-    websocket_wire::CloseReason,
 };
 
 /// How many bytes may be queued. A first state does not count: it is sent directly.
