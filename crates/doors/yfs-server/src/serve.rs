@@ -14,7 +14,7 @@ use tokio::{
     sync::{Semaphore, broadcast},
 };
 use yfs::{Workspace, clock::clock_of, workspace::conflicts::ConflictReport};
-use yfs_agent::{audit::AuditSink, json_query::JsonQueryRunner, work_budget::WorkBudget};
+use yfs_agent::{json_query::JsonQueryRunner, work_budget::WorkBudget};
 use yfs_agent_workspace::open_workspace_audit;
 use yfs_mcp::McpHttpService;
 
@@ -22,8 +22,6 @@ use crate::{
     access::{AccessControl, TokenKeys},
     body::BodyBudget,
     listen,
-    listing_tags::ListingTags,
-    mcp::StatelessSessions,
     metrics::ServerMetrics,
     presence_bridge,
     rooms::{DocumentRooms, MAX_JOINS},

@@ -8,8 +8,8 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
 };
-use yfs_engine::{kind::profile_name, path::VPath};
-use yfs_vfs::{ChangeCursor, FileKind, FileSystem, WalkOptions};
+use yfs_engine::kind::profile_name;
+use yfs_vfs::{FileKind, FileSystem, WalkOptions};
 use yfs_wire::{TreeEntryJson, TreeJson};
 
 use crate::{
