@@ -21,6 +21,7 @@
 //! position. Renewing costs what was written since. The memory of both is bounded.
 
 mod batch;
+mod binary_files;
 mod build;
 mod changes;
 mod index_map;
