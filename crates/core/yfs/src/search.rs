@@ -23,6 +23,7 @@
 //! [Decision 56]: ../../../../docs/decisions/0056-search-has-an-index-of-trigrams.md
 
 mod batch;
+mod binary_files;
 mod build;
 mod changes;
 mod index_map;

@@ -232,7 +232,12 @@ impl NativeThread {
         let search = FileSearch { regex, ignore_case, include, limit };
         self.ask(async move |files: Arc<ThreadFiles>| {
             let found = files.grep_files(&pattern, &search).await?;
-            Ok(found.files.iter().map(describe_matches).collect::<Value>().to_string())
+            let described = json!({
+                "files": found.files.iter().map(describe_matches).collect::<Value>(),
+                "binary": found.n_binary,
+                "binaryPaths": found.binary_paths,
+            });
+            Ok(described.to_string())
         })
     }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Workspace } from '../dist/index.js'
+import { resultOf, Workspace } from '../dist/index.js'
 import { inMemory } from './support.mjs'
 
 const TYPE = { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' }
@@ -172,6 +172,58 @@ test('paths and texts of another type are refused', async (t) => {
     await assert.rejects(files.utimes('/a', 'yesterday'), TYPE)
   }
   assert.equal(await files.readText('/a'), 'undefined')
+})
+
+test('what an optional argument, a list or an object should be is said of another type', async (t) => {
+  const ws = await inMemory(t)
+  await ws.files.writeFile('/a', 'text')
+  const state = await ws.thread('t')
+  const artifacts = ws.artifacts()
+  const port = await ws.openPort(ws.id)
+  const opened = await ws.openDocument('/a')
+  const paths = async () => (await ws.files.walk('/')).map((it) => it.path)
+  const before = await paths()
+  const calls = {
+    actor: (value) => ws.filesFor(value),
+    label: (value) => ws.filesFor('agent:a', value),
+    to: (value) => ws.restore('id', value),
+    ids: (value) => ws.purge(value),
+    'ids of another type': (value) => ws.purge([value]),
+    which: (value) => ws.findVersion('/a', value),
+    'which.name': (value) => ws.findVersion('/a', { name: value }),
+    'which.number': (value) => ws.findVersion('/a', { number: [value] }),
+    spot: (value) => ws.anchor('/a', value),
+    'spot.offset': (value) => ws.anchor('/a', { offset: [value] }),
+    stick: (value) => ws.anchor('/a', { offset: 0 }, value),
+    profile: (value) => ws.convertProfile(value),
+    other: (value) => ws.moveTo('/a', value, '/b'),
+    'event of a port': (value) => port.on(value, () => undefined),
+    'event of a document': (value) => opened.on(value, () => undefined),
+    values: (value) => ws.threads().openFor(value),
+    'values.agent': (value) => ws.threads().openFor({ agent: value }),
+    source: (value) => state.writeFileStream('/f', value),
+    response: (value) => artifacts.process(value, 't', 't'),
+    'response.content': (value) => artifacts.process({ content: value }, 't', 't'),
+    content: (value) => resultOf(value),
+  }
+  for (const [name, call] of Object.entries(calls)) {
+    const [member] = name.split(' ')
+    for (const value of [7, true, () => 'x'])
+      await assert.rejects(
+        async () => call(value),
+        { ...TYPE, message: new RegExp(`"${member}[^"]*" (argument|property) must be`) },
+        name,
+      )
+  }
+  for (const value of [{ actor: 'agent:a' }, ['agent:a']])
+    assert.throws(() => ws.filesFor(value), TYPE)
+  assert.throws(() => ws.filesFor('agent:a', { label: 'x' }), TYPE)
+  await assert.rejects(ws.anchor('/a', { offset: 0 }, 'up'), VALUE)
+  await assert.rejects(ws.convertProfile('html'), VALUE)
+  assert.throws(() => port.on('close', () => undefined), VALUE)
+  opened.close()
+  port.close()
+  assert.deepEqual(await paths(), before)
 })
 
 test('an edit that is refused says why', async (t) => {

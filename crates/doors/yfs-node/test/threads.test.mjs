@@ -76,6 +76,20 @@ test('a thread survives processes and sees nothing of another', async (t) => {
     await assert.rejects(() => ws.thread(bad), { code: 'ERR_INVALID_ARG_VALUE' })
 })
 
+test('a search names the files that it did not search because they are not text', async (t) => {
+  const ws = await inMemory(t)
+  const state = await ws.thread('pictures')
+  await state.writeFile('/notes.txt', 'a needle\n')
+  await state.writeFile('/b/two.png', new Uint8Array([0, 1, 2]))
+  await state.writeFile('/a/one.png', new Uint8Array([0, 1, 2]))
+  const found = await state.grepFiles('needle')
+  assert.deepEqual(found, [{ path: '/notes.txt', matches: [{ line: 1, content: 'a needle' }] }])
+  assert.equal(found.binary, 2)
+  assert.deepEqual(found.binaryPaths, ['/a/one.png', '/b/two.png'])
+  const none = await state.grepFiles('nothing', { include: ['*.txt'] })
+  assert.deepEqual([none.length, none.binary, none.binaryPaths], [0, 0, []])
+})
+
 test('threads are listed, forked, archived, deleted and expired', async (t) => {
   const ws = await inMemory(t)
   const threads = ws.threads({ actor: 'agent:keeper' })

@@ -196,6 +196,8 @@ export class Artifacts {
     threadId: string,
     taskId: string,
   ): Promise<{ response: ToolResponse<R>; warning: string | null }> {
+    if (typeof response?.content !== 'object' || response.content === null)
+      throw wrongType('response.content', 'of type object', response?.content)
     if (!('Direct' in response.content)) return { response, warning: null }
     const toolCallId = response.tool_call_id
     const { result } = response.content.Direct
@@ -272,6 +274,8 @@ export function contextText(content: ToolResponseContent): string {
  * the file, its size, type, preview and summary.
  */
 export function resultOf(content: ToolResponseContent): unknown {
+  if (typeof content !== 'object' || content === null)
+    throw wrongType('content', 'of type object', content)
   return 'Direct' in content ? content.Direct.result : JSON.parse(textsOf(content)[1])
 }
 

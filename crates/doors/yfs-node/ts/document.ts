@@ -1,7 +1,7 @@
 // A document of a workspace, for programs that carry Yjs updates.
 
 import { asking } from './errors.js'
-import { bytesOf } from './given.js'
+import { bytesOf, wordOf } from './given.js'
 import type { NativePort } from './native.js'
 
 /** Receives an update; undefined if some were lost, and the caller must request the difference. */
@@ -46,7 +46,7 @@ export class Port {
 
   /** Subscribes to the updates since the port was opened, including its own. */
   on(event: 'update', listener: UpdateListener): () => void {
-    if (event !== 'update') throw new TypeError(`no event ${String(event)}`)
+    wordOf(event, ['update'], 'event')
     this.#listeners.add(listener)
     if (!this.#isFollowing) {
       this.#isFollowing = true

@@ -33,6 +33,21 @@ export function textOf(value: unknown, name: string): string {
   return value
 }
 
+/** Returns a text; null if there is none. */
+export function optionalText(value: unknown, name: string): string | null {
+  return value === undefined || value === null ? null : textOf(value, name)
+}
+
+/** Returns one of some words. */
+export function wordOf<Word extends string>(
+  value: unknown,
+  words: readonly Word[],
+  name: string,
+): Word {
+  check(value, words, name)
+  return value as Word
+}
+
 /** Returns the bytes of content, which may be the caller's own. */
 export function contentOf(value: unknown, name = 'data'): Uint8Array {
   if (typeof value === 'string') return encoder.encode(value)
@@ -73,6 +88,12 @@ export function timeOf(value: unknown, name: string): number {
 export function numberOf(value: unknown, name: string): number {
   check(value, 'number', name)
   return value as number
+}
+
+/** Returns texts. */
+export function textsOf(value: unknown, name: string): string[] {
+  check(value, 'string[]', name)
+  return value as string[]
 }
 
 /** Returns permission bits. */

@@ -62,6 +62,7 @@ export type {
   FileRecord,
   FileSource,
   FileStats,
+  FoundMatches,
   GrepFilesOptions,
   ReadFileStreamOptions,
   Retention,

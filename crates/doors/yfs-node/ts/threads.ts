@@ -1,7 +1,7 @@
 // Threads: a tree of files for each, with the calls of document 000.
 
 import { asking, calling } from './errors.js'
-import { contentOf, type Members, optionsOf, textOf } from './given.js'
+import { contentOf, type Members, optionalText, optionsOf, textOf } from './given.js'
 import { outOfRange, wrongType } from './invalid.js'
 import type { NativeFileStream, NativeThread, NativeThreads, NativeUpload } from './native.js'
 
@@ -48,6 +48,14 @@ export interface GrepFilesOptions {
 export interface FileMatches {
   path: string
   matches: { line: number; content: string }[]
+}
+
+/** The files with matches, and the files that were not searched because they are not text. */
+export interface FoundMatches extends Array<FileMatches> {
+  /** How many files are not text. Not enumerable, as `binaryPaths`. */
+  readonly binary: number
+  /** The paths of the first 20 of these. */
+  readonly binaryPaths: readonly string[]
 }
 
 export interface FileStats {
@@ -190,6 +198,7 @@ export class ThreadState {
   ): Promise<FileRecord> {
     const at = pathOf(path)
     const [mime, members] = [optionalText(mimeType, 'mimeType'), membersOf(metadata)]
+    if (!isIterable(source)) throw wrongType('source', 'an iterable or async iterable', source)
     const upload: NativeUpload = calling(() => this.#native.upload())
     try {
       for await (const piece of source as AsyncIterable<FileData>) {
@@ -272,10 +281,16 @@ export class ThreadState {
     )
   }
 
-  /** Finds lines with a text. */
-  async grepFiles(pattern: string, options: GrepFilesOptions = {}): Promise<FileMatches[]> {
+  /** Finds lines with a text. Files that are not text are not searched, but counted and named. */
+  async grepFiles(pattern: string, options: GrepFilesOptions = {}): Promise<FoundMatches> {
     const given = JSON.stringify(optionsOf(options, GREP))
-    return JSON.parse(await asking(() => this.#native.grepFiles(textOf(pattern, 'pattern'), given)))
+    const found = JSON.parse(
+      await asking(() => this.#native.grepFiles(textOf(pattern, 'pattern'), given)),
+    ) as { files: FileMatches[]; binary: number; binaryPaths: string[] }
+    return Object.defineProperties(found.files, {
+      binary: { value: found.binary },
+      binaryPaths: { value: found.binaryPaths },
+    }) as FoundMatches
   }
 
   /** Finds files by a glob from the root of the thread. */
@@ -328,6 +343,9 @@ export class Threads {
 
   /** Opens the thread that values lead to, such as `{ agent, thread_id }`. */
   async openFor(values: Record<string, string>): Promise<ThreadState> {
+    if (typeof values !== 'object' || values === null)
+      throw wrongType('values', 'of type object', values)
+    for (const [name, value] of Object.entries(values)) textOf(value, `values.${name}`)
     const given = JSON.stringify(values)
     return new ThreadState(await asking(() => this.#native.threadFor(given)))
   }
@@ -414,12 +432,14 @@ function idOf(id: unknown, name = 'id'): string {
   return textOf(id, name)
 }
 
-function bytesOf(data: unknown): Uint8Array {
-  return data instanceof ArrayBuffer ? new Uint8Array(data) : contentOf(data)
+function isIterable(source: unknown): boolean {
+  if (source === undefined || source === null) return false
+  const of = source as Partial<Iterable<unknown> & AsyncIterable<unknown>>
+  return typeof (of[Symbol.asyncIterator] ?? of[Symbol.iterator]) === 'function'
 }
 
-function optionalText(value: unknown, name: string): string | null {
-  return value === undefined || value === null ? null : textOf(value, name)
+function bytesOf(data: unknown): Uint8Array {
+  return data instanceof ArrayBuffer ? new Uint8Array(data) : contentOf(data)
 }
 
 /** Returns metadata as JSON. */

@@ -4,8 +4,17 @@ import { ARTIFACTS, Artifacts, type ArtifactsOptions } from './artifacts.js'
 import { Port } from './document.js'
 import { asking, calling } from './errors.js'
 import { Files } from './files.js'
-import { type Members, numberOf, optionsOf, textOf } from './given.js'
+import {
+  type Members,
+  numberOf,
+  optionalText,
+  optionsOf,
+  textOf,
+  textsOf,
+  wordOf,
+} from './given.js'
 import { Weak } from './globals.js'
+import { wrongType } from './invalid.js'
 import { native, type NativePages, type NativeWatch, type NativeWorkspace } from './native.js'
 import { lendNodeFs, type NodeFs, type NodeFsOptions } from './nodefs.js'
 import { gathered, gatheredWith } from './pages.js'
@@ -43,10 +52,12 @@ export interface OpenDocument extends DocumentInfo {
   close(): void
 }
 
+const PROFILES = ['gfm', 'commonmark'] as const
+
 const OPEN: Members<OpenOptions> = {
   actor: 'string',
   create: 'boolean',
-  profile: ['gfm', 'commonmark'],
+  profile: PROFILES,
   readOnly: 'boolean',
   docBudget: 'count',
   textBudget: 'count',
@@ -92,6 +103,14 @@ const AUDIT: Members<AuditOptions> = {
   failed: 'boolean',
   limit: 'count',
 }
+
+type VersionKey = { number?: number; name?: string; at?: number }
+
+const WHICH: Members<VersionKey> = { number: 'number', name: 'string', at: 'number' }
+
+type AnchorSpot = { offset?: number; line?: number }
+
+const SPOT: Members<AnchorSpot> = { offset: 'count', line: 'count' }
 
 const NODE_FS: Members<NodeFsOptions> = { cwd: 'string', actor: 'string', label: 'string' }
 
@@ -164,7 +183,8 @@ export class Workspace {
 
   /** Returns the files on behalf of an actor, with a label for its task. */
   filesFor(actor?: string, label?: string): Files {
-    return new Files(calling(() => this.#native.files(actor ?? null, label ?? null)))
+    const [by, task] = [optionalText(actor, 'actor'), optionalText(label, 'label')]
+    return new Files(calling(() => this.#native.files(by, task)))
   }
 
   /** Returns the workspace as the filesystem of a just-bash shell. */
@@ -229,7 +249,7 @@ export class Workspace {
     const port = await this.openPort(info.guid, options)
     const watches = new Set<AbortController>()
     const on = (event: 'change', listener: (info: DocumentInfo) => void): (() => void) => {
-      if (event !== 'change') throw new TypeError(`no event ${String(event)}`)
+      wordOf(event, ['change'], 'event')
       const watch = new AbortController()
       watches.add(watch)
       void this.#followDocument(info, cursor, watch.signal, listener)
@@ -298,12 +318,12 @@ export class Workspace {
 
   /** Restores a node from the trash, and returns its path. */
   async restore(id: string, to?: string): Promise<string> {
-    return asking(() => this.#native.restore(textOf(id, 'id'), to ?? null))
+    return asking(() => this.#native.restore(textOf(id, 'id'), optionalText(to, 'to')))
   }
 
   /** Marks nodes in the trash for deletion, and returns the number of marked rows. */
   async purge(ids: string[]): Promise<number> {
-    return asking(() => this.#native.purge(ids))
+    return asking(() => this.#native.purge(textsOf(ids, 'ids')))
   }
 
   /** Deletes nodes that were marked at least this long ago. */
@@ -337,11 +357,7 @@ export class Workspace {
 
   /** Finds a version by number, name or time. */
   async findVersion(path: string, which: Which): Promise<Version | null> {
-    const {
-      number = null,
-      name = null,
-      at = null,
-    } = which as { number?: number; name?: string; at?: number }
+    const { number = null, name = null, at = null } = optionsOf(which as VersionKey, WHICH, 'which')
     const found = await asking(() =>
       this.#native.findVersion(textOf(path, 'path'), number, name, at),
     )
@@ -390,8 +406,9 @@ export class Workspace {
     spot: { offset: number } | { line: number },
     stick: 'left' | 'right' = 'right',
   ): Promise<string> {
-    const { offset = null, line = null } = spot as { offset?: number; line?: number }
-    return asking(() => this.#native.anchor(textOf(path, 'path'), offset, line, stick === 'left'))
+    const { offset = null, line = null } = optionsOf(spot as AnchorSpot, SPOT, 'spot')
+    const isLeft = wordOf(stick, ['left', 'right'], 'stick') === 'left'
+    return asking(() => this.#native.anchor(textOf(path, 'path'), offset, line, isLeft))
   }
 
   /** Returns the present position of an anchor. */
@@ -441,7 +458,8 @@ export class Workspace {
   async convertProfile(
     profile: 'gfm' | 'commonmark',
   ): Promise<{ files: number; converted: number }> {
-    return JSON.parse(await asking(() => this.#native.convertProfile(profile)))
+    const to = wordOf(profile, PROFILES, 'profile')
+    return JSON.parse(await asking(() => this.#native.convertProfile(to)))
   }
 
   /** Returns what `redact` would erase, without a change. */
@@ -476,6 +494,7 @@ export class Workspace {
 
   /** Moves a node to another workspace, with ids and history. Here it goes to the trash. */
   async moveTo(path: string, other: Workspace, to: string): Promise<void> {
+    if (!(other instanceof Workspace)) throw wrongType('other', 'an instance of Workspace', other)
     await asking(() => this.#native.moveTo(textOf(path, 'path'), other.#native, textOf(to, 'to')))
   }
 

@@ -112,6 +112,18 @@ impl TreeIndex {
         text: &str,
         follow: FinalLink,
     ) -> Result<PathTarget<'a>, LookupError> {
+        self.place_passing(start, text, follow, &mut |_| ())
+    }
+
+    /// Finds the place like [`TreeIndex::place_from`], and calls `each` with every node that is
+    /// passed on the way, links as well, until the look-up ends or fails.
+    pub fn place_passing<'a>(
+        &'a self,
+        start: NodeRef<'a>,
+        text: &str,
+        follow: FinalLink,
+        each: &mut dyn FnMut(NodeRef<'a>),
+    ) -> Result<PathTarget<'a>, LookupError> {
         let whole = || VPath::parse(text).unwrap_or_else(|_| VPath::root());
         let mut steps = PathWalk { rest: VecDeque::new(), n_entered: 0 };
         let mut here = steps.enter(text, start.slot(), ROOT).map_err(|error| error(whole()))?;
@@ -124,6 +136,7 @@ impl TreeIndex {
             }
             if component == ".." {
                 here = self.arena[here].shown_in;
+                each(self.node_at(here));
                 continue;
             }
             let next = match self.find_name(here, &component) {
@@ -142,6 +155,7 @@ impl TreeIndex {
                     });
                 }
             };
+            each(self.node_at(next));
             let follows = follow == FinalLink::Yes || !steps.rest.is_empty();
             match self.arena[next].link().filter(|_| follows) {
                 Some(target) => {

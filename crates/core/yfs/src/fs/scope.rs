@@ -94,6 +94,9 @@ impl WorkspaceFs {
         match convert_types::resolve(main, op, path, follow) {
             Ok(node) => {
                 self.check_node(op, path, &node)?;
+                if self.scope.is_some() && node.path() != *path {
+                    self.check_lead(main, op, path, follow)?;
+                }
                 Ok(node)
             }
             Err(error) => {
@@ -104,7 +107,8 @@ impl WorkspaceFs {
     }
 
     /// Rejects a path that leads out of the scope, through links or by its text, whether or not an
-    /// object is there: what is outside shows in no error.
+    /// object is there, the links there loop, or others lead back: what is outside shows in no
+    /// error.
     pub(super) fn check_lead(
         &self,
         main: &MainDoc,
@@ -114,14 +118,18 @@ impl WorkspaceFs {
     ) -> Result<(), FsError> {
         let scope = self.scope.as_ref().and_then(|scope| scope.path(main));
         let Some(scope) = scope else { return Ok(()) };
-        let end = match main.tree().place(path, follow) {
-            Ok(PathTarget::Taken(node)) => node.path(),
-            Ok(PathTarget::Free { parent, name }) => parent.path().join(&name),
-            Err(LookupError::NotFound { at } | LookupError::NotADirectory { at }) => at,
-            Err(_) => return Ok(()),
-        };
         // On the way to the scope only what the grant names itself can be missing.
-        if end.starts_with(&scope) || scope.starts_with(&end) {
+        let is_seen = |at: &VPath| at.starts_with(&scope) || scope.starts_with(at);
+        let (tree, mut stays) = (main.tree(), true);
+        let mut note_passed = |node: NodeRef<'_>| stays &= is_seen(&node.path());
+        let place = tree.place_passing(tree.root(), path.as_str(), follow, &mut note_passed);
+        let end = match place {
+            Ok(PathTarget::Taken(node)) => Some(node.path()),
+            Ok(PathTarget::Free { parent, name }) => Some(parent.path().join(&name)),
+            Err(LookupError::NotFound { at } | LookupError::NotADirectory { at }) => Some(at),
+            Err(_) => None,
+        };
+        if stays && end.is_none_or(|end| is_seen(&end)) {
             return Ok(());
         }
         Err(FsError::new(FsCode::EACCES, op, path))
@@ -153,18 +161,17 @@ impl WorkspaceFs {
     }
 
     fn check_node(&self, op: Op, path: &VPath, node: &NodeRef<'_>) -> Result<(), FsError> {
-        if !self.follows_links && !is_spelled(path, &node.path()) {
-            return Err(FsError::new(FsCode::ELOOP, op, path));
-        }
         let describes = matches!(op, Op::Stat | Op::Lstat | Op::Scandir | Op::Realpath);
         let shows_way = self.shows_way && describes;
         let is_seen =
             |scope: &ScopeDirectory| scope.holds(node) || (shows_way && scope.is_below(node));
-        if self.scope.as_ref().is_none_or(is_seen) {
-            Ok(())
-        } else {
-            Err(FsError::new(FsCode::EACCES, op, path))
+        if !self.scope.as_ref().is_none_or(is_seen) {
+            return Err(FsError::new(FsCode::EACCES, op, path));
         }
+        if !self.follows_links && !is_spelled(path, &node.path()) {
+            return Err(FsError::new(FsCode::ELOOP, op, path));
+        }
+        Ok(())
     }
 
     /// Reports whether the listing of a directory has an entry.

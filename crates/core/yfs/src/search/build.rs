@@ -18,6 +18,7 @@ use yfs_vfs::grep::searched_text;
 use super::{
     ContentForm, MARKS_KEY, MAX_BLOB_BYTES, SearchIndexHome,
     batch::UnitWriter,
+    binary_files::{BinaryFile, BinaryPlace, ChangedPlaces},
     index_map::{self, IndexHead, SearchMap},
     stored_text::text_key,
 };
@@ -38,6 +39,8 @@ const FILES_PER_LOOK: usize = 256;
 struct IndexPlan {
     /// In the order of indexing: files that were written together are in one unit.
     files: Vec<(FileId, ContentForm)>,
+    /// What else may have another place than the base has.
+    changed: ChangedPlaces,
     position: Seq,
 }
 
@@ -79,16 +82,16 @@ impl WorkspaceState {
         let main = self.main.read();
         let mut ids: Vec<FileId> = tail.contents;
         let contents: HashSet<FileId> = ids.iter().cloned().collect();
-        for id in tail.rows {
-            let is_outdated = self.is_outdated(base, &main, &id)?;
-            if is_outdated && !contents.contains(&id) {
-                ids.push(id);
+        for id in &tail.rows {
+            if self.is_outdated(base, &main, id)? && !contents.contains(id) {
+                ids.push(id.clone());
             }
         }
         let with_form = |id: FileId| ContentForm::of(&main, &id).map(|form| (id, form));
         let files = ids.into_iter().filter_map(with_form).collect();
+        let changed = ChangedPlaces::new(main.tree(), tail.rows);
         drop(main);
-        let plan = IndexPlan { files, position: tail.upto };
+        let plan = IndexPlan { files, changed, position: tail.upto };
         self.write_index(home, writer, Some(base), plan, &marks).map(Some)
     }
 
@@ -116,7 +119,7 @@ impl WorkspaceState {
             true
         })?;
         files.extend(forms);
-        Ok(IndexPlan { files, position })
+        Ok(IndexPlan { files, changed: ChangedPlaces::default(), position })
     }
 
     fn write_index(
@@ -141,6 +144,9 @@ impl WorkspaceState {
                 }
             }
             self.index_file(&mut units, base, id, *form, &mut head)?;
+        }
+        if let Some(base) = base {
+            self.renew_places(&mut units, base, &plan)?;
         }
         self.forget_unsure_forms(&mut units, &plan)?;
         units.finish()?;
@@ -191,11 +197,34 @@ impl WorkspaceState {
         match bytes.transpose()? {
             Some(bytes) => match searched_text(&bytes) {
                 Some(text) => units.add(id, &text),
-                None => units.set(&binary_key, Some(b"")),
+                None => {
+                    let place = BinaryPlace::of(&self.main.read(), id);
+                    let file = BinaryFile { size: bytes.len() as u64, place };
+                    units.set(&binary_key, Some(&file.encode()))
+                }
             },
             None => units.set(&always_key, Some(b"")),
         }?;
         Ok(())
+    }
+
+    /// Renews the places of files that are not text, of those that were not indexed again.
+    fn renew_places(
+        &self,
+        units: &mut UnitWriter<'_>,
+        base: &SearchMap,
+        plan: &IndexPlan,
+    ) -> Result<(), CheckpointError> {
+        let indexed: HashSet<&FileId> = plan.files.iter().map(|(id, _)| id).collect();
+        let main = self.main.read();
+        base.for_each_binary(|id, mut file| {
+            let is_looked_up = file.place == BinaryPlace::LookedUp;
+            if !(is_looked_up || plan.changed.has(&id, &file.place)) || indexed.contains(&id) {
+                return Ok(());
+            }
+            file.place = BinaryPlace::of(&main, &id);
+            units.set(&index_map::id_key(b'B', &id), Some(&file.encode()))
+        })
     }
 
     /// Returns the bytes of a blob; `None` if it is too large, or cannot be read.

@@ -1,7 +1,7 @@
 //! The index as an ordered map: its keys and values, and reading it.
 //!
 //! - `A` id: a file that is read for every query; the value is empty
-//! - `B` id: a file that is not text; the value is empty
+//! - `B` id: a file that is not text: its size and its place
 //! - `F` id: the form of the content that the index has of a file
 //! - `H`: the head
 //! - `P` first unit of a batch (4 bytes) bucket (3 bytes): the units of the batch with a trigram
@@ -18,10 +18,12 @@ use yfs_engine::{
 use yfs_store::checkpoint::{CheckpointError, CheckpointMap};
 use yfs_store::{DerivedLabel, SealedDirectory};
 
-use super::{pattern::TrigramQuery, postings::UnitSet, trigrams::N_BUCKETS};
+use super::{
+    binary_files::BinaryFile, pattern::TrigramQuery, postings::UnitSet, trigrams::N_BUCKETS,
+};
 
 /// The version of keys, values and folding.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The version of what turns contents into text. Another one makes the index anew.
 pub(super) const RENDERER: &str = concat!(env!("CARGO_PKG_VERSION"), " 2");
@@ -160,14 +162,14 @@ impl SearchMap {
         Ok((!is_full(ids.len())).then_some(ids))
     }
 
-    /// Returns the ids of the files that are not text.
-    pub(super) fn binary_ids(&self) -> Result<HashSet<FileId>, CheckpointError> {
-        let mut ids = HashSet::new();
-        self.map.for_each_entry(b"B", b"C", |key, _| {
-            ids.insert(parse_id(&key[1..])?);
-            Ok::<_, CheckpointError>(())
-        })?;
-        Ok(ids)
+    /// Calls a function with each file that is not text.
+    pub(super) fn for_each_binary(
+        &self,
+        mut each: impl FnMut(FileId, BinaryFile) -> Result<(), CheckpointError>,
+    ) -> Result<(), CheckpointError> {
+        self.map.for_each_entry(b"B", b"C", |key, value| {
+            each(parse_id(&key[1..])?, BinaryFile::parse(value).map_err(|_| DAMAGED)?)
+        })
     }
 
     /// Returns the units of a batch that may have what a query requires.

@@ -11,9 +11,15 @@ use yfs_store::checkpoint::CheckpointError;
 use yfs_vfs::{
     GrepQuery, GrepResult, GrepSelection, GrepSink, Op, WalkEntry,
     grep::{grep_each_selected, grep_selected},
+    work_meter::count_objects,
 };
 
-use super::{ContentForm, SearchIndexHome, index_map::SearchMap, pattern::TrigramQuery};
+use super::{
+    ContentForm, SearchIndexHome,
+    binary_files::{BinaryFile, ChangedPlaces, NamedBinaryFiles},
+    index_map::SearchMap,
+    pattern::TrigramQuery,
+};
 use crate::{
     WorkspaceFs,
     error::{Result, WorkspaceError},
@@ -63,15 +69,35 @@ impl WorkspaceFs {
         let Ok(Some(candidates)) = state.candidates(home, &required, query.binary) else {
             return GrepSelection::All;
         };
-        let SearchCandidates { ids, binary } = candidates;
         let n_files = state.main.read().tree().n_files();
-        if ids.len() + binary.len() <= n_files / FILES_PER_LOOKUP
-            && let Some(files) = self.locate(&ids, query)
-            && let Some(binary) = self.locate(&binary, query)
+        if let Some(selection) = self.name_selected(&candidates, query, n_files / FILES_PER_LOOKUP)
         {
-            return GrepSelection::Files { files, binary };
+            return selection;
         }
-        GrepSelection::WithIds { ids, binary }
+        let binary = candidates.binary.into_iter().map(|(id, _)| id).collect();
+        GrepSelection::WithIds { ids: candidates.ids, binary }
+    }
+
+    /// Returns the files that a query must read, and those that are not text, without a walk;
+    /// `None` if that would look up more than `max` files, or only a walk finds them.
+    fn name_selected(
+        &self,
+        candidates: &SearchCandidates,
+        query: &GrepQuery,
+        max: usize,
+    ) -> Option<GrepSelection> {
+        let SearchCandidates { ids, binary, changed } = candidates;
+        let max = max.checked_sub(ids.len())?;
+        let named = {
+            let main = self.state().main.read();
+            NamedBinaryFiles::find(main.tree(), &query.root, binary, changed, max)?
+        };
+        let n_looked_up = ids.len() + named.looked_up.len() + named.n_directories;
+        let files = self.locate(ids, query)?;
+        let mut binary = self.locate(&named.looked_up, query)?;
+        count_objects(n_looked_up as u64);
+        binary.extend(named.files);
+        Some(GrepSelection::Files { files, binary })
     }
 
     /// Returns the visible files of some ids below the root of a query; `None` if only a walk finds
@@ -113,7 +139,9 @@ struct SearchCandidates {
     /// The files that may have what a query requires.
     ids: HashSet<FileId>,
     /// Other files, which are not text, unless the query searches these.
-    binary: HashSet<FileId>,
+    binary: Vec<(FileId, BinaryFile)>,
+    /// What may have another place than the index has.
+    changed: ChangedPlaces,
 }
 
 impl WorkspaceState {
@@ -155,16 +183,25 @@ impl WorkspaceState {
         };
         let found = index.candidates(required, with_binary, |n_ids| n_ids > max);
         let Some(mut ids) = found? else { return Ok(None) };
-        let mut binary = if with_binary { HashSet::new() } else { index.binary_ids()? };
         let main = self.main.read();
-        for id in tail.rows {
-            if self.is_outdated(index, &main, &id)? {
-                ids.insert(id);
+        for id in &tail.rows {
+            if self.is_outdated(index, &main, id)? {
+                ids.insert(id.clone());
             }
         }
         ids.extend(tail.contents);
-        binary.retain(|id| !ids.contains(id));
-        Ok(Some(SearchCandidates { ids, binary }))
+        let changed = ChangedPlaces::new(main.tree(), tail.rows);
+        drop(main);
+        let mut binary = Vec::new();
+        if !with_binary {
+            index.for_each_binary(|id, file| {
+                if !ids.contains(&id) {
+                    binary.push((id, file));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Some(SearchCandidates { ids, binary, changed }))
     }
 
     /// Reports whether the row of a file gives its content another form than the index has.

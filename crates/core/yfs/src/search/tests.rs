@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use futures::FutureExt;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::IndexedRandom};
 use yfs_engine::{
     content::ContentDoc,
@@ -10,8 +11,9 @@ use yfs_engine::{
 };
 use yfs_store::{DocName, StoreExt};
 use yfs_vfs::{
-    GrepQuery, GrepResult, MkdirOptions, MoveOptions, RemoveOptions, WalkEntry, WalkOptions,
-    WriteOptions,
+    FileSystem, GrepQuery, GrepResult, MkdirOptions, MoveOptions, RemoveOptions, WalkEntry,
+    WalkOptions, WriteOptions,
+    work_meter::{WorkMeter, metered},
 };
 
 use super::*;
@@ -329,6 +331,65 @@ fn a_damaged_index_is_noticed_and_made_anew() {
         assert!(with * 4 < without, "round {round}: {with} of {without}");
     }
     assert!(n_noticed > 50, "{n_noticed}");
+}
+
+#[derive(Debug, Default)]
+struct ObjectCount(AtomicU64);
+
+impl WorkMeter for ObjectCount {
+    fn count_objects(&self, n_objects: u64) {
+        self.0.fetch_add(n_objects, Ordering::Relaxed);
+    }
+}
+
+/// Searches with the index; returns the number of files that are not text, and the number of files
+/// and directories that were looked up, listed or read.
+fn count_work(workspace: &Workspace, query: &GrepQuery) -> (u64, u64) {
+    compare(workspace, query, "counted");
+    let counted = Arc::new(ObjectCount::default());
+    let fs = workspace.fs();
+    let search = metered(counted.clone(), fs.grep(query));
+    let found = search.now_or_never().expect("done").expect("searched");
+    (found.n_binary, counted.0.load(Ordering::Relaxed))
+}
+
+/// A rare word in a tree of many pictures cost a walk of the tree, to name the pictures.
+#[test]
+fn a_search_in_a_tree_of_pictures_looks_up_candidates_and_directories_only() {
+    let disk = EagerDisk::new();
+    let workspace = disk.open();
+    let writer = session(&workspace);
+    for at in 0..400 {
+        let (name, content) = match at % 10 {
+            0 => (format!("/notes/{at}.txt"), format!("{} word{at}\n", "text ".repeat(4000))),
+            _ => (format!("/pictures/{}/.{at}.png", at % 3), format!("PNG\0{at}")),
+        };
+        let name = path(&name.replace("/.", if at % 7 == 0 { "/." } else { "/" }));
+        let parents = WriteOptions { parents: true, ..WriteOptions::default() };
+        writer.write(&name, content.as_bytes(), &parents).expect("written");
+    }
+    assert!(workspace.maintenance().renew_search_index().expect("made"));
+    drop(writer);
+    workspace.close().expect("closed");
+    let workspace = disk.open();
+    let rare = GrepQuery::literal("word310");
+    let (n_binary, n_objects) = count_work(&workspace, &rare);
+    assert!(n_binary > 250 && n_objects < 20, "{n_binary} {n_objects}");
+    let within = GrepQuery { root: path("/pictures/1"), ..rare.clone() };
+    let (n_binary, n_objects) = count_work(&workspace, &within);
+    assert!((90..120).contains(&n_binary) && n_objects < 20, "{n_binary} {n_objects}");
+
+    // What changed after the index was made costs look-ups of its own, and is named as it is now.
+    let writer = session(&workspace);
+    let renamed = MoveOptions::default();
+    writer.mv(&path("/pictures/1"), &path("/pictures/one"), &renamed).expect("moved");
+    writer.mv(&path("/pictures/2/2.png"), &path("/pictures/2/two.png"), &renamed).expect("moved");
+    writer.rm(&path("/pictures/2/5.png"), &RemoveOptions::default()).expect("removed");
+    let (n_binary, n_objects) = count_work(&workspace, &rare);
+    assert!(n_binary > 250 && n_objects < 30, "{n_binary} {n_objects}");
+    assert!(workspace.maintenance().renew_search_index().expect("renewed"));
+    let (n_binary, n_objects) = count_work(&workspace, &rare);
+    assert!(n_binary > 250 && n_objects < 20, "{n_binary} {n_objects}");
 }
 
 /// A store that goes back in time has no mark of the index that was made later.

@@ -480,8 +480,14 @@ fn a_confined_filesystem_does_not_say_what_exists_outside() {
         ("../private", "/pub/out"),
         ("/private/deep/known.md", "/pub/to-known"),
         ("/private/deep/other.md", "/pub/to-other"),
+        ("/private/loop", "/pub/to-loop"),
+        ("../private/../pub/a.txt", "/pub/to-own"),
+        ("/private/back", "/pub/to-back"),
     ] {
         now(confined.symlink(target, &at(link))).expect("a link may say anything");
+    }
+    for (target, link) in [("loop", "/private/loop"), ("../pub/to-back", "/private/back")] {
+        now(workspace.fs().symlink(target, &at(link))).expect("linked");
     }
     let never = WriteOptions { create: CreateMode::Never, ..WriteOptions::default() };
     let new = WriteOptions { create: CreateMode::New, ..WriteOptions::default() };
@@ -504,8 +510,13 @@ fn a_confined_filesystem_does_not_say_what_exists_outside() {
         "/pub/out/deep/other.md",
         "/pub/out/deep/known.md/x",
         "/pub/out/x/y",
+        "/private/loop/x",
+        "/pub/out/loop/x",
         "/pub/to-known",
         "/pub/to-other",
+        "/pub/to-loop",
+        "/pub/to-back",
+        "/pub/to-own",
     ] {
         let path = &at(path);
         let is_link = path.as_str().starts_with("/pub/to-");
@@ -538,6 +549,8 @@ fn a_confined_filesystem_does_not_say_what_exists_outside() {
     }
     assert_eq!(cat(&workspace, "/private/deep/known.md"), "secret");
     assert_eq!(code(now(confined.read(&at("/pub/none"))).map(drop)), Some(FsCode::ENOENT));
+    now(confined.symlink("self", &at("/pub/self"))).expect("a link may say anything");
+    assert_eq!(code(now(confined.read(&at("/pub/self"))).map(drop)), Some(FsCode::ELOOP));
     assert_eq!(code(now(confined.read(&at("/pub/a.txt/x"))).map(drop)), Some(FsCode::ENOTDIR));
 }
 

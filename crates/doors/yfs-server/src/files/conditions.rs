@@ -19,6 +19,7 @@ pub(crate) struct RequestConditions {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KnownFileState {
     pub(crate) version: VersionToken,
+    /// The id of the file, as a tag has it.
     id: String,
 }
 
@@ -45,9 +46,9 @@ impl RequestConditions {
 impl KnownFileState {
     fn parse(tag: &str) -> Result<Self> {
         let parsed = || {
-            let (version, id) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once(':')?;
-            let is_one = !id.contains('"');
-            is_one.then(|| Self { version: VersionToken::new(version), id: id.to_owned() })
+            let opaque = tag.strip_prefix('"')?.strip_suffix('"')?;
+            let (version, id) = opaque.rsplit_once(':').filter(|_| !opaque.contains('"'))?;
+            Some(Self { version: VersionToken::new(version), id: id.to_owned() })
         };
         parsed()
             .ok_or_else(|| HttpProblem::bad_request(format!("If-Match takes one ETag, not {tag}")))
@@ -55,7 +56,7 @@ impl KnownFileState {
 
     /// Rejects the request if another file is at the path now.
     pub(crate) fn check_file(&self, id: &FileId, path: &str) -> Result<()> {
-        if self.id == id.as_str() {
+        if self.id == id_in_tag(id) {
             return Ok(());
         }
         Err(FsError::new(FsCode::ESTALE, Op::Write, path).into())
@@ -64,7 +65,24 @@ impl KnownFileState {
 
 /// Returns the entity tag of a version.
 pub(crate) fn etag(id: &FileId, version: &VersionToken) -> String {
-    format!("\"{version}:{id}\"")
+    format!("\"{version}:{}\"", id_in_tag(id))
+}
+
+/// Returns an id as entity tags have it: the quotation mark, which no tag can have (RFC 9110,
+/// section 8.8.3), the comma, which separates tags in lists, the colon before the id, and `%` are
+/// percent-encoded.
+fn id_in_tag(id: &FileId) -> String {
+    let mut text = String::with_capacity(id.as_str().len());
+    for character in id.as_str().chars() {
+        match character {
+            '"' => text.push_str("%22"),
+            ',' => text.push_str("%2C"),
+            ':' => text.push_str("%3A"),
+            '%' => text.push_str("%25"),
+            character => text.push(character),
+        }
+    }
+    text
 }
 
 /// Reports whether a reader has this version already, by weak comparison.
@@ -101,6 +119,28 @@ mod tests {
             assert!(read.is_err(), "{bad}");
         }
         assert!(of(header::IF_NONE_MATCH, "\"17:abc\"").is_err());
+    }
+
+    /// Ids of other programs can have every printable character but slashes.
+    #[test]
+    fn the_tag_of_every_id_is_one_tag_that_conditions_take() {
+        let version = VersionToken::new("s:17");
+        for text in ["a\"b", "\"", "a,b", "a%22b", "%", "a:b", "W\"x", "x\",\"17:y", "{!~}"] {
+            let id = FileId::parse(text).unwrap();
+            let tag = etag(&id, &version);
+            let opaque = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap();
+            let is_etagc = |byte: u8| byte == 0x21 || (0x23..=0x7e).contains(&byte);
+            assert!(opaque.bytes().all(is_etagc), "{tag}");
+            let known = RequestConditions::of(&headers(&[(header::IF_MATCH, &tag)])).unwrap().known;
+            let known = known.unwrap();
+            assert_eq!(known.version, version, "{tag}");
+            known.check_file(&id, "/f").unwrap();
+            assert!(known.check_file(&FileId::parse("other").unwrap(), "/f").is_err());
+            let list = format!("\"1:x\", {tag}");
+            assert!(unchanged(&headers(&[(header::IF_NONE_MATCH, &list)]), &tag), "{tag}");
+        }
+        let tags = ["a\"", "a%22", "a,"].map(|id| etag(&FileId::parse(id).unwrap(), &version));
+        assert!(tags[0] != tags[1] && tags[0] != tags[2]);
     }
 
     #[test]
