@@ -68,7 +68,10 @@ mod tests {
 
     use axum::http::HeaderValue;
     use yfs::{Workspace, WorkspaceOptions};
-    use yfs_engine::actor::{Actor, ActorKind};
+    use yfs_engine::{
+        actor::{Actor, ActorKind},
+        path::VPath,
+    };
     use yfs_store::MemoryStore;
     use yfs_vfs::{
         WriteOptions,
