@@ -35,9 +35,9 @@ def open_tun(name):
 def main(first, second, delay_ms, loss_percent):
     ends = [open_tun(first), open_tun(second)]
     other = dict(zip(ends, reversed(ends)))
-    delay, loss = float(delay_ms) / 1000, float(loss_percent) / 100
+    delay, group = float(delay_ms) / 1000, 100 // int(loss_percent)
     chance = random.Random(1)  # The same losses in each run, as far as the packets are the same.
-    queue, number, passed, lost = [], 0, 0, 0
+    queue, number, passed, lost, seen, unlucky = [], 0, 0, 0, 0, 0
     print("ready", flush=True)
     while True:
         wait = max(0, queue[0][0] - time.monotonic()) if queue else None
@@ -52,7 +52,11 @@ def main(first, second, delay_ms, loss_percent):
                 packet = os.read(end, 65536)
             except OSError:
                 continue
-            if chance.random() < loss or len(queue) >= MAX_QUEUED:
+            seen += 1
+            # One of each group of packets is lost, at a place of its own.
+            if seen % group == 1 % group:
+                unlucky = seen + chance.randrange(group)
+            if seen == unlucky or len(queue) >= MAX_QUEUED:
                 lost += 1
                 continue
             number += 1

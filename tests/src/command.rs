@@ -3,14 +3,16 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
+    net::{Ipv4Addr, SocketAddr},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{OnceLock, mpsc},
+    sync::{Mutex, OnceLock, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use crate::{
     http::Client,
@@ -19,6 +21,10 @@ use crate::{
 
 /// How long a server may take to say where it listens. Generous: it may have to import a tree.
 const START: Duration = Duration::from_secs(600);
+
+/// The variable of tokio that sets how many threads a server has instead of one per core, and its
+/// value in tests.
+pub const N_THREADS: (&str, &str) = ("TOKIO_WORKER_THREADS", "4");
 
 /// Returns the path of the program, which is built first if it is out of date.
 ///
@@ -69,13 +75,15 @@ fn build() -> Vec<Value> {
     messages.filter(|message: &Value| message["reason"] == "compiler-artifact").collect()
 }
 
-/// Returns the command to run, which makes checkpoints as [`checkpoint_after`] says.
+/// Returns the command to run, which makes checkpoints as [`checkpoint_after`] says, with as many
+/// threads on every machine: each takes memory, which tests limit.
 ///
 /// # Panics
 ///
 /// As [`program`].
 pub fn command() -> Command {
     let mut command = Command::new(program());
+    command.env(N_THREADS.0, N_THREADS.1);
     command.env(CHECKPOINT_AFTER, checkpoint_after().to_string());
     command
 }
@@ -167,6 +175,7 @@ impl Server {
     }
 
     fn launch(dir: &Path, port: u16, more: &[&str]) -> Self {
+        let port = if port == 0 { kept_port() } else { port };
         let mut command = command();
         command.args(["serve", "--port", &port.to_string()]).args(more).arg(dir);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).env_remove("YFS_WORKSPACE");
@@ -242,6 +251,22 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Returns a free port that nothing but servers of this test listens at until the test ends, also
+/// while its server is away: a socket is bound to it, and shares it with those that listen.
+///
+/// Without it, the system may give the port of a killed server to another process, or to a client
+/// that tries to connect to it.
+fn kept_port() -> u16 {
+    static KEPT: Mutex<Vec<Socket>> = Mutex::new(Vec::new());
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    // Servers set it as well.
+    socket.set_reuse_address(true).expect("an option of all systems");
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("a free port");
+    let address = socket.local_addr().expect("it is bound");
+    KEPT.lock().expect("no thread panics with it").push(socket);
+    address.as_socket_ipv4().expect("it is of this kind").port()
 }
 
 /// Finds the port of an address of this machine.

@@ -70,7 +70,22 @@ impl Drop for MirrorProcess {
 ///
 /// Panics if it cannot be run, or fails without a fault.
 pub fn mirror_once(folder: &Path, workspace: &Path, fault: Option<&str>) -> bool {
+    mirror_once_with(folder, workspace, fault, &[])
+}
+
+/// As [`mirror_once`], with these environment variables.
+///
+/// # Panics
+///
+/// As [`mirror_once`].
+pub fn mirror_once_with(
+    folder: &Path,
+    workspace: &Path,
+    fault: Option<&str>,
+    variables: &[(&str, String)],
+) -> bool {
     let mut command = command(folder, workspace, &["--once"]);
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     if let Some(fault) = fault {
         command.env("YFS_MIRROR_FAULT", fault);
     }

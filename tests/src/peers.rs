@@ -3,8 +3,10 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -15,6 +17,9 @@ use crate::command::{command, ok};
 
 /// How long a change may take. Generous: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The first port of [`fresh_address`], below those that systems give away.
+const FIRST_PORT: u16 = 20_000;
 
 /// The network of a test that names all addresses.
 pub const LOOPBACK: [&str; 2] = ["--listen=127.0.0.1:0", "--no-lan"];
@@ -108,6 +113,25 @@ impl Drop for Connected {
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+/// Returns an address of loopback at which no other process listens and that is given once: one of
+/// this process, where the system has an address for each, which a port that was free a moment ago
+/// may not be.
+///
+/// # Panics
+///
+/// Panics if the system has no free port.
+pub fn fresh_address() -> SocketAddr {
+    static NEXT: AtomicU16 = AtomicU16::new(FIRST_PORT);
+    if cfg!(target_os = "linux") {
+        let [_, high, middle, low] = std::process::id().to_be_bytes();
+        // The ids of processes have 22 bits.
+        let own = Ipv4Addr::new(127, 64 | high, middle, low);
+        return (own, NEXT.fetch_add(1, Ordering::Relaxed)).into();
+    }
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    socket.local_addr().expect("it is bound")
 }
 
 /// Waits until a condition holds. Polls, because the condition is in another process.

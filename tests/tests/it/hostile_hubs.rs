@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::{self, Message, WebSocket, protocol::WebSock
 use yfs_engine::{hash::ContentHash, id::FileId, lib0::write_var_uint};
 use yfs_sync::replica::{DocumentUpdate, MAX_CURSOR_LEN, ReplicaMessage};
 use yfs_tests::{
-    command::{Server, ok, program, run},
+    command::{N_THREADS, Server, ok, program, run},
     fixture,
 };
 use yrs::{Any, Array, Doc, Text, Transact};
@@ -100,6 +100,7 @@ fn run_limited(dir: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("ulimit -v {MAX_ADDRESS_SPACE}; exec \"$@\"")).arg("sh");
     command.arg(program()).args(args).current_dir(dir).env_remove("YFS_WORKSPACE");
+    command.env(N_THREADS.0, N_THREADS.1);
     command.output().unwrap()
 }
 

@@ -5,22 +5,17 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{
-    fs,
-    net::{Ipv4Addr, UdpSocket},
-    path::Path,
-};
+use std::{fs, path::Path};
 
 use yfs_tests::{
     command::{ok, run},
     multicast::LanListener,
-    peers::{Connected, peers, shared_directory, wait_for_file, wait_until},
+    peers::{Connected, fresh_address, peers, shared_directory, wait_for_file, wait_until},
 };
 
-/// Returns the option for a port of loopback that is free now.
+/// Returns the option for an address of loopback at which no other process listens.
 fn fresh_port() -> String {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    format!("--listen={}", socket.local_addr().unwrap())
+    format!("--listen={}", fresh_address())
 }
 
 fn start(dir: &Path, args: &[&str]) -> Connected {

@@ -7,15 +7,15 @@ use std::{
     collections::BTreeSet,
     fs,
     io::Write,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::Duration,
 };
 
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use yfs::Workspace;
 use yfs_tests::{
-    mirror::{mirror_once, shown_in_workspace, shown_on_disk},
+    mirror::{mirror_once, mirror_once_with, shown_in_workspace, shown_on_disk},
     process::options,
     script::{now, path},
 };
@@ -46,7 +46,7 @@ enum SceneKind {
     Apart,
     /// A program that wrote to a file which the workspace had deleted.
     LateWrite,
-    /// A program that locks a file again and again.
+    /// A program that holds the lock of a file and releases it while a mirror waits for it.
     Locked,
 }
 
@@ -168,6 +168,32 @@ impl OpenFileScene {
         mirror_once(&dir.join("folder"), &dir.join("workspace.db"), fault)
     }
 
+    /// Runs a mirror that dies while the file is locked. The lock is released once the mirror has
+    /// found the file locked, which it reports by reading a pipe.
+    fn mirror_while_locked(&self, fault: &str) -> bool {
+        let dir = self.dir.path();
+        let pipe = dir.join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a named pipe");
+        self.file.lock().expect("it can be locked");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // Waits for a reader.
+                let end = fs::File::options().write(true).open(&pipe).expect("it is there");
+                // A mirror that comes there again goes on at once.
+                fs::remove_file(&pipe).expect("it is there");
+                self.file.unlock().expect("it can be unlocked");
+                drop(end);
+            });
+            let pause = ("YFS_MIRROR_PAUSE", format!("locked:{}", pipe.display()));
+            let (folder, workspace) = (dir.join("folder"), dir.join("workspace.db"));
+            let is_done = mirror_once_with(&folder, &workspace, Some(fault), &[pause]);
+            // If no mirror came there, this is the reader.
+            let flags = OFlags::NONBLOCK.bits().cast_signed();
+            drop(fs::File::options().read(true).custom_flags(flags).open(&pipe));
+            is_done
+        })
+    }
+
     fn in_workspace<T>(&self, act: impl FnOnce(&dyn FileSystem) -> T) -> T {
         let file = self.dir.path().join("workspace.db");
         let workspace = Workspace::open_at(&file, options()).expect("it opens");
@@ -208,29 +234,11 @@ fn play(kind: SceneKind, fault: &str) -> bool {
             let text = "one\ntyped\n";
             let done = scene.in_workspace(|fs| now(fs.write_text(&path("/open.txt"), text)));
             done.expect("written");
-            let died = while_locking(&scene.file, || !scene.mirror(Some(fault)));
+            let died = !scene.mirror_while_locked(fault);
             scene.check(text, fault);
             died
         }
     }
-}
-
-/// Holds a lock on a file most of the time while `act` runs.
-fn while_locking<T>(file: &fs::File, act: impl FnOnce() -> T) -> T {
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Acquire) {
-                file.lock().expect("it can be locked");
-                thread::sleep(Duration::from_millis(5));
-                file.unlock().expect("it can be unlocked");
-                thread::sleep(Duration::from_millis(1));
-            }
-        });
-        let done = act();
-        is_over.store(true, Ordering::Release);
-        done
-    })
 }
 
 /// Each place is played with each number of times that a mirror comes there before it dies, until

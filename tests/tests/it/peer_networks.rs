@@ -322,7 +322,8 @@ fn live_edits_arrive_over_a_bad_link_and_after_a_change_of_address() {
     let id = || ok(&there, &["id"]).trim().to_owned();
     wait_until("the peers have met", || {
         there.join(".yfs/workspace.db").exists()
-            && peers(&here).iter().any(|peer| peer["id"] == id() && peer["in_step"] == true)
+            // Once it is in step here, the workspace there is complete.
+            && peers(&here).iter().any(|peer| peer["in_step"] == true && peer["id"] == id())
     });
     let (writer, reader) = (open(&here), open(&there));
     let network = format!("{DELAY_MS} ms of delay, {LOSS_PERCENT} % loss");
@@ -330,6 +331,7 @@ fn live_edits_arrive_over_a_bad_link_and_after_a_change_of_address() {
     report(&format!("{network}, peer to owner"), measure(&reader, &writer, N_EDITS));
 
     // The dialer loses its address and gets another.
+    wait_until("the peer there lists the other", || !peers(&there).is_empty());
     let n_connections = || peers(&there)[0]["last_seen"].clone();
     let connected_at = n_connections();
     ip(&["-n", &networks.spaces.0[1], "address", "delete", "10.77.0.2/24", "dev", "yfs1"]).unwrap();
@@ -343,7 +345,8 @@ fn live_edits_arrive_over_a_bad_link_and_after_a_change_of_address() {
 
     let (passed, lost) = networks.counts();
     println!("{passed} packets passed, {lost} lost");
-    assert!(lost > 0 && passed > lost);
+    // Each edit is a packet at least, and the link counts which ones it loses.
+    assert!(passed > 4 * N_EDITS as u64 && lost >= passed * u64::from(LOSS_PERCENT) / 100);
     let plan = ok(&here, &["cat", "/plan.txt"]);
     assert_eq!(plan, ok(&there, &["cat", "/plan.txt"]));
     assert_eq!(plan.lines().count(), 2 + 4 * N_EDITS);
@@ -448,7 +451,8 @@ fn peers_behind_nats_that_keep_ports_connect_directly() {
         println!(
             "{through_relay} datagrams through the relay, {direct} direct, {blocked} not let in"
         );
-        assert!(direct > 4 * N_EDITS as u64, "{direct}");
+        // Each edit without the relay is a datagram at least.
+        assert!(direct >= 2 * N_EDITS as u64, "{direct}");
     }
 }
 
@@ -467,15 +471,17 @@ fn one_symmetric_nat_needs_the_relay_and_so_do_two() {
         println!("the first edit after a new start of the relay: {} ms", first[0].as_millis());
         pair.measure("after a new start of the relay", N_EDITS);
         pair.wait_until_via("relayed");
+        wait_until("a probe is sent", || pair.networks.counts()[2] > 0);
         let [through_relay, direct, blocked] = pair.networks.counts();
         println!(
             "{through_relay} datagrams through the relay, {direct} direct, {blocked} not let in"
         );
         assert_eq!(direct, 0);
-        assert!(blocked > 0, "no probe was sent");
-        let listed = pair.connections();
-        assert!(listed.iter().all(|peer| peer["address"] == RELAY), "{listed:?}");
-        assert!(listed.iter().all(|peer| peer["bytes_sent"].as_u64() > Some(0)), "{listed:?}");
+        wait_until("both list what they sent by the relay", || {
+            pair.connections()
+                .iter()
+                .all(|peer| peer["address"] == RELAY && peer["bytes_sent"].as_u64() > Some(0))
+        });
     }
 }
 

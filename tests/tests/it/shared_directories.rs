@@ -115,11 +115,12 @@ fn a_peer_has_the_directory_and_nothing_else() {
     fs::write(there.join("notes/a.txt"), "still\n").unwrap();
     wait_for_file(&here, "renamed/notes/a.txt", "still\n");
 
-    let members = peers(&here);
-    assert_eq!(members.len(), 1, "{members:?}");
-    assert_eq!(members[0]["name"], "ben");
-    assert_eq!(members[0]["path"], "/renamed");
-    assert_eq!(members[0]["connected"], true);
+    wait_until("the peer is listed", || {
+        let members = peers(&here);
+        assert_eq!(members.len(), 1, "{members:?}");
+        assert_eq!(members[0]["name"], "ben");
+        members[0]["path"] == "/renamed" && members[0]["connected"] == true
+    });
     drop((share, joined));
     check_no_secrets(&there);
     let files: Vec<Value> = ok(&there, &["ls", "/", "--json"])
@@ -175,6 +176,7 @@ fn rights_and_blocks_are_those_of_the_share() {
     let share = share_docs(&here, &["--read-only", "--for", "rea"]);
     let (joined, there) = join(home.path(), &share);
     wait_for_file(&there, "notes/a.txt", "a\n");
+    wait_for_file(&there, "plan.md", "# Plan\n\none\n");
     // What a reader writes stays there, and what others write still arrives.
     fs::write(there.join("own.txt"), "mine\n").unwrap();
     ok(&here, &["append", "/docs/notes/a.txt", "--content", "b\n"]);

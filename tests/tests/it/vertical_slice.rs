@@ -6,7 +6,7 @@
 use std::{
     fs,
     path::Path,
-    sync::mpsc::{Sender, channel},
+    sync::mpsc::{Receiver, Sender, channel},
     thread,
 };
 
@@ -18,6 +18,9 @@ use yfs_tests::{
 
 /// How often each process does its work.
 const N_TIMES: usize = 20;
+
+/// How often each does it after the server was killed and started again, at least.
+const N_TIMES_AFTER: usize = 3;
 
 /// The two names of the file; it has one of them at any time.
 const NAMES: [&str; 2] = ["/notes/plan.txt", "/notes/plan 📌.txt"];
@@ -41,19 +44,24 @@ fn everybody_sees_everything_and_nothing_is_lost_or_doubled() {
     ben.type_slowly(utf16(START, "ben: ["), BEN, 45);
 
     let server = thread::scope(|scope| {
-        let (progress, done) = channel();
-        let works: [fn(&Path, &Sender<()>); 3] = [edits, appends, renames];
-        for work in works {
-            let (dir, progress) = (dir.path(), progress.clone());
+        let (sender, done) = channel();
+        let works: [fn(&Path, &Progress); 3] = [edits, appends, renames];
+        let restarts = works.map(|work| {
+            let (restart, is_restarted) = channel();
+            let progress = Progress { done: sender.clone(), is_restarted };
+            let dir = dir.path();
             scope.spawn(move || work(dir, &progress));
-        }
-        drop(progress);
+            restart
+        });
+        drop(sender);
         // Half of the work is done: the server is killed with all connections open.
         done.iter().nth(N_TIMES * works.len() / 2).expect("no command failed yet");
         server.kill();
         done.iter().nth(works.len()).expect("the command works without a server");
         let server = Server::start(dir.path(), port);
-        assert!(done.iter().count() > 0, "some work is left for the new server");
+        drop(restarts);
+        let n_after = done.iter().count();
+        assert!(n_after >= N_TIMES_AFTER * works.len(), "{n_after} are left for the new server");
         server
     });
 
@@ -80,6 +88,23 @@ fn everybody_sees_everything_and_nothing_is_lost_or_doubled() {
     assert_eq!(late.text(), text);
 }
 
+/// What a process tells the test of its work, and what it waits for.
+struct Progress {
+    done: Sender<()>,
+    /// Closed when the server runs again.
+    is_restarted: Receiver<()>,
+}
+
+impl Progress {
+    /// Reports that some work was done, and waits for the new server before the last ones.
+    fn report(&self, n_done: usize) {
+        self.done.send(()).ok();
+        if n_done == N_TIMES - N_TIMES_AFTER {
+            self.is_restarted.recv().ok();
+        }
+    }
+}
+
 /// Every line is there once. Others' lines may stand in any order.
 fn assert_nothing_lost_or_doubled(text: &str) {
     let (head, tail) = text.split_at(text.find("appended").unwrap());
@@ -89,27 +114,27 @@ fn assert_nothing_lost_or_doubled(text: &str) {
 }
 
 /// Counts up, each time by an edit of its own.
-fn edits(dir: &Path, progress: &Sender<()>) {
+fn edits(dir: &Path, progress: &Progress) {
     for n in 0..N_TIMES {
         let (old, new) = (format!("counter={n};"), format!("counter={};", n + 1));
         under_either_name(dir, |name| vec!["edit", name, "--old", &old, "--new", &new]);
-        progress.send(()).ok();
+        progress.report(n + 1);
     }
 }
 
-fn appends(dir: &Path, progress: &Sender<()>) {
+fn appends(dir: &Path, progress: &Progress) {
     for n in 1..=N_TIMES {
         let line = appended(n) + "\n";
         under_either_name(dir, |name| vec!["append", "--no-create", name, "--content", &line]);
-        progress.send(()).ok();
+        progress.report(n);
     }
 }
 
 /// Renames to and fro. No other process renames, so each call must succeed at once.
-fn renames(dir: &Path, progress: &Sender<()>) {
+fn renames(dir: &Path, progress: &Progress) {
     for n in 0..N_TIMES {
         ok(dir, &["mv", NAMES[n % 2], NAMES[1 - n % 2]]);
-        progress.send(()).ok();
+        progress.report(n + 1);
     }
 }
 

@@ -7,6 +7,9 @@ use yfs_types::time::Millis;
 use super::{Case, Open, batch, doc, join, join_unless, tail_of, text};
 use crate::{AppendBatch, CompactionOutcome, DocHead, DocHistory, Seq, Store, StoreError};
 
+/// How long a report of an append may take. Generous: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 pub(super) const CASES: &[Case] = &[
     ("a new store is empty", new_is_empty),
     ("appended records are loaded and tailed by all handles", append_load_tail),
@@ -250,7 +253,7 @@ fn compact_and_tail(open: &Open) {
     here.append(batch("b", "other")).expect("append");
     let up_to_date = tail_of(&*there, Seq::ZERO).upto;
     here.compact(&doc("a"), &join).expect("compact");
-    assert!(there.wait(up_to_date, Duration::from_secs(5)).expect("wait"), "it can be noticed");
+    assert!(there.wait(up_to_date, PATIENCE).expect("wait"), "it can be noticed");
     assert_eq!(tail_of(&*there, up_to_date).reload, [], "who has seen all need not reload");
     for store in [&here, &there, &fresh] {
         let behind = tail_of(&**store, first.last);
@@ -435,10 +438,10 @@ fn forget(open: &Open) {
 fn wait(open: &Open) {
     let (here, there) = (open(), open());
     let head = here.append(batch("a", "one")).expect("append").last;
-    assert!(there.wait(Seq::ZERO, Duration::from_secs(10)).expect("wait"));
+    assert!(there.wait(Seq::ZERO, PATIENCE).expect("wait"));
     assert!(!there.wait(head, Duration::from_millis(30)).expect("wait"));
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| there.wait(head, Duration::from_secs(30)).expect("wait"));
+        let waiting = scope.spawn(|| there.wait(head, PATIENCE).expect("wait"));
         here.append(batch("a", "two")).expect("append");
         assert!(waiting.join().expect("it does not panic"));
     });

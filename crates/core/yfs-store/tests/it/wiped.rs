@@ -164,8 +164,11 @@ fn careless(path: &Path) {
         .expect("delete");
 }
 
-#[test]
-fn others_write_while_it_wipes() {
+/// The appends of another process that a wipe has to let in between.
+const N_BETWEEN: usize = 20;
+
+/// Wipes a store while another handle appends to it, and returns how many appends got in.
+fn appends_while_it_wipes() -> usize {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store.db");
     careless(&path);
@@ -185,15 +188,26 @@ fn others_write_while_it_wipes() {
             thread::yield_now();
         }
         let before = n_appended.load(Ordering::Relaxed);
-        store.wipe().unwrap();
+        let wiped = store.wipe();
         let after = n_appended.load(Ordering::Relaxed);
         is_over.store(true, Ordering::Relaxed);
+        wiped.unwrap();
         after - before
     });
-    assert!(n_between > 20, "only {n_between} appends got in");
     assert!(!is_in_files(directory.path()));
     let problems = store.check().unwrap().problems;
     assert!(problems.is_empty(), "{problems:?}");
+    n_between
+}
+
+/// A busy machine may let the other handle run only now and then, so another wipe may show it.
+#[test]
+fn others_write_while_it_wipes() {
+    let mut found = Vec::new();
+    while found.last().is_none_or(|n_between| *n_between <= N_BETWEEN) {
+        assert!(found.len() < 20, "only {found:?} appends got in");
+        found.push(appends_while_it_wipes());
+    }
 }
 
 /// A store of the first format has deleted content that page clearing does not find; it is

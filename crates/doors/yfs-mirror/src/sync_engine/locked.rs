@@ -57,6 +57,7 @@ impl LockedFileMerger<'_> {
         if !lease::is_locked(&file) {
             return Ok(false);
         }
+        crate::crash_points::pause("locked");
         let Some(locks) = wait_for_locks(&file) else { return Ok(false) };
         let Ok((data, facts)) = self.read_locked(id, &file) else { return Ok(false) };
         let stamp = DiskStamp::of(&facts);

@@ -7,7 +7,9 @@ use std::{
     thread,
 };
 
-use crate::support::Pair;
+use yfs_vfs::{FileSystem, VersionBase, WriteOptions};
+
+use crate::support::{Pair, v};
 
 fn git(pair: &Pair, args: &[&str]) {
     let mut git = Command::new("git");
@@ -71,9 +73,13 @@ fn all_files_are_rewritten_while_others_write() {
             done.store(true, Ordering::Release);
         });
         for number in (0..300).step_by(3) {
-            let path = format!("/d{}/f{number}.txt", number % 7);
-            let text = pair.read(&path);
-            pair.write(&path, format!("{text}typed {number}\n"));
+            let (fs, path) = (pair.fs(), v(&format!("/d{}/f{number}.txt", number % 7)));
+            let read = pair.run(fs.read(&path)).unwrap();
+            let text = format!("{}typed {number}\n", String::from_utf8_lossy(&read.data));
+            // What the formatter did meanwhile stays.
+            let base = Some(VersionBase::Version(read.version));
+            let options = WriteOptions { base, ..WriteOptions::default() };
+            pair.run(fs.write(&path, text.into(), &options)).unwrap();
         }
     });
     assert!(done.load(Ordering::Acquire));
