@@ -5,11 +5,11 @@
 //! `tests/benches/earlier_edits.mjs` measures the same of Yjs.
 //!
 //! Arguments are numbers of earlier edits; the default is 1,000 to 40,000. `WRITERS=Hundred`
-//! measures a hundred clients only; they write one after another, each in a document that it opens.
+//! measures a hundred clients only; they write one after another, in one document.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use rustix::time::{ClockId, clock_gettime};
@@ -49,8 +49,11 @@ fn cpu() -> Duration {
 
 fn new_doc(nth: usize) -> ContentDoc {
     let id = FileId::parse("0pvpappn8hn4dcp").unwrap();
-    let client = ClientId::new((1 << 51) + nth as u64).unwrap();
-    ContentDoc::new(&id, client, GateLimits::default())
+    ContentDoc::new(&id, client(nth), GateLimits::default())
+}
+
+fn client(nth: usize) -> ClientId {
+    ClientId::new((1 << 51) + nth as u64).unwrap()
 }
 
 /// Replaces two characters by others, which nearly always leaves a deleted range.
@@ -96,9 +99,7 @@ fn main() {
             while n_edits < earlier {
                 if matches!(writers, Writers::Hundred) && n_edits * 100 / last > n_writers - 2 {
                     n_writers += 1;
-                    let state = doc.gate().encode_state();
-                    doc = new_doc(n_writers);
-                    let _received = doc.receive(&state, UpdateSource::Store).unwrap();
+                    doc.write_text_as(client(n_writers));
                 }
                 run(&mut doc, &mut other);
                 n_edits += 1;
@@ -111,6 +112,11 @@ fn main() {
             let (encode, open, bytes) = open(&doc);
             println!("{writers:?}, {earlier} earlier edits: {each:.1?} an edit");
             println!("  encode {encode:.1?}, open {open:.1?}, {bytes} bytes, {memory:.0} MB");
+            let begun = cpu();
+            let n_versions = doc.timeline().versions().len();
+            let versions = cpu() - begun;
+            let ids: HashSet<_> = doc.log().entries().iter().map(|entry| entry.client).collect();
+            println!("  list {n_versions} versions {versions:.1?}, {} client ids", ids.len());
         }
     }
 }

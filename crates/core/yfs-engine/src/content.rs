@@ -69,6 +69,7 @@ mod version;
 mod version_alignment;
 mod word_joints;
 mod writer;
+mod writer_ids;
 
 pub mod diff;
 
@@ -104,6 +105,7 @@ pub use self::{
     typing_marks::{MAX_RUN_MS, TypingMark},
     version::{Version, VersionError},
     word_joints::SeparatedWords,
+    writer_ids::ids_of_writer,
 };
 
 /// The name of the root that holds text.

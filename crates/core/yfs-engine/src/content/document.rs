@@ -25,10 +25,12 @@ use super::{
     version_alignment,
     word_joints::{self, SeparatedWords, Separation},
     writer::{BodyWriter, EditOrigin},
+    writer_ids::WriterIds,
 };
 use crate::{
     gate::{
         GateLimits, GateRejection, GatedDoc, IdRange, ReceiveOutcome, UpdateSource, deleted_by,
+        writers,
     },
     id::{ClientId, FileId, ItemId},
     kind::{ContentRoot, SchemaProfile},
@@ -110,9 +112,17 @@ impl ContentDoc {
         self.replica.gate.protect(ids);
     }
 
-    /// Returns the client id that edits are made under.
+    /// Returns the client id that edits are made under, and the first of those that a text is
+    /// edited under.
     pub fn client(&self) -> ClientId {
         self.replica.client()
+    }
+
+    /// Writes text under the ids of another client from now on, as far as it is written relative to
+    /// items. Only for benchmarks, which have many writers without a document for each.
+    #[doc(hidden)]
+    pub fn write_text_as(&mut self, client: ClientId) {
+        self.replica.ids = WriterIds::of(client);
     }
 
     /// Sets how the content is kept, which depends on the file's name. It changes nothing in the
@@ -218,18 +228,26 @@ impl ContentDoc {
             Some(ContentBase::Version(version)) if *version != self.version() => Some(version),
             _ => None,
         };
-        let first = self.replica.next_item();
         let before = stale.map(|_| self.version());
         let moved_from = self.replica.has_rich().then(|| self.version());
         let mut written = self.write_body(author, |body, writer| body.write(writer, new, base))?;
+        // An edit is under one client id.
+        let first = match &written.update {
+            Some(update) if before.is_some() || moved_from.is_some() => {
+                writers(update)?.first().copied()
+            }
+            _ => None,
+        };
         if let (Some(before), Some(update)) = (moved_from, &written.update) {
-            let (client, start) = (first.client, first.clock);
-            let len = self.replica.next_item().clock - start;
+            let inserted = first.map(|first| {
+                let len = self.replica.gate.clock_of(first.client) - first.clock;
+                IdRange { client: first.client, start: first.clock, len }
+            });
             let deleted = deleted_by(update).unwrap_or_default();
-            self.note_moves(&before, &deleted, &[IdRange { client, start, len }]);
+            self.note_moves(&before, &deleted, inserted.as_slice());
         }
         let mut updates: Vec<Vec<u8>> = converted.into_iter().chain(written.update).collect();
-        if let (Some(read), Some(before)) = (stale, &before) {
+        if let (Some(read), Some(before), Some(first)) = (stale, &before, first) {
             let states = [read, before];
             updates.extend(self.separate_saved_words(first, states, &mut written.overlaps)?);
             let save = MergedSave { read, before, first, saved: new };
@@ -495,7 +513,7 @@ impl ContentDoc {
     ///
     /// [`ContentError::Refused`] if the document is unusable.
     pub fn separate_words(&mut self) -> Result<Option<Vec<u8>>, ContentError> {
-        if !self.registers.log.has_several_authors() {
+        if !self.registers.log.has_several_writers() {
             return Ok(None);
         }
         let is_rich = self.conversion().is_rich();

@@ -26,6 +26,7 @@ use super::{
     replica::{ContentReplica, LocalChange},
     rule_client::is_rule_client,
     typing_marks::TypingMarks,
+    writer_ids::WritersOfClients,
 };
 use crate::{
     actor::Actor,
@@ -90,6 +91,8 @@ pub struct AuthorLog {
     notes: StateNotes,
     /// The order key of the entry that an item holds.
     keys: HashMap<ItemId, EntryOrder>,
+    /// The number of runs that each client recorded itself, deleted ones included.
+    n_written: HashMap<ClientId, usize>,
     /// Whether an entry ever noted the state of one side of a merge.
     has_marks: bool,
     /// What this process knows of the people who type.
@@ -140,6 +143,9 @@ impl AuthorLog {
         }
         let key = EntryOrder { client, claimed: client != item.client, from, item };
         self.typing.note_entry(key.claimed);
+        if !key.claimed {
+            *self.n_written.entry(client).or_default() += 1;
+        }
         self.runs.insert(key, author);
         self.keys.insert(item, key);
     }
@@ -202,11 +208,19 @@ impl AuthorLog {
         self.notes.knows(next.unwrap_or(run), item)
     }
 
-    /// Reports whether more than one client recorded its authors itself.
-    pub(super) fn has_several_authors(&self) -> bool {
-        let mut clients = self.runs.keys().filter(|key| !key.claimed).map(|key| key.client);
-        let first = clients.next();
-        clients.any(|client| Some(client) != first)
+    /// Returns the number of runs that a client recorded itself.
+    pub(super) fn n_written_by(&self, client: ClientId) -> usize {
+        self.n_written.get(&client).copied().unwrap_or(0)
+    }
+
+    /// Reports whether more than one writer recorded its runs itself.
+    pub(super) fn has_several_writers(&self) -> bool {
+        self.n_written.len() > 1 && self.writers().are_several()
+    }
+
+    /// Returns the writers behind the clients that recorded their runs themselves.
+    pub(super) fn writers(&self) -> WritersOfClients {
+        WritersOfClients::of(self.n_written.keys().copied())
     }
 
     /// Returns the log entries, by client and clock.

@@ -98,8 +98,8 @@ impl PlainBody {
         let known = writer.replica.take_plain_text();
         let len = writer.replica.plain_len_utf16();
         let edits = [TextChange { at: len, delete: 0, insert: text }];
-        let update = match write_by_items(writer, entry.is_some(), len, &edits) {
-            Some(update) => commit_update(writer, entry, &update)?,
+        let update = match write_by_items(writer, entry.as_ref(), len, &edits) {
+            Some((first, update)) => commit_update(writer, first, entry, &update)?,
             None => commit_text(writer, entry, |txn, root| root.push(txn, text))?,
         };
         if let Some(known) = known {
@@ -127,8 +127,8 @@ impl PlainBody {
         let len_utf16 = utf16_len(current);
         let edits = text_changes(writer, new, ops, len_utf16)?;
         let entry = writer.begin_run();
-        let update = match write_by_items(writer, entry.is_some(), len_utf16, &edits) {
-            Some(update) => commit_update(writer, entry, &update)?,
+        let update = match write_by_items(writer, entry.as_ref(), len_utf16, &edits) {
+            Some((first, update)) => commit_update(writer, first, entry, &update)?,
             None => commit_by_index(writer, entry, &edits)?,
         };
         writer.replica.keep_plain_text(applied(current, new, ops));
@@ -158,34 +158,38 @@ fn commit_by_index(
     })
 }
 
-/// Writes changes relative to items, as an update behind the entry; `None` if yrs has to find the
-/// positions. A text with embeds is longer than its characters.
+/// Writes the entry and changes relative to items, as an update; returns its first item. `None` if
+/// yrs has to find the positions. A text with embeds is longer than its characters.
 fn write_by_items(
     writer: &mut BodyWriter<'_>,
-    has_entry: bool,
+    entry: Option<&Any>,
     len_utf16: u32,
     edits: &[TextChange<'_>],
-) -> Option<Vec<u8>> {
-    if writer.is_by_rule() {
-        // Every peer must make the same items, however often it has edited the document.
-        return None;
-    }
-    let mut first = writer.replica.next_item();
-    first.clock += u32::from(has_entry);
-    writer.replica.gate.write_text_changes(first, len_utf16, edits)
+) -> Option<(ItemId, Vec<u8>)> {
+    // By a rule every peer must make the same items, however often it has edited the document.
+    let (entry, first) = (entry?, writer.next_item_by_items()?);
+    // Before the entry that came last, as yrs puts it there.
+    let front = writer.replica.front_of(RootIx::Log)?;
+    let mut update = UpdateBuilder::new();
+    update.array_run(first, None, Some(front), RootIx::Log.name(), std::slice::from_ref(entry));
+    let after_entry = ItemId::new(first.client, first.clock + 1);
+    let gate = &mut writer.replica.gate;
+    Some((first, gate.write_text_changes(update, after_entry, len_utf16, edits)?))
 }
 
-/// Applies an update of the text in one transaction with the entry.
+/// Applies an update of the text and the entry, whose first item is `first`.
 fn commit_update(
     writer: &mut BodyWriter<'_>,
+    first: ItemId,
     entry: Option<Any>,
     update: &[u8],
 ) -> Result<Option<Vec<u8>>, ContentError> {
-    let change = writer.commit(entry, |txn| {
+    let ((), change) = writer.replica.edit(|txn| {
         let update = Update::decode_v1(update).expect("we built a valid update");
         txn.apply_update(update).expect("it names items of the document");
         assert!(txn.prune_pending().is_none(), "it names items of the document");
-    })?;
+    });
+    writer.finish(first, entry)?;
     Ok(change.update)
 }
 

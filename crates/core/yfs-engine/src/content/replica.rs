@@ -6,8 +6,8 @@
 use std::sync::OnceLock;
 
 use yrs::{
-    Any, Array as _, GetString as _, IdSet, ReadTxn, Snapshot, Text as _, TransactionMut,
-    WriteTxn as _,
+    Any, Array as _, Assoc, GetString as _, IdSet, IndexedSequence as _, ReadTxn, Snapshot,
+    Text as _, TransactionMut, WriteTxn as _,
     types::text::YChange,
     updates::encoder::{Encoder as _, EncoderV1},
 };
@@ -16,6 +16,7 @@ use super::{
     CONVERSIONS, ContentError, TEXT, Version,
     diff::{TextComparison, diff, diff_chars, utf16_len},
     item_sets::{to_ranges, to_set, up_to},
+    writer_ids::WriterIds,
 };
 use crate::{
     gate::{
@@ -32,6 +33,8 @@ pub(super) struct ContentReplica {
     pub(super) gate: GatedDoc,
     id: FileId,
     client: ClientId,
+    /// The ids under which its client writes text.
+    pub(super) ids: WriterIds,
     limits: GateLimits,
     /// The current version, computed on first use.
     version: OnceLock<Version>,
@@ -56,6 +59,7 @@ impl ContentReplica {
             gate: GatedDoc::new(id, DocRole::Content, client, limits),
             id: id.clone(),
             client,
+            ids: WriterIds::of(client),
             limits,
             version: OnceLock::new(),
             plain_text: OnceLock::new(),
@@ -148,6 +152,16 @@ impl ContentReplica {
     /// Returns the id of the next item of this client.
     pub(super) fn next_item(&self) -> ItemId {
         ItemId::new(self.client, self.gate.clock_of(self.client))
+    }
+
+    /// Returns the first item of an array; `None` if it has no living one.
+    pub(super) fn front_of(&self, root: RootIx) -> Option<ItemId> {
+        self.gate.read(|txn| {
+            let array = txn.get_array(root.name())?;
+            let front = array.sticky_index(txn, 0, Assoc::After)?;
+            let id = front.id()?;
+            Some(ItemId::new(ClientId::new(id.client.get()).ok()?, id.clock))
+        })
     }
 
     /// Reports whether the document ever had an item.

@@ -61,7 +61,7 @@ impl ContentDoc {
         author: &RunAuthor,
     ) -> Result<Option<Vec<u8>>, ContentError> {
         let now = self.version();
-        if self.replica.next_item() == save.first || self.text() == save.saved {
+        if self.text() == save.saved {
             return Ok(None);
         }
         let Some(own) = self.find_own_state(save, &now, author)? else { return Ok(None) };

@@ -6,6 +6,7 @@ mod before;
 mod earlier_edits;
 mod history;
 mod least_edits;
+mod many_edits;
 mod moved;
 mod reference;
 mod replicas;
@@ -249,6 +250,7 @@ fn a_base_may_be_a_text() {
 #[test]
 fn who_wrote_what() {
     let mut doc = doc(1);
+    doc.replica.ids.set_max_edits(usize::MAX);
     let at = |name, ms| RunAuthor { at: Millis(ms), ..author(name) };
     doc.append("one ", &at("ada", 1000)).unwrap().update.unwrap();
     doc.append("two ", &at("ada", 2000)).unwrap().update.unwrap();

@@ -198,7 +198,8 @@ impl<'a> Timeline<'a> {
             marks.push((orders[&entry.entry], entry.entry, TimelineMark::Run(entry)));
         }
         for (label, note) in self.labels.iter() {
-            let after = note.base().and_then(|base| orders.get(&base)).copied().unwrap_or_default();
+            let known = builds_on(&log, note).filter_map(|entry| orders.get(&entry));
+            let after = known.max().copied().unwrap_or_default();
             let order = (label.author.at.0.max(after.0), after.1 + 1);
             marks.push((order, label.id, TimelineMark::Label(label, note)));
         }
@@ -439,6 +440,24 @@ impl<'a> TimelinePass<'a> {
     }
 }
 
+/// Returns entries that a note builds on. A whole snapshot names none, but of each client it has all
+/// entries up to a clock. `log` is in order.
+fn builds_on(log: &[LogEntry], note: &StateNote) -> impl Iterator<Item = ItemId> {
+    let snapshot = note.snapshot().filter(|_| note.base().is_none());
+    let clocks = snapshot.map(|snapshot| snapshot.state_map).unwrap_or_default();
+    let clocks: Vec<(ClientId, u32)> = clocks
+        .iter()
+        .filter_map(|(client, clock)| Some((ClientId::new(client.get()).ok()?, *clock)))
+        .collect();
+    let last_of = |(client, clock): (ClientId, u32)| {
+        let is_before =
+            |entry: &LogEntry| (entry.client, entry.claimed, entry.from) < (client, false, clock);
+        let last = log.get(log.partition_point(is_before).checked_sub(1)?)?;
+        (last.client == client && !last.claimed).then_some(last.entry)
+    };
+    note.base().into_iter().chain(clocks.into_iter().filter_map(last_of))
+}
+
 /// Returns the position of each entry in time.
 fn orders(log: &[LogEntry], notes: &StateNotes) -> HashMap<ItemId, Order> {
     let mut before: HashMap<ItemId, Vec<ItemId>> = HashMap::new();
@@ -446,7 +465,7 @@ fn orders(log: &[LogEntry], notes: &StateNotes) -> HashMap<ItemId, Order> {
     let mut last: Option<&LogEntry> = None;
     for entry in log {
         let known = before.entry(entry.entry).or_default();
-        known.extend(notes.get(entry.entry).base());
+        known.extend(builds_on(log, notes.get(entry.entry)));
         let previous = last.filter(|last| !entry.claimed && last.client == entry.client);
         known.extend(previous.filter(|last| !last.claimed).map(|last| last.entry));
         at.insert(entry.entry, entry.at.0);

@@ -241,12 +241,14 @@ fn join_spans(spans: &[ItemSpan]) -> Vec<ItemSpan> {
 /// Returns the places where text of one author meets text of another inside of a word.
 fn candidates<'a>(text: &str, spans: &'a [ItemSpan], log: &AuthorLog) -> Vec<WordJoint<'a>> {
     let said = |span: &ItemSpan| &text[span.at..span.at + span.len];
+    let writers = log.writers();
     let mut joints = Vec::new();
     for pair in spans.windows(2) {
         let [left, right] = pair else { continue };
         let meets = left.at + left.len == right.at
             && left.list == right.list
-            && left.item.client != right.item.client;
+            && left.item.client != right.item.client
+            && writers.writer_of(left.item.client) != writers.writer_of(right.item.client);
         if meets
             && log.writes_entries(left.item.client)
             && log.writes_entries(right.item.client)

@@ -64,12 +64,13 @@ impl GatedDoc {
         self.recorded.take().filter(|_| matches!(self.order, OrderCache::Made(_)))
     }
 
-    /// Writes changes of the text, which are in order of position, as an update whose first item is
+    /// Adds changes of the text, which are in order of position, to an update; their first item is
     /// `first`. Returns `None` if yrs has to find the positions.
     ///
     /// The text has `len` units.
     pub(crate) fn write_text_changes(
         &mut self,
+        mut update: UpdateBuilder,
         first: ItemId,
         len: u32,
         changes: &[TextChange<'_>],
@@ -80,7 +81,7 @@ impl GatedDoc {
             self.order = OrderCache::Unusable;
             return None;
         }
-        let (mut update, mut next) = (UpdateBuilder::new(), first);
+        let mut next = first;
         // In the order in which yrs is asked to make them.
         for change in changes.iter().rev() {
             if !change.insert.is_empty() {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use yfs_engine::{
+    content::ids_of_writer,
     gate::{ForkedItems, IdRange},
     id::{ClientId, FileId},
     time::Millis,
@@ -42,6 +43,10 @@ const MAX_RANGES: usize = 64;
 
 /// The most updates of one message that are kept in the quarantine as forked.
 const MAX_KEPT: usize = 64;
+
+/// The most ids of this process that are compared with forked ones: a text that this process edited
+/// under more has 16 million edits by it.
+const MAX_OWN_IDS: usize = 4096;
 
 /// The length of the beginning of a peer's id in a text, in characters.
 const SHORT_ID_LEN: usize = 10;
@@ -134,8 +139,11 @@ impl WorkspaceState {
     fn give_up_clients(&self, forked: &BTreeSet<ClientId>) -> Result<()> {
         let claim: Option<WriterClaim> = self.claim.lock().take();
         while self.store.claim_writer()?.reused {}
-        let own = claim.map(|claim| [claim.rows, claim.cells, claim.meta, claim.content]);
-        if own.iter().flatten().any(|client| forked.contains(client)) {
+        let own = claim.map(|claim| {
+            let of_content = ids_of_writer(claim.content).take(MAX_OWN_IDS);
+            of_content.chain([claim.rows, claim.cells, claim.meta])
+        });
+        if own.into_iter().flatten().any(|client| forked.contains(&client)) {
             self.main.write().set_writer(fresh_writer_ids(&self.options));
             self.documents.set_client(self.options.ids.client_id());
         }
@@ -296,4 +304,32 @@ fn from_json(value: &Value) -> Option<ForkReport> {
         at: Millis(value["at"].as_i64()?),
         peers: peers.filter_map(|peer| peer.as_str().map(str::to_owned)).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, sync::Arc};
+
+    use yfs_engine::{
+        actor::{Actor, ActorKind},
+        content::ids_of_writer,
+        id::ClientId,
+    };
+    use yfs_store::MemoryStore;
+
+    use crate::{Workspace, WorkspaceOptions};
+
+    #[test]
+    fn a_fork_under_a_later_id_of_this_process_gives_up_all_of_its_ids() {
+        for (nth, gives_up) in [(0, true), (1, true), (200, true), (5000, false)] {
+            let options = WorkspaceOptions::one_shot(Actor::new(ActorKind::Human, "ada"));
+            let store = Arc::new(MemoryStore::new());
+            let workspace = Workspace::create(store, options).expect("a workspace");
+            let state = &workspace.state;
+            let first = state.documents.client();
+            let forked: BTreeSet<ClientId> = ids_of_writer(first).skip(nth).take(1).collect();
+            state.give_up_clients(&forked).expect("given up");
+            assert_eq!(state.documents.client() != first, gives_up, "{nth}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Receives all that another replica has, as a replica receives a batch of updates.
-fn merge(into: &mut ContentDoc, from: &ContentDoc) -> Vec<Vec<u8>> {
+pub(super) fn merge(into: &mut ContentDoc, from: &ContentDoc) -> Vec<Vec<u8>> {
     let update = from.gate().encode_diff(&into.gate().state_vector()).unwrap();
     let before = into.state_before_merge();
     into.receive(&update, UpdateSource::Wire).unwrap();
@@ -16,7 +16,7 @@ fn merge(into: &mut ContentDoc, from: &ContentDoc) -> Vec<Vec<u8>> {
 }
 
 /// Exchanges everything among replicas, by way of the first, until nothing is new.
-fn exchange(replicas: &mut [&mut ContentDoc]) {
+pub(super) fn exchange(replicas: &mut [&mut ContentDoc]) {
     for _ in 0..3 {
         let (hub, others) = replicas.split_first_mut().unwrap();
         for other in others {
