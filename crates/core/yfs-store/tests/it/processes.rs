@@ -223,13 +223,9 @@ fn create_new_is_exclusive() {
         outcomes.sort_unstable();
         assert_eq!(outcomes, ["lost", "won"], "name {number}");
     }
-<<<<<<< HEAD:crates/core/yfs-store/tests/it/processes.rs
     for racer in racers {
         racer.finish();
     }
-=======
-    racers.into_iter().for_each(|racer| drop(racer.finish()));
->>>>>>> chance:crates/yfs-store/tests/it/processes.rs
     let store = SqliteStore::open(&path).expect("open");
     assert_eq!(lines_of(&store.load(&doc("names")).expect("load")).len(), N_NAMES);
 }
