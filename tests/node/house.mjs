@@ -82,7 +82,7 @@ function* expand(tree, before) {
   }
 }
 
-/** The files of a crate that each file imports from, `pub use` followed one step. */
+/** The files of a crate that each file imports from, `pub use` followed to the end. */
 function importsOf({ sources }) {
   const byModule = new Map(sources.map(({ path }) => [moduleOf(path).join('::'), path]))
   const reexports = new Map()
@@ -115,7 +115,13 @@ function importsOf({ sources }) {
     for (const names of usePaths(codeOnly(text))) {
       const found = resolve(moduleOf(path), names)
       if (!found) continue
-      targets.add(reexports.get(`${found.file} ${found.item}`) ?? found.file)
+      let file = found.file
+      const passed = new Set()
+      while (reexports.has(`${file} ${found.item}`) && !passed.has(file)) {
+        passed.add(file)
+        file = reexports.get(`${file} ${found.item}`)
+      }
+      targets.add(file)
     }
     targets.delete(path)
     imports.set(path, targets)

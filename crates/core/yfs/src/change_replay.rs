@@ -11,29 +11,20 @@
 //! checkpoint; from the whole log if the checkpoint is newer than the cursor. The result is kept
 //! for the other callers, because all watchers of a restarted server reconnect at the same time.
 
+mod replayed_changes;
+
 use std::collections::BTreeSet;
 
 use yfs_engine::{gate::UpdateSource, id::FileId, main_doc::MainDoc, table::WriterIds};
 use yfs_store::{Seq, TailPage};
 use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, FileChange};
 
+pub(crate) use self::replayed_changes::ChangeReplay;
 use crate::{
     error::Result,
     events::{CAPACITY, content_event, row_events},
     state::WorkspaceState,
 };
-
-/// The last replay.
-#[derive(Debug)]
-pub(crate) struct ChangeReplay {
-    after: Seq,
-    /// The changes of rows, each with its position in the log.
-    rows: Vec<(Seq, FileChange)>,
-    /// The changes of contents, each with its position in the log.
-    contents: Vec<(Seq, FileChange)>,
-    /// The cursor after the replay.
-    next: ChangeCursor,
-}
 
 impl WorkspaceState {
     /// Returns the changes since a position of the log, or `None` if they can no longer be
@@ -121,25 +112,5 @@ impl WorkspaceState {
         let touched = tail.touched.iter().map(|touched| (touched.head, &touched.doc));
         let docs = touched.chain(reloaded).filter(|(_, doc)| **doc != self.main_name);
         contents.extend(docs.map(|(seq, doc)| (seq, FileId::from(doc))));
-    }
-}
-
-impl ChangeReplay {
-    /// Returns the changes after a position. A file that is new, or whose row changed, gets no
-    /// second event for its content.
-    fn since(&self, after: Seq) -> ChangePage {
-        let later = |changes: &[(Seq, FileChange)]| -> Vec<FileChange> {
-            let later = changes.iter().filter(|(seq, _)| *seq > after);
-            later.map(|(_, change)| change.clone()).collect()
-        };
-        let mut events = later(&self.rows);
-        let reports_content =
-            |change: &&FileChange| matches!(change.kind, ChangeKind::Created | ChangeKind::Changed);
-        let mut reported: BTreeSet<FileId> =
-            events.iter().filter(reports_content).map(|change| change.id.clone()).collect();
-        events.extend(
-            later(&self.contents).into_iter().filter(|change| reported.insert(change.id.clone())),
-        );
-        ChangePage { events, next: self.next.clone(), more: false }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     fmt::Debug,
-    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -13,17 +12,10 @@ use yfs_engine::{
     time::Millis,
 };
 
-use crate::workspace::Workspace;
-
 /// Makes the id of a step that begins now, by the clock of the operating system: for a program that
 /// makes one step ([`WorkspaceOptions::step`](crate::WorkspaceOptions::step)).
 pub fn new_step() -> StepId {
     StepId::new(SystemClock.now(), RandomIds.client_id().get())
-}
-
-/// Returns the clock of a workspace.
-pub fn clock_of(workspace: &Workspace) -> Arc<dyn Clock> {
-    workspace.state.options.clock.clone()
 }
 
 /// A source of the current time.

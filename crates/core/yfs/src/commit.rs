@@ -40,7 +40,7 @@ use yfs_vfs::{FsCode, FsError, Op};
 use self::documents::LockedDocuments;
 pub(crate) use self::transaction::{
     ChangeEffect, ContentPrecondition, DocumentChange, MainChange, NewBody, NewDocument,
-    Transaction,
+    StructureAccess, Transaction,
 };
 use crate::{
     documents::DocHandle,
@@ -51,21 +51,6 @@ use crate::{
 
 /// How often a transaction is planned again because other processes were faster.
 const MAX_ATTEMPTS: usize = 1_000;
-
-/// The access of a transaction to the workspace's structure: whether it writes rows, and how many
-/// documents it locks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StructureAccess {
-    /// The transaction writes rows. Only one such transaction runs at a time.
-    Change,
-    /// The transaction changes several documents, whatever their paths are. It runs alone as well.
-    Several,
-    /// The transaction changes one document that was found by its path. The path must stay valid
-    /// until the change is logged, in all processes.
-    Hold,
-    /// The transaction changes one document, whatever its path is.
-    Ignore,
-}
 
 /// The result of a transaction.
 #[derive(Debug)]

@@ -40,6 +40,7 @@ use yfs_store::{DocHead, DocName, LogRecord, Seq, Store};
 pub(crate) use self::guard::DocumentGuard;
 use crate::{
     clock::IdSource,
+    document_provider::DocumentProvider,
     error::{Result, WorkspaceError},
     freed_memory::FreedMemory,
     load_document,
@@ -59,13 +60,6 @@ const DOC_OVERHEAD: u64 = 6 << 10;
 /// letter).
 const MEMORY_PER_BYTE: u64 = 3;
 const MEMORY_PER_RICH_BYTE: u64 = 40;
-
-/// A connection to an external component, made for each document when it is loaded. It must not
-/// acquire documents.
-pub trait DocumentProvider: fmt::Debug + Send + Sync {
-    /// Connects a document that has just been loaded.
-    fn attach(&self, id: &FileId) -> Box<dyn Send>;
-}
 
 /// Returns the bytes of memory per byte of history.
 fn memory_per_byte(kind: ContentRoot) -> u64 {

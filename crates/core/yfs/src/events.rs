@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 use yfs_engine::{
     actor::Actor,
@@ -21,8 +21,6 @@ use yfs_engine::{
 };
 use yfs_store::{HandleOrigin, Seq};
 use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, FileChange, FileKind, FsError};
-
-use crate::state::WorkspaceState;
 
 /// The number of changes that are kept.
 pub(crate) const CAPACITY: usize = 65_536;
@@ -61,7 +59,8 @@ impl EventLog {
     /// Adds the changes of contents to those of rows, with one event per file.
     pub(crate) fn add_contents(
         &self,
-        state: &WorkspaceState,
+        main: &RwLock<MainDoc>,
+        now: Millis,
         ids: &[FileId],
         by: Option<&Actor>,
         events: &mut Vec<FileChange>,
@@ -74,7 +73,7 @@ impl EventLog {
             }
         }
         if !ids.is_empty() {
-            let (main, now) = (state.main.read(), state.now());
+            let main = main.read();
             events.extend(ids.into_iter().filter_map(|id| content_event(&main, id, now, by)));
         }
     }

@@ -48,6 +48,7 @@ pub mod options;
 mod change_replay;
 mod checkpoint;
 pub mod document_port;
+mod document_provider;
 pub mod replica;
 mod row_author;
 mod search;
@@ -55,6 +56,7 @@ pub mod session;
 mod settled_form;
 mod stat_report;
 mod state;
+mod store_keys;
 pub mod subscription;
 pub mod workspace;
 
@@ -66,7 +68,8 @@ pub use yfs_store::{
 pub use crate::{
     directory_share::{DirectoryShare, ShareStep, SharedDirectory},
     document_port::DocPort,
-    documents::{DocHandle, DocumentProvider},
+    document_provider::DocumentProvider,
+    documents::DocHandle,
     error::WorkspaceError,
     export::{ExportOptions, ExportReport},
     freed_memory::{limit_arenas, resident_memory, return_freed_memory},

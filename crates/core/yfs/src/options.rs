@@ -12,9 +12,8 @@ use yfs_store::{StoreError, UnlockKey, read_key_file};
 
 use crate::{
     clock::{Clock, IdSource, RandomIds, SystemClock},
-    documents::DocumentProvider,
+    document_provider::DocumentProvider,
     error::WorkspaceError,
-    workspace::Workspace,
 };
 
 /// Options for opening a workspace.
@@ -94,11 +93,6 @@ impl Default for WorkspaceOptions {
 }
 
 impl WorkspaceOptions {
-    /// Returns the options with which a workspace was opened.
-    pub fn of(workspace: &Workspace) -> &Self {
-        &workspace.state.options
-    }
-
     /// Returns options for one command, without background threads.
     pub fn one_shot(actor: Actor) -> Self {
         Self {

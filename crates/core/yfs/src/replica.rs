@@ -12,21 +12,23 @@
 mod blob_settlement;
 mod feed;
 mod forks;
+mod log_cursor;
 mod log_mark;
 mod log_summary;
 mod missing_blobs;
+mod open_settlements;
 mod receive;
 
 pub use self::{
     blob_settlement::BlobSettlement,
     feed::{FeedPiece, ReplicaFeed},
     forks::ForkReport,
-    log_mark::LogCursor,
+    log_cursor::LogCursor,
     log_summary::LogSummary,
     missing_blobs::BlobPolicy,
     receive::{ReceivedUpdates, ReplicaUpdate},
 };
-pub(crate) use self::{blob_settlement::OpenSettlements, log_mark::LogMark};
+pub(crate) use self::{log_cursor::LogMark, open_settlements::OpenSettlements};
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,7 +40,7 @@ use crate::{
     Workspace, WorkspaceOptions,
     error::{Result, WorkspaceError},
     state::WorkspaceState,
-    workspace::{CREATED_KEY, ID_KEY},
+    store_keys::{CREATED_KEY, ID_KEY},
 };
 
 impl Workspace {

@@ -41,6 +41,7 @@ use crate::{
     options::WorkspaceOptions,
     replica::{LogMark, OpenSettlements},
     search::SearchIndexHome,
+    store_keys::LOG_KEY,
     subscription::SubscriberList,
     workspace::{damage::TableDamage, parked::ParkedChanges},
 };
@@ -115,7 +116,7 @@ pub(crate) struct UnreportedEdit {
 
 /// Returns the name of a store's log; a store that was never written to has none.
 fn log_name(store: &dyn Store) -> Option<String> {
-    let name = store.get_meta(crate::workspace::LOG_KEY).ok().flatten()?;
+    let name = store.get_meta(LOG_KEY).ok().flatten()?;
     String::from_utf8(name).ok()
 }
 
@@ -312,7 +313,7 @@ impl WorkspaceState {
         for id in &ids {
             self.forget_content(id, now);
         }
-        self.events.add_contents(self, &ids, None, events);
+        self.events.add_contents(&self.main, self.now(), &ids, None, events);
         Ok(!docs.is_empty() || !tail.reload.is_empty())
     }
 
@@ -331,7 +332,7 @@ impl WorkspaceState {
             self.documents.acquire(&id).reload(reload.upto)?;
         }
         self.forget_content(&id, self.now());
-        self.events.add_contents(self, &[id], None, events);
+        self.events.add_contents(&self.main, self.now(), &[id], None, events);
         Ok(())
     }
 

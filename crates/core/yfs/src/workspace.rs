@@ -26,6 +26,7 @@ use crate::{
     options::WorkspaceOptions,
     session::Session,
     state::WorkspaceState,
+    store_keys::{CREATED_KEY, ID_KEY, LOG_KEY},
 };
 
 pub mod anchors;
@@ -60,15 +61,6 @@ pub mod versions;
 pub use self::{
     compact::Maintenance, document::Documents, history::History, nodes::Nodes, trash::Trash,
 };
-
-/// The store's key for the workspace's id.
-pub(crate) const ID_KEY: &str = "workspace";
-
-/// The store's key for the creation time of the workspace, in milliseconds as decimal digits.
-pub(crate) const CREATED_KEY: &str = "created";
-
-/// The store's key for the name of its log, which no other store has.
-pub(crate) const LOG_KEY: &str = "log";
 
 /// A tree of files that people, agents, tools and other machines change at the same time.
 ///
@@ -203,6 +195,11 @@ impl Workspace {
     /// read through it.
     pub fn session(&self, actor: Actor) -> Session {
         Session::new(self.fs_for(actor))
+    }
+
+    /// Returns the options with which the workspace was opened.
+    pub fn options(&self) -> &WorkspaceOptions {
+        &self.state.options
     }
 
     /// Returns the store.

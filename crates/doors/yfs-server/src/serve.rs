@@ -13,7 +13,7 @@ use tokio::{
     net::TcpListener,
     sync::{Semaphore, broadcast},
 };
-use yfs::{Workspace, clock::clock_of, workspace::conflicts::ConflictReport};
+use yfs::{Workspace, workspace::conflicts::ConflictReport};
 use yfs_agent::{json_query::JsonQueryRunner, work_budget::WorkBudget};
 use yfs_agent_workspace::open_workspace_audit;
 use yfs_mcp::McpHttpService;
@@ -130,7 +130,7 @@ impl Server {
             true => AccessControl::Open,
             false => {
                 let keys = TokenKeys::of(workspace.store().clone());
-                AccessControl::Tokens(keys.with_clock(clock_of(&workspace)))
+                AccessControl::Tokens(keys.with_clock(workspace.options().clock.clone()))
             }
         };
         let audit = open_workspace_audit(&workspace).map_err(ServeError::Audit)?;

@@ -329,7 +329,7 @@ impl WorkspaceState {
         };
         let ids: Vec<FileId> =
             changed.iter().filter(is_reported).map(|(id, _)| id.clone()).collect();
-        self.events.add_contents(self, &ids, by, events);
+        self.events.add_contents(&self.main, self.now(), &ids, by, events);
     }
 }
 

@@ -13,6 +13,21 @@ use yfs_store::{DocFact, DocHead, DocName, Seq};
 
 use crate::{error::Result, settled_form::SettledForm};
 
+/// The access of a transaction to the workspace's structure: whether it writes rows, and how many
+/// documents it locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StructureAccess {
+    /// The transaction writes rows. Only one such transaction runs at a time.
+    Change,
+    /// The transaction changes several documents, whatever their paths are. It runs alone as well.
+    Several,
+    /// The transaction changes one document that was found by its path. The path must stay valid
+    /// until the change is logged, in all processes.
+    Hold,
+    /// The transaction changes one document, whatever its path is.
+    Ignore,
+}
+
 /// A set of changes that is logged as a whole or not at all.
 #[derive(Debug)]
 pub(crate) struct Transaction<'t, T = ()> {

@@ -24,7 +24,7 @@ use super::{
     },
 };
 use crate::{
-    error::WorkspaceError, json_convert::to_json, state::WorkspaceState, workspace::CREATED_KEY,
+    error::WorkspaceError, json_convert::to_json, state::WorkspaceState, store_keys::CREATED_KEY,
 };
 
 /// The member of a row's `meta` for the media type.

@@ -13,15 +13,6 @@ use yfs_engine::hash::ContentHash;
 
 use crate::{Replication, Workspace, error::Result, state::WorkspaceState};
 
-/// The exchanges of a process that wait for blobs.
-#[derive(Debug, Default)]
-pub(crate) struct OpenSettlements {
-    last: u64,
-    waiting: BTreeSet<u64>,
-    /// How often blobs became missing that no exchange waits for.
-    pub(crate) n_abandoned: u64,
-}
-
 /// What one exchange knows of missing blobs. If it is dropped while it waits for blobs, the other
 /// exchanges search for them.
 #[derive(Debug)]

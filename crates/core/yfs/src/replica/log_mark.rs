@@ -5,14 +5,11 @@
 //! positions: the log is marked under a random name, and the name is the cursor. An earlier copy
 //! does not have that mark, and a replica with the cursor starts over.
 
-use std::{
-    fmt,
-    str::FromStr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use yfs_store::Seq;
 
+use super::log_cursor::{LogCursor, LogMark, N_MARKS};
 use crate::{
     Replication,
     error::{Result, WorkspaceError},
@@ -24,9 +21,6 @@ const MARK_SETTING: &str = "replica.mark.";
 
 /// The setting with the position up to which marks are unknown.
 const FORGOTTEN_SETTING: &str = "replica.forgotten";
-
-/// The number of marks that are kept; the oldest is dropped first.
-const N_MARKS: u32 = 1 << 16;
 
 /// The prefix of the settings that store the marks of a mirror; then come its name and the slot.
 const MIRROR_MARK_SETTING: &str = "mirror.mark.";
@@ -41,21 +35,6 @@ const MAX_RECORDS: u64 = 256;
 /// How long a mark is used if there are fewer records. Later records are sent again, and
 /// recognized.
 const MAX_AGE: Duration = Duration::from_secs(5);
-
-/// The name of a mark in the log of one store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogCursor {
-    slot: u32,
-    name: u64,
-}
-
-/// The mark that was made last.
-#[derive(Debug, Clone)]
-pub(crate) struct LogMark {
-    cursor: LogCursor,
-    seq: Seq,
-    made: Instant,
-}
 
 impl Replication<'_> {
     /// Returns a number that changes when this store lost records: marks of other logs that were
@@ -170,23 +149,4 @@ fn mirror_setting(mirror: &str, slot: u32) -> String {
 
 fn random() -> u64 {
     getrandom::u64().expect("the operating system has a random source")
-}
-
-impl fmt::Display for LogCursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:x}", self.slot, self.name)
-    }
-}
-
-impl FromStr for LogCursor {
-    type Err = WorkspaceError;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let parse = || {
-            let (slot, name) = text.split_once('.')?;
-            let slot = slot.parse().ok().filter(|slot| *slot < N_MARKS)?;
-            Some(Self { slot, name: u64::from_str_radix(name, 16).ok()? })
-        };
-        parse().ok_or_else(|| WorkspaceError::NoDocument(text.to_owned()))
-    }
 }

@@ -8,6 +8,9 @@
 //! file. Once the damaged records are set aside, it can be used again, and peers send what they
 //! have of it as if they had never sent anything.
 
+mod damage_marks;
+mod table_damage;
+
 use std::{
     collections::BTreeSet,
     sync::{
@@ -24,6 +27,11 @@ use yfs_engine::{
 use yfs_store::checkpoint::{CheckpointMap, CheckpointWriter};
 use yfs_store::{CheckProblem, DocHead, DocName, Seq};
 
+use self::damage_marks::{aside_key, lost_key};
+pub(crate) use self::{
+    damage_marks::{is_content_lost, was_set_aside},
+    table_damage::TableDamage,
+};
 use crate::{
     Maintenance,
     commit::ChangeEffect,
@@ -36,33 +44,6 @@ const ACCEPTED_DAMAGE_KEY: &str = "damage.accepted";
 
 /// The directories of the maps that are derived from the log, in that of the store's derived files.
 const DERIVED_MAPS: [&str; 3] = ["log", "main", "search"];
-
-/// Damage of the files table that no person accepted. What is left of the table must not be taken
-/// for the workspace: files would be missing from it.
-#[derive(Debug, Default)]
-pub(crate) struct TableDamage {
-    is_there: AtomicBool,
-    /// The number of problems, and a description of the first.
-    problems: Mutex<Option<(usize, String)>>,
-}
-
-impl TableDamage {
-    fn set(&self, problems: Option<(usize, String)>) {
-        self.is_there.store(problems.is_some(), Ordering::Release);
-        *self.problems.lock() = problems;
-    }
-
-    /// Fails with [`WorkspaceError::DamagedLog`] if there is damage.
-    pub(crate) fn check(&self) -> Result<()> {
-        if !self.is_there.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        match self.problems.lock().clone() {
-            Some((n_problems, first)) => Err(WorkspaceError::DamagedLog { n_problems, first }),
-            None => Ok(()),
-        }
-    }
-}
 
 /// A document with damaged records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -364,25 +345,6 @@ impl WorkspaceState {
         self.change_document(id, None, ChangeEffect::Replica, |_| Ok(vec![nothing.clone()]))?;
         Ok(())
     }
-}
-
-/// Reports whether records of a document were ever set aside. Their clocks are unknown, so the
-/// document is written under new client ids.
-pub(crate) fn was_set_aside(store: &dyn yfs_store::Store, id: &FileId) -> Result<bool> {
-    Ok(store.first_seen(&aside_key(id)).map_err(WorkspaceError::from)?.is_some())
-}
-
-/// Reports whether the content of a file was lost, unless it came back.
-pub(crate) fn is_content_lost(store: &dyn yfs_store::Store, id: &FileId) -> Result<bool> {
-    Ok(store.first_seen(&lost_key(id)).map_err(WorkspaceError::from)?.is_some())
-}
-
-fn lost_key(id: &FileId) -> String {
-    format!("content-lost:{id}")
-}
-
-fn aside_key(id: &FileId) -> String {
-    format!("set-aside:{id}")
 }
 
 fn line_of(problem: &CheckProblem) -> String {

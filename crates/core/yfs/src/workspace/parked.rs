@@ -8,6 +8,8 @@
 //! - What waits is dropped only with all handles evicting the document: another process might
 //!   otherwise integrate from its memory what the log no longer has.
 
+mod parked_changes;
+
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
@@ -24,6 +26,7 @@ use yfs_engine::{
 };
 use yfs_store::{CompactionOutcome, DocName, LogRecord, ParkedNote, StoredDocument};
 
+pub(crate) use self::parked_changes::ParkedChanges;
 use super::compact::merge_records;
 use crate::{
     Maintenance,
@@ -57,14 +60,6 @@ pub struct WaitingUpdate {
     /// The author of the client's other work, or else the one on whose behalf the last update that
     /// waits in the document arrived; `None` if neither is known.
     pub author: Option<String>,
-}
-
-/// Changes of what waits that the store does not have yet.
-#[derive(Debug, Default)]
-pub(crate) struct ParkedChanges {
-    changed: BTreeMap<FileId, (ParkedTotals, String)>,
-    /// When this process last looked for updates that have waited too long.
-    expired_at: Option<Millis>,
 }
 
 impl Maintenance<'_> {

@@ -7,7 +7,7 @@ use yfs_engine::actor::{Actor, ActorKind};
 use yfs_vfs::{CopyOptions, MoveOptions, RemoveOptions, WriteOptions};
 
 use super::*;
-use crate::{Session, Workspace, WorkspaceOptions, documents::DocumentProvider};
+use crate::{Session, Workspace, WorkspaceOptions, document_provider::DocumentProvider};
 
 fn path(text: &str) -> VPath {
     VPath::parse(text).expect("a path")
