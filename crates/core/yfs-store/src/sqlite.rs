@@ -42,6 +42,7 @@ mod seal;
 mod secret;
 mod set_aside;
 mod single;
+mod store_error;
 mod store_file;
 mod sync;
 mod transaction;
@@ -71,8 +72,9 @@ use self::{
     location::StoreLocation,
     log::Queue,
     reserve::{DiskReserve, PageQuota},
-    schema::{OpenedFile, store_error},
+    schema::OpenedFile,
     seal::ValueSeal,
+    store_error::store_error,
     store_file::StoreFile,
     sync::LogSyncer,
     transaction::SqliteTransaction,

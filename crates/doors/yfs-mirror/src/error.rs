@@ -71,3 +71,11 @@ impl From<FsError> for MirrorError {
         Self::Workspace(error.into())
     }
 }
+
+/// Reports whether an error means that an object does not exist, or has become another kind of
+/// object.
+pub(crate) fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) || is_loop
+}

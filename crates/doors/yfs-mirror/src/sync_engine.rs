@@ -12,6 +12,7 @@
 mod crash_recovery;
 mod deleted_files;
 mod disk_applier;
+mod disk_file_content;
 mod import_content;
 mod import_deletions;
 mod import_new_files;
@@ -27,6 +28,7 @@ mod replace_file;
 mod rule_keeper;
 mod scanner;
 mod superseded;
+mod superseded_directory;
 mod superseded_schedule;
 mod sync_pass;
 mod workspace_access;
@@ -53,7 +55,7 @@ use self::{
     sync_pass::SyncPass,
     workspace_access::WorkspaceAccess,
 };
-pub(crate) use self::{mirror_reporter::Notify, superseded::SUPERSEDED};
+pub(crate) use self::{mirror_reporter::Notify, superseded_directory::SUPERSEDED};
 use crate::{
     error::{MirrorError, Result},
     mirror_state::database::{CIPHER, MirrorDatabase},
@@ -229,14 +231,6 @@ pub(crate) fn is_proven(workspace: &Workspace, directory: &Path) -> Result<bool>
         MirrorDatabase::connect(&path, workspace.id(), workspace.store().cipher(CIPHER))?;
     let (actor, name) = (MirrorOptions::default().actor, database.actor_name()?);
     WorkspaceAccess::new(workspace, actor, name).has_mark_of(&database)
-}
-
-/// Reports whether an error means that an object does not exist, or has become another kind of
-/// object.
-fn is_absent(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) || is_loop
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use super::{
     location::{StoreLocation, beside},
     log,
     log_file_events::LogFileEvents,
-    schema::store_error,
+    store_error::store_error,
 };
 use crate::{Seq, StoreError};
 

@@ -11,7 +11,8 @@ use rusqlite::{Connection, OpenFlags};
 use super::{
     SqliteInner,
     access::temporary_file,
-    schema::{store_error, sync_directory, use_write_ahead_log},
+    schema::{sync_directory, use_write_ahead_log},
+    store_error::store_error,
 };
 use crate::StoreError;
 

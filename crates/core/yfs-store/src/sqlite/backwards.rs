@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 
 use super::{
-    SqliteInner, index::IndexResult, log::head, schema::store_error, transaction::SqliteTransaction,
+    SqliteInner, index::IndexResult, log::head, store_error::store_error,
+    transaction::SqliteTransaction,
 };
 use crate::{DocName, Seq, StoreError};
 

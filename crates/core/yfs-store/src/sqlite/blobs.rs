@@ -22,8 +22,8 @@ use yfs_types::{hash::ContentHash, time::Millis};
 use super::{
     SqliteInner,
     blob_mend::find_sound_piece,
-    schema::store_error,
     seal::{ValuePlace, ValueSeal},
+    store_error::store_error,
     wipe::PAUSE,
 };
 use crate::{BlobInfo, BlobMark, HandleOrigin, StoreError};

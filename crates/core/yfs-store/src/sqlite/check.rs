@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::{
     SqliteInner,
     log_scan::{ScannedLog, note_records_read, scan_log},
-    schema::store_error,
+    store_error::store_error,
     transaction::SqliteTransaction,
 };
 use crate::{BlobInfo, CheckProblem, CheckReport, DocName, DocStats, StoreError};

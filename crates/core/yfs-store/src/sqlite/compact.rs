@@ -8,8 +8,9 @@ use super::{
     doc_values::read_past_heads,
     index::{DocEntry, IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
     log::{checksum, head as log_head},
-    schema::{INLINE_LEN, store_error},
+    schema::INLINE_LEN,
     seal::{ValuePlace, ValueSeal},
+    store_error::store_error,
 };
 use crate::{
     CompactionOutcome, DocHead, DocName, HandleOrigin, LogRecord, MergeFn, MergedSnapshot, Seq,

@@ -6,8 +6,8 @@ use yfs_types::hash::ContentHash;
 
 use super::{
     log::LOAD,
-    schema::store_error,
     seal::{ValuePlace, ValueSeal},
+    store_error::store_error,
 };
 use crate::{
     DamagedRecord, DocFact, DocName, PastHead, Seq, StoreError, StoredDocument, past_heads,

@@ -28,7 +28,7 @@ use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 
 use self::{base::IndexBase, rows::read_rows};
 pub(super) use self::{base::IndexTotals, rows::IndexRow};
-use super::schema::store_error;
+use super::store_error::store_error;
 use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
 
 /// An update.

@@ -6,13 +6,8 @@ use rusqlite::{OptionalExtension, Row};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
-    SqliteInner,
-    check::page_problems,
-    doc_values::write_fact,
-    index::IndexTotals,
-    schema::{FACT_TABLE, store_error},
-    seal::ValuePlace,
-    transaction::SqliteTransaction,
+    SqliteInner, check::page_problems, doc_values::write_fact, index::IndexTotals,
+    schema::FACT_TABLE, seal::ValuePlace, store_error::store_error, transaction::SqliteTransaction,
     wipe::note_rewrite,
 };
 use crate::{DocFact, DocName, Seq, StoreError, StoreStats};

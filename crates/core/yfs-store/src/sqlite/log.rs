@@ -13,8 +13,9 @@ use super::{
     doc_values::{read_past_heads, read_snapshot, write_fact},
     index::{DocEntry, IndexResult, IndexRow, KIND_UPDATE, LogIndex},
     reserve::SMALL_BATCH_BYTES,
-    schema::{INLINE_LEN, store_error},
+    schema::INLINE_LEN,
     seal::{ValuePlace, ValueSeal},
+    store_error::store_error,
     transaction::SqliteTransaction,
 };
 use crate::{

@@ -5,8 +5,8 @@ use yfs_types::time::Millis;
 
 use super::{
     SqliteInner,
-    schema::store_error,
     seal::{ValuePlace, ValueSeal},
+    store_error::store_error,
 };
 use crate::{
     DocName, QuarantinedUpdate, StoreError, StoreStats,

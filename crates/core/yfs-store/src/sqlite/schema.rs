@@ -4,13 +4,12 @@ use std::{
     error::Error,
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::encryption::{KeyError, UnlockKey};
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig, ffi};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, config::DbConfig};
 
 use super::{
     OpenOptions, access,
@@ -20,6 +19,7 @@ use super::{
     own_directory::check_store_directory,
     quarantine,
     seal::ValueSeal,
+    store_error::store_error,
     wipe,
 };
 use crate::StoreError;
@@ -406,32 +406,6 @@ fn open_error(error: rusqlite::Error, path: &Path) -> StoreError {
 fn is_busy(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
-fn is_extended(error: &rusqlite::Error, code: i32) -> bool {
-    error.sqlite_error().is_some_and(|error| error.extended_code == code)
-}
-
-/// Returns a function that converts an SQLite error of an action to a store error.
-pub(super) fn store_error(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
-    move |error| match error.sqlite_error_code() {
-        // The index of the write-ahead log cannot grow.
-        Some(ErrorCode::SystemIoFailure) if is_extended(&error, ffi::SQLITE_IOERR_SHMSIZE) => {
-            StoreError::Full { action }
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            StoreError::Locked { action, holder: holder::take_holder() }
-        }
-        Some(ErrorCode::DiskFull) => StoreError::Full { action },
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { action },
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            StoreError::Corrupt { action, detail: error.to_string() }
-        }
-        _ => StoreError::Backend {
-            action,
-            source: Arc::<dyn Error + Send + Sync>::from(Box::from(error)),
-        },
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use super::{SqliteInner, schema::store_error};
+use super::{SqliteInner, store_error::store_error};
 use crate::{DocName, HandleOrigin, Seq, StoreError};
 
 /// The settings that hold the key record. Each has the whole record: without it, all is lost.

@@ -5,7 +5,7 @@ use yfs_types::time::Millis;
 
 use super::{
     SqliteInner, compact::delete_records, doc_values::read_snapshot_if_damaged,
-    log::read_record_bytes, quarantine, schema::store_error, seal::ValueSeal,
+    log::read_record_bytes, quarantine, seal::ValueSeal, store_error::store_error,
 };
 use crate::{DamagedRecord, DocName, StoreError, StoredDocument, quarantine::RefusedUpdate};
 

@@ -1,6 +1,6 @@
 //! Reading many documents that consist of one record each.
 
-use super::{SqliteInner, log, schema::store_error, transaction::SqliteTransaction};
+use super::{SqliteInner, log, store_error::store_error, transaction::SqliteTransaction};
 use crate::{DocName, LogRecord, StoreError};
 
 const ACTION: &str = "load documents";

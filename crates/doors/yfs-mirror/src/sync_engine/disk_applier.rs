@@ -15,11 +15,11 @@ use yfs_engine::{hash::ContentHash, id::FileId, path::VPath, time::Millis};
 use yfs_vfs::{FileKind, confined_dir::CreationAttributes};
 
 use super::{
-    is_absent, layout_applier::LayoutApplier, mirror_context::MirrorContext,
-    replace_file::FileReplacer, sync_pass::SyncPass,
+    layout_applier::LayoutApplier, mirror_context::MirrorContext, replace_file::FileReplacer,
+    sync_pass::SyncPass,
 };
 use crate::{
-    error::Result,
+    error::{Result, is_absent},
     ignores::IgnoreRules,
     merge_plan::{MergeWinner, ObjectLocation, TargetLocation, decide_winner, parked_name},
     mirror_state::{DiskStamp, MirrorNode},

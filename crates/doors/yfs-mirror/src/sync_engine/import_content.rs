@@ -20,14 +20,14 @@ use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{FileKind, FsError};
 
 use super::{
-    is_absent,
+    disk_file_content::DiskFileContent,
     locked::LockedFileMerger,
     mirror_context::MirrorContext,
     sync_pass::SyncPass,
     workspace_access::{DiskEdit, EditOutcome},
 };
 use crate::{
-    error::Result,
+    error::{Result, is_absent},
     mirror_state::{DiskStamp, EditBase, MirrorNode, database::WriteIntent},
     report::NoticeReason,
 };
@@ -37,16 +37,6 @@ pub(super) const MAX_FILES: usize = 500;
 
 /// The maximum number of bytes that are read before they are written.
 pub(super) const MAX_BYTES: usize = 16 << 20;
-
-/// The content of a file as it was read from the disk.
-#[derive(Debug, Clone)]
-pub(super) struct DiskFileContent {
-    pub(super) data: Bytes,
-    pub(super) hash: ContentHash,
-    pub(super) stamp: DiskStamp,
-    /// Whether a program had it open for writing.
-    pub(super) has_writer: bool,
-}
 
 /// Imports contents.
 pub(super) struct ContentImporter<'a> {

@@ -18,7 +18,8 @@ use yfs_engine::{hash::ContentHash, id::FileId, time::Millis};
 use yfs_vfs::{FileKind, FsCode, confined_dir::HostStat, stat::DEFAULT_FILE_MODE};
 
 use super::{
-    import_content::{ContentImporter, DiskFileContent, MAX_BYTES, MAX_FILES},
+    disk_file_content::DiskFileContent,
+    import_content::{ContentImporter, MAX_BYTES, MAX_FILES},
     import_structure::{NameHolder, StructureImporter},
     mirror_context::MirrorContext,
     sync_pass::SyncPass,

@@ -19,11 +19,11 @@ use yfs_vfs::{
 };
 
 use super::{
-    import_structure::work_of, is_absent, mirror_context::MirrorContext,
-    superseded::SupersededKeeper, sync_pass::SyncPass,
+    import_structure::work_of, mirror_context::MirrorContext, superseded::SupersededKeeper,
+    sync_pass::SyncPass,
 };
 use crate::{
-    error::Result,
+    error::{Result, is_absent},
     ignores::IgnoreRules,
     merge_plan::{LayoutStep, ObjectLocation, TargetLocation, parked_name, plan_steps},
     mirror_state::{DiskStamp, EditBase, MirrorNode},

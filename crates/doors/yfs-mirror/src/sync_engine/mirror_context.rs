@@ -22,7 +22,7 @@ use super::{
     mirror_reporter::{MirrorReporter, Notify},
     mirrored_directory::MirroredDirectory,
     open_files::OpenFileTracker,
-    superseded,
+    superseded_directory,
     workspace_access::WorkspaceAccess,
 };
 use crate::{
@@ -85,7 +85,7 @@ impl MirrorContext {
         let directory =
             MirroredDirectory::open(path, options.host, &options.ignores, held).map_err(host)?;
         let pending = PendingDeletions::read(&directory.path)?;
-        superseded::open_dir(&directory.root).map_err(host)?;
+        superseded_directory::open_dir(&directory.root).map_err(host)?;
         let name = database.actor_name()?;
         let actor = match options.actor.name.is_empty() {
             true => Actor::new(options.actor.kind, &name),

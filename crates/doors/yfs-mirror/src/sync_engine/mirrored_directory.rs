@@ -11,9 +11,8 @@ use yfs_vfs::{
     name_escaping::HostRules,
 };
 
-use super::is_absent;
 use crate::{
-    error::{MirrorError, Result},
+    error::{MirrorError, Result, is_absent},
     held_rules::HeldRules,
     ignores::{EntryRules, IgnoreRules},
     mirror_state::database::DIR,

@@ -13,7 +13,7 @@ use std::{
 
 use yfs_engine::{hash::ContentHash, id::FileId};
 
-use super::{import_content::DiskFileContent, superseded_schedule::InodePoll};
+use super::{disk_file_content::DiskFileContent, superseded_schedule::InodePoll};
 use crate::{mirror_state::DiskStamp, options::MirrorOptions};
 
 /// How often the mirror checks a file that it waits for.

@@ -16,11 +16,11 @@ use yfs_vfs::{
 };
 
 use super::{
-    is_absent, locked::LockedFileMerger, mirror_context::MirrorContext,
-    superseded::SupersededKeeper, sync_pass::SyncPass,
+    locked::LockedFileMerger, mirror_context::MirrorContext, superseded::SupersededKeeper,
+    sync_pass::SyncPass,
 };
 use crate::{
-    error::Result,
+    error::{Result, is_absent},
     ignores::IgnoreRules,
     lease::{OpenWriters, ProgramLocks},
     merge_plan::parked_name,

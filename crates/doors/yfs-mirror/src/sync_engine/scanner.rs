@@ -18,9 +18,9 @@ use yfs_vfs::{
     confined_dir::{ConfinedDir, HostStat},
 };
 
-use super::{is_absent, mirror_context::MirrorContext, sync_pass::SyncPass};
+use super::{mirror_context::MirrorContext, sync_pass::SyncPass};
 use crate::{
-    backup_names::is_made_from, ignores::IgnoreRules, merge_plan::parked_id,
+    backup_names::is_made_from, error::is_absent, ignores::IgnoreRules, merge_plan::parked_id,
     mirror_state::DiskStamp, report::NoticeReason, untrusted_files,
 };
 

@@ -23,15 +23,15 @@ use yfs_vfs::{
 };
 
 use super::{
-    is_absent,
     mirror_context::MirrorContext,
     open_files::{CHECK, is_extension},
     replace_file::MAX_COMPARED,
+    superseded_directory::{open_dir, superseded_path},
     sync_pass::SyncPass,
     workspace_access::{DiskEdit, EditOutcome},
 };
 use crate::{
-    error::{MirrorError, Result},
+    error::{MirrorError, Result, is_absent},
     lease::OpenWriters,
     mirror_state::{
         DiskStamp, EditBase, MirrorNode,
@@ -40,9 +40,6 @@ use crate::{
     },
     report::NoticeReason,
 };
-
-/// The subdirectory of [`DIR`] with the superseded files.
-pub(crate) const SUPERSEDED: &str = "superseded";
 
 /// The minimum time that it is kept since its last change if the host cannot report whether a
 /// program has it open.
@@ -355,21 +352,4 @@ impl SupersededKeeper<'_> {
         }
         Ok(())
     }
-}
-
-/// Opens the directory of superseded files. Creates it if it is missing.
-pub(super) fn open_dir(root: &ConfinedRoot) -> io::Result<ConfinedDir> {
-    let dir = root.dir(Path::new(DIR))?;
-    let name = OsStr::new(SUPERSEDED);
-    match dir.enter(name) {
-        Err(error) if is_absent(&error) => {
-            dir.make_dir(name, 0o700)?;
-            dir.enter(name)
-        }
-        entered => entered,
-    }
-}
-
-fn superseded_path(name: &str) -> PathBuf {
-    Path::new(DIR).join(SUPERSEDED).join(name)
 }

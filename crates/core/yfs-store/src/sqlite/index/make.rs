@@ -4,7 +4,7 @@ use crate::checkpoint::{CheckpointError, CheckpointWriter};
 use crate::encryption::SealedDirectory;
 
 use super::{
-    super::{SqliteInner, log, schema::store_error, transaction::SqliteTransaction},
+    super::{SqliteInner, log, store_error::store_error, transaction::SqliteTransaction},
     DocEntry, IndexError, IndexResult, LogIndex,
     base::{self, IndexBase, MARKS_KEY},
 };
