@@ -13,11 +13,9 @@
 
 mod replayed_changes;
 
-use std::collections::BTreeSet;
-
 use yfs_engine::{gate::UpdateSource, id::FileId, main_doc::MainDoc, table::WriterIds};
 use yfs_store::{Seq, TailPage};
-use yfs_vfs::{ChangeCursor, ChangeKind, ChangePage, FileChange};
+use yfs_vfs::{ChangeCursor, ChangePage, FileChange};
 
 pub(crate) use self::replayed_changes::ChangeReplay;
 use crate::{

@@ -1,7 +1,6 @@
 //! The file: opening it, its tables and formats, and the meaning of SQLite's errors.
 
 use std::{
-    error::Error,
     fs, io,
     path::{Path, PathBuf},
     thread,

@@ -4,10 +4,7 @@
 //! removed only if no exchange waits for blobs, and none ended while it did: an exchange with one
 //! peer knows nothing of the blobs that another one owed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use yfs_engine::hash::ContentHash;
 

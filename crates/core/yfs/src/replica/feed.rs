@@ -9,7 +9,7 @@ use yfs_engine::id::FileId;
 use yfs_store::{DocName, LogRecord, Seq, TailPage};
 
 use super::{
-    log_mark::LogCursor,
+    log_cursor::LogCursor,
     log_summary::{EqualDocuments, LogSummary},
 };
 use crate::{Replication, error::Result, state::WorkspaceState};

@@ -10,11 +10,7 @@ use std::time::{Duration, Instant};
 use yfs_store::Seq;
 
 use super::log_cursor::{LogCursor, LogMark, N_MARKS};
-use crate::{
-    Replication,
-    error::{Result, WorkspaceError},
-    state::WorkspaceState,
-};
+use crate::{Replication, error::Result, state::WorkspaceState};
 
 /// The prefix of the settings that store marks.
 const MARK_SETTING: &str = "replica.mark.";

@@ -11,15 +11,8 @@
 mod damage_marks;
 mod table_damage;
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use parking_lot::Mutex;
 use yfs_engine::{
     id::FileId,
     table::{FileRow, NodeKind},

@@ -12,7 +12,6 @@ mod parked_changes;
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
     time::Duration,
 };
 

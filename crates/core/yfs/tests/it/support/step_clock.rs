@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicI64, AtomicUsize, Ordering},
 };
 
-use yfs::{Workspace, WorkspaceOptions, clock::Clock, documents::DocumentProvider};
+use yfs::{DocumentProvider, Workspace, WorkspaceOptions, clock::Clock};
 use yfs_engine::{id::FileId, time::Millis};
 
 /// A clock that moves on by a second each time that it is read.
