@@ -74,8 +74,8 @@ impl From<FsError> for MirrorError {
 
 /// Reports whether an error means that an object does not exist, or has become another kind of
 /// object.
-pub(crate) fn is_absent(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind;
     let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) || is_loop
 }

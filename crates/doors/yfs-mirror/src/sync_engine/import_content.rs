@@ -13,7 +13,6 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
 use smol_str::{SmolStr, format_smolstr};
 use yfs::workspace::nodes::TreeNode;
 use yfs_engine::{hash::ContentHash, id::FileId};

@@ -17,9 +17,8 @@ use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::confined_dir::{HostStat, open_file_facts, read_open_file};
 
 use super::{
-    import_content::{ContentImporter, DiskFileContent},
-    mirror_context::MirrorContext,
-    sync_pass::SyncPass,
+    disk_file_content::DiskFileContent, import_content::ContentImporter,
+    mirror_context::MirrorContext, sync_pass::SyncPass,
 };
 use crate::{
     error::Result,

@@ -19,7 +19,7 @@ use smol_str::format_smolstr;
 use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_vfs::{
     FileKind, FsError,
-    confined_dir::{ConfinedDir, ConfinedRoot, open_file_facts, read_open_file},
+    confined_dir::{ConfinedDir, open_file_facts, read_open_file},
 };
 
 use super::{

@@ -22,7 +22,7 @@ use super::{
     superseded_schedule::SupersededSchedule,
 };
 use crate::{
-    error::{Result, is_absent},
+    error::Result,
     merge_plan::parked_name,
     mirror_state::{DiskStamp, MirrorNode},
     options::MirrorOptions,
