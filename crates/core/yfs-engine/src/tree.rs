@@ -55,7 +55,7 @@ pub(crate) use self::{
 pub use self::{
     conflicts::{FUTURE_TOLERANCE_MS, OrphanReason, TreeConflict},
     derive::derive_directory_id,
-    resolve::{FinalLink, MAX_LINKS, PathTarget},
+    resolve::{FinalLink, PathTarget},
     trash::TrashItem,
     view::{AllDescendants, DirectoryChildren, LookupError, NodeRef, SubtreeWalk},
     visibility::PathResolver,
@@ -127,13 +127,15 @@ impl TreeIndex {
     }
 
     /// Inserts or updates an entry.
-    pub fn upsert(&mut self, entry: &RowHistory) {
+    #[cfg(test)]
+    pub(crate) fn upsert(&mut self, entry: &RowHistory) {
         self.upsert_row(entry);
         self.update_cycles_and_names();
     }
 
     /// Removes an entry. Its children show at the root.
-    pub fn remove(&mut self, id: &FileId) {
+    #[cfg(test)]
+    pub(crate) fn remove(&mut self, id: &FileId) {
         self.remove_row(id);
         self.update_cycles_and_names();
     }

@@ -2,8 +2,7 @@
 //!
 //! [`Lib0Reader`] reads bytes of unknown origin: it checks each length against the remaining bytes
 //! before it allocates, checks UTF-8, and never recurses. The writing functions produce the bytes
-//! that
-//! JavaScript's lib0 produces.
+//! that JavaScript's lib0 produces.
 
 use thiserror::Error;
 

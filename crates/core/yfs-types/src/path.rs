@@ -9,6 +9,9 @@ use thiserror::Error;
 /// The greatest length of a path, in bytes (POSIX `PATH_MAX`).
 pub const MAX_PATH_LEN: usize = 4096;
 
+/// The number of links that one look-up follows (as in Linux).
+pub const MAX_LINKS: usize = 40;
+
 /// An absolute path without `.`, `..`, empty components or a final slash.
 ///
 /// Invariant: begins with `/`; at most [`MAX_PATH_LEN`] bytes; no NUL.

@@ -6,13 +6,10 @@ use smol_str::SmolStr;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 use yfs_types::{
     name::{NameError, NodeName},
-    path::VPath,
+    path::{MAX_LINKS, VPath},
 };
 
 use crate::error::FsCode;
-
-/// The most links that one lookup follows before it fails, as on Linux.
-pub(crate) const MAX_LINKS: usize = 40;
 
 /// The components that are still to be walked, the next one last.
 #[derive(Debug)]

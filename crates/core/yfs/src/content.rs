@@ -8,6 +8,7 @@ use yfs_engine::{
     gate::UpdateSource,
     id::FileId,
     main_doc::MainDoc,
+    table::{RowChanges, RowWrite},
 };
 use yfs_store::{DocHead, DocHistory, DocName};
 
@@ -127,6 +128,7 @@ impl WorkspaceState {
     ///
     /// `check` reports from the main document whether the path still leads to the file; it stays so
     /// until the edit is logged. With `expected`, the content must have that record as its last.
+    /// `row` is written in the same transaction.
     ///
     /// # Errors
     ///
@@ -137,17 +139,22 @@ impl WorkspaceState {
         id: &FileId,
         by: &Actor,
         expected: Option<DocHead>,
+        row: &RowChanges,
         check: impl Fn(&MainDoc) -> Result<()>,
         edit: impl FnMut(&mut ContentDoc) -> Result<Updates>,
     ) -> Result<CommittedDocument> {
         let edit = RefCell::new(edit);
         let edit = &edit;
-        let mut committed = self.commit(StructureAccess::Hold, Some(by), |main| {
+        let has_row = *row != RowChanges::default();
+        let access = if has_row { StructureAccess::Change } else { StructureAccess::Hold };
+        let mut committed = self.commit(access, Some(by), |main| {
             check(main)?;
             let preconditions = self.expect_content(id, expected)?;
             let make = move |doc: &mut ContentDoc| (edit.borrow_mut())(doc);
             let change = DocumentChange::new(id, ChangeEffect::Edit, make);
-            Ok(Transaction { changes: vec![change], preconditions, ..Transaction::of(()) })
+            let write = || RowWrite::Update { id: id.clone(), changes: row.clone() };
+            let rows = Transaction::rows(has_row.then(write).into_iter().collect(), ());
+            Ok(Transaction { changes: vec![change], preconditions, ..rows })
         })?;
         Ok(committed.documents.remove(id).expect("the transaction changes the document"))
     }

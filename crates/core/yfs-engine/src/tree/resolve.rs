@@ -11,15 +11,12 @@ use super::{
     LookupError, NodeRef, TreeIndex,
     arena::{NodeSlot, ROOT, SlotKind},
 };
-use crate::path::{MAX_PATH_LEN, VPath};
+use crate::path::{MAX_LINKS, MAX_PATH_LEN, VPath};
 
 /// A path below a directory, without links, while it is put together.
 struct UnlinkedPath {
     components: Vec<SmolStr>,
 }
-
-/// The number of links that one look-up follows (as in Linux).
-pub const MAX_LINKS: usize = 40;
 
 /// The treatment of a link that the whole path names. Links on the way are always followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

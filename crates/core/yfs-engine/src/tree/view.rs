@@ -69,7 +69,6 @@ pub struct DirectoryChildren<'a> {
 #[derive(Debug, Clone)]
 pub struct SubtreeWalk<'a> {
     open: Vec<DirectoryChildren<'a>>,
-    skip: bool,
 }
 
 /// All nodes below a node, trashed or not: directories before their children.
@@ -272,7 +271,7 @@ impl<'a> NodeRef<'a> {
 
     /// Returns all nodes below it that are not trashed, in order.
     pub fn walk(&self) -> SubtreeWalk<'a> {
-        SubtreeWalk { open: vec![self.children()], skip: false }
+        SubtreeWalk { open: vec![self.children()] }
     }
 
     /// Returns all nodes below it, trashed or not.
@@ -381,15 +380,6 @@ impl<'a> Iterator for DirectoryChildren<'a> {
     }
 }
 
-impl SubtreeWalk<'_> {
-    /// Skips the nodes below the node that was returned last.
-    pub fn skip_below(&mut self) {
-        if std::mem::take(&mut self.skip) {
-            self.open.pop();
-        }
-    }
-}
-
 impl<'a> Iterator for SubtreeWalk<'a> {
     type Item = NodeRef<'a>;
 
@@ -399,8 +389,7 @@ impl<'a> Iterator for SubtreeWalk<'a> {
                 self.open.pop();
                 continue;
             };
-            self.skip = node.is_directory();
-            if self.skip {
+            if node.is_directory() {
                 self.open.push(node.children());
             }
             return Some(node);

@@ -7,6 +7,7 @@ use yfs_engine::{
     content::{ContentDoc, RunAuthor},
     id::FileId,
     path::VPath,
+    table::RowChanges,
     time::Millis,
 };
 use yfs_store::{DocName, FaultStore, MemoryStore, UpdateLog};
@@ -96,7 +97,9 @@ fn an_edit_whose_path_may_have_moved_loads_nothing() {
         append(doc, "three\n")
     };
     let state = &scene.here.state;
-    state.edit_found(&scene.file, &actor(), None, overtaken, edit).expect("edited");
+    state
+        .edit_found(&scene.file, &actor(), None, &RowChanges::default(), overtaken, edit)
+        .expect("edited");
     assert_eq!((n_plans.get(), n_edits.get()), (21, 1), "plans and edits");
     assert_eq!(scene.store.n_loads() - before, 0, "loads");
     assert_eq!(scene.lines(&scene.here), "one\ntwo\ntwo\nthree\n");
@@ -111,7 +114,14 @@ fn an_edit_of_a_content_that_others_changed_loads_nothing() {
     let edit = |_: &mut ContentDoc| panic!("a change that cannot be logged was made");
     let state = &scene.here.state;
     scene.other_appends("three\n");
-    let refused = state.edit_found(&scene.file, &actor(), Some(head), |_| Ok(()), edit);
+    let refused = state.edit_found(
+        &scene.file,
+        &actor(),
+        Some(head),
+        &RowChanges::default(),
+        |_| Ok(()),
+        edit,
+    );
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(scene.store.n_loads() - before, 0, "loads");
     assert_eq!(scene.lines(&scene.here), "one\ntwo\ntwo\nthree\n");
@@ -127,7 +137,8 @@ fn an_edit_that_is_logged_after_others_reads_the_tail() {
             scene.other_appends(&format!("there {number}\n"));
             append(doc, &format!("here {number}\n"))
         };
-        let edited = state.edit_found(&scene.file, &actor(), None, |_| Ok(()), edit);
+        let edited =
+            state.edit_found(&scene.file, &actor(), None, &RowChanges::default(), |_| Ok(()), edit);
         let edited = edited.expect("edited");
         assert!(edited.is_overtaken);
         let text = edited.text.expect("a text");

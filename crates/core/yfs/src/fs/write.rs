@@ -15,12 +15,15 @@ mod write_target;
 use yfs_engine::{path::VPath, table::BlobRef};
 use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
 
-use self::{append::AppendedData, blob::is_blob_gone, write_target::WriteTarget};
+use self::{
+    append::AppendedData, blob::is_blob_gone, row_options::row_changes, write_target::WriteTarget,
+};
 pub(super) use self::{
     blob::new_blob,
     new_content::{NewFileContent, NewFileData},
     row_options::meta_patch,
 };
+
 use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, ResolvedFile, fs_error},
@@ -140,12 +143,15 @@ impl WorkspaceFs {
     ) -> Result<WriteOutcome, FsError> {
         let expected = self.expected_head(op, path, found, options)?;
         let by = self.author(options.author.as_ref());
-        let target = WriteTarget { fs: self, op, path, found, options, expected, by: &by };
+        let is_append = matches!(change, ContentChange::Append(_));
+        let mut row = row_changes(options);
+        row.mode = row.mode.filter(|_| !is_append);
+        let (by, row) = (&by, &row);
+        let target = WriteTarget { fs: self, op, path, found, options, expected, by, row };
         let is_text = matches!(found.location, ContentLocation::Text);
-        if is_text && matches!(change, ContentChange::Append(_)) {
+        if is_text && is_append {
             self.state.check_not_lost(&found.id).map_err(|error| fs_error(error, op, path))?;
         }
-        let is_append = matches!(change, ContentChange::Append(_));
         let written = match change {
             ContentChange::Append(data) => self.append(target, data)?.appended(options),
             ContentChange::Replace(data) => self.replace(target, data, options.base.as_ref())?,
@@ -157,9 +163,9 @@ impl WorkspaceFs {
             let replaced = self.state.note_replaced(&found.id);
             replaced.map_err(|error| fs_error(error, op, path))?;
         }
-        let mode = options.mode.filter(|_| !is_append);
-        let options = WriteOptions { mode, ..options.clone() };
-        self.write_row_options(op, path, &found.id, &options)?;
+        if row.updated_at.is_some() {
+            self.state.drop_unreported_edit(&found.id);
+        }
         Ok(written)
     }
 }

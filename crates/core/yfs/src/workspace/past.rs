@@ -1,8 +1,9 @@
 //! The workspace as it was at an earlier time.
 //!
 //! A file is there if it had been created and was not in the trash; its content is that of the last
-//! version until then. Names and directories are those of the present, because renames are not
-//! recorded. All times are those of the authors' clocks.
+//! version until then. Names and directories are those of the present: a row records at most 16
+//! renames (decision 49), so the name at any time may not be known, and the view does not use them.
+//! All times are those of the authors' clocks.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -435,3 +435,34 @@ fn the_command_of_a_conflict_names_a_path_with_an_apostrophe() {
     case.deliver(&typed);
     assert!(case.details()[0].contains(r"restore '/it'\''s.txt' "), "{:?}", case.details());
 }
+
+/// The new content of a write was logged before the mode, type, metadata and time of the same
+/// write: others read it with the old ones, and a failure between kept that.
+#[test]
+fn a_write_is_logged_with_its_mode_type_metadata_and_time_or_not_at_all() {
+    for (old, new) in [("one", "two"), ("\0", "\0\0"), ("one", "\0"), ("\0", "two")] {
+        let (faults, workspace) = on_faults();
+        put_bytes(&workspace, "/f", old.as_bytes());
+        let before = now(workspace.fs().stat(&at("/f"))).expect("there");
+        let options = WriteOptions {
+            mode: Some(0o600),
+            mime: Some("text/x-test".into()),
+            metadata: serde_json::json!({ "n": 1 }).as_object().cloned(),
+            mtime: Some(Millis(7)),
+            ..WriteOptions::default()
+        };
+        let write = || now(workspace.fs().write(&at("/f"), new.into(), &options));
+        faults.fail(StoreFault::Append, 0, FULL);
+        write().expect_err("the store is full");
+        assert_eq!(now(workspace.fs().stat(&at("/f"))).expect("there"), before);
+        assert_eq!(bytes(&workspace, "/f"), old.as_bytes());
+
+        faults.fail(StoreFault::Append, 1, FULL);
+        write().expect("one append");
+        assert_eq!(bytes(&workspace, "/f"), new.as_bytes());
+        let stat = now(workspace.fs().stat(&at("/f"))).expect("there");
+        assert_eq!((stat.mode, stat.mtime), (0o600, Millis(7)), "{old:?} {new:?}");
+        assert_eq!(stat.mime.as_deref(), Some("text/x-test"));
+        assert_eq!(stat.metadata["n"], 1);
+    }
+}

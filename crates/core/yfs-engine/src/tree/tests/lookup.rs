@@ -229,20 +229,6 @@ fn children_come_in_byte_order_and_can_be_resumed() {
 }
 
 #[test]
-fn walk_can_skip_a_directory() {
-    let tree = build(&parse("dir a; file b in=a; dir c in=a; file d in=c; file e"));
-    let mut walk = tree.root().walk();
-    let mut seen = Vec::new();
-    while let Some(node) = walk.next() {
-        seen.push(node.name());
-        if node.name() == "c" || node.name() == "e" {
-            walk.skip_below();
-        }
-    }
-    assert_eq!(seen, ["a", "b", "c", "e"]);
-}
-
-#[test]
 fn a_node_in_the_trash_has_a_path_below_what_was_trashed() {
     let tree = build(&parse(
         "dir p; dir f in=p trashed=5; dir g in=f; file n in=g; file t x in=g trashed=3; \

@@ -6,7 +6,7 @@ use yfs_engine::{content::NewBlob, path::VPath, table::BlobRef, time::Millis};
 use yfs_store::StoreError;
 use yfs_vfs::{CreateMode, FsCode, FsError, Op, WriteOptions};
 
-use super::{MAX_ATTEMPTS, write_target::WriteTarget};
+use super::{MAX_ATTEMPTS, row_options::row_changes, write_target::WriteTarget};
 use crate::{
     error::WorkspaceError,
     fs::{WorkspaceFs, convert_types::fs_error},
@@ -46,7 +46,7 @@ impl WorkspaceFs {
     ) -> Result<(), FsError> {
         let create = CreateMode::Never;
         let options = WriteOptions { mode, mtime, create, follow: false, ..Default::default() };
-        let by = self.author(None);
+        let (op, by, row) = (Op::Open, &self.author(None), &row_changes(&options));
         for _ in 0..MAX_ATTEMPTS {
             let found = self.find_target(Op::Open, path, &options)?;
             let Some(found) = found else {
@@ -54,15 +54,11 @@ impl WorkspaceFs {
             };
             let (found, options) = (&found, &options);
             let expected = None;
-            let target =
-                WriteTarget { fs: self, op: Op::Open, path, found, options, expected, by: &by };
+            let target = WriteTarget { fs: self, op, path, found, options, expected, by, row };
             match self.put_stored(target, blob) {
                 // Another process has replaced the file meanwhile.
                 Err(error) if error.code == FsCode::ESTALE => (),
-                written => {
-                    written?;
-                    return self.write_row_options(Op::Open, path, &found.id, options);
-                }
+                written => return written.map(drop),
             }
         }
         Err(FsError::new(FsCode::EBUSY, Op::Open, path))

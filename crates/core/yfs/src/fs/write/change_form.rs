@@ -70,8 +70,8 @@ impl WorkspaceFs {
         let changes = RowChanges {
             blob: Some(if let ContentLocation::Blob(blob) = location { Some(blob) } else { None }),
             size: Some(size),
-            updated_at: Some(author.at),
-            ..RowChanges::default()
+            updated_at: Some(target.row.updated_at.unwrap_or(author.at)),
+            ..target.row.clone()
         };
         let by = Some(&author.actor);
         let committed = self.state.commit(StructureAccess::Change, by, |main| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use yfs_engine::{content::ContentDoc, main_doc::MainDoc, path::VPath};
+use yfs_engine::{content::ContentDoc, main_doc::MainDoc, path::VPath, table::RowChanges};
 use yfs_vfs::{
     CreateMode, EditOutcome, EditRefusal, FsCode, FsError, Op, TextReplacement, WriteOptions,
     WriteOutcome,
@@ -49,9 +49,9 @@ impl WorkspaceFs {
         let by = self.author(edit.author.as_ref());
         let author = self.content_author(&by);
         let mut n_replaced = 0;
-        let options = &options;
-        let target =
-            WriteTarget { fs: self, op: Op::Edit, path, found: &found, options, expected, by: &by };
+        let (options, row) = (&options, &RowChanges::default());
+        let (op, found, by) = (Op::Edit, &found, &by);
+        let target = WriteTarget { fs: self, op, path, found, options, expected, by, row };
         let (written, _) = self.edit_text(target, |doc| {
             let (passages, n_found) =
                 edit.fit(&doc.text()).map_err(|refusal| FsError::edit_refused(path, refusal))?;
@@ -99,7 +99,8 @@ impl WorkspaceFs {
     ) -> Result<(WriteOutcome, Arc<str>), FsError> {
         let id = &target.found.id;
         let check = |main: &MainDoc| target.check(main);
-        let edited = self.state.edit_found(id, &target.by.actor, target.expected, check, edit);
+        let edited =
+            self.state.edit_found(id, &target.by.actor, target.expected, target.row, check, edit);
         let edited = edited.map_err(|error| target.convert_error(error))?;
         let text = edited.text.ok_or_else(|| target.fail(FsCode::EIO))?;
         let version = version_token(edited.head, &ContentLocation::Text);

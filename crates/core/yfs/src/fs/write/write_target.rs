@@ -3,6 +3,7 @@
 use yfs_engine::{
     main_doc::MainDoc,
     path::VPath,
+    table::RowChanges,
     tree::{FinalLink, LookupError, PathTarget},
 };
 use yfs_store::DocHead;
@@ -30,6 +31,8 @@ pub(super) struct WriteTarget<'a> {
     /// The record that the document must have as its last.
     pub(super) expected: Option<DocHead>,
     pub(super) by: &'a ChangeAuthor,
+    /// What the write changes in the row besides size and time, in the same transaction.
+    pub(super) row: &'a RowChanges,
 }
 
 impl WriteTarget<'_> {
