@@ -25,7 +25,9 @@ export async function until(condition, what) {
       .then(condition)
       .catch((error) => ((last = error), false))
     if (last) return last
-    if (performance.now() > deadline) throw new Error(`waited too long for ${what}`, { cause: last })
+    if (performance.now() > deadline) {
+      throw new Error(`waited too long for ${what}`, { cause: last })
+    }
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
