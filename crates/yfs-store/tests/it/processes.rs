@@ -281,8 +281,8 @@ fn no_process_lags_behind_another() {
     partner.finish();
 }
 
-/// Returns how often this thread has waited for something: unlike a time, it grows with the tries
-/// of a call and not with the load of the machine. 0 where the kernel does not count it.
+/// Returns how often this thread has slept: unlike a time, it grows with the tries of a call and
+/// not with the load of the machine. 0 where the kernel does not count it.
 #[cfg(target_os = "linux")]
 fn n_pauses() -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").expect("it is there");
@@ -483,7 +483,7 @@ fn race(store: &dyn Store) {
     for number in 0..N_NAMES {
         let wanted = format!("created {number}");
         follow(store, &mut after, &mut view);
-        assert!(!view.contains(&wanted), "nobody was told to create it");
+        assert!(!view.contains(&wanted), "no racer may create it yet");
         println!("> ready {number}");
         commands.recv().expect("the parent says when");
         let data = format!("{wanted}\n").into_bytes();
