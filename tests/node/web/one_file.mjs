@@ -18,14 +18,16 @@ const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/cs
 
 /** Polls a condition up to a deadline; returns its value. */
 export async function until(condition, what) {
-  const deadline = Date.now() + DEADLINE_MS
+  const deadline = performance.now() + DEADLINE_MS
   let last
   for (;;) {
     last = await Promise.resolve()
       .then(condition)
       .catch((error) => ((last = error), false))
     if (last) return last
-    if (Date.now() > deadline) throw new Error(`waited too long for ${what}`, { cause: last })
+    if (performance.now() > deadline) {
+      throw new Error(`waited too long for ${what}`, { cause: last })
+    }
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
@@ -46,7 +48,8 @@ function installedChromium() {
 /** Starts a browser. Chromium itself ended with SIGSEGV once of some hundred starts. */
 async function start(executablePath, nTries = 3) {
   try {
-    return await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+    const timeout = DEADLINE_MS
+    return await chromium.launch({ executablePath, timeout, args: ['--no-sandbox'] })
   } catch (error) {
     if (nTries === 1) throw error
     console.error(`Chromium is started again: ${error.message.split('\n')[0]}`)
@@ -79,6 +82,22 @@ async function servePage() {
   })
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   return { url: `http://127.0.0.1:${server.address().port}/`, stop: () => server.close() }
+}
+
+/**
+ * Returns a free port that no other program gets by chance while the server is stopped: it is below
+ * those that systems choose themselves.
+ */
+async function freePort() {
+  for (let port = 20_000 + (process.pid % 10_000); ; port += 1) {
+    const probe = createServer()
+    const isFree = await new Promise((resolve) => {
+      probe.once('error', () => resolve(false))
+      probe.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    await new Promise((resolve) => probe.close(resolve))
+    if (isFree) return port
+  }
 }
 
 async function startServer(directory, port, ...more) {
@@ -140,7 +159,7 @@ export async function scenario(prepare, play) {
   let failure = null
   try {
     await prepare(stage)
-    stage.server = await startServer(directory, 0)
+    stage.server = await startServer(directory, await freePort())
     closers.push(() => stage.server.stop())
     stage.page = await servePage()
     closers.push(() => stage.page.stop())

@@ -40,7 +40,7 @@ const openAll = (page, files) =>
       doc.on('update', count)
       window.harness.open(path)
       const expected = root ?? 'blob'
-      const deadline = performance.now() + 60_000
+      const deadline = performance.now() + 600_000
       while (!isShown(expected) && performance.now() < deadline) {
         await new Promise((resolve) => setTimeout(resolve, 2))
       }

@@ -13,7 +13,7 @@ use yfs_tests::{
     peers::{Connected, fresh_address, peers, shared_directory, wait_for_file, wait_until},
 };
 
-/// Returns the option for an address of loopback at which no other process listens.
+/// Returns the option for a port of loopback that is free.
 fn fresh_port() -> String {
     format!("--listen={}", fresh_address())
 }

@@ -14,7 +14,7 @@ use rmcp::{
 use serde_json::Value;
 use tokio::sync::{
     Notify,
-    mpsc::{Receiver, Sender, channel},
+    watch::{self, Receiver, Sender},
 };
 use yfs_agent::{CallContext, ReplyBlock, ToolDefinition, ToolReply, tool::ProgressReceiver};
 
@@ -24,27 +24,25 @@ use crate::{
     open_session::OpenedSession,
 };
 
-/// How many progress reports wait for a slow client; further ones are left out.
-const PROGRESS_QUEUE: usize = 16;
-
 /// A report on how far a call has come.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ProgressReport {
     done: u64,
     total: Option<u64>,
     message: String,
 }
 
-/// A receiver that passes reports on without waiting.
+/// A receiver that passes reports on without waiting. For a slow client, the latest one waits, in
+/// the place of earlier ones.
 #[derive(Debug)]
 struct ProgressForwarder {
-    sender: Sender<ProgressReport>,
+    sender: Sender<Option<ProgressReport>>,
 }
 
 impl ProgressReceiver for ProgressForwarder {
     fn report_progress(&self, done: u64, total: Option<u64>, message: &str) {
-        // If the queue is full or the call has ended, the report is not needed.
-        drop(self.sender.try_send(ProgressReport { done, total, message: message.to_owned() }));
+        // If the call has ended, the report is not needed.
+        drop(self.sender.send(Some(ProgressReport { done, total, message: message.to_owned() })));
     }
 }
 
@@ -79,7 +77,7 @@ pub(crate) async fn call_tool(
     }
     let state = request.request_state.as_deref();
     let approvals = CallApprovals::of_request(&context, request.input_responses, state);
-    let (sender, reports) = channel(PROGRESS_QUEUE);
+    let (sender, reports) = watch::channel(None);
     let token = context.meta.get_progress_token();
     let progress = token
         .is_some()
@@ -120,18 +118,25 @@ pub(crate) async fn call_tool(
     Ok(result.into())
 }
 
-/// Sends the reports of a call to its client. Ends when the call has ended, or was dropped, and all
-/// are sent.
+/// Waits for the next report of a call, and returns it or a later one. Returns `None` after the
+/// last.
+async fn next_report(reports: &mut Receiver<Option<ProgressReport>>) -> Option<ProgressReport> {
+    reports.changed().await.ok()?;
+    reports.borrow_and_update().clone()
+}
+
+/// Sends the reports of a call to its client. Ends when the call has ended, or was dropped, and the
+/// last one is sent.
 async fn forward_progress(
     peer: Peer<RoleServer>,
     token: ProgressToken,
-    mut reports: Receiver<ProgressReport>,
+    mut reports: Receiver<Option<ProgressReport>>,
     has_ended: Arc<Notify>,
 ) {
     loop {
         let report = tokio::select! {
             biased;
-            report = reports.recv() => report,
+            report = next_report(&mut reports) => report,
             () = has_ended.notified() => None,
         };
         let Some(report) = report else { return };
@@ -172,5 +177,26 @@ fn block_of(block: ReplyBlock) -> ContentBlock {
             ContentBlock::resource(contents.with_mime_type(mime))
         }
         _ => ContentBlock::text("[a result that this server cannot show]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client that was slow got the first 16 reports of a call, and never learned of its end.
+    #[tokio::test]
+    async fn the_last_report_reaches_a_slow_client() {
+        let (sender, mut reports) = watch::channel(None);
+        let forwarder = ProgressForwarder { sender };
+        for done in 1..=100 {
+            forwarder.report_progress(done, Some(100), "files");
+        }
+        let report = next_report(&mut reports).await.expect("it is reported");
+        assert_eq!((report.done, report.total), (100, Some(100)));
+        forwarder.report_progress(101, None, "more");
+        drop(forwarder);
+        assert_eq!(next_report(&mut reports).await.map(|report| report.done), Some(101));
+        assert!(next_report(&mut reports).await.is_none());
     }
 }

@@ -463,15 +463,16 @@ fn a_killed_change_of_the_key_leaves_one_of_both() {
     let same = current.to_str().unwrap();
     workspace.run(&["key", "change", "--quiet", "--new-key-file", same]);
     let usual = begun.elapsed();
-    let mut n_changed = 0;
-    for round in 0..40_u32 {
+    let (mut round, mut n_changed) = (0_u8, 0);
+    // More if the machine is so slow to kill that none was killed in time.
+    while round < 40 || n_changed == round {
         let next = workspace.path().join(format!("key-{round}"));
-        fs::write(&next, [round as u8 + 1; 32]).unwrap();
+        fs::write(&next, [round + 1; 32]).unwrap();
         let mut change = yfs(&workspace.work(), &["key", "change", "--quiet", "--key-file"]);
         change.arg(&current).arg("--new-key-file").arg(&next).stderr(Stdio::null());
         let mut change = change.spawn().unwrap();
         // From at once to when it ends, or later.
-        std::thread::sleep(usual * round / 30);
+        std::thread::sleep(usual * u32::from(round % 40) / 30);
         change.kill().unwrap();
         change.wait().unwrap();
         let opens = |key: &Path| {
@@ -488,8 +489,8 @@ fn a_killed_change_of_the_key_leaves_one_of_both() {
         if is_changed {
             (current, n_changed) = (next, n_changed + 1);
         }
+        round += 1;
     }
-    assert!(n_changed < 40, "none was killed in time");
 }
 
 #[test]

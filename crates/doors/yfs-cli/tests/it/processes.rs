@@ -161,8 +161,10 @@ fn a_server_asks_before_a_mass_deletion_and_serves_on() {
     let mut stderr = BufReader::new(server.stderr.take().unwrap()).lines();
     let notice = stderr.find(|line| line.as_ref().unwrap().contains("12 of the 12 files"));
     assert!(notice.unwrap().unwrap().contains("yfs mirror --once --confirm"));
-    let status = ok(dir.path(), &["status"]);
-    assert!(status.contains("Mirroring waits: ") && status.contains("12 of the 12"), "{status}");
+    until(|| {
+        let status = ok(dir.path(), &["status"]);
+        status.contains("Mirroring waits: ") && status.contains("12 of the 12")
+    });
     assert!(dir.path().join("7.txt").exists());
     // What is saved meanwhile reaches the workspace.
     fs::write(dir.path().join("meanwhile"), "meanwhile\n").unwrap();

@@ -47,7 +47,10 @@ pub(super) struct LoopbackRelay {
 
 impl LoopbackRelay {
     pub(super) async fn start(address: SocketAddr, conduct: RelayConduct) -> Self {
-        let socket = UdpSocket::bind(address).await.unwrap();
+        Self::of(UdpSocket::bind(address).await.unwrap(), conduct)
+    }
+
+    pub(super) fn of(socket: UdpSocket, conduct: RelayConduct) -> Self {
         let address = socket.local_addr().unwrap();
         let task = tokio::spawn(serve(socket, conduct));
         Self { name: address.to_string().parse().unwrap(), address, task }
@@ -208,8 +211,8 @@ async fn a_relay_that_was_started_again_is_used_again() {
     pair.owner.write("from-owner", "2");
     // The task of the first has ended once its socket is free.
     let again = loop {
-        if UdpSocket::bind(address).await.is_ok() {
-            break LoopbackRelay::start(address, HONEST).await;
+        if let Ok(socket) = UdpSocket::bind(address).await {
+            break LoopbackRelay::of(socket, HONEST);
         }
         tokio::task::yield_now().await;
     };

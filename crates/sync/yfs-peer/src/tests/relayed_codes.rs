@@ -130,8 +130,8 @@ async fn a_code_is_offered_again_at_a_relay_that_was_started_again() {
     let (address, name) = (relay.address, relay.name.clone());
     drop(relay);
     let again = loop {
-        if UdpSocket::bind(address).await.is_ok() {
-            break LoopbackRelay::start(address, HONEST).await;
+        if let Ok(socket) = UdpSocket::bind(address).await {
+            break LoopbackRelay::of(socket, HONEST);
         }
         tokio::task::yield_now().await;
     };
