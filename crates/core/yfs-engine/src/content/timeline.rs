@@ -440,8 +440,8 @@ impl<'a> TimelinePass<'a> {
     }
 }
 
-/// Returns entries that a note builds on. A whole snapshot names none, but of each client it has all
-/// entries up to a clock. `log` is in order.
+/// Returns entries that a note builds on. A whole snapshot names none, but of each client it has
+/// all entries up to a clock. `log` is in order.
 fn builds_on(log: &[LogEntry], note: &StateNote) -> impl Iterator<Item = ItemId> {
     let snapshot = note.snapshot().filter(|_| note.base().is_none());
     let clocks = snapshot.map(|snapshot| snapshot.state_map).unwrap_or_default();

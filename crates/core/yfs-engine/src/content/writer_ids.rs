@@ -1,6 +1,6 @@
 //! The client ids under which one writer edits one text, one after another.
 //!
-//! yrs keeps all items of a client in one array, and an item that is split moves all that follow it:
+//! yrs keeps all items of a client in one array, and an item that is split moves all that follow:
 //! the more a client had edited a text, the more each edit of it would cost. So a writer takes
 //! another id in a text after [`MAX_EDITS`] edits of it.
 //!
