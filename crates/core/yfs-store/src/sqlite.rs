@@ -14,6 +14,7 @@
 //!   lookup.
 
 mod access;
+mod append_queue;
 mod append_watch;
 mod backup;
 mod backwards;
@@ -24,14 +25,18 @@ mod check;
 mod claim_witness;
 mod claims;
 mod compact;
+mod connect;
 mod doc_values;
 mod holder;
 mod index;
+mod inner;
 mod local_tables;
 mod location;
 mod log;
 mod log_file_events;
+mod log_head;
 mod log_scan;
+mod open_options;
 mod own_directory;
 mod parked;
 mod quarantine;
@@ -51,7 +56,7 @@ mod wipe;
 use std::{
     fmt,
     io::{Read, Write},
-    ops::{Deref, Range},
+    ops::Range,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -61,24 +66,20 @@ use std::{
 };
 
 use crate::encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey};
-use parking_lot::{Mutex, MutexGuard};
-use rusqlite::Connection;
+use parking_lot::Mutex;
 use yfs_types::{hash::ContentHash, time::Millis};
 
-pub use self::own_directory::check_store_directory;
 use self::{
+    append_queue::AppendQueue,
     append_watch::AppendWatch,
-    index::LogIndex,
+    inner::{SqliteInner, SqliteWriter},
     location::StoreLocation,
-    log::Queue,
-    reserve::{DiskReserve, PageQuota},
+    reserve::DiskReserve,
     schema::OpenedFile,
-    seal::ValueSeal,
-    store_error::store_error,
     store_file::StoreFile,
     sync::LogSyncer,
-    transaction::SqliteTransaction,
 };
+pub use self::{open_options::OpenOptions, own_directory::check_store_directory};
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
     DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
@@ -86,96 +87,9 @@ use crate::{
     UpdateLog, WriterClaim,
 };
 
-/// The number of idle reading connections that a handle keeps.
-const MAX_IDLE_READERS: usize = 4;
-
 /// A store in one SQLite file.
 pub struct SqliteStore {
     inner: Arc<SqliteInner>,
-}
-
-/// Options for opening a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// Whether to make a store if there is none.
-    pub create: bool,
-    /// Whether to fail if there is a store already.
-    pub create_new: bool,
-    /// The longest time span of unflushed writes that a power cut may lose: a thread flushes this
-    /// often while there are unflushed writes. `None` means that it never flushes.
-    pub sync_every: Option<Duration>,
-    /// The size in bytes to which this handle may grow the file. Beyond that, writing fails as on a
-    /// full disk. An eighth of it, at most 2 MiB, is reserved for small writes and for removals.
-    pub max_bytes: Option<u64>,
-    /// Whether to reject all writes. A read-only store is never created. It can be opened in a
-    /// directory that the process cannot write, unless a writer died there and left a log to clean
-    /// up.
-    pub read_only: bool,
-}
-
-/// The state that all users of one handle share.
-struct SqliteInner {
-    path: PathBuf,
-    /// The files and directories that other users could read before this handle was opened.
-    restricted_paths: Vec<PathBuf>,
-    location: StoreLocation,
-    file: Arc<StoreFile>,
-    read_only: bool,
-    /// Whether the quarantine has the current format. Opening for writing upgrades it.
-    has_quarantine: bool,
-    /// Whether the table of past heads exists. Opening for writing creates it.
-    has_past_heads: bool,
-    /// Seals the values of an encrypted store.
-    seal: ValueSeal,
-    /// The directory of what is derived from the log.
-    derived: SealedDirectory,
-    origin: HandleOrigin,
-    reserve: DiskReserve,
-    /// The only connection that writes.
-    writer: Mutex<SqliteWriter>,
-    /// Batches that wait for the writer. The thread that gets the writer commits them all.
-    queue: Queue,
-    /// Reading connections that are not in use.
-    readers: Mutex<Vec<Connection>>,
-    index: Mutex<LogIndex>,
-    watch: AppendWatch,
-    syncer: LogSyncer,
-    closed: AtomicBool,
-}
-
-struct SqliteWriter {
-    connection: Connection,
-    file: Arc<StoreFile>,
-    /// Whether commits reach the disk before they return.
-    synchronous: bool,
-    quota: Option<PageQuota>,
-    /// The quota that was last set on this connection.
-    n_pages: Option<u32>,
-    /// The end of the log when this connection last read or wrote it.
-    known: Option<KnownHead>,
-}
-
-/// The end of the log at some moment.
-#[derive(Debug, Clone, Copy)]
-struct KnownHead {
-    /// The `data_version` of the writing connection at that moment. Every commit of another
-    /// connection changes it; its own commits do not.
-    version: i64,
-    head: u64,
-}
-
-/// A reading connection that is returned to the pool on drop.
-struct PooledReader<'a> {
-    inner: &'a SqliteInner,
-    /// Invariant: `Some` until the value is dropped.
-    connection: Option<Connection>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        let sync_every = Some(Duration::from_secs(1));
-        Self { create: false, create_new: false, sync_every, max_bytes: None, read_only: false }
-    }
 }
 
 impl SqliteStore {
@@ -262,7 +176,7 @@ impl SqliteStore {
             seal,
             origin: HandleOrigin::random(),
             writer: Mutex::new(writer),
-            queue: Queue::default(),
+            queue: AppendQueue::default(),
             readers: Mutex::default(),
             index: Mutex::default(),
             watch: AppendWatch::new(location.clone()),
@@ -288,93 +202,6 @@ impl SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.inner.syncer.stop();
-    }
-}
-
-impl SqliteInner {
-    fn ensure_open(&self) -> Result<(), StoreError> {
-        if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
-    }
-
-    fn ensure_writable(&self, action: &'static str) -> Result<(), StoreError> {
-        self.ensure_open()?;
-        if self.read_only { Err(StoreError::ReadOnly { action }) } else { Ok(()) }
-    }
-
-    fn reader(&self) -> Result<PooledReader<'_>, StoreError> {
-        self.ensure_open()?;
-        self.file.check_now_and_then()?;
-        let idle = self.readers.lock().pop();
-        let connection = idle.map_or_else(|| self.location.connect(), Ok)?;
-        Ok(PooledReader { inner: self, connection: Some(connection) })
-    }
-
-    fn writer(&self, action: &'static str) -> Result<MutexGuard<'_, SqliteWriter>, StoreError> {
-        self.ensure_writable(action)?;
-        Ok(self.writer.lock())
-    }
-
-    /// Runs one writing transaction that appends nothing to the log, and commits it.
-    fn write<T>(
-        &self,
-        action: &'static str,
-        change: impl FnOnce(&Connection) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let mut writer = self.writer(action)?;
-        let known = writer.known;
-        let tx = writer.begin(false, action)?;
-        let result = change(&tx)?;
-        tx.commit().map_err(store_error(action))?;
-        writer.known = known;
-        drop(writer);
-        self.syncer.mark_unsynced();
-        Ok(result)
-    }
-}
-
-impl SqliteWriter {
-    /// Begins a writing transaction. If it is `synchronous`, it and all earlier commits are on disk
-    /// when its commit returns.
-    fn begin(
-        &mut self,
-        synchronous: bool,
-        action: &'static str,
-    ) -> Result<SqliteTransaction<'_>, StoreError> {
-        self.file.check()?;
-        // A caller that knows the end of the log after its commit sets this again.
-        self.known = None;
-        if self.synchronous != synchronous {
-            let level = if synchronous { "FULL" } else { "NORMAL" };
-            self.connection
-                .pragma_update(None, "synchronous", level)
-                .map_err(store_error(action))?;
-            self.synchronous = synchronous;
-        }
-        let n_pages = self.quota.as_ref().map(PageQuota::n_pages);
-        if let Some(n) = n_pages.filter(|_| self.n_pages != n_pages) {
-            self.connection
-                .pragma_update(None, "max_page_count", n)
-                .map_err(store_error(action))?;
-            self.n_pages = n_pages;
-        }
-        SqliteTransaction::write(&self.connection).map_err(store_error(action))
-    }
-}
-
-impl Deref for PooledReader<'_> {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        self.connection.as_ref().expect("it is there until this is dropped")
-    }
-}
-
-impl Drop for PooledReader<'_> {
-    fn drop(&mut self) {
-        let mut idle = self.inner.readers.lock();
-        if idle.len() < MAX_IDLE_READERS {
-            idle.extend(self.connection.take());
-        }
     }
 }
 

@@ -20,9 +20,9 @@ use super::{
     limits::GateLimits,
     parked::{ParkedChunk, encode},
     parse::{ParsedUpdate, StructKind, UpdateStruct, parse},
-    resolve::RunSegment,
     rewrite::rewrite,
     role::DocRole,
+    run_segment::RunSegment,
     unit_content::{UnitContent, UnitLinks, content_of, links_at},
     update_scan::IdRange,
 };

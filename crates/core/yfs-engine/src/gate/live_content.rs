@@ -6,10 +6,10 @@ use yrs::Any;
 
 use super::{
     GateRejection, GatedDoc,
-    erase::{has_content, shown, values},
     item_lists::ItemLists,
     limits::GateLimits,
     parse::{StructKind, parse},
+    struct_content::{has_content, shown, values},
     update_scan::IdRange,
 };
 use crate::{id::ItemId, lib0::as_number};

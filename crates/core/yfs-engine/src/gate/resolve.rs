@@ -19,6 +19,7 @@ use super::{
     parse::{ItemParent, ParsedUpdate, StructKind, UpdateStruct},
     rewrite::json_values,
     role::DocRole,
+    run_segment::RunSegment,
     update_scan::{IdRange, RootIx, ScannedElement},
 };
 use crate::{
@@ -78,17 +79,6 @@ pub(crate) struct UpdateOverlay<'a> {
     pub(crate) values: Vec<u8>,
     /// Ranges of structs in the order in which they can be integrated.
     pub(crate) order: Vec<RunSegment>,
-}
-
-/// Structs of one run that can be integrated together.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RunSegment {
-    pub(crate) run: usize,
-    /// Where they are in [`ParsedUpdate::structs`].
-    pub(crate) first: usize,
-    pub(crate) end: usize,
-    /// The clock after the last item of the client that the document holds.
-    pub(crate) known: u32,
 }
 
 /// What an update adds of one client.

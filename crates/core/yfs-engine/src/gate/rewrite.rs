@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use yrs::Any;
 
 use super::{
-    GateRejection,
-    erase::{write_content, write_links},
-    json,
+    GateRejection, json,
     parse::{ParsedUpdate, StructKind, UpdateStruct},
-    resolve::RunSegment,
+    run_segment::RunSegment,
+    struct_content::{write_content, write_links},
     update_scan::IdRange,
 };
 use crate::{

@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use super::{
     item_lists::ListTag,
     parse::{ParsedUpdate, StructKind},
-    resolve::RunSegment,
+    run_segment::RunSegment,
 };
 use crate::id::{ClientId, ItemId};
 

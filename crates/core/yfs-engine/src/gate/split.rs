@@ -13,11 +13,11 @@ use hashbrown::HashMap;
 
 use super::{
     GateRejection,
-    erase::{write_content, write_links},
     limits::GateLimits,
     parse::{ItemParent, ParsedUpdate, StructKind, UpdateStruct, parse},
     rewrite::write_deletes,
     role::DocRole,
+    struct_content::{write_content, write_links},
     update_scan::IdRange,
 };
 use crate::{

@@ -19,13 +19,13 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
     doc::GatedDoc,
-    erase::write_links,
     item_lists::ItemLists,
     lazy::has_only_values,
     limits::GateLimits,
     parse::{ParsedUpdate, StructKind, UpdateStruct, parse},
     resolve::{ResolveRequest, UpdateResolution, resolve},
     role::DocRole,
+    struct_content::write_links,
     update::write_delete_set,
     update_scan::IdRange,
 };

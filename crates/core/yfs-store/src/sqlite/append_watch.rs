@@ -10,6 +10,8 @@
 //! are looked up first, which takes two microseconds. Two commits may have the same time if they
 //! follow each other closely. So a time counts as final only if it was past when it was read.
 
+mod wait;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -21,13 +23,12 @@ use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
 use super::{
-    SqliteInner,
     location::{StoreLocation, beside},
-    log,
     log_file_events::LogFileEvents,
+    log_head,
     store_error::store_error,
 };
-use crate::{Seq, StoreError};
+use crate::StoreError;
 
 const ACTION: &str = "wait for the log to grow";
 
@@ -159,43 +160,6 @@ impl Growth {
     }
 }
 
-impl SqliteInner {
-    pub(super) fn wait(&self, after: Seq, timeout: Duration) -> Result<bool, StoreError> {
-        let until = Instant::now() + timeout;
-        loop {
-            self.ensure_open()?;
-            let growth = &self.watch.growth;
-            if growth.known.lock().head > after.0 {
-                return Ok(true);
-            }
-            let n_writes = growth.n_writes();
-            let pause = self.watch.poll.lock().check_growth(growth)?;
-            let mut known = growth.known.lock();
-            if known.head > after.0 {
-                return Ok(true);
-            }
-            let now = Instant::now();
-            if now >= until {
-                return Ok(false);
-            }
-            if known.n_writes == n_writes {
-                growth.grown.wait_until(&mut known, until.min(now + pause));
-            }
-        }
-    }
-}
-
-impl SqliteInner {
-    /// Returns the version of the database that the polling connection has seen. That connection
-    /// makes no commits, so each one changes the version.
-    pub(super) fn commit_stamp(&self) -> Result<Option<i64>, StoreError> {
-        self.ensure_open()?;
-        let mut poll = self.watch.poll.lock();
-        poll.check_growth(&self.watch.growth)?;
-        Ok(poll.version)
-    }
-}
-
 impl WatchPoll {
     /// Checks whether the log has grown, and returns the delay until the next check.
     fn check_growth(&mut self, growth: &Arc<Growth>) -> Result<Duration, StoreError> {
@@ -231,10 +195,10 @@ impl WatchPoll {
             Some(connection) => connection,
             none => none.insert(self.location.connect()?),
         };
-        let version = log::data_version(connection).map_err(store_error(ACTION))?;
+        let version = log_head::data_version(connection).map_err(store_error(ACTION))?;
         let is_changed = self.version != Some(version);
         if is_changed {
-            let head = log::head(connection).map_err(store_error(ACTION))?;
+            let head = log_head::head(connection).map_err(store_error(ACTION))?;
             self.version = Some(version);
             self.changed_at = Instant::now();
             self.reports.note_commit();

@@ -9,10 +9,8 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
-    SqliteInner,
-    access::temporary_file,
-    schema::{sync_directory, use_write_ahead_log},
-    store_error::store_error,
+    access::temporary_file, inner::SqliteInner, location::sync_directory,
+    schema::use_write_ahead_log, store_error::store_error,
 };
 use crate::StoreError;
 

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::{
-    SqliteInner, index::IndexResult, log::head, store_error::store_error,
+    index::IndexResult, inner::SqliteInner, log_head::head, store_error::store_error,
     transaction::SqliteTransaction,
 };
 use crate::{DocName, Seq, StoreError};

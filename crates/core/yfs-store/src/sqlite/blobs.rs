@@ -20,8 +20,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
-    SqliteInner,
     blob_mend::find_sound_piece,
+    inner::SqliteInner,
     seal::{ValuePlace, ValueSeal},
     store_error::store_error,
     wipe::PAUSE,

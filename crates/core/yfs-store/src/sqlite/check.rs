@@ -5,7 +5,7 @@ use std::io;
 use rusqlite::Connection;
 
 use super::{
-    SqliteInner,
+    inner::SqliteInner,
     log_scan::{ScannedLog, note_records_read, scan_log},
     store_error::store_error,
     transaction::SqliteTransaction,

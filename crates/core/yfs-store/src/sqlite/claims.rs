@@ -25,7 +25,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::id::ClientId;
 
-use super::{SqliteInner, access::open_only_name, store_error::store_error};
+use super::{access::open_only_name, inner::SqliteInner, store_error::store_error};
 use crate::{StoreError, WriterClaim, record::new_ids};
 
 const CLAIM: &str = "claim client ids";

@@ -4,10 +4,10 @@ use rusqlite::{Connection, OptionalExtension};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
-    SqliteInner,
     doc_values::read_past_heads,
     index::{DocEntry, IndexRow, KIND_FORGOTTEN, KIND_SNAPSHOT, KIND_UPDATE},
-    log::{checksum, head as log_head},
+    inner::SqliteInner,
+    log_head::{checksum, head as log_head},
     schema::INLINE_LEN,
     seal::{ValuePlace, ValueSeal},
     store_error::store_error,

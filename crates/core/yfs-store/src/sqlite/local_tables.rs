@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Row};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
-    SqliteInner, check::page_problems, doc_values::write_fact, index::IndexTotals,
+    check::page_problems, doc_values::write_fact, index::IndexTotals, inner::SqliteInner,
     schema::FACT_TABLE, seal::ValuePlace, store_error::store_error, transaction::SqliteTransaction,
     wipe::note_rewrite,
 };

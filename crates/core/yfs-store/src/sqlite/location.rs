@@ -7,7 +7,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::schema;
+use super::connect;
 use crate::StoreError;
 
 const ACTION: &str = "open the store";
@@ -39,7 +39,7 @@ impl StoreLocation {
     /// Chooses a mode in which the store can be read.
     pub(super) fn readable(path: &Path) -> Result<Self, StoreError> {
         let location = |access| Self { path: path.to_owned(), access };
-        match schema::ensure_writable(path) {
+        match connect::ensure_writable(path) {
             Ok(()) => return Ok(location(OpenMode::Write)),
             Err(StoreError::ReadOnly { .. }) => (),
             Err(error) => return Err(error),
@@ -58,12 +58,12 @@ impl StoreLocation {
     /// Opens another connection to the store.
     pub(super) fn connect(&self) -> Result<Connection, StoreError> {
         match self.access {
-            OpenMode::Write => schema::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE),
-            OpenMode::Read => schema::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY),
+            OpenMode::Write => connect::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE),
+            OpenMode::Read => connect::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY),
             OpenMode::Frozen => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
                 let uri = frozen_uri(&self.path)?;
-                schema::connect(Path::new(&uri), flags)
+                connect::connect(Path::new(&uri), flags)
             }
         }
     }
@@ -106,4 +106,10 @@ fn frozen_uri(path: &Path) -> Result<String, StoreError> {
     }
     uri.push_str("?immutable=1");
     Ok(uri)
+}
+
+/// Makes the name of a new file survive a power cut.
+pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    let sync = || fs::File::open(directory_of(path))?.sync_all();
+    sync().map_err(|error| StoreError::io("sync the store's directory", error))
 }

@@ -3,15 +3,18 @@
 use std::{collections::HashMap, mem, sync::Arc};
 
 use crate::encryption::SealedDirectory;
-use parking_lot::Mutex;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
 use yfs_types::time::Millis;
 
 use super::{
-    KnownHead, SqliteInner, SqliteWriter,
+    append_queue::{Slot, WaitingBatch},
     blobs::renew_blob,
     doc_values::{read_past_heads, read_snapshot, write_fact},
     index::{DocEntry, IndexResult, IndexRow, KIND_UPDATE, LogIndex},
+    inner::KnownHead,
+    inner::SqliteInner,
+    inner::SqliteWriter,
+    log_head::{checksum, data_version, head},
     reserve::SMALL_BATCH_BYTES,
     schema::INLINE_LEN,
     seal::{ValuePlace, ValueSeal},
@@ -35,18 +38,6 @@ const INDEX_DIRECTORY: &str = "log";
 const APPEND: &str = "append";
 pub(super) const LOAD: &str = "load a document";
 const TAIL: &str = "read the log";
-
-/// Batches that wait for the writer.
-pub(super) type Queue = Mutex<Vec<WaitingBatch>>;
-
-/// A batch that waits for the writer.
-pub(super) struct WaitingBatch {
-    batch: AppendBatch,
-    /// The thread that commits puts the result here before it releases the writer.
-    slot: Arc<Slot>,
-}
-
-type Slot = Mutex<Option<Result<AppendReceipt, StoreError>>>;
 
 /// The records that a transaction has written but not committed.
 #[derive(Default)]
@@ -704,36 +695,6 @@ pub(super) fn read_record_bytes(
     let mut body = tx.prepare_cached("SELECT data FROM body WHERE seq = ?1")?;
     let body = body.query_row([seq], |row| row.get(0)).optional()?;
     Ok(Some(body.unwrap_or_default()))
-}
-
-/// Returns the last position that was given, in the view of a transaction.
-pub(super) fn head(connection: &Connection) -> rusqlite::Result<u64> {
-    let mut statement =
-        connection.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'log'")?;
-    let head: Option<i64> = statement.query_row([], |row| row.get(0)).optional()?;
-    Ok(head.unwrap_or(0).cast_unsigned())
-}
-
-/// Returns a number that changes whenever another connection has committed.
-pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-}
-
-/// Returns the checksum of a row of the log.
-pub(super) fn checksum(
-    number: u32,
-    kind: i64,
-    origin: HandleOrigin,
-    at: Millis,
-    data: &[u8],
-) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&number.to_le_bytes());
-    hasher.update(&[kind as u8]);
-    hasher.update(&origin.0.to_le_bytes());
-    hasher.update(&at.0.to_le_bytes());
-    hasher.update(data);
-    hasher.finalize()
 }
 
 fn origin_of(row: &SqlRow<'_>) -> rusqlite::Result<HandleOrigin> {

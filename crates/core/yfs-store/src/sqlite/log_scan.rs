@@ -10,7 +10,7 @@ use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::{
     index::KIND_UPDATE,
-    log::checksum,
+    log_head::checksum,
     seal::{ValuePlace, ValueSeal},
 };
 use crate::{DocName, HandleOrigin};

@@ -1,6 +1,6 @@
 //! Notes of the documents in which updates wait: settings of the store, one for each document.
 
-use super::{SqliteInner, seal::ValuePlace, store_error::store_error};
+use super::{inner::SqliteInner, seal::ValuePlace, store_error::store_error};
 use crate::{
     DocName, StoreError,
     parked::{PARKED_END, PARKED_PREFIX, ParkedNote},

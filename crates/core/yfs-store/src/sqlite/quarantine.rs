@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use yfs_types::time::Millis;
 
 use super::{
-    SqliteInner,
+    inner::SqliteInner,
     seal::{ValuePlace, ValueSeal},
     store_error::store_error,
 };

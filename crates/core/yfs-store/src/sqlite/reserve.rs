@@ -4,6 +4,8 @@
 //! only later. So a separate file takes some space. When no other space is left, the file is
 //! truncated, for small writes and for removals. It is filled again when there is room.
 
+mod full_disk;
+
 use std::{
     fs,
     io::{self, Write},
@@ -15,7 +17,6 @@ use std::{
 };
 
 use super::{
-    SqliteInner,
     access::{open_only_name, temporary_file},
     location::beside,
 };
@@ -104,51 +105,6 @@ impl PageQuota {
         let kept = (self.n_pages / 8).min((RESERVE_BYTES / 4096) as u32);
         let is_open = self.is_open.load(Ordering::Relaxed);
         self.n_pages - if is_open { 0 } else { kept }
-    }
-}
-
-impl SqliteInner {
-    /// Retries an attempt that failed on a full disk: once with the space that the write-ahead log
-    /// wastes, and, if it `may_use_reserve`, once with the reserve.
-    pub(super) fn with_room<T>(
-        &self,
-        may_use_reserve: bool,
-        mut attempt: impl FnMut() -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let is_full =
-            |result: &Result<T, StoreError>| matches!(result, Err(StoreError::Full { .. }));
-        let mut result = attempt();
-        if is_full(&result) {
-            self.restart_log();
-            result = attempt();
-        }
-        if is_full(&result) && may_use_reserve && self.reserve.release() {
-            // Without restarting the log again: that might use up the whole reserve.
-            result = attempt();
-            self.reserve.is_open.store(false, Ordering::Relaxed);
-        }
-        result
-    }
-
-    /// Runs a removal with the reserve, and fills the reserve again afterwards.
-    pub(super) fn run_removal<T>(
-        &self,
-        attempt: impl FnMut() -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let result = self.with_room(true, attempt);
-        if result.is_ok() && !self.read_only {
-            self.reserve.fill();
-        }
-        result
-    }
-
-    /// Moves the write-ahead log to the database, so that its space can be written again. If that
-    /// is not possible, the next attempt fails as the last one did.
-    fn restart_log(&self) {
-        if let Ok(connection) = self.location.connect() {
-            let sql = "PRAGMA wal_checkpoint(RESTART)";
-            connection.query_row(sql, [], |row| row.get::<_, bool>(0)).ok();
-        }
     }
 }
 

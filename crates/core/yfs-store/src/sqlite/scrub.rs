@@ -15,7 +15,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{SqliteInner, store_error::store_error, transaction::SqliteTransaction};
+use super::{inner::SqliteInner, store_error::store_error, transaction::SqliteTransaction};
 use crate::StoreError;
 
 const ACTION: &str = "wipe removed content";

@@ -4,6 +4,8 @@
 //! encrypted one, a value is sealed and bound to its place: table, document, position. What stays
 //! readable is listed in `docs/guides/encryption.md`.
 
+mod key_change;
+
 use std::{borrow::Cow, fmt::Write, path::Path, sync::Arc};
 
 use crate::encryption::{Cipher, DataKey, KeyError, KeyKind, KeyRecord, SEAL_BYTES, UnlockKey};
@@ -11,7 +13,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::{hash::ContentHash, time::Millis};
 
-use super::{SqliteInner, store_error::store_error};
+use super::store_error::store_error;
 use crate::{DocName, HandleOrigin, Seq, StoreError};
 
 /// The settings that hold the key record. Each has the whole record: without it, all is lost.
@@ -158,36 +160,6 @@ impl ValueSeal {
     pub(super) fn stored_key<'k>(&self, table: &str, key: &'k str) -> Cow<'k, str> {
         let Some(cipher) = &self.0 else { return Cow::Borrowed(key) };
         Cow::Owned(to_hex(&cipher.values.keyed_hash(&[table.as_bytes(), key.as_bytes()])))
-    }
-}
-
-impl SqliteInner {
-    /// Returns the kind of key that opens the store; `None` for a plain store.
-    pub(super) fn key_kind(&self) -> Result<Option<KeyKind>, StoreError> {
-        let Some(cipher) = &self.seal.0 else { return Ok(None) };
-        if let Some(record) = read_record(&*self.reader()?)? {
-            *cipher.kind.lock() = record.kind();
-        }
-        Ok(Some(*cipher.kind.lock()))
-    }
-
-    /// Seals the data key under another key. Handles that are open continue.
-    pub(super) fn change_key(&self, key: &UnlockKey) -> Result<(), StoreError> {
-        let failed = |source| StoreError::Key { path: self.path.clone(), source };
-        let action = "have another key: it is not encrypted";
-        let cipher = self.seal.0.as_ref().ok_or(StoreError::Unsupported { action })?;
-        self.ensure_writable(CHANGE_KEY)?;
-        let record = KeyRecord::seal(&cipher.key, key).map_err(failed)?;
-        {
-            let mut writer = self.writer(CHANGE_KEY)?;
-            self.syncer.ensure_sound()?;
-            let tx = writer.begin(true, CHANGE_KEY)?;
-            write_record(&tx, &record)?;
-            tx.commit().map_err(store_error(CHANGE_KEY))?;
-        }
-        *cipher.kind.lock() = record.kind();
-        // The record under the old key is in the write-ahead log until that is emptied.
-        self.wipe().map_err(|error| StoreError::OldKeyLeft { source: Box::new(error) })
     }
 }
 

@@ -12,10 +12,10 @@ use std::{
 };
 
 use super::{
-    SqliteInner,
     access::{open_no_link, temporary_file},
+    inner::SqliteInner,
     location::beside,
-    schema::sync_directory,
+    location::sync_directory,
     seal::ValuePlace,
 };
 use crate::StoreError;

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use yfs_types::time::Millis;
 
 use super::{
-    SqliteInner, compact::delete_records, doc_values::read_snapshot_if_damaged,
+    compact::delete_records, doc_values::read_snapshot_if_damaged, inner::SqliteInner,
     log::read_record_bytes, quarantine, seal::ValueSeal, store_error::store_error,
 };
 use crate::{DamagedRecord, DocName, StoreError, StoredDocument, quarantine::RefusedUpdate};

@@ -1,6 +1,8 @@
 //! Reading many documents that consist of one record each.
 
-use super::{SqliteInner, log, store_error::store_error, transaction::SqliteTransaction};
+use super::{
+    inner::SqliteInner, log, log_head, store_error::store_error, transaction::SqliteTransaction,
+};
 use crate::{DocName, LogRecord, StoreError};
 
 const ACTION: &str = "load documents";
@@ -12,7 +14,7 @@ impl SqliteInner {
     ) -> Result<Vec<Option<LogRecord>>, StoreError> {
         let reader = self.reader()?;
         let tx = SqliteTransaction::read(&reader).map_err(store_error(ACTION))?;
-        let upto = log::head(&tx).map_err(store_error(ACTION))?;
+        let upto = log_head::head(&tx).map_err(store_error(ACTION))?;
         // A document that was compacted or written after this view has another entry.
         let found = self.read_index(&tx, upto, |index| {
             let mut found = Vec::with_capacity(names.len());

@@ -16,7 +16,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-use super::schema::sync_directory;
+use super::location::sync_directory;
 use crate::StoreError;
 
 /// Flushes on request, and from a thread of its own some time after a write.

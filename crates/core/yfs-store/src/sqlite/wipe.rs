@@ -7,7 +7,7 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{SqliteInner, scrub::PageScrub, store_error::store_error};
+use super::{inner::SqliteInner, scrub::PageScrub, store_error::store_error};
 use crate::StoreError;
 
 const ACTION: &str = "wipe removed content";

@@ -4,7 +4,9 @@ use crate::checkpoint::{CheckpointError, CheckpointWriter};
 use crate::encryption::SealedDirectory;
 
 use super::{
-    super::{SqliteInner, log, store_error::store_error, transaction::SqliteTransaction},
+    super::{
+        inner::SqliteInner, log_head, store_error::store_error, transaction::SqliteTransaction,
+    },
     DocEntry, IndexError, IndexResult, LogIndex,
     base::{self, IndexBase, MARKS_KEY},
 };
@@ -54,7 +56,7 @@ impl SqliteInner {
         if n_after.map_err(IndexError::Store)? < after && !from_nothing {
             return Ok(false);
         }
-        let Some(label) = DerivedLabel::new(Seq(log::head(&tx)?)) else { return Ok(false) };
+        let Some(label) = DerivedLabel::new(Seq(log_head::head(&tx)?)) else { return Ok(false) };
         let writer = match begin(&directory, index.base.as_ref()) {
             Ok(Some(writer)) => writer,
             Ok(None) | Err(CheckpointError::Stale) => return Ok(false),

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use yfs_types::time::Millis;
 
-use super::{super::log::checksum, KIND_UPDATE};
+use super::{super::log_head::checksum, KIND_UPDATE};
 use crate::HandleOrigin;
 
 /// The fields of one row of the log that the index needs.
