@@ -57,7 +57,9 @@ function moduleOf(path) {
 /** The paths that the trees of `use` in a code name, as lists of names. */
 function* usePaths(source) {
   // A module that passes items on does not use them.
-  const code = source.replace(/\bpub(?:\([^)]*\))?\s+use\s+[^;]+;/g, '')
+  const code = source
+    .replace(/\bpub(?:\([^)]*\))?\s+use\s+[^;]+;/g, '')
+    .replace(/\bpub\([^)]*\)/g, '')
   for (const [, tree] of code.matchAll(/\buse\s+([^;]+);/g)) yield* expand(tree.trim(), [])
   for (const [, path] of code.matchAll(/\b((?:crate|super)(?:::\w+)+)/g)) yield path.split('::')
 }

@@ -14,6 +14,7 @@ mod first_sync;
 mod fuzz_cases;
 mod host_processes;
 mod hostile_hubs;
+mod house;
 mod http;
 mod http_artifacts;
 mod http_threads;
