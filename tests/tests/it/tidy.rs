@@ -295,6 +295,21 @@ fn wings_know_the_core_and_not_each_other() {
     }
 }
 
+/// Agents that use any other filesystem compile no workspace, and so no yrs.
+#[test]
+fn tools_of_agents_know_no_workspace() {
+    let below: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
+    for name in ["yfs-artifacts", "yfs-agent", "yfs-shell", "yfs-mcp", "yfs-query-worker"] {
+        let (mut known, mut open) = (BTreeSet::new(), vec![name]);
+        while let Some(next) = open.pop() {
+            open.extend(below[next].iter().filter(|below| known.insert(**below)));
+        }
+        assert!(known.contains("yfs-vfs"), "{name} stands on {known:?}");
+        let workspace = ["yfs", "yfs-engine"].into_iter().find(|name| known.contains(name));
+        assert_eq!(workspace, None, "{name} stands on a workspace");
+    }
+}
+
 #[test]
 fn one_place_appends_to_the_log() {
     let sources =
