@@ -7,11 +7,13 @@
 //! The map is disposable. Every byte that is read is checked, and so is every answer that a key is
 //! missing. Bytes that fail their check make [`CheckpointError::Damaged`]: the caller then derives
 //! the map again. `docs/format/checkpoint.md` describes the files, and
-//! [decision 54](../../../../docs/decisions/0054-the-checkpoint-is-levels-of-immutable-files.md) why
+//! [decision 54] why
 //! they are our own.
 //!
 //! The blocks of an encrypted store's map are sealed; see
 //! [`SealedDirectory`](crate::SealedDirectory).
+//!
+//! [decision 54]: ../../../../docs/decisions/0054-the-checkpoint-is-levels-of-immutable-files.md
 //!
 //! # Invariants
 //!

@@ -197,11 +197,6 @@ impl Workspace {
         Session::new(self.fs_for(actor))
     }
 
-    /// Returns the options with which the workspace was opened.
-    pub fn options(&self) -> &WorkspaceOptions {
-        &self.state.options
-    }
-
     /// Returns the store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.state.store

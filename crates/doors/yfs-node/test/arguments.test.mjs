@@ -174,7 +174,7 @@ test('paths and texts of another type are refused', async (t) => {
   assert.equal(await files.readText('/a'), 'undefined')
 })
 
-test('what an optional argument, a list or an object should be is said of another type', async (t) => {
+test('an argument of another type is refused with what it should be', async (t) => {
   const ws = await inMemory(t)
   await ws.files.writeFile('/a', 'text')
   const state = await ws.thread('t')

@@ -130,7 +130,9 @@ impl Server {
             true => AccessControl::Open,
             false => {
                 let keys = TokenKeys::of(workspace.store().clone());
-                AccessControl::Tokens(keys.with_clock(workspace.options().clock.clone()))
+                AccessControl::Tokens(
+                    keys.with_clock(workspace.maintenance().options().clock.clone()),
+                )
             }
         };
         let audit = open_workspace_audit(&workspace).map_err(ServeError::Audit)?;

@@ -234,7 +234,7 @@ impl DirectoryShares {
 
     /// Returns the options of a share: those of the workspace, with its key.
     fn options(&self) -> WorkspaceOptions {
-        let options = self.origin.options();
+        let options = self.origin.maintenance().options();
         WorkspaceOptions {
             follow: true,
             read_only: false,
@@ -245,7 +245,7 @@ impl DirectoryShares {
     }
 
     fn options_of_one_call(&self) -> WorkspaceOptions {
-        let options = self.origin.options();
+        let options = self.origin.maintenance().options();
         let key = options.key.clone();
         WorkspaceOptions {
             key,
@@ -257,7 +257,7 @@ impl DirectoryShares {
 
 /// Notes that a ticket is one for this share, so that it can be withdrawn by its id.
 pub fn note_ticket_of_share(share: &Workspace, ticket: TicketId) -> Result<(), PeerError> {
-    let now = share.options().clock.now();
+    let now = share.maintenance().options().clock.now();
     Ok(share.store().note_first_seen(&[&ticket_key(ticket)], now)?)
 }
 

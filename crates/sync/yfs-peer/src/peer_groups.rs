@@ -203,7 +203,7 @@ mod tests {
         let file = dir.path().join("workspace.db");
         let workspace = Workspace::create_at(&file, WorkspaceOptions::default()).expect("made");
         let path = VPath::parse("/docs").expect("a path");
-        let session = workspace.session(workspace.options().actor.clone());
+        let session = workspace.session(workspace.maintenance().options().actor.clone());
         session.mkdir(&path, &MkdirOptions::default()).expect("made");
         let shares = DirectoryShares::of(&workspace, dir.path());
         let directory = workspace.fs().entry(&path, Op::Open).expect("it is there").0.id;

@@ -43,9 +43,9 @@ impl BodyWriter<'_> {
         Some(log::run(author, &log.note_of(self.replica)))
     }
 
-    /// Returns the first item of an edit that is written relative to items: under the
-    /// [current id](super::writer_ids::WriterIds::current) of the writer. `None` if the edit follows
-    /// a fixed rule.
+    /// Returns the first item of an edit that is written relative to items, under the
+    /// [current id](super::writer_ids::WriterIds::current) of the writer. `None` if the edit
+    /// follows a fixed rule.
     pub(super) fn next_item_by_items(&mut self) -> Option<ItemId> {
         let EditOrigin::Author { log, .. } = &self.origin else { return None };
         let (ids, gate) = (&mut self.replica.ids, &mut self.replica.gate);

@@ -35,7 +35,7 @@ pub(super) struct WritersOfClients {
 }
 
 impl WriterIds {
-    /// Makes the ids of a writer, of which the first is given.
+    /// Makes the ids of a writer from the first of them.
     pub(super) fn of(first: ClientId) -> Self {
         Self { current: first, max_edits: MAX_EDITS }
     }

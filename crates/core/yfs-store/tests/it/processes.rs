@@ -283,8 +283,8 @@ fn no_process_lags_behind_another() {
     partner.finish();
 }
 
-/// Returns how often this thread has waited for something: unlike a time, it grows with the tries
-/// of a call and not with the load of the machine. 0 where the kernel does not count it.
+/// Returns how often this thread has slept: unlike a time, it grows with the tries of a call and
+/// not with the load of the machine. 0 where the kernel does not count it.
 #[cfg(target_os = "linux")]
 fn n_pauses() -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").expect("it is there");

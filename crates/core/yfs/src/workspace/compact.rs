@@ -12,7 +12,9 @@ use yfs_engine::{
 };
 use yfs_store::{CompactionOutcome, DocName, DocStats, LogRecord, MergeError, MergedSnapshot};
 
-use crate::{checkpoint::CheckpointHome, error::Result, state::WorkspaceState};
+use crate::{
+    checkpoint::CheckpointHome, error::Result, options::WorkspaceOptions, state::WorkspaceState,
+};
 
 /// A document is due when it has more records than this…
 const MANY_RECORDS: u64 = 64;
@@ -49,6 +51,13 @@ pub struct CompactReport {
 #[derive(Debug, Clone, Copy)]
 pub struct Maintenance<'w> {
     pub(crate) state: &'w Arc<WorkspaceState>,
+}
+
+impl<'w> Maintenance<'w> {
+    /// Returns the options with which the workspace was opened.
+    pub fn options(&self) -> &'w WorkspaceOptions {
+        &self.state.options
+    }
 }
 
 impl Maintenance<'_> {

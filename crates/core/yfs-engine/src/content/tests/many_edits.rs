@@ -116,7 +116,7 @@ fn words_of_one_writer_are_not_separated() {
         let n_ids = clients(&doc).len() - 1;
         assert_eq!(n_ids > 1, max_edits == 1 || !is_one_writer, "{n_ids} ids");
         merge(&mut other, &doc);
-        // Ids of which none follows from another are of several writers.
+        // Ids are of several writers if none follows from another.
         assert_eq!(other.separated_words().unwrap().is_empty(), is_one_writer);
         assert_eq!(other.text() == doc.text(), is_one_writer);
     }
