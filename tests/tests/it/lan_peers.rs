@@ -3,7 +3,6 @@
 //! that they are skipped.
 
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{fs, path::Path};
 

@@ -17,6 +17,7 @@ use std::{
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
+use tempfile::TempDir;
 use yfs_tests::{
     command::{Server, ok, run},
     http::{Answer, Client},
@@ -41,15 +42,21 @@ fn put(client: &Client, path: &str, body: &str) -> Answer {
     client.send("PUT", &format!("/api/files{path}"), &[], body.as_bytes())
 }
 
-/// The owner of a token for one directory exchanges a directory in it for a link that leads out,
-/// and reads, writes, copies and lists below the name meanwhile.
-#[test]
-fn a_token_for_a_folder_reads_and_writes_nothing_outside_by_links() {
+/// Makes a directory with a secret in `out`, and a file in `docs/real`.
+fn directory_with_a_secret() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("docs/real")).unwrap();
     fs::create_dir(dir.path().join("out")).unwrap();
     fs::write(dir.path().join("out/a.txt"), SECRET).unwrap();
     fs::write(dir.path().join("docs/real/a.txt"), "harmless").unwrap();
+    dir
+}
+
+/// The owner of a token for one directory exchanges a directory in it for a link that leads out,
+/// and reads, writes, copies and lists below the name meanwhile.
+#[test]
+fn a_token_for_a_folder_reads_and_writes_nothing_outside_by_links() {
+    let dir = directory_with_a_secret();
     let server = Server::start_with(dir.path(), &["--no-mirror"]);
     let token = ok(dir.path(), &["--quiet", "token", "new", "--path", "/docs"]);
     let thief = Client { port: server.port(), token: Some(token.trim().to_owned()) };
