@@ -24,7 +24,7 @@ const START: Duration = Duration::from_secs(600);
 
 /// The variable of tokio that sets how many threads a server has instead of one per core, and its
 /// value in tests.
-pub const N_THREADS: (&str, &str) = ("TOKIO_WORKER_THREADS", "4");
+pub const N_THREADS: (&str, &str) = ("TOKIO_WORKER_THREADS", "2");
 
 /// Returns the path of the program, which is built first if it is out of date.
 ///

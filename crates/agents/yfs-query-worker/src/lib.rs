@@ -13,6 +13,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod arenas;
 mod documents;
 mod jql;
 #[cfg(feature = "parquet")]
@@ -87,6 +88,7 @@ fn serve(input: &mut impl BufRead, output: impl Write) -> Result<u8, String> {
     };
     // A panic is caught where a library may have one, and its message is none for the caller.
     std::panic::set_hook(Box::new(|_| ()));
+    arenas::use_one_arena();
     limit(Resource::Core, 0)?;
     limit(Resource::Cpu, request.cpu_seconds.max(1))?;
     limit(Resource::As, request.max_memory.saturating_add(address_space()))?;

@@ -64,9 +64,6 @@ impl JsonQueryRunner {
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .env_clear()
-            // glibc reserves 64 MB of addresses for each thread that allocates otherwise, which may
-            // be all that the limit allows.
-            .env("MALLOC_ARENA_MAX", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
