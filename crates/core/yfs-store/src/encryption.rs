@@ -16,7 +16,7 @@
 //! # Example
 //!
 //! ```
-//! use crate::encryption::{KeyRecord, UnlockKey};
+//! use yfs_store::{KeyRecord, UnlockKey};
 //!
 //! let key = UnlockKey::from_key_file(b"at least thirty-two random bytes, really".to_vec())?;
 //! let (record, data_key) = KeyRecord::create(&key)?;
@@ -26,7 +26,7 @@
 //! let again = KeyRecord::decode(&record.encode())?.unlock(&key)?.cipher("notes");
 //! assert_eq!(again.open(&[b"note", b"7"], &sealed).as_deref(), Some(&b"plain"[..]));
 //! assert_eq!(again.open(&[b"note", b"8"], &sealed), None);
-//! # Ok::<(), crate::encryption::KeyError>(())
+//! # Ok::<(), yfs_store::KeyError>(())
 //! ```
 
 mod cipher;
