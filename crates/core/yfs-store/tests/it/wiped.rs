@@ -169,18 +169,18 @@ const N_BETWEEN: usize = 20;
 
 /// Wipes a store while another handle appends to it, and returns how many appends got in.
 fn appends_while_it_wipes() -> usize {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     careless(&path);
     assert!(is_in_files(directory.path()), "else this test says nothing");
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path).expect("open");
     let (is_over, n_appended) = (AtomicBool::new(false), AtomicUsize::new(0));
     let n_between = thread::scope(|scope| {
         scope.spawn(|| {
-            let other = SqliteStore::open(&path).unwrap();
+            let other = SqliteStore::open(&path).expect("open");
             while !is_over.load(Ordering::Relaxed) {
-                let doc = DocName::parse("other").unwrap();
-                other.append(AppendBatch::one(doc, vec![1], Millis(1))).unwrap();
+                let doc = DocName::parse("other").expect("a name");
+                other.append(AppendBatch::one(doc, vec![1], Millis(1))).expect("append");
                 n_appended.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -191,11 +191,11 @@ fn appends_while_it_wipes() -> usize {
         let wiped = store.wipe();
         let after = n_appended.load(Ordering::Relaxed);
         is_over.store(true, Ordering::Relaxed);
-        wiped.unwrap();
+        wiped.expect("wipe");
         after - before
     });
     assert!(!is_in_files(directory.path()));
-    let problems = store.check().unwrap().problems;
+    let problems = store.check().expect("check").problems;
     assert!(problems.is_empty(), "{problems:?}");
     n_between
 }

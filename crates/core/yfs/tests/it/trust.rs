@@ -469,6 +469,28 @@ fn a_confined_filesystem_reads_no_versions_outside() {
     assert_eq!(confined.version_content(&at("/pub/a.txt"), 1).expect("content"), "public");
 }
 
+/// Paths that are outside of `/pub` or lead there.
+const LEADING_OUTSIDE: [&str; 18] = [
+    "/private",
+    "/none",
+    "/private/deep/known.md",
+    "/private/deep/other.md",
+    "/private/x/y",
+    "/pub/out/deep",
+    "/pub/out/none",
+    "/pub/out/deep/known.md",
+    "/pub/out/deep/other.md",
+    "/pub/out/deep/known.md/x",
+    "/pub/out/x/y",
+    "/private/loop/x",
+    "/pub/out/loop/x",
+    "/pub/to-known",
+    "/pub/to-other",
+    "/pub/to-loop",
+    "/pub/to-back",
+    "/pub/to-own",
+];
+
 /// A call whose path leads outside is refused alike whether or not an object is there.
 #[test]
 fn a_confined_filesystem_does_not_say_what_exists_outside() {
@@ -498,26 +520,7 @@ fn a_confined_filesystem_does_not_say_what_exists_outside() {
         WorkspaceError::Fs(error) => error,
         error => panic!("{error}"),
     };
-    for path in [
-        "/private",
-        "/none",
-        "/private/deep/known.md",
-        "/private/deep/other.md",
-        "/private/x/y",
-        "/pub/out/deep",
-        "/pub/out/none",
-        "/pub/out/deep/known.md",
-        "/pub/out/deep/other.md",
-        "/pub/out/deep/known.md/x",
-        "/pub/out/x/y",
-        "/private/loop/x",
-        "/pub/out/loop/x",
-        "/pub/to-known",
-        "/pub/to-other",
-        "/pub/to-loop",
-        "/pub/to-back",
-        "/pub/to-own",
-    ] {
+    for path in LEADING_OUTSIDE {
         let path = &at(path);
         let is_link = path.as_str().starts_with("/pub/to-");
         let mut seen = vec![
