@@ -35,7 +35,6 @@ use std::{
     time::Duration,
 };
 
-use crate::encryption::{Cipher, KeyKind};
 use parking_lot::Mutex;
 use yfs_types::{hash::ContentHash, time::Millis};
 
@@ -44,7 +43,9 @@ use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, BlobStore, CheckReport, CompactionOutcome,
     DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
     ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
-    UpdateLog, WriterClaim, record::new_ids,
+    UpdateLog, WriterClaim,
+    encryption::{Cipher, KeyKind},
+    record::new_ids,
 };
 
 /// The upkeep of a part of a [`CompositeStore`]. Every [`Store`] is a part.

@@ -2,11 +2,10 @@
 
 use std::{error::Error, io, path::PathBuf, sync::Arc};
 
-use crate::encryption::KeyError;
 use thiserror::Error;
 use yfs_types::hash::ContentHash;
 
-use crate::{DocName, Seq};
+use crate::{DocName, Seq, encryption::KeyError};
 
 /// An error of a store.
 ///

@@ -13,7 +13,6 @@ use std::{
     time::Duration,
 };
 
-use crate::encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use parking_lot::Mutex;
 use yfs_types::{hash::ContentHash, time::Millis};
 
@@ -22,6 +21,7 @@ use crate::{
     DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
     ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
     UpdateLog, WriterClaim,
+    encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey},
 };
 
 /// A store that fails on demand.

@@ -65,7 +65,6 @@ use std::{
     time::Duration,
 };
 
-use crate::encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use parking_lot::Mutex;
 use yfs_types::{hash::ContentHash, time::Millis};
 
@@ -85,6 +84,7 @@ use crate::{
     DocFact, DocHead, DocHistory, DocName, DocStats, HandleOrigin, LocalState, LogRecord, MergeFn,
     ParkedNote, QuarantinedUpdate, Seq, Store, StoreError, StoreStats, StoredDocument, TailPage,
     UpdateLog, WriterClaim,
+    encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey},
 };
 
 /// A store in one SQLite file.

@@ -34,13 +34,14 @@ use std::{
     time::Duration,
 };
 
-use crate::encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey};
 use yfs_types::{hash::ContentHash, id::ClientId, time::Millis};
 
 use crate::{
     AppendBatch, AppendReceipt, BlobInfo, BlobMark, CheckReport, DocFact, DocHead, DocHistory,
     DocName, DocStats, HandleOrigin, LogRecord, ParkedNote, QuarantinedUpdate, Seq, StoreError,
-    StoreStats, StoredDocument, TailPage, blob::put_again,
+    StoreStats, StoredDocument, TailPage,
+    blob::put_again,
+    encryption::{Cipher, KeyKind, SealedDirectory, UnlockKey},
 };
 
 /// A durable log of updates to documents, shared by all processes and replicas of a store.

@@ -4,8 +4,7 @@
 //! beside it: an ordered map whose every byte is checked, with a label whose mark the store has. It
 //! can be lost, damaged, of another log or of another version at any time; then all files are read.
 //!
-//! [Decision 56] has the reasons
-//! and figures.
+//! [Decision 56] has the reasons and figures.
 //!
 //! # Invariants
 //!
@@ -18,7 +17,8 @@
 //! # Cost
 //!
 //! A query reads the lists of its trigrams, the files that remain, and those that changed after the
-//! position. Renewing costs what was written since. The memory of both is bounded.
+//! position. Renewing costs what was written since, and a pass over the names that the index has of
+//! files that are not text. The memory of both is bounded.
 //!
 //! [Decision 56]: ../../../../docs/decisions/0056-search-has-an-index-of-trigrams.md
 

@@ -11,6 +11,10 @@ import { Workspace } from '../dist/index.js'
 
 const SIZES = process.argv.slice(2).map(Number)
 if (SIZES.length === 0) SIZES.push(1_000, 10_000, 20_000, 40_000)
+if (!SIZES.every((size, nth) => Number.isInteger(size) && size > (SIZES[nth - 1] ?? 0))) {
+  console.error('usage: node edits.mjs [edits...], whole numbers that ascend')
+  process.exit(2)
+}
 const N_LINES = 200
 const N_MEASURED = 500
 

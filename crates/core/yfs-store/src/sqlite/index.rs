@@ -20,16 +20,16 @@ mod rows;
 
 use std::collections::BTreeMap;
 
-use crate::encryption::SealedDirectory;
-
-use crate::checkpoint::CheckpointError;
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 
 use self::{base::IndexBase, rows::read_rows};
 pub(super) use self::{base::IndexTotals, rows::IndexRow};
 use super::store_error::store_error;
-use crate::{DocHead, DocName, HandleOrigin, Seq, StoreError};
+use crate::{
+    DocHead, DocName, HandleOrigin, Seq, StoreError, checkpoint::CheckpointError,
+    encryption::SealedDirectory,
+};
 
 /// An update.
 pub(super) const KIND_UPDATE: i64 = 0;

@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, mem, sync::Arc};
 
-use crate::encryption::SealedDirectory;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row as SqlRow};
 use yfs_types::time::Millis;
 
@@ -24,7 +23,7 @@ use super::{
 use crate::{
     AppendBatch, AppendReceipt, DamagedRecord, DocFact, DocHead, DocHistory, DocName, DocStats,
     Durability, HandleOrigin, HeadPrecondition, LogRecord, ReloadNotice, Seq, StoreError,
-    StoredDocument, TailPage, TouchedDocument,
+    StoredDocument, TailPage, TouchedDocument, encryption::SealedDirectory,
 };
 
 /// The most bytes of records in one page of the tail.

@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::encryption::{KeyError, UnlockKey};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
@@ -23,7 +22,10 @@ use super::{
     store_error::store_error,
     wipe,
 };
-use crate::StoreError;
+use crate::{
+    StoreError,
+    encryption::{KeyError, UnlockKey},
+};
 
 /// Marks the files of this program: "yfs1".
 pub(super) const APPLICATION_ID: i32 = 0x7966_7331;

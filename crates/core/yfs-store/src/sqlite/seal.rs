@@ -8,13 +8,15 @@ mod key_change;
 
 use std::{borrow::Cow, fmt::Write, path::Path, sync::Arc};
 
-use crate::encryption::{Cipher, DataKey, KeyError, KeyKind, KeyRecord, SEAL_BYTES, UnlockKey};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::{hash::ContentHash, time::Millis};
 
 use super::store_error::store_error;
-use crate::{DocName, HandleOrigin, Seq, StoreError};
+use crate::{
+    DocName, HandleOrigin, Seq, StoreError,
+    encryption::{Cipher, DataKey, KeyError, KeyKind, KeyRecord, SEAL_BYTES, UnlockKey},
+};
 
 /// The settings that hold the key record. Each has the whole record: without it, all is lost.
 const KEY_SETTINGS: [&str; 2] = ["store:key", "store:key-copy"];

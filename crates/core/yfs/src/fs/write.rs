@@ -23,7 +23,6 @@ pub(super) use self::{
     new_content::{NewFileContent, NewFileData},
     row_options::meta_patch,
 };
-
 use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, ResolvedFile, fs_error},

@@ -2,13 +2,16 @@
 //!
 //! `docs/format/checkpoint.md` describes its keys and values.
 
-use crate::checkpoint::{CheckpointError, CheckpointMap};
-use crate::encryption::SealedDirectory;
 use rusqlite::{Connection, OptionalExtension};
 use yfs_types::lib0::{Lib0Error, Lib0Reader, write_var_uint};
 
 use super::{DocEntry, IndexResult, ListedRecords};
-use crate::{DocName, HandleOrigin, derived::DerivedLabel};
+use crate::{
+    DocName, HandleOrigin,
+    checkpoint::{CheckpointError, CheckpointMap},
+    derived::DerivedLabel,
+    encryption::SealedDirectory,
+};
 
 /// The setting with the marks of the maps.
 pub(super) const MARKS_KEY: &str = "store:index-marks";

@@ -1,8 +1,5 @@
 //! Making a new base: from the base before and the records after it.
 
-use crate::checkpoint::{CheckpointError, CheckpointWriter};
-use crate::encryption::SealedDirectory;
-
 use super::{
     super::{
         inner::SqliteInner, log_head, store_error::store_error, transaction::SqliteTransaction,
@@ -10,7 +7,12 @@ use super::{
     DocEntry, IndexError, IndexResult, LogIndex,
     base::{self, IndexBase, MARKS_KEY},
 };
-use crate::{DocName, Seq, StoreError, derived::DerivedLabel};
+use crate::{
+    DocName, Seq, StoreError,
+    checkpoint::{CheckpointError, CheckpointWriter},
+    derived::DerivedLabel,
+    encryption::SealedDirectory,
+};
 
 const ACTION: &str = "write the index of the log";
 
