@@ -57,10 +57,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     files.sort();
     let mut code = String::from("&[\n");
-    for (name, path) in files {
-        let etag = etag(&fs::read(&path)?);
-        let path = path.display().to_string();
-        writeln!(code, "    ({name:?}, {etag:?}, include_bytes!({path:?})),")?;
+    for (name, path) in &files {
+        if name.ends_with(".br") || name.ends_with(".gz") {
+            continue;
+        }
+        let etag = etag(&fs::read(path)?);
+        let coded = |coding: &str| {
+            let name = format!("{name}.{coding}");
+            files.binary_search_by(|(other, _)| other.cmp(&name)).ok().map(|at| &files[at].1)
+        };
+        // What is embedded compressed is not embedded a third time.
+        match (coded("br"), coded("gz")) {
+            (Some(brotli), Some(gzip)) => writeln!(
+                code,
+                "    ({name:?}, {etag:?}, EmbeddedContent::Compressed {{ \
+                 brotli: include_bytes!({brotli:?}), gzip: include_bytes!({gzip:?}) }}),"
+            )?,
+            _ => writeln!(
+                code,
+                "    ({name:?}, {etag:?}, EmbeddedContent::Plain(include_bytes!({path:?}))),"
+            )?,
+        }
     }
     code.push(']');
     fs::write(out.join("files.rs"), code)?;

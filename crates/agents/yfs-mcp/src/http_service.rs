@@ -9,6 +9,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, request::Parts};
 use http_body::{Body, Frame, SizeHint};
@@ -46,11 +47,28 @@ const MAX_SESSIONS: usize = 1024;
 /// Each request must carry a [`RequestOpener`] among its extensions. The service does not check the
 /// headers `Host` and `Origin`; its caller must.
 #[derive(Clone)]
-pub struct McpHttpService<S = McpServer> {
-    service: StreamableHttpService<S, LocalSessionManager>,
+pub struct McpHttpService {
+    service: Arc<dyn HttpAnswerer>,
     sessions: Arc<LocalSessionManager>,
     owners: Arc<SessionOwners>,
     requests: Arc<SessionRequests>,
+}
+
+type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
+
+/// The protocol over HTTP, whatever the type of its servers: as a trait object, it is compiled in
+/// this crate and not again in each that calls it.
+#[async_trait]
+trait HttpAnswerer: Send + Sync {
+    /// Answers a request.
+    async fn answer(&self, request: Request<Full<Bytes>>) -> HttpAnswer;
+}
+
+#[async_trait]
+impl<S: ServerHandler> HttpAnswerer for StreamableHttpService<S, LocalSessionManager> {
+    async fn answer(&self, request: Request<Full<Bytes>>) -> HttpAnswer {
+        self.handle(request).await
+    }
 }
 
 /// Is cancelled when the client of a request no longer waits for its answer.
@@ -74,21 +92,19 @@ impl McpHttpService {
     pub fn new() -> Self {
         Self::of_servers(McpServer::with_request_openers)
     }
-}
 
-impl<S: ServerHandler> McpHttpService<S> {
     /// Makes the service of servers that wrap an [`McpServer`], for example with further tools.
-    pub fn of_servers(make: impl Fn() -> S + Send + Sync + 'static) -> Self {
+    pub fn of_servers<S: ServerHandler>(make: impl Fn() -> S + Send + Sync + 'static) -> Self {
         let sessions = Arc::<LocalSessionManager>::default();
         let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
         config.max_request_body_bytes = MAX_REQUEST_LEN;
         let make = move || Ok(make());
-        let service = StreamableHttpService::new(make, sessions.clone(), config);
+        let service = Arc::new(StreamableHttpService::new(make, sessions.clone(), config));
         Self { service, sessions, owners: Arc::default(), requests: Arc::default() }
     }
 
     /// Answers a request. Work on it ends when the answer is dropped.
-    pub async fn handle<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
+    pub async fn handle<B>(&self, request: Request<B>) -> HttpAnswer
     where
         B: Body + Send + 'static,
         B::Error: fmt::Display,
@@ -122,7 +138,7 @@ impl<S: ServerHandler> McpHttpService<S> {
         let ends = request.method() == Method::DELETE;
         let abandoned = CancellationToken::new();
         request.extensions_mut().insert(AbandonedRequest(abandoned.clone()));
-        let mut response = self.service.handle(request).await;
+        let mut response = self.service.answer(request).await;
         if ends && response.status() == StatusCode::ACCEPTED {
             // The session is closed now; clients warn about a status that promises it for later.
             *response.status_mut() = StatusCode::NO_CONTENT;
@@ -183,7 +199,7 @@ impl Drop for CancellingBody {
     }
 }
 
-fn plain_answer(status: StatusCode, text: &'static str) -> Response<BoxBody<Bytes, Infallible>> {
+fn plain_answer(status: StatusCode, text: &'static str) -> HttpAnswer {
     let mut response = Response::new(Full::from(text).boxed());
     *response.status_mut() = status;
     response
@@ -195,7 +211,7 @@ impl Default for McpHttpService {
     }
 }
 
-impl<S> fmt::Debug for McpHttpService<S> {
+impl fmt::Debug for McpHttpService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpHttpService").finish_non_exhaustive()
     }

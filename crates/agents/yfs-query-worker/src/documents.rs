@@ -52,7 +52,8 @@ pub(super) fn read_document<'a>(
         DocumentFormat::Parquet => Box::new(crate::parquet_rows::ParquetRows::new(document)),
         #[cfg(not(feature = "parquet"))]
         DocumentFormat::Parquet => {
-            Box::new(std::iter::once(Err("this program reads no Parquet".to_owned())))
+            let why = "this build reads no Parquet; released builds and `--features full` do";
+            Box::new(std::iter::once(Err(why.to_owned())))
         }
         DocumentFormat::Yaml => match std::str::from_utf8(document) {
             Ok(text) => Box::new(YamlReader::new(text)),

@@ -33,13 +33,8 @@ mod thread;
 mod thread_files;
 mod thread_id;
 mod threads;
-#[cfg(feature = "thumbnails")]
 mod thumbnail;
 
-#[cfg(feature = "thumbnails")]
-pub use self::thumbnail::{
-    ImageThumbnail, ThumbnailBox, ThumbnailError, ThumbnailLimits, cached_thumbnail, make_thumbnail,
-};
 pub use self::{
     external::{
         BadExternalFile, ExternalFailure, ExternalFile, ExternalResolver, MAX_EXTERNAL_LEN,
@@ -56,4 +51,8 @@ pub use self::{
     },
     thread_id::{BadThreadId, ThreadId},
     threads::{ThreadError, ThreadInfo, Threads},
+    thumbnail::{
+        ImageThumbnail, ThumbnailBox, ThumbnailError, ThumbnailLimits, cached_thumbnail,
+        make_thumbnail,
+    },
 };

@@ -10,14 +10,13 @@ use yfs_vfs::{
     MkdirOptions, MoveOptions, Op, RemoveOptions, Stat, StreamOptions, WriteOptions,
 };
 
-#[cfg(feature = "thumbnails")]
-use crate::thumbnail::{ImageThumbnail, ThumbnailBox, ThumbnailError, cached_thumbnail};
 use crate::{
     external::{BadExternalFile, EXTERNAL, ExternalFailure, ExternalFile, ExternalResolver},
     file_record::{FileRecord, own_member},
     image_size::{HEADER_LENS, image_size},
     media_type::{HEAD_LEN, UNKNOWN, detect_media_type},
     thread::Thread,
+    thumbnail::{ImageThumbnail, ThumbnailBox, ThumbnailError, cached_thumbnail},
 };
 
 /// The files of a thread.
@@ -50,7 +49,6 @@ pub enum ThreadFileError {
     #[error(transparent)]
     External(#[from] ExternalFailure),
     /// There is no thumbnail of the image.
-    #[cfg(feature = "thumbnails")]
     #[error("cannot make a thumbnail of {path}")]
     Thumbnail {
         /// The image.
@@ -437,7 +435,6 @@ impl ThreadFiles {
     /// # Errors
     ///
     /// With [`ThreadFileError::Thumbnail`] if the image is damaged or too large.
-    #[cfg(feature = "thumbnails")]
     pub async fn thumbnail(
         &self,
         path: &str,

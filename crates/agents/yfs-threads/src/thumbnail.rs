@@ -8,7 +8,7 @@
 use std::{
     collections::VecDeque,
     fs,
-    io::{Cursor, Write},
+    io::Write,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock, mpsc},
     thread,
@@ -16,22 +16,20 @@ use std::{
 };
 
 use bytes::Bytes;
-use image::{
-    DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits,
-    codecs::{jpeg::JpegEncoder, png::PngEncoder},
-    metadata::Orientation,
-};
 use parking_lot::{Condvar, Mutex};
 use thiserror::Error;
+
+#[cfg(feature = "thumbnails")]
+use self::decode::decode;
+
+#[cfg(feature = "thumbnails")]
+mod decode;
 
 /// The number of images that are decoded at once.
 const MAX_WORKERS: usize = 2;
 
 /// The largest side of a thumbnail.
 const MAX_SIDE: u32 = 2_048;
-
-/// The quality of thumbnails in JPEG, of 100.
-const JPEG_QUALITY: u8 = 82;
 
 /// The bytes of thumbnails that are kept in memory.
 const MEMORY_BUDGET: usize = 8 << 20;
@@ -99,6 +97,9 @@ pub enum ThumbnailError {
     /// The image was not decoded in time.
     #[error("the image was not decoded within {0:?}")]
     Timeout(Duration),
+    /// This build has no decoders, because it lacks the feature `thumbnails`.
+    #[error("this build makes no thumbnails; released builds and `--features full` do")]
+    NotBuilt,
     /// The decoder failed in a way that is a fault of its own.
     #[error("the decoder failed")]
     Decoder,
@@ -124,19 +125,6 @@ impl ThumbnailBox {
     fn limited(self) -> Self {
         let limited = |side: u32| side.clamp(1, MAX_SIDE);
         Self { max_width: limited(self.max_width), max_height: limited(self.max_height) }
-    }
-
-    /// Returns the box of an image before it is turned.
-    fn before(self, orientation: Orientation) -> Self {
-        match orientation {
-            Orientation::Rotate90
-            | Orientation::Rotate270
-            | Orientation::Rotate90FlipH
-            | Orientation::Rotate270FlipH => {
-                Self { max_width: self.max_height, max_height: self.max_width }
-            }
-            _ => self,
-        }
     }
 }
 
@@ -207,66 +195,13 @@ pub fn make_thumbnail(
     }
 }
 
+#[cfg(not(feature = "thumbnails"))]
 fn decode(
-    data: &[u8],
-    size: ThumbnailBox,
-    limits: ThumbnailLimits,
+    _data: &[u8],
+    _size: ThumbnailBox,
+    _limits: ThumbnailLimits,
 ) -> Result<ImageThumbnail, ThumbnailError> {
-    let format = image::guess_format(data).map_err(|_| ThumbnailError::NotAnImage)?;
-    let known = [
-        ImageFormat::Png,
-        ImageFormat::Jpeg,
-        ImageFormat::Gif,
-        ImageFormat::WebP,
-        ImageFormat::Bmp,
-    ];
-    if !known.contains(&format) {
-        return Err(ThumbnailError::NotAnImage);
-    }
-    let mut reader = ImageReader::with_format(Cursor::new(data), format);
-    let mut of_decoder = Limits::default();
-    of_decoder.max_alloc = Some(limits.max_memory);
-    reader.limits(of_decoder);
-    let mut decoder = reader.into_decoder().map_err(convert_error)?;
-    let (width, height) = decoder.dimensions();
-    let limit = limits.max_pixels;
-    if u64::from(width) * u64::from(height) > limit {
-        return Err(ThumbnailError::TooManyPixels { width, height, limit });
-    }
-    if decoder.total_bytes() > limits.max_memory {
-        return Err(ThumbnailError::TooMuchMemory);
-    }
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut image = DynamicImage::from_decoder(decoder).map_err(convert_error)?;
-    let ThumbnailBox { max_width, max_height } = size.before(orientation);
-    if image.width() > max_width || image.height() > max_height {
-        image = image.thumbnail(max_width, max_height);
-    }
-    image.apply_orientation(orientation);
-    encode(&image)
-}
-
-fn encode(image: &DynamicImage) -> Result<ImageThumbnail, ThumbnailError> {
-    let (width, height) = (image.width(), image.height());
-    let mut data = Vec::new();
-    let (written, mime_type) = if image.color().has_alpha() {
-        let rgba = DynamicImage::ImageRgba8(image.to_rgba8());
-        (rgba.write_with_encoder(PngEncoder::new(&mut data)), "image/png")
-    } else {
-        let rgb = DynamicImage::ImageRgb8(image.to_rgb8());
-        let encoder = JpegEncoder::new_with_quality(&mut data, JPEG_QUALITY);
-        (rgb.write_with_encoder(encoder), "image/jpeg")
-    };
-    written.map_err(|_| ThumbnailError::Decoder)?;
-    Ok(ImageThumbnail { data: data.into(), mime_type, width, height })
-}
-
-fn convert_error(error: ImageError) -> ThumbnailError {
-    match error {
-        ImageError::Limits(_) => ThumbnailError::TooMuchMemory,
-        ImageError::Unsupported(_) => ThumbnailError::NotAnImage,
-        error => ThumbnailError::Damaged(error.to_string()),
-    }
+    Err(ThumbnailError::NotBuilt)
 }
 
 /// The thumbnails that were made last, by the hash of the image and the size.

@@ -1,11 +1,13 @@
 //! The web application at `/`, and a short guide for programs that ask for no page.
 
+use std::borrow::Cow;
+
 use axum::{
     extract::Path,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use yfs_web::WebFile;
+use yfs_web::{EmbeddedContent, WebFile};
 
 use crate::{files::unchanged, problem::HttpProblem};
 
@@ -61,24 +63,41 @@ fn policy(headers: &HeaderMap) -> HeaderValue {
     HeaderValue::from_str(&policy).expect("the host was checked")
 }
 
-fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
+/// Returns the form of a content that a client accepts, and its coding.
+fn accepted_form(
+    content: EmbeddedContent,
+    headers: &HeaderMap,
+) -> (Cow<'static, [u8]>, Option<&'static str>) {
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    let takes_brotli = accepted.is_some_and(|accepted| {
-        accepted.split(',').any(|coding| coding.split(';').next() == Some("br"))
-            || accepted.split(", ").any(|coding| coding == "br")
-    });
-    let brotli = file.brotli.filter(|_| takes_brotli);
+    let accepts = |coding: &str| {
+        let mut codings = accepted.into_iter().flat_map(|codings| codings.split(','));
+        codings.any(|one| {
+            let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+            // RFC 9110, 12.5.3: a weight of 0 rejects a coding.
+            let weight = weight.trim().trim_start_matches("q=");
+            name.trim().eq_ignore_ascii_case(coding) && weight.parse() != Ok(0.0)
+        })
+    };
+    match content {
+        EmbeddedContent::Compressed { brotli, .. } if accepts("br") => (brotli.into(), Some("br")),
+        EmbeddedContent::Compressed { gzip, .. } if accepts("gzip") => (gzip.into(), Some("gzip")),
+        content => (content.plain(), None),
+    }
+}
+
+fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
     let is_unchanged = unchanged(headers, file.etag);
     let mut response = match is_unchanged {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => brotli.unwrap_or(file.content).into_response(),
+        false => {
+            let (content, coding) = accepted_form(file.content, headers);
+            let coding = coding.map(|coding| [(header::CONTENT_ENCODING, coding)]);
+            (coding, content).into_response()
+        }
     };
     let set = response.headers_mut();
     if !is_unchanged {
         set.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.content_type));
-        if brotli.is_some() {
-            set.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
-        }
     }
     set.insert(header::ETAG, HeaderValue::from_static(file.etag));
     set.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
@@ -94,6 +113,27 @@ fn respond(file: &WebFile, headers: &HeaderMap) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_gets_the_form_that_it_accepts() {
+        let gzip: &[u8] =
+            &[31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 75, 74, 6, 0, 56, 43, 169, 194, 2, 0, 0, 0];
+        let content = EmbeddedContent::Compressed { brotli: b"brotli", gzip };
+        let form_for = |accepted: Option<&'static str>| {
+            let value = accepted.map(HeaderValue::from_static);
+            let headers = value.map(|value| (header::ACCEPT_ENCODING, value)).into_iter().collect();
+            accepted_form(content, &headers)
+        };
+        for codings in ["br", "gzip, deflate, br, zstd", "gzip;q=1.0,BR;q=0.5"] {
+            assert_eq!(form_for(Some(codings)), (b"brotli".into(), Some("br")), "{codings}");
+        }
+        for codings in ["gzip", "deflate,gzip", "br;q=0, gzip", "brotli, gzip;q=0.1"] {
+            assert_eq!(form_for(Some(codings)), (gzip.into(), Some("gzip")), "{codings}");
+        }
+        for codings in [None, Some(""), Some("identity"), Some("gzip;q=0"), Some("gzip; q=0.000")] {
+            assert_eq!(form_for(codings), (b"bc".into(), None), "{codings:?}");
+        }
+    }
 
     /// The page could connect to any host by a WebSocket.
     #[test]

@@ -9,7 +9,7 @@ const files = readdirSync(dir, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map(({ parentPath, path, name }) => relative(dir, join(parentPath ?? path, name)))
   .map((name) => name.replaceAll(sep, '/'))
-  .filter((name) => name.startsWith('assets/') && !name.endsWith('.br'))
+  .filter((name) => name.startsWith('assets/') && !/\.(br|gz)$/.test(name))
   .sort()
 const version = createHash('sha256')
 for (const name of ['sw.js', 'index.html', ...files]) {

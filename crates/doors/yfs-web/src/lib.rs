@@ -9,12 +9,26 @@
 //! }
 //! ```
 
-/// The embedded files by their names, with their entity tags; compressed ones are beside the
-/// originals.
-const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+use std::{borrow::Cow, io::Read};
 
-/// The end of the name of a compressed file (RFC 7932).
-const BROTLI: &str = ".br";
+use flate2::read::GzDecoder;
+
+/// The embedded files by their names, with their entity tags.
+const FILES: &[(&str, &str, EmbeddedContent)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+/// The content of a file of the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmbeddedContent {
+    /// As it is.
+    Plain(&'static [u8]),
+    /// Only compressed, which takes two fifths of the space.
+    Compressed {
+        /// By Brotli (RFC 7932), which browsers accept over TLS and from this machine.
+        brotli: &'static [u8],
+        /// By gzip (RFC 1952), which they accept everywhere.
+        gzip: &'static [u8],
+    },
+}
 
 /// A file of the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,34 +36,34 @@ pub struct WebFile {
     /// The media type.
     pub content_type: &'static str,
     /// The content.
-    pub content: &'static [u8],
-    /// The entity tag of the content, which is weak: it counts for the compressed form as well.
+    pub content: EmbeddedContent,
+    /// The entity tag of the content, which is weak: it counts for the compressed forms as well.
     pub etag: &'static str,
-    /// The content compressed by Brotli, if that is shorter.
-    pub brotli: Option<&'static [u8]>,
     /// Whether the name changes with the content, so that a browser may keep the file for ever.
     pub is_immutable: bool,
 }
 
 /// Returns a file of the application by its path below `/`.
 pub fn file(path: &str) -> Option<WebFile> {
-    if path.ends_with(BROTLI) {
-        return None;
-    }
-    let (etag, content) = find(path)?;
-    Some(WebFile {
-        content_type: content_type(path),
-        content,
-        etag,
-        brotli: find(&format!("{path}{BROTLI}")).map(|(_, brotli)| brotli),
-        is_immutable: has_hash(path),
-    })
-}
-
-fn find(path: &str) -> Option<(&'static str, &'static [u8])> {
     let at = FILES.binary_search_by(|(name, ..)| (*name).cmp(path)).ok()?;
     let (_, etag, content) = FILES[at];
-    Some((etag, content))
+    let (content_type, is_immutable) = (content_type(path), has_hash(path));
+    Some(WebFile { content_type, content, etag, is_immutable })
+}
+
+impl EmbeddedContent {
+    /// Returns the content itself, decompressed if need be.
+    pub fn plain(self) -> Cow<'static, [u8]> {
+        match self {
+            Self::Plain(content) => Cow::Borrowed(content),
+            Self::Compressed { gzip, .. } => {
+                let mut content = Vec::new();
+                let read = GzDecoder::new(gzip).read_to_end(&mut content);
+                read.expect("the build script wrote it");
+                Cow::Owned(content)
+            }
+        }
+    }
 }
 
 fn content_type(path: &str) -> &'static str {
@@ -103,13 +117,27 @@ mod tests {
 
     #[test]
     fn files_are_found_by_their_names() {
-        assert!(FILES.is_sorted());
+        assert!(FILES.is_sorted_by_key(|(name, ..)| name));
         assert_eq!(file("none"), None);
-        for (name, etag, content) in FILES.iter().filter(|(name, ..)| !name.ends_with(BROTLI)) {
+        for (name, etag, content) in FILES {
             let found = file(name).expect("it is embedded");
             assert_eq!((found.content, found.etag), (*content, *etag));
             assert_ne!(found.content_type, "application/octet-stream", "{name}");
-            assert!(found.brotli.is_none_or(|brotli| brotli.len() < content.len()));
+        }
+    }
+
+    #[test]
+    fn compressed_files_are_shorter_and_have_the_content_that_the_tag_is_of() {
+        for (name, etag, content) in FILES {
+            let plain = content.plain();
+            if let EmbeddedContent::Compressed { brotli, gzip } = content {
+                assert!(brotli.len().max(gzip.len()) < plain.len(), "{name}");
+            }
+            // As the build script makes it.
+            let hash = plain.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+            assert_eq!(*etag, format!("W/\"{hash:016x}\""), "{name}");
         }
     }
 }

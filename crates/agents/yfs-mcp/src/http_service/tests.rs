@@ -9,7 +9,7 @@ use crate::waiting_server::WaitingServer;
 
 /// Sends a message in a session, and returns the response when it begins.
 async fn post(
-    service: &McpHttpService<WaitingServer>,
+    service: &McpHttpService,
     session: &str,
     body: impl Into<Bytes>,
 ) -> Response<BoxBody<Bytes, Infallible>> {
@@ -35,7 +35,7 @@ async fn message_of(response: Response<BoxBody<Bytes, Infallible>>) -> Value {
     serde_json::from_str(&text[start..=end]).expect("JSON")
 }
 
-async fn begin(end_wait: &Arc<Notify>) -> (McpHttpService<WaitingServer>, String) {
+async fn begin(end_wait: &Arc<Notify>) -> (McpHttpService, String) {
     let server = WaitingServer(end_wait.clone());
     let service = McpHttpService::of_servers(move || server.clone());
     let params = json!({

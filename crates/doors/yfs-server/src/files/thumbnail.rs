@@ -54,6 +54,7 @@ impl From<ThumbnailError> for HttpProblem {
     fn from(error: ThumbnailError) -> Self {
         let status = match error {
             ThumbnailError::NotAnImage => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ThumbnailError::NotBuilt => StatusCode::NOT_IMPLEMENTED,
             ThumbnailError::Timeout(_) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
