@@ -98,7 +98,7 @@ pub enum ThumbnailError {
     #[error("the image was not decoded within {0:?}")]
     Timeout(Duration),
     /// This build has no decoders, because it lacks the feature `thumbnails`.
-    #[error("this build makes no thumbnails; released builds and `--features full` do")]
+    #[error("this build makes no thumbnails: they need `--features full`, which released builds have")]
     NotBuilt,
     /// The decoder failed in a way that is a fault of its own.
     #[error("the decoder failed")]

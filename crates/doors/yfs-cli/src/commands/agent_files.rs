@@ -99,7 +99,7 @@ pub(super) fn open(
 ) -> Result<Arc<dyn SessionOpener>> {
     if args.shell && shell_over(Arc::new(yfs_vfs::MemoryFs::new())).is_none() {
         return Err(CommandError::other(
-            "this build has no shell; released builds and `--features full` do",
+            "this build has no shell: it needs `--features full`, which released builds have",
         ));
     }
     let policy = policy_of(args, dirs, context)?;
