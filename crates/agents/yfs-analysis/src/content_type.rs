@@ -16,7 +16,7 @@ pub const HEAD_LEN: usize = 64 * 1024;
 
 /// The type of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DetectedContent {
+pub(crate) struct DetectedContent {
     /// The media type.
     pub media_type: String,
     /// The kind of its statistics.
@@ -27,7 +27,7 @@ pub struct DetectedContent {
 
 /// The kind of a content, which decides the shape of its statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ContentKind {
+pub(crate) enum ContentKind {
     /// JSON: one value.
     Json,
     /// JSON values one after the other.
@@ -49,7 +49,7 @@ pub enum ContentKind {
 ///
 /// The content decides where it can. The name decides between kinds that any text may be: code with
 /// commas is no table, and a text named `.md` is markdown.
-pub fn detect_content(head: &[u8], name: &str, is_whole: bool) -> DetectedContent {
+pub(crate) fn detect_content(head: &[u8], name: &str, is_whole: bool) -> DetectedContent {
     let binary = |media_type: &str| DetectedContent {
         media_type: media_type.to_owned(),
         kind: ContentKind::Binary,
@@ -69,7 +69,7 @@ pub fn detect_content(head: &[u8], name: &str, is_whole: bool) -> DetectedConten
     DetectedContent { media_type: kind.1, kind: kind.0, encoding: Some(encoding) }
 }
 
-/// Decodes a whole text in the encoding that [`detect_content`] finds. Returns `None` for bytes
+/// Decodes a whole text in the encoding that `detect_content` finds. Returns `None` for bytes
 /// that are no text, or are not valid in that encoding.
 pub fn decode_text(content: &[u8]) -> Option<Cow<'_, str>> {
     let (head, is_whole) = head_of(content);

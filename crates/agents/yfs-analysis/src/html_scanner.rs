@@ -21,7 +21,7 @@ const MAX_ATTRIBUTES: usize = 64;
 
 /// A part of an HTML text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HtmlEvent<'a> {
+pub(crate) enum HtmlEvent<'a> {
     /// A start tag.
     StartTag(&'a HtmlTag),
     /// The name of an end tag.
@@ -32,7 +32,7 @@ pub enum HtmlEvent<'a> {
 
 /// A start tag.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct HtmlTag {
+pub(crate) struct HtmlTag {
     /// The name, in lower case.
     pub name: String,
     /// The attributes: name in lower case, and value.
@@ -41,14 +41,14 @@ pub struct HtmlTag {
 
 impl HtmlTag {
     /// Returns the value of an attribute.
-    pub fn attribute(&self, name: &str) -> Option<&str> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// The scanner. See the module's documentation.
 #[derive(Debug, Default)]
-pub struct HtmlScanner {
+pub(crate) struct HtmlScanner {
     state: ScanState,
     tag: HtmlTag,
     is_end_tag: bool,
@@ -98,7 +98,7 @@ const RAW_ELEMENTS: [&str; 7] =
 
 impl HtmlScanner {
     /// Reads a chunk and passes its events to `receive`.
-    pub fn push(&mut self, chunk: &str, receive: &mut impl FnMut(HtmlEvent<'_>)) {
+    pub(crate) fn push(&mut self, chunk: &str, receive: &mut impl FnMut(HtmlEvent<'_>)) {
         let mut rest = chunk;
         while let Some(char) = rest.chars().next() {
             let n_read = match self.state {
@@ -115,7 +115,7 @@ impl HtmlScanner {
     }
 
     /// Ends the text.
-    pub fn finish(&mut self, receive: &mut impl FnMut(HtmlEvent<'_>)) {
+    pub(crate) fn finish(&mut self, receive: &mut impl FnMut(HtmlEvent<'_>)) {
         match self.state {
             ScanState::Reference => self.end_reference(receive),
             ScanState::TagOpen | ScanState::RawTagOpen => receive(HtmlEvent::Text("<")),

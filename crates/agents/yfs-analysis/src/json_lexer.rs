@@ -5,7 +5,7 @@
 //!
 //! # Cost
 //!
-//! One bit for each level of nesting, and [`MAX_VALUE_LEN`] bytes of the current string or number;
+//! One bit for each level of nesting, and `MAX_VALUE_LEN` bytes of the current string or number;
 //! the rest of a longer one only enters its hash.
 
 use std::fmt;
@@ -15,14 +15,14 @@ use memchr::{memchr_iter, memchr2, memrchr};
 use crate::cardinality::ValueHasher;
 
 /// The most bytes of a key, string or number that an event has.
-pub const MAX_VALUE_LEN: usize = 1_024;
+pub(crate) const MAX_VALUE_LEN: usize = 1_024;
 
 /// The most levels of nesting.
 pub const MAX_DEPTH: usize = 1 << 20;
 
 /// A part of a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JsonEvent<'a> {
+pub(crate) enum JsonEvent<'a> {
     /// `{`
     BeginObject,
     /// `}`
@@ -45,7 +45,7 @@ pub enum JsonEvent<'a> {
 
 /// The text of a key, string or number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LexedText<'a> {
+pub(crate) struct LexedText<'a> {
     /// The text, or its beginning.
     pub text: &'a str,
     /// Whether there was more.
@@ -84,7 +84,7 @@ pub fn find_syntax_error(text: &[u8]) -> Option<JsonSyntaxError> {
 
 /// The lexer. See the module's documentation.
 #[derive(Debug)]
-pub struct JsonLexer {
+pub(crate) struct JsonLexer {
     state: LexerState,
     /// Whether each open level is an object.
     levels: Vec<u64>,
@@ -193,7 +193,7 @@ impl JsonLexer {
     /// # Errors
     ///
     /// Fails where the text is not JSON, and from then on.
-    pub fn push(
+    pub(crate) fn push(
         &mut self,
         chunk: &[u8],
         receive: &mut impl FnMut(JsonEvent<'_>),
@@ -246,7 +246,7 @@ impl JsonLexer {
     /// # Errors
     ///
     /// Fails if a value is not complete.
-    pub fn finish(
+    pub(crate) fn finish(
         &mut self,
         receive: &mut impl FnMut(JsonEvent<'_>),
     ) -> Result<(), JsonSyntaxError> {

@@ -33,7 +33,7 @@ mod content_type;
 mod csv_stats;
 mod describe;
 mod file_stats;
-pub mod html_scanner;
+pub(crate) mod html_scanner;
 mod html_stats;
 pub mod json_lexer;
 mod json_sample;
@@ -49,16 +49,13 @@ pub use crate::{
     analyzer::{ContentAnalysis, ContentAnalyzer, analyze},
     cardinality::RELATIVE_ERROR,
     column_kinds::is_digit_code,
-    content_type::{
-        ContentKind, DetectedContent, HEAD_LEN, decode_text, detect_content, extension_for,
-        table_dialect_of,
-    },
+    content_type::{HEAD_LEN, decode_text, extension_for, table_dialect_of},
     describe::{describe_stats, type_words},
     file_stats::{
         BinaryStats, ConfigFormat, CsvDataType, CsvStats, FileStats, HtmlStats, JsonArrayStats,
         JsonSchema, JsonStats, JsonType, MarkdownStats, TextStats, TextStructure,
     },
     preview::{ContentPreview, PreviewLimit},
-    table_dialect::{TableDialect, TableHint, detect_table},
+    table_dialect::{TableDialect, TableHint},
     tokens::{estimate_tokens, token_budget_chars},
 };

@@ -85,7 +85,7 @@ impl TableDialect {
 
 /// Detects the dialect of a table from the beginning of its text. `is_whole` says that this is the
 /// whole text. Returns `None` for a text of unknown name that is no table.
-pub fn detect_table(head: &str, is_whole: bool, hint: TableHint) -> Option<TableDialect> {
+pub(crate) fn detect_table(head: &str, is_whole: bool, hint: TableHint) -> Option<TableDialect> {
     let mut dialect = match choose_delimiter(head, is_whole, hint) {
         Some(dialect) => dialect,
         None if hint == TableHint::Unknown => return None,

@@ -59,5 +59,5 @@ pub use crate::{
     tool_response::{
         FileMetadata, Part, ToolResponse, ToolResponseContent, extract_context, human_size,
     },
-    tree_walker::{FileSelection, SelectedFile, SelectionPatternError},
+    tree_walker::{FileSelection, SelectedFile},
 };

@@ -43,7 +43,7 @@ pub struct SelectedFile {
 /// A pattern is malformed.
 #[derive(Debug, thiserror::Error)]
 #[error("{pattern:?} is not a pattern")]
-pub struct SelectionPatternError {
+pub(crate) struct SelectionPatternError {
     pattern: String,
     #[source]
     source: ignore::Error,

@@ -24,7 +24,7 @@ const SCHEMES: [&str; 6] = ["https", "s3", "r2", "gs", "az", "http"];
 const MAX_URL_LEN: usize = 8 << 10;
 
 /// The most bytes that are fetched of a file whose entry states no size.
-pub const MAX_EXTERNAL_LEN: u64 = 256 << 20;
+pub(crate) const MAX_EXTERNAL_LEN: u64 = 256 << 20;
 
 /// An entry whose bytes are elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -36,9 +36,7 @@ mod threads;
 mod thumbnail;
 
 pub use self::{
-    external::{
-        BadExternalFile, ExternalFailure, ExternalFile, ExternalResolver, MAX_EXTERNAL_LEN,
-    },
+    external::{BadExternalFile, ExternalFailure, ExternalFile, ExternalResolver},
     file_record::FileRecord,
     image_size::image_size,
     media_type::detect_media_type,
@@ -51,8 +49,5 @@ pub use self::{
     },
     thread_id::{BadThreadId, ThreadId},
     threads::{ThreadError, ThreadInfo, Threads},
-    thumbnail::{
-        ImageThumbnail, ThumbnailBox, ThumbnailError, ThumbnailLimits, cached_thumbnail,
-        make_thumbnail,
-    },
+    thumbnail::{ImageThumbnail, ThumbnailBox, ThumbnailError, cached_thumbnail},
 };

@@ -62,7 +62,7 @@ pub struct ThumbnailBox {
 
 /// The limits of making a thumbnail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThumbnailLimits {
+pub(crate) struct ThumbnailLimits {
     /// The most pixels of the image.
     pub max_pixels: u64,
     /// The most bytes that the decoder may allocate.
@@ -98,7 +98,9 @@ pub enum ThumbnailError {
     #[error("the image was not decoded within {0:?}")]
     Timeout(Duration),
     /// This build has no decoders, because it lacks the feature `thumbnails`.
-    #[error("this build makes no thumbnails: they need `--features full`, which released builds have")]
+    #[error(
+        "this build makes no thumbnails: they need `--features full`, which released builds have"
+    )]
     NotBuilt,
     /// The decoder failed in a way that is a fault of its own.
     #[error("the decoder failed")]
@@ -168,7 +170,7 @@ impl Drop for WorkerPlace {
 /// # Errors
 ///
 /// See [`ThumbnailError`]; none takes longer than the limit.
-pub fn make_thumbnail(
+pub(crate) fn make_thumbnail(
     data: Bytes,
     size: ThumbnailBox,
     limits: ThumbnailLimits,
@@ -216,7 +218,7 @@ type ThumbnailKey = (blake3::Hash, ThumbnailBox);
 ///
 /// # Errors
 ///
-/// As [`make_thumbnail`].
+/// See [`ThumbnailError`]; none takes longer than 20 seconds.
 pub fn cached_thumbnail(
     directory: Option<PathBuf>,
     data: Bytes,

@@ -48,7 +48,7 @@ const MAX_REPEATED: usize = 256;
 
 /// The version of the writer, to be raised whenever [`write`](crate::write::write) writes the same
 /// tree otherwise: a map leaves out the lines that this version writes.
-pub const WRITER_VERSION: u32 = 1;
+pub(crate) const WRITER_VERSION: u32 = 1;
 
 /// The parts of a file's bytes that its tree cannot express.
 ///

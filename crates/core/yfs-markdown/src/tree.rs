@@ -103,7 +103,7 @@ impl AttributeValue {
     }
 
     /// Returns a truth value, also where an older editor wrote it as text.
-    pub fn as_bool(&self) -> Option<bool> {
+    pub(crate) fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),
             Self::String(text) if text == "true" => Some(true),
@@ -182,7 +182,7 @@ impl TreeElement {
     }
 
     /// Returns an attribute that is text; empty if it is absent.
-    pub fn text_attribute(&self, name: &str) -> &str {
+    pub(crate) fn text_attribute(&self, name: &str) -> &str {
         self.attribute(name).and_then(AttributeValue::as_str).unwrap_or_default()
     }
 

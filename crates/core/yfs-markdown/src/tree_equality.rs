@@ -2,7 +2,7 @@
 //!
 //! Yjs keeps no marks on elements, and editors derive some attributes from the context. Neither
 //! makes a difference here, nor does whether a null is written or left out. Markdown cannot show
-//! blanks at the end of a block; [`same_but_blanks`] ignores those.
+//! blanks at the end of a block; `same_but_blanks` ignores those.
 
 use smol_str::SmolStr;
 
@@ -17,7 +17,7 @@ pub fn same(left: &TreeElement, right: &TreeElement) -> bool {
 }
 
 /// Reports whether two nodes are the same, with all below.
-pub fn same_node(left: &MarkdownNode, right: &MarkdownNode) -> bool {
+pub(crate) fn same_node(left: &MarkdownNode, right: &MarkdownNode) -> bool {
     match (left, right) {
         (MarkdownNode::Element(left), MarkdownNode::Element(right)) => same(left, right),
         (MarkdownNode::Text(left), MarkdownNode::Text(right)) => {
@@ -29,7 +29,7 @@ pub fn same_node(left: &MarkdownNode, right: &MarkdownNode) -> bool {
 
 /// Reports whether two nodes are the same, except for blanks at the ends of blocks and the signs of
 /// emphasis: text beside it may rule out one of the two.
-pub fn same_but_blanks(left: &MarkdownNode, right: &MarkdownNode) -> bool {
+pub(crate) fn same_but_blanks(left: &MarkdownNode, right: &MarkdownNode) -> bool {
     if same_node(left, right) {
         return true;
     }
@@ -67,7 +67,7 @@ pub(crate) fn same_marks_but_signs(left: &[TextMark], right: &[TextMark]) -> boo
 }
 
 /// Reports whether a node has blanks at the end of a block, which markdown cannot show.
-pub fn has_end_blanks(node: &MarkdownNode) -> bool {
+pub(crate) fn has_end_blanks(node: &MarkdownNode) -> bool {
     let Some(element) = node.as_element() else { return false };
     match is_text_block(element) {
         true => !same_text(&element.children, &without_blanks(&element.children)),

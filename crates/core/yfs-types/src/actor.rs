@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 use thiserror::Error;
 
 /// The greatest length of an actor's name, in bytes.
-pub const MAX_ACTOR_NAME_LEN: usize = 128;
+pub(crate) const MAX_ACTOR_NAME_LEN: usize = 128;
 
 /// The author of a change.
 ///

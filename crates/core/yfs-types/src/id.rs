@@ -15,7 +15,7 @@ pub const ID_LEN: usize = 15;
 
 /// The greatest length of an accepted id, in bytes. Other implementations may use longer ids than
 /// [`ID_LEN`].
-pub const MAX_ID_LEN: usize = 64;
+pub(crate) const MAX_ID_LEN: usize = 64;
 
 /// Which bytes ids may have. Listings parse the id of each entry.
 const IS_LEGAL: [bool; 256] = {

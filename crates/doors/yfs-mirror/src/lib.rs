@@ -52,7 +52,7 @@ pub mod error;
 mod held_rules;
 mod ignores;
 mod lease;
-pub mod merge_plan;
+pub(crate) mod merge_plan;
 pub mod mirror;
 mod mirror_clock;
 pub mod mirror_state;

@@ -15,7 +15,7 @@ use crate::untrusted_files::TEMPORARY;
 
 /// The change of an object on one side since both sides agreed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SideChange {
+pub(crate) enum SideChange {
     /// The object exists, unchanged.
     Same,
     /// The object exists, and differs in some respect.
@@ -26,7 +26,7 @@ pub enum SideChange {
 
 /// The action that the mirror performs on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ObjectAction {
+pub(crate) enum ObjectAction {
     /// Keeps the object on both sides, and applies what one side changed to the other.
     Stays,
     /// Deletes the object from the workspace, into the trash.
@@ -43,7 +43,7 @@ pub enum ObjectAction {
 
 /// Decides whether an object lives: a change wins over a deletion, because a deletion can be
 /// repeated.
-pub fn decide_action(disk: SideChange, work: SideChange) -> ObjectAction {
+pub(crate) fn decide_action(disk: SideChange, work: SideChange) -> ObjectAction {
     match (disk, work) {
         (SideChange::Gone, SideChange::Gone) => ObjectAction::Forgotten,
         (SideChange::Gone, SideChange::Same) => ObjectAction::GoesFromWorkspace,
@@ -56,7 +56,7 @@ pub fn decide_action(disk: SideChange, work: SideChange) -> ObjectAction {
 
 /// The side whose value wins, for a value that cannot be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MergeWinner {
+pub(crate) enum MergeWinner {
     /// Both sides have the same value.
     Both,
     /// The value of the disk.
@@ -67,7 +67,7 @@ pub enum MergeWinner {
 
 /// Decides which side's name, mode or time wins. If both sides changed it, the disk wins: its value
 /// enters the workspace as the later change.
-pub fn decide_winner<T: PartialEq>(base: &T, disk: &T, work: &T) -> MergeWinner {
+pub(crate) fn decide_winner<T: PartialEq>(base: &T, disk: &T, work: &T) -> MergeWinner {
     if disk == work {
         MergeWinner::Both
     } else if disk == base {
@@ -79,7 +79,7 @@ pub fn decide_winner<T: PartialEq>(base: &T, disk: &T, work: &T) -> MergeWinner 
 
 /// The location of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ObjectLocation {
+pub(crate) struct ObjectLocation {
     /// The directory that contains the object; none for the mirrored directory.
     pub parent: Option<FileId>,
     /// The name of the object.
@@ -88,7 +88,7 @@ pub struct ObjectLocation {
 
 /// The location that an object is to get.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TargetLocation {
+pub(crate) struct TargetLocation {
     /// The id of the object.
     pub id: FileId,
     /// The target location; none if the object is to be removed.
@@ -102,7 +102,7 @@ pub struct TargetLocation {
 
 /// One step towards the target layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LayoutStep {
+pub(crate) enum LayoutStep {
     /// Remove a file or link.
     Remove(FileId),
     /// Move an object out of the way, to its [`parked_name`] name in the same directory.
@@ -116,12 +116,12 @@ pub enum LayoutStep {
 }
 
 /// Returns the temporary name of an object that is out of the way.
-pub fn parked_name(id: &FileId) -> OsString {
+pub(crate) fn parked_name(id: &FileId) -> OsString {
     format!("{TEMPORARY}{id}").into()
 }
 
 /// Returns the object id in a [`parked_name`] name.
-pub fn parked_id(name: &OsStr) -> Option<FileId> {
+pub(crate) fn parked_id(name: &OsStr) -> Option<FileId> {
     FileId::parse(name.to_str()?.strip_prefix(TEMPORARY)?).ok()
 }
 
@@ -129,7 +129,7 @@ pub fn parked_id(name: &OsStr) -> Option<FileId> {
 ///
 /// `location_of` returns the current location of an object, `at` the object at a location. The
 /// directories above each target must be at their own targets already, or be in `targets` too.
-pub fn plan_steps(
+pub(crate) fn plan_steps(
     mut targets: Vec<TargetLocation>,
     location_of: &dyn Fn(&FileId) -> Option<ObjectLocation>,
     at: &dyn Fn(&ObjectLocation) -> Option<FileId>,

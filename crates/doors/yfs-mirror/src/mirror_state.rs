@@ -130,7 +130,7 @@ impl DiskStamp {
     }
 
     /// Returns the modification time in milliseconds.
-    pub fn mtime_ms(&self) -> i64 {
+    pub(crate) fn mtime_ms(&self) -> i64 {
         self.mtime_ns.div_euclid(1_000_000)
     }
 }
@@ -237,7 +237,7 @@ impl MirrorState {
     }
 
     /// Adds or replaces a node. A different node with the same directory and name gets its
-    /// [`parked_name`].
+    /// `parked_name`.
     pub fn put(&mut self, node: MirrorNode) {
         let id = node.id.clone();
         self.unlink(&id);

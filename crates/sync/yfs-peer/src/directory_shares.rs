@@ -53,7 +53,7 @@ pub(crate) enum ShareAccess {
 }
 
 /// Files of shares with which a call failed, and why.
-pub type FailedShares = Vec<(PathBuf, PeerError)>;
+pub(crate) type FailedShares = Vec<(PathBuf, PeerError)>;
 
 /// What [`DirectoryShares::find`] finds.
 #[derive(Debug, Default)]

@@ -92,9 +92,7 @@ mod ticket;
 
 pub use crate::{
     contact::PeerContact,
-    directory_shares::{
-        DirectoryShareFile, DirectoryShares, FailedShares, FoundShares, note_ticket_of_share,
-    },
+    directory_shares::{DirectoryShareFile, DirectoryShares, FoundShares, note_ticket_of_share},
     join_code::{JOIN_CODE_LIFETIME, JoinCode, JoinCodeError},
     join_code_call::JoinCodeSearch,
     join_code_host::{JoinCodeHost, JoinCodeOptions},
@@ -114,8 +112,7 @@ pub use crate::{
     relay_code_host::ReservedJoinCode,
     relay_core::RelayStatistics,
     relay_limits::{RelayAllowList, RelayLimits},
-    relay_message::RelayRefusal,
-    relay_name::{MAX_RELAYS, RELAY_PORT, RelayGroupTag, RelayName, RelayNameError},
+    relay_name::{MAX_RELAYS, RelayGroupTag, RelayName, RelayNameError},
     relay_server::RelayServer,
     share_upkeep::{RunningShares, ShareReport},
     ticket::PeerTicket,

@@ -482,7 +482,7 @@ impl PeerMembership {
     }
 
     /// Changes what a person says of a peer.
-    pub fn set_note(&self, peer: PeerId, note: &PeerNote) -> Result<(), PeerError> {
+    pub(crate) fn set_note(&self, peer: PeerId, note: &PeerNote) -> Result<(), PeerError> {
         let text = serde_json::to_vec(note).expect("strings and flags are JSON");
         Ok(self.store().set_meta(&format!("{NOTE_SETTING}{peer}"), &text)?)
     }
@@ -500,7 +500,7 @@ impl PeerMembership {
     }
 
     /// Returns the peer with a name, or whose id begins with these digits.
-    pub fn find_peer(&self, text: &str) -> Result<PeerId, PeerError> {
+    pub(crate) fn find_peer(&self, text: &str) -> Result<PeerId, PeerError> {
         if let Ok(peer) = text.parse() {
             return Ok(peer);
         }
@@ -521,7 +521,7 @@ impl PeerMembership {
     }
 
     /// Returns the ticket of a peer or with an id, to block all keys that it admitted.
-    pub fn find_ticket(&self, text: &str) -> Option<TicketId> {
+    pub(crate) fn find_ticket(&self, text: &str) -> Option<TicketId> {
         let mut bytes = [0; GRANT_ID_LEN];
         let digits = text.as_bytes();
         if digits.len() != 2 * GRANT_ID_LEN {

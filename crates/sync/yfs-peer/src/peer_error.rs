@@ -117,7 +117,7 @@ pub enum DenialReason {
 impl PeerError {
     /// Reports whether the peer violated the protocol or its rights, as opposed to a failure of the
     /// network or of this side.
-    pub fn is_fault(&self) -> bool {
+    pub(crate) fn is_fault(&self) -> bool {
         matches!(
             self,
             Self::Fault(_)

@@ -177,7 +177,7 @@ impl SignedGrant {
     }
 
     /// Binds the grant to a peer's key, as the owner does.
-    pub fn bind_by_owner(&self, owner: &PeerSecretKey, peer: PeerId) -> PeerCertificate {
+    pub(crate) fn bind_by_owner(&self, owner: &PeerSecretKey, peer: PeerId) -> PeerCertificate {
         self.bind_with(owner, peer, true)
     }
 
@@ -192,7 +192,7 @@ impl SignedGrant {
     }
 
     /// Reports whether the owner signed the grant.
-    pub fn is_signed_by(&self, owner: PeerId) -> bool {
+    pub(crate) fn is_signed_by(&self, owner: PeerId) -> bool {
         owner.has_signed(&self.grant.signed_bytes(), &self.signature)
     }
 
@@ -233,7 +233,7 @@ impl PeerCertificate {
     }
 
     /// Reports whether the certificate has expired.
-    pub fn has_expired(&self, now: Millis) -> bool {
+    pub(crate) fn has_expired(&self, now: Millis) -> bool {
         self.signed.grant.expires.is_some_and(|expires| expires <= now)
     }
 
@@ -249,7 +249,7 @@ impl PeerCertificate {
     }
 
     /// Reports whether a block concerns this certificate.
-    pub fn is_target_of(&self, block: &SignedBlock) -> bool {
+    pub(crate) fn is_target_of(&self, block: &SignedBlock) -> bool {
         match block.target {
             BlockTarget::Peer(peer) => peer == self.peer,
             BlockTarget::Ticket(ticket) => ticket == self.signed.grant.id,
@@ -300,7 +300,7 @@ impl SignedBlock {
     }
 
     /// Reports whether the owner of the workspace signed it.
-    pub fn is_signed_by(&self, owner: PeerId, workspace: &WorkspaceId) -> bool {
+    pub(crate) fn is_signed_by(&self, owner: PeerId, workspace: &WorkspaceId) -> bool {
         owner.has_signed(&block_bytes(self.target, workspace, self.at), &self.signature)
     }
 

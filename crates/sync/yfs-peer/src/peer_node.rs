@@ -299,7 +299,8 @@ impl PeerNode {
     }
 
     /// Reports whether the connection with a peer goes through a relay, if there is one.
-    pub fn is_relayed(&self, peer: PeerId) -> Option<bool> {
+    #[cfg(test)]
+    pub(crate) fn is_relayed(&self, peer: PeerId) -> Option<bool> {
         self.shared.links.lock().get(&peer).map(|entry| entry.kind().is_relayed)
     }
 

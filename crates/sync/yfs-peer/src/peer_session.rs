@@ -257,12 +257,12 @@ impl PeerSession {
 
     /// Takes the documents for which a peer, which is named, sent other content under ids that
     /// items have here. The peer may only have passed it on, so the connection continues.
-    pub fn take_forked(&mut self) -> Vec<(PeerId, FileId)> {
+    pub(crate) fn take_forked(&mut self) -> Vec<(PeerId, FileId)> {
         std::mem::take(&mut self.forked)
     }
 
     /// Returns the greatest length of the next message that the peer may send, in bytes.
-    pub fn max_frame_len(&self) -> usize {
+    pub(crate) fn max_frame_len(&self) -> usize {
         if self.is_open() { MAX_FRAME_LEN } else { MAX_FIRST_FRAME_LEN }
     }
 
@@ -272,7 +272,7 @@ impl PeerSession {
     ///
     /// [`PeerError::Denies`] if the certificate of the peer, or of this side, has expired or was
     /// blocked.
-    pub fn check_standing(&mut self) -> Result<(), PeerError> {
+    pub(crate) fn check_standing(&mut self) -> Result<(), PeerError> {
         let Some(certificate) = &self.certificate else { return Ok(()) };
         // Blocks and notes are in the store: only a commit changes them.
         let stamp = self.workspace().store().commit_stamp()?;
@@ -293,7 +293,7 @@ impl PeerSession {
     }
 
     /// Sends the contacts that this store knows, this peer's own first.
-    pub fn send_contacts(&mut self, own: Option<PeerContact>) -> Result<(), PeerError> {
+    pub(crate) fn send_contacts(&mut self, own: Option<PeerContact>) -> Result<(), PeerError> {
         let known = self.member.contacts()?;
         let remote = self.remote;
         let others = known.into_iter().filter(|known| known.peer != remote);

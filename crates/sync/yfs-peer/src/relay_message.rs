@@ -158,7 +158,7 @@ pub(crate) enum RelayReply<'d> {
 /// Why a relay refuses a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RelayRefusal {
+pub(crate) enum RelayRefusal {
     /// The challenge is not one of this relay for this address, or is too old.
     StaleChallenge,
     /// The signature is not one of the key.

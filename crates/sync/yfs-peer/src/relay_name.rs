@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The port of a relay whose name has none.
-pub const RELAY_PORT: u16 = 4690;
+pub(crate) const RELAY_PORT: u16 = 4690;
 
 /// The most relays of one workspace.
 pub const MAX_RELAYS: usize = 4;

@@ -44,7 +44,7 @@ const AUTHENTICATED: u64 = 2;
 pub const PING: [u8; 1] = [9];
 
 /// The response to [`PING`].
-pub const PONG: [u8; 1] = [10];
+pub(crate) const PONG: [u8; 1] = [10];
 
 /// A document opened under one key of one connection. Dropping it leaves the document's room.
 pub trait CollabDocument: DocumentWithPresence {

@@ -88,7 +88,7 @@ impl<'a> SyncMessage<'a> {
     }
 
     /// Encodes a frame up to its payload, which the caller appends unchanged.
-    pub fn head_after(&self, prefix: &[u8]) -> Vec<u8> {
+    pub(crate) fn head_after(&self, prefix: &[u8]) -> Vec<u8> {
         self.begin(prefix, 0).0
     }
 

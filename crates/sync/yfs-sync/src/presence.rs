@@ -32,7 +32,7 @@ use crate::presence_state::checked_state;
 pub const EXPIRY: Duration = Duration::from_secs(30);
 
 /// The greatest size of one client's state, in bytes.
-pub const MAX_STATE_LEN: usize = 64 << 10;
+pub(crate) const MAX_STATE_LEN: usize = 64 << 10;
 
 /// The most clients that one connection may own.
 const MAX_CLIENTS_PER_CONNECTION: usize = 64;

@@ -24,7 +24,7 @@ pub const MAX_CURSOR_LEN: usize = 256;
 pub const MAX_REASON_LEN: usize = 4 << 10;
 
 /// The greatest length of a summary, in bytes.
-pub const MAX_SUMMARY_LEN: usize = 16 * ((1 << 16) + 1);
+pub(crate) const MAX_SUMMARY_LEN: usize = 16 * ((1 << 16) + 1);
 
 const HELLO: u64 = 0;
 const WELCOME: u64 = 1;

@@ -44,7 +44,7 @@ use crate::{
 pub const DIR: &str = ".yfs";
 
 /// The name of the database in that directory.
-pub const DATABASE: &str = "mirror.db";
+pub(crate) const DATABASE: &str = "mirror.db";
 
 /// The purpose of the cipher that seals the state.
 pub const CIPHER: &str = "mirror";
@@ -93,7 +93,7 @@ pub struct MirrorDatabase {
 
 /// An operation that the mirror is about to perform on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WriteIntent {
+pub(crate) enum WriteIntent {
     /// Replace the bytes of the file on disk, by exchanging it with a temporary file.
     Replace {
         /// The name of the temporary file, in the same directory.
@@ -250,7 +250,7 @@ impl MirrorDatabase {
     /// Returns the actor name for changes of the directory if the options contain none. The name
     /// never changes and is unique to the directory, so every write under it is a write of this
     /// mirror.
-    pub fn actor_name(&self) -> Result<String> {
+    pub(crate) fn actor_name(&self) -> Result<String> {
         let find = "SELECT value FROM meta WHERE key = 'name'";
         let known = self.connection.query_row(find, [], |row| row.get(0)).optional()?;
         if let Some(known) = known {
@@ -383,7 +383,7 @@ impl MirrorDatabase {
     }
 
     /// Records operations that are about to be performed.
-    pub fn record_intents(&mut self, intents: &[(FileId, WriteIntent)]) -> Result<()> {
+    pub(crate) fn record_intents(&mut self, intents: &[(FileId, WriteIntent)]) -> Result<()> {
         let transaction = self.connection.transaction()?;
         {
             let insert = "INSERT OR REPLACE INTO intent VALUES (?1,?2,?3,?4,?5,?6,?7)";
@@ -432,7 +432,7 @@ impl MirrorDatabase {
     }
 
     /// Returns the operations that were recorded and not settled.
-    pub fn intents(&self) -> Result<Vec<(FileId, WriteIntent)>> {
+    pub(crate) fn intents(&self) -> Result<Vec<(FileId, WriteIntent)>> {
         let mut select = self.connection.prepare("SELECT * FROM intent")?;
         let rows = select.query_map([], |row| Ok(read_intent(&self.seal, row)))?;
         let mut intents = Vec::new();

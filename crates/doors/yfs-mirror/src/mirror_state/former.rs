@@ -39,7 +39,12 @@ pub(super) struct FormerObjects(HashMap<FileId, FormerObject>);
 impl FormerObject {
     /// Returns the permission bits that the object had in the directory, if the workspace has it
     /// again under the same name and with the same content.
-    pub fn mode_if_same(&self, name: &str, kind: FileKind, version: Option<&str>) -> Option<u32> {
+    pub(crate) fn mode_if_same(
+        &self,
+        name: &str,
+        kind: FileKind,
+        version: Option<&str>,
+    ) -> Option<u32> {
         let is_same_content = match kind {
             FileKind::Directory => true,
             _ => version.is_some_and(|version| !version.is_empty() && self.version == version),

@@ -65,13 +65,13 @@ impl MirrorState {
     }
 
     /// Adds a superseded file, or changes one.
-    pub fn put_superseded(&mut self, name: &str, file: SupersededFile) {
+    pub(crate) fn put_superseded(&mut self, name: &str, file: SupersededFile) {
         self.superseded.changed.insert(name.to_owned());
         self.superseded.by_name.insert(name.to_owned(), file);
     }
 
     /// Forgets a superseded file.
-    pub fn remove_superseded(&mut self, name: &str) {
+    pub(crate) fn remove_superseded(&mut self, name: &str) {
         self.superseded.changed.insert(name.to_owned());
         self.superseded.by_name.remove(name);
     }
