@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use futures::{SinkExt, StreamExt, future::ready};
-use tokio_tungstenite::tungstenite::{self, Message as Frame, protocol::CloseFrame};
+use tokio_tungstenite::tungstenite::{self, Message, protocol::CloseFrame};
 use yfs_replica::{ReplicaError, ReplicaSession, carry, run_blocking};
 
 use crate::{
@@ -33,15 +33,15 @@ pub(crate) async fn run(mut socket: Socket, app: ServerState, mut pass: Connecti
     let sink = sink.sink_map_err(gone).with(|frame: Bytes| {
         app.metrics.frames.inc();
         app.metrics.sent_bytes.inc_by(frame.len() as u64);
-        ready(Ok::<_, ReplicaError>(Frame::Binary(frame)))
+        ready(Ok::<_, ReplicaError>(Message::Binary(frame)))
     });
     let stream = stream.filter_map(|frame| {
         ready(match frame {
-            Ok(Frame::Binary(bytes)) => {
+            Ok(Message::Binary(bytes)) => {
                 app.metrics.received_bytes.inc_by(bytes.len() as u64);
                 Some(Ok(bytes))
             }
-            Ok(Frame::Close(_)) => Some(Err(ReplicaError::gone("it has gone"))),
+            Ok(Message::Close(_)) => Some(Err(ReplicaError::gone("it has gone"))),
             Ok(_) => None,
             Err(error) => Some(Err(gone(error))),
         })
@@ -105,7 +105,7 @@ async fn end(socket: &mut Socket, app: &ServerState, error: &ReplicaError) {
     app.metrics.endings.get_or_create(&EndingLabel { code: code.into() }).inc();
     let reason = CloseReason::unauthorized(error.to_string());
     let frame = CloseFrame { code: code.into(), reason: reason.reason().to_owned().into() };
-    socket.send(Frame::Close(Some(frame))).await.ok();
+    socket.send(Message::Close(Some(frame))).await.ok();
 }
 
 fn gone(error: tungstenite::Error) -> ReplicaError {

@@ -6,11 +6,11 @@ use axum::body::Bytes;
 use futures::{SinkExt, StreamExt};
 use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 use tokio_tungstenite::tungstenite::{
-    self, Message as Frame,
+    self, Message,
     protocol::{
         CloseFrame,
         frame::{
-            Frame as Part,
+            Frame,
             coding::{Data, OpCode},
         },
     },
@@ -96,11 +96,11 @@ impl WebsocketWire {
             self.received_at = Instant::now();
             self.probed = None;
             match frame {
-                Some(Ok(Frame::Binary(bytes))) => {
+                Some(Ok(Message::Binary(bytes))) => {
                     self.metrics.received_bytes.inc_by(bytes.len() as u64);
                     return IncomingEvent::Message(bytes);
                 }
-                Some(Ok(Frame::Close(_))) | None => return IncomingEvent::Gone,
+                Some(Ok(Message::Close(_))) | None => return IncomingEvent::Gone,
                 Some(Err(error)) => return IncomingEvent::of_error(&error),
                 // The library answers pings; text messages are not part of the protocols.
                 Some(Ok(_)) => (),
@@ -201,7 +201,7 @@ impl WebsocketWire {
     async fn ping(&mut self) -> Result<(), CloseReason> {
         self.sent = Instant::now();
         self.reserve_writer();
-        let ping = self.socket.send(Frame::Ping(Bytes::new()));
+        let ping = self.socket.send(Message::Ping(Bytes::new()));
         unless_too_slow(timeout(SEND_LIMIT, ping).await)
     }
 
@@ -218,7 +218,7 @@ impl WebsocketWire {
         let frame = CloseFrame { code: ending.code.into(), reason: ending.reason.as_str().into() };
         // The client may be gone already, or not read.
         let closing = async {
-            self.socket.send(Frame::Close(Some(frame))).await.ok();
+            self.socket.send(Message::Close(Some(frame))).await.ok();
             // The server reads on until the client has closed as well: a connection that is dropped
             // with unread bytes is reset, and the client does not get the reason.
             while let Some(Ok(_)) = self.socket.next().await {}
@@ -243,21 +243,21 @@ fn unless_too_slow(
 /// Sends a message, in parts if it is long.
 async fn feed(socket: &mut Socket, frame: OutgoingFrame) -> Result<(), tungstenite::Error> {
     if frame.len() <= PART_LEN {
-        return socket.feed(Frame::Binary(frame.into_frame())).await;
+        return socket.feed(Message::Binary(frame.into_frame())).await;
     }
     let (prefix, body) = frame.into_parts();
     let mut kind = Data::Binary;
     if !prefix.is_empty() {
-        let part = Part::message(Bytes::from_owner(prefix), OpCode::Data(kind), body.is_empty());
-        socket.send(Frame::Frame(part)).await?;
+        let part = Frame::message(Bytes::from_owner(prefix), OpCode::Data(kind), body.is_empty());
+        socket.send(Message::Frame(part)).await?;
         kind = Data::Continue;
     }
     let mut at = 0;
     while at < body.len() {
         let end = body.len().min(at + PART_LEN);
         let is_last = end == body.len();
-        let part = Part::message(body.slice(at..end), OpCode::Data(kind), is_last);
-        socket.send(Frame::Frame(part)).await?;
+        let part = Frame::message(body.slice(at..end), OpCode::Data(kind), is_last);
+        socket.send(Message::Frame(part)).await?;
         (kind, at) = (Data::Continue, end);
     }
     Ok(())

@@ -65,7 +65,7 @@ const NODE_SETTING: &str = "peer.node";
 const LOCK_FILE: &str = "peers.lock";
 
 /// The most connections at once.
-const MAX_LINKS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
 /// The most handshakes at once. Above half of it, a client must first show that it has its address.
 const MAX_HANDSHAKES: usize = 32;
@@ -650,7 +650,7 @@ impl NodeShared {
                 return Err(PeerError::Denies(DenialCode::Duplicate));
             }
             Some(known) => known.connection.close(VarInt::from_u32(REPLACED), b"replaced"),
-            None if links.len() >= MAX_LINKS => {
+            None if links.len() >= MAX_CONNECTIONS => {
                 return Err(PeerError::Denies(DenialCode::Busy));
             }
             None => {}

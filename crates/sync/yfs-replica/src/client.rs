@@ -9,7 +9,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async_with_config,
     tungstenite::{
-        Error as WireError, Message as Frame,
+        Error as WireError, Message,
         client::IntoClientRequest,
         http::{HeaderValue, header},
         protocol::{CloseFrame, WebSocketConfig},
@@ -144,15 +144,15 @@ impl RemoteServer {
         let mut socket = self.connect().await?;
         let hello = ReplicaMessage::Hello { since: "", summarizes: false }.encode();
         let asked = async {
-            socket.send(Frame::Binary(hello.into())).await.map_err(broken)?;
+            socket.send(Message::Binary(hello.into())).await.map_err(broken)?;
             loop {
                 let frame = socket.next().await;
                 match frame.ok_or_else(|| ReplicaError::gone("it has gone"))?.map_err(broken)? {
-                    Frame::Binary(frame) => match ReplicaMessage::decode(&frame)? {
+                    Message::Binary(frame) => match ReplicaMessage::decode(&frame)? {
                         ReplicaMessage::Welcome { workspace, .. } => return Ok(workspace),
                         _ => return Err(ReplicaError::OutOfTurn("no welcome")),
                     },
-                    Frame::Close(close) => return Err(closed(close)),
+                    Message::Close(close) => return Err(closed(close)),
                     _ => {}
                 }
             }
@@ -292,7 +292,7 @@ impl RemoteServer {
         }
         let (sink, stream) = socket.split();
         let sink = sink.sink_map_err(broken);
-        let sink = sink.with(|frame: Bytes| ready(Ok::<_, ReplicaError>(Frame::Binary(frame))));
+        let sink = sink.with(|frame: Bytes| ready(Ok::<_, ReplicaError>(Message::Binary(frame))));
         let stream = stream.filter_map(|frame| ready(frame_payload(frame)));
         let mut save = |session: &ReplicaSession| {
             let Some(now) = session.remembered().filter(|now| **now != saved) else {
@@ -369,10 +369,10 @@ impl RemoteServer {
 }
 
 /// Returns the bytes of a frame, the error that it means, or `None` for frames without effect.
-fn frame_payload(frame: Result<Frame, WireError>) -> Option<Result<Bytes, ReplicaError>> {
+fn frame_payload(frame: Result<Message, WireError>) -> Option<Result<Bytes, ReplicaError>> {
     match frame {
-        Ok(Frame::Binary(bytes)) => Some(Ok(bytes)),
-        Ok(Frame::Close(close)) => Some(Err(closed(close))),
+        Ok(Message::Binary(bytes)) => Some(Ok(bytes)),
+        Ok(Message::Close(close)) => Some(Err(closed(close))),
         Ok(_) => None,
         Err(error) => Some(Err(broken(error))),
     }

@@ -7,7 +7,7 @@
 use smol_str::SmolStr;
 use yfs_types::{
     id::FileId,
-    path::{MAX_PATH_LEN, VPath},
+    path::{MAX_LINKS, MAX_PATH_LEN, VPath},
 };
 use yfs_vfs::{DirEntry, FileKind, FsCode, FsError, Op, Stat};
 
@@ -16,9 +16,6 @@ use super::{
     permitted_fs::PermittedFs,
     rules::{AccessKind, RuleMode},
 };
-
-/// The most links that one lookup follows.
-const MAX_LINKS: usize = 40;
 
 /// A path, and all the names that rules about it may match.
 #[derive(Debug, Clone)]

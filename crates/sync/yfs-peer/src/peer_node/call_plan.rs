@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{MAX_LINKS, NodeShared};
+use super::{MAX_CONNECTIONS, NodeShared};
 use crate::{contact::PeerContact, peer_error::PeerError, peer_key::PeerId};
 
 /// The delay before the next call of a peer after a failure: first, and at most.
@@ -103,7 +103,7 @@ impl NodeShared {
             let n_calling = calls.values().filter(|plan| plan.is_calling).count();
             let fresh = || CallPlan { due: now, rest: CALL_AGAIN[0], is_calling: false };
             let plan = calls.entry(contact.peer).or_insert_with(fresh);
-            if plan.is_calling || plan.due > now || n_links + n_calling >= MAX_LINKS / 2 {
+            if plan.is_calling || plan.due > now || n_links + n_calling >= MAX_CONNECTIONS / 2 {
                 continue;
             }
             plan.is_calling = true;

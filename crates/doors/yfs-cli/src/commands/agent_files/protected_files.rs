@@ -12,10 +12,7 @@ use std::{
 };
 
 use yfs_agent::permissions::{AccessKind, PermissionRule, PermissionRules, RuleMode};
-use yfs_engine::path::VPath;
-
-/// The most links on the way to a file.
-const MAX_LINKS: usize = 40;
+use yfs_engine::path::{MAX_LINKS, VPath};
 
 /// What is written beside a file of approvals.
 const BESIDE: [&str; 3] = ["", ".lock", ".new"];
