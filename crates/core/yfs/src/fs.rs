@@ -132,7 +132,7 @@ impl WorkspaceFs {
     fn replay_changes(&self, since: &ChangeCursor) -> Result<ChangePage, FsError> {
         let (state, root) = (&self.state, VPath::root());
         let after = state.events.position(since).ok_or_else(FsError::cursor_lost)?;
-        let replayed = state.replay_changes(after);
+        let replayed = state.replay.changes_since(state, after);
         let replayed = replayed.map_err(|error| fs_error(error, Op::Watch, &root))?;
         replayed.ok_or_else(FsError::cursor_lost)
     }

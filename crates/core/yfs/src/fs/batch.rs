@@ -218,7 +218,7 @@ impl WorkspaceFs {
 
     /// Takes rows out of memory if there are more than the budget.
     pub(crate) fn shed_rows(&self) {
-        self.state.shed_rows();
+        self.state.checkpoint.shed_rows(&self.state);
     }
 
     /// Lists all entries below a directory.

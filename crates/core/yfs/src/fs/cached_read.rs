@@ -115,7 +115,8 @@ impl WorkspaceFs {
         if found.location != ContentLocation::Text {
             return Ok(None);
         }
-        let text = self.state.texts.get(&found.id).filter(|text| text.content.len() <= max_len);
+        let text =
+            self.state.texts.cache.get(&found.id).filter(|text| text.content.len() <= max_len);
         Ok(text.map(|text| TextInMemory { id: found.id, head: text.head, content: text.content }))
     }
 }

@@ -110,7 +110,11 @@ impl WorkspaceFs {
                 plan.changes.push(DocumentChange::convert(id, kind));
                 continue;
             }
-            let text = self.state.text(id).map_err(|error| fs_error(error, call.op, call.from))?;
+            let text = self
+                .state
+                .texts
+                .read(&self.state, id)
+                .map_err(|error| fs_error(error, call.op, call.from))?;
             match self.too_heavy_as(call, &text.content, kind)? {
                 None => plan.changes.push(DocumentChange::convert(id, kind)),
                 Some(blob) => {
@@ -284,7 +288,7 @@ impl WorkspaceFs {
         };
         let (size, body, precondition) = match ContentLocation::of(&row) {
             ContentLocation::Text => {
-                let text = self.state.text(source);
+                let text = self.state.texts.read(&self.state, source);
                 let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
                 let seen = ContentPrecondition { id: source.clone(), head: text.head };
                 let kind = ContentRoot::of(FileCategory::of(&old.name), main.profile());
@@ -334,7 +338,7 @@ impl WorkspaceFs {
                 doc.edit_registers().add_blob_version(&new_blob(blob), &author).map_err(failed)?;
             return Ok(noted.map(|update| new_doc(&row.id, &row.name, update, None)));
         }
-        let text = self.state.text(source);
+        let text = self.state.texts.read(&self.state, source);
         let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
         row.size = text.content.len() as u64;
         if let Some(blob) = self.too_heavy_as(call, &text.content, kind)? {
@@ -352,7 +356,7 @@ impl WorkspaceFs {
 impl WorkspaceState {
     /// Returns the time of a file's last change, as far as this process knows it.
     fn time_of(&self, row: &FileRow) -> Millis {
-        let (_, touched) = self.live.get(&row.id);
+        let (_, touched) = self.texts.live.get(&row.id);
         touched.map_or(row.updated_at, |touched| touched.max(row.updated_at))
     }
 }

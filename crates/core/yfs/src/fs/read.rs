@@ -53,7 +53,7 @@ impl WorkspaceFs {
     ) -> Result<FileContent, FsError> {
         match found.location {
             ContentLocation::Text => {
-                let text = self.state.text(&found.id);
+                let text = self.state.texts.read(&self.state, &found.id);
                 let text = text.map_err(|error| fs_error(error, Op::Read, path))?;
                 let version = version_token(text.head, &ContentLocation::Text);
                 Ok(FileContent { data: bytes_of(text.content), version })
@@ -78,7 +78,11 @@ impl WorkspaceFs {
             let start = offset.min(blob.size);
             return self.read_blob(path, blob, start, start.saturating_add(len).min(blob.size));
         }
-        let text = self.state.text(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
+        let text = self
+            .state
+            .texts
+            .read(&self.state, &found.id)
+            .map_err(|error| fs_error(error, Op::Read, path))?;
         let data = bytes_of(text.content);
         let start = offset.min(data.len() as u64);
         let end = start.saturating_add(len).min(data.len() as u64);
@@ -236,7 +240,7 @@ impl WorkspaceState {
     /// Sets the known attributes of a content. Reports whether they are complete; if not, the
     /// length of the text must be read.
     fn measure(&self, id: &FileId, measured: &mut MeasuredContent<'_>) -> bool {
-        let (size, touched) = self.live.get(id);
+        let (size, touched) = self.texts.live.get(id);
         if let Some(touched) = touched {
             *measured.mtime = touched.max(*measured.mtime);
         }
@@ -270,7 +274,7 @@ impl WorkspaceState {
         for (entry, fact) in unknown.into_iter().zip(self.store.doc_facts(&names)?) {
             match fact {
                 Some(fact) => {
-                    self.live.set_size(&entry.id, fact.size);
+                    self.texts.live.set_size(&entry.id, fact.size);
                     entry.size = fact.size;
                 }
                 None => entry.size = self.text_size_or(&entry.id, entry.size)?,
@@ -302,7 +306,7 @@ impl WorkspaceState {
         if self.store.tailed_doc_head(&DocName::from(id))? == DocHead::ZERO {
             return Ok(reported);
         }
-        match self.text_size(id) {
+        match self.texts.size(self, id) {
             Err(WorkspaceError::Damaged(_)) => Ok(reported),
             size => size,
         }

@@ -32,10 +32,7 @@ use yfs_engine::{
 use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
 
 use super::{WorkspaceFs, convert_types::lookup_error};
-use crate::{error::Result, workspace::versions::VersionInfo};
-
-/// The directory of thumbnails, in that of the store's derived files.
-pub(crate) const THUMBNAIL_DIRECTORY: &str = "thumbnails";
+use crate::{error::Result, store_keys::THUMBNAIL_DIRECTORY, workspace::versions::VersionInfo};
 
 /// How often a call starts over because a link was made on its way meanwhile.
 const MAX_ATTEMPTS: usize = 16;

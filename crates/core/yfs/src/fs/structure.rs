@@ -27,7 +27,6 @@ use crate::{
     fs::read::CUSTOM_KEY,
     json_convert,
     settled_form::SettledForm,
-    state::WorkspaceState,
 };
 
 impl WorkspaceFs {
@@ -80,7 +79,7 @@ impl WorkspaceFs {
             return Ok(None);
         }
         if blob.is_none() {
-            self.state.live.set_size(&id, size);
+            self.state.texts.live.set_size(&id, size);
         }
         let location = blob.map_or(ContentLocation::Text, ContentLocation::Blob);
         let head = created.new_documents.get(&id).map(|seq| self.state.own_head(*seq));
@@ -123,7 +122,10 @@ impl WorkspaceFs {
         self.refresh_if_unfollowed(Op::Rm)?;
         let by = self.content_author(&self.author);
         // Edits whose rows are not written yet would read as edits that were not known here.
-        self.state.report_below(path).map_err(|error| fs_error(error, Op::Rm, path))?;
+        self.state
+            .reports
+            .report_below(&self.state, path)
+            .map_err(|error| fs_error(error, Op::Rm, path))?;
         let removed = self.commit(Op::Rm, path, |main| {
             if path.is_root() {
                 return Err(FsError::new(FsCode::EBUSY, Op::Rm, path));
@@ -162,7 +164,7 @@ impl WorkspaceFs {
         })?;
         // Also if the row has this time already: a content change that is not in the row yet may be
         // newer.
-        self.state.drop_unreported_edit(&id);
+        self.state.reports.drop_edit(&id);
         Ok(())
     }
 
@@ -229,17 +231,6 @@ impl WorkspaceFs {
         };
         let committed = self.state.commit(StructureAccess::Change, Some(&self.author.actor), plan);
         committed.map_err(|error| fs_error(error, op, path))
-    }
-}
-
-impl WorkspaceState {
-    /// Keeps the time of a file that was set explicitly: earlier edits are not reported any more.
-    /// Their content is still settled, because they may be in a root that is not current.
-    pub(crate) fn drop_unreported_edit(&self, id: &FileId) {
-        self.live.mark_reported(id);
-        if let Some(edit) = self.unreported.lock().get_mut(id) {
-            edit.is_time_set = true;
-        }
     }
 }
 

@@ -163,7 +163,7 @@ impl WorkspaceFs {
             replaced.map_err(|error| fs_error(error, op, path))?;
         }
         if row.updated_at.is_some() {
-            self.state.drop_unreported_edit(&found.id);
+            self.state.reports.drop_edit(&found.id);
         }
         Ok(written)
     }

@@ -266,7 +266,7 @@ impl DirectoryImporter<'_> {
             }
         }
         *batch = ImportBatch::default();
-        self.fs.state().shed_rows();
+        self.fs.state().checkpoint.shed_rows(self.fs.state());
         (self.progress)(&self.at);
         Ok(())
     }

@@ -23,10 +23,7 @@ use crate::{
     Replication,
     error::Result,
     state::WorkspaceState,
-    workspace::{
-        conflicts::{ConflictKind, ConflictReport},
-        fresh_writer_ids,
-    },
+    workspace::conflicts::{ConflictKind, ConflictReport},
 };
 
 /// The setting with the list.
@@ -144,7 +141,7 @@ impl WorkspaceState {
             of_content.chain([claim.rows, claim.cells, claim.meta])
         });
         if own.into_iter().flatten().any(|client| forked.contains(&client)) {
-            self.main.write().set_writer(fresh_writer_ids(&self.options));
+            self.main.write().set_writer(self.options.fresh_writer_ids());
             self.documents.set_client(self.options.ids.client_id());
         }
         Ok(())

@@ -282,7 +282,7 @@ impl WorkspaceState {
         if self.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
             return Ok(false);
         }
-        let text = self.text(&file.row.id)?;
+        let text = self.texts.read(self, &file.row.id)?;
         Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.taken_hash)
     }
 }

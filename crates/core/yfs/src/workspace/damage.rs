@@ -27,7 +27,6 @@ pub(crate) use self::{
 };
 use crate::{
     Maintenance,
-    commit::ChangeEffect,
     error::{Result, WorkspaceError},
     state::WorkspaceState,
 };
@@ -233,8 +232,8 @@ impl Maintenance<'_> {
                 state.note_if_lost(id)?;
             }
         }
-        state.discard_checkpoint()?;
-        state.forget_replicas()?;
+        state.compaction.discard_derived(state)?;
+        state.marks.forget_replicas(state)?;
         // What belongs to no document cannot be set aside.
         self.accept_damage()?;
         Ok(damaged)
@@ -320,23 +319,6 @@ impl WorkspaceState {
     pub(super) fn path_or_id(&self, id: &FileId) -> String {
         let main = self.main.read();
         main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
-    }
-
-    /// Evicts a document, and logs an update without content, so that its head is a new one and
-    /// every process notices the change.
-    pub(super) fn load_again(&self, id: &FileId) -> Result<()> {
-        let handle = self.documents.acquire(id);
-        let mut guard = handle.lock_slot();
-        if guard.is_loaded() {
-            // The guard evicts what it may have changed.
-            guard.change();
-        }
-        drop(guard);
-        self.texts.forget(id);
-        self.live.forget(id);
-        let nothing = yfs_engine::gate::UpdateBuilder::new().finish();
-        self.change_document(id, None, ChangeEffect::Replica, |_| Ok(vec![nothing.clone()]))?;
-        Ok(())
     }
 }
 

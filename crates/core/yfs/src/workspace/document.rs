@@ -118,7 +118,7 @@ impl Documents<'_> {
     /// (seed 001, `loadAndCache`).
     pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
         let id = self.file_id(path)?;
-        Ok(self.state.text_to_keep(&id)?.content)
+        Ok(self.state.texts.read_to_keep(self.state, &id)?.content)
     }
 
     pub(crate) fn workspace(&self) -> Workspace {

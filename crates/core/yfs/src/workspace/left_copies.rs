@@ -70,7 +70,7 @@ impl WorkspaceState {
         }
         let data = match row.blob {
             Some(blob) => self.store.read_blob(&blob.hash, 0..blob.size)?,
-            None => self.text(&node.id)?.content.as_bytes().to_vec(),
+            None => self.texts.read(self, &node.id)?.content.as_bytes().to_vec(),
         };
         let options =
             WriteOptions { create: CreateMode::New, mode: row.mode, ..WriteOptions::default() };

@@ -71,7 +71,7 @@ impl WorkspaceState {
                 continue;
             }
             // A file that is no text any more has none of them.
-            let Ok(text) = self.text_once(&id) else { continue };
+            let Ok(text) = self.texts.read_once(self, &id) else { continue };
             let has_all = words.iter().all(|word| text.content.contains(word.as_str()));
             if has_all {
                 continue;

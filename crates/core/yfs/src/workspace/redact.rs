@@ -24,6 +24,7 @@ use crate::{
     History,
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile},
+    replica::conversion_notes::note_redaction,
 };
 
 /// How often compaction is retried while other processes compact the same document.
@@ -118,7 +119,7 @@ impl History<'_> {
         if found.location == ContentLocation::Text {
             self.state.annotate(&found.id, |doc| Ok(doc.repair()?))?;
         }
-        self.state.note_redaction()?;
+        note_redaction(self.state)?;
         let mut redacted = None;
         self.state.annotate(&found.id, |doc| {
             let erasable = self.erasable(doc, &found, path, scope)?;
@@ -141,7 +142,7 @@ impl History<'_> {
             let any_time = Millis(i64::MAX);
             self.state.store.remove_blobs(mark, any_time, &|hash| !gone.contains(hash))?;
         }
-        self.state.wipe()?;
+        self.state.compaction.wipe(self.state)?;
         Ok(redacted)
     }
 
@@ -243,7 +244,7 @@ impl crate::state::WorkspaceState {
     /// Compacts a document, and retries until no other process does so at the same time.
     pub(crate) fn compact_fully(&self, doc: &DocName) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {
-            if self.compact_doc(doc)? != CompactionOutcome::Raced {
+            if self.compaction.compact_doc(self, doc)? != CompactionOutcome::Raced {
                 return Ok(());
             }
         }

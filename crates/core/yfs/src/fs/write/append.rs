@@ -126,7 +126,7 @@ impl WorkspaceFs {
         let failed = |error| fs_error(error, Op::Read, path);
         match found.location {
             ContentLocation::Text => {
-                let text = self.state.text(&found.id).map_err(failed)?;
+                let text = self.state.texts.read(&self.state, &found.id).map_err(failed)?;
                 let version = version_token(text.head, &ContentLocation::Text);
                 let data = bytes_of(text.content);
                 let len = data.len() as u64;

@@ -57,7 +57,8 @@ impl WorkspaceFs {
     pub(super) fn text_limit_in(&self, found: &ResolvedFile, len: usize) -> usize {
         let limit = self.text_limit();
         let is_text = || matches!(found.location, ContentLocation::Text);
-        let current = || self.state.text(&found.id).map_or(0, |text| text.content.len());
+        let current =
+            || self.state.texts.read(&self.state, &found.id).map_or(0, |text| text.content.len());
         if len > limit && is_text() && current() > limit { MAX_TEXT_BYTES } else { limit }
     }
 

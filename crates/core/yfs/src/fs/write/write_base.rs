@@ -8,10 +8,13 @@ use yfs_store::DocHead;
 use yfs_vfs::{FsCode, FsError, VersionBase, VersionToken};
 
 use super::write_target::WriteTarget;
-use crate::fs::{
-    WorkspaceFs,
-    convert_types::{ContentLocation, head_of_token, is_of_blob},
-    durable_version::DurableVersion,
+use crate::{
+    content::version_at,
+    fs::{
+        WorkspaceFs,
+        convert_types::{ContentLocation, head_of_token, is_of_blob},
+        durable_version::DurableVersion,
+    },
 };
 
 /// The base of a write, kept while the document is resolved.
@@ -69,7 +72,7 @@ impl WorkspaceFs {
         if self.version_of(target.found, target.path)? == *token {
             return Ok(WriteBase::Current(head));
         }
-        let version = self.state.version_at(&target.found.id, head);
+        let version = version_at(&self.state, &target.found.id, head);
         let version = version.map_err(|error| target.convert_error(error))?;
         version.map(WriteBase::Version).ok_or_else(stale)
     }
