@@ -28,7 +28,7 @@ use crate::{
     Workspace, WorkspaceFs,
     error::Result,
     fs::batch::{NewNode, PreparedNode},
-    workspace::noted_imports::NotedImport,
+    workspace::noted_imports::{NotedImport, note_import},
 };
 
 /// The greatest number of rows in one transaction.
@@ -196,7 +196,7 @@ impl DirectoryImporter<'_> {
         let ImportReport { n_created, n_updated, n_links, .. } = self.report;
         self.note.n_files = n_created + n_updated + n_links;
         self.note.at = self.fs.state().now();
-        self.fs.state().note_import(&self.note).ok();
+        note_import(self.fs.state(), &self.note).ok();
     }
 
     /// Returns the destination of `from`.

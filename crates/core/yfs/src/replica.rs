@@ -12,7 +12,7 @@
 mod blob_settlement;
 pub(crate) mod conversion_notes;
 mod feed;
-mod forks;
+pub(crate) mod forks;
 mod log_cursor;
 mod log_mark;
 mod log_summary;

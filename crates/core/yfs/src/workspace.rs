@@ -27,6 +27,7 @@ use crate::{
     session::Session,
     state::WorkspaceState,
     store_keys::{CREATED_KEY, ID_KEY, LOG_KEY},
+    workspace::damage::{note_if_unreadable, note_table_damage},
 };
 
 pub mod anchors;
@@ -36,6 +37,7 @@ pub mod change_list;
 pub mod compact;
 pub mod past;
 
+pub(crate) mod conflict_report;
 pub mod conflicts;
 pub mod damage;
 pub mod damaged_blobs;
@@ -145,10 +147,10 @@ impl Workspace {
         let state = WorkspaceState::new(store, options, main, documents, claim, checkpoint);
         let state = Arc::new(state);
         if is_damaged {
-            state.note_table_damage()?;
+            note_table_damage(&state)?;
         }
         if is_without_records {
-            state.note_if_unreadable()?;
+            note_if_unreadable(&state)?;
         }
         if follow {
             log_follower::spawn(state.core());

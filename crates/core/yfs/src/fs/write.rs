@@ -27,6 +27,7 @@ use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, ResolvedFile, fs_error},
 };
+use crate::workspace::damage::{check_not_lost, note_replaced};
 
 /// How often a call starts over because a file was created or removed meanwhile.
 const MAX_ATTEMPTS: usize = 64;
@@ -149,7 +150,7 @@ impl WorkspaceFs {
         let target = WriteTarget { fs: self, op, path, found, options, expected, by, row };
         let is_text = matches!(found.location, ContentLocation::Text);
         if is_text && is_append {
-            self.state.check_not_lost(&found.id).map_err(|error| fs_error(error, op, path))?;
+            check_not_lost(&self.state, &found.id).map_err(|error| fs_error(error, op, path))?;
         }
         let written = match change {
             ContentChange::Append(data) => self.append(target, data)?.appended(options),
@@ -159,7 +160,7 @@ impl WorkspaceFs {
             }
         };
         if is_text && !is_append {
-            let replaced = self.state.note_replaced(&found.id);
+            let replaced = note_replaced(&self.state, &found.id);
             replaced.map_err(|error| fs_error(error, op, path))?;
         }
         if row.updated_at.is_some() {

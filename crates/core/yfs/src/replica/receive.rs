@@ -26,7 +26,6 @@ use crate::{
     commit::{ChangeEffect, DocumentChange, StructureAccess, Transaction},
     error::{Result, WorkspaceError},
     state::WorkspaceState,
-    workspace::conflicts::ConflictReport,
 };
 
 /// The number of documents that are changed in one transaction, and so may be in memory at once.
@@ -130,14 +129,6 @@ impl Replication<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the conflicts in the contents of files, for example of those that
-    /// [`receive`](Self::receive) changed, and of their removals. Files that do not exist have
-    /// none.
-    pub fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
-        self.state.refresh_damaged()?;
-        self.state.content_conflicts(ids)
     }
 
     fn receive_main_update(

@@ -10,7 +10,7 @@ use yfs_engine::{gate::find_misplaced, id::FileId};
 use yfs_store::DocName;
 
 use super::parked::role_of;
-use crate::{Maintenance, error::Result};
+use crate::{Maintenance, error::Result, workspace::conflict_report::path_of};
 
 /// A document whose log has content that does not belong into its list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Maintenance<'_> {
                 continue;
             }
             let id = FileId::from(&stats.doc);
-            let path = (id != state.id).then(|| state.path_or_id(&id));
+            let path = (id != state.id).then(|| path_of(&state.main.read(), &id));
             let n_items = items.iter().map(|range| u64::from(range.len)).sum();
             found.push(MisplacedContent { id, path, n_items });
         }

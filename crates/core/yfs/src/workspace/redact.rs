@@ -25,6 +25,7 @@ use crate::{
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile},
     replica::conversion_notes::note_redaction,
+    workspace::trash::blobs_named_beside,
 };
 
 /// How often compaction is retried while other processes compact the same document.
@@ -224,7 +225,7 @@ impl History<'_> {
         let kept = if blobs.is_empty() {
             Vec::new()
         } else {
-            let named = self.state.blobs_named_beside(&found.id, &erasable.blobs)?;
+            let named = blobs_named_beside(self.state, &found.id, &erasable.blobs)?;
             // Updates that wait for others may name any blob.
             let is_kept =
                 |hash: &&ContentHash| named.as_ref().is_none_or(|named| named.contains(*hash));
