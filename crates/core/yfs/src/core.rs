@@ -154,8 +154,11 @@ impl WorkspaceCore {
 
     /// Does the upkeep that is due while the log is idle. Each part runs even if another fails.
     pub(crate) fn upkeep(&self) -> Result<()> {
-        let done = self.features.iter().map(|feature| feature.upkeep(self));
-        done.fold(Ok(()), |all, part| all.and(part))
+        let mut done = Ok(());
+        for feature in &self.features {
+            done = done.and(feature.upkeep(self));
+        }
+        done
     }
 
     /// Gives back memory that was needed for what has just happened: an exchange of a whole

@@ -38,6 +38,7 @@ mod events;
 pub mod export;
 mod feature;
 mod freed_memory;
+#[macro_use]
 pub mod fs;
 mod heavy_writes;
 pub mod import;

@@ -72,7 +72,7 @@ impl Replication<'_> {
         self.state.check_open()?;
         let after = match since {
             None => Seq::ZERO,
-            Some(since) => match find_mark(&self.state, since)? {
+            Some(since) => match find_mark(self.state, since)? {
                 None => return Ok(None),
                 Some(seq) => seq,
             },
@@ -92,7 +92,7 @@ impl Replication<'_> {
     /// does not have the cursor.
     pub fn changed_since(&self, since: &LogCursor) -> Result<Option<BTreeSet<FileId>>> {
         self.state.check_open()?;
-        let Some(mut after) = find_mark(&self.state, since)? else { return Ok(None) };
+        let Some(mut after) = find_mark(self.state, since)? else { return Ok(None) };
         let mut changed = BTreeSet::new();
         loop {
             let page = self.state.store.tail(after, &|_, _| false)?;

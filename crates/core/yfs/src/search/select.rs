@@ -21,7 +21,6 @@ use super::{
     pattern::TrigramQuery,
 };
 use crate::{
-    WorkspaceFs,
     core::WorkspaceCore,
     error::{Result, WorkspaceError},
     fs::{read::node_entry, resolve},
@@ -37,22 +36,24 @@ const LEAST_EXCLUDED: usize = 2;
 /// If one of so many files is left, their paths are found by their ids, without a walk.
 const FILES_PER_LOOKUP: usize = 8;
 
-impl WorkspaceFs {
+fs_part! {
+    /// The search in contents, which reads no file that the index excludes.
+    IndexedSearch, searcher
+}
+
+impl IndexedSearch<'_> {
     /// Finds lines by pattern; reads no file that the index excludes.
-    pub(crate) async fn search_contents(
-        &self,
-        query: &GrepQuery,
-    ) -> Result<GrepResult, yfs_vfs::FsError> {
-        grep_selected(self, query, self.select_files(query)).await
+    pub(crate) async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, yfs_vfs::FsError> {
+        grep_selected(self.fs, query, self.select_files(query)).await
     }
 
-    /// Finds lines as [`search_contents`](Self::search_contents) does, and passes them to a sink.
-    pub(crate) async fn search_contents_each(
+    /// Finds lines as [`search_contents`](Self::grep) does, and passes them to a sink.
+    pub(crate) async fn grep_each(
         &self,
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, yfs_vfs::FsError> {
-        grep_each_selected(self, query, self.select_files(query), sink).await
+        grep_each_selected(self.fs, query, self.select_files(query), sink).await
     }
 
     /// Returns the files that a query must read.

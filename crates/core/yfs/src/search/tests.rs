@@ -190,9 +190,9 @@ fn compare(workspace: &Workspace, query: &GrepQuery, context: &str) -> (u64, u64
 fn compare_reads(workspace: &Workspace, context: &str) {
     let fs = workspace.fs();
     let root = VPath::root();
-    let listed = fs.walk_now(&root, &WalkOptions::default()).expect("listed");
+    let listed = fs.lister().walk(&root, &WalkOptions::default()).expect("listed");
     let kinds_only = WalkOptions { kinds_only: true, ..WalkOptions::default() };
-    let kinds = fs.walk_now(&root, &kinds_only).expect("listed");
+    let kinds = fs.lister().walk(&root, &kinds_only).expect("listed");
     let shown = |found: &[WalkEntry]| -> Vec<_> {
         let shown = found.iter().map(|WalkEntry { path, entry, .. }| {
             (path.clone(), entry.name.clone(), entry.id.clone(), entry.kind)
@@ -202,10 +202,10 @@ fn compare_reads(workspace: &Workspace, context: &str) {
     assert_eq!(shown(&listed), shown(&kinds), "{context}");
     let paths = kinds.into_iter().map(|found| found.path);
     let paths: Vec<VPath> = paths.chain([root, path("/none"), path("/none/x")]).collect();
-    let together = fs.read_many_now(&paths);
+    let together = fs.reader().read_many(&paths);
     assert_eq!(together.len(), paths.len());
     for (path, found) in paths.iter().zip(together) {
-        let alone = fs.read_now(path).map(|content| content.data);
+        let alone = fs.reader().read(path).map(|content| content.data);
         assert_eq!(found.map_err(|error| error.code), alone.map_err(|error| error.code), "{path}");
     }
 }

@@ -244,7 +244,7 @@ impl Maintenance<'_> {
 /// Finds out whether damage of the files table was accepted. Called if some of its records
 /// cannot be read.
 pub(super) fn note_table_damage(state: &Arc<WorkspaceState>) -> Result<()> {
-    match (Maintenance { state: state }).check_damage() {
+    match (Maintenance { state }).check_damage() {
         Err(WorkspaceError::DamagedLog { n_problems, first }) => {
             state.table_damage.set(Some((n_problems, first)));
             Ok(())

@@ -96,7 +96,7 @@ impl History<'_> {
         let data = self.version_content(path, number)?;
         let fs =
             Workspace::of(self.state.clone()).fs().labelled(&format!("restore version {number}"));
-        Ok(fs.write_sync(path, &data, &WriteOptions::default())?)
+        Ok(fs.writer().write(path, &data, &WriteOptions::default())?)
     }
 
     /// Names the current content of a file, on behalf of

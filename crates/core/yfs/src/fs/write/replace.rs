@@ -8,13 +8,11 @@ use yfs_engine::{
 };
 use yfs_vfs::{EditOverlap, FsCode, FsError, VersionBase, WriteOutcome};
 
+use super::FileContentWriter;
 use super::{MAX_ATTEMPTS, write_base::WriteBase, write_target::WriteTarget};
-use crate::fs::{
-    WorkspaceFs,
-    convert_types::{ContentLocation, ResolvedFile},
-};
+use crate::fs::convert_types::{ContentLocation, ResolvedFile};
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Replaces the content of a file by `data`. If both are text, the change is the least edit of
     /// the text that the writer had read.
     pub(super) fn replace(
