@@ -64,8 +64,8 @@ pub(crate) trait WorkspaceFeature: fmt::Debug + Send + Sync {
     /// Gives back memory, after a long time without news.
     fn rest(&self, _core: &WorkspaceCore) {}
 
-    /// Writes what must not be left to the next process, before a workspace closes. Failures are of
-    /// no account: the next process does what is left.
+    /// Writes what must not be left to the next process, before a workspace closes. Its
+    /// failures are ignored: the next process does what is left.
     fn closing(&self, _core: &WorkspaceCore) {}
 
     /// Does the upkeep at the end that may take long, after [`closing`](Self::closing) of all.

@@ -13,7 +13,7 @@ use super::read::FileContentReader;
 use crate::{error::Result, state::WorkspaceState};
 
 impl FileContentReader<'_> {
-    /// Returns the contents of files, each as [`read_now`](Self::read) does.
+    /// Returns the contents of files, each as [`read`](Self::read) does.
     pub(crate) fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
         // A file for which this fails or finds nothing is read by itself.
         let found = self.refresh_if_unfollowed(Op::Open).map(|()| self.find_documents(paths));
