@@ -1,8 +1,8 @@
 //! The follower: a thread that applies records of other processes, and reports the sizes of idle
 //! files.
 //!
-//! The thread has only a weak reference to the workspace, so it ends when the last handle is
-//! dropped. Closing the workspace wakes it.
+//! The thread has only a weak reference to the core, so it ends when the workspace is closed or its
+//! last handle is dropped.
 
 use std::{
     sync::{Arc, Weak},
