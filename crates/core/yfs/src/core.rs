@@ -1,7 +1,7 @@
 //! The core of a workspace: its documents, its log, and the locks on both.
 //!
-//! It knows no feature. [`commit`](crate::commit) changes it, and the [tailing](crate::tail) applies
-//! what other processes logged; both report what happened to the features that are attached
+//! It knows no feature. [`commit`](crate::commit) changes it, and [`tail`](crate::tail) applies what
+//! other processes logged; both report what happened to the features that are attached
 //! ([`WorkspaceFeature`]). A feature has state of its own and gets the core as an argument, so that
 //! the core owns the features and no feature owns the core.
 //!
@@ -54,8 +54,8 @@ pub(crate) struct WorkspaceCore {
     pub(crate) documents: Arc<DocumentPool>,
     pub(crate) main_followers: SubscriberList,
     pub(crate) table_damage: TableDamage,
-    /// Whether the main document read from a damaged checkpoint what is not certain, so that it must
-    /// be loaded from the log before its next use.
+    /// Whether the main document read from a damaged checkpoint what is not certain, so that it is
+    /// to be loaded from the log before its next use.
     pub(crate) is_main_uncertain: Arc<AtomicBool>,
     /// Locked by transactions that depend on rows: for writing by those that change rows, for
     /// reading by those that were planned from them.

@@ -1,7 +1,7 @@
 //! A workspace as a [`FileSystem`].
 //!
 //! Look-ups happen in memory. A call that writes structure is planned from the head of the log, and
-//! its append fails if the head has moved (see `commit.rs`), so that `EEXIST` and similar errors are
+//! its append fails if the head has moved (`commit.rs`), so that `EEXIST` and similar errors are
 //! exact across all processes of a store.
 
 #[macro_use]

@@ -1,4 +1,4 @@
-//! How a workspace follows its log: [`WorkspaceCore::catch_up`] applies what other processes logged.
+//! How a workspace follows its log: [`WorkspaceCore::catch_up`] applies what others logged.
 
 use std::sync::atomic::Ordering;
 

@@ -34,8 +34,8 @@ impl ContentTexts {
     ///
     /// # Errors
     ///
-    /// Fails with [`Damaged`](crate::WorkspaceError::Damaged) if some of its records cannot be read:
-    /// what is left must not be taken for the file.
+    /// Fails with [`Damaged`](crate::WorkspaceError::Damaged) if some of its records cannot be
+    /// read: what is left must not be taken for the file.
     pub(crate) fn read(&self, core: &WorkspaceCore, id: &FileId) -> Result<CachedText> {
         self.read_text(core, id, false)
     }

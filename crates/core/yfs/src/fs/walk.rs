@@ -15,8 +15,8 @@ use yfs_vfs::{
 
 use super::{convert_types::fs_error, read::row_entry};
 
-/// The number of entries in a batch of [`|fs, at| fs.lister().walk_batches(at)`]. A larger one would be
-/// mapped from the operating system and given back each time.
+/// The number of entries in a batch of [`TreeLister::walk_batches`]. A larger one would be mapped
+/// from the operating system and given back each time.
 const BATCH_LEN: usize = 512;
 
 /// The number of entries of a directory for which there is room at once. Directories are nested as
