@@ -1,14 +1,14 @@
 //! The core of a workspace: its documents, its log, and the locks on both.
 //!
-//! It knows no feature. [`commit`](crate::commit) changes it, and [`tail`](crate::tail) applies what
-//! other processes logged; both report what happened to the features that are attached
+//! It knows no feature. [`commit`](crate::commit) changes it, and [`tail`](crate::tail) applies
+//! what others logged; both report what happened to the features that are attached
 //! ([`WorkspaceFeature`]). A feature has state of its own and gets the core as an argument, so that
 //! the core owns the features and no feature owns the core.
 //!
 //! # Invariants
 //!
-//! - Locks are taken in this order: structure, tailing, main document, content document, then those
-//!   of the features in the order in which they are attached. A thread that has locked a document
+//! - Locks are taken in this order: structure, tailing, main document, content document, and last
+//!   those of features, under which none of the core is taken. A thread that has locked a document
 //!   takes none of the first three, except for reading the main document recursively.
 
 use std::{
