@@ -1,4 +1,5 @@
-//! Circles of imports stay small enough to be held in one head, as `just house` counts them.
+//! Circles of imports and types stay small enough to be held in one head, as `just house` counts
+//! them.
 
 use std::process::Command;
 
@@ -11,12 +12,32 @@ const MAX_CIRCLE: u64 = 10;
 /// The crates whose files all others would else be drawn into, with the most files in a circle.
 const SMALLER: &[(&str, u64)] = &[("yfs", 6), ("yfs-server", 6)];
 
-#[test]
-fn circles_of_imports_are_small() {
+/// The crates whose types have at most so many methods.
+const MAX_METHODS: &[(&str, u64)] = &[("yfs", 60)];
+
+fn report() -> Value {
     let script = root().join("tests/node/house.mjs");
     let output = Command::new("node").arg(script).arg("--json").output().expect("Node.js runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn no_type_has_too_many_methods() {
+    let report = report();
+    let crates = report["crates"].as_array().expect("a list of crates");
+    for (name, max) in MAX_METHODS {
+        let found = crates.iter().find(|found| found["name"] == *name).expect("the crate");
+        let largest = &found["most_methods"];
+        let n_methods = largest["methods"].as_u64().expect("a number");
+        assert!(n_methods <= *max, "{name}: {} has {n_methods} methods", largest["name"]);
+        assert!(n_methods > 20, "types were not read: {largest}");
+    }
+}
+
+#[test]
+fn circles_of_imports_are_small() {
+    let report = report();
     let crates = report["crates"].as_array().expect("a list of crates");
     let mut n_circles = 0;
     for found in crates {

@@ -13,47 +13,74 @@
 
 mod replayed_changes;
 
-use yfs_engine::{gate::UpdateSource, id::FileId, main_doc::MainDoc, table::WriterIds};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use yfs_engine::{gate::UpdateSource, id::FileId, main_doc::MainDoc};
 use yfs_store::{Seq, TailPage};
 use yfs_vfs::{ChangeCursor, ChangePage, FileChange};
 
-pub(crate) use self::replayed_changes::ChangeReplay;
+use self::replayed_changes::ChangeReplay;
 use crate::{
+    change_events::{content_event, row_events},
+    checkpoint::MainCheckpoints,
+    core::WorkspaceCore,
     error::Result,
-    events::{CAPACITY, content_event, row_events},
-    state::WorkspaceState,
+    events::{CAPACITY, EventLog},
 };
 
-impl WorkspaceState {
+/// The changes that were replayed last.
+#[derive(Debug)]
+pub(crate) struct ChangeReplayer {
+    /// Locked while changes are read from the log.
+    kept: Mutex<Option<ChangeReplay>>,
+    events: Arc<EventLog>,
+    checkpoint: Arc<MainCheckpoints>,
+}
+
+impl ChangeReplayer {
+    pub(crate) fn new(events: Arc<EventLog>, checkpoint: Arc<MainCheckpoints>) -> Self {
+        Self { kept: Mutex::default(), events, checkpoint }
+    }
+
     /// Returns the changes since a position of the log, or `None` if they can no longer be
     /// replayed.
-    pub(crate) fn replay_changes(&self, after: Seq) -> Result<Option<ChangePage>> {
-        if after > self.store.head()? {
+    pub(crate) fn changes_since(
+        &self,
+        core: &WorkspaceCore,
+        after: Seq,
+    ) -> Result<Option<ChangePage>> {
+        if after > core.store.head()? {
             return Ok(None);
         }
         // Later callers wait here for the replay of the first.
-        let mut kept = self.replay.lock();
+        let mut kept = self.kept.lock();
         let counts = |kept: &ChangeReplay| kept.after <= after && self.events.reaches(&kept.next);
         if !kept.as_ref().is_some_and(counts) {
             // Taken before the log is read, so that no change is lost between the replay and the
             // next page.
-            let next = self.events.cursor(self.tailed());
-            *kept = self.replay(after, next)?;
+            let next = self.events.cursor(core.tailed());
+            *kept = self.replay(core, after, next)?;
         }
         Ok(kept.as_ref().map(|replay| replay.since(after)))
     }
 
-    fn replay(&self, after: Seq, next: ChangeCursor) -> Result<Option<ChangeReplay>> {
+    fn replay(
+        &self,
+        core: &WorkspaceCore,
+        after: Seq,
+        next: ChangeCursor,
+    ) -> Result<Option<ChangeReplay>> {
         let mut replay = ChangeReplay { after, rows: Vec::new(), contents: Vec::new(), next };
-        let mut main = self.main_at(after)?;
+        let mut main = self.main_at(core, after)?;
         let mut contents = Vec::new();
         let mut at = after;
         loop {
-            let tail = self.store.tail(at, &|doc, _| *doc == self.main_name)?;
-            if tail.reload.iter().any(|reload| reload.doc == self.main_name) {
+            let tail = core.store.tail(at, &|doc, _| *doc == core.main_name)?;
+            if tail.reload.iter().any(|reload| reload.doc == core.main_name) {
                 return Ok(None);
             }
-            self.replay_page(&mut main, &tail, &mut replay.rows, &mut contents);
+            self.replay_page(core, &mut main, &tail, &mut replay.rows, &mut contents);
             if replay.rows.len() + contents.len() > CAPACITY {
                 return Ok(None);
             }
@@ -63,7 +90,7 @@ impl WorkspaceState {
                     return Ok(None);
                 }
                 // Content events name the final paths of their files, after all row changes.
-                let now = self.now();
+                let now = core.now();
                 let events = contents.into_iter();
                 let events = events.filter_map(|(seq, id)| {
                     content_event(&main, &id, now, None).map(|event| (seq, event))
@@ -76,15 +103,14 @@ impl WorkspaceState {
 
     /// Builds the main document as it was at a position of the log, or later where records were
     /// merged.
-    fn main_at(&self, position: Seq) -> Result<MainDoc> {
-        let on_checkpoint = self.checkpoint.as_ref().map(|home| home.open_at(position));
+    fn main_at(&self, core: &WorkspaceCore, position: Seq) -> Result<MainDoc> {
+        let on_checkpoint = self.checkpoint.home.as_ref().map(|home| home.open_at(position));
         if let Some(main) = on_checkpoint.transpose()?.flatten() {
             return Ok(main);
         }
-        let random = || self.options.ids.client_id();
-        let ids = WriterIds { rows: random(), cells: random(), meta: random() };
-        let mut main = MainDoc::new(&self.id, ids, self.options.limits);
-        let loaded = self.store.load(&self.main_name)?;
+        let ids = core.options.fresh_writer_ids();
+        let mut main = MainDoc::new(&core.id, ids, core.options.limits);
+        let loaded = core.store.load(&core.main_name)?;
         let records = loaded.updates.iter().filter(|record| record.seq <= position);
         for update in loaded.snapshot.iter().chain(records.map(|record| &record.data)) {
             // Records that the gate rejects are left out of every load.
@@ -95,6 +121,7 @@ impl WorkspaceState {
 
     fn replay_page(
         &self,
+        core: &WorkspaceCore,
         main: &mut MainDoc,
         tail: &TailPage,
         rows: &mut Vec<(Seq, FileChange)>,
@@ -108,7 +135,7 @@ impl WorkspaceState {
         }
         let reloaded = tail.reload.iter().map(|reload| (reload.upto, &reload.doc));
         let touched = tail.touched.iter().map(|touched| (touched.head, &touched.doc));
-        let docs = touched.chain(reloaded).filter(|(_, doc)| **doc != self.main_name);
+        let docs = touched.chain(reloaded).filter(|(_, doc)| **doc != core.main_name);
         contents.extend(docs.map(|(seq, doc)| (seq, FileId::from(doc))));
     }
 }

@@ -42,6 +42,7 @@ use yfs_store::checkpoint::{CheckpointError, CheckpointMap, CheckpointWriter};
 use yfs_store::{DerivedLabel, DocName, SealedDirectory, Seq, Store, StoreError, StoredDocument};
 
 use self::healing::{CheckpointUse, HealingReader};
+pub(crate) use self::live::MainCheckpoints;
 use crate::{
     error::Result,
     load_document::{self, LoadReport},
@@ -76,7 +77,7 @@ pub(crate) struct CheckpointHome {
     has_failed: Arc<AtomicBool>,
     /// Whether the workspace's document read from a damaged checkpoint what the log does not have
     /// as of the same position, so that it must be loaded from the log before its next use.
-    must_replace: Arc<AtomicBool>,
+    pub(crate) must_replace: Arc<AtomicBool>,
     /// The checkpoint that the workspace's document is on.
     in_use: Arc<Mutex<Option<DerivedLabel>>>,
 }

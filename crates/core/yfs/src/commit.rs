@@ -1,6 +1,6 @@
 //! Transactions: the only way to change a workspace.
 //!
-//! A caller plans a [`Transaction`] from the current main document. [`WorkspaceState::commit`]
+//! A caller plans a [`Transaction`] from the current main document. [`WorkspaceCore::commit`]
 //! makes its changes in memory, appends all of them to the log as one batch, and only then
 //! publishes them: to the tree, to subscribers of documents, to caches, to watchers. It is the only
 //! caller of [`UpdateLog::append`](yfs_store::UpdateLog::append), the only retry loop and the only
@@ -14,10 +14,8 @@
 //! # Invariants
 //!
 //! - The main document changes only under the structure lock, by updates that are in the log.
-//! - Locks are taken in this order: structure, tailing, main document, content document. A thread
-//!   that has locked a document takes none of the others, except for reading the main document
-//!   recursively.
-//! - Nothing is appended after [`WorkspaceState::close_log`] returned.
+//! - Locks are taken in the order that the [core](crate::core) states.
+//! - Nothing is appended after [`WorkspaceCore::close_log`] returned.
 
 mod documents;
 #[cfg(test)]
@@ -43,10 +41,10 @@ pub(crate) use self::transaction::{
     StructureAccess, Transaction,
 };
 use crate::{
+    change_events::row_events,
+    core::WorkspaceCore,
     documents::DocHandle,
     error::{Result, WorkspaceError},
-    events::row_events,
-    state::WorkspaceState,
 };
 
 /// How often a transaction is planned again because other processes were faster.
@@ -115,7 +113,7 @@ impl<T> Committed<T> {
     }
 }
 
-impl WorkspaceState {
+impl WorkspaceCore {
     /// Commits the changes that `plan` makes to the main document, on behalf of `by`.
     ///
     /// `plan` runs again whenever another process was faster. Its error is final only if it was
@@ -236,10 +234,10 @@ impl WorkspaceState {
         for event in &mut events {
             event.actor = by.cloned();
         }
-        self.events.push(events);
+        self.publish_changes(events);
         // Called last, so that a reader of a cursor with this position finds the events.
         self.skip_own_records(&appended);
-        self.events.note_records();
+        self.note_position();
         Ok(Some(committed))
     }
 
@@ -276,8 +274,7 @@ impl WorkspaceState {
         } else {
             self.main.write().commit(&main.update)
         };
-        self.written.lock().insert(self.main_name.clone());
-        self.note_uncovered(&main.update);
+        self.features.iter().for_each(|feature| feature.main_logged(self, &main.update, true));
         let events = row_events(&self.main.read(), &changes, now);
         self.main_followers.publish(&main.update);
         Ok((changes.ids, events))

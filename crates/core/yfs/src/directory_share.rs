@@ -21,7 +21,7 @@
 mod bridge_records;
 mod bridged_row;
 mod content_exchange;
-mod late_edits;
+pub(crate) mod late_edits;
 mod redactions;
 mod row_commit;
 mod row_plan;

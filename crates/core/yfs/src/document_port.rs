@@ -16,9 +16,13 @@ use crate::{
     commit::{ChangeEffect, MainChange, StructureAccess, Transaction},
     documents::DocHandle,
     error::{Result, WorkspaceError},
-    state::{MAIN_BACKLOG, WorkspaceState},
+    replica::conversion_notes::note_redaction,
+    state::WorkspaceState,
     subscription::Subscription,
 };
+
+/// The number of updates of the main document that a subscriber may fall behind.
+const MAIN_BACKLOG: usize = 16_384;
 
 /// A document of a workspace: the main document, or the content of a file.
 ///
@@ -217,7 +221,7 @@ impl WorkspaceState {
             Ok(received.updates.into_iter().chain(withdrawal.flatten()).collect())
         })?;
         if erases {
-            self.redacted.lock().insert(DocName::from(id));
+            self.compaction.note_redacted([DocName::from(id)]);
         }
         Ok(committed.records)
     }
@@ -244,7 +248,7 @@ impl WorkspaceState {
         let update = doc.redactions().strip_update(update).into_owned();
         let erases = doc.redactions().n_records() > n_redactions;
         if erases {
-            self.note_redaction()?;
+            note_redaction(self)?;
         }
         // The words are set aside if they cannot follow their block.
         let carried = doc.carry_moved_words().ok().flatten();

@@ -124,7 +124,7 @@ fn base_of(fs: &WorkspaceFs, from: &VPath) -> Result<(VPath, Option<WalkEntry>),
         return Ok((from.clone(), None));
     }
     let missing = || FsError::new(FsCode::ENOENT, Op::Open, from);
-    let stat = fs.stat_if_exists(from)?.ok_or_else(missing)?;
+    let stat = fs.reader().stat_if_exists(from)?.ok_or_else(missing)?;
     if stat.is_directory() {
         return Ok((from.clone(), None));
     }
@@ -157,7 +157,7 @@ impl DirectoryExporter<'_> {
             if files.len() >= BATCH {
                 self.write_files(&files, progress);
                 files.clear();
-                self.fs.shed_rows();
+                self.fs.state().checkpoint.shed_rows(self.fs.state());
             }
         }
         self.write_files(&files, progress);
@@ -294,13 +294,13 @@ impl ExportWriter {
     ) -> Result<FileWriteOutcome, SkipReason> {
         let failed = |error: FsError| SkipReason::Failed(error.to_string());
         let attributes = attributes_of(&item.entry);
-        let blob = self.fs.blob_at(&item.path).map_err(failed)?;
-        if let Some(blob) = blob.filter(|blob| self.fs.is_surely_blob(blob.size)) {
+        let blob = self.fs.reader().blob_at(&item.path).map_err(failed)?;
+        if let Some(blob) = blob.filter(|blob| self.fs.reader().is_surely_blob(blob.size)) {
             *n_bytes = blob.size;
             let content = LargeContent { fs: &self.fs, path: &item.path, blob };
             return self.disk.write_large_file(on_host, &content, attributes, self.force);
         }
-        let data = self.fs.content(&item.path).map_err(failed)?;
+        let data = self.fs.reader().read(&item.path).map_err(failed)?.data;
         *n_bytes = data.len() as u64;
         self.disk.write_file(on_host, &data, attributes, self.force)
     }
@@ -311,7 +311,7 @@ impl ExportWriter {
         relative: &str,
         on_host: &Path,
     ) -> Result<FileWriteOutcome, SkipReason> {
-        let target = self.fs.link_target(&item.path);
+        let target = self.fs.reader().readlink(&item.path);
         let target = target.map_err(|error| SkipReason::Failed(error.to_string()))?;
         if !self.unsafe_links && link_escapes(relative, &target) {
             return Err(SkipReason::Escapes);

@@ -1,8 +1,11 @@
 //! A workspace as a [`FileSystem`].
 //!
 //! Look-ups happen in memory. A call that writes structure is planned from the head of the log, and
-//! its append fails if the head has moved (see `state.rs`), so that `EEXIST` and similar errors are
+//! its append fails if the head has moved (`commit.rs`), so that `EEXIST` and similar errors are
 //! exact across all processes of a store.
+
+#[macro_use]
+mod parts;
 
 pub(crate) mod batch;
 mod cached_read;
@@ -82,7 +85,7 @@ impl WorkspaceFs {
     /// Reads a file, and returns its id with the content.
     pub(crate) fn read_with_id(&self, path: &VPath) -> Result<(FileId, FileContent), FsError> {
         let found = self.resolve_at(Op::Open, path)?;
-        let content = self.read_found(path, &found)?;
+        let content = self.reader().read_found(path, &found)?;
         Ok((found.id, content))
     }
 
@@ -110,7 +113,7 @@ impl WorkspaceFs {
 
     /// Reports whether a path names a symbolic link.
     pub(crate) fn is_link(&self, path: &VPath) -> bool {
-        self.stat_now(path, Op::Lstat).is_ok_and(|stat| stat.kind == FileKind::Symlink)
+        self.reader().stat(path, Op::Lstat).is_ok_and(|stat| stat.kind == FileKind::Symlink)
     }
 
     /// Returns the workspace.
@@ -118,21 +121,11 @@ impl WorkspaceFs {
         Workspace::of(self.state.clone())
     }
 
-    /// Writes like [`FileSystem::write`], without a future: nothing in it waits.
-    pub(crate) fn write_sync(
-        &self,
-        path: &VPath,
-        data: &[u8],
-        options: &WriteOptions,
-    ) -> Result<WriteOutcome, FsError> {
-        self.write_now(path, data, options)
-    }
-
     /// Replays the changes since a cursor that the workspace gave before it was last opened.
     fn replay_changes(&self, since: &ChangeCursor) -> Result<ChangePage, FsError> {
         let (state, root) = (&self.state, VPath::root());
         let after = state.events.position(since).ok_or_else(FsError::cursor_lost)?;
-        let replayed = state.replay_changes(after);
+        let replayed = state.replay.changes_since(state, after);
         let replayed = replayed.map_err(|error| fs_error(error, Op::Watch, &root))?;
         replayed.ok_or_else(FsError::cursor_lost)
     }
@@ -158,15 +151,15 @@ impl WorkspaceFs {
 #[async_trait]
 impl FileSystem for WorkspaceFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
-        self.read_now(path)
+        self.reader().read(path)
     }
 
     async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
-        self.read_many_now(paths)
+        self.reader().read_many(paths)
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
-        self.read_range_now(path, offset, len)
+        self.reader().read_range(path, offset, len)
     }
 
     async fn read_stream(
@@ -174,7 +167,7 @@ impl FileSystem for WorkspaceFs {
         path: &VPath,
         options: &StreamOptions,
     ) -> Result<ChunkStream, FsError> {
-        self.read_stream_now(path, options)
+        self.reader().read_stream(path, options)
     }
 
     async fn write(
@@ -183,7 +176,7 @@ impl FileSystem for WorkspaceFs {
         data: Bytes,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.write_now(path, &data, options)
+        self.writer().write(path, &data, options)
     }
 
     async fn append(
@@ -192,71 +185,71 @@ impl FileSystem for WorkspaceFs {
         data: Bytes,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.append_now(path, &data, options)
+        self.writer().append(path, &data, options)
     }
 
     async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
-        self.edit_now(path, edit)
+        self.writer().edit(path, edit)
     }
 
     async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.stat_now(path, Op::Stat)
+        self.reader().stat(path, Op::Stat)
     }
 
     async fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.stat_now(path, Op::Lstat)
+        self.reader().stat(path, Op::Lstat)
     }
 
     async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.readdir_now(path)
+        self.reader().readdir(path)
     }
 
     async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
-        self.mkdir_now(path, options)
+        self.tree().mkdir(path, options)
     }
 
     async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
-        self.rm_now(path, options)
+        self.tree().rm(path, options)
     }
 
     async fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
-        self.cp_now(from, to, options)
+        self.tree().cp(from, to, options)
     }
 
     async fn mv(&self, from: &VPath, to: &VPath, options: &MoveOptions) -> Result<(), FsError> {
-        self.mv_now(from, to, options)
+        self.tree().mv(from, to, options)
     }
 
     async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
-        self.symlink_now(target, path)
+        self.tree().symlink(target, path)
     }
 
     async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
-        self.readlink_now(path)
+        self.reader().readlink(path)
     }
 
     async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.realpath_now(path)
+        self.reader().realpath(path)
     }
 
     async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.utimes_now(path, mtime)
+        self.tree().utimes(path, mtime)
     }
 
     async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.chmod_now(path, mode)
+        self.tree().chmod(path, mode)
     }
 
     async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        self.set_metadata_now(path, &metadata)
+        self.tree().set_metadata(path, &metadata)
     }
 
     async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        self.walk_now(path, options)
+        self.lister().walk(path, options)
     }
 
     fn walk_batches<'a>(&'a self, path: &'a VPath, options: &'a WalkOptions) -> WalkStream<'a> {
-        self.walk_batches_now(path, options)
+        self.lister().walk_batches(path, options)
     }
 
     fn walk_directories<'a>(
@@ -264,7 +257,7 @@ impl FileSystem for WorkspaceFs {
         path: &'a VPath,
         options: &'a WalkOptions,
     ) -> DirectoryStream<'a> {
-        self.walk_directories_now(path, options)
+        self.lister().walk_directories(path, options)
     }
 
     async fn glob(&self, query: &GlobQuery) -> Result<GlobResult, FsError> {
@@ -272,7 +265,7 @@ impl FileSystem for WorkspaceFs {
     }
 
     async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        self.search_contents(query).await
+        self.searcher().grep(query).await
     }
 
     async fn grep_each(
@@ -280,11 +273,11 @@ impl FileSystem for WorkspaceFs {
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, FsError> {
-        self.search_contents_each(query, sink).await
+        self.searcher().grep_each(query, sink).await
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.totals_now(path)
+        self.reader().totals(path)
     }
 
     fn without_links(&self) -> Option<Arc<dyn FileSystem>> {

@@ -28,7 +28,7 @@ use crate::{
     Workspace, WorkspaceFs,
     error::Result,
     fs::batch::{NewNode, PreparedNode},
-    workspace::noted_imports::NotedImport,
+    workspace::noted_imports::{NotedImport, note_import},
 };
 
 /// The greatest number of rows in one transaction.
@@ -170,13 +170,13 @@ struct DirectoryImporter<'a> {
 impl DirectoryImporter<'_> {
     fn run(mut self, from: &Path, to: &VPath) -> Result<ImportReport> {
         let to = &self.destination(from, to)?;
-        let is_there = |path: &VPath| matches!(self.fs.stat_if_exists(path), Ok(Some(_)));
+        let is_there = |path: &VPath| matches!(self.fs.reader().stat_if_exists(path), Ok(Some(_)));
         let scan = scan::scan(from, to, self.options, &is_there)?;
         self.report.skipped = scan.skipped;
         self.at.n_total = scan.found.len() as u64;
         let root = if scan.is_directory { Some(to.clone()) } else { to.parent() };
         if let Some(root) = root.filter(|root| !root.is_root()) {
-            self.fs.make_directory(&root, &MkdirOptions::recursive())?;
+            self.fs.tree().mkdir(&root, &MkdirOptions::recursive())?;
         }
         let (files, others): (Vec<ImportEntry>, Vec<ImportEntry>) =
             scan.found.into_iter().partition(|entry| matches!(entry.kind, ImportEntryKind::File));
@@ -196,7 +196,7 @@ impl DirectoryImporter<'_> {
         let ImportReport { n_created, n_updated, n_links, .. } = self.report;
         self.note.n_files = n_created + n_updated + n_links;
         self.note.at = self.fs.state().now();
-        self.fs.state().note_import(&self.note).ok();
+        note_import(self.fs.state(), &self.note).ok();
     }
 
     /// Returns the destination of `from`.
@@ -210,18 +210,18 @@ impl DirectoryImporter<'_> {
     fn filter_missing(&mut self, others: Vec<ImportEntry>) -> Result<Vec<ImportEntry>> {
         let mut missing = Vec::with_capacity(others.len());
         for found in others {
-            let Some(stat) = self.fs.stat_if_exists(&found.to)? else {
+            let Some(stat) = self.fs.reader().stat_if_exists(&found.to)? else {
                 missing.push(found);
                 continue;
             };
             match (&found.kind, stat.kind) {
                 (ImportEntryKind::Directory, FileKind::Directory) => self.count_done(0, |_| ()),
                 (ImportEntryKind::Link(target), FileKind::Symlink) => {
-                    if self.fs.link_target(&found.to)? == **target {
+                    if self.fs.reader().readlink(&found.to)? == **target {
                         self.count_unchanged();
                         continue;
                     }
-                    self.fs.remove(&found.to, &RemoveOptions::default())?;
+                    self.fs.tree().rm(&found.to, &RemoveOptions::default())?;
                     missing.push(found);
                 }
                 _ => self.skip_entry(&found, SkipReason::InTheWay),
@@ -276,7 +276,7 @@ impl DirectoryImporter<'_> {
 fn destination_of_file(fs: &WorkspaceFs, name: Option<&str>, to: &VPath) -> Result<VPath> {
     let Some(name) = name else { return Ok(to.clone()) };
     let is_directory =
-        to.is_root() || fs.stat_if_exists(to)?.is_some_and(|stat| stat.is_directory());
+        to.is_root() || fs.reader().stat_if_exists(to)?.is_some_and(|stat| stat.is_directory());
     Ok(if is_directory { to.join(name) } else { to.clone() })
 }
 

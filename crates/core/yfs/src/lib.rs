@@ -28,6 +28,7 @@ mod cache;
 pub mod clock;
 mod commit;
 mod content;
+mod core;
 pub mod directory_share;
 pub mod documents;
 #[cfg(test)]
@@ -35,7 +36,9 @@ mod eager_disk;
 pub mod error;
 mod events;
 pub mod export;
+mod feature;
 mod freed_memory;
+#[macro_use]
 pub mod fs;
 mod heavy_writes;
 pub mod import;
@@ -45,6 +48,7 @@ mod load_document;
 mod log_follower;
 pub mod options;
 
+mod change_events;
 mod change_replay;
 mod checkpoint;
 pub mod document_port;
@@ -58,6 +62,8 @@ mod stat_report;
 mod state;
 mod store_keys;
 pub mod subscription;
+mod tail;
+mod texts;
 pub mod workspace;
 
 pub use yfs_store::{

@@ -7,6 +7,7 @@ use yfs_engine::{
     gate::GateLimits,
     kind::{DEFAULT_PROFILE, SchemaProfile},
     step::StepId,
+    table::WriterIds,
 };
 use yfs_store::{StoreError, UnlockKey, read_key_file};
 
@@ -108,6 +109,12 @@ impl WorkspaceOptions {
     /// Returns options for reading only.
     pub fn reading() -> Self {
         Self { read_only: true, follow: false, ..Self::default() }
+    }
+
+    /// Returns random ids, under which no record was written.
+    pub(crate) fn fresh_writer_ids(&self) -> WriterIds {
+        let random = || self.ids.client_id();
+        WriterIds { rows: random(), cells: random(), meta: random() }
     }
 
     /// Sets the key to the bytes of a key file.

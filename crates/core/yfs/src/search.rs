@@ -27,6 +27,7 @@ mod binary_files;
 mod build;
 mod changes;
 mod index_map;
+mod indexes;
 mod pattern;
 mod postings;
 mod select;
@@ -55,6 +56,8 @@ use yfs_store::{SealedDirectory, Seq, Store, StoreError};
 
 use self::index_map::SearchMap;
 use crate::{error::Result, options::WorkspaceOptions};
+
+pub(crate) use self::indexes::SearchIndexes;
 
 /// The setting that stores the marks of the last indexes, the newest first.
 const MARKS_KEY: &str = "search.marks";

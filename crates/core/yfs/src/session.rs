@@ -140,7 +140,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::read_range`](yfs_vfs::FileSystem::read_range) does.
     pub fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
-        self.fs.read_range_now(path, offset, len)
+        self.fs.reader().read_range(path, offset, len)
     }
 
     /// Replaces the content of a file by `data`, as a change of the content that the session has
@@ -196,10 +196,10 @@ impl Session {
         let conditional = WriteOptions { expected_version: expected.clone(), ..options.clone() };
         let is_caller_conditional = options.expected_version.is_some();
         let options = if is_caller_conditional { options } else { &conditional };
-        let appended = match self.fs.append_now(path, data, options) {
+        let appended = match self.fs.writer().append(path, data, options) {
             Err(error) if error.code == FsCode::ESTALE && !is_caller_conditional => {
                 let unconditional = WriteOptions { expected_version: None, ..options.clone() };
-                self.fs.append_now(path, data, &unconditional)?
+                self.fs.writer().append(path, data, &unconditional)?
             }
             appended => appended?,
         };
@@ -223,7 +223,7 @@ impl Session {
     pub fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
         self.write_truncations(Some(path))?;
         let before = self.known_content(path);
-        let edited = self.fs.edit_now(path, edit)?;
+        let edited = self.fs.writer().edit(path, edit)?;
         if let Some((id, known)) = before {
             // The client has not seen what others wrote meanwhile.
             let text = known.content.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok());
@@ -298,7 +298,7 @@ impl Session {
         }
         let options =
             WriteOptions { expected_version: Some(content.version), ..WriteOptions::default() };
-        let written = match self.fs.write_now(path, b"", &options) {
+        let written = match self.fs.writer().write(path, b"", &options) {
             Err(error) if error.code == FsCode::ESTALE => return Ok(false),
             written => written?,
         };
@@ -323,7 +323,7 @@ impl Session {
         self.write_truncations(Some(from))?;
         let replaced = [self.fs.id_at(from), self.fs.id_at(to)];
         let is_over = replaced[1].is_some() && replaced[0] != replaced[1];
-        self.fs.mv_now(from, to, options)?;
+        self.fs.tree().mv(from, to, options)?;
         self.n_operations.fetch_add(1, Ordering::Relaxed);
         if is_over {
             // The destination keeps its id and has the source's content.
@@ -340,11 +340,11 @@ impl Session {
     /// Fails as [`FileSystem::cp`](yfs_vfs::FileSystem::cp) does.
     pub fn cp(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
         self.write_truncations(Some(from))?;
-        self.fs.cp_now(from, to, options)?;
+        self.fs.tree().cp(from, to, options)?;
         self.n_operations.fetch_add(1, Ordering::Relaxed);
         // The contents of overwritten files differ from those that the client read. Their number
         // does not depend on the size of the whole tree.
-        let to = self.fs.realpath_now(to).unwrap_or_else(|_| to.clone());
+        let to = self.fs.reader().realpath(to).unwrap_or_else(|_| to.clone());
         let mut memory = self.memory.lock();
         for id in memory.ids() {
             if self.fs.path_of(&id).is_some_and(|path| path.starts_with(&to)) {
@@ -360,7 +360,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::rm`](yfs_vfs::FileSystem::rm) does.
     pub fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
-        self.fs.rm_now(path, options)?;
+        self.fs.tree().rm(path, options)?;
         self.n_operations.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -372,7 +372,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::stat`](yfs_vfs::FileSystem::stat) does.
     pub fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
-        let mut stat = self.fs.stat_now(path, Op::Stat)?;
+        let mut stat = self.fs.reader().stat(path, Op::Stat)?;
         if self.memory.lock().is_truncation_pending(&stat.id) {
             stat.size = 0;
         }
@@ -408,12 +408,12 @@ impl Session {
         let is_given =
             options.expected_version.is_some() || options.base.as_ref().is_some_and(is_other);
         if is_given || (base.candidates.is_empty() && !base.is_lost) {
-            return self.fs.write_now(path, data, options);
+            return self.fs.writer().write(path, data, options);
         }
         let mut refusal = None;
         for base in base.candidates {
             let options = WriteOptions { base: Some(base), ..options.clone() };
-            match self.fs.write_now(path, data, &options) {
+            match self.fs.writer().write(path, data, &options) {
                 Err(error) if error.code == FsCode::ESTALE => refusal = Some(error),
                 written => return written,
             }
@@ -440,7 +440,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::lstat`](yfs_vfs::FileSystem::lstat) does.
     pub fn lstat(&self, path: &VPath) -> Result<Stat, FsError> {
-        self.fs.stat_now(path, Op::Lstat)
+        self.fs.reader().stat(path, Op::Lstat)
     }
 
     /// Lists a directory.
@@ -449,7 +449,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::readdir`](yfs_vfs::FileSystem::readdir) does.
     pub fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.fs.readdir_now(path)
+        self.fs.reader().readdir(path)
     }
 
     /// Makes a directory.
@@ -458,7 +458,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::mkdir`](yfs_vfs::FileSystem::mkdir) does.
     pub fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
-        self.fs.mkdir_now(path, options)
+        self.fs.tree().mkdir(path, options)
     }
 
     /// Makes a symbolic link.
@@ -467,7 +467,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::symlink`](yfs_vfs::FileSystem::symlink) does.
     pub fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
-        self.fs.symlink_now(target, path)
+        self.fs.tree().symlink(target, path)
     }
 
     /// Returns the target of a symbolic link.
@@ -476,7 +476,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::readlink`](yfs_vfs::FileSystem::readlink) does.
     pub fn readlink(&self, path: &VPath) -> Result<String, FsError> {
-        self.fs.readlink_now(path)
+        self.fs.reader().readlink(path)
     }
 
     /// Returns the path of the same object without any link.
@@ -485,7 +485,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::realpath`](yfs_vfs::FileSystem::realpath) does.
     pub fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
-        self.fs.realpath_now(path)
+        self.fs.reader().realpath(path)
     }
 
     /// Sets the time of the last change.
@@ -494,7 +494,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::utimes`](yfs_vfs::FileSystem::utimes) does.
     pub fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.fs.utimes_now(path, mtime)
+        self.fs.tree().utimes(path, mtime)
     }
 
     /// Sets the permission bits.
@@ -503,7 +503,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::chmod`](yfs_vfs::FileSystem::chmod) does.
     pub fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.fs.chmod_now(path, mode)
+        self.fs.tree().chmod(path, mode)
     }
 
     /// Replaces the custom metadata.
@@ -512,7 +512,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
     pub fn set_metadata(&self, path: &VPath, metadata: &Metadata) -> Result<(), FsError> {
-        self.fs.set_metadata_now(path, metadata)
+        self.fs.tree().set_metadata(path, metadata)
     }
 
     /// Lists all entries below a directory.
@@ -521,7 +521,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::walk`](yfs_vfs::FileSystem::walk) does.
     pub fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
-        self.fs.walk_now(path, options)
+        self.fs.lister().walk(path, options)
     }
 
     /// Returns the sums of sizes and counts below a directory.
@@ -530,7 +530,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::totals`](yfs_vfs::FileSystem::totals) does.
     pub fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.fs.totals_now(path)
+        self.fs.reader().totals(path)
     }
 
     /// Finds paths by pattern.
@@ -548,7 +548,7 @@ impl Session {
     ///
     /// Fails as [`FileSystem::grep`](yfs_vfs::FileSystem::grep) does.
     pub fn grep(&self, query: &GrepQuery) -> Result<GrepResult, FsError> {
-        wait_for(self.fs.search_contents(query))
+        wait_for(self.fs.searcher().grep(query))
     }
 }
 

@@ -8,3 +8,6 @@ pub(crate) const CREATED_KEY: &str = "created";
 
 /// The store's key for the name of its log, which no other store has.
 pub(crate) const LOG_KEY: &str = "log";
+
+/// The directory of thumbnails, in that of the store's derived files.
+pub(crate) const THUMBNAIL_DIRECTORY: &str = "thumbnails";

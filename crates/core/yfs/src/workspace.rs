@@ -27,6 +27,7 @@ use crate::{
     session::Session,
     state::WorkspaceState,
     store_keys::{CREATED_KEY, ID_KEY, LOG_KEY},
+    workspace::damage::{note_if_unreadable, note_table_damage},
 };
 
 pub mod anchors;
@@ -36,14 +37,17 @@ pub mod change_list;
 pub mod compact;
 pub mod past;
 
+pub(crate) mod conflict_report;
 pub mod conflicts;
 pub mod damage;
 pub mod damaged_blobs;
 pub mod document;
 mod history;
 pub(crate) mod left_copies;
+pub(crate) mod log_compaction;
 pub mod lost_contents;
 mod lost_words;
+pub(crate) mod merge_records;
 pub mod misplaced;
 pub mod move_between;
 pub mod nodes;
@@ -115,7 +119,7 @@ impl Workspace {
         if report.is_incomplete() || damage::was_set_aside(&*store, &id)? {
             // Unreadable records may have been written under these ids, whose clocks would be
             // reused.
-            main.set_writer(fresh_writer_ids(&options));
+            main.set_writer(options.fresh_writer_ids());
         }
         let content_client =
             claim.as_ref().map_or_else(|| options.ids.client_id(), |claim| claim.content);
@@ -139,16 +143,17 @@ impl Workspace {
         let upto = report.upto;
         let is_damaged = report.n_damaged > 0;
         let is_without_records = report.head == DocHead::ZERO;
-        let state = WorkspaceState::new(store, options, main, documents, claim, checkpoint, upto);
+        let main = (main, upto);
+        let state = WorkspaceState::new(store, options, main, documents, claim, checkpoint);
         let state = Arc::new(state);
         if is_damaged {
-            state.note_table_damage()?;
+            note_table_damage(&state)?;
         }
         if is_without_records {
-            state.note_if_unreadable()?;
+            note_if_unreadable(&state)?;
         }
         if follow {
-            log_follower::spawn(&state);
+            log_follower::spawn(state.core());
         }
         Ok(Self { state })
     }
@@ -243,7 +248,7 @@ impl Workspace {
         self.state.check_open()?;
         if !self.state.options.read_only {
             // Upkeep: an error here must not make the flush fail.
-            self.state.report_all().ok();
+            self.state.reports.report_all(&self.state).ok();
         }
         Ok(self.state.store.flush()?)
     }
@@ -264,14 +269,9 @@ impl Drop for WorkspaceState {
 fn close(state: &WorkspaceState) -> Result<()> {
     let is_writer = !state.options.read_only && state.check_open().is_ok();
     if is_writer {
-        // Upkeep: the next process does what fails here.
-        state.report_all().ok();
-        state.flush_parked_notes().ok();
+        state.features.iter().for_each(|feature| feature.closing(state));
         if !state.is_short_of_memory.load(Ordering::Relaxed) {
-            state.checkpoint_due().ok();
-            state.compact_all_due().ok();
-            // Compaction may have made another one due.
-            state.checkpoint_due().ok();
+            state.features.iter().for_each(|feature| feature.last_upkeep(state));
         }
     }
     if !state.set_closed() {
@@ -310,12 +310,6 @@ fn stored_id(store: &dyn Store) -> Result<Option<WorkspaceId>> {
 fn writer_ids(claim: Option<&WriterClaim>, options: &WorkspaceOptions) -> WriterIds {
     match claim {
         Some(claim) => WriterIds { rows: claim.rows, cells: claim.cells, meta: claim.meta },
-        None => fresh_writer_ids(options),
+        None => options.fresh_writer_ids(),
     }
-}
-
-/// Returns random ids, under which no record was written.
-pub(crate) fn fresh_writer_ids(options: &WorkspaceOptions) -> WriterIds {
-    let random = || options.ids.client_id();
-    WriterIds { rows: random(), cells: random(), meta: random() }
 }

@@ -14,7 +14,7 @@ use super::{
     CACHE_BYTES, CheckpointHome,
     healing::{CheckpointUse, HealingReader},
 };
-use crate::{error::Result, load_document, state::WorkspaceState, workspace::fresh_writer_ids};
+use crate::{core::WorkspaceCore, error::Result};
 
 impl CheckpointHome {
     /// Opens a checkpoint again, if it is still the newest.
@@ -24,7 +24,13 @@ impl CheckpointHome {
     }
 }
 
-impl WorkspaceState {
+/// The checkpoints of the main document, if the store has a place for them.
+#[derive(Debug)]
+pub(crate) struct MainCheckpoints {
+    pub(crate) home: Option<CheckpointHome>,
+}
+
+impl MainCheckpoints {
     /// Makes a checkpoint of the workspace's own document, and puts the document on it.
     /// Transactions that change rows wait meanwhile, so this is for a process that has nothing else
     /// to do, and for one that holds too many rows. Reports whether it did: not if another process
@@ -33,14 +39,14 @@ impl WorkspaceState {
     /// # Cost
     ///
     /// That of writing the rows that changed since the last checkpoint.
-    pub(crate) fn checkpoint_live(&self) -> Result<bool> {
-        let Some(home) = &self.checkpoint else { return Ok(false) };
-        self.refresh()?;
-        let _structure = self.structure.write();
-        let _tailing = self.tailing.lock();
-        let position = self.tailed();
+    pub(crate) fn checkpoint_live(&self, core: &WorkspaceCore) -> Result<bool> {
+        let Some(home) = &self.home else { return Ok(false) };
+        core.refresh()?;
+        let _structure = core.structure.write();
+        let _tailing = core.tailing.lock();
+        let position = core.tailed();
         // Then every record is applied, and what this process appends from here on waits.
-        if self.store.head()? > position {
+        if core.store.head()? > position {
             return Ok(false);
         }
         let in_use = *home.in_use.lock();
@@ -48,11 +54,11 @@ impl WorkspaceState {
             Some(label) => match home.reopen(label) {
                 Some(map) => Some(map),
                 // Another process has made a newer one.
-                None => return self.move_to_newest(home, position),
+                None => return self.move_to_newest(core, home, position),
             },
             None => None,
         };
-        let main = self.main.read();
+        let main = core.main.read();
         let written = home.write(&main, base.as_ref(), position);
         home.has_failed.store(written.is_err(), Ordering::Relaxed);
         let Some(label) = written? else { return Ok(false) };
@@ -61,8 +67,8 @@ impl WorkspaceState {
         if let Some(map) = home.reopen(label) {
             let reader = HealingReader::new(home.clone(), map, position, CheckpointUse::Live);
             let reader: Arc<dyn CheckpointReader> = Arc::new(reader);
-            if let Ok(main) = MainDoc::on_checkpoint(&self.id, writer, home.limits, reader) {
-                *self.main.write() = main;
+            if let Ok(main) = MainDoc::on_checkpoint(&core.id, writer, home.limits, reader) {
+                *core.main.write() = main;
                 *home.in_use.lock() = Some(label);
             }
         }
@@ -72,82 +78,61 @@ impl WorkspaceState {
 
     /// Puts the main document on the newest checkpoint, as of a position of the log. The locks of
     /// [`checkpoint_live`](Self::checkpoint_live) are held.
-    fn move_to_newest(&self, home: &CheckpointHome, position: Seq) -> Result<bool> {
+    fn move_to_newest(
+        &self,
+        core: &WorkspaceCore,
+        home: &CheckpointHome,
+        position: Seq,
+    ) -> Result<bool> {
         let Some((map, label)) = home.open_map()? else { return Ok(false) };
         if label.position > position {
             return Ok(false);
         }
-        let writer = self.main.read().files().writer();
+        let writer = core.main.read().files().writer();
         let opened = home.open_on(map, &label, writer, position, CheckpointUse::Live)?;
         let Some(opened) = opened else { return Ok(false) };
-        *self.main.write() = opened.main;
+        *core.main.write() = opened.main;
         *home.in_use.lock() = Some(label);
         Ok(true)
-    }
-
-    /// Replaces the main document by one that is loaded from the whole log. The caller holds
-    /// `tailing`, so no transaction is planned from one document and applied to the other. Watchers
-    /// must list again: what the document before reported since the damage may be incomplete.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read. The document before stays, and is still to be replaced.
-    pub(crate) fn replace_main(&self) -> Result<()> {
-        let Some(home) = &self.checkpoint else { return Ok(()) };
-        let writer = self.main.read().files().writer();
-        let mut main = MainDoc::new(&self.id, writer, home.limits);
-        let report = load_document::main(&*self.store, &self.main_name, &mut main)?;
-        if report.is_incomplete() {
-            // What cannot be read may have been written under these ids.
-            main.set_writer(fresh_writer_ids(&self.options));
-        }
-        let mut current = self.main.write();
-        *current = main;
-        *home.in_use.lock() = None;
-        home.must_replace.store(false, Ordering::Release);
-        drop(current);
-        self.events.invalidate_cursors();
-        home.request();
-        Ok(())
     }
 
     /// Takes rows out of memory if there are more than the budget, in the middle of a long call. A
     /// workspace that is only read goes to the newest checkpoint that there is. If a checkpoint
     /// cannot be written or read, for example because the disk is full, the rows stay.
-    pub(crate) fn shed_rows(&self) {
-        if !self.holds_too_many_rows() {
+    pub(crate) fn shed_rows(&self, core: &WorkspaceCore) {
+        if !self.holds_too_many_rows(core) {
             return;
         }
-        if self.options.read_only {
-            self.return_to_newest().ok();
-        } else if self.check_writable().is_ok() {
-            self.store.checkpoint(self.options.checkpoint_after).ok();
-            self.checkpoint_live().ok();
+        if core.options.read_only {
+            self.return_to_newest(core).ok();
+        } else if core.check_writable().is_ok() {
+            core.store.checkpoint(core.options.checkpoint_after).ok();
+            self.checkpoint_live(core).ok();
         }
     }
 
     /// Puts the main document on the newest checkpoint, and reports whether it did.
-    fn return_to_newest(&self) -> Result<bool> {
-        let Some(home) = &self.checkpoint else { return Ok(false) };
-        self.refresh()?;
-        let _structure = self.structure.write();
-        let _tailing = self.tailing.lock();
-        self.move_to_newest(home, self.tailed())
+    fn return_to_newest(&self, core: &WorkspaceCore) -> Result<bool> {
+        let Some(home) = &self.home else { return Ok(false) };
+        core.refresh()?;
+        let _structure = core.structure.write();
+        let _tailing = core.tailing.lock();
+        self.move_to_newest(core, home, core.tailed())
     }
 
     /// Reports whether the main document holds more rows than its budget, and can be put back to a
     /// checkpoint.
-    pub(crate) fn holds_too_many_rows(&self) -> bool {
-        self.holds_more_rows_than(self.options.row_budget)
+    pub(crate) fn holds_too_many_rows(&self, core: &WorkspaceCore) -> bool {
+        self.holds_more_rows_than(core, core.options.row_budget)
     }
 
     /// Reports whether the main document holds more rows than these, and can be put back to a
     /// checkpoint.
-    pub(crate) fn holds_more_rows_than(&self, n_rows: u64) -> bool {
+    pub(crate) fn holds_more_rows_than(&self, core: &WorkspaceCore, n_rows: u64) -> bool {
         let has_failed = |home: &CheckpointHome| home.has_failed.load(Ordering::Relaxed);
-        if self.checkpoint.as_ref().is_none_or(has_failed) {
+        if self.home.as_ref().is_none_or(has_failed) {
             return false;
         }
-        self.main.read().n_rows_in_memory() as u64 > n_rows
+        core.main.read().n_rows_in_memory() as u64 > n_rows
     }
 }

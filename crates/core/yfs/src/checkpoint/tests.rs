@@ -118,7 +118,7 @@ fn a_workspace_that_sheds_its_rows_is_the_workspace() {
                 "{seed} {at}"
             );
             let before = workspace.state.main.read().n_rows_in_memory();
-            workspace.state.shed_rows();
+            workspace.state.checkpoint.shed_rows(&workspace.state);
             n_shed += usize::from(workspace.state.main.read().n_rows_in_memory() < before);
         }
         assert!(n_shed > 20, "{n_shed}");
@@ -205,9 +205,10 @@ fn changes_are_replayed_from_a_checkpoint() {
     workspace.close().expect("closed");
     let replayed = |has_checkpoint| {
         let workspace = open();
-        let home = workspace.state.checkpoint.clone().expect("it has a place");
+        let home = workspace.state.checkpoint.home.clone().expect("it has a place");
         assert_eq!(home.open_at(position).expect("read").is_some(), has_checkpoint);
-        let page = workspace.state.replay_changes(position).expect("replayed").expect("kept");
+        let state = &workspace.state;
+        let page = state.replay.changes_since(state, position).expect("replayed").expect("kept");
         let mut lines: Vec<String> = page
             .events
             .iter()
@@ -294,7 +295,7 @@ fn conflicts_are_read_from_a_checkpoint_that_lists_changes() {
     session(&workspace).write(&path("/new"), b"x", &WriteOptions::default()).expect("written");
     workspace.close().expect("closed");
     let workspace = disk.open();
-    let home = workspace.state.checkpoint.clone().expect("it has a place");
+    let home = workspace.state.checkpoint.home.clone().expect("it has a place");
     let (map, _) = home.open_map().expect("opened").expect("a checkpoint");
     let changed = journal::changed_after(&map, position).expect("read").expect("a list");
     assert_eq!(changed.len(), 1);
@@ -330,7 +331,7 @@ fn compaction_and_wiping_leave_no_old_names() {
     };
     assert!(is_there());
     let workspace = disk.open();
-    workspace.state.wipe().expect("wiped");
+    workspace.state.compaction.wipe(&workspace.state).expect("wiped");
     assert!(!is_there());
     session(&workspace).rm(&path("/secret-name"), &RemoveOptions::default()).expect("removed");
     workspace.close().expect("closed");

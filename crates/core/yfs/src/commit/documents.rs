@@ -18,16 +18,17 @@ use yfs_store::{AppendBatch, AppendReceipt, DocFact, DocHead, DocName, Seq};
 
 use super::{ChangeEffect, CommittedDocument, ContentPrecondition, DocumentChange};
 use crate::{
-    cache::CachedText,
+    change_events::add_content_events,
+    core::WorkspaceCore,
     documents::{DocHandle, DocumentGuard},
     error::{Result, WorkspaceError},
+    feature::ContentCommit,
     settled_form::SettledForm,
-    state::WorkspaceState,
 };
 
 /// The documents of a transaction, locked.
 pub(super) struct LockedDocuments<'a> {
-    state: &'a WorkspaceState,
+    core: &'a WorkspaceCore,
     /// In order of their ids.
     documents: Vec<LockedDocument<'a>>,
 }
@@ -52,17 +53,17 @@ struct LockedDocument<'a> {
 impl<'a> LockedDocuments<'a> {
     /// Locks the documents of `handles`, which are in order of their ids.
     pub(super) fn lock(
-        state: &'a WorkspaceState,
+        core: &'a WorkspaceCore,
         handles: &'a [DocHandle],
         changes: &BTreeMap<FileId, DocumentChange<'_>>,
     ) -> Result<Self> {
         let lock = |handle: &'a DocHandle| {
             let may_skip =
                 changes.get(handle.id()).is_some_and(|change| !change.first_updates.is_empty());
-            LockedDocument::lock(state, handle, may_skip)
+            LockedDocument::lock(core, handle, may_skip)
         };
         let documents = handles.iter().map(lock).collect::<Result<Vec<_>>>()?;
-        Ok(Self { state, documents })
+        Ok(Self { core, documents })
     }
 
     /// Reports whether every content is still the one that the transaction was planned from.
@@ -72,7 +73,8 @@ impl<'a> LockedDocuments<'a> {
             document.is_expected = true;
             let is_same = document.head == precondition.head;
             if !is_same {
-                self.state.texts.forget(&precondition.id);
+                let features = self.core.features.iter();
+                features.for_each(|feature| feature.content_moved(&precondition.id));
             }
             is_same
         })
@@ -81,7 +83,7 @@ impl<'a> LockedDocuments<'a> {
     /// Reports whether another process has changed a content that the transaction was planned from,
     /// so that the append would fail.
     pub(super) fn are_overtaken(&mut self) -> Result<bool> {
-        let store = &self.state.store;
+        let store = &self.core.store;
         for document in self.documents.iter_mut().filter(|document| document.is_expected) {
             let head = store.doc_head(&DocName::from(document.guard.handle().id()))?;
             let loaded = document.guard.loaded();
@@ -96,8 +98,8 @@ impl<'a> LockedDocuments<'a> {
     /// Makes the changes in memory.
     pub(super) fn change(&mut self, changes: BTreeMap<FileId, DocumentChange<'_>>) -> Result<()> {
         for (id, change) in changes {
-            let state = self.state;
-            self.document(&id).change(state, change)?;
+            let core = self.core;
+            self.document(&id).change(core, change)?;
         }
         Ok(())
     }
@@ -138,10 +140,10 @@ impl<'a> LockedDocuments<'a> {
         now: Millis,
         by: Option<&Actor>,
     ) -> BTreeMap<FileId, CommittedDocument> {
-        let Self { state, documents } = self;
+        let Self { core, documents } = self;
         let published = documents.into_iter().filter_map(|document| {
             let id = document.guard.handle().id().clone();
-            document.publish(state, appended, now, by).map(|committed| (id, committed))
+            document.publish(core, appended, now, by).map(|committed| (id, committed))
         });
         published.collect()
     }
@@ -154,11 +156,11 @@ impl<'a> LockedDocuments<'a> {
 }
 
 impl<'a> LockedDocument<'a> {
-    fn lock(state: &WorkspaceState, handle: &'a DocHandle, may_skip_load: bool) -> Result<Self> {
+    fn lock(core: &WorkspaceCore, handle: &'a DocHandle, may_skip_load: bool) -> Result<Self> {
         let unloaded = handle.lock_slot();
         let is_first = may_skip_load
             && !unloaded.is_loaded()
-            && state.store.doc_head(&DocName::from(handle.id()))? == DocHead::ZERO;
+            && core.store.doc_head(&DocName::from(handle.id()))? == DocHead::ZERO;
         let mut guard = if is_first {
             unloaded
         } else {
@@ -178,7 +180,7 @@ impl<'a> LockedDocument<'a> {
         })
     }
 
-    fn change(&mut self, state: &WorkspaceState, change: DocumentChange<'_>) -> Result<()> {
+    fn change(&mut self, core: &WorkspaceCore, change: DocumentChange<'_>) -> Result<()> {
         self.effect = Some(change.effect);
         if !self.guard.is_loaded() {
             self.updates = change.first_updates;
@@ -203,7 +205,8 @@ impl<'a> LockedDocument<'a> {
         };
         if doc.conversion().was_converted() && !was_converted {
             // Recorded before anything is logged: an unnecessary note does no harm.
-            state.note_converted([self.guard.handle().id()])?;
+            let id = self.guard.handle().id();
+            core.features.iter().try_for_each(|feature| feature.converting(core, id))?;
         }
         if change.effect.is_local_edit() {
             let doc = self.guard.change();
@@ -230,7 +233,7 @@ impl<'a> LockedDocument<'a> {
 
     fn publish(
         mut self,
-        state: &WorkspaceState,
+        core: &WorkspaceCore,
         appended: Option<&AppendReceipt>,
         now: Millis,
         by: Option<&Actor>,
@@ -247,24 +250,24 @@ impl<'a> LockedDocument<'a> {
         if let Some(appended) = appended.filter(|_| committed.is_changed) {
             let first = appended.first.0 + self.first_index;
             committed.records = (first..first + self.updates.len() as u64).map(Seq).collect();
-            let last = committed.records.last().map(|seq| state.own_head(*seq));
+            let last = committed.records.last().map(|seq| core.own_head(*seq));
             committed.head = last.unwrap_or(self.head);
             let kind = self.guard.loaded().map_or(ContentRoot::Text, |loaded| loaded.doc.kind());
             for update in &self.updates {
                 handle.charge(update, kind);
             }
-            committed.is_overtaken = self.guard.confirm(committed.head, appended, state.tailed());
-            state.written.lock().insert(DocName::from(id));
+            committed.is_overtaken = self.guard.confirm(committed.head, appended, core.tailed());
         }
         if committed.is_overtaken && effect.is_local_edit() {
             // The text that was rendered is not the document's current one.
             committed.text = self.guard.loaded().map(|loaded| loaded.doc.text().into());
             committed.head = self.guard.loaded().map_or(committed.head, |loaded| loaded.head);
         }
-        if let Some(loaded) = self.guard.loaded().filter(|_| committed.is_changed) {
-            state.note_parked(id, self.parked, loaded.doc.gate().parked_totals(), by);
-        }
-        state.update_caches(id, effect, &committed, now);
+        let loaded = self.guard.loaded().filter(|_| committed.is_changed);
+        let parked = loaded.map(|loaded| (self.parked, loaded.doc.gate().parked_totals()));
+        let document = &committed;
+        let commit = ContentCommit { id, effect, document, parked, by, now };
+        core.features.iter().for_each(|feature| feature.content_committed(core, &commit));
         // Published last, so that a subscriber that reads after this update gets the new text.
         if !committed.records.is_empty() {
             self.updates.iter().for_each(|update| handle.publish(update));
@@ -273,48 +276,7 @@ impl<'a> LockedDocument<'a> {
     }
 }
 
-impl WorkspaceState {
-    /// Returns the head of a document whose last record this handle appended.
-    pub(crate) fn own_head(&self, seq: Seq) -> DocHead {
-        DocHead { seq, origin: self.store.origin() }
-    }
-
-    /// Updates caches and reports after a change of a document, whose lock is held.
-    fn update_caches(
-        &self,
-        id: &FileId,
-        effect: ChangeEffect,
-        committed: &CommittedDocument,
-        now: Millis,
-    ) {
-        match &committed.text {
-            Some(content) => {
-                let text = CachedText { content: content.clone(), head: committed.head };
-                self.texts.put(id, &text);
-            }
-            None if committed.is_changed => self.texts.forget(id),
-            None => {}
-        }
-        let size = committed.text.as_ref().map(|text| text.len() as u64);
-        match (effect, size) {
-            (ChangeEffect::EditWithRow, size) => {
-                match size.filter(|_| !committed.is_overtaken) {
-                    Some(size) => self.live.set_size(id, size),
-                    None => self.live.forget(id),
-                }
-                self.drop_unreported_edit(id);
-            }
-            _ if !committed.is_changed => {}
-            (ChangeEffect::Edit, Some(size)) => self.live.record_edit(id, size, now),
-            (ChangeEffect::Edit | ChangeEffect::Peer, _) => self.live.record_change(id, now),
-            (ChangeEffect::Replica, _) => self.live.forget(id),
-            (ChangeEffect::Annotation, _) => {}
-        }
-        if committed.is_changed && matches!(effect, ChangeEffect::Edit | ChangeEffect::Peer) {
-            self.touch(id, now);
-        }
-    }
-
+impl WorkspaceCore {
     /// Adds the changes of contents to the events of a transaction.
     pub(super) fn add_content_events(
         &self,
@@ -329,7 +291,7 @@ impl WorkspaceState {
         };
         let ids: Vec<FileId> =
             changed.iter().filter(is_reported).map(|(id, _)| id.clone()).collect();
-        self.events.add_contents(&self.main, self.now(), &ids, by, events);
+        add_content_events(&self.main, self.now(), &ids, by, events);
     }
 }
 

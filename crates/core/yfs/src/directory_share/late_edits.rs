@@ -8,9 +8,9 @@ use yfs_store::Store;
 
 use super::{DirectoryShare, content_exchange::read_side};
 use crate::{
+    core::WorkspaceCore,
     error::Result,
-    state::WorkspaceState,
-    workspace::conflicts::{ConflictKind, ConflictReport, path_of},
+    workspace::conflict_report::{ConflictKind, ConflictReport, path_of},
 };
 
 /// The setting of the origin's store with the ids of the files, a line for each.
@@ -51,21 +51,19 @@ impl DirectoryShare {
     }
 }
 
-impl WorkspaceState {
-    /// Returns a conflict for each file that peers of a shared directory edited after it had left.
-    pub(crate) fn late_share_edits(&self) -> Result<Vec<ConflictReport>> {
-        let late = late_edits(&*self.store)?;
-        let main = self.main.read();
-        let is_visible = |id: &FileId| main.tree().node(id).is_some_and(|node| node.is_visible());
-        let late = late.into_iter().filter(is_visible);
-        let detail = "a peer of a shared directory edited it after it had left the directory; the \
-                      edit is in the trash of the share, and comes when the file is moved back";
-        let report = |id: FileId| {
-            let path = path_of(&main, &id);
-            ConflictReport { kind: ConflictKind::Late, id, path, detail: detail.to_owned() }
-        };
-        Ok(late.map(report).collect())
-    }
+/// Returns a conflict for each file that peers of a shared directory edited after it had left.
+pub(crate) fn late_share_edits(core: &WorkspaceCore) -> Result<Vec<ConflictReport>> {
+    let late = late_edits(&*core.store)?;
+    let main = core.main.read();
+    let is_visible = |id: &FileId| main.tree().node(id).is_some_and(|node| node.is_visible());
+    let late = late.into_iter().filter(is_visible);
+    let detail = "a peer of a shared directory edited it after it had left the directory; the \
+                  edit is in the trash of the share, and comes when the file is moved back";
+    let report = |id: FileId| {
+        let path = path_of(&main, &id);
+        ConflictReport { kind: ConflictKind::Late, id, path, detail: detail.to_owned() }
+    };
+    Ok(late.map(report).collect())
 }
 
 fn late_edits(store: &dyn Store) -> Result<BTreeSet<FileId>> {

@@ -8,7 +8,10 @@ use yfs_engine::{
 use yfs_store::{DocName, StoreError};
 
 use super::DirectoryShare;
-use crate::error::{Result, WorkspaceError};
+use crate::{
+    error::{Result, WorkspaceError},
+    replica::conversion_notes::note_redaction,
+};
 
 impl DirectoryShare {
     /// Erases in the share what the origin erased from a file that left. Text that was deleted
@@ -25,14 +28,14 @@ impl DirectoryShare {
         {
             return Ok(());
         }
-        share.note_redaction()?;
+        note_redaction(share)?;
         let author = share.author_now();
         share.annotate(id, |doc| {
             let erasable: ErasableContent = doc.redactions().not_erased(&erased);
             Ok(doc.redact(&erasable, &author)?)
         })?;
         share.compact_fully(&DocName::from(id))?;
-        match share.wipe() {
+        match share.compaction.wipe(share) {
             // A reader is in the way: the content is erased, and the next wiping clears its bytes.
             Err(StoreError::Locked { .. }) => Ok(()),
             wiped => Ok(wiped.map_err(WorkspaceError::from)?),

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     commit::{MainChange, NewDocument, StructureAccess, Transaction},
     error::{Result, WorkspaceError},
+    replica::conversion_notes::{note_converted, note_redaction},
     settled_form::SettledForm,
     state::WorkspaceState,
     workspace::move_between::copy_blob,
@@ -248,10 +249,10 @@ impl CreationBatch {
         let has_content = content.update.len() > 2;
         if has_content {
             if content.has_conversions {
-                to.note_converted([&row.id])?;
+                note_converted(to, [&row.id])?;
             }
             if content.has_redactions {
-                to.note_redaction()?;
+                note_redaction(to)?;
             }
             self.n_bytes += content.update.len();
             let text_size = row.blob.is_none().then_some(content.text_size);

@@ -8,7 +8,11 @@
 use yfs_engine::id::FileId;
 
 use super::{DirectoryShare, LogPositions};
-use crate::{error::Result, replica::LogCursor, workspace::Workspace};
+use crate::{
+    error::Result,
+    replica::{LogCursor, find_mark},
+    workspace::Workspace,
+};
 
 /// The setting of the share's store with the marks before which all contents were exchanged.
 const MARKS_SETTING: &str = "share.marks";
@@ -78,8 +82,8 @@ impl DirectoryShare {
 
     fn find_positions(&self) -> Result<Option<LogPositions>> {
         let Some(marks) = MarkPair::parse(&self.setting(MARKS_SETTING)?) else { return Ok(None) };
-        let origin = self.origin.state.find_mark(&marks.origin)?;
-        let share = self.share.state.find_mark(&marks.share)?;
+        let origin = find_mark(&self.origin.state, &marks.origin)?;
+        let share = find_mark(&self.share.state, &marks.share)?;
         Ok(origin.zip(share).map(|(origin, share)| LogPositions { origin, share }))
     }
 
@@ -88,8 +92,9 @@ impl DirectoryShare {
         if self.records.was_changed() || self.proof.is_none() {
             self.store_proof()?;
         }
-        let origin = self.origin.state.mark(self.positions.origin, false)?;
-        let share = self.share.state.mark(self.positions.share, false)?;
+        let origin =
+            self.origin.state.marks.mark(&self.origin.state, self.positions.origin, false)?;
+        let share = self.share.state.marks.mark(&self.share.state, self.positions.share, false)?;
         let marks = MarkPair { origin, share }.to_string();
         let pending: Vec<&str> = self.dirty.iter().chain(&self.away).map(FileId::as_str).collect();
         let pending = pending.join("\n");

@@ -124,6 +124,7 @@ impl ExportDirectory {
             let mut file = dir.open_file(temporary, true)?;
             content
                 .fs
+                .reader()
                 .copy_blob(content.path, content.blob, &mut file)
                 .map_err(io::Error::other)?;
             dir.set_attributes(temporary, attributes)
@@ -177,7 +178,7 @@ impl LargeContent<'_> {
     fn is_in(&self, dir: &ConfinedDir, name: &OsStr) -> bool {
         let file = dir.open_file(name, false);
         file.is_ok_and(|mut file| {
-            let equal = self.fs.has_streamed_content(self.path, &mut file);
+            let equal = self.fs.reader().has_streamed_content(self.path, &mut file);
             matches!(equal, Ok(Ok(true)))
         })
     }

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bytes::Bytes;
 use smol_str::SmolStr;
 use yfs_engine::{
     hash::ContentHash,
@@ -15,9 +14,7 @@ use yfs_engine::{
     tree::{FinalLink, NodeRef},
 };
 use yfs_store::DocName;
-use yfs_vfs::{
-    FsCode, FsError, MkdirOptions, Op, RemoveOptions, Stat, WalkEntry, WalkOptions, WriteOptions,
-};
+use yfs_vfs::{FsCode, FsError, Op, WalkEntry, WalkOptions};
 
 use super::{
     WorkspaceFs,
@@ -137,7 +134,7 @@ impl WorkspaceFs {
     /// Prepares the content of a file to create; bytes that are not text go to the store.
     pub(crate) fn prepare(&self, path: &VPath, data: &[u8]) -> Result<PreparedContent, FsError> {
         let id = self.state.options.ids.file_id();
-        let content = self.new_content(Op::Open, path, &id, data, &self.author(None))?;
+        let content = self.writer().new_content(Op::Open, path, &id, data, &self.author(None))?;
         Ok(PreparedContent::new(id, content))
     }
 
@@ -148,7 +145,8 @@ impl WorkspaceFs {
         blob: BlobRef,
     ) -> Result<PreparedContent, FsError> {
         let id = self.state.options.ids.file_id();
-        let content = self.new_blob_content(Op::Open, path, &id, blob, &self.author(None))?;
+        let content =
+            self.writer().new_blob_content(Op::Open, path, &id, blob, &self.author(None))?;
         Ok(PreparedContent::new(id, content))
     }
 
@@ -178,69 +176,14 @@ impl WorkspaceFs {
         Ok(CreatedNodes { ids: made.value, run })
     }
 
-    /// Returns the attributes of the object at a path, or `None` if there is none.
-    pub(crate) fn stat_if_exists(&self, path: &VPath) -> Result<Option<Stat>, FsError> {
-        match self.stat_now(path, Op::Lstat) {
-            Ok(stat) => Ok(Some(stat)),
-            Err(error) if error.code == FsCode::ENOENT => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Returns the target of the link at a path.
-    pub(crate) fn link_target(&self, path: &VPath) -> Result<String, FsError> {
-        self.readlink_now(path)
-    }
-
-    /// Creates a directory.
-    pub(crate) fn make_directory(
-        &self,
-        path: &VPath,
-        options: &MkdirOptions,
-    ) -> Result<(), FsError> {
-        self.mkdir_now(path, options)
-    }
-
-    /// Removes the object at a path.
-    pub(crate) fn remove(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
-        self.rm_now(path, options)
-    }
-
-    /// Returns the content of a file.
-    pub(crate) fn content(&self, path: &VPath) -> Result<Bytes, FsError> {
-        Ok(self.read_now(path)?.data)
-    }
-
     /// Lists the entries of a directory with their paths.
     pub(crate) fn list_entries(&self, path: &VPath) -> Result<Vec<WalkEntry>, FsError> {
-        self.walk_now(path, &WalkOptions { max_depth: 1, ..WalkOptions::default() })
-    }
-
-    /// Takes rows out of memory if there are more than the budget.
-    pub(crate) fn shed_rows(&self) {
-        self.state.shed_rows();
+        self.lister().walk(path, &WalkOptions { max_depth: 1, ..WalkOptions::default() })
     }
 
     /// Lists all entries below a directory.
     pub(crate) fn list_all(&self, path: &VPath) -> Result<Vec<WalkEntry>, FsError> {
-        self.walk_now(path, &WalkOptions::default())
-    }
-
-    /// Reports whether a file has exactly this content.
-    pub(crate) fn has_content(&self, path: &VPath, data: &[u8]) -> Result<bool, FsError> {
-        Ok(self.read_now(path)?.data == data)
-    }
-
-    /// Replaces the content of an existing file by `data`, as the least edit.
-    pub(crate) fn overwrite(
-        &self,
-        path: &VPath,
-        data: &[u8],
-        mode: Option<u32>,
-        mtime: Option<Millis>,
-    ) -> Result<(), FsError> {
-        let options = WriteOptions { mode, mtime, follow: false, ..WriteOptions::default() };
-        self.write_now(path, data, &options).map(drop)
+        self.lister().walk(path, &WalkOptions::default())
     }
 }
 

@@ -36,7 +36,7 @@ impl WorkspaceFs {
             node_entry(&main, node).zip(node.id().and_then(created))
         };
         let Some(((mut entry, is_text), created)) = found else {
-            let stat = self.stat_now(path, op)?;
+            let stat = self.reader().stat(path, op)?;
             let mut entry = DirEntry::new("", stat.id, stat.kind);
             (entry.mtime, entry.mode) = (stat.mtime, stat.mode);
             return Ok((entry, stat.created));
@@ -74,7 +74,7 @@ impl WorkspaceFs {
     /// Fails if the store does.
     pub fn all_paths(&self) -> Result<Vec<(FileKind, VPath)>, FsError> {
         let options = WalkOptions { measured: false, ..WalkOptions::default() };
-        let found = self.walk_now(&VPath::root(), &options)?;
+        let found = self.lister().walk(&VPath::root(), &options)?;
         Ok(found.into_iter().map(|found| (found.entry.kind, found.path)).collect())
     }
 
@@ -85,7 +85,7 @@ impl WorkspaceFs {
     ///
     /// Fails as it does.
     pub fn target_of(&self, path: &VPath) -> Result<String, FsError> {
-        self.readlink_now(path)
+        self.reader().readlink(path)
     }
 
     /// Returns the version of a file's content. It changes with the content.
@@ -96,7 +96,7 @@ impl WorkspaceFs {
     pub fn version(&self, path: &VPath) -> Result<VersionToken, FsError> {
         self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
-        self.refreshed_version_of(&found, path)
+        self.reader().refreshed_version_of(&found, path)
     }
 
     /// Returns the id, text and version of a file, if the text is in the cache and at most
@@ -115,7 +115,8 @@ impl WorkspaceFs {
         if found.location != ContentLocation::Text {
             return Ok(None);
         }
-        let text = self.state.texts.get(&found.id).filter(|text| text.content.len() <= max_len);
+        let text =
+            self.state.texts.cache.get(&found.id).filter(|text| text.content.len() <= max_len);
         Ok(text.map(|text| TextInMemory { id: found.id, head: text.head, content: text.content }))
     }
 }

@@ -19,8 +19,8 @@ use yfs_engine::{
 };
 use yfs_vfs::{CopyOptions, FsCode, FsError, MoveOptions, Op, work_meter::count_objects};
 
+use super::structure::TreeWriter;
 use super::{
-    WorkspaceFs,
     convert_types::{ContentLocation, fs_error, resolve},
     structure::{new_doc, op_code, replace_link},
     write::new_blob,
@@ -58,8 +58,8 @@ impl TransferCall<'_> {
     }
 }
 
-impl WorkspaceFs {
-    pub(crate) fn mv_now(
+impl TreeWriter<'_> {
+    pub(crate) fn mv(
         &self,
         from: &VPath,
         to: &VPath,
@@ -69,7 +69,7 @@ impl WorkspaceFs {
         let fs = self.in_own_step();
         let by = fs.content_author(&fs.author);
         let call = TransferCall { op: Op::Rename, from, to, by: &by };
-        fs.commit(Op::Rename, from, |main| {
+        fs.tree().commit(Op::Rename, from, |main| {
             if from.is_root() || to.is_root() {
                 return Err(call.fail(FsCode::EBUSY));
             }
@@ -78,9 +78,9 @@ impl WorkspaceFs {
             let options = ops::RenameOptions { replace: options.replace, parents: options.parents };
             match ops::plan_move(main.tree(), from, to, call.by, options) {
                 Ok(MovePlan::Nothing) => Ok(Transaction::of(())),
-                Ok(MovePlan::Write(writes)) => fs.plan_conversions(main, call, writes),
+                Ok(MovePlan::Write(writes)) => fs.tree().plan_conversions(main, call, writes),
                 Ok(MovePlan::Replace { source, target }) => {
-                    fs.replace_by_move(main, call, &source, &target)
+                    fs.tree().replace_by_move(main, call, &source, &target)
                 }
                 Err(error) => Err(call.convert_error(error)),
             }
@@ -110,7 +110,11 @@ impl WorkspaceFs {
                 plan.changes.push(DocumentChange::convert(id, kind));
                 continue;
             }
-            let text = self.state.text(id).map_err(|error| fs_error(error, call.op, call.from))?;
+            let text = self
+                .state
+                .texts
+                .read(&self.state, id)
+                .map_err(|error| fs_error(error, call.op, call.from))?;
             match self.too_heavy_as(call, &text.content, kind)? {
                 None => plan.changes.push(DocumentChange::convert(id, kind)),
                 Some(blob) => {
@@ -138,7 +142,7 @@ impl WorkspaceFs {
         match content::classify_as(text.as_bytes(), kind, content::MAX_TEXT_BYTES) {
             ByteClassification::Text(_) => Ok(None),
             ByteClassification::Blob => {
-                self.put_blob(call.op, call.from, text.as_bytes()).map(Some)
+                self.writer().put_blob(call.op, call.from, text.as_bytes()).map(Some)
             }
         }
     }
@@ -172,7 +176,7 @@ impl WorkspaceFs {
         Ok(Transaction { changes, preconditions, blobs, ..Transaction::rows(writes, ()) })
     }
 
-    pub(crate) fn cp_now(
+    pub(crate) fn cp(
         &self,
         from: &VPath,
         to: &VPath,
@@ -182,14 +186,14 @@ impl WorkspaceFs {
         let fs = self.in_own_step();
         let by = fs.content_author(&fs.author);
         let call = TransferCall { op: Op::Cp, from, to, by: &by };
-        fs.commit(Op::Cp, from, |main| {
+        fs.tree().commit(Op::Cp, from, |main| {
             fs.resolve(main, Op::Cp, from, FinalLink::No).map_err(|error| error.to(to))?;
             fs.check_lead(main, Op::Cp, to, FinalLink::No)?;
             fs.check_parents(main, Op::Cp, to)?;
             check_copy(main, call, options)?;
-            match fs.copy_over_link(main, call)? {
+            match fs.tree().copy_over_link(main, call)? {
                 Some(plan) => Ok(plan),
-                None => fs.copy_tree(main, call, options),
+                None => fs.tree().copy_tree(main, call, options),
             }
         })?;
         Ok(())
@@ -284,7 +288,7 @@ impl WorkspaceFs {
         };
         let (size, body, precondition) = match ContentLocation::of(&row) {
             ContentLocation::Text => {
-                let text = self.state.text(source);
+                let text = self.state.texts.read(&self.state, source);
                 let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
                 let seen = ContentPrecondition { id: source.clone(), head: text.head };
                 let kind = ContentRoot::of(FileCategory::of(&old.name), main.profile());
@@ -334,7 +338,7 @@ impl WorkspaceFs {
                 doc.edit_registers().add_blob_version(&new_blob(blob), &author).map_err(failed)?;
             return Ok(noted.map(|update| new_doc(&row.id, &row.name, update, None)));
         }
-        let text = self.state.text(source);
+        let text = self.state.texts.read(&self.state, source);
         let text = text.map_err(|error| fs_error(error, call.op, call.from))?;
         row.size = text.content.len() as u64;
         if let Some(blob) = self.too_heavy_as(call, &text.content, kind)? {
@@ -352,7 +356,7 @@ impl WorkspaceFs {
 impl WorkspaceState {
     /// Returns the time of a file's last change, as far as this process knows it.
     fn time_of(&self, row: &FileRow) -> Millis {
-        let (_, touched) = self.live.get(&row.id);
+        let (_, touched) = self.texts.live.get(&row.id);
         touched.map_or(row.updated_at, |touched| touched.max(row.updated_at))
     }
 }

@@ -33,13 +33,34 @@ pub(crate) const MIME_KEY: &str = "mime";
 /// The member of a row's `meta` for the custom metadata.
 pub(crate) const CUSTOM_KEY: &str = "custom";
 
+fs_part! {
+    /// The calls that read.
+    FileContentReader, reader
+}
+
 impl WorkspaceFs {
     /// Reads the log first if no thread follows it.
     pub(super) fn refresh_if_unfollowed(&self, op: Op) -> Result<(), FsError> {
         self.state.refresh().map_err(|error| fs_error(error, op, &VPath::root()))
     }
+}
 
-    pub(crate) fn read_now(&self, path: &VPath) -> Result<FileContent, FsError> {
+impl FileContentReader<'_> {
+    /// Returns the attributes of the object at a path, or `None` if there is none.
+    pub(crate) fn stat_if_exists(&self, path: &VPath) -> Result<Option<Stat>, FsError> {
+        match self.stat(path, Op::Lstat) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if error.code == FsCode::ENOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reports whether a file has exactly this content.
+    pub(crate) fn has_content(&self, path: &VPath, data: &[u8]) -> Result<bool, FsError> {
+        Ok(self.read(path)?.data == data)
+    }
+
+    pub(crate) fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
         self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         self.read_found(path, &found)
@@ -53,7 +74,7 @@ impl WorkspaceFs {
     ) -> Result<FileContent, FsError> {
         match found.location {
             ContentLocation::Text => {
-                let text = self.state.text(&found.id);
+                let text = self.state.texts.read(&self.state, &found.id);
                 let text = text.map_err(|error| fs_error(error, Op::Read, path))?;
                 let version = version_token(text.head, &ContentLocation::Text);
                 Ok(FileContent { data: bytes_of(text.content), version })
@@ -66,19 +87,18 @@ impl WorkspaceFs {
         }
     }
 
-    pub(crate) fn read_range_now(
-        &self,
-        path: &VPath,
-        offset: u64,
-        len: u64,
-    ) -> Result<Bytes, FsError> {
+    pub(crate) fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
         self.refresh_if_unfollowed(Op::Open)?;
         let found = self.resolve_file(&self.state.main.read(), Op::Open, path)?;
         if let ContentLocation::Blob(blob) = found.location {
             let start = offset.min(blob.size);
             return self.read_blob(path, blob, start, start.saturating_add(len).min(blob.size));
         }
-        let text = self.state.text(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
+        let text = self
+            .state
+            .texts
+            .read(&self.state, &found.id)
+            .map_err(|error| fs_error(error, Op::Read, path))?;
         let data = bytes_of(text.content);
         let start = offset.min(data.len() as u64);
         let end = start.saturating_add(len).min(data.len() as u64);
@@ -122,7 +142,7 @@ impl WorkspaceFs {
         Ok(version_token(head, &found.location))
     }
 
-    pub(crate) fn stat_now(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
+    pub(crate) fn stat(&self, path: &VPath, op: Op) -> Result<Stat, FsError> {
         self.refresh_if_unfollowed(op)?;
         let follow = if op == Op::Lstat { FinalLink::No } else { FinalLink::Yes };
         let shown = {
@@ -170,7 +190,7 @@ impl WorkspaceFs {
         Ok(stat)
     }
 
-    pub(crate) fn readdir_now(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
+    pub(crate) fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
         self.refresh_if_unfollowed(Op::Scandir)?;
         let mut entries = Vec::new();
         let mut texts = Vec::new();
@@ -195,12 +215,12 @@ impl WorkspaceFs {
         Ok(entries)
     }
 
-    pub(crate) fn totals_now(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        let stat = self.stat_now(path, Op::Lstat).map_err(|error| error.during(Op::Totals))?;
+    pub(crate) fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
+        let stat = self.stat(path, Op::Lstat).map_err(|error| error.during(Op::Totals))?;
         let mut totals = TreeTotals::default();
         match stat.kind {
             FileKind::Directory => {
-                for found in self.walk_now(path, &WalkOptions::default())? {
+                for found in self.lister().walk(path, &WalkOptions::default())? {
                     totals.n_directories += u64::from(found.entry.kind == FileKind::Directory);
                     if found.entry.kind == FileKind::File {
                         totals.n_files += 1;
@@ -217,7 +237,7 @@ impl WorkspaceFs {
         Ok(totals)
     }
 
-    pub(crate) fn readlink_now(&self, path: &VPath) -> Result<String, FsError> {
+    pub(crate) fn readlink(&self, path: &VPath) -> Result<String, FsError> {
         self.refresh_if_unfollowed(Op::Readlink)?;
         let main = self.state.main.read();
         let node = self.resolve(&main, Op::Readlink, path, FinalLink::No)?;
@@ -225,7 +245,7 @@ impl WorkspaceFs {
         target.ok_or_else(|| FsError::new(FsCode::EINVAL, Op::Readlink, path))
     }
 
-    pub(crate) fn realpath_now(&self, path: &VPath) -> Result<VPath, FsError> {
+    pub(crate) fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
         self.refresh_if_unfollowed(Op::Realpath)?;
         let main = self.state.main.read();
         Ok(self.resolve(&main, Op::Realpath, path, FinalLink::Yes)?.path())
@@ -236,7 +256,7 @@ impl WorkspaceState {
     /// Sets the known attributes of a content. Reports whether they are complete; if not, the
     /// length of the text must be read.
     fn measure(&self, id: &FileId, measured: &mut MeasuredContent<'_>) -> bool {
-        let (size, touched) = self.live.get(id);
+        let (size, touched) = self.texts.live.get(id);
         if let Some(touched) = touched {
             *measured.mtime = touched.max(*measured.mtime);
         }
@@ -270,7 +290,7 @@ impl WorkspaceState {
         for (entry, fact) in unknown.into_iter().zip(self.store.doc_facts(&names)?) {
             match fact {
                 Some(fact) => {
-                    self.live.set_size(&entry.id, fact.size);
+                    self.texts.live.set_size(&entry.id, fact.size);
                     entry.size = fact.size;
                 }
                 None => entry.size = self.text_size_or(&entry.id, entry.size)?,
@@ -302,7 +322,7 @@ impl WorkspaceState {
         if self.store.tailed_doc_head(&DocName::from(id))? == DocHead::ZERO {
             return Ok(reported);
         }
-        match self.text_size(id) {
+        match self.texts.size(self, id) {
             Err(WorkspaceError::Damaged(_)) => Ok(reported),
             size => size,
         }

@@ -9,19 +9,19 @@ use yfs_engine::{
 use yfs_store::DocName;
 use yfs_vfs::{FsError, Op};
 
-use super::WorkspaceFs;
+use super::read::FileContentReader;
 use crate::{error::Result, state::WorkspaceState};
 
-impl WorkspaceFs {
-    /// Returns the contents of files, each as [`read_now`](Self::read_now) does.
-    pub(crate) fn read_many_now(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
+impl FileContentReader<'_> {
+    /// Returns the contents of files, each as [`read`](Self::read) does.
+    pub(crate) fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
         // A file for which this fails or finds nothing is read by itself.
         let found = self.refresh_if_unfollowed(Op::Open).map(|()| self.find_documents(paths));
         let texts = self.state.single_texts(&found.unwrap_or_default()).unwrap_or_default();
         let texts = texts.into_iter().chain(std::iter::repeat(None));
         let read = |(path, text): (&VPath, Option<Bytes>)| match text {
             Some(text) => Ok(text),
-            None => Ok(self.read_now(path)?.data),
+            None => Ok(self.read(path)?.data),
         };
         paths.iter().zip(texts).map(read).collect()
     }

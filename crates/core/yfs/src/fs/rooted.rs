@@ -32,10 +32,7 @@ use yfs_engine::{
 use yfs_vfs::{FileKind, FsCode, FsError, Metadata, Op};
 
 use super::{WorkspaceFs, convert_types::lookup_error};
-use crate::{error::Result, workspace::versions::VersionInfo};
-
-/// The directory of thumbnails, in that of the store's derived files.
-pub(crate) const THUMBNAIL_DIRECTORY: &str = "thumbnails";
+use crate::{error::Result, store_keys::THUMBNAIL_DIRECTORY, workspace::versions::VersionInfo};
 
 /// How often a call starts over because a link was made on its way meanwhile.
 const MAX_ATTEMPTS: usize = 16;
@@ -80,7 +77,7 @@ impl WorkspaceFs {
     ///
     /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
     pub fn patch_metadata(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
-        self.patch_metadata_now(path, patch)
+        self.tree().patch_metadata(path, patch)
     }
 }
 
@@ -112,7 +109,7 @@ impl RootedFs {
     ///
     /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
     pub fn patch_metadata(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
-        self.change_metadata(path, |fs, at| fs.patch_metadata_now(at, patch))
+        self.change_metadata(path, |fs, at| fs.tree().patch_metadata(at, patch))
     }
 
     /// Changes the metadata of an object, but not that of the directory itself.
@@ -137,7 +134,9 @@ impl RootedFs {
     /// Fails with `ENOENT` if the directory is gone.
     pub fn directory_metadata(&self) -> Result<Metadata, FsError> {
         let root = VPath::root();
-        Ok(self.at(Op::Stat, &root, FinalLink::No, |fs, at| fs.stat_now(at, Op::Stat))?.metadata)
+        Ok(self
+            .at(Op::Stat, &root, FinalLink::No, |fs, at| fs.reader().stat(at, Op::Stat))?
+            .metadata)
     }
 
     /// Lists the versions of a file as [`WorkspaceFs::versions`] does.
@@ -236,7 +235,7 @@ impl RootedFs {
 
     /// Reports whether a link is at the end of a path.
     fn is_link(&self, path: &VPath) -> bool {
-        let stat = |fs: &WorkspaceFs, at: &VPath| fs.stat_now(at, Op::Lstat);
+        let stat = |fs: &WorkspaceFs, at: &VPath| fs.reader().stat(at, Op::Lstat);
         let stat = self.at(Op::Lstat, path, FinalLink::No, stat);
         stat.is_ok_and(|stat| stat.kind == FileKind::Symlink)
     }

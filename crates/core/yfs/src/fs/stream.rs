@@ -12,6 +12,7 @@ use yfs_vfs::{
     stream::{FileChunk, chunks_of, n_chunks},
 };
 
+use super::read::FileContentReader;
 use super::{
     WorkspaceFs,
     convert_types::{ContentLocation, fs_error},
@@ -25,7 +26,9 @@ impl WorkspaceFs {
     pub fn text_limit(&self) -> usize {
         self.state.options.limits.text_bytes
     }
+}
 
+impl FileContentReader<'_> {
     /// Reports whether a content of this many bytes is a blob, whatever the bytes are.
     pub(crate) fn is_surely_blob(&self, size: u64) -> bool {
         size > self.text_limit() as u64
@@ -33,24 +36,24 @@ impl WorkspaceFs {
 
     /// Reads a file in chunks. A blob is read from the store chunk by chunk, and stays the one that
     /// the file had at the call; a text is in memory already.
-    pub(super) fn read_stream_now(
+    pub(super) fn read_stream(
         &self,
         path: &VPath,
         options: &StreamOptions,
     ) -> Result<ChunkStream, FsError> {
         let Some(blob) = self.blob_at(path)? else {
-            return Ok(chunks_of(path, self.read_now(path)?.data, options));
+            return Ok(chunks_of(path, self.read(path)?.data, options));
         };
         let chunk_len = options.chunk_len.max(1);
         let total_chunks = n_chunks(blob.size, chunk_len);
-        let (fs, path, cancel) = (self.clone(), path.clone(), options.cancel.clone());
+        let (fs, path, cancel) = (self.fs.clone(), path.clone(), options.cancel.clone());
         let read = move |index: u64| {
             if cancel.is_cancelled() {
                 return Err(FsError::new(FsCode::ECANCELED, Op::Read, &path));
             }
             let start = index * chunk_len as u64;
             let end = start.saturating_add(chunk_len as u64).min(blob.size);
-            let data = fs.read_blob(&path, blob, start, end)?;
+            let data = fs.reader().read_blob(&path, blob, start, end)?;
             Ok(FileChunk { data, index, total_chunks, is_last: index + 1 == total_chunks })
         };
         Ok(Box::pin(stream::unfold(Some(0), move |next| {

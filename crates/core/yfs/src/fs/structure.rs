@@ -18,7 +18,6 @@ use yfs_vfs::{
 };
 
 use super::{
-    WorkspaceFs,
     convert_types::{ContentLocation, fs_error, version_token},
     write::{NewFileContent, NewFileData, meta_patch},
 };
@@ -27,10 +26,14 @@ use crate::{
     fs::read::CUSTOM_KEY,
     json_convert,
     settled_form::SettledForm,
-    state::WorkspaceState,
 };
 
-impl WorkspaceFs {
+fs_part! {
+    /// The calls that change the tree.
+    TreeWriter, tree
+}
+
+impl TreeWriter<'_> {
     /// Creates a file. Returns `None` if it exists by now and the options allow that.
     pub(super) fn create(
         &self,
@@ -49,8 +52,8 @@ impl WorkspaceFs {
         // Checked before any byte is stored, so that a rejected call leaves none behind.
         plan(&self.state.main.read()).map_err(|error| op_error(error, op, path))?;
         let content = match data {
-            NewFileData::Bytes(data) => self.new_content(op, path, &id, data, &by)?,
-            NewFileData::Blob(blob) => self.new_blob_content(op, path, &id, blob, &by)?,
+            NewFileData::Bytes(data) => self.writer().new_content(op, path, &id, data, &by)?,
+            NewFileData::Blob(blob) => self.writer().new_blob_content(op, path, &id, blob, &by)?,
         };
         let (size, blob, update) = match content {
             NewFileContent::Text { update, size } => (size, None, update),
@@ -80,7 +83,7 @@ impl WorkspaceFs {
             return Ok(None);
         }
         if blob.is_none() {
-            self.state.live.set_size(&id, size);
+            self.state.texts.live.set_size(&id, size);
         }
         let location = blob.map_or(ContentLocation::Text, ContentLocation::Blob);
         let head = created.new_documents.get(&id).map(|seq| self.state.own_head(*seq));
@@ -103,15 +106,15 @@ impl WorkspaceFs {
         planned.map(drop).map_err(|error| op_error(error, op, path))
     }
 
-    pub(crate) fn mkdir_now(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
+    pub(crate) fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Mkdir)?;
-        let fs = if options.recursive { self.in_own_step() } else { Cow::Borrowed(self) };
+        let fs = if options.recursive { self.in_own_step() } else { Cow::Borrowed(self.fs) };
         let now = self.state.now();
         let mkdir = ops::DirectoryPlanOptions {
             recursive: options.recursive,
             mode: options.mode.map(|mode| mode & 0o7777),
         };
-        fs.commit(Op::Mkdir, path, |main| {
+        fs.tree().commit(Op::Mkdir, path, |main| {
             let planned = ops::plan_mkdir(main.tree(), path, now, mkdir);
             let planned = planned.map_err(|error| op_error(error, Op::Mkdir, path))?;
             Ok(Transaction::rows(planned.map(|plan| plan.writes).unwrap_or_default(), ()))
@@ -119,11 +122,14 @@ impl WorkspaceFs {
         Ok(())
     }
 
-    pub(crate) fn rm_now(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
+    pub(crate) fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Rm)?;
         let by = self.content_author(&self.author);
         // Edits whose rows are not written yet would read as edits that were not known here.
-        self.state.report_below(path).map_err(|error| fs_error(error, Op::Rm, path))?;
+        self.state
+            .reports
+            .report_below(&self.state, path)
+            .map_err(|error| fs_error(error, Op::Rm, path))?;
         let removed = self.commit(Op::Rm, path, |main| {
             if path.is_root() {
                 return Err(FsError::new(FsCode::EBUSY, Op::Rm, path));
@@ -137,7 +143,7 @@ impl WorkspaceFs {
         }
     }
 
-    pub(crate) fn symlink_now(&self, target: &str, path: &VPath) -> Result<(), FsError> {
+    pub(crate) fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Symlink)?;
         let (id, now) = (self.state.options.ids.file_id(), self.state.now());
         self.commit(Op::Symlink, path, |main| {
@@ -155,28 +161,24 @@ impl WorkspaceFs {
         Ok(())
     }
 
-    pub(crate) fn utimes_now(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
+    pub(crate) fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Utimes)?;
         let id = self.attribute(Op::Utimes, path, |main| {
             ops::plan_touch(main.tree(), main, path, mtime, FinalLink::Yes)
         })?;
         // Also if the row has this time already: a content change that is not in the row yet may be
         // newer.
-        self.state.drop_unreported_edit(&id);
+        self.state.reports.drop_edit(&id);
         Ok(())
     }
 
-    pub(crate) fn chmod_now(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
+    pub(crate) fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::Chmod)?;
         self.attribute(Op::Chmod, path, |main| ops::plan_chmod(main.tree(), main, path, mode))?;
         Ok(())
     }
 
-    pub(crate) fn set_metadata_now(
-        &self,
-        path: &VPath,
-        metadata: &Metadata,
-    ) -> Result<(), FsError> {
+    pub(crate) fn set_metadata(&self, path: &VPath, metadata: &Metadata) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::SetMetadata)?;
         self.attribute(Op::SetMetadata, path, |main| {
             let node = main.tree().resolve(path, FinalLink::Yes)?;
@@ -188,7 +190,7 @@ impl WorkspaceFs {
         Ok(())
     }
 
-    pub(crate) fn patch_metadata_now(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
+    pub(crate) fn patch_metadata(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
         self.refresh_if_unfollowed(Op::SetMetadata)?;
         let member = [(CUSTOM_KEY.to_owned(), patch.clone().into())];
         let patch = json_convert::object(&member.into_iter().collect());
@@ -229,17 +231,6 @@ impl WorkspaceFs {
         };
         let committed = self.state.commit(StructureAccess::Change, Some(&self.author.actor), plan);
         committed.map_err(|error| fs_error(error, op, path))
-    }
-}
-
-impl WorkspaceState {
-    /// Keeps the time of a file that was set explicitly: earlier edits are not reported any more.
-    /// Their content is still settled, because they may be in a root that is not current.
-    pub(crate) fn drop_unreported_edit(&self, id: &FileId) {
-        self.live.mark_reported(id);
-        if let Some(edit) = self.unreported.lock().get_mut(id) {
-            edit.is_time_set = true;
-        }
     }
 }
 

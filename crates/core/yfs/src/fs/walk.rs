@@ -13,10 +13,10 @@ use yfs_vfs::{
     work_meter::count_objects,
 };
 
-use super::{WorkspaceFs, convert_types::fs_error, read::row_entry};
+use super::{convert_types::fs_error, read::row_entry};
 
-/// The number of entries in a batch of [`WorkspaceFs::walk_batches_now`]. A larger one would be
-/// mapped from the operating system and given back each time.
+/// The number of entries in a batch of [`TreeLister::walk_batches`]. A larger one would be mapped
+/// from the operating system and given back each time.
 const BATCH_LEN: usize = 512;
 
 /// The number of entries of a directory for which there is room at once. Directories are nested as
@@ -39,8 +39,13 @@ struct WalkFindings {
     texts: Vec<bool>,
 }
 
-impl WorkspaceFs {
-    pub(crate) fn walk_now(
+fs_part! {
+    /// The calls that list trees.
+    TreeLister, lister
+}
+
+impl TreeLister<'_> {
+    pub(crate) fn walk(
         &self,
         path: &VPath,
         options: &WalkOptions,
@@ -58,19 +63,15 @@ impl WorkspaceFs {
     }
 
     /// Lists a tree in batches. No lock is held between two.
-    pub(super) fn walk_batches_now(
-        &self,
-        path: &VPath,
-        options: &WalkOptions,
-    ) -> WalkStream<'static> {
+    pub(super) fn walk_batches(&self, path: &VPath, options: &WalkOptions) -> WalkStream<'static> {
         let first = self.refresh_if_unfollowed(Op::Walk);
         let first = first.and_then(|()| self.begin_walk(&self.state.main.read(), path, options));
-        let fs = self.clone();
+        let fs = self.fs.clone();
         let batches = stream::unfold(Some(first), move |walk| {
             let batch = match walk {
                 None => None,
                 Some(Err(error)) => Some((Err(error), None)),
-                Some(Ok(walk)) => fs.next_batch(walk),
+                Some(Ok(walk)) => fs.lister().next_batch(walk),
             };
             std::future::ready(batch)
         });

@@ -13,7 +13,7 @@ use yfs_vfs::{
     work_meter::count_objects,
 };
 
-use super::WorkspaceFs;
+use super::walk::TreeLister;
 
 /// A walk in progress.
 struct DirectoryWalk {
@@ -42,16 +42,16 @@ struct Subdirectory {
     other_path: Option<VPath>,
 }
 
-impl WorkspaceFs {
+impl TreeLister<'_> {
     /// Lists a tree. No lock is held between two directories.
-    pub(super) fn walk_directories_now(
+    pub(super) fn walk_directories(
         &self,
         path: &VPath,
         options: &WalkOptions,
     ) -> DirectoryStream<'static> {
         let first = self.refresh_if_unfollowed(Op::Walk);
         let first = first.and_then(|()| self.begin_directory_walk(path, options));
-        let fs = self.clone();
+        let fs = self.fs.clone();
         let listings = stream::unfold(Some(first), move |walk| {
             let next = match walk {
                 None => None,
@@ -170,7 +170,7 @@ mod tests {
         let options = WalkOptions::default();
         let walked = fs.walk(&VPath::root(), &options).await.expect("listed");
         let mut expected = walked.into_iter().map(|WalkEntry { path, .. }| path);
-        let mut listings = fs.walk_directories_now(&VPath::root(), &options);
+        let mut listings = fs.lister().walk_directories(&VPath::root(), &options);
         let mut n_by_id = 0;
         while let Some(listing) = listings.next().await {
             let listing = listing.expect("listed");

@@ -12,7 +12,7 @@ mod upload;
 mod write_base;
 mod write_target;
 
-use yfs_engine::{path::VPath, table::BlobRef};
+use yfs_engine::{path::VPath, table::BlobRef, time::Millis};
 use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
 
 use self::{
@@ -23,10 +23,8 @@ pub(super) use self::{
     new_content::{NewFileContent, NewFileData},
     row_options::meta_patch,
 };
-use super::{
-    WorkspaceFs,
-    convert_types::{ContentLocation, ResolvedFile, fs_error},
-};
+use super::convert_types::{ContentLocation, ResolvedFile, fs_error};
+use crate::workspace::damage::{check_not_lost, note_replaced};
 
 /// How often a call starts over because a file was created or removed meanwhile.
 const MAX_ATTEMPTS: usize = 64;
@@ -54,8 +52,25 @@ impl ContentChange<'_> {
     }
 }
 
-impl WorkspaceFs {
-    pub(crate) fn write_now(
+fs_part! {
+    /// The calls that write contents.
+    FileContentWriter, writer
+}
+
+impl FileContentWriter<'_> {
+    /// Replaces the content of an existing file by `data`, as the least edit.
+    pub(crate) fn overwrite(
+        &self,
+        path: &VPath,
+        data: &[u8],
+        mode: Option<u32>,
+        mtime: Option<Millis>,
+    ) -> Result<(), FsError> {
+        let options = WriteOptions { mode, mtime, follow: false, ..WriteOptions::default() };
+        self.write(path, data, &options).map(drop)
+    }
+
+    pub(crate) fn write(
         &self,
         path: &VPath,
         data: &[u8],
@@ -64,7 +79,7 @@ impl WorkspaceFs {
         self.change_content(Op::Open, path, &mut ContentChange::Replace(data), options)
     }
 
-    pub(crate) fn append_now(
+    pub(crate) fn append(
         &self,
         path: &VPath,
         data: &[u8],
@@ -93,8 +108,10 @@ impl WorkspaceFs {
         for _ in 0..MAX_ATTEMPTS {
             let found = self.find_target(op, path, options)?;
             let written = match found {
-                Some(found) => this.change_file(op, path, &found, change, options).map(Some),
-                None => match this.create_with(op, path, change, options) {
+                Some(found) => {
+                    this.writer().change_file(op, path, &found, change, options).map(Some)
+                }
+                None => match this.writer().create_with(op, path, change, options) {
                     // The blob of this call was removed before the file named it.
                     Err(error) if change.is_in_memory() && is_blob_gone(&error) => continue,
                     created => created,
@@ -125,11 +142,11 @@ impl WorkspaceFs {
             }
             ContentChange::ReplaceByBlob(blob) => NewFileData::Blob(*blob),
             ContentChange::Append(AppendedData::Stream(stream)) => {
-                self.check_create(op, path, options)?;
+                self.tree().check_create(op, path, options)?;
                 NewFileData::Blob(self.put_alone(op, path, stream)?)
             }
         };
-        self.create(op, path, data, options)
+        self.tree().create(op, path, data, options)
     }
 
     fn change_file(
@@ -149,21 +166,21 @@ impl WorkspaceFs {
         let target = WriteTarget { fs: self, op, path, found, options, expected, by, row };
         let is_text = matches!(found.location, ContentLocation::Text);
         if is_text && is_append {
-            self.state.check_not_lost(&found.id).map_err(|error| fs_error(error, op, path))?;
+            check_not_lost(&self.state, &found.id).map_err(|error| fs_error(error, op, path))?;
         }
         let written = match change {
-            ContentChange::Append(data) => self.append(target, data)?.appended(options),
+            ContentChange::Append(data) => self.append_to(target, data)?.appended(options),
             ContentChange::Replace(data) => self.replace(target, data, options.base.as_ref())?,
             ContentChange::ReplaceByBlob(blob) => {
                 self.replace_by_blob(target, *blob, options.base.as_ref())?
             }
         };
         if is_text && !is_append {
-            let replaced = self.state.note_replaced(&found.id);
+            let replaced = note_replaced(&self.state, &found.id);
             replaced.map_err(|error| fs_error(error, op, path))?;
         }
         if row.updated_at.is_some() {
-            self.state.drop_unreported_edit(&found.id);
+            self.state.reports.drop_edit(&found.id);
         }
         Ok(written)
     }

@@ -81,7 +81,7 @@ impl DirectoryComparison {
     /// Fails if the directory or the workspace cannot be read.
     pub fn new(workspace: &Workspace, directory: &Path, options: &ImportOptions) -> Result<Self> {
         let fs = workspace.fs();
-        let is_there = |path: &VPath| matches!(fs.stat_if_exists(path), Ok(Some(_)));
+        let is_there = |path: &VPath| matches!(fs.reader().stat_if_exists(path), Ok(Some(_)));
         let scan = scan::scan(directory, &VPath::root(), options, &is_there)?;
         let mut comparison = Self { skipped: scan.skipped, ..Self::default() };
         let listed = fs.list_all(&VPath::root())?.into_iter();
@@ -158,12 +158,12 @@ fn difference_of(
     entry: &ImportEntry,
     options: &ImportOptions,
 ) -> Result<Result<Option<DifferenceKind>, SkipReason>> {
-    let Some(stat) = fs.stat_if_exists(&entry.to)? else {
+    let Some(stat) = fs.reader().stat_if_exists(&entry.to)? else {
         return Ok(Ok(Some(DifferenceKind::Added)));
     };
     let is_equal = match (&entry.kind, stat.kind) {
         (ImportEntryKind::Link(target), FileKind::Symlink) => {
-            fs.link_target(&entry.to)? == **target
+            fs.reader().readlink(&entry.to)? == **target
         }
         (ImportEntryKind::File, FileKind::File) => {
             stat.size == entry.size

@@ -119,7 +119,7 @@ fn compare_file<'a>(
     options: &ImportOptions,
 ) -> ImportOutcome<'a> {
     let mut n_bytes = 0;
-    let stat = fs.stat_if_exists(&found.to);
+    let stat = fs.reader().stat_if_exists(&found.to);
     if !options.checksum && is_of_size_and_time(&stat, found) {
         return ImportOutcome { found, n_bytes, verdict: ImportVerdict::Unchanged };
     }
@@ -167,7 +167,7 @@ fn open(fs: &WorkspaceFs, found: &ImportEntry, max_len: u64) -> Result<HostConte
     if size > max_len {
         return Err(SkipReason::TooLarge { size });
     }
-    if fs.is_surely_blob(size) {
+    if fs.reader().is_surely_blob(size) {
         return Ok(HostContent::Stream(file));
     }
     let mut data = Vec::with_capacity(size as usize);
@@ -184,9 +184,9 @@ pub(super) fn has_equal_content(
     max_len: u64,
 ) -> Result<Result<bool, SkipReason>, FsError> {
     match open(fs, found, max_len) {
-        Ok(HostContent::Whole(data)) => fs.has_content(&found.to, &data).map(Ok),
+        Ok(HostContent::Whole(data)) => fs.reader().has_content(&found.to, &data).map(Ok),
         Ok(HostContent::Stream(mut file)) => {
-            let equal = fs.has_streamed_content(&found.to, &mut file)?;
+            let equal = fs.reader().has_streamed_content(&found.to, &mut file)?;
             Ok(equal.map_err(|error| SkipReason::Failed(error.to_string())))
         }
         Err(why) => Ok(Err(why)),
@@ -215,10 +215,10 @@ fn compare(
     if stat.kind != FileKind::File {
         return Ok(ImportVerdict::Skipped(SkipReason::InTheWay));
     }
-    if stat.size == data.len() as u64 && fs.has_content(&found.to, data)? {
+    if stat.size == data.len() as u64 && fs.reader().has_content(&found.to, data)? {
         return Ok(ImportVerdict::Unchanged);
     }
-    fs.overwrite(&found.to, data, found.mode, found.mtime)?;
+    fs.writer().overwrite(&found.to, data, found.mode, found.mtime)?;
     Ok(ImportVerdict::Updated)
 }
 
@@ -266,7 +266,7 @@ impl DirectoryImporter<'_> {
             }
         }
         *batch = ImportBatch::default();
-        self.fs.state().shed_rows();
+        self.fs.state().checkpoint.shed_rows(self.fs.state());
         (self.progress)(&self.at);
         Ok(())
     }

@@ -133,10 +133,10 @@ impl Documents<'_> {
         };
         let content = content.ok_or_else(no_content)?;
         let mut report = YjsImportReport { n_bytes: found.n_bytes, ..YjsImportReport::default() };
-        if fs.stat_if_exists(to)?.is_some() && fs.has_content(to, &content)? {
+        if fs.reader().stat_if_exists(to)?.is_some() && fs.reader().has_content(to, &content)? {
             report.n_unchanged = 1;
         } else {
-            fs.write_sync(to, &content, &WriteOptions::default())?;
+            fs.writer().write(to, &content, &WriteOptions::default())?;
             report.n_changed = 1;
         }
         Ok(report)
@@ -262,7 +262,7 @@ impl Documents<'_> {
         let Some(path) = self.workspace().nodes().path_of(id)? else { return Ok(()) };
         let base = base.map(|base| VersionBase::Content(base.into()));
         let options = WriteOptions { base, ..WriteOptions::default() };
-        self.workspace().fs().for_import("").write_sync(&path, &data, &options)?;
+        self.workspace().fs().for_import("").writer().write(&path, &data, &options)?;
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use yfs_store::{DocName, LogRecord, Seq, TailPage};
 
 use super::{
     log_cursor::LogCursor,
+    log_mark::find_mark,
     log_summary::{EqualDocuments, LogSummary},
 };
 use crate::{Replication, error::Result, state::WorkspaceState};
@@ -71,7 +72,7 @@ impl Replication<'_> {
         self.state.check_open()?;
         let after = match since {
             None => Seq::ZERO,
-            Some(since) => match self.state.find_mark(since)? {
+            Some(since) => match find_mark(self.state, since)? {
                 None => return Ok(None),
                 Some(seq) => seq,
             },
@@ -91,7 +92,7 @@ impl Replication<'_> {
     /// does not have the cursor.
     pub fn changed_since(&self, since: &LogCursor) -> Result<Option<BTreeSet<FileId>>> {
         self.state.check_open()?;
-        let Some(mut after) = self.state.find_mark(since)? else { return Ok(None) };
+        let Some(mut after) = find_mark(self.state, since)? else { return Ok(None) };
         let mut changed = BTreeSet::new();
         loop {
             let page = self.state.store.tail(after, &|_, _| false)?;
@@ -128,7 +129,7 @@ impl ReplicaFeed {
 
     /// Marks the position in the log up to which the feed has read.
     pub fn mark(&self) -> Result<LogCursor> {
-        self.state.mark(self.after, true)
+        self.state.marks.mark(&self.state, self.after, true)
     }
 
     /// Reports whether there are unread records.
@@ -153,7 +154,7 @@ impl ReplicaFeed {
                 Ok(Some(self.read_record(record).into_iter().collect()))
             }
             Some(FeedWork::Reached(seq)) => {
-                let cursor = self.state.mark(seq, self.must_return_cursor)?;
+                let cursor = self.state.marks.mark(&self.state, seq, self.must_return_cursor)?;
                 self.must_return_cursor = false;
                 let is_end = self.state.store.head()? <= seq;
                 Ok(Some(vec![FeedPiece::Reached { cursor, is_end }]))

@@ -21,12 +21,10 @@ use yfs_store::{DocName, WriterClaim};
 use super::receive::ReceivedUpdates;
 use crate::{
     Replication,
+    core::WorkspaceCore,
     error::Result,
     state::WorkspaceState,
-    workspace::{
-        conflicts::{ConflictKind, ConflictReport},
-        fresh_writer_ids,
-    },
+    workspace::conflict_report::{ConflictKind, ConflictReport},
 };
 
 /// The setting with the list.
@@ -77,14 +75,14 @@ impl Replication<'_> {
     /// those that do not differ any more. At most 256.
     pub fn forks(&self) -> Result<Vec<ForkReport>> {
         self.state.check_open()?;
-        self.state.forks()
+        forks(self.state)
     }
 
     /// Lists the files that have other content elsewhere under the ids that items have here, now:
     /// no exchange makes them equal.
     pub fn forked_files(&self) -> Result<Vec<ConflictReport>> {
         self.state.check_open()?;
-        self.state.fork_conflicts()
+        fork_conflicts(self.state)
     }
 
     /// Adds forked updates to the list and to the quarantine.
@@ -97,7 +95,7 @@ impl Replication<'_> {
         if arrivals.is_empty() {
             return Ok(());
         }
-        let (mut reports, now) = (self.state.forks()?, self.state.now());
+        let (mut reports, now) = (forks(self.state)?, self.state.now());
         let (before, mut n_kept, mut new) = (reports.clone(), 0, BTreeSet::new());
         for ForkArrival { doc, fork } in arrivals {
             let mut is_new = false;
@@ -116,7 +114,7 @@ impl Replication<'_> {
         }
         // Before the reports are stored: a fork that was reported is not new the next time.
         if !new.is_empty() {
-            self.state.give_up_clients(&new)?;
+            give_up_clients(self.state, &new)?;
         }
         if reports != before {
             let excess = reports.len().saturating_sub(MAX_REPORTS);
@@ -129,73 +127,66 @@ impl Replication<'_> {
     }
 }
 
-impl WorkspaceState {
-    /// Gives up client ids that may have been used twice, once a peer has other items under some:
-    /// the store may have been set back while it ran, and no check of claims finds that out. All
-    /// released ids are discarded, and those of this process are not released. If they are among
-    /// the forked ones, it writes under others from now on.
-    ///
-    /// The caller must have locked no document.
-    fn give_up_clients(&self, forked: &BTreeSet<ClientId>) -> Result<()> {
-        let claim: Option<WriterClaim> = self.claim.lock().take();
-        while self.store.claim_writer()?.reused {}
-        let own = claim.map(|claim| {
-            let of_content = ids_of_writer(claim.content).take(MAX_OWN_IDS);
-            of_content.chain([claim.rows, claim.cells, claim.meta])
-        });
-        if own.into_iter().flatten().any(|client| forked.contains(&client)) {
-            self.main.write().set_writer(fresh_writer_ids(&self.options));
-            self.documents.set_client(self.options.ids.client_id());
-        }
-        Ok(())
+/// Gives up client ids that may have been used twice, once a peer has other items under some:
+/// the store may have been set back while it ran, and no check of claims finds that out. All
+/// released ids are discarded, and those of this process are not released. If they are among
+/// the forked ones, it writes under others from now on.
+///
+/// The caller must have locked no document.
+fn give_up_clients(state: &WorkspaceState, forked: &BTreeSet<ClientId>) -> Result<()> {
+    let claim: Option<WriterClaim> = state.claim.lock().take();
+    while state.store.claim_writer()?.reused {}
+    let own = claim.map(|claim| {
+        let of_content = ids_of_writer(claim.content).take(MAX_OWN_IDS);
+        of_content.chain([claim.rows, claim.cells, claim.meta])
+    });
+    if own.into_iter().flatten().any(|client| forked.contains(&client)) {
+        state.main.write().set_writer(state.options.fresh_writer_ids());
+        state.documents.set_client(state.options.ids.client_id());
     }
+    Ok(())
+}
 
-    fn forks(&self) -> Result<Vec<ForkReport>> {
-        let stored = self.store.get_meta(FORKS_SETTING)?.unwrap_or_default();
-        let Ok(Value::Array(list)) = serde_json::from_slice(&stored) else {
-            return Ok(Vec::new());
+fn forks(core: &WorkspaceCore) -> Result<Vec<ForkReport>> {
+    let stored = core.store.get_meta(FORKS_SETTING)?.unwrap_or_default();
+    let Ok(Value::Array(list)) = serde_json::from_slice(&stored) else {
+        return Ok(Vec::new());
+    };
+    Ok(list.iter().filter_map(from_json).collect())
+}
+
+/// Returns the items of a file that are forked, whether they are still part of it or not.
+pub(crate) fn forked_items(core: &WorkspaceCore, id: &FileId) -> Result<Vec<IdRange>> {
+    let reports = forks(core)?.into_iter().filter(|report| report.doc == *id);
+    Ok(reports.flat_map(|report| report.items).collect())
+}
+
+/// Lists the files that have forked items now.
+pub(crate) fn fork_conflicts(core: &WorkspaceCore) -> Result<Vec<ConflictReport>> {
+    let mut conflicts = Vec::new();
+    for report in forks(core)? {
+        let is_main = report.doc == core.id;
+        let differs = if is_main {
+            core.main.read().doc().has_living(&report.items)
+        } else {
+            core.is_file(&report.doc)
+                && core
+                    .documents
+                    .acquire(&report.doc)
+                    .with(|loaded| loaded.doc.gate().has_living(&report.items))?
         };
-        Ok(list.iter().filter_map(from_json).collect())
-    }
-
-    /// Returns the items of a file that are forked, whether they are still part of it or not.
-    pub(crate) fn forked_items(&self, id: &FileId) -> Result<Vec<IdRange>> {
-        let reports = self.forks()?.into_iter().filter(|report| report.doc == *id);
-        Ok(reports.flat_map(|report| report.items).collect())
-    }
-
-    /// Lists the files that have forked items now.
-    pub(crate) fn fork_conflicts(&self) -> Result<Vec<ConflictReport>> {
-        let mut conflicts = Vec::new();
-        for report in self.forks()? {
-            let is_main = report.doc == self.id;
-            let differs = if is_main {
-                self.main.read().doc().has_living(&report.items)
-            } else {
-                self.is_file(&report.doc)
-                    && self
-                        .documents
-                        .acquire(&report.doc)
-                        .with(|loaded| loaded.doc.gate().has_living(&report.items))?
-            };
-            if !differs {
-                continue;
-            }
-            let path = if is_main {
-                "/".to_owned()
-            } else {
-                crate::workspace::conflicts::path_of(&self.main.read(), &report.doc)
-            };
-            let detail = describe_difference(&report, is_main);
-            conflicts.push(ConflictReport {
-                kind: ConflictKind::Forked,
-                id: report.doc,
-                path,
-                detail,
-            });
+        if !differs {
+            continue;
         }
-        Ok(conflicts)
+        let path = if is_main {
+            "/".to_owned()
+        } else {
+            crate::workspace::conflict_report::path_of(&core.main.read(), &report.doc)
+        };
+        let detail = describe_difference(&report, is_main);
+        conflicts.push(ConflictReport { kind: ConflictKind::Forked, id: report.doc, path, detail });
     }
+    Ok(conflicts)
 }
 
 /// Adds the items of one client to the list; reports whether any of them is new there.
@@ -317,6 +308,7 @@ mod tests {
     };
     use yfs_store::MemoryStore;
 
+    use super::give_up_clients;
     use crate::{Workspace, WorkspaceOptions};
 
     #[test]
@@ -328,7 +320,7 @@ mod tests {
             let state = &workspace.state;
             let first = state.documents.client();
             let forked: BTreeSet<ClientId> = ids_of_writer(first).skip(nth).take(1).collect();
-            state.give_up_clients(&forked).expect("given up");
+            give_up_clients(state, &forked).expect("given up");
             assert_eq!(state.documents.client() != first, gives_up, "{nth}");
         }
     }

@@ -7,10 +7,11 @@
 
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use yfs_store::Seq;
 
 use super::log_cursor::{LogCursor, LogMark, N_MARKS};
-use crate::{Replication, error::Result, state::WorkspaceState};
+use crate::{core::WorkspaceCore, error::Result};
 
 /// The prefix of the settings that store marks.
 const MARK_SETTING: &str = "replica.mark.";
@@ -32,18 +33,16 @@ const MAX_RECORDS: u64 = 256;
 /// recognized.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-impl Replication<'_> {
-    /// Returns a number that changes when this store lost records: marks of other logs that were
-    /// stored before are not valid any more.
-    pub fn epoch(&self) -> Result<u64> {
-        Ok(self.state.forgotten_upto()?.0)
-    }
+/// The mark of the log that was given to a replica last.
+#[derive(Debug, Default)]
+pub(crate) struct ReplicaMarks {
+    last: Mutex<Option<LogMark>>,
 }
 
-impl WorkspaceState {
+impl ReplicaMarks {
     /// Marks the log at a position, or a little before it unless the mark must be `exact`.
-    pub(crate) fn mark(&self, seq: Seq, exact: bool) -> Result<LogCursor> {
-        let mut last = self.mark.lock();
+    pub(crate) fn mark(&self, core: &WorkspaceCore, seq: Seq, exact: bool) -> Result<LogCursor> {
+        let mut last = self.last.lock();
         if let Some(last) = &*last
             && last.seq <= seq
             && (last.seq == seq
@@ -57,82 +56,90 @@ impl WorkspaceState {
             None => (random() % u64::from(N_MARKS)) as u32,
         };
         let cursor = LogCursor { slot, name: random() };
-        self.write_mark(&setting(slot), &cursor, seq)?;
+        write_mark(core, &setting(slot), &cursor, seq)?;
         *last = Some(LogMark { cursor: cursor.clone(), seq, made: Instant::now() });
         Ok(cursor)
     }
 
     /// Makes all marks unknown, so that every replica exchanges everything with this store again.
-    pub(crate) fn forget_replicas(&self) -> Result<()> {
-        let head = self.store.head()?.0.to_string();
-        self.store.set_meta(FORGOTTEN_SETTING, head.as_bytes())?;
-        *self.mark.lock() = None;
+    pub(crate) fn forget_replicas(&self, core: &WorkspaceCore) -> Result<()> {
+        let head = core.store.head()?.0.to_string();
+        core.store.set_meta(FORGOTTEN_SETTING, head.as_bytes())?;
+        *self.last.lock() = None;
         Ok(())
     }
+}
 
-    /// Returns the position up to which marks are unknown.
-    fn forgotten_upto(&self) -> Result<Seq> {
-        let stored = self.store.get_meta(FORGOTTEN_SETTING)?;
-        let text = stored.and_then(|stored| String::from_utf8(stored).ok());
-        Ok(text.and_then(|text| text.parse().ok()).map_or(Seq::ZERO, Seq))
-    }
+/// Returns the position up to which marks are unknown.
+pub(super) fn forgotten_upto(core: &WorkspaceCore) -> Result<Seq> {
+    let stored = core.store.get_meta(FORGOTTEN_SETTING)?;
+    let text = stored.and_then(|stored| String::from_utf8(stored).ok());
+    Ok(text.and_then(|text| text.parse().ok()).map_or(Seq::ZERO, Seq))
+}
 
-    /// Returns the position of a mark, if this log has it.
-    pub(crate) fn find_mark(&self, cursor: &LogCursor) -> Result<Option<Seq>> {
-        self.read_mark(&setting(cursor.slot), cursor)
-    }
+/// Returns the position of a mark, if this log has it.
+pub(crate) fn find_mark(core: &WorkspaceCore, cursor: &LogCursor) -> Result<Option<Seq>> {
+    read_mark(core, &setting(cursor.slot), cursor)
+}
 
-    /// Marks the end of the log for a mirror, unless `last` marks it already.
-    pub(super) fn mark_for_mirror(
-        &self,
-        mirror: &str,
-        last: Option<&LogCursor>,
-    ) -> Result<LogCursor> {
-        let head = self.store.head()?;
-        if let Some(last) = last
-            && self.find_mirror_mark(mirror, last)? == Some(head)
-        {
-            return Ok(last.clone());
-        }
-        let slot = match last {
-            Some(last) => (last.slot + 1) % N_MIRROR_MARKS,
-            None => (random() % u64::from(N_MIRROR_MARKS)) as u32,
-        };
-        let cursor = LogCursor { slot, name: random() };
-        self.write_mark(&mirror_setting(mirror, slot), &cursor, head)?;
-        Ok(cursor)
+/// Marks the end of the log for a mirror, unless `last` marks it already.
+pub(crate) fn mark_for_mirror(
+    core: &WorkspaceCore,
+    mirror: &str,
+    last: Option<&LogCursor>,
+) -> Result<LogCursor> {
+    let head = core.store.head()?;
+    if let Some(last) = last
+        && find_mirror_mark(core, mirror, last)? == Some(head)
+    {
+        return Ok(last.clone());
     }
+    let slot = match last {
+        Some(last) => (last.slot + 1) % N_MIRROR_MARKS,
+        None => (random() % u64::from(N_MIRROR_MARKS)) as u32,
+    };
+    let cursor = LogCursor { slot, name: random() };
+    write_mark(core, &mirror_setting(mirror, slot), &cursor, head)?;
+    Ok(cursor)
+}
 
-    /// Returns the position of a mark that was made for a mirror, if this log has it.
-    pub(super) fn find_mirror_mark(&self, mirror: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
-        self.read_mark(&mirror_setting(mirror, cursor.slot), cursor)
-    }
+/// Returns the position of a mark that was made for a mirror, if this log has it.
+pub(crate) fn find_mirror_mark(
+    core: &WorkspaceCore,
+    mirror: &str,
+    cursor: &LogCursor,
+) -> Result<Option<Seq>> {
+    read_mark(core, &mirror_setting(mirror, cursor.slot), cursor)
+}
 
-    fn write_mark(&self, setting: &str, cursor: &LogCursor, seq: Seq) -> Result<()> {
-        let value = format!("{} {:x}", seq.0, cursor.name);
-        Ok(self.store.set_meta(setting, value.as_bytes())?)
-    }
+fn write_mark(core: &WorkspaceCore, setting: &str, cursor: &LogCursor, seq: Seq) -> Result<()> {
+    let value = format!("{} {:x}", seq.0, cursor.name);
+    Ok(core.store.set_meta(setting, value.as_bytes())?)
+}
 
-    /// Reports whether this log ever had a mark that was made for a mirror. It has that of a time
-    /// before damaged records were set aside as well, which proves nothing any more.
-    pub(super) fn knows_mirror_mark(&self, mirror: &str, cursor: &LogCursor) -> Result<bool> {
-        Ok(self.stored_mark(&mirror_setting(mirror, cursor.slot), cursor)?.is_some())
-    }
+/// Reports whether this log ever had a mark that was made for a mirror. It has that of a time
+/// before damaged records were set aside as well, which proves nothing any more.
+pub(crate) fn knows_mirror_mark(
+    core: &WorkspaceCore,
+    mirror: &str,
+    cursor: &LogCursor,
+) -> Result<bool> {
+    Ok(stored_mark(core, &mirror_setting(mirror, cursor.slot), cursor)?.is_some())
+}
 
-    fn read_mark(&self, setting: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
-        let forgotten = self.forgotten_upto()?;
-        Ok(self.stored_mark(setting, cursor)?.filter(|seq| *seq > forgotten))
-    }
+fn read_mark(core: &WorkspaceCore, setting: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
+    let forgotten = forgotten_upto(core)?;
+    Ok(stored_mark(core, setting, cursor)?.filter(|seq| *seq > forgotten))
+}
 
-    fn stored_mark(&self, setting: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
-        let Some(value) = self.store.get_meta(setting)? else { return Ok(None) };
-        let read = || {
-            let (seq, name) = std::str::from_utf8(&value).ok()?.split_once(' ')?;
-            let is_it = u64::from_str_radix(name, 16).ok()? == cursor.name;
-            seq.parse().ok().filter(|_| is_it).map(Seq)
-        };
-        Ok(read())
-    }
+fn stored_mark(core: &WorkspaceCore, setting: &str, cursor: &LogCursor) -> Result<Option<Seq>> {
+    let Some(value) = core.store.get_meta(setting)? else { return Ok(None) };
+    let read = || {
+        let (seq, name) = std::str::from_utf8(&value).ok()?.split_once(' ')?;
+        let is_it = u64::from_str_radix(name, 16).ok()? == cursor.name;
+        seq.parse().ok().filter(|_| is_it).map(Seq)
+    };
+    Ok(read())
 }
 
 fn setting(slot: u32) -> String {

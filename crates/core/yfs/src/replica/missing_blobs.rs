@@ -6,7 +6,7 @@ use yfs_engine::{hash::ContentHash, id::FileId};
 use yfs_store::StoreExt;
 
 use super::receive::ReceivedUpdates;
-use crate::{Replication, error::Result};
+use crate::{Replication, error::Result, workspace::damaged_blobs::damaged_blobs};
 
 /// The setting of the store that reports that blobs may be missing: rows were received, and at the
 /// last check their blobs were not in the store.
@@ -126,7 +126,7 @@ impl Replication<'_> {
             versions.into_iter().for_each(|version| add(version.hash, version.size));
         }
         let mut missing = BTreeMap::new();
-        let damaged = self.state.damaged_blobs()?;
+        let damaged = damaged_blobs(self.state)?;
         for (hash, size) in needed {
             if damaged.contains(&hash) || !self.state.store.has_blob(&hash)? {
                 missing.insert(hash, size);

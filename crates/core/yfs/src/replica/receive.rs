@@ -17,17 +17,16 @@ use yfs_engine::{
 };
 use yfs_store::{DocName, Seq};
 
-use super::forks::ForkArrival;
+use super::{
+    conversion_notes::{REDACTIONS_SETTING, is_converted, note_converted},
+    forks::ForkArrival,
+};
 use crate::{
     Replication,
     commit::{ChangeEffect, DocumentChange, StructureAccess, Transaction},
     error::{Result, WorkspaceError},
     state::WorkspaceState,
-    workspace::conflicts::ConflictReport,
 };
-
-/// The setting of the store that reports that content of some document was redacted.
-const REDACTIONS_SETTING: &str = "redactions";
 
 /// The number of documents that are changed in one transaction, and so may be in memory at once.
 const MAX_DOCUMENTS: usize = 128;
@@ -120,7 +119,7 @@ impl Replication<'_> {
     pub fn settle_contents(&self, received: &ReceivedUpdates) -> Result<()> {
         let ids: BTreeSet<&FileId> = received.rows.iter().chain(&received.changed).collect();
         for id in ids {
-            if self.state.is_file(id) && self.state.is_converted(id)? {
+            if self.state.is_file(id) && is_converted(self.state, id)? {
                 match self.state.settle_content(id) {
                     // A content that cannot be converted stays unchanged, and is listed among the
                     // conflicts.
@@ -130,14 +129,6 @@ impl Replication<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the conflicts in the contents of files, for example of those that
-    /// [`receive`](Self::receive) changed, and of their removals. Files that do not exist have
-    /// none.
-    pub fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
-        self.state.refresh_damaged()?;
-        self.state.content_conflicts(ids)
     }
 
     fn receive_main_update(
@@ -206,7 +197,7 @@ impl Replication<'_> {
             }
         }
         let Outcome { refused, erased, forks: found, .. } = outcome.into_inner();
-        self.state.redacted.lock().extend(erased);
+        self.state.compaction.note_redacted(erased);
         forks.extend(found);
         refused.into_iter().try_for_each(|(id, update, refusal)| {
             self.quarantine_update(&id, &update, refusal, received)
@@ -221,14 +212,14 @@ impl Replication<'_> {
         is_clean: bool,
         received: &mut ReceivedUpdates,
     ) -> Result<Option<ContentArrival<'a>>> {
-        let mut may_be_first = is_clean && !self.state.is_converted(id)?;
+        let mut may_be_first = is_clean && !is_converted(self.state, id)?;
         let mut accepted = Vec::with_capacity(updates.len());
         for update in updates {
             match inspect(update, &self.state.options.limits) {
                 Err(refusal) => self.quarantine_update(id, update, refusal, received)?,
                 Ok(inspected) => {
                     if inspected.has_conversions {
-                        self.state.note_converted([id])?;
+                        note_converted(self.state, [id])?;
                     }
                     may_be_first &= !inspected.has_conversions && !inspected.has_redactions;
                     // What waits is counted when the document is changed in memory.
@@ -348,33 +339,4 @@ impl ContentArrival<'_> {
             Err(error) => Err(error),
         }
     }
-}
-
-impl WorkspaceState {
-    /// Records that files change their form.
-    pub(crate) fn note_converted<'a>(
-        &self,
-        ids: impl IntoIterator<Item = &'a FileId>,
-    ) -> Result<()> {
-        let keys: Vec<String> = ids.into_iter().map(converted_key).collect();
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        Ok(self.store.note_first_seen(&keys, self.now())?)
-    }
-
-    /// Reports whether a file ever changed its form, as far as this store knows.
-    fn is_converted(&self, id: &FileId) -> Result<bool> {
-        Ok(self.store.first_seen(&converted_key(id))?.is_some())
-    }
-
-    /// Records that content was redacted: from now on, no update is logged unread.
-    pub(crate) fn note_redaction(&self) -> Result<()> {
-        Ok(self.store.set_meta(REDACTIONS_SETTING, b"1")?)
-    }
-}
-
-fn converted_key(id: &FileId) -> String {
-    format!("converted:{id}")
 }

@@ -15,16 +15,15 @@ use yfs_vfs::{
 };
 
 use super::{
-    ContentForm, SearchIndexHome,
+    ContentForm, SearchIndexHome, SearchIndexes,
     binary_files::{BinaryFile, ChangedPlaces, NamedBinaryFiles},
     index_map::SearchMap,
     pattern::TrigramQuery,
 };
 use crate::{
-    WorkspaceFs,
+    core::WorkspaceCore,
     error::{Result, WorkspaceError},
     fs::{read::node_entry, resolve},
-    state::WorkspaceState,
 };
 
 /// With so many changes after the index, or one for each so many files, all files are read.
@@ -37,28 +36,30 @@ const LEAST_EXCLUDED: usize = 2;
 /// If one of so many files is left, their paths are found by their ids, without a walk.
 const FILES_PER_LOOKUP: usize = 8;
 
-impl WorkspaceFs {
+fs_part! {
+    /// The search in contents, which reads no file that the index excludes.
+    IndexedSearch, searcher
+}
+
+impl IndexedSearch<'_> {
     /// Finds lines by pattern; reads no file that the index excludes.
-    pub(crate) async fn search_contents(
-        &self,
-        query: &GrepQuery,
-    ) -> Result<GrepResult, yfs_vfs::FsError> {
-        grep_selected(self, query, self.select_files(query)).await
+    pub(crate) async fn grep(&self, query: &GrepQuery) -> Result<GrepResult, yfs_vfs::FsError> {
+        grep_selected(self.fs, query, self.select_files(query)).await
     }
 
-    /// Finds lines as [`search_contents`](Self::search_contents) does, and passes them to a sink.
-    pub(crate) async fn search_contents_each(
+    /// Finds lines as [`search_contents`](Self::grep) does, and passes them to a sink.
+    pub(crate) async fn grep_each(
         &self,
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, yfs_vfs::FsError> {
-        grep_each_selected(self, query, self.select_files(query), sink).await
+        grep_each_selected(self.fs, query, self.select_files(query), sink).await
     }
 
     /// Returns the files that a query must read.
     fn select_files(&self, query: &GrepQuery) -> GrepSelection {
         let state = self.state();
-        let Some(home) = state.search.as_ref().filter(|_| query.use_index) else {
+        let Some(home) = state.search.home.as_ref().filter(|_| query.use_index) else {
             return GrepSelection::All;
         };
         let required = TrigramQuery::of(query);
@@ -66,7 +67,8 @@ impl WorkspaceFs {
             return GrepSelection::All;
         }
         // A failure of the store is reported by the search itself.
-        let Ok(Some(candidates)) = state.candidates(home, &required, query.binary) else {
+        let Ok(Some(candidates)) = state.search.candidates(state, home, &required, query.binary)
+        else {
             return GrepSelection::All;
         };
         let n_files = state.main.read().tree().n_files();
@@ -144,23 +146,24 @@ struct SearchCandidates {
     changed: ChangedPlaces,
 }
 
-impl WorkspaceState {
+impl SearchIndexes {
     /// Returns the files that may have what a query requires; `None` if there is no index that
     /// excludes enough.
     fn candidates(
         &self,
+        core: &WorkspaceCore,
         home: &SearchIndexHome,
         required: &TrigramQuery,
         with_binary: bool,
     ) -> Result<Option<SearchCandidates>> {
-        self.refresh()?;
-        let profile = self.main.read().profile();
+        core.refresh()?;
+        let profile = core.main.read().profile();
         let index = home.open()?.filter(|index| index.head.profile == profile_name(profile));
         let Some(index) = index else {
             home.is_wanted.store(true, std::sync::atomic::Ordering::Relaxed);
             return Ok(None);
         };
-        match self.candidates_of(&index, required, with_binary) {
+        match self.candidates_of(core, &index, required, with_binary) {
             Err(WorkspaceError::CheckpointFiles(error)) => {
                 home.note_failure(&error);
                 Ok(None)
@@ -171,6 +174,7 @@ impl WorkspaceState {
 
     fn candidates_of(
         &self,
+        core: &WorkspaceCore,
         index: &SearchMap,
         required: &TrigramQuery,
         with_binary: bool,
@@ -178,12 +182,12 @@ impl WorkspaceState {
         let n_files = usize::try_from(index.head.n_files).unwrap_or(usize::MAX);
         let max_changes = MAX_CHANGES.max(n_files / FILES_PER_CHANGE);
         let max = n_files.saturating_sub(n_files / LEAST_EXCLUDED);
-        let Some(tail) = self.changes_after(index.label.position, max_changes)? else {
+        let Some(tail) = self.changes_after(core, index.label.position, max_changes)? else {
             return Ok(None);
         };
         let found = index.candidates(required, with_binary, |n_ids| n_ids > max);
         let Some(mut ids) = found? else { return Ok(None) };
-        let main = self.main.read();
+        let main = core.main.read();
         for id in &tail.rows {
             if self.is_outdated(index, &main, id)? {
                 ids.insert(id.clone());

@@ -17,7 +17,7 @@ use super::{
     SearchIndexHome,
     index_map::{RENDERER, SearchMap, id_key},
 };
-use crate::{cache::CachedText, error::Result, state::WorkspaceState};
+use crate::{cache::CachedText, core::WorkspaceCore, error::Result};
 
 /// The number of documents that a process builds before it opens the index for its texts.
 const FIRST_BUILDS: u64 = if cfg!(test) { 0 } else { 8 };
@@ -45,28 +45,30 @@ impl SearchIndexHome {
     pub(super) fn close_texts(&self) {
         *self.texts.lock() = None;
     }
-}
 
-impl WorkspaceState {
     /// Returns the text of a file that the index has, if it is that of its document as the log has
     /// it now.
-    pub(crate) fn stored_text(&self, id: &FileId) -> Result<Option<CachedText>> {
-        let Some(home) = self.search.as_ref().filter(|_| !self.documents.has_slot(id)) else {
+    pub(crate) fn stored_text(
+        &self,
+        core: &WorkspaceCore,
+        id: &FileId,
+    ) -> Result<Option<CachedText>> {
+        if core.documents.has_slot(id) {
             return Ok(None);
-        };
-        let Some(index) = home.open_texts() else { return Ok(None) };
+        }
+        let Some(index) = self.open_texts() else { return Ok(None) };
         let stored = match index.map.get(&text_key(id)) {
             Ok(stored) => stored,
             Err(error) => {
-                home.note_failure(&error);
-                home.close_texts();
+                self.note_failure(&error);
+                self.close_texts();
                 None
             }
         };
         let Some(stored) = stored else { return Ok(None) };
-        let loaded = self.store.load(&DocName::from(id))?;
+        let loaded = core.store.load(&DocName::from(id))?;
         let Some((digest, text)) = stored.split_at_checked(DIGEST_LEN) else { return Ok(None) };
-        if self.digest(id, &loaded).is_none_or(|now| now.as_bytes() != digest) {
+        if digest_of(core, id, &loaded).is_none_or(|now| now.as_bytes() != digest) {
             return Ok(None);
         }
         let Ok(content) = str::from_utf8(text) else { return Ok(None) };
@@ -75,8 +77,13 @@ impl WorkspaceState {
 
     /// Returns the value to keep for the text of a file; `None` if its document need not be built
     /// for it, or was changed meanwhile.
-    pub(super) fn text_to_store(&self, id: &FileId, text: &CachedText) -> Result<Option<Vec<u8>>> {
-        let loaded = self.store.load(&DocName::from(id))?;
+    pub(super) fn text_to_store(
+        &self,
+        core: &WorkspaceCore,
+        id: &FileId,
+        text: &CachedText,
+    ) -> Result<Option<Vec<u8>>> {
+        let loaded = core.store.load(&DocName::from(id))?;
         let is_single = match (&*loaded.updates, &loaded.snapshot) {
             ([record], None) => single_text(&record.data).is_some(),
             _ => false,
@@ -84,22 +91,22 @@ impl WorkspaceState {
         if is_single || loaded.head != text.head {
             return Ok(None);
         }
-        let digest = self.digest(id, &loaded);
+        let digest = digest_of(core, id, &loaded);
         Ok(digest.map(|digest| [digest.as_bytes(), text.content.as_bytes()].concat()))
     }
+}
 
-    /// Returns the digest of what the text of a file depends on; `None` if some of it is missing.
-    fn digest(&self, id: &FileId, loaded: &StoredDocument) -> Option<ContentHash> {
-        if !loaded.damaged.is_empty() {
-            return None;
-        }
-        let kind = self.main.read().content_kind(id)?;
-        let mut bytes = format!("{RENDERER} {kind:?} {:?}", self.options.limits).into_bytes();
-        let updates = loaded.updates.iter().map(|record| &record.data);
-        for update in loaded.snapshot.iter().chain(updates) {
-            bytes.extend_from_slice(&update.len().to_le_bytes());
-            bytes.extend_from_slice(update);
-        }
-        Some(ContentHash::of(&bytes))
+/// Returns the digest of what the text of a file depends on; `None` if some of it is missing.
+fn digest_of(core: &WorkspaceCore, id: &FileId, loaded: &StoredDocument) -> Option<ContentHash> {
+    if !loaded.damaged.is_empty() {
+        return None;
     }
+    let kind = core.main.read().content_kind(id)?;
+    let mut bytes = format!("{RENDERER} {kind:?} {:?}", core.options.limits).into_bytes();
+    let updates = loaded.updates.iter().map(|record| &record.data);
+    for update in loaded.snapshot.iter().chain(updates) {
+        bytes.extend_from_slice(&update.len().to_le_bytes());
+        bytes.extend_from_slice(update);
+    }
+    Some(ContentHash::of(&bytes))
 }

@@ -19,6 +19,7 @@ use yfs_vfs::{
 use super::*;
 use crate::{
     Workspace,
+    cache::CachedText,
     commit::{StructureAccess, Transaction},
     eager_disk::{EagerDisk, path, session},
     load_document,
@@ -106,7 +107,7 @@ fn change(workspace: &Workspace, rng: &mut ChaCha8Rng) {
             }
         }
         20 => drop(workspace.maintenance().renew_search_index().expect("renewed")),
-        21 => drop(workspace.state.checkpoint_live().expect("written")),
+        21 => drop(workspace.state.checkpoint.checkpoint_live(&workspace.state).expect("written")),
         22 => drop(session.cp(&one, &two, &Default::default())),
         _ => drop(session.symlink(one.as_str(), &two)),
     }
@@ -189,9 +190,9 @@ fn compare(workspace: &Workspace, query: &GrepQuery, context: &str) -> (u64, u64
 fn compare_reads(workspace: &Workspace, context: &str) {
     let fs = workspace.fs();
     let root = VPath::root();
-    let listed = fs.walk_now(&root, &WalkOptions::default()).expect("listed");
+    let listed = fs.lister().walk(&root, &WalkOptions::default()).expect("listed");
     let kinds_only = WalkOptions { kinds_only: true, ..WalkOptions::default() };
-    let kinds = fs.walk_now(&root, &kinds_only).expect("listed");
+    let kinds = fs.lister().walk(&root, &kinds_only).expect("listed");
     let shown = |found: &[WalkEntry]| -> Vec<_> {
         let shown = found.iter().map(|WalkEntry { path, entry, .. }| {
             (path.clone(), entry.name.clone(), entry.id.clone(), entry.kind)
@@ -201,12 +202,17 @@ fn compare_reads(workspace: &Workspace, context: &str) {
     assert_eq!(shown(&listed), shown(&kinds), "{context}");
     let paths = kinds.into_iter().map(|found| found.path);
     let paths: Vec<VPath> = paths.chain([root, path("/none"), path("/none/x")]).collect();
-    let together = fs.read_many_now(&paths);
+    let together = fs.reader().read_many(&paths);
     assert_eq!(together.len(), paths.len());
     for (path, found) in paths.iter().zip(together) {
-        let alone = fs.read_now(path).map(|content| content.data);
+        let alone = fs.reader().read(path).map(|content| content.data);
         assert_eq!(found.map_err(|error| error.code), alone.map_err(|error| error.code), "{path}");
     }
+}
+
+fn stored_text(workspace: &Workspace, id: &FileId) -> Option<CachedText> {
+    let home = workspace.state.search.home.as_ref().expect("an index");
+    home.stored_text(&workspace.state, id).expect("read")
 }
 
 /// A text that the index has is the text of the document. Returns the number of such texts.
@@ -215,7 +221,7 @@ fn compare_texts(workspace: &Workspace, context: &str) -> usize {
     let listed = workspace.fs().list_all(&VPath::root()).expect("listed");
     let mut n_stored = 0;
     for WalkEntry { entry, path, .. } in listed {
-        let Some(stored) = state.stored_text(&entry.id).expect("read") else { continue };
+        let Some(stored) = stored_text(workspace, &entry.id) else { continue };
         let kind = state.main.read().content_kind(&entry.id).expect("a file");
         let new_doc = || {
             let client = state.options.ids.client_id();
@@ -442,7 +448,7 @@ fn a_content_that_only_its_row_changed_is_found() {
     set_blob(&workspace, &path("/file 8.txt"), b"a needle");
     count(&workspace, "in memory");
     for at in [10, 12] {
-        assert!(workspace.state.checkpoint_live().expect("written"));
+        assert!(workspace.state.checkpoint.checkpoint_live(&workspace.state).expect("written"));
         count(&workspace, "in the checkpoint");
         let other = disk.open();
         count(&other, "in the checkpoint, through another handle");
@@ -450,7 +456,7 @@ fn a_content_that_only_its_row_changed_is_found() {
         set_blob(&workspace, &path(&format!("/file {at}.txt")), b"a needle");
     }
     assert!(workspace.maintenance().renew_search_index().expect("renewed"));
-    assert!(workspace.state.checkpoint_live().expect("written"));
+    assert!(workspace.state.checkpoint.checkpoint_live(&workspace.state).expect("written"));
     count(&workspace, "in the index");
     compare_reads(&workspace, "of blobs");
 }
@@ -462,7 +468,7 @@ fn a_wiped_workspace_has_no_index() {
     filled(&disk, 4);
     let workspace = disk.open();
     assert!(disk.derived(DIRECTORY).join("manifest").exists());
-    workspace.state.wipe().expect("wiped");
+    workspace.state.compaction.wipe(&workspace.state).expect("wiped");
     let left = fs::read_dir(disk.derived(DIRECTORY)).expect("the directory");
     let left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
     assert_eq!(left, ["lock"]);
@@ -487,10 +493,10 @@ fn a_stored_text_of_a_damaged_document_is_not_used() {
     damage(&disk.file(), b"DAMAGED");
     let workspace = disk.open();
     let id = session(&workspace).stat(&at).expect("a file").id;
-    assert!(workspace.state.stored_text(&id).expect("read").is_none());
+    assert!(stored_text(&workspace, &id).is_none());
     assert!(session(&workspace).read(&at).is_err());
     workspace.maintenance().set_damage_aside().expect("set aside");
-    assert!(workspace.state.stored_text(&id).expect("read").is_none());
+    assert!(stored_text(&workspace, &id).is_none());
     assert_eq!(session(&workspace).read(&at).expect("read").data, "base\n");
 }
 
@@ -512,5 +518,5 @@ fn indexing_leaves_no_document_in_memory() {
     discard(&workspace.state.store).expect("discarded");
     assert!(workspace.maintenance().renew_search_index().expect("renewed"));
     assert_eq!(workspace.documents().usage(), (0, 0));
-    assert_eq!(workspace.state.texts.usage().0, 0);
+    assert_eq!(workspace.state.texts.cache.usage().0, 0);
 }

@@ -2,14 +2,17 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::{Maintenance, error::Result, state::WorkspaceState};
+use super::SearchIndexes;
+use crate::{Maintenance, core::WorkspaceCore, error::Result, feature::WorkspaceFeature};
 
-impl WorkspaceState {
+impl SearchIndexes {
     /// Renews the index if enough was written since, and makes one that is missing if a search
     /// wants it, or if this process serves others and rests.
-    pub(crate) fn index_due(&self) -> Result<()> {
-        let Some(home) = &self.search else { return Ok(()) };
-        let (head, after) = (self.store.head()?, self.options.checkpoint_after);
+    pub(crate) fn renew_due(&self, core: &WorkspaceCore) -> Result<()> {
+        let Some(home) = self.home.as_ref().filter(|_| core.check_writable().is_ok()) else {
+            return Ok(());
+        };
+        let (head, after) = (core.store.head()?, core.options.checkpoint_after);
         let tried_at = home.tried_at.load(Ordering::Relaxed);
         let is_wanted = home.is_wanted.load(Ordering::Relaxed);
         if head.0 < tried_at.saturating_add(after) && !is_wanted {
@@ -19,14 +22,24 @@ impl WorkspaceState {
         let is_due = match position {
             Some(position) => head.0 >= position.0.saturating_add(after),
             None => {
-                let n_files = self.main.read().tree().n_files() as u64;
-                n_files >= after && (is_wanted || self.options.follow)
+                let n_files = core.main.read().tree().n_files() as u64;
+                n_files >= after && (is_wanted || core.options.follow)
             }
         };
         // Also if it fails: it must not be tried again and again.
         home.tried_at.store(position.filter(|_| !is_due).unwrap_or(head).0, Ordering::Relaxed);
         home.is_wanted.store(false, Ordering::Relaxed);
-        if is_due { self.renew_index().map(drop) } else { Ok(()) }
+        if is_due { self.renew_index(core).map(drop) } else { Ok(()) }
+    }
+}
+
+impl WorkspaceFeature for SearchIndexes {
+    fn upkeep(&self, core: &WorkspaceCore) -> Result<()> {
+        self.renew_due(core)
+    }
+
+    fn last_upkeep(&self, core: &WorkspaceCore) {
+        self.renew_due(core).ok();
     }
 }
 
@@ -34,14 +47,14 @@ impl Maintenance<'_> {
     /// Reports whether a search through this workspace read all files because there was no index
     /// that it could use.
     pub fn wants_search_index(&self) -> bool {
-        let home = self.state.search.as_ref();
+        let home = self.state.search.home.as_ref();
         home.is_some_and(|home| home.is_wanted.load(Ordering::Relaxed))
     }
 
     /// Makes the index due, so that closing the workspace makes it if it is missing and the
     /// workspace is not small.
     pub fn request_search_index(&self) {
-        if let Some(home) = &self.state.search {
+        if let Some(home) = &self.state.search.home {
             home.is_wanted.store(true, Ordering::Relaxed);
         }
     }
@@ -54,6 +67,6 @@ impl Maintenance<'_> {
     /// If the workspace is read-only, or the store fails.
     pub fn renew_search_index(&self) -> Result<bool> {
         self.state.check_writable()?;
-        self.state.renew_index()
+        self.state.search.renew_index(self.state)
     }
 }

@@ -18,9 +18,9 @@ use yfs_vfs::{FsCode, FsError, Op};
 use super::versions::numbers_of_texts;
 use crate::{
     History, WorkspaceFs,
+    core::WorkspaceCore,
     error::Result,
     fs::{ContentLocation, ResolvedFile, fs_error},
-    state::WorkspaceState,
 };
 
 /// One line of a file and its authors.
@@ -65,7 +65,7 @@ impl History<'_> {
     ///
     /// Fails with `EPERM` if the file is not a text.
     pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
-        self.state.blame(&self.resolve_target(path)?, path)
+        blame(self.state, &self.resolve_target(path)?, path)
     }
 }
 
@@ -77,29 +77,27 @@ impl WorkspaceFs {
     /// Fails as reading the file does; with `EPERM` if the file is not a text; with `EACCES` if it
     /// is outside the scope.
     pub fn blame(&self, path: &VPath) -> Result<Vec<BlameLine>> {
-        self.state().blame(&self.resolve_at(Op::Read, path)?, path)
+        blame(self.state(), &self.resolve_at(Op::Read, path)?, path)
     }
 }
 
-impl WorkspaceState {
-    /// Returns the authors of each line of a file, which errors name by `path`.
-    fn blame(&self, found: &ResolvedFile, path: &VPath) -> Result<Vec<BlameLine>> {
-        if found.location != ContentLocation::Text {
-            return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
-        }
-        let handle = self.documents.acquire(&found.id);
-        let (blamed, timeline, numbers) = handle.with(|loaded| {
-            loaded.check_readable(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
-            let blamed = loaded.doc.blame();
-            let numbers = numbers_of_texts(&loaded.doc, found);
-            Ok::<_, FsError>((blamed, loaded.doc.timeline().versions(), numbers))
-        })??;
-        let mut versions: HashMap<ItemId, u64> = HashMap::new();
-        for (number, past) in numbers.into_iter().zip(&timeline) {
-            versions.extend(past.runs.iter().map(|run| (*run, number)));
-        }
-        Ok(divide_pieces(&blamed, &versions))
+/// Returns the authors of each line of a file, which errors name by `path`.
+fn blame(core: &WorkspaceCore, found: &ResolvedFile, path: &VPath) -> Result<Vec<BlameLine>> {
+    if found.location != ContentLocation::Text {
+        return Err(FsError::new(FsCode::EPERM, Op::Read, path).into());
     }
+    let handle = core.documents.acquire(&found.id);
+    let (blamed, timeline, numbers) = handle.with(|loaded| {
+        loaded.check_readable(&found.id).map_err(|error| fs_error(error, Op::Read, path))?;
+        let blamed = loaded.doc.blame();
+        let numbers = numbers_of_texts(&loaded.doc, found);
+        Ok::<_, FsError>((blamed, loaded.doc.timeline().versions(), numbers))
+    })??;
+    let mut versions: HashMap<ItemId, u64> = HashMap::new();
+    for (number, past) in numbers.into_iter().zip(&timeline) {
+        versions.extend(past.runs.iter().map(|run| (*run, number)));
+    }
+    Ok(divide_pieces(&blamed, &versions))
 }
 
 /// Divides pieces and touches among lines.

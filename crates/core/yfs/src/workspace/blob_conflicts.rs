@@ -9,13 +9,13 @@ use yfs_engine::{
 };
 
 use super::{
-    conflicts::{ConflictKind, ConflictReport, path_of, shell_word},
+    conflict_report::{ConflictKind, ConflictReport, path_of, shell_word},
     versions::numbers_of_texts,
 };
 use crate::{
+    core::WorkspaceCore,
     error::Result,
     fs::{ContentLocation, ResolvedFile},
-    state::WorkspaceState,
 };
 
 /// The number of typed texts that are shown, and the length of each, in characters.
@@ -31,43 +31,41 @@ struct BlobConflicts {
     text_version: Option<u64>,
 }
 
-impl WorkspaceState {
-    /// Returns the conflicts of those files whose content is bytes.
-    pub(super) fn blob_conflicts<'a>(
-        &self,
-        ids: impl IntoIterator<Item = &'a FileId>,
-    ) -> Result<Vec<ConflictReport>> {
-        let mut conflicts = Vec::new();
-        for id in ids {
-            let Some(blob) = visible_blob(&self.main.read(), id) else { continue };
-            let found = ResolvedFile { id: id.clone(), location: ContentLocation::Blob(blob) };
-            let read = |doc: &ContentDoc| BlobConflicts::of(doc, &found);
-            let of_file = self.documents.acquire(id).with(|loaded| read(&loaded.doc))?;
-            let path = path_of(&self.main.read(), id);
-            conflicts.extend(of_file.describe(&path).into_iter().map(|detail| ConflictReport {
-                kind: ConflictKind::Blob,
-                id: id.clone(),
-                path: path.clone(),
-                detail,
-            }));
-        }
-        Ok(conflicts)
+/// Returns the conflicts of those files whose content is bytes.
+pub(super) fn blob_conflicts<'a>(
+    core: &WorkspaceCore,
+    ids: impl IntoIterator<Item = &'a FileId>,
+) -> Result<Vec<ConflictReport>> {
+    let mut conflicts = Vec::new();
+    for id in ids {
+        let Some(blob) = visible_blob(&core.main.read(), id) else { continue };
+        let found = ResolvedFile { id: id.clone(), location: ContentLocation::Blob(blob) };
+        let read = |doc: &ContentDoc| BlobConflicts::of(doc, &found);
+        let of_file = core.documents.acquire(id).with(|loaded| read(&loaded.doc))?;
+        let path = path_of(&core.main.read(), id);
+        conflicts.extend(of_file.describe(&path).into_iter().map(|detail| ConflictReport {
+            kind: ConflictKind::Blob,
+            id: id.clone(),
+            path: path.clone(),
+            detail,
+        }));
     }
+    Ok(conflicts)
+}
 
-    /// Lists the bytes of a file once more, as a version whose writer knows the typed words.
-    /// Returns whether there were such words.
-    pub(super) fn accept_bytes(&self, id: &FileId) -> Result<bool> {
-        let author = self.author_now().with_label("resolve");
-        self.annotate(id, |doc| {
-            let heads = doc.blobs().heads();
-            let [head] = heads.as_slice() else { return Ok(None) };
-            if doc.typed_beside_bytes()?.is_empty() {
-                return Ok(None);
-            }
-            let blob = NewBlob { hash: head.hash, size: head.size, mime: head.mime.clone() };
-            Ok(doc.edit_registers().add_blob_version(&blob, &author)?)
-        })
-    }
+/// Lists the bytes of a file once more, as a version whose writer knows the typed words.
+/// Returns whether there were such words.
+pub(super) fn accept_bytes(core: &WorkspaceCore, id: &FileId) -> Result<bool> {
+    let author = core.author_now().with_label("resolve");
+    core.annotate(id, |doc| {
+        let heads = doc.blobs().heads();
+        let [head] = heads.as_slice() else { return Ok(None) };
+        if doc.typed_beside_bytes()?.is_empty() {
+            return Ok(None);
+        }
+        let blob = NewBlob { hash: head.hash, size: head.size, mime: head.mime.clone() };
+        Ok(doc.edit_registers().add_blob_version(&blob, &author)?)
+    })
 }
 
 impl BlobConflicts {

@@ -46,6 +46,7 @@ use crate::{
     error::Result,
     fs::{ContentLocation, ResolvedFile, file_kind, fs_error, resolve},
     state::WorkspaceState,
+    workspace::{noted_imports::noted_imports, versions::version_content},
 };
 
 /// The number of files and directories below a directory above which the log is read backwards.
@@ -263,7 +264,7 @@ impl History<'_> {
         unread.sort_by(|a, b| a.head.cmp(&b.head).then_with(|| a.id.cmp(&b.id)));
         let ready = entries.into_iter().map(OrderedEntry::from).collect();
         let state = self.state.clone();
-        let imports = self.state.noted_imports()?;
+        let imports = noted_imports(self.state)?;
         let runs = imports.into_iter().flat_map(|import| import.runs).collect();
         let (bound, skipped) = (None, Vec::new());
         let mut entries = HistoryEntries { state, unread, scan, rows, bound, ready, runs, skipped };
@@ -284,7 +285,7 @@ impl History<'_> {
             return Ok([None, None]);
         };
         let found = ResolvedFile { id: entry.id.clone(), location };
-        let read = |number| self.state.version_content(&found, number, &entry.path);
+        let read = |number| version_content(self.state, &found, number, &entry.path);
         let before = match number {
             1 => None,
             number => match read(number - 1) {

@@ -14,69 +14,26 @@ use yfs_engine::{
 };
 use yfs_store::{DocFact, DocHead, DocName, Seq};
 
-use super::Workspace;
-use crate::{error::Result, settled_form::SettledForm, state::WorkspaceState};
+pub use super::conflict_report::{ConflictKind, ConflictReport};
+use super::{Workspace, conflict_report::path_of};
+use crate::{
+    Replication,
+    core::WorkspaceCore,
+    directory_share::late_edits::late_share_edits,
+    error::Result,
+    replica::forks::fork_conflicts,
+    settled_form::SettledForm,
+    state::WorkspaceState,
+    workspace::{
+        blob_conflicts::blob_conflicts,
+        lost_words::lost_word_conflicts,
+        move_between::find_move_position,
+        removals::{removal_conflicts, removal_conflicts_among},
+    },
+};
 
 /// The number of texts that are checked at once.
 const CHUNK: usize = 16_384;
-
-/// A conflict that was resolved by rule, or a problem.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ConflictReport {
-    /// Its kind.
-    pub kind: ConflictKind,
-    /// The file or directory concerned.
-    pub id: FileId,
-    /// The path at which it is visible; for a removal with a record, the one that it had.
-    pub path: String,
-    /// A description of what happened, for people.
-    pub detail: String,
-}
-
-/// The kinds of conflicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum ConflictKind {
-    /// Several files in one directory have the same name: all but one are shown with a number.
-    Name,
-    /// Directories were moved into each other: one is shown at its earlier place.
-    Cycle,
-    /// Its parent directory is missing: it is shown at the root.
-    Orphan,
-    /// It changed inside a directory that another writer put into the trash.
-    Stranded,
-    /// One writer put it into the trash, and another changed it without knowing of that.
-    Removed,
-    /// Its stored name cannot be shown as it is.
-    InvalidName,
-    /// It was written with a clock that is more than a day ahead.
-    FutureTimestamp,
-    /// Several writers replaced it at the same time, or one typed into the text that another
-    /// replaced by bytes; the other contents are among its versions.
-    Blob,
-    /// It has its whole content twice, because peers that do not follow the conversion rules
-    /// converted it at the same time: [`Maintenance::repair`](crate::Maintenance::repair) keeps one
-    /// half.
-    Doubled,
-    /// It was edited in a root that is no longer its current one, or its content is not in the root
-    /// that its name requires: [`Maintenance::repair`](crate::Maintenance::repair) merges it.
-    Unsettled,
-    /// Writers that did not know of each other changed the same word, or words side by side: the
-    /// file has all their words. The conflict ends when one of them is kept, when a writer who has
-    /// seen it changes the place, or when a person says that it is right.
-    Words,
-    /// It was moved over another file, is in the trash, and was edited by a writer that did not
-    /// know of the move: the other file lacks that edit.
-    Late,
-    /// A peer sent other content for items that it has: its writer gave peers different changes
-    /// under the same ids. [`Maintenance::repair`](crate::Maintenance::repair), at one of the
-    /// peers, gives all the content of that one.
-    Forked,
-    /// A save of an earlier text took out words that others had written since. It ends when they
-    /// are in the file again, or after 30 days.
-    Overwritten,
-}
 
 /// A file in the trash whose content another file took over.
 struct ReplacedFile {
@@ -95,28 +52,6 @@ struct MovedAway {
     files: Vec<FileId>,
 }
 
-impl ConflictKind {
-    /// Returns the name of the kind.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Cycle => "cycle",
-            Self::Orphan => "orphan",
-            Self::Stranded => "stranded",
-            Self::Removed => "removed",
-            Self::InvalidName => "invalid-name",
-            Self::FutureTimestamp => "future-timestamp",
-            Self::Blob => "blob",
-            Self::Doubled => "doubled",
-            Self::Unsettled => "unsettled",
-            Self::Words => "words",
-            Self::Late => "late",
-            Self::Forked => "forked",
-            Self::Overwritten => "overwritten",
-        }
-    }
-}
-
 impl Workspace {
     /// Lists resolved conflicts and problems. Walks all rows, checks each text that peers wrote
     /// since its last check, and reads the files in the trash that were moved over other files.
@@ -133,14 +68,14 @@ impl Workspace {
             let (blobs, texts) = visible_contents(&main);
             (conflicts, blobs, texts, replaced_files(&main))
         };
-        conflicts.extend(state.removal_conflicts()?);
-        conflicts.extend(state.fork_conflicts()?);
-        conflicts.extend(state.late_share_edits()?);
-        conflicts.extend(state.lost_word_conflicts()?);
-        conflicts.extend(state.blob_conflicts(&blobs)?);
-        conflicts.extend(state.unsettled_among(&texts)?);
+        conflicts.extend(removal_conflicts(state)?);
+        conflicts.extend(fork_conflicts(state)?);
+        conflicts.extend(late_share_edits(state)?);
+        conflicts.extend(lost_word_conflicts(state)?);
+        conflicts.extend(blob_conflicts(state, &blobs)?);
+        conflicts.extend(unsettled_among(state, &texts)?);
         for file in replaced {
-            if state.has_more_content(&file)? {
+            if has_more_content(state, &file)? {
                 let main = state.main.read();
                 let (path, over) = (path_of(&main, &file.row.id), path_of(&main, &file.by));
                 let detail = format!("changed after it was moved over {over}, which lacks that");
@@ -154,137 +89,158 @@ impl Workspace {
         }
         let moved = moved_away(&state.main.read());
         for moved in moved {
-            conflicts.extend(state.written_after_move(&moved)?);
+            conflicts.extend(written_after_move(state, &moved)?);
         }
         Ok(conflicts)
     }
 }
 
-impl WorkspaceState {
-    /// Returns the files that were edited after they were moved to another workspace.
-    fn written_after_move(&self, moved: &MovedAway) -> Result<Vec<ConflictReport>> {
-        let Some(upto) = self.find_move_position(&moved.id)? else { return Ok(Vec::new()) };
-        let mut conflicts = Vec::new();
-        for id in &moved.files {
-            if self.store.doc_head(&DocName::from(id))?.seq > upto {
-                let path = path_of(&self.main.read(), id);
-                let home = &moved.home;
-                let detail =
-                    format!("changed after it was moved to workspace {home}, which lacks that");
-                conflicts.push(ConflictReport {
-                    kind: ConflictKind::Late,
-                    id: id.clone(),
-                    path,
-                    detail,
-                });
-            }
+/// Returns the files that were edited after they were moved to another workspace.
+fn written_after_move(core: &WorkspaceCore, moved: &MovedAway) -> Result<Vec<ConflictReport>> {
+    let Some(upto) = find_move_position(core, &moved.id)? else { return Ok(Vec::new()) };
+    let mut conflicts = Vec::new();
+    for id in &moved.files {
+        if core.store.doc_head(&DocName::from(id))?.seq > upto {
+            let path = path_of(&core.main.read(), id);
+            let home = &moved.home;
+            let detail =
+                format!("changed after it was moved to workspace {home}, which lacks that");
+            conflicts.push(ConflictReport {
+                kind: ConflictKind::Late,
+                id: id.clone(),
+                path,
+                detail,
+            });
         }
-        Ok(conflicts)
     }
+    Ok(conflicts)
+}
 
-    /// Returns the conflicts in the contents of some files, and those of removals.
-    pub(crate) fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
-        let texts: Vec<(FileId, SettledForm)> = {
-            let main = self.main.read();
-            let is_visible =
-                |id: &&FileId| main.tree().node(id).is_some_and(|node| node.is_visible());
-            ids.iter().filter(is_visible).filter_map(|id| text_file(&main, id)).collect()
+impl Replication<'_> {
+    /// Returns the conflicts in the contents of files, for example of those that
+    /// [`receive`](Self::receive) changed, and of their removals. Files that do not exist have
+    /// none.
+    pub fn content_conflicts(&self, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
+        self.state.refresh_damaged()?;
+        content_conflicts(self.state, ids)
+    }
+}
+
+/// Returns the conflicts in the contents of some files, and those of removals.
+fn content_conflicts(core: &WorkspaceCore, ids: &BTreeSet<FileId>) -> Result<Vec<ConflictReport>> {
+    let texts: Vec<(FileId, SettledForm)> = {
+        let main = core.main.read();
+        let is_visible = |id: &&FileId| main.tree().node(id).is_some_and(|node| node.is_visible());
+        ids.iter().filter(is_visible).filter_map(|id| text_file(&main, id)).collect()
+    };
+    let mut conflicts = unsettled_among(core, &texts)?;
+    conflicts.extend(blob_conflicts(core, ids)?);
+    conflicts.extend(removal_conflicts_among(core, ids)?);
+    Ok(conflicts)
+}
+
+/// Returns the texts that have content outside their current root, or have it twice. Records
+/// that the others are settled, until their next update.
+fn unsettled_among(
+    core: &WorkspaceCore,
+    texts: &[(FileId, SettledForm)],
+) -> Result<Vec<ConflictReport>> {
+    let mut conflicts = Vec::new();
+    // The store has facts in the order of ids.
+    let mut by_id = texts.to_vec();
+    by_id.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    for some in by_id.chunks(CHUNK) {
+        conflicts.extend(unsettled_in(core, some)?);
+    }
+    if conflicts.len() > 1 {
+        let places = texts.iter().enumerate().map(|(place, (id, _))| (id, place));
+        let places: HashMap<&FileId, usize> = places.collect();
+        conflicts.sort_by_key(|conflict| places.get(&conflict.id));
+    }
+    Ok(conflicts)
+}
+
+fn unsettled_in(
+    core: &WorkspaceCore,
+    texts: &[(FileId, SettledForm)],
+) -> Result<Vec<ConflictReport>> {
+    let names: Vec<DocName> = texts.iter().map(|(id, _)| DocName::from(id)).collect();
+    let facts = core.store.doc_facts(&names)?;
+    let (mut conflicts, mut found) = (Vec::new(), Vec::new());
+    for (((id, form), name), fact) in texts.iter().zip(names).zip(facts) {
+        let mark = form.mark();
+        if fact.is_some_and(|fact| fact.hash == Some(mark)) {
+            continue;
+        }
+        let measured = match fact {
+            Some(fact) if is_of_one_form(core, &name, *form, fact.upto)? => fact,
+            _ => match unsettled(core, id)? {
+                Ok(measured) => measured,
+                Err(conflict) => {
+                    conflicts.push(conflict);
+                    continue;
+                }
+            },
         };
-        let mut conflicts = self.unsettled_among(&texts)?;
-        conflicts.extend(self.blob_conflicts(ids)?);
-        conflicts.extend(self.removal_conflicts_among(ids)?);
-        Ok(conflicts)
+        found.push((name, DocFact { hash: Some(mark), ..measured }));
     }
+    if !found.is_empty() && !core.options.read_only {
+        // Without these facts the next call is slower, but still right.
+        core.store.set_doc_facts(&found).ok();
+    }
+    Ok(conflicts)
+}
 
-    /// Returns the texts that have content outside their current root, or have it twice. Records
-    /// that the others are settled, until their next update.
-    fn unsettled_among(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<ConflictReport>> {
-        let mut conflicts = Vec::new();
-        // The store has facts in the order of ids.
-        let mut by_id = texts.to_vec();
-        by_id.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        for some in by_id.chunks(CHUNK) {
-            conflicts.extend(self.unsettled_in(some)?);
-        }
-        if conflicts.len() > 1 {
-            let places = texts.iter().enumerate().map(|(place, (id, _))| (id, place));
-            let places: HashMap<&FileId, usize> = places.collect();
-            conflicts.sort_by_key(|conflict| places.get(&conflict.id));
-        }
-        Ok(conflicts)
-    }
+/// Reports whether a document is, up to its head, plain text that never had another form, or
+/// rich text of one writer.
+fn is_of_one_form(
+    core: &WorkspaceCore,
+    name: &DocName,
+    form: SettledForm,
+    head: Seq,
+) -> Result<bool> {
+    let stored = core.store.load(name)?;
+    let updates = stored.updates.iter().map(|record| record.data.as_slice());
+    let updates = stored.snapshot.as_deref().into_iter().chain(updates);
+    let limits = &core.options.limits;
+    let is_settled = match form {
+        SettledForm::PlainText => is_only_text(updates, limits),
+        SettledForm::RichText => is_rich_of_one(updates, limits),
+    };
+    Ok(stored.head.seq == head && is_settled)
+}
 
-    fn unsettled_in(&self, texts: &[(FileId, SettledForm)]) -> Result<Vec<ConflictReport>> {
-        let names: Vec<DocName> = texts.iter().map(|(id, _)| DocName::from(id)).collect();
-        let facts = self.store.doc_facts(&names)?;
-        let (mut conflicts, mut found) = (Vec::new(), Vec::new());
-        for (((id, form), name), fact) in texts.iter().zip(names).zip(facts) {
-            let mark = form.mark();
-            if fact.is_some_and(|fact| fact.hash == Some(mark)) {
-                continue;
-            }
-            let measured = match fact {
-                Some(fact) if self.is_of_one_form(&name, *form, fact.upto)? => fact,
-                _ => match self.unsettled(id)? {
-                    Ok(measured) => measured,
-                    Err(conflict) => {
-                        conflicts.push(conflict);
-                        continue;
-                    }
-                },
-            };
-            found.push((name, DocFact { hash: Some(mark), ..measured }));
+/// Returns the problem of how a content is kept; if there is none, the head up to which that is
+/// so and the length of the text.
+fn unsettled(
+    core: &WorkspaceCore,
+    id: &FileId,
+) -> Result<std::result::Result<DocFact, ConflictReport>> {
+    let (described, measured) = core.documents.acquire(id).with(|loaded| {
+        let described = describe_unsettled(&mut loaded.doc);
+        let size = if described.is_none() { loaded.doc.text().len() as u64 } else { 0 };
+        (described, DocFact { upto: loaded.head.seq, size, hash: None })
+    })?;
+    Ok(match described {
+        None => Ok(measured),
+        Some((kind, detail)) => {
+            let path = path_of(&core.main.read(), id);
+            Err(ConflictReport { kind, id: id.clone(), path, detail })
         }
-        if !found.is_empty() && !self.options.read_only {
-            // Without these facts the next call is slower, but still right.
-            self.store.set_doc_facts(&found).ok();
-        }
-        Ok(conflicts)
-    }
+    })
+}
 
-    /// Reports whether a document is, up to its head, plain text that never had another form, or
-    /// rich text of one writer.
-    fn is_of_one_form(&self, name: &DocName, form: SettledForm, head: Seq) -> Result<bool> {
-        let stored = self.store.load(name)?;
-        let updates = stored.updates.iter().map(|record| record.data.as_slice());
-        let updates = stored.snapshot.as_deref().into_iter().chain(updates);
-        let limits = &self.options.limits;
-        let is_settled = match form {
-            SettledForm::PlainText => is_only_text(updates, limits),
-            SettledForm::RichText => is_rich_of_one(updates, limits),
-        };
-        Ok(stored.head.seq == head && is_settled)
+/// Reports whether a file in the trash has other content than the one that was taken over.
+fn has_more_content(state: &WorkspaceState, file: &ReplacedFile) -> Result<bool> {
+    if let Some(blob) = file.row.blob {
+        return Ok(blob.hash.to_string() != file.taken_hash);
     }
-
-    /// Returns the problem of how a content is kept; if there is none, the head up to which that is
-    /// so and the length of the text.
-    fn unsettled(&self, id: &FileId) -> Result<std::result::Result<DocFact, ConflictReport>> {
-        let (described, measured) = self.documents.acquire(id).with(|loaded| {
-            let described = describe_unsettled(&mut loaded.doc);
-            let size = if described.is_none() { loaded.doc.text().len() as u64 } else { 0 };
-            (described, DocFact { upto: loaded.head.seq, size, hash: None })
-        })?;
-        Ok(match described {
-            None => Ok(measured),
-            Some((kind, detail)) => {
-                let path = path_of(&self.main.read(), id);
-                Err(ConflictReport { kind, id: id.clone(), path, detail })
-            }
-        })
+    // A content that has not arrived shows nothing.
+    if state.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
+        return Ok(false);
     }
-
-    /// Reports whether a file in the trash has other content than the one that was taken over.
-    fn has_more_content(&self, file: &ReplacedFile) -> Result<bool> {
-        if let Some(blob) = file.row.blob {
-            return Ok(blob.hash.to_string() != file.taken_hash);
-        }
-        // A content that has not arrived shows nothing.
-        if self.store.doc_head(&DocName::from(&file.row.id))? == DocHead::ZERO {
-            return Ok(false);
-        }
-        let text = self.text(&file.row.id)?;
-        Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.taken_hash)
-    }
+    let text = state.texts.read(state, &file.row.id)?;
+    Ok(ContentHash::of(text.content.as_bytes()).to_string() != file.taken_hash)
 }
 
 /// Returns the problem of how a document keeps its content, or `None`.
@@ -379,15 +335,6 @@ fn describe(main: &MainDoc, conflict: &TreeConflict) -> Vec<ConflictReport> {
 fn is_recorded(main: &MainDoc, conflict: &TreeConflict) -> bool {
     let TreeConflict::Stranded { trashed, .. } = conflict else { return false };
     main.has_removal_record(trashed)
-}
-
-/// Writes a text as one word of a command for a POSIX shell.
-pub(super) fn shell_word(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-pub(crate) fn path_of(main: &MainDoc, id: &FileId) -> String {
-    main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
 }
 
 /// Returns the visible files that are kept as blobs, and those that are kept as text of any form.

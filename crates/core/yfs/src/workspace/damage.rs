@@ -27,9 +27,10 @@ pub(crate) use self::{
 };
 use crate::{
     Maintenance,
-    commit::ChangeEffect,
+    core::WorkspaceCore,
     error::{Result, WorkspaceError},
     state::WorkspaceState,
+    workspace::conflict_report::path_of,
 };
 
 /// The setting that stores the accepted problems, one on each line.
@@ -108,7 +109,7 @@ impl Maintenance<'_> {
         let mut lost = self.missing_contents()?;
         lost.retain(|missing| missing.is_lost);
         for missing in &lost {
-            self.state.note_replaced(&missing.id)?;
+            note_replaced(self.state, &missing.id)?;
         }
         Ok(lost.len())
     }
@@ -129,7 +130,7 @@ impl Maintenance<'_> {
             let n_records = state.store.load(&stats.doc)?.damaged.len() as u64;
             if n_records > 0 {
                 let id = FileId::from(&stats.doc);
-                let path = (id != state.id).then(|| state.path_or_id(&id));
+                let path = (id != state.id).then(|| path_of(&state.main.read(), &id));
                 found.push(DamagedDocument { id, path, n_records });
             }
         }
@@ -149,15 +150,14 @@ impl Maintenance<'_> {
             // Contents are only lost where damage was set aside.
             let may_be_lost = state.store.get_meta(ACCEPTED_DAMAGE_KEY)?.is_some();
             for row in rows.filter(|row| row.kind == NodeKind::File && row.link.is_none()) {
-                let is_lost =
-                    may_be_lost && row.blob.is_none() && state.is_content_lost(&row.id)?;
-                if is_lost || !state.has_content_of(&row)? {
+                let is_lost = may_be_lost && row.blob.is_none() && is_loss_open(state, &row.id)?;
+                if is_lost || !has_content_of(state, &row)? {
                     missing.push((row.id, row.size, is_lost));
                 }
             }
         }
         let described = missing.into_iter().map(|(id, size, is_lost)| {
-            let path = state.path_or_id(&id);
+            let path = path_of(&state.main.read(), &id);
             MissingContent { id, path, size, is_lost }
         });
         Ok(described.collect())
@@ -230,114 +230,88 @@ impl Maintenance<'_> {
             state.store.set_aside_damaged(&DocName::from(id), state.now())?;
             if *id != state.id {
                 state.load_again(id)?;
-                state.note_if_lost(id)?;
+                note_if_lost(state, id)?;
             }
         }
-        state.discard_checkpoint()?;
-        state.forget_replicas()?;
+        state.compaction.discard_derived(state)?;
+        state.marks.forget_replicas(state)?;
         // What belongs to no document cannot be set aside.
         self.accept_damage()?;
         Ok(damaged)
     }
 }
 
-impl WorkspaceState {
-    /// Finds out whether damage of the files table was accepted. Called if some of its records
-    /// cannot be read.
-    pub(super) fn note_table_damage(self: &Arc<Self>) -> Result<()> {
-        match (Maintenance { state: self }).check_damage() {
-            Err(WorkspaceError::DamagedLog { n_problems, first }) => {
-                self.table_damage.set(Some((n_problems, first)));
-                Ok(())
-            }
-            checked => checked,
+/// Finds out whether damage of the files table was accepted. Called if some of its records
+/// cannot be read.
+pub(super) fn note_table_damage(state: &Arc<WorkspaceState>) -> Result<()> {
+    match (Maintenance { state }).check_damage() {
+        Err(WorkspaceError::DamagedLog { n_problems, first }) => {
+            state.table_damage.set(Some((n_problems, first)));
+            Ok(())
         }
+        checked => checked,
     }
+}
 
-    /// Notes damage if the log had records and the store finds none of them. Called if it finds
-    /// none of the files table.
-    pub(super) fn note_if_unreadable(&self) -> Result<()> {
-        if self.store.head()? > Seq::ZERO && self.store.documents()?.is_empty() {
-            let description = "none of its records can be found".to_owned();
-            self.table_damage.set(Some((1, description)));
+/// Notes damage if the log had records and the store finds none of them. Called if it finds
+/// none of the files table.
+pub(super) fn note_if_unreadable(core: &WorkspaceCore) -> Result<()> {
+    if core.store.head()? > Seq::ZERO && core.store.documents()?.is_empty() {
+        let description = "none of its records can be found".to_owned();
+        core.table_damage.set(Some((1, description)));
+    }
+    Ok(())
+}
+
+/// Notes that the content of a file was lost if nothing is left of it.
+fn note_if_lost(core: &WorkspaceCore, id: &FileId) -> Result<()> {
+    let size = core.main.read().files().get(id).map_or(0, |entry| entry.row.size);
+    let is_empty = core.documents.acquire(id).with(|loaded| loaded.doc.text().is_empty())?;
+    if is_empty && size > 0 {
+        core.store.note_first_seen(&[&lost_key(id)], core.now())?;
+        // The next reader loads the document with the note.
+        core.documents.acquire(id).lock_slot().evict();
+    }
+    Ok(())
+}
+
+/// Reports whether the content of a text was set aside as damaged and has not come back.
+fn is_loss_open(core: &WorkspaceCore, id: &FileId) -> Result<bool> {
+    // Without a note of the loss, the document need not be loaded.
+    if !is_content_lost(&*core.store, id)? {
+        return Ok(false);
+    }
+    match check_not_lost(core, id) {
+        Err(WorkspaceError::ContentLost(_)) => Ok(true),
+        checked => checked.map(|()| false),
+    }
+}
+
+/// Fails with [`WorkspaceError::ContentLost`] if the content of a file was set aside as damaged
+/// and has not come back.
+pub(crate) fn check_not_lost(core: &WorkspaceCore, id: &FileId) -> Result<()> {
+    core.documents.acquire(id).with(|loaded| loaded.check_not_lost(id))?
+}
+
+/// Forgets that the content of a file was lost: a caller replaced it.
+pub(crate) fn note_replaced(core: &WorkspaceCore, id: &FileId) -> Result<()> {
+    // The write has loaded the document: this asks the store nothing.
+    if core.documents.acquire(id).with(|loaded| loaded.is_lost)? {
+        core.store.clear_first_seen(&[&lost_key(id)])?;
+        core.documents.acquire(id).lock_slot().evict();
+    }
+    Ok(())
+}
+
+/// Reports whether the content of a file is in the store.
+fn has_content_of(core: &WorkspaceCore, row: &FileRow) -> Result<bool> {
+    Ok(match &row.blob {
+        Some(blob) => core.store.blob_info(&blob.hash)?.is_some(),
+        // An empty text may have no document.
+        None => {
+            row.size == 0 || core.store.tailed_doc_head(&DocName::from(&row.id))? != DocHead::ZERO
         }
-        Ok(())
-    }
-
-    /// Notes that the content of a file was lost if nothing is left of it.
-    fn note_if_lost(&self, id: &FileId) -> Result<()> {
-        let size = self.main.read().files().get(id).map_or(0, |entry| entry.row.size);
-        let is_empty = self.documents.acquire(id).with(|loaded| loaded.doc.text().is_empty())?;
-        if is_empty && size > 0 {
-            self.store.note_first_seen(&[&lost_key(id)], self.now())?;
-            // The next reader loads the document with the note.
-            self.documents.acquire(id).lock_slot().evict();
-        }
-        Ok(())
-    }
-
-    /// Reports whether the content of a text was set aside as damaged and has not come back.
-    fn is_content_lost(&self, id: &FileId) -> Result<bool> {
-        // Without a note of the loss, the document need not be loaded.
-        if !is_content_lost(&*self.store, id)? {
-            return Ok(false);
-        }
-        match self.check_not_lost(id) {
-            Err(WorkspaceError::ContentLost(_)) => Ok(true),
-            checked => checked.map(|()| false),
-        }
-    }
-
-    /// Fails with [`WorkspaceError::ContentLost`] if the content of a file was set aside as damaged
-    /// and has not come back.
-    pub(crate) fn check_not_lost(&self, id: &FileId) -> Result<()> {
-        self.documents.acquire(id).with(|loaded| loaded.check_not_lost(id))?
-    }
-
-    /// Forgets that the content of a file was lost: a caller replaced it.
-    pub(crate) fn note_replaced(&self, id: &FileId) -> Result<()> {
-        // The write has loaded the document: this asks the store nothing.
-        if self.documents.acquire(id).with(|loaded| loaded.is_lost)? {
-            self.store.clear_first_seen(&[&lost_key(id)])?;
-            self.documents.acquire(id).lock_slot().evict();
-        }
-        Ok(())
-    }
-
-    /// Reports whether the content of a file is in the store.
-    fn has_content_of(&self, row: &FileRow) -> Result<bool> {
-        Ok(match &row.blob {
-            Some(blob) => self.store.blob_info(&blob.hash)?.is_some(),
-            // An empty text may have no document.
-            None => {
-                row.size == 0
-                    || self.store.tailed_doc_head(&DocName::from(&row.id))? != DocHead::ZERO
-            }
-        })
-    }
-
-    /// Returns the path of a file, or a path that names its id if it has none.
-    pub(super) fn path_or_id(&self, id: &FileId) -> String {
-        let main = self.main.read();
-        main.tree().path_of(id).map_or_else(|| format!("/.id/{id}"), |path| path.to_string())
-    }
-
-    /// Evicts a document, and logs an update without content, so that its head is a new one and
-    /// every process notices the change.
-    pub(super) fn load_again(&self, id: &FileId) -> Result<()> {
-        let handle = self.documents.acquire(id);
-        let mut guard = handle.lock_slot();
-        if guard.is_loaded() {
-            // The guard evicts what it may have changed.
-            guard.change();
-        }
-        drop(guard);
-        self.texts.forget(id);
-        self.live.forget(id);
-        let nothing = yfs_engine::gate::UpdateBuilder::new().finish();
-        self.change_document(id, None, ChangeEffect::Replica, |_| Ok(vec![nothing.clone()]))?;
-        Ok(())
-    }
+    })
 }
 
 fn line_of(problem: &CheckProblem) -> String {

@@ -15,8 +15,9 @@ use yfs_store::StoreError;
 
 use crate::{
     Maintenance,
+    core::WorkspaceCore,
     error::{Result, WorkspaceError},
-    state::WorkspaceState,
+    workspace::conflict_report::path_of,
 };
 
 /// The setting that lists the damaged blobs, one hash on each line.
@@ -45,15 +46,15 @@ impl Maintenance<'_> {
         if hashes.is_empty() {
             return Ok(uses);
         }
-        for (id, current) in state.files_and_blobs() {
-            let past = match state.past_blobs(&id) {
+        for (id, current) in files_and_blobs(state) {
+            let past = match past_blobs(state, &id) {
                 // Its versions are not known.
                 Err(WorkspaceError::Store(StoreError::Corrupt { .. })) => BTreeSet::new(),
                 past => past?,
             };
             for hash in past.iter().chain(&current).filter(|hash| hashes.contains(hash)) {
                 let is_current = current == Some(*hash);
-                let path = state.path_or_id(&id);
+                let path = path_of(&state.main.read(), &id);
                 uses.entry(*hash).or_default().insert(BlobUse { path, is_current });
             }
         }
@@ -93,29 +94,27 @@ impl Maintenance<'_> {
     }
 }
 
-impl WorkspaceState {
-    /// Returns the noted blobs that are still damaged. Reads them.
-    pub(crate) fn damaged_blobs(&self) -> Result<BTreeSet<ContentHash>> {
-        let noted = self.store.get_meta(DAMAGED_BLOBS_KEY)?.unwrap_or_default();
-        let noted = String::from_utf8_lossy(&noted);
-        let hashes = noted.lines().filter_map(|line| line.parse().ok());
-        Ok(hashes.filter(|hash: &ContentHash| !self.is_whole(hash)).collect())
-    }
+/// Returns the noted blobs that are still damaged. Reads them.
+pub(crate) fn damaged_blobs(core: &WorkspaceCore) -> Result<BTreeSet<ContentHash>> {
+    let noted = core.store.get_meta(DAMAGED_BLOBS_KEY)?.unwrap_or_default();
+    let noted = String::from_utf8_lossy(&noted);
+    let hashes = noted.lines().filter_map(|line| line.parse().ok());
+    Ok(hashes.filter(|hash: &ContentHash| !is_whole(core, hash)).collect())
+}
 
-    fn is_whole(&self, hash: &ContentHash) -> bool {
-        self.store.copy_blob(hash, &mut io::sink()).is_ok()
-    }
+fn is_whole(core: &WorkspaceCore, hash: &ContentHash) -> bool {
+    core.store.copy_blob(hash, &mut io::sink()).is_ok()
+}
 
-    fn files_and_blobs(&self) -> Vec<(FileId, Option<ContentHash>)> {
-        let main = self.main.read();
-        let rows = main.files().iter().map(|entry| entry.row);
-        rows.filter(|row| row.kind == NodeKind::File && row.link.is_none())
-            .map(|row| (row.id, row.blob.map(|blob| blob.hash)))
-            .collect()
-    }
+fn files_and_blobs(core: &WorkspaceCore) -> Vec<(FileId, Option<ContentHash>)> {
+    let main = core.main.read();
+    let rows = main.files().iter().map(|entry| entry.row);
+    rows.filter(|row| row.kind == NodeKind::File && row.link.is_none())
+        .map(|row| (row.id, row.blob.map(|blob| blob.hash)))
+        .collect()
+}
 
-    fn past_blobs(&self, id: &FileId) -> Result<BTreeSet<ContentHash>> {
-        let versions = self.documents.acquire(id).with(|loaded| loaded.doc.blobs().versions())?;
-        Ok(versions.into_iter().map(|version| version.hash).collect())
-    }
+fn past_blobs(core: &WorkspaceCore, id: &FileId) -> Result<BTreeSet<ContentHash>> {
+    let versions = core.documents.acquire(id).with(|loaded| loaded.doc.blobs().versions())?;
+    Ok(versions.into_iter().map(|version| version.hash).collect())
 }

@@ -17,8 +17,9 @@ use crate::{
     commit::ChangeEffect,
     error::Result,
     fs::{ContentLocation, WorkspaceFs, resolve_file},
+    replica::forks::forked_items,
     state::WorkspaceState,
-    workspace::Workspace,
+    workspace::{Workspace, blob_conflicts::accept_bytes},
 };
 
 /// The properties of a file that an editor needs to open it.
@@ -118,7 +119,7 @@ impl Documents<'_> {
     /// (seed 001, `loadAndCache`).
     pub fn load_and_cache(&self, path: &VPath) -> Result<Arc<str>> {
         let id = self.file_id(path)?;
-        Ok(self.state.text_to_keep(&id)?.content)
+        Ok(self.state.texts.read_to_keep(self.state, &id)?.content)
     }
 
     pub(crate) fn workspace(&self) -> Workspace {
@@ -164,7 +165,7 @@ impl Maintenance<'_> {
             return Ok(false);
         }
         let author = self.state.author_now().with_label("repair");
-        let forked = self.state.forked_items(&found.id)?;
+        let forked = forked_items(self.state, &found.id)?;
         let mut is_changed = false;
         for step in 0..4 {
             let by = Some(&author.actor);
@@ -195,7 +196,7 @@ impl Maintenance<'_> {
         self.state.refresh()?;
         let found = resolve_file(&self.state.main.read(), Op::Open, path)?;
         if found.location != ContentLocation::Text {
-            return self.state.accept_bytes(&found.id);
+            return accept_bytes(self.state, &found.id);
         }
         let author = self.state.author_now().with_label("resolve");
         let keep = |doc: &mut ContentDoc| {

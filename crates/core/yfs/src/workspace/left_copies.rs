@@ -5,6 +5,8 @@
 //! and the original waits in the trash until it is back. See
 //! [decision 82](../../../../../docs/decisions/0082-what-left-is-restored-as-a-copy.md).
 
+use std::sync::Arc;
+
 use yfs_engine::{
     id::FileId,
     main_doc::MainDoc,
@@ -50,32 +52,30 @@ impl Trash<'_> {
                 None => path.clone(),
                 Some(relative) => relative.split('/').fold(path.clone(), |at, name| at.join(name)),
             };
-            self.state.copy_left_node(&node, &at)?;
+            copy_left_node(self.state, &node, &at)?;
         }
         Ok(Some(path))
     }
 }
 
-impl WorkspaceState {
-    fn copy_left_node(self: &std::sync::Arc<Self>, node: &LeftNode, at: &VPath) -> Result<()> {
-        let workspace = Workspace { state: self.clone() };
-        let session = workspace.session(self.options.actor.clone());
-        if node.kind == NodeKind::Directory {
-            return session.mkdir(at, &MkdirOptions::default()).map_err(WorkspaceError::Fs);
-        }
-        let row = self.main.read().files().get(&node.id).map(|entry| entry.row);
-        let row = row.ok_or_else(|| WorkspaceError::NoFile(node.id.clone()))?;
-        if let Some(target) = &row.link {
-            return session.symlink(target, at).map_err(WorkspaceError::Fs);
-        }
-        let data = match row.blob {
-            Some(blob) => self.store.read_blob(&blob.hash, 0..blob.size)?,
-            None => self.text(&node.id)?.content.as_bytes().to_vec(),
-        };
-        let options =
-            WriteOptions { create: CreateMode::New, mode: row.mode, ..WriteOptions::default() };
-        session.write(at, &data, &options).map(drop).map_err(WorkspaceError::Fs)
+fn copy_left_node(state: &Arc<WorkspaceState>, node: &LeftNode, at: &VPath) -> Result<()> {
+    let workspace = Workspace { state: state.clone() };
+    let session = workspace.session(state.options.actor.clone());
+    if node.kind == NodeKind::Directory {
+        return session.mkdir(at, &MkdirOptions::default()).map_err(WorkspaceError::Fs);
     }
+    let row = state.main.read().files().get(&node.id).map(|entry| entry.row);
+    let row = row.ok_or_else(|| WorkspaceError::NoFile(node.id.clone()))?;
+    if let Some(target) = &row.link {
+        return session.symlink(target, at).map_err(WorkspaceError::Fs);
+    }
+    let data = match row.blob {
+        Some(blob) => state.store.read_blob(&blob.hash, 0..blob.size)?,
+        None => state.texts.read(state, &node.id)?.content.as_bytes().to_vec(),
+    };
+    let options =
+        WriteOptions { create: CreateMode::New, mode: row.mode, ..WriteOptions::default() };
+    session.write(at, &data, &options).map(drop).map_err(WorkspaceError::Fs)
 }
 
 /// Reports whether a node is in the trash because it left a shared directory.

@@ -12,8 +12,8 @@ use super::damage::was_set_aside;
 use crate::{
     Maintenance,
     commit::{StructureAccess, Transaction},
+    core::WorkspaceCore,
     error::{Result, WorkspaceError},
-    state::WorkspaceState,
 };
 
 /// The directory that gets the contents without rows.
@@ -52,7 +52,7 @@ impl Maintenance<'_> {
         }
         let ids = self.contents_without_files()?;
         // A content with a damaged record stays where it is.
-        Ok(ids.iter().filter_map(|id| state.lost_content(id).ok()).collect())
+        Ok(ids.iter().filter_map(|id| lost_content(state, id).ok()).collect())
     }
 
     /// Makes a file of each content that no row names, with its history, in [`LOST_AND_FOUND`].
@@ -87,18 +87,16 @@ impl Maintenance<'_> {
     }
 }
 
-impl WorkspaceState {
-    fn lost_content(&self, id: &FileId) -> Result<LostContent> {
-        self.documents.acquire(id).with(|loaded| {
-            loaded.check_whole(id)?;
-            let text_size = loaded.doc.text().len() as u64;
-            let blob = loaded.doc.blobs().heads().pop().filter(|_| text_size == 0);
-            let blob = blob.map(|blob| BlobRef { hash: blob.hash, size: blob.size });
-            let is_rich = blob.is_none() && loaded.doc.conversion().is_rich();
-            let size = blob.map_or(text_size, |blob| blob.size);
-            Ok(LostContent { id: id.clone(), size, is_rich, blob })
-        })?
-    }
+fn lost_content(core: &WorkspaceCore, id: &FileId) -> Result<LostContent> {
+    core.documents.acquire(id).with(|loaded| {
+        loaded.check_whole(id)?;
+        let text_size = loaded.doc.text().len() as u64;
+        let blob = loaded.doc.blobs().heads().pop().filter(|_| text_size == 0);
+        let blob = blob.map(|blob| BlobRef { hash: blob.hash, size: blob.size });
+        let is_rich = blob.is_none() && loaded.doc.conversion().is_rich();
+        let size = blob.map_or(text_size, |blob| blob.size);
+        Ok(LostContent { id: id.clone(), size, is_rich, blob })
+    })?
 }
 
 fn lost_and_found() -> VPath {

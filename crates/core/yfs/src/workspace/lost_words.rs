@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use yfs_engine::{id::FileId, time::Millis};
 
 use super::{
-    conflicts::{ConflictKind, ConflictReport, path_of, shell_word},
+    conflict_report::{ConflictKind, ConflictReport, path_of, shell_word},
     history::History,
 };
-use crate::{error::Result, state::WorkspaceState};
+use crate::{core::WorkspaceCore, error::Result, state::WorkspaceState};
 
 /// The setting of the store with the list, oldest first.
 const SETTING: &str = "mirror.lost-words";
@@ -39,7 +39,7 @@ impl History<'_> {
     pub fn note_lost_words(&self, id: &FileId, label: &str, words: &[&str]) -> Result<()> {
         let state = self.state;
         let now = state.now();
-        let mut list = state.lost_words()?;
+        let mut list = lost_words(state)?;
         list.retain(|lost| now.0 - lost.at.0 < MAX_AGE_MS);
         let shorten = |word: &&str| word.chars().take(MAX_WORD_LEN).collect();
         let words = words.iter().take(MAX_WORDS).map(shorten).collect();
@@ -51,43 +51,40 @@ impl History<'_> {
     }
 }
 
-impl WorkspaceState {
-    fn lost_words(&self) -> Result<Vec<LostWords>> {
-        let stored = self.store.get_meta(SETTING)?.unwrap_or_default();
-        let Ok(Value::Array(list)) = serde_json::from_slice(&stored) else {
-            return Ok(Vec::new());
-        };
-        Ok(list.iter().filter_map(LostWords::from_json).collect())
-    }
+fn lost_words(core: &WorkspaceCore) -> Result<Vec<LostWords>> {
+    let stored = core.store.get_meta(SETTING)?.unwrap_or_default();
+    let Ok(Value::Array(list)) = serde_json::from_slice(&stored) else {
+        return Ok(Vec::new());
+    };
+    Ok(list.iter().filter_map(LostWords::from_json).collect())
+}
 
-    /// Lists the saves whose files still lack the words that they took out.
-    pub(super) fn lost_word_conflicts(&self) -> Result<Vec<ConflictReport>> {
-        let now = self.now();
-        let mut conflicts = Vec::new();
-        for LostWords { id, label, words, at } in self.lost_words()? {
-            let is_visible =
-                self.main.read().tree().node(&id).is_some_and(|node| node.is_visible());
-            if !is_visible || now.0 - at.0 >= MAX_AGE_MS {
-                continue;
-            }
-            // A file that is no text any more has none of them.
-            let Ok(text) = self.text_once(&id) else { continue };
-            let has_all = words.iter().all(|word| text.content.contains(word.as_str()));
-            if has_all {
-                continue;
-            }
-            let path = path_of(&self.main.read(), &id);
-            let detail = format!(
-                "a save of an earlier text took out what others wrote since: {}; bring it back \
-                 with: yfs undo {} --label {}",
-                words.join(" "),
-                shell_word(&path),
-                shell_word(&label)
-            );
-            conflicts.push(ConflictReport { kind: ConflictKind::Overwritten, id, path, detail });
+/// Lists the saves whose files still lack the words that they took out.
+pub(super) fn lost_word_conflicts(state: &WorkspaceState) -> Result<Vec<ConflictReport>> {
+    let now = state.now();
+    let mut conflicts = Vec::new();
+    for LostWords { id, label, words, at } in lost_words(state)? {
+        let is_visible = state.main.read().tree().node(&id).is_some_and(|node| node.is_visible());
+        if !is_visible || now.0 - at.0 >= MAX_AGE_MS {
+            continue;
         }
-        Ok(conflicts)
+        // A file that is no text any more has none of them.
+        let Ok(text) = state.texts.read_once(state, &id) else { continue };
+        let has_all = words.iter().all(|word| text.content.contains(word.as_str()));
+        if has_all {
+            continue;
+        }
+        let path = path_of(&state.main.read(), &id);
+        let detail = format!(
+            "a save of an earlier text took out what others wrote since: {}; bring it back \
+             with: yfs undo {} --label {}",
+            words.join(" "),
+            shell_word(&path),
+            shell_word(&label)
+        );
+        conflicts.push(ConflictReport { kind: ConflictKind::Overwritten, id, path, detail });
     }
+    Ok(conflicts)
 }
 
 impl LostWords {

@@ -6,16 +6,11 @@
 //!
 //! [decision 80]: ../../../../../docs/decisions/0080-content-stays-in-its-kind-of-list.md
 
-use yfs_engine::{
-    gate::{DocRole, find_misplaced},
-    id::FileId,
-};
+use yfs_engine::{gate::find_misplaced, id::FileId};
 use yfs_store::DocName;
 
-use crate::{Maintenance, error::Result, state::WorkspaceState};
-
-/// The reason under which such updates are in the quarantine.
-const REASON: &str = "it has content that does not belong into its list";
+use super::parked::role_of;
+use crate::{Maintenance, error::Result, workspace::conflict_report::path_of};
 
 /// A document whose log has content that does not belong into its list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,12 +35,12 @@ impl Maintenance<'_> {
             let stored = state.store.load(&stats.doc)?;
             let records = stored.updates.iter().map(|record| record.data.as_slice());
             let updates = stored.snapshot.as_deref().into_iter().chain(records);
-            let items = find_misplaced(state.role_of(&stats.doc), updates);
+            let items = find_misplaced(role_of(state, &stats.doc), updates);
             if items.is_empty() {
                 continue;
             }
             let id = FileId::from(&stats.doc);
-            let path = (id != state.id).then(|| state.path_or_id(&id));
+            let path = (id != state.id).then(|| path_of(&state.main.read(), &id));
             let n_items = items.iter().map(|range| u64::from(range.len)).sum();
             found.push(MisplacedContent { id, path, n_items });
         }
@@ -60,23 +55,8 @@ impl Maintenance<'_> {
         state.check_writable()?;
         let found = self.misplaced_contents()?;
         for content in &found {
-            state.compact_doc(&DocName::from(&content.id))?;
+            state.compaction.compact_doc(state, &DocName::from(&content.id))?;
         }
         Ok(found)
-    }
-}
-
-impl WorkspaceState {
-    /// Returns the role of a document of the log.
-    pub(super) fn role_of(&self, doc: &DocName) -> DocRole {
-        if *doc == self.main_name { DocRole::Main } else { DocRole::Content }
-    }
-
-    /// Puts updates into the quarantine, before a snapshot without what is wrong with them takes
-    /// their place.
-    pub(super) fn set_misplaced_aside(&self, doc: &DocName, updates: &[Vec<u8>]) -> Result<()> {
-        updates
-            .iter()
-            .try_for_each(|update| Ok(self.store.quarantine(doc, update, REASON, self.now())?))
     }
 }

@@ -18,6 +18,7 @@ use yfs_vfs::{FsCode, FsError, Op};
 use super::Workspace;
 use crate::{
     commit::{ContentPrecondition, NewDocument, StructureAccess, Transaction},
+    core::WorkspaceCore,
     error::{Result, WorkspaceError},
     fs::{lookup_error, op_error, resolve},
     json_convert,
@@ -61,7 +62,7 @@ impl Workspace {
         other.state.check_writable()?;
         self.state.refresh()?;
         let by = Some(&self.state.options.actor);
-        let mut parcel = self.state.pack_subtree(path)?;
+        let mut parcel = pack_subtree(&self.state, path)?;
         // Here a peer may have given a file the id of the other workspace.
         if parcel.rows.iter().any(|row| row.id == other.state.id) {
             return Err(WorkspaceError::NoFile(other.state.id.clone()));
@@ -72,10 +73,10 @@ impl Workspace {
             .commit(StructureAccess::Change, by, |main| plan_unpacking(main, &parcel, to))?;
         loop {
             other.flush()?;
-            match self.state.trash_moved(path, &parcel, &other.state.id) {
+            match trash_moved(&self.state, path, &parcel, &other.state.id) {
                 Err(WorkspaceError::ContentMoved(_)) => {
                     // A file was edited meanwhile: the new edits are sent after the rest.
-                    parcel = self.state.pack_subtree(path)?;
+                    parcel = pack_subtree(&self.state, path)?;
                     self.send_subtree(other, &parcel)?;
                     other.state.commit(StructureAccess::Change, by, |main| {
                         plan_later_edits(main, &parcel)
@@ -91,101 +92,99 @@ impl Workspace {
     }
 }
 
-impl WorkspaceState {
-    /// Returns the position of the log up to which the contents of an object were moved to another
-    /// workspace, if they were moved from this store.
-    pub(super) fn find_move_position(&self, id: &FileId) -> Result<Option<Seq>> {
-        let noted = self.store.get_meta(&moved_key(id))?;
-        let position = noted.and_then(|noted| String::from_utf8(noted).ok()?.parse().ok());
-        Ok(position.map(Seq))
-    }
+/// Returns the position of the log up to which the contents of an object were moved to another
+/// workspace, if they were moved from this store.
+pub(super) fn find_move_position(core: &WorkspaceCore, id: &FileId) -> Result<Option<Seq>> {
+    let noted = core.store.get_meta(&moved_key(id))?;
+    let position = noted.and_then(|noted| String::from_utf8(noted).ok()?.parse().ok());
+    Ok(position.map(Seq))
+}
 
-    /// Trashes the objects that were sent to another workspace.
-    ///
-    /// # Errors
-    ///
-    /// Fails with [`WorkspaceError::ContentMoved`] if a file was edited after it was packed.
-    fn trash_moved(
-        &self,
-        path: &VPath,
-        parcel: &SubtreeTransfer,
-        home: &WorkspaceId,
-    ) -> Result<()> {
-        let now = self.now();
-        // Records that are logged in the contents from here on are not in the other workspace,
-        // unless the transaction fails: then the note has no effect.
-        if let Some(top) = parcel.rows.first() {
-            let position = self.store.head()?.0.to_string();
-            self.store.set_meta(&moved_key(&top.id), position.as_bytes())?;
+/// Trashes the objects that were sent to another workspace.
+///
+/// # Errors
+///
+/// Fails with [`WorkspaceError::ContentMoved`] if a file was edited after it was packed.
+fn trash_moved(
+    core: &WorkspaceCore,
+    path: &VPath,
+    parcel: &SubtreeTransfer,
+    home: &WorkspaceId,
+) -> Result<()> {
+    let now = core.now();
+    // Records that are logged in the contents from here on are not in the other workspace,
+    // unless the transaction fails: then the note has no effect.
+    if let Some(top) = parcel.rows.first() {
+        let position = core.store.head()?.0.to_string();
+        core.store.set_meta(&moved_key(&top.id), position.as_bytes())?;
+    }
+    core.commit(StructureAccess::Change, Some(&core.options.actor), |main| {
+        let top = resolve(main, Op::Rename, path, FinalLink::No)?;
+        let rows = std::iter::once(top).chain(top.walk());
+        let packed: HashMap<&FileId, &FileRow> =
+            parcel.rows.iter().map(|row| (&row.id, row)).collect();
+        let is_packed = |id: &FileId| packed.get(id).is_some_and(|row| is_same(main, row));
+        if let Some(id) = rows.filter_map(|node| node.id()).find(|id| !is_packed(id)) {
+            return Err(WorkspaceError::ContentMoved(id.clone()));
         }
-        self.commit(StructureAccess::Change, Some(&self.options.actor), |main| {
-            let top = resolve(main, Op::Rename, path, FinalLink::No)?;
-            let rows = std::iter::once(top).chain(top.walk());
-            let packed: HashMap<&FileId, &FileRow> =
-                parcel.rows.iter().map(|row| (&row.id, row)).collect();
-            let is_packed = |id: &FileId| packed.get(id).is_some_and(|row| is_same(main, row));
-            if let Some(id) = rows.filter_map(|node| node.id()).find(|id| !is_packed(id)) {
-                return Err(WorkspaceError::ContentMoved(id.clone()));
-            }
-            let mut preconditions: Vec<ContentPrecondition> = Vec::new();
-            for file in &parcel.packed {
-                preconditions.extend(self.expect_content(&file.id, Some(file.head))?);
-            }
-            let by = RunAuthor { at: now, ..self.author_now() };
-            let mut writes = ops::plan_trash(main.tree(), path, true, &by)
-                .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
-            for write in &mut writes {
-                if let RowWrite::Update { changes, .. } = write
-                    && changes.trashed_at.is_some()
-                {
-                    let moved = serde_json::json!({
-                        MOVED_KEY: home.as_str(),
-                        TRASHED_BY_KEY: by.actor.to_string(),
-                    });
-                    changes.meta = Some(json_convert::from_json(&moved));
-                }
-            }
-            Ok(Transaction { preconditions, ..Transaction::rows(writes, ()) })
-        })?;
-        Ok(())
-    }
-
-    /// Copies a subtree into memory.
-    fn pack_subtree(&self, path: &VPath) -> Result<SubtreeTransfer> {
-        let rows: Vec<FileRow> = {
-            let main = self.main.read();
-            let top = resolve(&main, Op::Rename, path, FinalLink::No)?;
-            if top.is_root() {
-                return Err(FsError::new(FsCode::EBUSY, Op::Rename, path).into());
-            }
-            let nodes = std::iter::once(top).chain(top.walk());
-            nodes.filter_map(|node| Some(main.files().get(node.id()?)?.row)).collect()
-        };
-        let mut parcel =
-            SubtreeTransfer { rows, contents: Vec::new(), packed: Vec::new(), blobs: Vec::new() };
-        let files = parcel.rows.iter().filter(|row| row.kind == yfs_engine::table::NodeKind::File);
-        for row in files {
-            parcel.blobs.extend(row.blob.map(|blob| blob.hash));
-            let (update, blobs, text, settled, head) =
-                self.documents.acquire(&row.id).with(|loaded| {
-                    let state = loaded.doc.gate().encode_state();
-                    let settled =
-                        loaded.doc.conversion().is_only_text().then_some(SettledForm::PlainText);
-                    (state, loaded.doc.blobs().versions(), loaded.doc.text(), settled, loaded.head)
-                })?;
-            parcel.packed.push(PackedFile { id: row.id.clone(), head });
-            parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));
-            // An empty document is two zero bytes.
-            if update.len() > 2 {
-                let text_size = row.blob.is_none().then_some(text.len() as u64);
-                let id = row.id.clone();
-                parcel.contents.push(NewDocument { id, update, text_size, settled });
+        let mut preconditions: Vec<ContentPrecondition> = Vec::new();
+        for file in &parcel.packed {
+            preconditions.extend(core.expect_content(&file.id, Some(file.head))?);
+        }
+        let by = RunAuthor { at: now, ..core.author_now() };
+        let mut writes = ops::plan_trash(main.tree(), path, true, &by)
+            .map_err(|error| WorkspaceError::Fs(op_error(error, Op::Rename, path)))?;
+        for write in &mut writes {
+            if let RowWrite::Update { changes, .. } = write
+                && changes.trashed_at.is_some()
+            {
+                let moved = serde_json::json!({
+                    MOVED_KEY: home.as_str(),
+                    TRASHED_BY_KEY: by.actor.to_string(),
+                });
+                changes.meta = Some(json_convert::from_json(&moved));
             }
         }
-        parcel.blobs.sort();
-        parcel.blobs.dedup();
-        Ok(parcel)
+        Ok(Transaction { preconditions, ..Transaction::rows(writes, ()) })
+    })?;
+    Ok(())
+}
+
+/// Copies a subtree into memory.
+fn pack_subtree(core: &WorkspaceCore, path: &VPath) -> Result<SubtreeTransfer> {
+    let rows: Vec<FileRow> = {
+        let main = core.main.read();
+        let top = resolve(&main, Op::Rename, path, FinalLink::No)?;
+        if top.is_root() {
+            return Err(FsError::new(FsCode::EBUSY, Op::Rename, path).into());
+        }
+        let nodes = std::iter::once(top).chain(top.walk());
+        nodes.filter_map(|node| Some(main.files().get(node.id()?)?.row)).collect()
+    };
+    let mut parcel =
+        SubtreeTransfer { rows, contents: Vec::new(), packed: Vec::new(), blobs: Vec::new() };
+    let files = parcel.rows.iter().filter(|row| row.kind == yfs_engine::table::NodeKind::File);
+    for row in files {
+        parcel.blobs.extend(row.blob.map(|blob| blob.hash));
+        let (update, blobs, text, settled, head) =
+            core.documents.acquire(&row.id).with(|loaded| {
+                let state = loaded.doc.gate().encode_state();
+                let settled =
+                    loaded.doc.conversion().is_only_text().then_some(SettledForm::PlainText);
+                (state, loaded.doc.blobs().versions(), loaded.doc.text(), settled, loaded.head)
+            })?;
+        parcel.packed.push(PackedFile { id: row.id.clone(), head });
+        parcel.blobs.extend(blobs.into_iter().map(|version| version.hash));
+        // An empty document is two zero bytes.
+        if update.len() > 2 {
+            let text_size = row.blob.is_none().then_some(text.len() as u64);
+            let id = row.id.clone();
+            parcel.contents.push(NewDocument { id, update, text_size, settled });
+        }
     }
+    parcel.blobs.sort();
+    parcel.blobs.dedup();
+    Ok(parcel)
 }
 
 /// Plans the edits that were made in the origin after a transfer was sent: contents, and the rows

@@ -308,7 +308,7 @@ impl Nodes<'_> {
         object: &mut TreeNode,
         location: ContentLocation,
     ) -> Result<()> {
-        if let (_, Some(touched)) = self.state.live.get(&object.id) {
+        if let (_, Some(touched)) = self.state.texts.live.get(&object.id) {
             object.mtime = touched.max(object.mtime);
         }
         if object.kind == FileKind::File {

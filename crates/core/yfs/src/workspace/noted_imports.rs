@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use yfs_engine::{actor::Actor, time::Millis};
 use yfs_store::{DocName, Seq};
 
-use crate::{History, error::Result, state::WorkspaceState};
+use crate::{History, core::WorkspaceCore, error::Result};
 
 /// The setting of the store with the notes, the oldest first.
 const SETTING: &str = "import.notes";
@@ -121,53 +121,51 @@ impl History<'_> {
     ///
     /// Fails if the store cannot be read.
     pub fn noted_imports(&self) -> Result<Vec<NotedImport>> {
-        self.state.noted_imports()
+        noted_imports(self.state)
     }
 }
 
-impl WorkspaceState {
-    /// Notes an import that has ended.
-    pub(crate) fn note_import(&self, import: &NotedImport) -> Result<()> {
-        if import.n_files < MIN_FILES || import.runs.is_empty() {
-            return Ok(());
+/// Notes an import that has ended.
+pub(crate) fn note_import(core: &WorkspaceCore, import: &NotedImport) -> Result<()> {
+    if import.n_files < MIN_FILES || import.runs.is_empty() {
+        return Ok(());
+    }
+    let mut notes = stored_notes(core)?;
+    notes.push(import.clone());
+    let excess = notes.len().saturating_sub(MAX_NOTES);
+    let notes: Vec<Value> = notes[excess..].iter().map(NotedImport::to_json).collect();
+    Ok(core.store.set_meta(SETTING, Value::from(notes).to_string().as_bytes())?)
+}
+
+/// Returns the imports that were noted, the latest first, as far as the log still is the one in
+/// which they were logged.
+pub(super) fn noted_imports(core: &WorkspaceCore) -> Result<Vec<NotedImport>> {
+    let mut notes = Vec::new();
+    for mut note in stored_notes(core)?.into_iter().rev() {
+        let mut n_sound = note.runs.len();
+        while n_sound > 0 && !has_record(core, &note.runs[n_sound - 1])? {
+            n_sound -= 1;
         }
-        let mut notes = self.stored_notes()?;
-        notes.push(import.clone());
-        let excess = notes.len().saturating_sub(MAX_NOTES);
-        let notes: Vec<Value> = notes[excess..].iter().map(NotedImport::to_json).collect();
-        Ok(self.store.set_meta(SETTING, Value::from(notes).to_string().as_bytes())?)
-    }
-
-    /// Returns the imports that were noted, the latest first, as far as the log still is the one in
-    /// which they were logged.
-    pub(super) fn noted_imports(&self) -> Result<Vec<NotedImport>> {
-        let mut notes = Vec::new();
-        for mut note in self.stored_notes()?.into_iter().rev() {
-            let mut n_sound = note.runs.len();
-            while n_sound > 0 && !self.has_record(&note.runs[n_sound - 1])? {
-                n_sound -= 1;
-            }
-            note.runs.truncate(n_sound);
-            if n_sound > 0 {
-                notes.push(note);
-            }
+        note.runs.truncate(n_sound);
+        if n_sound > 0 {
+            notes.push(note);
         }
-        notes.sort_by_key(|note| std::cmp::Reverse(note.at));
-        Ok(notes)
     }
+    notes.sort_by_key(|note| std::cmp::Reverse(note.at));
+    Ok(notes)
+}
 
-    /// Reports whether the last record of a run is where it was. Then all before it is.
-    fn has_record(&self, run: &LogRun) -> Result<bool> {
-        let before = Seq(run.last.0.saturating_add(1));
-        let last = self.store.documents_before(before, 1)?.unwrap_or_default();
-        Ok(last.first().is_some_and(|(seq, doc)| *seq == run.last && *doc == run.last_doc))
-    }
+/// Reports whether the last record of a run is where it was. Then all before it is.
+fn has_record(core: &WorkspaceCore, run: &LogRun) -> Result<bool> {
+    let before = Seq(run.last.0.saturating_add(1));
+    let last = core.store.documents_before(before, 1)?.unwrap_or_default();
+    Ok(last.first().is_some_and(|(seq, doc)| *seq == run.last && *doc == run.last_doc))
+}
 
-    fn stored_notes(&self) -> Result<Vec<NotedImport>> {
-        let stored = self.store.get_meta(SETTING)?.unwrap_or_default();
-        let Ok(Value::Array(notes)) = serde_json::from_slice(&stored) else {
-            return Ok(Vec::new());
-        };
-        Ok(notes.iter().filter_map(NotedImport::from_json).collect())
-    }
+fn stored_notes(core: &WorkspaceCore) -> Result<Vec<NotedImport>> {
+    let stored = core.store.get_meta(SETTING)?.unwrap_or_default();
+    let Ok(Value::Array(notes)) = serde_json::from_slice(&stored) else {
+        return Ok(Vec::new());
+    };
+    Ok(notes.iter().filter_map(NotedImport::from_json).collect())
 }

@@ -24,6 +24,7 @@ use crate::{
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile, file_kind, fs_error, mode_of},
     state::WorkspaceState,
+    workspace::versions::version_content,
 };
 
 /// The objects of a workspace at one time ([`History::state_at`]).
@@ -150,7 +151,7 @@ impl SnapshotContents for PastReader {
             // By its id, because others may move the file meanwhile.
             None => Ok(self.fs.read_with_id(&VPath::root().join(".id").join(id.as_str()))?.1.data),
             Some((found, PastContent::Version(number))) => {
-                let content = self.fs.state().version_content(found, *number, path);
+                let content = version_content(self.fs.state(), found, *number, path);
                 content.map_err(|error| fs_error(error, Op::Read, path))
             }
             Some(_) => Ok(Bytes::new()),

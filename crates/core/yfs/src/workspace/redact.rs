@@ -24,6 +24,8 @@ use crate::{
     History,
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile},
+    replica::conversion_notes::note_redaction,
+    workspace::trash::blobs_named_beside,
 };
 
 /// How often compaction is retried while other processes compact the same document.
@@ -118,7 +120,7 @@ impl History<'_> {
         if found.location == ContentLocation::Text {
             self.state.annotate(&found.id, |doc| Ok(doc.repair()?))?;
         }
-        self.state.note_redaction()?;
+        note_redaction(self.state)?;
         let mut redacted = None;
         self.state.annotate(&found.id, |doc| {
             let erasable = self.erasable(doc, &found, path, scope)?;
@@ -141,7 +143,7 @@ impl History<'_> {
             let any_time = Millis(i64::MAX);
             self.state.store.remove_blobs(mark, any_time, &|hash| !gone.contains(hash))?;
         }
-        self.state.wipe()?;
+        self.state.compaction.wipe(self.state)?;
         Ok(redacted)
     }
 
@@ -223,7 +225,7 @@ impl History<'_> {
         let kept = if blobs.is_empty() {
             Vec::new()
         } else {
-            let named = self.state.blobs_named_beside(&found.id, &erasable.blobs)?;
+            let named = blobs_named_beside(self.state, &found.id, &erasable.blobs)?;
             // Updates that wait for others may name any blob.
             let is_kept =
                 |hash: &&ContentHash| named.as_ref().is_none_or(|named| named.contains(*hash));
@@ -243,7 +245,7 @@ impl crate::state::WorkspaceState {
     /// Compacts a document, and retries until no other process does so at the same time.
     pub(crate) fn compact_fully(&self, doc: &DocName) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {
-            if self.compact_doc(doc)? != CompactionOutcome::Raced {
+            if self.compaction.compact_doc(self, doc)? != CompactionOutcome::Raced {
                 return Ok(());
             }
         }

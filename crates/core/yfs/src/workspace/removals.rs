@@ -17,12 +17,12 @@ use yfs_engine::{
 
 use super::{
     Trash,
-    conflicts::{ConflictKind, ConflictReport},
+    conflict_report::{ConflictKind, ConflictReport},
 };
 use crate::{
     commit::{StructureAccess, Transaction},
+    core::WorkspaceCore,
     error::Result,
-    state::WorkspaceState,
 };
 
 /// The end of a conflict between a removal and a change.
@@ -58,7 +58,7 @@ impl Trash<'_> {
             paths.push(match decision {
                 RemovalDecision::Restore => self.restore(&id, None)?,
                 RemovalDecision::KeepRemoved => {
-                    self.state.trash_again(&id)?;
+                    trash_again(self.state, &id)?;
                     path.clone()
                 }
             });
@@ -85,81 +85,75 @@ impl Trash<'_> {
     }
 }
 
-impl WorkspaceState {
-    /// Returns the conflicts of all removals. Walks the trash.
-    pub(super) fn removal_conflicts(&self) -> Result<Vec<ConflictReport>> {
-        let late = late_nodes(&self.main.read());
-        late.into_iter().map(|node| self.describe_late(node)).collect()
-    }
+/// Returns the conflicts of all removals. Walks the trash.
+pub(super) fn removal_conflicts(core: &WorkspaceCore) -> Result<Vec<ConflictReport>> {
+    let late = late_nodes(&core.main.read());
+    late.into_iter().map(|node| describe_late(core, node)).collect()
+}
 
-    /// Returns the conflicts of removals that concern files or directories. Walks what is below
-    /// the trashed directories among them.
-    pub(super) fn removal_conflicts_among(
-        &self,
-        ids: &BTreeSet<FileId>,
-    ) -> Result<Vec<ConflictReport>> {
-        let late: Vec<LateNode> = {
-            let main = self.main.read();
-            let nodes = ids.iter().filter_map(|id| main.tree().node(id));
-            let trashed = nodes.filter_map(|node| node.trashed_ancestor());
-            let trashed: BTreeSet<&FileId> = trashed.filter_map(|node| node.id()).collect();
-            let trashed = trashed.into_iter().filter_map(|id| main.tree().node(id));
-            let late = trashed.flat_map(|node| late_nodes_below(&main, node));
-            late.filter(|node| ids.contains(&node.late.id) || ids.contains(&node.trashed)).collect()
-        };
-        late.into_iter().map(|node| self.describe_late(node)).collect()
-    }
+/// Returns the conflicts of removals that concern files or directories. Walks what is below
+/// the trashed directories among them.
+pub(super) fn removal_conflicts_among(
+    core: &WorkspaceCore,
+    ids: &BTreeSet<FileId>,
+) -> Result<Vec<ConflictReport>> {
+    let late: Vec<LateNode> = {
+        let main = core.main.read();
+        let nodes = ids.iter().filter_map(|id| main.tree().node(id));
+        let trashed = nodes.filter_map(|node| node.trashed_ancestor());
+        let trashed: BTreeSet<&FileId> = trashed.filter_map(|node| node.id()).collect();
+        let trashed = trashed.into_iter().filter_map(|id| main.tree().node(id));
+        let late = trashed.flat_map(|node| late_nodes_below(&main, node));
+        late.filter(|node| ids.contains(&node.late.id) || ids.contains(&node.trashed)).collect()
+    };
+    late.into_iter().map(|node| describe_late(core, node)).collect()
+}
 
-    fn trash_again(&self, id: &FileId) -> Result<()> {
-        let by = self.author_now();
-        self.commit(StructureAccess::Change, Some(&by.actor), |main| {
-            Ok(Transaction::rows(main.plan_trash_hidden(id, &by), ()))
-        })?;
-        Ok(())
-    }
+fn trash_again(core: &WorkspaceCore, id: &FileId) -> Result<()> {
+    let by = core.author_now();
+    core.commit(StructureAccess::Change, Some(&by.actor), |main| {
+        Ok(Transaction::rows(main.plan_trash_hidden(id, &by), ()))
+    })?;
+    Ok(())
+}
 
-    fn describe_late(&self, node: LateNode) -> Result<ConflictReport> {
-        let LateNode { late: LateChange { id, changes }, trashed, by, is_directory } = node;
-        let author = if is_directory { None } else { self.last_author(&id)? };
-        let main = self.main.read();
-        let name = |actor: Option<Actor>| {
-            actor.map_or_else(|| "another writer".to_owned(), |actor| actor.to_string())
-        };
-        let what = if changes.is_new {
-            "created"
-        } else if changes.is_edited {
-            "edited"
-        } else {
-            "moved"
-        };
-        let (by, author) = (name(by), name(author.filter(|_| !changes.is_moved)));
-        let (kind, detail) = if trashed == id {
-            (
-                ConflictKind::Removed,
-                format!("{by} removed it without knowing that {author} {what} it"),
-            )
-        } else {
-            let above = former_path(&main, &trashed);
-            let detail = format!("{by} removed {above} without knowing that {author} {what} this");
-            (ConflictKind::Stranded, detail)
-        };
-        let detail = format!("{detail}; it is in the trash");
-        let path = former_path(&main, &id);
-        Ok(ConflictReport { kind, id, path, detail })
-    }
+fn describe_late(core: &WorkspaceCore, node: LateNode) -> Result<ConflictReport> {
+    let LateNode { late: LateChange { id, changes }, trashed, by, is_directory } = node;
+    let author = if is_directory { None } else { last_author(core, &id)? };
+    let main = core.main.read();
+    let name = |actor: Option<Actor>| {
+        actor.map_or_else(|| "another writer".to_owned(), |actor| actor.to_string())
+    };
+    let what = if changes.is_new {
+        "created"
+    } else if changes.is_edited {
+        "edited"
+    } else {
+        "moved"
+    };
+    let (by, author) = (name(by), name(author.filter(|_| !changes.is_moved)));
+    let (kind, detail) = if trashed == id {
+        (ConflictKind::Removed, format!("{by} removed it without knowing that {author} {what} it"))
+    } else {
+        let above = former_path(&main, &trashed);
+        let detail = format!("{by} removed {above} without knowing that {author} {what} this");
+        (ConflictKind::Stranded, detail)
+    };
+    let detail = format!("{detail}; it is in the trash");
+    let path = former_path(&main, &id);
+    Ok(ConflictReport { kind, id, path, detail })
+}
 
-    /// Returns the author of the last version of a file, if it is recorded and can be read.
-    fn last_author(&self, id: &FileId) -> Result<Option<Actor>> {
-        let is_blob =
-            self.main.read().files().get(id).is_some_and(|entry| entry.row.blob.is_some());
-        self.documents.acquire(id).with(|loaded| {
-            if is_blob {
-                return loaded.doc.blobs().versions().pop().and_then(|version| version.actor);
-            }
-            let last = loaded.doc.timeline().versions().pop();
-            last.and_then(|version| version.author).map(|author| author.actor)
-        })
-    }
+/// Returns the author of the last version of a file, if it is recorded and can be read.
+fn last_author(core: &WorkspaceCore, id: &FileId) -> Result<Option<Actor>> {
+    let is_blob = core.main.read().files().get(id).is_some_and(|entry| entry.row.blob.is_some());
+    core.documents.acquire(id).with(|loaded| {
+        if is_blob {
+            return loaded.doc.blobs().versions().pop().and_then(|version| version.actor);
+        }
+        let last = loaded.doc.timeline().versions().pop();
+        last.and_then(|version| version.author).map(|author| author.actor)
+    })
 }
 
 /// Returns the path of a node as if nothing were trashed.

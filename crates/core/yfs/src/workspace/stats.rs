@@ -44,7 +44,7 @@ impl Maintenance<'_> {
         let state = &self.state;
         state.refresh()?;
         let (n_open, open_bytes) = state.documents.usage();
-        let (n_cached, cached_bytes) = state.texts.usage();
+        let (n_cached, cached_bytes) = state.texts.cache.usage();
         let store = state.store.stats()?;
         let main_stats = state.store.doc_stats(&state.main_name)?;
         let in_main = state.main.read().doc().parked_totals().n_updates;

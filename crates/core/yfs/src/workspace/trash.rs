@@ -23,6 +23,7 @@ use yfs_vfs::{FileKind, FsCode, FsError, Op};
 
 use crate::{
     commit::{StructureAccess, Transaction},
+    core::WorkspaceCore,
     error::{Result, WorkspaceError},
     fs::op_error,
     state::WorkspaceState,
@@ -154,7 +155,7 @@ impl Trash<'_> {
             })?;
             n_marked += purged.value;
         }
-        self.state.note_purged()?;
+        note_purged(self.state)?;
         Ok(n_marked)
     }
 
@@ -163,184 +164,185 @@ impl Trash<'_> {
     pub fn expire(&self, retention: Duration) -> Result<ExpireReport> {
         self.state.check_writable()?;
         self.state.refresh()?;
-        self.state.note_purged()?;
-        let mut expired = self.state.expire_rows(retention)?;
-        let (n_documents, n_bytes) = self.state.expire_documents(retention)?;
+        note_purged(self.state)?;
+        let mut expired = expire_rows(self.state, retention)?;
+        let (n_documents, n_bytes) = expire_documents(self.state, retention)?;
         expired.n_documents = n_documents;
-        expired.n_bytes = n_bytes + self.state.expire_blobs(retention)?;
+        expired.n_bytes = n_bytes + expire_blobs(self.state, retention)?;
         Ok(expired)
     }
 }
 
-impl WorkspaceState {
-    /// Records the purges that this store sees for the first time.
-    fn note_purged(&self) -> Result<()> {
-        let keys: Vec<String> = {
-            let main = self.main.read();
-            let purged = main.tree().hidden().filter(NodeRef::is_purged);
-            purged.filter_map(|node| node.id().map(purge_key)).collect()
-        };
+/// Records the purges that this store sees for the first time.
+fn note_purged(core: &WorkspaceCore) -> Result<()> {
+    let keys: Vec<String> = {
+        let main = core.main.read();
+        let purged = main.tree().hidden().filter(NodeRef::is_purged);
+        purged.filter_map(|node| node.id().map(purge_key)).collect()
+    };
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    Ok(core.store.note_first_seen(&keys, core.now())?)
+}
+
+fn is_old(core: &WorkspaceCore, key: &str, retention: Duration) -> Result<bool> {
+    let Some(since) = core.store.first_seen(key)? else { return Ok(false) };
+    let age = core.now().0.saturating_sub(since.0);
+    Ok(u128::try_from(age).is_ok_and(|age| age >= retention.as_millis()))
+}
+
+fn expire_rows(core: &WorkspaceCore, retention: Duration) -> Result<ExpireReport> {
+    let purged: Vec<FileId> = {
+        let main = core.main.read();
+        let purged = main.tree().hidden().filter(NodeRef::is_purged);
+        purged.filter_map(|node| node.id().cloned()).collect()
+    };
+    let mut due = Vec::new();
+    for id in purged {
+        if is_old(core, &purge_key(&id), retention)? {
+            due.push(id);
+        }
+    }
+    // Rows that the plan leaves for later keep their time.
+    let mut due = due.into_iter().peekable();
+    let mut n_rows = 0;
+    while due.peek().is_some() {
+        let batch: Vec<FileId> = due.by_ref().take(MAX_ROWS).collect();
+        let deleted = core.commit(StructureAccess::Change, None, |main| {
+            let plan = ops::plan_expire(main.tree(), &batch);
+            let n_writes = plan.writes.len() as u64;
+            Ok(Transaction::rows(plan.writes, n_writes))
+        })?;
+        n_rows += deleted.value;
+        let main = core.main.read();
+        let gone = batch.iter().filter(|id| main.files().get(id).is_none());
+        let keys: Vec<String> = gone.map(purge_key).collect();
+        drop(main);
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        Ok(self.store.note_first_seen(&keys, self.now())?)
+        core.store.clear_first_seen(&keys)?;
     }
+    Ok(ExpireReport { n_rows, ..ExpireReport::default() })
+}
 
-    fn is_old(&self, key: &str, retention: Duration) -> Result<bool> {
-        let Some(since) = self.store.first_seen(key)? else { return Ok(false) };
-        let age = self.now().0.saturating_sub(since.0);
-        Ok(u128::try_from(age).is_ok_and(|age| age >= retention.as_millis()))
-    }
-
-    fn expire_rows(&self, retention: Duration) -> Result<ExpireReport> {
-        let purged: Vec<FileId> = {
-            let main = self.main.read();
-            let purged = main.tree().hidden().filter(NodeRef::is_purged);
-            purged.filter_map(|node| node.id().cloned()).collect()
-        };
-        let mut due = Vec::new();
-        for id in purged {
-            if self.is_old(&purge_key(&id), retention)? {
-                due.push(id);
-            }
+/// Removes contents whose rows have been gone for the retention.
+fn expire_documents(core: &WorkspaceCore, retention: Duration) -> Result<(u64, u64)> {
+    // The row of a content is logged with it or before it. So the rows of all listed documents
+    // are known once the log has been read after listing.
+    let documents = core.store.documents()?;
+    core.refresh()?;
+    let mut removed = (0, 0);
+    for stats in documents {
+        if stats.doc == core.main_name {
+            continue;
         }
-        // Rows that the plan leaves for later keep their time.
-        let mut due = due.into_iter().peekable();
-        let mut n_rows = 0;
-        while due.peek().is_some() {
-            let batch: Vec<FileId> = due.by_ref().take(MAX_ROWS).collect();
-            let deleted = self.commit(StructureAccess::Change, None, |main| {
-                let plan = ops::plan_expire(main.tree(), &batch);
-                let n_writes = plan.writes.len() as u64;
-                Ok(Transaction::rows(plan.writes, n_writes))
-            })?;
-            n_rows += deleted.value;
-            let main = self.main.read();
-            let gone = batch.iter().filter(|id| main.files().get(id).is_none());
-            let keys: Vec<String> = gone.map(purge_key).collect();
-            drop(main);
-            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            self.store.clear_first_seen(&keys)?;
+        let id = FileId::from(&stats.doc);
+        let key = format!("rowless:{id}");
+        if core.main.read().files().get(&id).is_some() {
+            core.store.clear_first_seen(&[&key])?;
+            continue;
         }
-        Ok(ExpireReport { n_rows, ..ExpireReport::default() })
-    }
-
-    /// Removes contents whose rows have been gone for the retention.
-    fn expire_documents(&self, retention: Duration) -> Result<(u64, u64)> {
-        // The row of a content is logged with it or before it. So the rows of all listed documents
-        // are known once the log has been read after listing.
-        let documents = self.store.documents()?;
-        self.refresh()?;
-        let mut removed = (0, 0);
-        for stats in documents {
-            if stats.doc == self.main_name {
-                continue;
-            }
-            let id = FileId::from(&stats.doc);
-            let key = format!("rowless:{id}");
-            if self.main.read().files().get(&id).is_some() {
-                self.store.clear_first_seen(&[&key])?;
-                continue;
-            }
-            self.store.note_first_seen(&[&key], self.now())?;
-            if self.is_old(&key, retention)? && self.documents.close(&id) {
-                removed.0 += 1;
-                removed.1 += self.store.forget(&stats.doc, stats.head)?;
-                self.store.clear_first_seen(&[&key])?;
-            }
+        core.store.note_first_seen(&[&key], core.now())?;
+        if is_old(core, &key, retention)? && core.documents.close(&id) {
+            removed.0 += 1;
+            removed.1 += core.store.forget(&stats.doc, stats.head)?;
+            core.store.clear_first_seen(&[&key])?;
         }
-        Ok(removed)
     }
+    Ok(removed)
+}
 
-    /// Removes blobs that nothing names and that were last put before the retention began.
-    fn expire_blobs(&self, retention: Duration) -> Result<u64> {
-        // Taken before anything is read: a blob that is put from now on may be named by records
-        // that are logged while the documents are read, and is not removed.
-        let mark = self.store.blob_mark()?;
-        self.refresh()?;
-        if !self.main.read().doc().parked().is_empty() {
-            return Ok(0);
-        }
-        let age = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
-        let older_than = Millis(self.now().0.saturating_sub(age));
-        let Some(unnamed) = self.unnamed_blobs(older_than)? else { return Ok(0) };
-        Ok(self.store.remove_blobs(mark, older_than, &|hash| !unnamed.contains(hash))?)
+/// Removes blobs that nothing names and that were last put before the retention began.
+fn expire_blobs(core: &WorkspaceCore, retention: Duration) -> Result<u64> {
+    // Taken before anything is read: a blob that is put from now on may be named by records
+    // that are logged while the documents are read, and is not removed.
+    let mark = core.store.blob_mark()?;
+    core.refresh()?;
+    if !core.main.read().doc().parked().is_empty() {
+        return Ok(0);
     }
+    let age = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
+    let older_than = Millis(core.now().0.saturating_sub(age));
+    let Some(unnamed) = unnamed_blobs(core, older_than)? else { return Ok(0) };
+    Ok(core.store.remove_blobs(mark, older_than, &|hash| !unnamed.contains(hash))?)
+}
 
-    /// Returns the blobs that were last put before a time and that nothing names. Returns `None` if
-    /// an update that waits for others may name some.
-    ///
-    /// # Cost
-    ///
-    /// Loads documents only until all blobs of that age are found to be named: none if a row names
-    /// each of them.
-    fn unnamed_blobs(&self, older_than: Millis) -> Result<Option<BTreeSet<ContentHash>>> {
-        let old = self.store.blobs()?.into_iter().filter(|blob| blob.at < older_than);
-        let mut unnamed: BTreeSet<ContentHash> = old.map(|blob| blob.hash).collect();
+/// Returns the blobs that were last put before a time and that nothing names. Returns `None` if
+/// an update that waits for others may name some.
+///
+/// # Cost
+///
+/// Loads documents only until all blobs of that age are found to be named: none if a row names
+/// each of them.
+fn unnamed_blobs(
+    core: &WorkspaceCore,
+    older_than: Millis,
+) -> Result<Option<BTreeSet<ContentHash>>> {
+    let old = core.store.blobs()?.into_iter().filter(|blob| blob.at < older_than);
+    let mut unnamed: BTreeSet<ContentHash> = old.map(|blob| blob.hash).collect();
+    if unnamed.is_empty() {
+        return Ok(Some(unnamed));
+    }
+    for hash in blobs_named_by_rows(core) {
+        unnamed.remove(&hash);
+    }
+    for stats in core.store.documents()? {
         if unnamed.is_empty() {
-            return Ok(Some(unnamed));
+            break;
         }
-        for hash in self.blobs_named_by_rows() {
-            unnamed.remove(&hash);
+        if stats.doc == core.main_name {
+            continue;
         }
-        for stats in self.store.documents()? {
-            if unnamed.is_empty() {
-                break;
-            }
-            if stats.doc == self.main_name {
-                continue;
-            }
-            let Some(versions) = self.blob_versions_of(&stats.doc)? else { return Ok(None) };
-            for version in versions {
-                unnamed.remove(&version.hash);
-            }
+        let Some(versions) = blob_versions_of(core, &stats.doc)? else { return Ok(None) };
+        for version in versions {
+            unnamed.remove(&version.hash);
         }
-        Ok(Some(unnamed))
     }
+    Ok(Some(unnamed))
+}
 
-    fn blobs_named_by_rows(&self) -> BTreeSet<ContentHash> {
-        let main = self.main.read();
-        main.files().iter().filter_map(|entry| Some(entry.row.blob?.hash)).collect()
-    }
+fn blobs_named_by_rows(core: &WorkspaceCore) -> BTreeSet<ContentHash> {
+    let main = core.main.read();
+    main.files().iter().filter_map(|entry| Some(entry.row.blob?.hash)).collect()
+}
 
-    /// Returns the blob versions of a document, or `None` if an update that waits for others may
-    /// add some.
-    fn blob_versions_of(&self, doc: &DocName) -> Result<Option<Vec<BlobVersion>>> {
-        let handle = self.documents.acquire(&FileId::from(doc));
-        handle.with(|loaded| {
-            let is_complete = loaded.doc.gate().parked().is_empty();
-            is_complete.then(|| list_unredacted(&loaded.doc))
-        })
-    }
+/// Returns the blob versions of a document, or `None` if an update that waits for others may
+/// add some.
+fn blob_versions_of(core: &WorkspaceCore, doc: &DocName) -> Result<Option<Vec<BlobVersion>>> {
+    let handle = core.documents.acquire(&FileId::from(doc));
+    handle.with(|loaded| {
+        let is_complete = loaded.doc.gate().parked().is_empty();
+        is_complete.then(|| list_unredacted(&loaded.doc))
+    })
+}
 
-    /// Returns every blob that a row or a version of a file names, except these versions of this
-    /// file. Returns `None` if an update that waits for others may name more.
-    pub(super) fn blobs_named_beside(
-        &self,
-        id: &FileId,
-        versions: &[ItemId],
-    ) -> Result<Option<BTreeSet<ContentHash>>> {
-        if !self.main.read().doc().parked().is_empty() {
-            return Ok(None);
+/// Returns every blob that a row or a version of a file names, except these versions of this
+/// file. Returns `None` if an update that waits for others may name more.
+pub(super) fn blobs_named_beside(
+    core: &WorkspaceCore,
+    id: &FileId,
+    versions: &[ItemId],
+) -> Result<Option<BTreeSet<ContentHash>>> {
+    if !core.main.read().doc().parked().is_empty() {
+        return Ok(None);
+    }
+    named_blobs(core, (id, versions))
+}
+
+fn named_blobs(
+    core: &WorkspaceCore,
+    (left_out, left_out_versions): (&FileId, &[ItemId]),
+) -> Result<Option<BTreeSet<ContentHash>>> {
+    let mut named = blobs_named_by_rows(core);
+    for stats in core.store.documents()? {
+        if stats.doc == core.main_name {
+            continue;
         }
-        self.named_blobs((id, versions))
-    }
-
-    fn named_blobs(
-        &self,
-        (left_out, left_out_versions): (&FileId, &[ItemId]),
-    ) -> Result<Option<BTreeSet<ContentHash>>> {
-        let mut named = self.blobs_named_by_rows();
-        for stats in self.store.documents()? {
-            if stats.doc == self.main_name {
-                continue;
-            }
-            let Some(mut versions) = self.blob_versions_of(&stats.doc)? else { return Ok(None) };
-            if FileId::from(&stats.doc) == *left_out {
-                versions.retain(|version| !left_out_versions.contains(&version.id));
-            }
-            named.extend(versions.into_iter().map(|version| version.hash));
+        let Some(mut versions) = blob_versions_of(core, &stats.doc)? else { return Ok(None) };
+        if FileId::from(&stats.doc) == *left_out {
+            versions.retain(|version| !left_out_versions.contains(&version.id));
         }
-        Ok(Some(named))
+        named.extend(versions.into_iter().map(|version| version.hash));
     }
+    Ok(Some(named))
 }
 
 /// Returns the blob versions that were not redacted.

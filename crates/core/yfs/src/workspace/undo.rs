@@ -200,7 +200,7 @@ impl History<'_> {
             if !is_own && after.as_ref() != Some(&current) {
                 return refuse(entry, UndoRefusal::EditedSince);
             }
-            fs.rm_now(&entry.path, &RemoveOptions::default())?;
+            fs.tree().rm(&entry.path, &RemoveOptions::default())?;
             return Ok(UndoOutcome::Removed);
         }
         let (Some(before), Some(after)) = (before, after) else {
@@ -211,7 +211,7 @@ impl History<'_> {
         }
         let base = Some(VersionBase::Content(after));
         let options = WriteOptions { base, ..WriteOptions::default() };
-        let written = fs.write_sync(&entry.path, &before, &options)?;
+        let written = fs.writer().write(&entry.path, &before, &options)?;
         let now = fs.read_with_id(&entry.path).map(|(_, content)| content.data)?;
         Ok(match now == current {
             true => UndoOutcome::Nothing,
@@ -236,10 +236,10 @@ impl History<'_> {
         match (&entry.places, entry.modes) {
             (Some(places), _) => self.move_back(&fs, entry, places),
             (None, Some([before, after])) => {
-                if fs.stat_now(&entry.path, Op::Lstat)?.mode & 0o7777 != after {
+                if fs.reader().stat(&entry.path, Op::Lstat)?.mode & 0o7777 != after {
                     return refuse(entry, UndoRefusal::ModeChangedSince);
                 }
-                fs.chmod_now(&entry.path, before)?;
+                fs.tree().chmod(&entry.path, before)?;
                 Ok(UndoOutcome::ModeRestored)
             }
             (None, None) => Ok(UndoOutcome::Nothing),
@@ -259,7 +259,7 @@ impl History<'_> {
             return refuse(entry, UndoRefusal::ChangedSince);
         }
         let options = RemoveOptions { recursive: is_restored, ..RemoveOptions::default() };
-        match fs.rm_now(&entry.path, &options) {
+        match fs.tree().rm(&entry.path, &options) {
             Ok(()) => Ok(UndoOutcome::Removed),
             Err(error) if error.code == FsCode::ENOTEMPTY => refuse(entry, UndoRefusal::NotEmpty),
             Err(error) => Err(error.into()),
@@ -288,7 +288,7 @@ impl History<'_> {
         let Some(directory) = directory else { return refuse(entry, UndoRefusal::DirectoryGone) };
         let from = directory.join(&from.name);
         let options = MoveOptions { replace: false, parents: false };
-        match fs.mv_now(&entry.path, &from, &options) {
+        match fs.tree().mv(&entry.path, &from, &options) {
             Ok(()) => Ok(UndoOutcome::MovedBack(from)),
             Err(error) if error.code == FsCode::EEXIST => refuse(entry, UndoRefusal::PathTaken),
             Err(error) if matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) => {

@@ -17,9 +17,9 @@ use yfs_vfs::{FsCode, FsError, Op, WriteOptions, WriteOutcome};
 use super::Workspace;
 use crate::{
     History,
+    core::WorkspaceCore,
     error::{Result, WorkspaceError},
     fs::{ContentLocation, ResolvedFile, WorkspaceFs, fs_error, resolve_file},
-    state::WorkspaceState,
 };
 
 /// One version of a file.
@@ -96,7 +96,7 @@ impl History<'_> {
         let data = self.version_content(path, number)?;
         let fs =
             Workspace::of(self.state.clone()).fs().labelled(&format!("restore version {number}"));
-        Ok(fs.write_sync(path, &data, &WriteOptions::default())?)
+        Ok(fs.writer().write(path, &data, &WriteOptions::default())?)
     }
 
     /// Names the current content of a file, on behalf of
@@ -159,46 +159,41 @@ impl WorkspaceFs {
     /// [`WorkspaceError::Redacted`] if some of it was erased for good.
     pub fn version_content(&self, path: &VPath, number: u64) -> Result<Bytes> {
         let found = self.resolve_at(Op::Open, path)?;
-        self.state().version_content(&found, number, path)
+        version_content(self.state(), &found, number, path)
     }
 }
 
-impl WorkspaceState {
-    /// Returns the content of a version of a file, which errors name by `path`.
-    pub(super) fn version_content(
-        &self,
-        found: &ResolvedFile,
-        number: u64,
-        path: &VPath,
-    ) -> Result<Bytes> {
-        let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
-        let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
-        let damaged = |error| fs_error(error, Op::Read, path);
-        let read = self.documents.acquire(&found.id).with(|loaded| {
-            loaded.check_readable(&found.id).map_err(damaged)?;
-            let mut listed = list(&loaded.doc, found).into_iter();
-            let (info, stored) =
-                listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
-            if info.redacted {
-                return Err(redacted());
-            }
-            let index = match stored {
-                StoredVersion::Blob(blob) => return Ok(Err(*blob)),
-                StoredVersion::Past(index) => index,
-            };
-            let version = loaded.doc.timeline().version(index).ok_or_else(no_such)?;
-            match loaded.doc.text_at(&version) {
-                Ok(text) => Ok(Ok(text)),
-                Err(ContentError::Redacted) => Err(redacted()),
-                Err(error) => {
-                    Err(FsError::new(FsCode::EIO, Op::Read, path).caused_by(error).into())
-                }
-            }
-        })??;
-        match read {
-            Ok(text) => Ok(text.into()),
-            Err(blob) => Ok(self.store.read_blob(&blob.hash, 0..blob.size)?.into()),
+/// Returns the content of a version of a file, which errors name by `path`.
+pub(super) fn version_content(
+    core: &WorkspaceCore,
+    found: &ResolvedFile,
+    number: u64,
+    path: &VPath,
+) -> Result<Bytes> {
+    let no_such = || FsError::new(FsCode::EINVAL, Op::Read, path);
+    let redacted = || WorkspaceError::Redacted { path: path.to_string(), number };
+    let damaged = |error| fs_error(error, Op::Read, path);
+    let read = core.documents.acquire(&found.id).with(|loaded| {
+        loaded.check_readable(&found.id).map_err(damaged)?;
+        let mut listed = list(&loaded.doc, found).into_iter();
+        let (info, stored) = listed.find(|(info, _)| info.number == number).ok_or_else(no_such)?;
+        if info.redacted {
+            return Err(redacted());
         }
+        let index = match stored {
+            StoredVersion::Blob(blob) => return Ok(Err(*blob)),
+            StoredVersion::Past(index) => index,
+        };
+        let version = loaded.doc.timeline().version(index).ok_or_else(no_such)?;
+        match loaded.doc.text_at(&version) {
+            Ok(text) => Ok(Ok(text)),
+            Err(ContentError::Redacted) => Err(redacted()),
+            Err(error) => Err(FsError::new(FsCode::EIO, Op::Read, path).caused_by(error).into()),
+        }
+    })??;
+    match read {
+        Ok(text) => Ok(text.into()),
+        Err(blob) => Ok(core.store.read_blob(&blob.hash, 0..blob.size)?.into()),
     }
 }
 

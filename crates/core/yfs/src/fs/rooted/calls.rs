@@ -13,11 +13,11 @@ use yfs_vfs::{
     WriteOutcome, collected, glob, grep, walk,
 };
 
-use super::{RootedFs, WorkspaceFs};
+use super::RootedFs;
 
 impl RootedFs {
     fn stat_at(&self, op: Op, path: &VPath, follow: FinalLink) -> Result<Stat, FsError> {
-        let mut stat = self.at(op, path, follow, |fs, at| fs.stat_now(at, op))?;
+        let mut stat = self.at(op, path, follow, |fs, at| fs.reader().stat(at, op))?;
         if stat.id == self.directory {
             stat.metadata = Metadata::new();
         }
@@ -32,7 +32,7 @@ impl RootedFs {
             let exists = || FsError::new(FsCode::EEXIST, Op::Mkdir, path);
             return if is_directory { Ok(()) } else { Err(exists()) };
         }
-        self.at(Op::Mkdir, path, FinalLink::No, |fs, at| fs.mkdir_now(at, options))
+        self.at(Op::Mkdir, path, FinalLink::No, |fs, at| fs.tree().mkdir(at, options))
     }
 
     fn copy(&self, from: &VPath, to: &VPath, options: &CopyOptions) -> Result<(), FsError> {
@@ -43,7 +43,7 @@ impl RootedFs {
         };
         let follows = options.replace && self.is_link(to) && is_directory();
         let follow = if follows { FinalLink::Yes } else { FinalLink::No };
-        self.at_both(Op::Cp, (from, to), follow, |fs, from, to| fs.cp_now(from, to, options))
+        self.at_both(Op::Cp, (from, to), follow, |fs, from, to| fs.tree().cp(from, to, options))
     }
 }
 
@@ -56,7 +56,7 @@ fn followed(options: &WriteOptions) -> FinalLink {
 #[async_trait]
 impl FileSystem for RootedFs {
     async fn read(&self, path: &VPath) -> Result<FileContent, FsError> {
-        self.at(Op::Open, path, FinalLink::Yes, WorkspaceFs::read_now)
+        self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.reader().read(at))
     }
 
     async fn read_many(&self, paths: &[VPath]) -> Vec<Result<Bytes, FsError>> {
@@ -64,7 +64,7 @@ impl FileSystem for RootedFs {
     }
 
     async fn read_range(&self, path: &VPath, offset: u64, len: u64) -> Result<Bytes, FsError> {
-        self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.read_range_now(at, offset, len))
+        self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.reader().read_range(at, offset, len))
     }
 
     async fn read_stream(
@@ -72,7 +72,7 @@ impl FileSystem for RootedFs {
         path: &VPath,
         options: &StreamOptions,
     ) -> Result<ChunkStream, FsError> {
-        self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.read_stream_now(at, options))
+        self.at(Op::Open, path, FinalLink::Yes, |fs, at| fs.reader().read_stream(at, options))
     }
 
     async fn write(
@@ -81,7 +81,7 @@ impl FileSystem for RootedFs {
         data: Bytes,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        self.at(Op::Open, path, followed(options), |fs, at| fs.write_now(at, &data, options))
+        self.at(Op::Open, path, followed(options), |fs, at| fs.writer().write(at, &data, options))
     }
 
     async fn append(
@@ -91,11 +91,11 @@ impl FileSystem for RootedFs {
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
         let follow = followed(&WriteOptions { follow: true, ..options.clone() });
-        self.at(Op::Append, path, follow, |fs, at| fs.append_now(at, &data, options))
+        self.at(Op::Append, path, follow, |fs, at| fs.writer().append(at, &data, options))
     }
 
     async fn edit(&self, path: &VPath, edit: &TextReplacement) -> Result<EditOutcome, FsError> {
-        self.at(Op::Edit, path, FinalLink::Yes, |fs, at| fs.edit_now(at, edit))
+        self.at(Op::Edit, path, FinalLink::Yes, |fs, at| fs.writer().edit(at, edit))
     }
 
     async fn stat(&self, path: &VPath) -> Result<Stat, FsError> {
@@ -107,7 +107,7 @@ impl FileSystem for RootedFs {
     }
 
     async fn readdir(&self, path: &VPath) -> Result<Vec<DirEntry>, FsError> {
-        self.at(Op::Scandir, path, FinalLink::Yes, WorkspaceFs::readdir_now)
+        self.at(Op::Scandir, path, FinalLink::Yes, |fs, at| fs.reader().readdir(at))
     }
 
     async fn mkdir(&self, path: &VPath, options: &MkdirOptions) -> Result<(), FsError> {
@@ -116,7 +116,7 @@ impl FileSystem for RootedFs {
 
     async fn rm(&self, path: &VPath, options: &RemoveOptions) -> Result<(), FsError> {
         self.check_not_root(Op::Rm, path, FsCode::EBUSY)?;
-        let removed = self.at(Op::Rm, path, FinalLink::No, |fs, at| fs.rm_now(at, options));
+        let removed = self.at(Op::Rm, path, FinalLink::No, |fs, at| fs.tree().rm(at, options));
         match removed {
             Err(error)
                 if options.force && matches!(error.code, FsCode::ENOENT | FsCode::ENOTDIR) =>
@@ -137,20 +137,24 @@ impl FileSystem for RootedFs {
             checked.map_err(|error| super::named(error, from.as_str(), Some(to.as_str())))?;
         }
         let paths = (from, to);
-        self.at_both(Op::Rename, paths, FinalLink::No, |fs, from, to| fs.mv_now(from, to, options))
+        self.at_both(Op::Rename, paths, FinalLink::No, |fs, from, to| {
+            fs.tree().mv(from, to, options)
+        })
     }
 
     async fn symlink(&self, target: &str, path: &VPath) -> Result<(), FsError> {
-        let made = self.at(Op::Symlink, path, FinalLink::No, |fs, at| fs.symlink_now(target, at));
+        let made =
+            self.at(Op::Symlink, path, FinalLink::No, |fs, at| fs.tree().symlink(target, at));
         made.map_err(|error| super::named(error, target, Some(path.as_str())))
     }
 
     async fn readlink(&self, path: &VPath) -> Result<String, FsError> {
-        self.at(Op::Readlink, path, FinalLink::No, WorkspaceFs::readlink_now)
+        self.at(Op::Readlink, path, FinalLink::No, |fs, at| fs.reader().readlink(at))
     }
 
     async fn realpath(&self, path: &VPath) -> Result<VPath, FsError> {
-        let real = self.at(Op::Realpath, path, FinalLink::Yes, WorkspaceFs::realpath_now)?;
+        let real =
+            self.at(Op::Realpath, path, FinalLink::Yes, |fs, at| fs.reader().realpath(at))?;
         let base = self.directory_path().and_then(|base| {
             let below = real.relative_to(&base)?;
             VPath::parse(&format!("/{below}")).ok()
@@ -159,21 +163,21 @@ impl FileSystem for RootedFs {
     }
 
     async fn utimes(&self, path: &VPath, mtime: Millis) -> Result<(), FsError> {
-        self.at(Op::Utimes, path, FinalLink::Yes, |fs, at| fs.utimes_now(at, mtime))
+        self.at(Op::Utimes, path, FinalLink::Yes, |fs, at| fs.tree().utimes(at, mtime))
     }
 
     async fn chmod(&self, path: &VPath, mode: u32) -> Result<(), FsError> {
-        self.at(Op::Chmod, path, FinalLink::Yes, |fs, at| fs.chmod_now(at, mode))
+        self.at(Op::Chmod, path, FinalLink::Yes, |fs, at| fs.tree().chmod(at, mode))
     }
 
     async fn set_metadata(&self, path: &VPath, metadata: Metadata) -> Result<(), FsError> {
-        self.change_metadata(path, |fs, at| fs.set_metadata_now(at, &metadata))
+        self.change_metadata(path, |fs, at| fs.tree().set_metadata(at, &metadata))
     }
 
     async fn walk(&self, path: &VPath, options: &WalkOptions) -> Result<Vec<WalkEntry>, FsError> {
         self.at(Op::Walk, path, FinalLink::Yes, |fs, inner| {
             let at = super::RootedPath { outer: path, inner: inner.clone() };
-            let found = fs.walk_now(inner, options)?;
+            let found = fs.lister().walk(inner, options)?;
             let lifted = found
                 .into_iter()
                 .filter_map(|found| Some(WalkEntry::new(at.outer_path(&found.path)?, found.entry)));
@@ -204,7 +208,7 @@ impl FileSystem for RootedFs {
         }
         let at = self.locate(Op::Grep, &query.root, FinalLink::Yes)?;
         let inner = GrepQuery { root: at.inner.clone(), ..query.clone() };
-        let found = self.fs.search_contents(&inner).await;
+        let found = self.fs.searcher().grep(&inner).await;
         let mut found = found.map_err(|error| at.convert_error(error))?;
         let paths = found.files.iter_mut().map(|file| &mut file.path);
         for path in paths.chain(&mut found.binary_paths) {
@@ -224,7 +228,7 @@ impl FileSystem for RootedFs {
     }
 
     async fn totals(&self, path: &VPath) -> Result<TreeTotals, FsError> {
-        self.at(Op::Totals, path, FinalLink::Yes, WorkspaceFs::totals_now)
+        self.at(Op::Totals, path, FinalLink::Yes, |fs, at| fs.reader().totals(at))
     }
 
     fn without_links(&self) -> Option<Arc<dyn FileSystem>> {

@@ -23,8 +23,10 @@ impl RootedFs {
     ) -> Result<(), FsError> {
         let WriteOptions { mode, mime, metadata, mtime, .. } = options.clone();
         let options = WriteOptions { mode, mime, metadata, mtime, ..WriteOptions::default() };
-        let content = self.fs.upload(path, data, self.fs.text_limit())?;
-        let write = |fs: &crate::WorkspaceFs, at: &VPath| fs.write_uploaded(at, &content, &options);
+        let content = self.fs.writer().upload(path, data, self.fs.text_limit())?;
+        let write = |fs: &crate::WorkspaceFs, at: &VPath| {
+            fs.writer().write_uploaded(at, &content, &options)
+        };
         self.at(Op::Open, path, FinalLink::Yes, write).map(drop)
     }
 }

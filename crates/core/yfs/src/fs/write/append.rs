@@ -9,12 +9,10 @@ use yfs_engine::{content::ContentDoc, path::VPath, table::BlobRef};
 use yfs_store::{BlobReader, StoreError};
 use yfs_vfs::{FsCode, FsError, Op, VersionToken, WriteOutcome};
 
+use super::FileContentWriter;
 use super::{MAX_ATTEMPTS, blob::is_blob_gone, write_target::WriteTarget};
-use crate::fs::{
-    WorkspaceFs,
-    convert_types::{
-        ContentLocation, ResolvedFile, bytes_of, fs_error, head_of_token, version_token,
-    },
+use crate::fs::convert_types::{
+    ContentLocation, ResolvedFile, bytes_of, fs_error, head_of_token, version_token,
 };
 
 /// The bytes to append.
@@ -51,9 +49,9 @@ impl<'a> AppendedStream<'a> {
     }
 }
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Appends to a file that exists.
-    pub(super) fn append(
+    pub(super) fn append_to(
         &self,
         target: WriteTarget<'_>,
         data: &mut AppendedData<'_>,
@@ -126,14 +124,14 @@ impl WorkspaceFs {
         let failed = |error| fs_error(error, Op::Read, path);
         match found.location {
             ContentLocation::Text => {
-                let text = self.state.text(&found.id).map_err(failed)?;
+                let text = self.state.texts.read(&self.state, &found.id).map_err(failed)?;
                 let version = version_token(text.head, &ContentLocation::Text);
                 let data = bytes_of(text.content);
                 let len = data.len() as u64;
                 Ok(OldContent { version, len, reader: Box::new(std::io::Cursor::new(data)) })
             }
             ContentLocation::Blob(blob) => {
-                let version = self.refreshed_version_of(found, path)?;
+                let version = self.reader().refreshed_version_of(found, path)?;
                 let info = self.state.store.blob_info(&blob.hash);
                 let info = info.map_err(|error| failed(error.into()))?;
                 let gone = || failed(StoreError::NoBlob { hash: blob.hash }.into());

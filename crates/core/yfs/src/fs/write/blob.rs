@@ -6,13 +6,11 @@ use yfs_engine::{content::NewBlob, path::VPath, table::BlobRef, time::Millis};
 use yfs_store::StoreError;
 use yfs_vfs::{CreateMode, FsCode, FsError, Op, WriteOptions};
 
+use super::FileContentWriter;
 use super::{MAX_ATTEMPTS, row_options::row_changes, write_target::WriteTarget};
-use crate::{
-    error::WorkspaceError,
-    fs::{WorkspaceFs, convert_types::fs_error},
-};
+use crate::{error::WorkspaceError, fs::convert_types::fs_error};
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Stores bytes as a blob.
     pub(in crate::fs) fn put_blob(
         &self,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use yfs_engine::table::{BlobRef, RowChanges, RowWrite};
 use yfs_vfs::{FsCode, FsError, WriteOutcome};
 
+use super::FileContentWriter;
 use super::{
     MAX_ATTEMPTS,
     blob::{is_blob_gone, new_blob},
@@ -12,13 +13,10 @@ use super::{
 };
 use crate::{
     commit::{DocumentChange, NewBody, StructureAccess, Transaction},
-    fs::{
-        WorkspaceFs,
-        convert_types::{ContentLocation, version_token},
-    },
+    fs::convert_types::{ContentLocation, version_token},
 };
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Replaces the content of a file by bytes: stores the blob, records the version in the
     /// document, and names the blob in the row.
     pub(super) fn put_bytes(

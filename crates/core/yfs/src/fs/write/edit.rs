@@ -8,19 +8,20 @@ use yfs_vfs::{
     WriteOutcome,
 };
 
+use super::FileContentWriter;
 use super::{MAX_ATTEMPTS, write_target::WriteTarget};
 use crate::{
     content::Updates,
     error::WorkspaceError,
     fs::{
-        ResolvedFile, WorkspaceFs,
+        ResolvedFile,
         convert_types::{ContentLocation, version_token},
     },
 };
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Replaces a passage; starts over if another process replaced the file meanwhile.
-    pub(crate) fn edit_now(
+    pub(crate) fn edit(
         &self,
         path: &VPath,
         edit: &TextReplacement,
@@ -76,7 +77,7 @@ impl WorkspaceFs {
         edit: &TextReplacement,
     ) -> Result<EditOutcome, FsError> {
         let refused = |refusal| FsError::edit_refused(path, refusal);
-        let read = self.read_found(path, found).map_err(|error| error.during(Op::Edit))?;
+        let read = self.reader().read_found(path, found).map_err(|error| error.during(Op::Edit))?;
         let text = std::str::from_utf8(&read.data).map_err(|_| refused(EditRefusal::NotText))?;
         let (edited, n_replaced) = edit.apply(text).map_err(refused)?;
         let options = WriteOptions {
@@ -85,7 +86,7 @@ impl WorkspaceFs {
             author: edit.author.clone(),
             ..WriteOptions::default()
         };
-        let written = self.write_now(path, edited.as_bytes(), &options);
+        let written = self.write(path, edited.as_bytes(), &options);
         let written = written.map_err(|error| error.during(Op::Edit))?;
         let version = written.version.filter(|_| edit.expected_version.is_some());
         Ok(EditOutcome { n_replaced, version })

@@ -9,8 +9,9 @@ use yfs_engine::{
 };
 use yfs_vfs::{ChangeAuthor, FsError, Op};
 
+use super::FileContentWriter;
 use super::blob::new_blob;
-use crate::fs::{WorkspaceFs, convert_types::fs_error};
+use crate::fs::convert_types::fs_error;
 
 /// The bytes of a new file.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +34,7 @@ pub(crate) enum NewFileContent {
     Blob { blob: BlobRef, update: Option<Vec<u8>> },
 }
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Prepares the content of a new file.
     pub(in crate::fs) fn new_content(
         &self,

@@ -8,13 +8,11 @@ use yfs_engine::{
 };
 use yfs_vfs::{EditOverlap, FsCode, FsError, VersionBase, WriteOutcome};
 
+use super::FileContentWriter;
 use super::{MAX_ATTEMPTS, write_base::WriteBase, write_target::WriteTarget};
-use crate::fs::{
-    WorkspaceFs,
-    convert_types::{ContentLocation, ResolvedFile},
-};
+use crate::fs::convert_types::{ContentLocation, ResolvedFile};
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Replaces the content of a file by `data`. If both are text, the change is the least edit of
     /// the text that the writer had read.
     pub(super) fn replace(
@@ -57,7 +55,8 @@ impl WorkspaceFs {
     pub(super) fn text_limit_in(&self, found: &ResolvedFile, len: usize) -> usize {
         let limit = self.text_limit();
         let is_text = || matches!(found.location, ContentLocation::Text);
-        let current = || self.state.text(&found.id).map_or(0, |text| text.content.len());
+        let current =
+            || self.state.texts.read(&self.state, &found.id).map_or(0, |text| text.content.len());
         if len > limit && is_text() && current() > limit { MAX_TEXT_BYTES } else { limit }
     }
 

@@ -9,6 +9,7 @@ use std::{
 use yfs_engine::{path::VPath, table::BlobRef};
 use yfs_vfs::{FsError, Op, WriteOptions, WriteOutcome};
 
+use super::FileContentWriter;
 use super::{
     ContentChange,
     append::{AppendedData, AppendedStream},
@@ -42,9 +43,9 @@ impl WorkspaceFs {
         data: &mut dyn Read,
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
-        let limit = self.check_write(Op::Open, path, options)?;
-        let content = self.upload(path, data, limit)?;
-        self.write_uploaded(path, &content, options)
+        let limit = self.writer().check_write(Op::Open, path, options)?;
+        let content = self.writer().upload(path, data, limit)?;
+        self.writer().write_uploaded(path, &content, options)
     }
 
     /// Appends the bytes that a reader gives to a file, as [`append`](yfs_vfs::FileSystem::append)
@@ -60,10 +61,10 @@ impl WorkspaceFs {
         options: &WriteOptions,
     ) -> Result<WriteOutcome, FsError> {
         let options = append_options(options);
-        let limit = self.check_write(Op::Append, path, &options)?;
+        let limit = self.writer().check_write(Op::Append, path, &options)?;
         let head = read_head(path, data, limit)?;
         if head.len() <= limit {
-            return self.append_now(path, &head, &options);
+            return self.writer().append(path, &head, &options);
         }
         let begins_as_text = match str::from_utf8(&head) {
             Ok(_) => true,
@@ -73,9 +74,11 @@ impl WorkspaceFs {
         let mut whole = head.as_slice().chain(data);
         let stream = AppendedStream::new(&mut whole, begins_as_text);
         let mut change = ContentChange::Append(AppendedData::Stream(stream));
-        self.change_content(Op::Append, path, &mut change, &options)
+        self.writer().change_content(Op::Append, path, &mut change, &options)
     }
+}
 
+impl FileContentWriter<'_> {
     /// Takes in what a reader gives. The bytes are stored once; which file names them is decided
     /// afterwards.
     pub(in crate::fs) fn upload(
@@ -116,7 +119,7 @@ impl WorkspaceFs {
             self.expected_head(op, path, &found, options)?;
             return Ok(self.text_limit_in(&found, usize::MAX));
         }
-        self.check_create(op, path, options)?;
+        self.tree().check_create(op, path, options)?;
         Ok(self.text_limit())
     }
 }

@@ -7,11 +7,14 @@ use yfs_engine::{
 use yfs_store::DocHead;
 use yfs_vfs::{FsCode, FsError, VersionBase, VersionToken};
 
+use super::FileContentWriter;
 use super::write_target::WriteTarget;
-use crate::fs::{
-    WorkspaceFs,
-    convert_types::{ContentLocation, head_of_token, is_of_blob},
-    durable_version::DurableVersion,
+use crate::{
+    content::version_at,
+    fs::{
+        convert_types::{ContentLocation, head_of_token, is_of_blob},
+        durable_version::DurableVersion,
+    },
 };
 
 /// The base of a write, kept while the document is resolved.
@@ -35,7 +38,7 @@ impl WriteBase {
     }
 }
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Resolves the base that the writer had read.
     pub(super) fn resolve_base(
         &self,
@@ -66,10 +69,10 @@ impl WorkspaceFs {
             None => {}
         }
         let head = head_of_token(token).ok_or_else(stale)?;
-        if self.version_of(target.found, target.path)? == *token {
+        if self.reader().version_of(target.found, target.path)? == *token {
             return Ok(WriteBase::Current(head));
         }
-        let version = self.state.version_at(&target.found.id, head);
+        let version = version_at(&self.state, &target.found.id, head);
         let version = version.map_err(|error| target.convert_error(error))?;
         version.map(WriteBase::Version).ok_or_else(stale)
     }
@@ -82,7 +85,7 @@ impl WorkspaceFs {
         base: Option<&VersionBase>,
     ) -> Result<Option<DocHead>, FsError> {
         let Some(base) = base else { return Ok(None) };
-        let version = self.version_of(target.found, target.path)?;
+        let version = self.reader().version_of(target.found, target.path)?;
         let is_current = match base {
             VersionBase::Version(token) => match DurableVersion::of_token(token) {
                 Some(lasting) => lasting.is_blob_of(&target.found.location),
@@ -92,7 +95,7 @@ impl WorkspaceFs {
                 ContentLocation::Blob(blob) => {
                     blob.size == bytes.len() as u64 && blob.hash == ContentHash::of(bytes)
                 }
-                ContentLocation::Text => self.read_now(target.path)?.data == *bytes,
+                ContentLocation::Text => self.reader().read(target.path)?.data == *bytes,
             },
         };
         if is_current { Ok(head_of_token(&version)) } else { Err(target.fail(FsCode::ESTALE)) }

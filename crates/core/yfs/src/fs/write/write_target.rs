@@ -9,6 +9,7 @@ use yfs_engine::{
 use yfs_store::DocHead;
 use yfs_vfs::{ChangeAuthor, CreateMode, FsCode, FsError, Op, VersionBase, WriteOptions};
 
+use super::FileContentWriter;
 use crate::{
     error::WorkspaceError,
     fs::{
@@ -63,7 +64,7 @@ impl WriteTarget<'_> {
     }
 }
 
-impl WorkspaceFs {
+impl FileContentWriter<'_> {
     /// Resolves the file to write to inside the scope, or returns `None` if it is to be created.
     pub(super) fn find_target(
         &self,
@@ -85,7 +86,7 @@ impl WorkspaceFs {
         options: &WriteOptions,
     ) -> Result<Option<DocHead>, FsError> {
         let Some(token) = &options.expected_version else { return Ok(None) };
-        if self.version_of(found, path)? != *token {
+        if self.reader().version_of(found, path)? != *token {
             return Err(FsError::new(FsCode::ESTALE, op, path));
         }
         Ok(head_of_token(token))

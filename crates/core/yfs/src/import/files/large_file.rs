@@ -22,13 +22,13 @@ pub(super) fn compare(
     mut file: File,
     max_len: u64,
 ) -> Result<ImportVerdict, FsError> {
-    let stat = fs.stat_if_exists(&found.to)?;
+    let stat = fs.reader().stat_if_exists(&found.to)?;
     if let Some(stat) = &stat {
         if stat.kind != FileKind::File {
             return Ok(ImportVerdict::Skipped(SkipReason::InTheWay));
         }
         if stat.size == found.size {
-            let is_equal = fs.has_streamed_content(&found.to, &mut file)?;
+            let is_equal = fs.reader().has_streamed_content(&found.to, &mut file)?;
             match is_equal.and_then(|is_equal| file.rewind().map(|()| is_equal)) {
                 Ok(true) => return Ok(ImportVerdict::Unchanged),
                 Ok(false) => (),
@@ -37,12 +37,12 @@ pub(super) fn compare(
         }
     }
     let mut content = file.take(max_len.saturating_add(1));
-    let blob = fs.put_stream(Op::Open, &found.to, &mut content)?;
+    let blob = fs.writer().put_stream(Op::Open, &found.to, &mut content)?;
     if blob.size > max_len {
         return Ok(ImportVerdict::Skipped(SkipReason::TooLarge { size: blob.size }));
     }
     // It was cut short while it was read, and may be a text now.
-    if !fs.is_surely_blob(blob.size) {
+    if !fs.reader().is_surely_blob(blob.size) {
         return match open(fs, found, max_len) {
             Ok(HostContent::Whole(data)) => super::compare(fs, found, stat.as_ref(), &data),
             Ok(HostContent::Stream(_)) => {
@@ -52,7 +52,7 @@ pub(super) fn compare(
         };
     }
     if stat.is_some() {
-        fs.overwrite_by_blob(&found.to, blob, found.mode, found.mtime)?;
+        fs.writer().overwrite_by_blob(&found.to, blob, found.mode, found.mtime)?;
         return Ok(ImportVerdict::Updated);
     }
     Ok(ImportVerdict::New(Box::new(NewNode {

@@ -208,7 +208,9 @@ impl<'h> UndoSimulation<'h> {
     ) -> Result<Option<UndoRefusal>> {
         let now = match self.modes.get(&entry.id) {
             Some(mode) => Some(*mode),
-            None => self.workspace.fs().stat_now(&entry.path, Op::Lstat).ok().map(|stat| stat.mode),
+            None => {
+                self.workspace.fs().reader().stat(&entry.path, Op::Lstat).ok().map(|stat| stat.mode)
+            }
         };
         if now.is_some_and(|now| now & 0o7777 != after) {
             return Ok(Some(UndoRefusal::ModeChangedSince));
