@@ -78,7 +78,7 @@ impl WorkspaceFs {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
+    /// Fails as [`FileSystemExt::set_metadata`](yfs_vfs::FileSystemExt::set_metadata) does.
     pub fn patch_metadata(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
         self.patch_metadata_now(path, patch)
     }
@@ -110,7 +110,7 @@ impl RootedFs {
     ///
     /// # Errors
     ///
-    /// Fails as [`FileSystem::set_metadata`](yfs_vfs::FileSystem::set_metadata) does.
+    /// Fails as [`FileSystemExt::set_metadata`](yfs_vfs::FileSystemExt::set_metadata) does.
     pub fn patch_metadata(&self, path: &VPath, patch: &Metadata) -> Result<(), FsError> {
         self.change_metadata(path, |fs, at| fs.patch_metadata_now(at, patch))
     }

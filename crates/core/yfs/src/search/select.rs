@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use yfs_engine::{
     id::FileId,
     kind::profile_name,
+    path::VPath,
     tree::{FinalLink, NodeRef},
 };
 use yfs_store::checkpoint::CheckpointError;
 use yfs_vfs::{
     GrepQuery, GrepResult, GrepSelection, GrepSink, Op, WalkEntry,
-    grep::{grep_each_selected, grep_selected},
+    grep::{GrepCollector, grep_each_selected},
     work_meter::count_objects,
 };
 
@@ -43,7 +44,9 @@ impl WorkspaceFs {
         &self,
         query: &GrepQuery,
     ) -> Result<GrepResult, yfs_vfs::FsError> {
-        grep_selected(self, query, self.select_files(query)).await
+        let mut collector = GrepCollector::default();
+        let result = self.search_contents_each(query, &mut collector).await?;
+        Ok(collector.complete(result))
     }
 
     /// Finds lines as [`search_contents`](Self::search_contents) does, and passes them to a sink.
@@ -52,7 +55,8 @@ impl WorkspaceFs {
         query: &GrepQuery,
         sink: &mut dyn GrepSink,
     ) -> Result<GrepResult, yfs_vfs::FsError> {
-        grep_each_selected(self, query, self.select_files(query), sink).await
+        let read_many = |paths: &[VPath]| self.read_many_now(paths);
+        grep_each_selected(self, query, self.select_files(query), Some(&read_many), sink).await
     }
 
     /// Returns the files that a query must read.
